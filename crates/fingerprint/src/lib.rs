@@ -1,1 +1,36 @@
-//! placeholder
+//! Weighted features to SimHash fingerprints and sketches.
+//!
+//! ```text
+//! (feature bytes, weight) ─► feature_hash ─► one vote a bit ─► fingerprint   32, 64 or 128 bits, compared by hamming_distance
+//!                            xxh3 twice   ─► one vote a bit ─► sketch        256 bits, compared by Sketch::distance
+//! ```
+//!
+//! The crate is pure: no I/O, no threads, no text. A feature is any byte string; its weight is a fixed-point integer in units of
+//! 1/65536, so that sums are exact and no order of features, threads or machines can change a bit.
+//!
+//! A text without features has no meaningful fingerprint, and one with few features collides with its like: callers keep texts below
+//! their floor of distinct features away from here.
+//!
+//! ```
+//! use nearprint_fingerprint::{FingerprintConfig, hamming_distance, simhash};
+//!
+//! let config = FingerprintConfig::default();
+//! let fingerprint = |text: &str| -> u64 {
+//!     simhash(text.split(' ').map(|word| (word.as_bytes(), 1 << 16)), &config)
+//! };
+//! let a = fingerprint("the quick brown fox jumps over the lazy dog");
+//! let b = fingerprint("over the lazy dog the quick brown fox jumps");
+//! assert_eq!(hamming_distance(a, b), 0);
+//! ```
+
+mod error;
+mod feature_hash;
+mod fingerprint;
+mod simhash;
+mod sketch;
+
+pub use error::FingerprintError;
+pub use feature_hash::FeatureHash;
+pub use fingerprint::{Fingerprint, hamming_distance};
+pub use simhash::{BitRule, FingerprintConfig, simhash};
+pub use sketch::{Sketch, sketch};

@@ -1,1 +1,43 @@
-//! placeholder
+//! The Hamming join of fingerprints: which of the existing ones lie within a distance of which queries, exactly.
+//!
+//! The batch mode of Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling" (WWW 2007, section 3): permuted
+//! tables are built of the query batch, every existing fingerprint probes them once ([`Queries::map`]), and
+//! [`reduce()`] merges what the mappers found. Documents behind equal fingerprints are [`QueryRows`]; [`star()`] and
+//! [`Clusters`] say what becomes of them.
+//!
+//! ```
+//! use nearprint_join::{Queries, TablePlan};
+//!
+//! let plan = TablePlan::blocks(64, 3, 4)?;
+//! let queries = Queries::new(vec![0b1111_u64, u64::MAX], plan);
+//! let mut pairs = Vec::new();
+//! queries.map(&[0b0001, 0b1000_0000_1111], |pair| pairs.push((pair.query, pair.existing, pair.distance)));
+//! pairs.sort();
+//! assert_eq!(pairs, [(0, 0, 3), (0, 1, 1)]);
+//! # Ok::<(), nearprint_join::JoinError>(())
+//! ```
+//!
+//! Pure: no I/O, no Arrow type, parallel only through rayon.
+
+pub mod cluster;
+pub mod error;
+pub mod kernel;
+pub mod naive;
+pub mod permutation;
+mod permuted_table;
+pub mod queries;
+pub mod query_rows;
+pub mod reduce;
+pub mod star;
+pub mod table_plan;
+pub mod verify;
+
+pub use cluster::{Clusters, UnionFind};
+pub use error::{JoinError, Result};
+pub use permutation::{Block, Permutation};
+pub use queries::{Pair, Queries};
+pub use query_rows::{QueryRows, RowPair};
+pub use reduce::reduce;
+pub use star::{Canonical, ClassNeighbours, Decision, ExistingNeighbour, star};
+pub use table_plan::{TableCost, TablePlan};
+pub use verify::Verifier;

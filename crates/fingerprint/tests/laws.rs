@@ -1,0 +1,257 @@
+//! Laws of fingerprints and sketches, checked against programs too slow and too plain to be wrong.
+
+use nearprint_fingerprint::{
+    BitRule, FeatureHash, Fingerprint, FingerprintConfig, FingerprintError, Sketch,
+    hamming_distance, simhash, sketch,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+type Features = Vec<(Vec<u8>, u64)>;
+
+fn borrow(features: &Features) -> impl Iterator<Item = (&[u8], u64)> {
+    features
+        .iter()
+        .map(|(feature, weight)| (feature.as_slice(), *weight))
+}
+
+/// Weights of every size, so that sums of 64 bits would overflow in many cases and ties are common in others.
+fn features() -> impl Strategy<Value = Features> {
+    let weight = prop_oneof![
+        Just(1 << 16),
+        0..4_u64,
+        1..(64_u64 << 16),
+        any::<u64>(),
+        Just(u64::MAX)
+    ];
+    vec((vec(any::<u8>(), 0..12), weight), 0..24)
+}
+
+fn config() -> impl Strategy<Value = FingerprintConfig> {
+    let feature_hash = prop_oneof![
+        any::<u64>().prop_map(|seed| FeatureHash::Xxh3 { seed }),
+        Just(FeatureHash::JavaPlain),
+        Just(FeatureHash::JavaPad3)
+    ];
+    let bit_rule = prop_oneof![Just(BitRule::Positive), Just(BitRule::NonNegative)];
+    (feature_hash, bit_rule).prop_map(|(feature_hash, bit_rule)| FingerprintConfig {
+        feature_hash,
+        bit_rule,
+    })
+}
+
+/// The highest bit first, one character a bit.
+fn bit_string<F: Fingerprint>(value: F) -> String {
+    let bits = format!("{:0128b}", value.to_u128());
+    bits[128 - F::BITS as usize..].to_owned()
+}
+
+fn naive_distance(a: &str, b: &str) -> usize {
+    assert_eq!(a.len(), b.len());
+    a.chars().zip(b.chars()).filter(|(a, b)| a != b).count()
+}
+
+fn naive_simhash<F: Fingerprint>(features: &Features, config: &FingerprintConfig) -> String {
+    let hashes: Vec<(String, i128)> = features
+        .iter()
+        .map(|(feature, weight)| {
+            (
+                bit_string(config.feature_hash.hash::<F>(feature)),
+                i128::from(*weight),
+            )
+        })
+        .collect();
+    let bit = |place: usize| {
+        let v: i128 = hashes
+            .iter()
+            .map(|(bits, weight)| {
+                if bits.as_bytes()[place] == b'1' {
+                    *weight
+                } else {
+                    -weight
+                }
+            })
+            .sum();
+        match config.bit_rule {
+            BitRule::Positive => v > 0,
+            BitRule::NonNegative => v >= 0,
+        }
+    };
+    (0..F::BITS as usize)
+        .map(|place| if bit(place) { '1' } else { '0' })
+        .collect()
+}
+
+fn check_against_naive<F: Fingerprint>(features: &Features, config: &FingerprintConfig) {
+    assert_eq!(
+        bit_string(simhash::<F>(borrow(features), config)),
+        naive_simhash::<F>(features, config)
+    );
+}
+
+fn check_metric<F: Fingerprint>(a: F, b: F, c: F) {
+    assert_eq!(
+        hamming_distance(a, b) as usize,
+        naive_distance(&bit_string(a), &bit_string(b))
+    );
+    assert_eq!(hamming_distance(a, b), hamming_distance(b, a));
+    assert_eq!(hamming_distance(a, b) == 0, a == b);
+    assert!(hamming_distance(a, c) <= hamming_distance(a, b) + hamming_distance(b, c));
+    assert_eq!(hamming_distance(a, !a), F::BITS);
+    assert_eq!(hamming_distance(F::ZERO, a), a.count_ones());
+}
+
+fn check_integer<F: Fingerprint>(value: u128) {
+    let fingerprint = F::from_u128(value);
+    assert_eq!(fingerprint.to_u128(), value & F::MAX.to_u128());
+    assert_eq!(
+        fingerprint.leading_zeros() as usize,
+        bit_string(fingerprint)
+            .find('1')
+            .unwrap_or(F::BITS as usize)
+    );
+    assert_eq!(F::MAX, !F::ZERO);
+    assert_eq!(F::MAX.count_ones(), F::BITS);
+}
+
+#[test]
+fn no_features_give_zero_or_all_ones_by_the_rule() {
+    let config = |bit_rule| FingerprintConfig {
+        bit_rule,
+        ..FingerprintConfig::default()
+    };
+    assert_eq!(simhash::<u64>([], &config(BitRule::Positive)), u64::ZERO);
+    assert_eq!(simhash::<u64>([], &config(BitRule::NonNegative)), u64::MAX);
+    assert_eq!(sketch([], 0), Sketch([0; 32]));
+}
+
+#[test]
+fn sums_beyond_64_bits_stay_exact() {
+    // The two features are even but for the last unit, 1 in 2^66.
+    let heaviest = [
+        ("a", u64::MAX),
+        ("b", u64::MAX),
+        ("a", u64::MAX),
+        ("b", u64::MAX),
+        ("a", 1),
+    ];
+    let config = FingerprintConfig::default();
+    let fingerprint: u64 = simhash(
+        heaviest.map(|(word, weight)| (word.as_bytes(), weight)),
+        &config,
+    );
+    assert_eq!(fingerprint, config.feature_hash.hash::<u64>(b"a"));
+}
+
+/// Stores hold sketches and fingerprints: these values must not change between releases.
+#[test]
+fn published_values_do_not_change() {
+    let words =
+        ["near", "duplicate", "detection", "近", "重复"].map(|word| (word.as_bytes(), 1 << 16));
+    assert_eq!(
+        simhash::<u64>(words, &FingerprintConfig::default()),
+        10_994_496_066_092_965_040
+    );
+    let hex: String = sketch(words, 0)
+        .0
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert_eq!(
+        hex,
+        "204047a6520349965a6306498f5cfd5f5399aa8dc40aebcd065724da8e9ac635"
+    );
+}
+
+#[test]
+fn a_sketch_is_read_back_from_its_32_bytes_only() {
+    let sketch = sketch([(b"a".as_slice(), 1)], 0);
+    assert_eq!(Sketch::try_from(sketch.0.as_slice()), Ok(sketch));
+    assert_eq!(
+        Sketch::try_from([0; 8].as_slice()),
+        Err(FingerprintError::SketchLength { got: 8 })
+    );
+}
+
+proptest! {
+    #[test]
+    fn fingerprints_are_integers_of_their_width(value: u128) {
+        check_integer::<u32>(value);
+        check_integer::<u64>(value);
+        check_integer::<u128>(value);
+    }
+
+    #[test]
+    fn hamming_distance_is_a_metric(a: u128, b: u128, c: u128) {
+        check_metric(u32::from_u128(a), u32::from_u128(b), u32::from_u128(c));
+        check_metric(u64::from_u128(a), u64::from_u128(b), u64::from_u128(c));
+        check_metric(a, b, c);
+    }
+
+    #[test]
+    fn simhash_is_what_counting_characters_gives(features in features(), config in config()) {
+        check_against_naive::<u32>(&features, &config);
+        check_against_naive::<u64>(&features, &config);
+        check_against_naive::<u128>(&features, &config);
+    }
+
+    #[test]
+    fn the_order_of_features_does_not_matter(
+        (features, shuffled) in features().prop_flat_map(|features| (Just(features.clone()), Just(features).prop_shuffle())),
+        config in config(),
+        seed: u64,
+    ) {
+        prop_assert_eq!(simhash::<u64>(borrow(&features), &config), simhash::<u64>(borrow(&shuffled), &config));
+        prop_assert_eq!(sketch(borrow(&features), seed), sketch(borrow(&shuffled), seed));
+    }
+
+    #[test]
+    fn scaling_all_weights_changes_nothing(
+        features in vec((vec(any::<u8>(), 0..12), 0..1_u64 << 40), 0..24),
+        factor in 1..1_u64 << 23,
+        config in config(),
+        seed: u64,
+    ) {
+        let scaled: Features = features.iter().map(|(feature, weight)| (feature.clone(), weight * factor)).collect();
+        prop_assert_eq!(simhash::<u64>(borrow(&features), &config), simhash::<u64>(borrow(&scaled), &config));
+        prop_assert_eq!(sketch(borrow(&features), seed), sketch(borrow(&scaled), seed));
+    }
+
+    #[test]
+    fn a_repeated_feature_counts_with_the_sum_of_its_weights(feature: Vec<u8>, a in 0..1_u64 << 60, b in 0..1_u64 << 60, rest in features(), config in config()) {
+        let mut split = rest.clone();
+        split.extend([(feature.clone(), a), (feature.clone(), b)]);
+        let mut merged = rest;
+        merged.push((feature, a + b));
+        prop_assert_eq!(simhash::<u128>(borrow(&split), &config), simhash::<u128>(borrow(&merged), &config));
+    }
+
+    #[test]
+    fn one_feature_has_its_own_hash_as_fingerprint(feature: Vec<u8>, weight in 1..u64::MAX, config in config()) {
+        let fingerprint: u64 = simhash([(feature.as_slice(), weight)], &config);
+        prop_assert_eq!(fingerprint, config.feature_hash.hash::<u64>(&feature));
+    }
+
+    #[test]
+    fn sketch_distance_is_a_metric_and_counts_differing_bits(a: [u8; 32], b: [u8; 32], c: [u8; 32]) {
+        let bits = |sketch: [u8; 32]| sketch.iter().map(|byte| format!("{byte:08b}")).collect::<String>();
+        let [x, y, z] = [Sketch(a), Sketch(b), Sketch(c)];
+        prop_assert_eq!(x.distance(&y) as usize, naive_distance(&bits(a), &bits(b)));
+        prop_assert_eq!(x.distance(&y), y.distance(&x));
+        prop_assert_eq!(x.distance(&x), 0);
+        prop_assert!(x.distance(&z) <= x.distance(&y) + y.distance(&z));
+        prop_assert_eq!(x.distance(&Sketch(a.map(|byte| !byte))), Sketch::BITS);
+    }
+
+    #[test]
+    fn every_sketch_bit_goes_with_the_majority_of_single_sketches(features in vec((vec(any::<u8>(), 0..12), 0..1_u64 << 40), 1..12), seed: u64) {
+        let singles: Vec<([u8; 32], i64)> =
+            features.iter().map(|(feature, weight)| (sketch([(feature.as_slice(), 1)], seed).0, i64::try_from(*weight).unwrap())).collect();
+        let together = sketch(borrow(&features), seed).0;
+        for bit in 0..256 {
+            let is_set = |sketch: &[u8; 32]| sketch[bit / 8] >> (bit % 8) & 1 == 1;
+            let v: i64 = singles.iter().map(|(single, weight)| if is_set(single) { *weight } else { -weight }).sum();
+            prop_assert_eq!(is_set(&together), v > 0);
+        }
+    }
+}

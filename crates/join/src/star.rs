@@ -1,0 +1,116 @@
+//! The star rule: which documents of the batch are kept.
+
+/// The kept document that a dropped one is represented by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Canonical {
+    /// An existing document, by the caller's number.
+    Existing(u32),
+    /// A row of the batch.
+    Row(u32),
+}
+
+/// What becomes of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// It represents itself.
+    Keep,
+    /// `canonical` represents it, at `distance`.
+    Drop {
+        /// The kept document.
+        canonical: Canonical,
+        /// Hamming distance of the two fingerprints.
+        distance: u8,
+    },
+}
+
+/// A kept existing document that makes verified pairs with the rows of a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExistingNeighbour {
+    /// Hamming distance.
+    pub distance: u8,
+    /// The caller's number of the document; ascending in id order.
+    pub existing: u32,
+    /// The row of the batch with the same id, which never pairs with it.
+    pub same_id_row: Option<u32>,
+}
+
+/// Verified pairs of classes, both ways.
+#[derive(Debug, Default)]
+pub struct ClassNeighbours {
+    starts: Vec<usize>,
+    neighbours: Vec<(u32, u8)>,
+}
+
+impl ClassNeighbours {
+    /// From verified pairs of different classes below `n_classes`, in any order, repeats allowed.
+    #[must_use]
+    pub fn new(n_classes: usize, pairs: &[(u32, u32, u8)]) -> Self {
+        let mut starts = vec![0usize; n_classes + 1];
+        for &(a, b, _) in pairs {
+            starts[a as usize + 1] += 1;
+            starts[b as usize + 1] += 1;
+        }
+        for i in 1..starts.len() {
+            starts[i] += starts[i - 1];
+        }
+        let mut next = starts.clone();
+        let mut neighbours = vec![(0, 0); pairs.len() * 2];
+        for &(a, b, distance) in pairs {
+            for (class, other) in [(a, b), (b, a)] {
+                neighbours[next[class as usize]] = (other, distance);
+                next[class as usize] += 1;
+            }
+        }
+        Self { starts, neighbours }
+    }
+
+    fn of(&self, class: u32) -> &[(u32, u8)] {
+        &self.neighbours[self.starts[class as usize]..self.starts[class as usize + 1]]
+    }
+}
+
+/// The star rule: rows take their turn in `keep_order`, and a row is dropped only if it makes a verified pair with a
+/// document that is kept by then: the nearest of those becomes its canonical; among equally near ones an existing document
+/// (the smallest number) comes first, then the row earliest in keep order. So every dropped document lies within the
+/// distance of the one that represents it.
+///
+/// `keep_order` lists rows; `class_of` gives the class of each row ([`QueryRows`](crate::QueryRows)); `existing` holds for each class the two
+/// nearest kept existing documents by (distance, number): two, so that a row has another one where the nearest is itself.
+#[must_use]
+pub fn star(
+    keep_order: &[u32],
+    class_of: impl Fn(u32) -> Option<u32>,
+    neighbours: &ClassNeighbours,
+    existing: &[Vec<ExistingNeighbour>],
+) -> Vec<(u32, Decision)> {
+    // At most one row of a class is kept: the next one is at distance 0 from it. (distance, rank) orders the choice.
+    let mut kept: Vec<Option<(usize, u32)>> = vec![None; existing.len()];
+    let mut decisions = Vec::with_capacity(keep_order.len());
+    for (rank, &row) in keep_order.iter().enumerate() {
+        let decision = class_of(row).map_or(Decision::Keep, |class| {
+            let own = std::iter::once((class, 0));
+            let nearest_row = own
+                .chain(neighbours.of(class).iter().copied())
+                .filter_map(|(other, distance)| kept[other as usize].map(|(rank, row)| (distance, rank, row)))
+                .min();
+            let nearest_existing = existing[class as usize].iter().find(|e| e.same_id_row != Some(row));
+            let decision = nearest(nearest_existing, nearest_row);
+            if decision == Decision::Keep {
+                kept[class as usize] = Some((rank, row));
+            }
+            decision
+        });
+        decisions.push((row, decision));
+    }
+    decisions
+}
+
+fn nearest(existing: Option<&ExistingNeighbour>, row: Option<(u8, usize, u32)>) -> Decision {
+    match (existing, row) {
+        (Some(e), row) if row.is_none_or(|(distance, ..)| e.distance <= distance) => {
+            Decision::Drop { canonical: Canonical::Existing(e.existing), distance: e.distance }
+        }
+        (_, Some((distance, _, row))) => Decision::Drop { canonical: Canonical::Row(row), distance },
+        _ => Decision::Keep,
+    }
+}

@@ -1,0 +1,124 @@
+//! Rows, classes, the forest and the star rule against their definitions.
+
+mod data;
+
+use data::Rng;
+use nearprint_fingerprint::Sketch;
+use nearprint_join::{
+    Canonical, ClassNeighbours, Clusters, Decision, ExistingNeighbour, Queries, QueryRows, RowPair, TablePlan, UnionFind, Verifier,
+    naive, reduce, star,
+};
+use proptest::prelude::*;
+
+const VERIFIERS: [Verifier; 2] =
+    [Verifier { max_distance: 2, max_sketch_distance: None }, Verifier { max_distance: 2, max_sketch_distance: Some(1) }];
+
+/// Few fingerprints and sketches, so that classes, equal fingerprints with other sketches and rows without one are common.
+fn batch(seed: u64, n: usize) -> (Vec<Option<u64>>, Vec<Option<Sketch>>) {
+    let mut rng = Rng(seed | 1);
+    let fingerprint = |rng: &mut Rng| (rng.below(8) > 0).then(|| rng.next() & 0b1101_0000_0000_0011);
+    let fingerprints = (0..n).map(|_| fingerprint(&mut rng)).collect();
+    let sketch = |rng: &mut Rng| {
+        let mut bytes = [0; 32];
+        bytes[5] = [0, 1, 3, 7][rng.below(4)];
+        Some(Sketch(bytes))
+    };
+    (fingerprints, (0..n).map(|_| sketch(&mut rng)).collect())
+}
+
+fn for_each_value_pair(rows: &QueryRows<u64>, k: u32, mut f: impl FnMut(u32, u32, u8)) {
+    let n = rows.values().len();
+    let queries = Queries::new(rows.values().to_vec(), TablePlan::blocks(64, k, k + 1).unwrap());
+    for value in 0..u32::try_from(n).unwrap() {
+        f(value, value, 0);
+    }
+    queries.map_self(0..n, |p| f(p.query, p.existing, p.distance));
+}
+
+fn star_of(rows: &QueryRows<u64>, pairs: &[RowPair], order: &[u32]) -> Vec<(u32, Decision)> {
+    let class = |row| rows.class_of(row).unwrap();
+    let edges: Vec<_> = pairs
+        .iter()
+        .filter(|p| class(p.a) != class(p.b))
+        .map(|p| (class(p.a), class(p.b), p.distance))
+        .collect();
+    star(order, |row| rows.class_of(row), &ClassNeighbours::new(rows.n_classes(), &edges), &vec![Vec::new(); rows.n_classes()])
+}
+
+/// The star rule as its text says, row by row.
+fn naive_star(pairs: &[RowPair], order: &[u32]) -> Vec<(u32, Decision)> {
+    let mut kept: Vec<u32> = Vec::new();
+    let mut decisions = Vec::new();
+    for &row in order {
+        let near = kept.iter().enumerate().filter_map(|(rank, &other)| {
+            let pair = pairs.iter().find(|p| (p.a, p.b) == (row.min(other), row.max(other)))?;
+            Some((pair.distance, rank, other))
+        });
+        let decision = near.min().map_or(Decision::Keep, |(distance, _, other)| Decision::Drop { canonical: Canonical::Row(other), distance });
+        if decision == Decision::Keep {
+            kept.push(row);
+        }
+        decisions.push((row, decision));
+    }
+    decisions
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn all_pairs_forest_and_star_of_classes_equal_those_of_rows(seed: u64, n in 0usize..40, sketched: bool, shuffle: u64) {
+        let verifier = VERIFIERS[usize::from(sketched)];
+        let (fingerprints, sketches) = batch(seed, n);
+        let sketches = if sketched { sketches } else { Vec::new() };
+        let rows = QueryRows::new(&fingerprints, &sketches).unwrap();
+        let expected = naive::row_pairs(&fingerprints, &sketches, &verifier);
+
+        let (mut all, mut candidates) = (Vec::new(), Vec::new());
+        for_each_value_pair(&rows, 2, |a, b, d| {
+            rows.all_pairs(a, b, d, &verifier, |p| all.push(p));
+            rows.forest_pairs(a, b, d, &verifier, |p| candidates.push(p));
+        });
+        prop_assert_eq!(reduce([all]), expected.clone());
+
+        let n_rows = u32::try_from(n).unwrap();
+        prop_assert!(candidates.iter().all(|p| expected.contains(p)));
+        prop_assert_eq!(naive::forest(&reduce([candidates.clone()]), n_rows), naive::forest(&expected, n_rows));
+
+        let mut order: Vec<u32> = (0..n_rows).filter(|&r| rows.class_of(r).is_some()).collect();
+        order.sort_by_key(|&r| (u64::from(r) ^ shuffle).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        prop_assert_eq!(star_of(&rows, &candidates, &order), naive_star(&expected, &order));
+    }
+}
+
+#[test]
+fn a_million_equal_rows_make_one_star_and_no_quadratic_work() {
+    let n = 1_000_000u32;
+    let rows = QueryRows::new(&vec![Some(42u64); n as usize], &[]).unwrap();
+    let mut n_pairs = 0;
+    rows.forest_pairs(0, 0, 0, &VERIFIERS[0], |p| {
+        assert_eq!(p.a, 0);
+        n_pairs += 1;
+    });
+    assert_eq!(n_pairs, n - 1);
+}
+
+#[test]
+fn a_row_is_never_dropped_for_the_existing_document_with_its_own_id() {
+    let rows = QueryRows::new(&[Some(1u64), Some(1)], &[]).unwrap();
+    let existing = vec![vec![ExistingNeighbour { distance: 0, existing: 9, same_id_row: Some(0) }]];
+    let decided = star(&[0, 1], |row| rows.class_of(row), &ClassNeighbours::new(1, &[]), &existing);
+    let dropped = Decision::Drop { canonical: Canonical::Existing(9), distance: 0 };
+    assert_eq!(decided, [(0, Decision::Keep), (1, dropped)]);
+}
+
+#[test]
+fn clusters_connect_through_nodes_that_are_not_counted() {
+    let mut sets = UnionFind::new(3);
+    let outside = sets.add();
+    sets.union(0, outside);
+    sets.union(2, outside);
+    let clusters = Clusters::of(&mut sets, 3);
+    assert_eq!(clusters.first_row, [0, 1, 0]);
+    assert_eq!(clusters.n_rows, [2, 1, 2]);
+}
