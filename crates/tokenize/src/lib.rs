@@ -1,1 +1,49 @@
-//! placeholder
+//! Text to weighted features, the first stage of nearprint: pure functions of a text and a [`TokenizeConfig`].
+//!
+//! ```text
+//! text ─► normalize ─► tokens ─► features ─► has_enough?
+//!         Cow<str>     Tokens    (bytes, weight)
+//! ```
+//!
+//! An [`Analyzer`] is built once from a config and the contents of the user's files ([`Resources`]), and is then shared by
+//! every thread. Nothing here reads a file, a clock or a locale, so the same text and config give the same features
+//! everywhere.
+//!
+//! ```
+//! use nearprint_tokenize::{Analyzer, Resources, TokenizeConfig};
+//!
+//! let config = TokenizeConfig::default();
+//! let analyzer = Analyzer::try_new(&config, &Resources::default())?;
+//! let text = analyzer.normalize("Near-duplicates&nbsp;in 北京！");
+//! let tokens = analyzer.tokens(&text);
+//! assert_eq!(tokens.iter().collect::<Vec<_>>(), ["near", "duplicates", "in", "北京"]);
+//! let features = tokens.features(&config.features);
+//! assert_eq!(features.iter().next(), Some((&b"near"[..], 65_536)));
+//! assert!(!analyzer.has_enough(&text, &features));
+//! # Ok::<(), nearprint_tokenize::TokenizeError>(())
+//! ```
+
+mod analyzer;
+mod char_ngrams;
+mod config;
+mod error;
+mod jieba;
+mod mixed;
+mod normalize;
+mod script;
+mod shingle;
+mod stop_words;
+mod tokenizer;
+mod weight;
+mod whitespace;
+mod words;
+
+pub use analyzer::{Analyzer, Resources};
+pub use config::{
+    FeatureConfig, MinFeatures, NormalizeConfig, StopWordsConfig, TokenizeConfig, TokenizerConfig,
+    TokenizerKind,
+};
+pub use error::TokenizeError;
+pub use shingle::Features;
+pub use tokenizer::Tokens;
+pub use weight::{ONE, Weight};

@@ -1,0 +1,115 @@
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::jieba::dictionary;
+use crate::normalize::normalize;
+use crate::script::{is_alphanumeric, is_mostly_han};
+use crate::stop_words::StopWords;
+use crate::tokenizer::{self, Tokenizer};
+use crate::{
+    Features, MinFeatures, NormalizeConfig, TokenizeConfig, TokenizeError, TokenizerKind, Tokens,
+};
+
+/// A [`TokenizeConfig`] made ready: dictionary and word lists loaded. Build one and share it between threads.
+pub struct Analyzer {
+    normalize: NormalizeConfig,
+    tokenizer: Box<dyn Tokenizer>,
+    drop_without_alphanumeric: bool,
+    stop_words: StopWords,
+    min_features: MinFeatures,
+}
+
+/// The *contents* of the files that a config names: this crate reads none itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Resources {
+    /// A jieba user dictionary: `word [frequency] [tag]` a line. Words are normalised like the texts. `mixed` gives jieba
+    /// Han runs only, so only words all in Han can be found there.
+    pub user_dictionary: Option<String>,
+    /// Stop words of the user's own, one a line, beside or instead of the built-in ones. Each is compared with whole tokens.
+    pub stop_words: Option<String>,
+}
+
+impl Analyzer {
+    /// Loads what `config` needs. The first one in a process that uses jieba decodes its dictionary.
+    ///
+    /// # Errors
+    /// A number below its least value, a part-of-speech filter or user dictionary without jieba, or a bad dictionary line.
+    pub fn try_new(config: &TokenizeConfig, resources: &Resources) -> Result<Self, TokenizeError> {
+        config.validate()?;
+        refuse_unused(config, resources)?;
+        let user_dictionary = resources.user_dictionary.as_deref();
+        let tokenizer =
+            tokenizer::build(config, || dictionary(user_dictionary, &config.normalize))?;
+        let own = resources.stop_words.as_deref();
+        Ok(Self {
+            normalize: config.normalize.clone(),
+            tokenizer,
+            drop_without_alphanumeric: config.tokenizer.drop_tokens_without_alphanumeric,
+            stop_words: StopWords::new(config.stop_words.builtin, own, &config.normalize),
+            min_features: config.min_features,
+        })
+    }
+
+    /// The text that tokens are cut from and that exact duplicates share. Borrows when nothing changes.
+    ///
+    /// Idempotent, except that HTML entities are decoded once each time (`&amp;lt;` becomes `&lt;`, and that `<`).
+    #[must_use]
+    pub fn normalize<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        normalize(text, &self.normalize)
+    }
+
+    /// The tokens of a text that [`normalize`](Self::normalize) gave, without those that the config drops. Linear in its length.
+    #[must_use]
+    pub fn tokens<'a>(&self, normalized: &'a str) -> Tokens<'a> {
+        let text = self.tokenizer.prepare(normalized);
+        let mut spans = Vec::with_capacity(text.len() / 4);
+        self.tokenizer.spans(&text, &mut spans);
+        spans.retain(|span| self.keeps(&text[span.clone()]));
+        Tokens::new(text, spans)
+    }
+
+    fn keeps(&self, token: &str) -> bool {
+        let has_substance = !self.drop_without_alphanumeric || token.chars().any(is_alphanumeric);
+        has_substance && !self.stop_words.contains(token)
+    }
+
+    /// Whether a text has the distinct features that [`MinFeatures`] asks of its script. A text without any never has.
+    #[must_use]
+    pub fn has_enough(&self, normalized: &str, features: &Features) -> bool {
+        let MinFeatures { han, other } = self.min_features;
+        let n_distinct = features.n_distinct();
+        if n_distinct == 0 || n_distinct < han.min(other) {
+            return false;
+        }
+        n_distinct >= han.max(other)
+            || n_distinct
+                >= if is_mostly_han(normalized) {
+                    han
+                } else {
+                    other
+                }
+    }
+}
+
+impl fmt::Debug for Analyzer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Analyzer")
+            .field("normalize", &self.normalize)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Settings that the configured tokenizer cannot honour are refused, not ignored.
+fn refuse_unused(config: &TokenizeConfig, resources: &Resources) -> Result<(), TokenizeError> {
+    let kind = config.tokenizer.kind;
+    if matches!(kind, TokenizerKind::Mixed | TokenizerKind::Jieba) {
+        return Ok(());
+    }
+    if !config.stop_words.drop_parts_of_speech.is_empty() {
+        return Err(TokenizeError::NoPartsOfSpeech { kind });
+    }
+    if resources.user_dictionary.is_some() {
+        return Err(TokenizeError::NoDictionary { kind });
+    }
+    Ok(())
+}

@@ -1,0 +1,118 @@
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+pub(crate) use jieba_rs::Jieba;
+
+use crate::normalize::normalize;
+use crate::tokenizer::Tokenizer;
+use crate::{NormalizeConfig, TokenizeError};
+
+/// jieba over a whole text; `mixed` uses it for Han runs. Without the hidden Markov model the tokens are those of Python's jieba
+/// 0.42.1 (tested on its own output).
+pub(crate) struct JiebaCutter {
+    jieba: Arc<Jieba>,
+    hmm: bool,
+    /// Tags that start with one of these are dropped. Tagging costs, so nothing is tagged when there is none.
+    dropped_tags: Vec<String>,
+}
+
+impl JiebaCutter {
+    pub(crate) fn new(jieba: Arc<Jieba>, hmm: bool, dropped_tags: &[String]) -> Self {
+        Self {
+            jieba,
+            hmm,
+            dropped_tags: dropped_tags.to_vec(),
+        }
+    }
+
+    /// Appends the tokens of `text`, which starts at byte `base` of the whole.
+    pub(crate) fn cut(&self, text: &str, base: usize, spans: &mut Vec<Range<usize>>) {
+        if self.dropped_tags.is_empty() {
+            let tokens = self.jieba.cut(text, self.hmm);
+            spans.extend(
+                tokens
+                    .iter()
+                    .map(|token| base + token.byte_start..base + token.byte_end),
+            );
+        } else {
+            let tags = self.jieba.tag(text, self.hmm);
+            let kept = tags.iter().filter(|tag| !self.is_dropped(tag.tag));
+            spans.extend(kept.map(|tag| base + tag.byte_start..base + tag.byte_end));
+        }
+    }
+
+    fn is_dropped(&self, tag: &str) -> bool {
+        self.dropped_tags
+            .iter()
+            .any(|prefix| tag.starts_with(prefix.as_str()))
+    }
+}
+
+impl Tokenizer for JiebaCutter {
+    fn spans(&self, text: &str, spans: &mut Vec<Range<usize>>) {
+        self.cut(text, 0, spans);
+    }
+}
+
+/// jieba's own dictionary, with the user's words added. The former is decoded once in a process (a few hundred milliseconds,
+/// some tens of megabytes).
+///
+/// # Errors
+/// [`TokenizeError::UserDictionary`] at the first line that is not `word [frequency] [tag]`.
+pub(crate) fn dictionary(
+    user: Option<&str>,
+    config: &NormalizeConfig,
+) -> Result<Arc<Jieba>, TokenizeError> {
+    static DEFAULT: OnceLock<Arc<Jieba>> = OnceLock::new();
+    let default = DEFAULT.get_or_init(|| Arc::new(Jieba::new()));
+    let Some(user) = user else {
+        return Ok(Arc::clone(default));
+    };
+    let mut jieba = Jieba::clone(default);
+    for (at, line) in user.lines().enumerate() {
+        add_line(&mut jieba, line, config).map_err(|reason| TokenizeError::UserDictionary {
+            line: at + 1,
+            text: line.to_owned(),
+            reason,
+        })?;
+    }
+    Ok(Arc::new(jieba))
+}
+
+/// Adds `word [frequency] [tag]`, as Python's `load_userdict` reads it; a blank line adds nothing. The word is normalised like
+/// the texts it is to be found in. Without a frequency the word gets the least one that keeps it in one piece. A word that
+/// the dictionary has keeps its tag.
+fn add_line(jieba: &mut Jieba, line: &str, config: &NormalizeConfig) -> Result<(), &'static str> {
+    let mut fields = line.trim_start_matches('\u{FEFF}').split_whitespace();
+    let Some(word) = fields.next() else {
+        return Ok(());
+    };
+    let mut field = fields.next();
+    let frequency = match field {
+        Some(digits) if digits.starts_with(|c: char| !c.is_alphabetic()) => {
+            Some(frequency(digits)?)
+        }
+        _ => None,
+    };
+    if frequency.is_some() {
+        field = fields.next();
+    }
+    if fields.next().is_some() {
+        return Err("too many fields");
+    }
+    let word = normalize(word, config);
+    if word.is_empty() {
+        return Err("nothing is left of the word once normalised");
+    }
+    jieba.add_word(&word, frequency, field);
+    Ok(())
+}
+
+/// A positive 32-bit number: the sum over any dictionary then fits 64 bits.
+fn frequency(digits: &str) -> Result<usize, &'static str> {
+    match digits.parse::<u32>() {
+        Ok(0) => Err("a frequency of 0"),
+        Ok(frequency) => usize::try_from(frequency).map_err(|_| "a frequency out of range"),
+        Err(_) => Err("a frequency that is no positive 32-bit integer"),
+    }
+}

@@ -1,0 +1,80 @@
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
+
+use crate::{FeatureConfig, Tokens};
+
+/// What joins the tokens of a shingle. Normalisation removes control characters, so no token contains it by default.
+const SEPARATOR: u8 = 0x1F;
+
+/// The distinct features of one text with their weights, in the order of their first occurrence.
+///
+/// All features are ranges of one buffer, the tokens joined, so a text costs the same few allocations however many it has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Features {
+    joined: Vec<u8>,
+    features: Vec<(Range<usize>, u64)>,
+}
+
+impl Features {
+    /// Each distinct feature, UTF-8 (the tokens of a shingle joined by one 0x1F byte), and its weight in units of 1/65536.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], u64)> {
+        self.features
+            .iter()
+            .map(|(range, weight)| (&self.joined[range.clone()], *weight))
+    }
+
+    /// How many distinct features there are.
+    #[must_use]
+    pub fn n_distinct(&self) -> usize {
+        self.features.len()
+    }
+}
+
+/// The distinct shingles of `tokens` weighted by `config`. Fewer tokens than a shingle, but at least one, make one shingle.
+pub(crate) fn features(tokens: &Tokens<'_>, config: &FeatureConfig) -> Features {
+    let (joined, token_ranges) = join(tokens);
+    let mut features = count(&joined, shingles(&token_ranges, config.shingle.max(1)));
+    for (_, count) in &mut features {
+        *count = config.weight.of(*count);
+    }
+    Features { joined, features }
+}
+
+/// The tokens in one buffer with a separator between each two, and where each lies.
+fn join(tokens: &Tokens<'_>) -> (Vec<u8>, Vec<Range<usize>>) {
+    let n_bytes: usize = tokens.iter().map(|token| token.len() + 1).sum();
+    let mut joined = Vec::with_capacity(n_bytes);
+    let mut ranges = Vec::with_capacity(tokens.len());
+    for token in tokens.iter() {
+        if !ranges.is_empty() {
+            joined.push(SEPARATOR);
+        }
+        ranges.push(joined.len()..joined.len() + token.len());
+        joined.extend_from_slice(token.as_bytes());
+    }
+    (joined, ranges)
+}
+
+/// Every window of `width` tokens, as one range of the joined buffer.
+fn shingles(tokens: &[Range<usize>], width: usize) -> impl Iterator<Item = Range<usize>> {
+    tokens
+        .windows(width.min(tokens.len()).max(1))
+        .map(|window| window[0].start..window[window.len() - 1].end)
+}
+
+/// The distinct byte strings among `ranges`, by first occurrence, with the number of occurrences.
+fn count(bytes: &[u8], ranges: impl Iterator<Item = Range<usize>>) -> Vec<(Range<usize>, u64)> {
+    let mut distinct: Vec<(Range<usize>, u64)> = Vec::new();
+    let mut seen: HashMap<&[u8], usize> = HashMap::with_capacity(ranges.size_hint().0 / 2);
+    for range in ranges {
+        match seen.entry(&bytes[range.clone()]) {
+            Entry::Occupied(at) => distinct[*at.get()].1 += 1,
+            Entry::Vacant(free) => {
+                free.insert(distinct.len());
+                distinct.push((range, 1));
+            }
+        }
+    }
+    distinct
+}

@@ -1,0 +1,80 @@
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::char_ngrams::CharNgrams;
+use crate::jieba::{Jieba, JiebaCutter};
+use crate::mixed::Mixed;
+use crate::shingle;
+use crate::whitespace::Whitespace;
+use crate::words::Words;
+use crate::{FeatureConfig, Features, TokenizeConfig, TokenizeError, TokenizerKind};
+
+/// Cuts a normalised text into tokens. A new tokenizer is one file that implements this, and one line in [`build`].
+pub(crate) trait Tokenizer: Send + Sync {
+    /// The text that [`spans`](Self::spans) is given: what came in, unless the tokenizer leaves some of it out.
+    fn prepare<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        Cow::Borrowed(text)
+    }
+
+    /// Appends the byte range of each token of the prepared text, in order.
+    fn spans(&self, prepared: &str, spans: &mut Vec<Range<usize>>);
+}
+
+/// The tokenizer that `config` names; `jieba` gives the dictionary, and is called only by tokenizers that need one.
+pub(crate) fn build(
+    config: &TokenizeConfig,
+    jieba: impl FnOnce() -> Result<Arc<Jieba>, TokenizeError>,
+) -> Result<Box<dyn Tokenizer>, TokenizeError> {
+    let cutter = |jieba| {
+        JiebaCutter::new(
+            jieba,
+            config.tokenizer.hmm,
+            &config.stop_words.drop_parts_of_speech,
+        )
+    };
+    Ok(match config.tokenizer.kind {
+        TokenizerKind::Mixed => Box::new(Mixed::new(cutter(jieba()?))),
+        TokenizerKind::Jieba => Box::new(cutter(jieba()?)),
+        TokenizerKind::Words => Box::new(Words),
+        TokenizerKind::Whitespace => Box::new(Whitespace),
+        TokenizerKind::CharNgrams => Box::new(CharNgrams::new(config.tokenizer.ngram)),
+    })
+}
+
+/// The tokens of one text, in order: byte ranges of the text, which is borrowed unless the tokenizer had to change it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tokens<'a> {
+    text: Cow<'a, str>,
+    spans: Vec<Range<usize>>,
+}
+
+impl<'a> Tokens<'a> {
+    /// `spans` are byte ranges of `text`, on character boundaries.
+    pub(crate) fn new(text: Cow<'a, str>, spans: Vec<Range<usize>>) -> Self {
+        Self { text, spans }
+    }
+
+    /// The tokens, in the order of the text.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.spans.iter().map(|span| &self.text[span.clone()])
+    }
+
+    /// How many there are, repeats counted.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The distinct shingles of `config.shingle` tokens (0 is taken as 1) with their weights.
+    #[must_use]
+    pub fn features(&self, config: &FeatureConfig) -> Features {
+        shingle::features(self, config)
+    }
+}

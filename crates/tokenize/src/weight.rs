@@ -1,0 +1,48 @@
+use serde::{Deserialize, Serialize};
+
+/// The weight of 1, in the fixed-point unit of all weights: 1/65536.
+pub const ONE: u64 = 1 << 16;
+
+/// What a feature weighs. Weights are integers, so that their sums do not depend on the order of summing.
+///
+/// In a job file: `"count"`, `"log_count"`, `"set"` or `{ capped_count = { cap = 6 } }`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Weight {
+    /// The number of occurrences c (tf, the mode of Manku et al. 2007).
+    Count,
+    /// 1 + ln c, rounded to the unit.
+    LogCount,
+    /// 1, however often it occurs.
+    Set,
+    /// min(c, cap). Article 002's rule is a cap of 6: it skips a word whose count is already above 5.
+    CappedCount {
+        /// The most occurrences that count, at least 1.
+        cap: u32,
+    },
+}
+
+impl Weight {
+    /// The weight of a feature that occurs `count` times (at least once), in units of 1/65536.
+    #[must_use]
+    pub fn of(self, count: u64) -> u64 {
+        match self {
+            Self::Count => count.saturating_mul(ONE),
+            Self::LogCount => log_count(count),
+            Self::Set => ONE,
+            Self::CappedCount { cap } => count.min(u64::from(cap)).saturating_mul(ONE),
+        }
+    }
+}
+
+/// round((1 + ln c)·65536). No c up to a million comes near enough to a rounding boundary for a platform's last bit of `ln`
+/// to matter (tested), so this too is the same everywhere.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "1 + ln c lies in 1..46 for any positive u64"
+)]
+fn log_count(count: u64) -> u64 {
+    let c = count.max(1) as f64;
+    ((1.0 + c.ln()) * ONE as f64).round() as u64
+}

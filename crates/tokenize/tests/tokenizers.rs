@@ -1,0 +1,320 @@
+//! What each tokenizer cuts, and that each agrees with a naive one.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+mod common;
+
+use common::{AS_IS, analyzer, kind, tokens};
+use nearprint_tokenize::{
+    Analyzer, Resources, StopWordsConfig, TokenizeConfig, TokenizeError, TokenizerConfig,
+    TokenizerKind,
+};
+use proptest::prelude::*;
+use unicode_segmentation::UnicodeSegmentation;
+
+const KINDS: [TokenizerKind; 5] = [
+    TokenizerKind::Mixed,
+    TokenizerKind::Jieba,
+    TokenizerKind::Words,
+    TokenizerKind::Whitespace,
+    TokenizerKind::CharNgrams,
+];
+
+fn keep_all(kind: TokenizerKind) -> TokenizeConfig {
+    let tokenizer = TokenizerConfig {
+        kind,
+        drop_tokens_without_alphanumeric: false,
+        ..TokenizerConfig::default()
+    };
+    TokenizeConfig {
+        tokenizer,
+        ..TokenizeConfig::default()
+    }
+}
+
+fn char_ngrams(ngram: usize) -> TokenizeConfig {
+    let mut config = keep_all(TokenizerKind::CharNgrams);
+    config.tokenizer.ngram = ngram;
+    config
+}
+
+#[test]
+fn mixed_cuts_han_by_jieba_and_the_rest_by_words() {
+    let text = "用 flink-1.17 提交作业，don't panic: foo_bar";
+    let expected = [
+        "用", "flink", "1", "17", "提交", "作业", "don", "t", "panic", "foo_bar",
+    ];
+    assert_eq!(tokens(text, &kind(TokenizerKind::Mixed)), expected);
+}
+
+#[test]
+fn jieba_keeps_punctuation_and_white_space_unless_they_are_dropped() {
+    let text = "你好, 世界";
+    assert_eq!(
+        tokens(text, &keep_all(TokenizerKind::Jieba)),
+        ["你好", ",", " ", "世界"]
+    );
+    assert_eq!(tokens(text, &kind(TokenizerKind::Jieba)), ["你好", "世界"]);
+}
+
+/// The sentence of article 002, as its printed distances need it.
+#[test]
+fn jieba_with_hmm_finds_the_name_in_the_articles_sentence() {
+    let mut config = kind(TokenizerKind::Jieba);
+    config.tokenizer.hmm = true;
+    let text = "我是蒋固金,欢迎查看我的博客";
+    let expected = ["我", "是", "蒋固金", "欢迎", "查看", "我", "的", "博客"];
+    assert_eq!(tokens(text, &config), expected);
+    assert_eq!(
+        tokens(&text.replace(',', ""), &config),
+        expected,
+        "special characters removed"
+    );
+}
+
+#[test]
+fn words_take_han_one_by_one_and_keep_marks_with_their_letters() {
+    let text = "中文 カタカナ हिन्दी naïve ¡vale!";
+    let expected = ["中", "文", "カタカナ", "हिन्दी", "naïve", "vale"];
+    assert_eq!(tokens(text, &kind(TokenizerKind::Words)), expected);
+}
+
+#[test]
+fn symbols_are_tokens_of_their_own_when_they_are_kept() {
+    assert_eq!(
+        tokens("a -> b!!", &keep_all(TokenizerKind::Words)),
+        ["a", "-", ">", "b", "!", "!"]
+    );
+    assert_eq!(tokens("| --- | _ |", &kind(TokenizerKind::Words)), [""; 0]);
+}
+
+#[test]
+fn white_space_of_any_script_separates() {
+    let text = "a\u{3000}b,c\n--- d";
+    assert_eq!(
+        tokens(text, &kind(TokenizerKind::Whitespace)),
+        ["a", "b,c", "d"]
+    );
+}
+
+#[test]
+fn character_windows_ignore_white_space() {
+    assert_eq!(tokens("ab c\n文", &char_ngrams(3)), ["abc", "bc文"]);
+    assert_eq!(tokens("a b", &char_ngrams(3)), ["ab"]);
+    assert_eq!(tokens(" \n", &char_ngrams(3)), [""; 0]);
+}
+
+#[test]
+fn the_users_dictionary_joins_and_tags_its_words() {
+    let dictionary = "蒋固金 10 nr\n\n云计算平台\n石墨烯电池 n\n".to_owned();
+    let resources = Resources {
+        user_dictionary: Some(dictionary),
+        ..Resources::default()
+    };
+    let text = "蒋固金欢迎云计算平台和石墨烯电池";
+    let mut config = kind(TokenizerKind::Mixed);
+    let cut = |config: &TokenizeConfig| {
+        let analyzer = Analyzer::try_new(config, &resources).unwrap();
+        analyzer
+            .tokens(text)
+            .iter()
+            .map(String::from)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        cut(&config),
+        ["蒋固金", "欢迎", "云计算平台", "和", "石墨烯电池"]
+    );
+    assert_eq!(
+        tokens(text, &config)[..3],
+        ["蒋", "固", "金"].map(String::from)
+    );
+    config.stop_words.drop_parts_of_speech = vec!["nr".into(), "c".into()];
+    assert_eq!(cut(&config), ["欢迎", "云计算平台", "石墨烯电池"]);
+}
+
+#[test]
+fn a_bad_dictionary_line_is_named() {
+    for (bad, reason) in [
+        ("词 0", "a frequency of 0"),
+        ("词 -1", "a frequency that is no positive 32-bit integer"),
+        (
+            "词 4294967296",
+            "a frequency that is no positive 32-bit integer",
+        ),
+        ("词 1 n x", "too many fields"),
+        ("词 n 1", "too many fields"),
+        ("\u{200B} 1", "nothing is left of the word once normalised"),
+    ] {
+        let user_dictionary = Some(format!("好词 3 n\n{bad}\n"));
+        let resources = Resources {
+            user_dictionary,
+            ..Resources::default()
+        };
+        let error = Analyzer::try_new(&TokenizeConfig::default(), &resources).err();
+        let expected = TokenizeError::UserDictionary {
+            line: 2,
+            text: bad.to_owned(),
+            reason,
+        };
+        assert_eq!(error, Some(expected));
+    }
+}
+
+#[test]
+fn settings_that_a_tokenizer_cannot_honour_are_refused() {
+    let words = kind(TokenizerKind::Words);
+    let resources = Resources {
+        user_dictionary: Some(String::new()),
+        ..Resources::default()
+    };
+    let no_dictionary = TokenizeError::NoDictionary {
+        kind: TokenizerKind::Words,
+    };
+    assert_eq!(
+        Analyzer::try_new(&words, &resources).err(),
+        Some(no_dictionary)
+    );
+    let drop_parts_of_speech = vec!["u".to_owned()];
+    let config = TokenizeConfig {
+        stop_words: StopWordsConfig {
+            drop_parts_of_speech,
+            ..StopWordsConfig::default()
+        },
+        ..words
+    };
+    let no_tags = TokenizeError::NoPartsOfSpeech {
+        kind: TokenizerKind::Words,
+    };
+    assert_eq!(
+        Analyzer::try_new(&config, &Resources::default()).err(),
+        Some(no_tags)
+    );
+}
+
+#[test]
+fn parts_of_speech_are_dropped_by_the_start_of_their_tag() {
+    let mut config = keep_all(TokenizerKind::Jieba);
+    config.stop_words.drop_parts_of_speech = vec!["u".into(), "x".into()];
+    assert_eq!(
+        tokens("我的博客，很好了", &config),
+        ["我", "博客", "很", "好"]
+    );
+}
+
+#[test]
+fn built_in_stop_words_leave_the_words_of_content() {
+    let mut config = kind(TokenizerKind::Mixed);
+    config.stop_words.builtin = true;
+    let text = "the store doesn't grow 我们的仓库和索引";
+    assert_eq!(tokens(text, &config), ["store", "grow", "仓库", "索引"]);
+}
+
+#[test]
+fn own_stop_words_are_normalised_like_the_text() {
+    let stop_words = Some("Ｓｔｏｒｅ\n\n  仓库 \r\n".to_owned());
+    let resources = Resources {
+        stop_words,
+        ..Resources::default()
+    };
+    let analyzer = Analyzer::try_new(&TokenizeConfig::default(), &resources).unwrap();
+    let text = analyzer.normalize("The STORE 仓库 stores");
+    assert_eq!(
+        analyzer.tokens(&text).iter().collect::<Vec<_>>(),
+        ["the", "stores"]
+    );
+}
+
+/// `\w+` by hand, for ASCII.
+fn naive_ascii_words(text: &str) -> Vec<&str> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .filter(|word| word.contains(|c: char| c.is_ascii_alphanumeric()))
+        .collect()
+}
+
+/// Each character's class first, then runs of the same class; Han runs to jieba, the rest to the Unicode words of the run,
+/// each of which is cut again with a filter.
+fn naive_mixed(text: &str, jieba: &Analyzer) -> Vec<String> {
+    let han = |c: char| matches!(c, '\u{3005}' | '\u{3007}' | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}');
+    let mut runs: Vec<(bool, String)> = Vec::new();
+    for c in text.chars() {
+        match runs.last_mut() {
+            Some((is_han, run)) if *is_han == han(c) => run.push(c),
+            _ => runs.push((han(c), c.to_string())),
+        }
+    }
+    let mut all = Vec::new();
+    for (is_han, run) in &runs {
+        if *is_han {
+            all.extend(jieba.tokens(run).iter().map(String::from));
+        } else {
+            let symbols =
+                |c: char| c != '_' && c.is_ascii_punctuation() || c == '’' || c.is_whitespace();
+            all.extend(
+                run.unicode_words()
+                    .flat_map(|word| word.split(symbols))
+                    .map(String::from),
+            );
+        }
+    }
+    all.retain(|token| token.chars().any(char::is_alphanumeric));
+    all
+}
+
+fn naive_char_ngrams(text: &str, n: usize) -> Vec<String> {
+    let characters: Vec<char> = text.chars().filter(|c| !c.is_whitespace()).collect();
+    match characters.len() {
+        0 => Vec::new(),
+        len if len < n => vec![characters.iter().collect()],
+        len => (0..=len - n)
+            .map(|at| characters[at..at + n].iter().collect())
+            .collect(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn no_text_makes_a_tokenizer_panic(text in any::<String>()) {
+        for kind in KINDS {
+            for mut config in [common::kind(kind), keep_all(kind)] {
+                config.tokenizer.hmm = text.len() % 2 == 0;
+                let analyzer = analyzer(&config);
+                let tokens = analyzer.tokens(&text);
+                prop_assert!(tokens.iter().all(|token| !token.is_empty()));
+                prop_assert_eq!(tokens.len(), tokens.iter().count());
+            }
+        }
+    }
+
+    #[test]
+    fn jieba_that_keeps_all_tokens_covers_the_text(text in "[中文是的我a-c1. _\r\n，😀㐀々]{0,20}", hmm in any::<bool>()) {
+        let mut config = keep_all(TokenizerKind::Jieba);
+        config.tokenizer.hmm = hmm;
+        prop_assert_eq!(tokens(&text, &config).concat(), text);
+    }
+
+    #[test]
+    fn ascii_words_are_those_of_the_regular_expression(text in "[ -~\t\n]{0,40}") {
+        prop_assert_eq!(tokens(&text, &kind(TokenizerKind::Words)), naive_ascii_words(&text));
+        prop_assert_eq!(tokens(&text, &kind(TokenizerKind::Mixed)), naive_ascii_words(&text));
+    }
+
+    #[test]
+    fn mixed_agrees_with_a_naive_splitter(text in "[我们中国人民欢迎的a-e_0-3.'’ ,é々\n]{0,30}") {
+        let naive = naive_mixed(&text, &analyzer(&kind(TokenizerKind::Jieba)));
+        prop_assert_eq!(tokens(&text, &kind(TokenizerKind::Mixed)), naive);
+    }
+
+    #[test]
+    fn white_space_tokens_are_those_of_the_standard_library(text in "[a-c,é中 \t\n\u{3000}\u{A0}]{0,30}") {
+        let naive: Vec<&str> = text.split_whitespace().collect();
+        prop_assert_eq!(tokens(&text, &keep_all(TokenizerKind::Whitespace)), naive);
+    }
+
+    #[test]
+    fn character_windows_agree_with_naive_ones(text in "[a-cé中😀 \n]{0,30}", n in 1_usize..7) {
+        let config = TokenizeConfig { normalize: AS_IS, ..char_ngrams(n) };
+        prop_assert_eq!(tokens(&text, &config), naive_char_ngrams(&text, n));
+    }
+}
