@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# All checks: formatting, lints, tests. Installs and starts the S3 server that the tests need, and stops it at the end.
+# NEARPRINT_SKIP_S3=1 leaves that server, and the tests that need it, out.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { echo "test: $*" >&2; }
+
+# A server of one's own may be given instead, through the variables that start-rgw.sh prints.
+start_s3() {
+  if ! command -v radosgw >/dev/null || ! command -v ceph-mon >/dev/null || ! command -v ceph-osd >/dev/null; then
+    say "installing Ceph's S3 gateway"
+    bash scripts/install-rgw.sh >"$scratch/install.log" 2>&1 || {
+      tail -n 5 "$scratch/install.log" >&2
+      say "cannot install the S3 server: run scripts/install-rgw.sh as root, or set NEARPRINT_SKIP_S3=1 to test without it"
+      exit 69
+    }
+  fi
+  local environment
+  # Another program may hold the port, or another checkout's tests: try a few.
+  for port in 17480 17580 17680 17780; do
+    if environment=$(bash scripts/start-rgw.sh "$scratch/rgw" "$port" nearprint-test); then
+      set -a
+      eval "$environment"
+      set +a
+      return
+    fi
+  done
+  say "the S3 server did not start"
+  exit 69
+}
+
+scratch=$(mktemp -d)
+trap 'bash scripts/stop-rgw.sh "$scratch/rgw"; rm -rf "$scratch"' EXIT
+if [ "${NEARPRINT_SKIP_S3:-0}" = 1 ]; then
+  say "NEARPRINT_SKIP_S3=1: tests on S3 are left out"
+  unset NEARPRINT_TEST_S3_ENDPOINT
+elif [ -z "${NEARPRINT_TEST_S3_ENDPOINT:-}" ]; then
+  start_s3
+fi
+
+# A toolchain may come without these two; the tests still say whether the program works.
+if cargo fmt --version >/dev/null 2>&1; then
+  cargo fmt --check
+else
+  say "NOT CHECKED: formatting (rustup component add rustfmt)"
+fi
+if cargo clippy --version >/dev/null 2>&1; then
+  cargo clippy --workspace --all-targets -- -D warnings
+else
+  say "NOT CHECKED: lints (rustup component add clippy)"
+fi
+cargo test --workspace
