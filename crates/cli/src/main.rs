@@ -1,1 +1,38 @@
-fn main() {}
+//! The `nearprint` command: arguments, validated job, run, report, exit code.
+
+mod args;
+mod cmd;
+mod exit_code;
+mod job_config;
+mod progress;
+mod summary;
+
+use std::panic::AssertUnwindSafe;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::Cli;
+use exit_code::Failure;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return exit_code::of_clap(&error),
+    };
+    let json = cli.global.json;
+    progress::init_logging(cli.global.verbose);
+    exit_code::keep_panics_to_one_line();
+    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| cmd::dispatch(cli)));
+    let outcome = outcome.unwrap_or_else(|_| Err(Failure::panicked()));
+    match outcome {
+        Ok(report) => {
+            summary::print(&report, json);
+            ExitCode::from(report.exit_code)
+        }
+        Err(failure) => failure.print(json),
+    }
+}

@@ -8,11 +8,19 @@ use crate::verify::Verifier;
 use nearprint_fingerprint::Sketch;
 
 /// Every (query, existing, distance) within `max_distance`, by position, ascending.
-pub fn cross_pairs<F: Fingerprint>(queries: &[F], existing: &[F], max_distance: u32) -> Vec<(usize, usize, u32)> {
+pub fn cross_pairs<F: Fingerprint>(
+    queries: &[F],
+    existing: &[F],
+    max_distance: u32,
+) -> Vec<(usize, usize, u32)> {
     let all = queries.iter().enumerate().flat_map(|(q, &a)| {
-        existing.iter().enumerate().map(move |(e, &b)| (q, e, hamming_distance(a, b)))
+        existing
+            .iter()
+            .enumerate()
+            .map(move |(e, &b)| (q, e, hamming_distance(a, b)))
     });
-    all.filter(|&(_, _, distance)| distance <= max_distance).collect()
+    all.filter(|&(_, _, distance)| distance <= max_distance)
+        .collect()
 }
 
 /// Every verified pair of rows that have a fingerprint, ascending.
@@ -26,10 +34,19 @@ pub fn row_pairs<F: Fingerprint>(
     let mut pairs = Vec::new();
     for (a, fa) in (0..).zip(fingerprints) {
         for (b, fb) in (0..a).zip(fingerprints) {
-            let (Some(fa), Some(fb)) = (*fa, *fb) else { continue };
-            let Ok(distance) = u8::try_from(hamming_distance(fa, fb)) else { continue };
+            let (Some(fa), Some(fb)) = (*fa, *fb) else {
+                continue;
+            };
+            let Ok(distance) = u8::try_from(hamming_distance(fa, fb)) else {
+                continue;
+            };
             if let Some(sketch_distance) = verifier.verify(distance, sketch(a), sketch(b)) {
-                pairs.push(RowPair { a: b, b: a, distance, sketch_distance });
+                pairs.push(RowPair {
+                    a: b,
+                    b: a,
+                    distance,
+                    sketch_distance,
+                });
             }
         }
     }

@@ -1,1 +1,57 @@
-//! placeholder
+//! The edge of nearprint: documents and datasets on disk and S3, the join inside DataFusion, the store, the nightly run.
+//!
+//! ```text
+//! documents ─► FingerprintExec ─► QueryBatch ─► tables ─┐
+//! store's runs ────────────────────────────► ProbeExec ─┴─► reduce ─► pairs ─► decisions ─► generation, run, commit
+//! ```
+//!
+//! [`run`] is the whole; [`fingerprint`], [`join`] and [`evaluate`] are its parts for other uses. The work is cut into tasks
+//! ([`FingerprintTask`], [`MapTask`]) that know no engine; DataFusion's operators drive them here.
+
+mod analyze;
+mod columns;
+mod config;
+mod dataset;
+mod decisions;
+mod digest;
+mod documents;
+mod engine;
+mod error;
+mod evaluate;
+mod fingerprint_stage;
+mod fingerprints;
+mod join_command;
+mod near_duplicates;
+mod operators;
+mod output;
+mod parquet_file;
+pub mod profile;
+mod progress;
+mod query_batch;
+mod report;
+mod run;
+pub mod schema;
+mod storage;
+mod store;
+mod tasks;
+
+pub use analyze::{FingerprintedText, Outcome, TextFingerprinter};
+pub use config::{ALGORITHM_VERSION, JoinConfig, ProfileConfig, SketchConfig};
+pub use dataset::FileRecord;
+pub use decisions::{ClusterRule, DecisionCounts};
+pub use documents::DocumentColumns;
+pub use engine::{Resources, SpillStats};
+pub use error::{ErrorKind, PipelineError, Result};
+pub use evaluate::{EvaluateRequest, Evaluation, Score, evaluate};
+pub use fingerprint_stage::{
+    FingerprintCounts, FingerprintRequest, FingerprintSummary, fingerprint,
+};
+pub use join_command::{JoinRequest, JoinSummary, join};
+pub use near_duplicates::{PairCounts, PairsMode};
+pub use progress::{Progress, Snapshot};
+pub use query_batch::{KeepKey, LENGTH};
+pub use report::{Example, NightReport, ReportRequest, report};
+pub use run::{RunCounts, RunRequest, RunSummary, run, store_check, store_info};
+pub use storage::{S3Config, Storage};
+pub use store::{NightInfo, StoreInfo, StoreProblem, StoreReport};
+pub use tasks::{FingerprintTask, MapTask};

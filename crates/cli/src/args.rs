@@ -1,0 +1,234 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use nearprint_pipeline::PairsMode;
+
+use crate::job_config::Bytes;
+
+/// Finds near-duplicate documents in nightly crawls: SimHash fingerprints, joined exactly.
+///
+/// Start with `nearprint run --config jobs/sample.toml --dt 2026-11-19`.
+#[derive(Debug, Parser)]
+#[command(name = "nearprint", version, arg_required_else_help = true, after_help = EXIT_CODES)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done or already published, 64 usage, 65 bad data, 66 input missing, 69 store unavailable, \
+70 bug, 73 output exists, 74 local disk or memory, 75 try again, 77 permission, 78 bad config, 130/143 signals.";
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+pub struct Global {
+    /// Print one JSON summary as the last line
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Threads [default: all cores]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    /// Memory for the queries, their tables and the reduce together, such as 4GiB [default: unlimited]
+    #[arg(long, global = true, value_name = "BYTES")]
+    pub memory_limit: Option<Bytes>,
+    /// Memory for the reduce alone, within --memory-limit; it spills past that
+    #[arg(long, global = true, value_name = "BYTES")]
+    pub reduce_memory: Option<Bytes>,
+    /// Folder for temporary files [default: the system's]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub spill_dir: Option<PathBuf>,
+    /// Log more (twice: even more)
+    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a night: fingerprint its documents, join, decide, publish, advance the store
+    Run(RunArgs),
+    /// Fingerprint documents to a fingerprints dataset
+    Fingerprint(FingerprintArgs),
+    /// Join fingerprints datasets to pairs
+    Join(JoinArgs),
+    /// Score a profile on labelled documents
+    Evaluate(EvaluateArgs),
+    /// Show what a published night found
+    Report(ReportArgs),
+    /// Look into a store
+    #[command(subcommand)]
+    Store(StoreCommand),
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct RunArgs {
+    /// Job file
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+    /// The night, such as 2026-11-20
+    #[arg(long, value_name = "DATE")]
+    pub dt: String,
+    /// Allow a date older than the store's newest
+    #[arg(long)]
+    pub late: bool,
+    /// Publish a published night anew
+    #[arg(long)]
+    pub replace: bool,
+    /// Documents, instead of the job file's
+    #[arg(long, value_name = "PATH")]
+    pub documents: Option<String>,
+    /// Store, instead of the job file's
+    #[arg(long, value_name = "PATH")]
+    pub store: Option<String>,
+    /// Output, instead of the job file's
+    #[arg(long, value_name = "PATH")]
+    pub output: Option<String>,
+    /// Pairs to write, instead of the job file's
+    #[arg(long)]
+    pub pairs: Option<Pairs>,
+    /// The most pairs that `--pairs all` may write
+    #[arg(long, value_name = "N")]
+    pub max_pairs: Option<u64>,
+}
+
+/// Where documents and a profile come from.
+#[derive(Debug, Clone, Args)]
+pub struct ProfileArgs {
+    /// Job file with profile, columns and overrides
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Named profile: default, paper, java, hanlp-java
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
+    /// Override one key of the profile, such as tokenize.features.weight=\"count\"; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+    /// Column of the ids
+    #[arg(long, value_name = "NAME")]
+    pub id_column: Option<String>,
+    /// Column of the texts
+    #[arg(long, value_name = "NAME")]
+    pub text_column: Option<String>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct FingerprintArgs {
+    /// Documents: file, folder, glob or s3:// prefix
+    #[arg(long, value_name = "PATH")]
+    pub documents: String,
+    /// Folder of the dataset
+    #[arg(long, value_name = "DIR")]
+    pub output: String,
+    /// Replace an output that exists
+    #[arg(long)]
+    pub replace: bool,
+    #[command(flatten)]
+    pub profile: ProfileArgs,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct JoinArgs {
+    /// Fingerprints of the new batch: file, folder, glob or s3:// prefix with doc_id and fingerprint
+    #[arg(long, value_name = "PATH")]
+    pub queries: String,
+    /// Existing fingerprints, or a store
+    #[arg(long, value_name = "PATH")]
+    pub existing: Option<String>,
+    /// Join the queries with each other
+    #[arg(long = "self")]
+    pub itself: bool,
+    /// Folder for `pairs`
+    #[arg(long, value_name = "DIR")]
+    pub output: String,
+    /// Largest Hamming distance of a pair
+    #[arg(long, value_name = "K")]
+    pub max_distance: u32,
+    /// Largest distance of the sketches of a pair [default: not verified]
+    #[arg(long, value_name = "N")]
+    pub max_sketch_distance: Option<u32>,
+    /// Bits of the fingerprints
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub bits: u32,
+    /// Every pair, or a spanning forest of them
+    #[arg(long, default_value = "forest")]
+    pub pairs: Pairs,
+    /// The most pairs that `--pairs all` may write
+    #[arg(long, value_name = "N", default_value_t = crate::job_config::MAX_PAIRS)]
+    pub max_pairs: u64,
+    /// Replace an output that exists
+    #[arg(long)]
+    pub replace: bool,
+    /// Job file, for its [s3] and [resources]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct EvaluateArgs {
+    /// Labelled documents
+    #[arg(long, value_name = "PATH")]
+    pub documents: String,
+    /// Labels: tab-separated id_a, id_b, label (pos, gray, neg), with a header
+    #[arg(long, value_name = "FILE")]
+    pub truth: String,
+    /// Ids to leave out, one a line
+    #[arg(long, value_name = "FILE")]
+    pub ignore: Option<String>,
+    /// List scores up to this distance [default: the profile's]
+    #[arg(long, value_name = "K")]
+    pub max_distance: Option<u32>,
+    /// Seed of the feature hashes
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub profile: ProfileArgs,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ReportArgs {
+    /// Job file
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+    /// The night
+    #[arg(long, value_name = "DATE")]
+    pub dt: String,
+    /// Dropped documents and clusters to show
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub examples: usize,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub enum StoreCommand {
+    /// Nights, rows and bytes
+    Info(StoreArgs),
+    /// Re-read every file against what the newest commit says of it
+    Check(StoreArgs),
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct StoreArgs {
+    /// The store [default: the job file's]
+    #[arg(value_name = "STORE", required_unless_present = "config")]
+    pub store: Option<String>,
+    /// Job file
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// Which pairs are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Pairs {
+    Forest,
+    All,
+}
+
+impl From<Pairs> for PairsMode {
+    fn from(pairs: Pairs) -> Self {
+        match pairs {
+            Pairs::Forest => Self::Forest,
+            Pairs::All => Self::All,
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! `nearprint fingerprint`.
+
+use nearprint_pipeline::FingerprintRequest;
+
+use super::{Outcome, Session, grouped};
+use crate::args::{FingerprintArgs, Global};
+use crate::job_config::JobConfig;
+
+pub(super) fn fingerprint(global: &Global, args: &FingerprintArgs) -> Outcome {
+    let job = JobConfig::read_or_default(args.profile.config.as_deref())?
+        .with_profile_args(&args.profile)?;
+    let (_, mut columns) = job.keep()?;
+    // The dataset has no keep order.
+    columns.keep.clear();
+    let request = FingerprintRequest {
+        documents: args.documents.clone(),
+        columns,
+        keep: Vec::new(),
+        profile: job.profile_config()?,
+        analyzer_resources: job.analyzer_resources()?,
+        max_bad_rows: job.max_bad_rows,
+    };
+    let session = Session::new(&job, global);
+    let work = nearprint_pipeline::fingerprint(
+        &session.storage,
+        &request,
+        &args.output,
+        args.replace,
+        &session.resources,
+        &session.progress,
+    );
+    let summary = session.block_on(work)?;
+    let counts = &summary.counts;
+    let text = format!(
+        "{}: {} fingerprints of {} documents ({} too short, {} empty, {} without text)\n",
+        summary.output,
+        grouped(counts.n_fingerprinted),
+        grouped(counts.n_documents),
+        grouped(counts.n_too_short),
+        grouped(counts.n_empty),
+        grouped(counts.n_null_text)
+    );
+    Ok(session.report("fingerprint", "done", &summary, text))
+}

@@ -1,0 +1,52 @@
+//! `nearprint join`.
+
+use nearprint_pipeline::{JoinConfig, JoinRequest};
+
+use super::{Outcome, Session, grouped};
+use crate::args::{Global, JoinArgs};
+use crate::job_config::JobConfig;
+
+pub(super) fn join(global: &Global, args: &JoinArgs) -> Outcome {
+    let job = JobConfig::read_or_default(args.config.as_deref())?;
+    let request = JoinRequest {
+        queries: args.queries.clone(),
+        existing: args.existing.clone(),
+        itself: args.itself,
+        output: args.output.clone(),
+        bits: args.bits,
+        join: JoinConfig {
+            max_distance: args.max_distance,
+            max_sketch_distance: args.max_sketch_distance,
+        },
+        pairs: args.pairs.into(),
+        max_pairs: args.max_pairs,
+        replace: args.replace,
+    };
+    let session = Session::new(&job, global);
+    let work = nearprint_pipeline::join(
+        &session.storage,
+        &request,
+        &session.resources,
+        &session.progress,
+    );
+    let summary = session.block_on(work)?;
+    let by_distance: Vec<String> = summary
+        .counts
+        .by_distance
+        .iter()
+        .map(|(d, n)| format!("{} at distance {d}", grouped(*n)))
+        .collect();
+    let listed = if by_distance.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", by_distance.join(", "))
+    };
+    let text = format!(
+        "{}/pairs: {} pairs of {} queries, {} existing{listed}\n",
+        summary.output,
+        grouped(summary.counts.n_pairs),
+        grouped(summary.n_queries),
+        grouped(summary.n_existing)
+    );
+    Ok(session.report("join", "done", &summary, text))
+}

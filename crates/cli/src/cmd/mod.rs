@@ -1,0 +1,115 @@
+//! One file a command.
+
+mod evaluate;
+mod fingerprint;
+mod join;
+mod report;
+mod run;
+mod store;
+
+use std::fmt::Display;
+use std::time::Instant;
+
+use nearprint_pipeline::{Progress, Resources, Result as PipelineResult, Storage};
+
+use crate::args::{Cli, Command};
+use crate::exit_code::Failure;
+use crate::job_config::JobConfig;
+use crate::summary::Report;
+
+type Outcome = Result<Report, Failure>;
+
+pub fn dispatch(cli: Cli) -> Outcome {
+    let global = cli.global;
+    match cli.command {
+        Command::Run(args) => run::run(&global, &args),
+        Command::Fingerprint(args) => fingerprint::fingerprint(&global, &args),
+        Command::Join(args) => join::join(&global, &args),
+        Command::Evaluate(args) => evaluate::evaluate(&global, &args),
+        Command::Report(args) => report::report(&global, &args),
+        Command::Store(command) => store::store(&global, &command),
+    }
+}
+
+/// What a command works with.
+struct Session {
+    storage: Storage,
+    resources: Resources,
+    progress: Progress,
+    started: Instant,
+}
+
+impl Session {
+    fn new(job: &JobConfig, global: &crate::args::Global) -> Self {
+        Self {
+            storage: Storage::new(job.s3()),
+            resources: job.resources(global),
+            progress: Progress::default(),
+            started: Instant::now(),
+        }
+    }
+
+    /// Runs `work` with progress shown, until it ends or a signal comes.
+    fn block_on<T>(&self, work: impl Future<Output = PipelineResult<T>>) -> Result<T, Failure> {
+        let threads = self.resources.n_threads();
+        let failed = |e: &dyn Display| Failure {
+            code: 74,
+            message: format!("cannot start {threads} threads: {e}"),
+        };
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build_global()
+            .map_err(|e| failed(&e))?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .enable_all()
+            .build();
+        let runtime = runtime.map_err(|e| failed(&e))?;
+        let outcome = runtime.block_on(async {
+            tokio::select! {
+                done = work => done.map_err(Failure::from),
+                () = crate::progress::show(self.progress.clone()) => Err(Failure::panicked()),
+                failure = signalled() => Err(failure),
+            }
+        });
+        runtime.shutdown_background();
+        outcome
+    }
+
+    fn report(
+        &self,
+        command: &str,
+        status: &str,
+        value: &impl serde::Serialize,
+        text: String,
+    ) -> Report {
+        Report::new(command, status, value, self.started.elapsed(), text)
+    }
+}
+
+async fn signalled() -> Failure {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    ) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => Failure::signalled("SIGINT", 130),
+        _ = terminate.recv() => Failure::signalled("SIGTERM", 143),
+    }
+}
+
+/// 1234567 as 1,234,567.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,61 @@
+//! `nearprint report`.
+
+use std::fmt::Write;
+
+use nearprint_pipeline::{NightReport, ReportRequest};
+
+use super::{Outcome, Session, grouped};
+use crate::args::{Global, ReportArgs};
+use crate::job_config::JobConfig;
+
+pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
+    let job = JobConfig::read(&args.config)?;
+    let (_, mut columns) = job.keep()?;
+    columns.keep.clear();
+    let request = ReportRequest {
+        dt: args.dt.clone(),
+        store: job.required("store", job.store.as_ref())?,
+        documents: job.required("documents", job.documents.as_ref())?,
+        columns,
+        n_examples: args.examples,
+    };
+    let session = Session::new(&job, global);
+    let night = session.block_on(nearprint_pipeline::report(&session.storage, &request))?;
+    let text = text(&night);
+    Ok(session.report("report", "done", &night, text))
+}
+
+fn text(night: &NightReport) -> String {
+    let mut out = super::run::text(&night.summary);
+    // Writing to a string cannot fail.
+    if !night.largest_clusters.is_empty() {
+        let _ = writeln!(out, "\nLargest clusters");
+    }
+    for (id, n) in &night.largest_clusters {
+        let _ = writeln!(out, "  {:>8}  {}", grouped(*n), printable(id));
+    }
+    for example in &night.examples {
+        let distance = example
+            .distance
+            .map_or(String::new(), |d| format!(" at distance {d}"));
+        let _ = writeln!(out, "\nDropped ({}{distance})", example.reason);
+        let (dropped, kept) = example.excerpts.clone().unwrap_or_default();
+        for (name, id, text) in [
+            ("drop", &example.doc_id, dropped),
+            ("keep", &example.canonical_id, kept),
+        ] {
+            let _ = writeln!(out, "  {name}  {}", printable(id));
+            if !text.is_empty() {
+                let _ = writeln!(out, "        {text}");
+            }
+        }
+    }
+    out
+}
+
+/// Ids come from the crawl: nothing in them may drive the terminal.
+fn printable(id: &str) -> String {
+    id.chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
+}

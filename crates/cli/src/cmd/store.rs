@@ -1,0 +1,104 @@
+//! `nearprint store info` and `nearprint store check`.
+
+use std::fmt::Write;
+
+use nearprint_pipeline::{StoreInfo, StoreReport};
+
+use super::{Outcome, Session, grouped};
+use crate::args::{Global, StoreArgs, StoreCommand};
+use crate::exit_code::BAD_DATA;
+use crate::job_config::JobConfig;
+
+pub(super) fn store(global: &Global, command: &StoreCommand) -> Outcome {
+    match command {
+        StoreCommand::Info(args) => info(global, args),
+        StoreCommand::Check(args) => check(global, args),
+    }
+}
+
+fn open(global: &Global, args: &StoreArgs) -> Result<(Session, String), crate::exit_code::Failure> {
+    let job = JobConfig::read_or_default(args.config.as_deref())?;
+    let url = job.required("store", args.store.as_ref().or(job.store.as_ref()))?;
+    Ok((Session::new(&job, global), url))
+}
+
+fn info(global: &Global, args: &StoreArgs) -> Outcome {
+    let (session, url) = open(global, args)?;
+    let info = session.block_on(nearprint_pipeline::store_info(&session.storage, &url))?;
+    let text = info_text(&info);
+    Ok(session.report("store info", "done", &info, text))
+}
+
+fn info_text(info: &StoreInfo) -> String {
+    let mut out = String::new();
+    let digest = info.config_digest.as_deref().unwrap_or_default();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "{}: commit {}, {} nights, {} fingerprints, {} short texts, {} bytes, config {}",
+        info.store,
+        info.commit,
+        info.n_nights,
+        grouped(info.n_fingerprints),
+        grouped(info.n_short),
+        grouped(info.bytes),
+        digest.get(..12).unwrap_or(digest)
+    );
+    for night in &info.nights {
+        let stale = if night.stale {
+            "  stale: earlier nights changed since"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            out,
+            "  {}  {:>14} fingerprints  {:>10} short  {:>16} bytes  {}{stale}",
+            night.dt,
+            grouped(night.n_fingerprints),
+            grouped(night.n_short),
+            grouped(night.bytes),
+            night.run
+        );
+    }
+    out
+}
+
+fn check(global: &Global, args: &StoreArgs) -> Outcome {
+    let (session, url) = open(global, args)?;
+    let found = session.block_on(nearprint_pipeline::store_check(
+        &session.storage,
+        &url,
+        &session.progress,
+    ))?;
+    let text = check_text(&found);
+    let sound = found.problems.is_empty();
+    let mut report = session.report(
+        "store check",
+        if sound { "sound" } else { "damaged" },
+        &found,
+        text,
+    );
+    report.exit_code = if sound { 0 } else { BAD_DATA };
+    Ok(report)
+}
+
+fn check_text(found: &StoreReport) -> String {
+    let mut out = String::new();
+    for problem in &found.problems {
+        let _ = writeln!(out, "{}: {}", problem.file, problem.problem);
+    }
+    let verdict = if found.problems.is_empty() {
+        "sound".to_owned()
+    } else {
+        format!("{} problems", found.problems.len())
+    };
+    let _ = writeln!(
+        out,
+        "{}: {verdict}; {} files, {} bytes, {} rows read",
+        found.store,
+        found.n_files,
+        grouped(found.bytes),
+        grouped(found.n_rows)
+    );
+    out
+}

@@ -1,0 +1,143 @@
+//! Exit codes, after sysexits.h.
+
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+use nearprint_pipeline::{ErrorKind, PipelineError};
+
+/// Why a command ends without success.
+#[derive(Debug)]
+pub struct Failure {
+    pub code: u8,
+    pub message: String,
+}
+
+pub const USAGE: u8 = 64;
+pub const BAD_DATA: u8 = 65;
+pub const INPUT_MISSING: u8 = 66;
+pub const CONFIG: u8 = 78;
+
+impl From<PipelineError> for Failure {
+    fn from(error: PipelineError) -> Self {
+        Self {
+            code: of_kind(error.kind()),
+            message: error.to_string(),
+        }
+    }
+}
+
+fn of_kind(kind: ErrorKind) -> u8 {
+    match kind {
+        ErrorKind::Usage => USAGE,
+        ErrorKind::BadData => BAD_DATA,
+        ErrorKind::InputMissing => INPUT_MISSING,
+        ErrorKind::StoreUnavailable => 69,
+        ErrorKind::OutputExists => 73,
+        ErrorKind::LocalIo => 74,
+        ErrorKind::TryAgain => 75,
+        ErrorKind::Permission => 77,
+        ErrorKind::Config => CONFIG,
+        _ => 70,
+    }
+}
+
+impl Failure {
+    pub fn config(message: impl Into<String>) -> Self {
+        Self {
+            code: CONFIG,
+            message: message.into(),
+        }
+    }
+
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self {
+            code: USAGE,
+            message: message.into(),
+        }
+    }
+
+    pub fn panicked() -> Self {
+        let what = LAST_PANIC
+            .lock()
+            .map(|last| last.clone())
+            .unwrap_or_default();
+        Self {
+            code: 70,
+            message: format!("internal error: {what}: please report it"),
+        }
+    }
+
+    pub fn signalled(name: &str, code: u8) -> Self {
+        Self {
+            code,
+            message: format!("stopped by {name}; nothing was published"),
+        }
+    }
+
+    /// One line on standard error; with `--json` the summary after it, so that it is the last line of both streams.
+    #[allow(
+        clippy::print_stderr,
+        clippy::print_stdout,
+        reason = "this is where the command speaks"
+    )]
+    pub fn print(&self, json: bool) -> ExitCode {
+        let message: String = self
+            .message
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        eprintln!("nearprint: error: {message}");
+        if json {
+            let summary = serde_json::json!({
+                "schema_version": crate::summary::SCHEMA_VERSION,
+                "status": "failed",
+                "exit_code": self.code,
+                "error": message,
+            });
+            println!("{summary}");
+        }
+        ExitCode::from(self.code)
+    }
+}
+
+/// Usage errors are 64; help and version are no errors.
+pub fn of_clap(error: &clap::Error) -> ExitCode {
+    // A closed standard output is no reason to fail at printing help.
+    let _ = error.print();
+    if error.use_stderr()
+        && error.kind() != clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    {
+        if std::env::args().any(|a| a == "--json") {
+            let message = error
+                .to_string()
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned();
+            return Failure::usage(message.trim_start_matches("error: ")).print(true);
+        }
+        return ExitCode::from(USAGE);
+    }
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        ExitCode::from(USAGE)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+static LAST_PANIC: Mutex<String> = Mutex::new(String::new());
+
+/// A panic is remembered for the one line that reports it, wherever it was caught.
+pub fn keep_panics_to_one_line() {
+    std::panic::set_hook(Box::new(|info| {
+        let text = info
+            .to_string()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        tracing::debug!(panic = text);
+        if let Ok(mut last) = LAST_PANIC.lock() {
+            *last = text;
+        }
+    }));
+}

@@ -1,0 +1,325 @@
+//! Job files: TOML with unknown keys refused, a named profile with overrides.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use nearprint_pipeline::{
+    ClusterRule, DocumentColumns, KeepKey, LENGTH, PairsMode, ProfileConfig, Resources, S3Config,
+    profile,
+};
+use nearprint_tokenize::Resources as AnalyzerResources;
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use crate::args::{Global, ProfileArgs};
+use crate::exit_code::{Failure, INPUT_MISSING};
+
+/// The most pairs that `--pairs all` writes unless told otherwise.
+pub const MAX_PAIRS: u64 = 50_000_000;
+
+/// A job file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct JobConfig {
+    pub profile: String,
+    pub documents: Option<String>,
+    pub store: Option<String>,
+    pub output: Option<String>,
+    pub id_column: String,
+    pub text_column: String,
+    pub keep: Vec<String>,
+    pub max_bad_rows: u64,
+    pub pairs: PairsMode,
+    pub max_pairs: u64,
+    pub clusters: ClusterRule,
+    pub user_dictionary: Option<PathBuf>,
+    pub stop_words: Option<PathBuf>,
+    bits: Option<i64>,
+    tokenize: Option<Table>,
+    fingerprint: Option<Table>,
+    sketch: Option<Table>,
+    join: Option<Table>,
+    resources: ResourcesConfig,
+    s3: S3Config,
+}
+
+impl Default for JobConfig {
+    fn default() -> Self {
+        Self {
+            profile: "default".to_owned(),
+            documents: None,
+            store: None,
+            output: None,
+            id_column: "id".to_owned(),
+            text_column: "text".to_owned(),
+            keep: Vec::new(),
+            max_bad_rows: 0,
+            pairs: PairsMode::Forest,
+            max_pairs: MAX_PAIRS,
+            clusters: ClusterRule::Star,
+            user_dictionary: None,
+            stop_words: None,
+            bits: None,
+            tokenize: None,
+            fingerprint: None,
+            sketch: None,
+            join: None,
+            resources: ResourcesConfig::default(),
+            s3: S3Config::default(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ResourcesConfig {
+    threads: Option<u16>,
+    memory_limit: Option<Bytes>,
+    reduce_memory: Option<Bytes>,
+    spill_dir: Option<PathBuf>,
+}
+
+/// A number of bytes, written as `512MiB`, `4GB` or plain digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "BytesText")]
+pub struct Bytes(pub usize);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum BytesText {
+    Number(usize),
+    Text(String),
+}
+
+impl TryFrom<BytesText> for Bytes {
+    type Error = String;
+
+    fn try_from(text: BytesText) -> Result<Self, String> {
+        match text {
+            BytesText::Number(n) => Ok(Self(n)),
+            BytesText::Text(text) => text.parse(),
+        }
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, unit) = text.split_at(digits);
+        let factor: usize = match unit.trim() {
+            "" | "B" => 1,
+            "kB" | "KB" => 1000,
+            "KiB" => 1 << 10,
+            "MB" => 1_000_000,
+            "MiB" => 1 << 20,
+            "GB" => 1_000_000_000,
+            "GiB" => 1 << 30,
+            _ => return Err(format!("'{text}' is not a size like 512MiB or 4GiB")),
+        };
+        let bytes = number
+            .parse::<usize>()
+            .ok()
+            .and_then(|n| n.checked_mul(factor));
+        bytes
+            .filter(|&n| n > 0)
+            .map(Self)
+            .ok_or_else(|| format!("'{text}' is not a size like 512MiB or 4GiB"))
+    }
+}
+
+impl JobConfig {
+    /// Reads a job file.
+    pub fn read(path: &Path) -> Result<Self, Failure> {
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            let missing = e.kind() == std::io::ErrorKind::NotFound;
+            Failure {
+                code: if missing { INPUT_MISSING } else { 74 },
+                message: format!("{}: {e}", path.display()),
+            }
+        })?;
+        toml::from_str(&text).map_err(|e| Failure::config(toml_error(path, &text, &e)))
+    }
+
+    /// The job file where one is named, else the defaults.
+    pub fn read_or_default(path: Option<&Path>) -> Result<Self, Failure> {
+        path.map_or_else(|| Ok(Self::default()), Self::read)
+    }
+
+    /// The job as the command's own options change it.
+    pub fn with_profile_args(mut self, args: &ProfileArgs) -> Result<Self, Failure> {
+        if let Some(profile) = &args.profile {
+            self.profile.clone_from(profile);
+        }
+        if let Some(column) = &args.id_column {
+            self.id_column.clone_from(column);
+        }
+        if let Some(column) = &args.text_column {
+            self.text_column.clone_from(column);
+        }
+        for text in &args.overrides {
+            self.set(text)?;
+        }
+        Ok(self)
+    }
+
+    /// One `a.b.c=value` into the override tables; the value is TOML, or a bare word.
+    fn set(&mut self, text: &str) -> Result<(), Failure> {
+        let usage = |reason: &str| Failure::usage(format!("--set '{text}': {reason}"));
+        let (key, value) = text
+            .split_once('=')
+            .ok_or_else(|| usage("write key=value"))?;
+        let mut value = toml::from_str::<Table>(&format!("v = {value}"))
+            .ok()
+            .and_then(|mut t| t.remove("v"))
+            .unwrap_or_else(|| Value::String(value.to_owned()));
+        let mut parts: Vec<&str> = key.split('.').collect();
+        if parts == ["bits"] {
+            self.bits = value.as_integer();
+            return Ok(());
+        }
+        let section = parts.remove(0);
+        for part in parts.into_iter().rev() {
+            value = Value::Table(Table::from_iter([(part.to_owned(), value)]));
+        }
+        let Value::Table(table) = value else {
+            return Err(usage("name a key of a section, such as join.max_distance"));
+        };
+        let into = match section {
+            "tokenize" => &mut self.tokenize,
+            "fingerprint" => &mut self.fingerprint,
+            "sketch" => &mut self.sketch,
+            "join" => &mut self.join,
+            _ => {
+                return Err(usage(
+                    "the sections are tokenize, fingerprint, sketch, join",
+                ));
+            }
+        };
+        merge_table(into.get_or_insert_default(), table);
+        Ok(())
+    }
+
+    /// The named profile under the job's overrides.
+    pub fn profile_config(&self) -> Result<ProfileConfig, Failure> {
+        let base = profile::by_name(&self.profile)?;
+        let mut merged = Table::try_from(&base).map_err(|e| Failure::config(e.to_string()))?;
+        let sections = [
+            ("tokenize", &self.tokenize),
+            ("fingerprint", &self.fingerprint),
+            ("sketch", &self.sketch),
+            ("join", &self.join),
+        ];
+        for (name, section) in sections {
+            if let Some(section) = section {
+                let into = merged
+                    .entry(name)
+                    .or_insert_with(|| Value::Table(Table::new()));
+                merge(into, Value::Table(section.clone()));
+            }
+        }
+        if let Some(bits) = self.bits {
+            merged.insert("bits".to_owned(), Value::Integer(bits));
+        }
+        let config: ProfileConfig = merged
+            .try_into()
+            .map_err(|e| Failure::config(one_line(&e.to_string())))?;
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// Contents of the user's dictionary and stop words.
+    pub fn analyzer_resources(&self) -> Result<AnalyzerResources, Failure> {
+        let read = |path: &Option<PathBuf>, key: &str| match path {
+            None => Ok(None),
+            Some(path) => std::fs::read_to_string(path)
+                .map(Some)
+                .map_err(|e| Failure {
+                    code: INPUT_MISSING,
+                    message: format!("{key}: {}: {e}", path.display()),
+                }),
+        };
+        Ok(AnalyzerResources {
+            user_dictionary: read(&self.user_dictionary, "user_dictionary")?,
+            stop_words: read(&self.stop_words, "stop_words")?,
+        })
+    }
+
+    /// Keys of the keep order, and the columns they need.
+    pub fn keep(&self) -> Result<(Vec<KeepKey>, DocumentColumns), Failure> {
+        let keys: Vec<KeepKey> = self
+            .keep
+            .iter()
+            .map(|text| KeepKey::parse(text))
+            .collect::<Result<_, _>>()?;
+        let keep = keys
+            .iter()
+            .map(|k| k.column.clone())
+            .filter(|c| c != LENGTH)
+            .collect();
+        Ok((
+            keys,
+            DocumentColumns {
+                id: self.id_column.clone(),
+                text: self.text_column.clone(),
+                keep,
+            },
+        ))
+    }
+
+    pub fn s3(&self) -> S3Config {
+        self.s3.clone()
+    }
+
+    /// The job's resources, under the command line's.
+    pub fn resources(&self, global: &Global) -> Resources {
+        let own = &self.resources;
+        Resources {
+            threads: global.threads.or(own.threads).map(usize::from),
+            memory_limit: global.memory_limit.or(own.memory_limit).map(|b| b.0),
+            reduce_memory: global.reduce_memory.or(own.reduce_memory).map(|b| b.0),
+            spill_dir: global.spill_dir.clone().or_else(|| own.spill_dir.clone()),
+        }
+    }
+
+    /// A required key.
+    pub fn required(&self, key: &'static str, value: Option<&String>) -> Result<String, Failure> {
+        value.cloned().ok_or_else(|| {
+            Failure::config(format!(
+                "no '{key}': set it in the job file or give --{key}"
+            ))
+        })
+    }
+}
+
+/// Keys whose tables are one value, replaced and not merged.
+const WHOLE: [&str; 2] = ["weight", "feature_hash"];
+
+fn merge_table(into: &mut Table, from: Table) {
+    for (key, value) in from {
+        match into.get_mut(&key) {
+            Some(old) if !WHOLE.contains(&key.as_str()) => merge(old, value),
+            _ => drop(into.insert(key, value)),
+        }
+    }
+}
+
+fn merge(into: &mut Value, from: Value) {
+    match (into, from) {
+        (Value::Table(into), Value::Table(from)) => merge_table(into, from),
+        (into, from) => *into = from,
+    }
+}
+
+fn toml_error(path: &Path, text: &str, error: &toml::de::Error) -> String {
+    let line = error
+        .span()
+        .map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+    let at = line.map_or(String::new(), |line| format!(" line {line}:"));
+    format!("{}:{at} {}", path.display(), one_line(error.message()))
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

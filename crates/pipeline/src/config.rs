@@ -1,0 +1,137 @@
+//! What a fingerprint depends on, what a join depends on, and the digest that keeps stores from mixing them.
+
+use nearprint_fingerprint::FingerprintConfig;
+use nearprint_join::Verifier;
+use nearprint_tokenize::{Resources, TokenizeConfig};
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Sha256Hex;
+use crate::error::{PipelineError, Result};
+
+/// Raised with every change that gives some text another fingerprint, sketch or text hash, or some batch other pairs or
+/// decisions.
+pub const ALGORITHM_VERSION: u32 = 1;
+
+/// From text to fingerprint to pair: what a [profile](crate::profile) names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileConfig {
+    /// Bits of a fingerprint, 32 or 64.
+    pub bits: u32,
+    /// Text to features.
+    pub tokenize: TokenizeConfig,
+    /// Features to fingerprint.
+    pub fingerprint: FingerprintConfig,
+    /// The second, wider SimHash; none in profiles without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sketch: Option<SketchConfig>,
+    /// The distances that make a pair.
+    pub join: JoinConfig,
+}
+
+/// The sketch: a 256-bit SimHash of distinct shingles.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SketchConfig {
+    /// Tokens of a shingle.
+    pub shingle: usize,
+    /// Seed of the feature hash.
+    #[serde(default)]
+    pub seed: u64,
+}
+
+/// The distances that make a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JoinConfig {
+    /// The largest Hamming distance of two fingerprints.
+    pub max_distance: u32,
+    /// The largest distance of two sketches; none leaves them out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_sketch_distance: Option<u32>,
+}
+
+impl JoinConfig {
+    /// The limits as the join takes them.
+    ///
+    /// # Errors
+    /// Distances that no fingerprint of `bits` bits, or no sketch, can have.
+    pub fn verifier(&self, bits: u32) -> Result<Verifier> {
+        let invalid = |key: &str, reason: String| PipelineError::Config {
+            key: key.to_owned(),
+            reason,
+        };
+        let max_distance = u8::try_from(self.max_distance)
+            .ok()
+            .filter(|&k| u32::from(k) < bits)
+            .ok_or_else(|| {
+                invalid(
+                    "max_distance",
+                    format!(
+                        "{} is not below the fingerprint's {bits} bits",
+                        self.max_distance
+                    ),
+                )
+            })?;
+        let max_sketch_distance = match self.max_sketch_distance {
+            Some(d) if d >= 256 => {
+                return Err(invalid(
+                    "max_sketch_distance",
+                    format!("{d} is not below the sketch's 256 bits"),
+                ));
+            }
+            other => other.and_then(|d| u16::try_from(d).ok()),
+        };
+        Ok(Verifier {
+            max_distance,
+            max_sketch_distance,
+        })
+    }
+}
+
+impl ProfileConfig {
+    /// Checks what types cannot say.
+    ///
+    /// # Errors
+    /// [`PipelineError::Config`] naming the key.
+    pub fn validate(&self) -> Result<()> {
+        let invalid = |key: &str, reason: &str| {
+            Err(PipelineError::Config {
+                key: key.to_owned(),
+                reason: reason.to_owned(),
+            })
+        };
+        if !matches!(self.bits, 32 | 64) {
+            return invalid("bits", "fingerprints in a store have 32 or 64 bits");
+        }
+        if self.sketch.as_ref().is_some_and(|s| s.shingle == 0) {
+            return invalid("sketch.shingle", "a shingle has at least one token");
+        }
+        if self.sketch.is_none() && self.join.max_sketch_distance.is_some() {
+            return invalid(
+                "join.max_sketch_distance",
+                "this profile makes no sketches: set [sketch] shingle = 3",
+            );
+        }
+        self.join.verifier(self.bits).map(drop)
+    }
+
+    /// The digest of everything that a fingerprint, sketch or text hash depends on; the distances of the join are not among
+    /// that, so a store can be joined at any.
+    ///
+    /// # Errors
+    /// None that a valid config has.
+    pub fn digest(&self, resources: &Resources) -> Result<String> {
+        let content = |text: &Option<String>| text.as_ref().map(|t| Sha256Hex::of(t.as_bytes()).0);
+        let parts = serde_json::json!({
+            "algorithm": ALGORITHM_VERSION,
+            "bits": self.bits,
+            "tokenize": self.tokenize,
+            "fingerprint": self.fingerprint,
+            "sketch": self.sketch,
+            "user_dictionary": content(&resources.user_dictionary),
+            "stop_words": content(&resources.stop_words),
+        });
+        Ok(Sha256Hex::of(parts.to_string().as_bytes()).0)
+    }
+}

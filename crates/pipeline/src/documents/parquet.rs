@@ -1,0 +1,172 @@
+//! Documents in Parquet.
+
+use std::ops::Range;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+
+use super::keep_column::{keep_type, to_keep_type};
+use super::{BATCH_ROWS, DocumentBatch, DocumentColumns, keep_type_name};
+use crate::error::{PipelineError, Result};
+use crate::parquet_file::{ParquetFile, Read};
+use crate::storage::InputFile;
+
+#[derive(Debug)]
+pub(super) struct ParquetDocuments {
+    parquet: ParquetFile,
+    column_types: Vec<(String, DataType)>,
+}
+
+impl ParquetDocuments {
+    pub(super) async fn open(file: InputFile, columns: &DocumentColumns) -> Result<Self> {
+        let parquet = ParquetFile::open(file).await?;
+        let mut column_types = vec![(columns.id.clone(), id_type(&parquet, &columns.id)?)];
+        require_text(&parquet, &columns.text)?;
+        for column in &columns.keep {
+            column_types.push((column.clone(), keep_column_type(&parquet, column)?));
+        }
+        Ok(Self {
+            parquet,
+            column_types,
+        })
+    }
+
+    pub(super) fn file(&self) -> &InputFile {
+        &self.parquet.file
+    }
+
+    pub(super) fn n_rows(&self) -> u64 {
+        self.parquet.n_rows()
+    }
+
+    pub(super) fn column_types(&self) -> &[(String, DataType)] {
+        &self.column_types
+    }
+
+    /// Consecutive row groups of together at most `max_rows`, or single larger ones.
+    pub(super) fn row_group_ranges(&self, max_rows: u64) -> Vec<Range<usize>> {
+        self.parquet.row_group_ranges(max_rows)
+    }
+
+    pub(super) fn read(
+        &self,
+        row_groups: Range<usize>,
+        columns: &DocumentColumns,
+    ) -> Result<BoxStream<'static, Result<DocumentBatch>>> {
+        let names: Vec<&str> = [columns.id.as_str(), &columns.text]
+            .into_iter()
+            .chain(columns.keep.iter().map(String::as_str))
+            .collect();
+        let first_row: u64 = (0..row_groups.start)
+            .map(|g| self.parquet.row_group_rows(g))
+            .sum::<u64>()
+            + 1;
+        let read = Read {
+            row_groups: row_groups.collect(),
+            columns: &names,
+            rows: None,
+            batch_rows: BATCH_ROWS,
+        };
+        let (url, columns) = (self.file().url.clone(), columns.clone());
+        let batches = self
+            .parquet
+            .stream(read)?
+            .scan(first_row, move |next_row, batch| {
+                let documents =
+                    batch.and_then(|batch| to_documents(&url, &columns, &batch, *next_row));
+                if let Ok(documents) = &documents {
+                    *next_row += documents.ids.len() as u64;
+                }
+                futures::future::ready(Some(documents))
+            });
+        Ok(batches.boxed())
+    }
+}
+
+fn to_documents(
+    url: &str,
+    columns: &DocumentColumns,
+    batch: &RecordBatch,
+    first_row: u64,
+) -> Result<DocumentBatch> {
+    let column = |name: &str| -> Result<&ArrayRef> {
+        batch
+            .column_by_name(name)
+            .ok_or_else(|| missing(url, name, &[], ""))
+    };
+    let of_arrow = |e| PipelineError::of_arrow(url, e);
+    let ids = cast(column(&columns.id)?, &DataType::Utf8).map_err(of_arrow)?;
+    let texts = cast(column(&columns.text)?, &DataType::Utf8).map_err(of_arrow)?;
+    let keep = columns
+        .keep
+        .iter()
+        .map(|c| to_keep_type(column(c)?).map_err(of_arrow))
+        .collect::<Result<_>>()?;
+    Ok(DocumentBatch {
+        ids: ids.as_string::<i32>().clone(),
+        texts: texts.as_string::<i32>().clone(),
+        keep,
+        rows: (first_row..).take(batch.num_rows()).collect(),
+    })
+}
+
+fn missing(url: &str, column: &str, present: &[String], key: &'static str) -> PipelineError {
+    PipelineError::MissingColumn {
+        file: url.to_owned(),
+        column: column.to_owned(),
+        present: present.to_vec(),
+        key,
+    }
+}
+
+fn data_type<'a>(
+    parquet: &'a ParquetFile,
+    column: &str,
+    key: &'static str,
+) -> Result<&'a DataType> {
+    let schema = parquet.schema();
+    schema
+        .field_with_name(column)
+        .map(|f| f.data_type())
+        .map_err(|_| {
+            let present: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
+            missing(&parquet.file.url, column, &present, key)
+        })
+}
+
+fn wrong_type(
+    parquet: &ParquetFile,
+    column: &str,
+    got: &DataType,
+    expected: &'static str,
+) -> PipelineError {
+    PipelineError::ColumnType {
+        file: parquet.file.url.clone(),
+        column: column.to_owned(),
+        got: keep_type_name(got),
+        expected,
+    }
+}
+
+fn id_type(parquet: &ParquetFile, column: &str) -> Result<DataType> {
+    match data_type(parquet, column, "id_column")? {
+        DataType::Utf8 => Ok(DataType::Utf8),
+        t if t.is_integer() => Ok(DataType::Int64),
+        other => Err(wrong_type(parquet, column, other, "string or integer")),
+    }
+}
+
+fn require_text(parquet: &ParquetFile, column: &str) -> Result<()> {
+    match data_type(parquet, column, "text_column")? {
+        DataType::Utf8 => Ok(()),
+        other => Err(wrong_type(parquet, column, other, "string")),
+    }
+}
+
+fn keep_column_type(parquet: &ParquetFile, column: &str) -> Result<DataType> {
+    let got = data_type(parquet, column, "keep")?;
+    keep_type(got).ok_or_else(|| wrong_type(parquet, column, got, "a number, string, date or time"))
+}

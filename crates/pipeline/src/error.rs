@@ -1,0 +1,386 @@
+//! What can go wrong between the documents and the published night.
+
+use std::path::PathBuf;
+
+use crate::storage::redact;
+
+/// An error of the edge tier. Each names the file, column, row or key it is about and what to do; [`kind`](Self::kind)
+/// says what an operator's scheduler should make of it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PipelineError {
+    /// No input at a place that must have some.
+    #[error("no {what} at {url}: {remedy}")]
+    InputMissing {
+        /// What was looked for.
+        what: &'static str,
+        /// Where.
+        url: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A file that is not what its name says, or is damaged.
+    #[error("{file}: {reason}: restore the file or remove it from the input")]
+    BadFile {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A column that a file lacks.
+    #[error("{file}: no column '{column}' (it has {}): set {key} or rename the column", present.join(", "))]
+    MissingColumn {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// The columns there.
+        present: Vec<String>,
+        /// The setting that names the column.
+        key: &'static str,
+    },
+    /// A column of a type that cannot be read as what it should hold.
+    #[error(
+        "{file}: column '{column}' is {got}, expected {expected}: cast it or name another column"
+    )]
+    ColumnType {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// Its type.
+        got: String,
+        /// The types that can be read.
+        expected: &'static str,
+    },
+    /// Two files disagree in the type of a column.
+    #[error(
+        "column '{column}' is {got} in {file} but {first} in {first_file}: write the files with one schema"
+    )]
+    SchemaDrift {
+        /// The later file, in the order of paths.
+        file: String,
+        /// The column.
+        column: String,
+        /// Its type there.
+        got: String,
+        /// The first file.
+        first_file: String,
+        /// The type there.
+        first: String,
+    },
+    /// A row that cannot be used.
+    #[error("{file}: row {row}: {reason}")]
+    BadRow {
+        /// The file.
+        file: String,
+        /// The row, counted from 1; the line of a text file.
+        row: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// More unusable rows than allowed.
+    #[error(
+        "{n} rows cannot be used, {allowed} allowed; first: {example}: mend the rows or raise max_bad_rows to quarantine them"
+    )]
+    TooManyBadRows {
+        /// Unusable rows.
+        n: u64,
+        /// The limit.
+        allowed: u64,
+        /// File, row and reason of the first.
+        example: String,
+    },
+    /// A document id that stands in several rows.
+    #[error("{n} document ids are repeated; first: {example}: make ids unique within a night")]
+    RepeatedIds {
+        /// Repeated rows.
+        n: u64,
+        /// The id and two places it is at.
+        example: String,
+    },
+    /// More pairs than allowed.
+    #[error(
+        "more than {max_pairs} pairs: raise --max-pairs, lower --max-distance, or use --pairs forest"
+    )]
+    TooManyPairs {
+        /// The limit.
+        max_pairs: u64,
+    },
+    /// A store or output that was written for another purpose or with other settings.
+    #[error("{url}: {reason}")]
+    Refused {
+        /// The store or output.
+        url: String,
+        /// What it holds, and what to do.
+        reason: String,
+    },
+    /// Something with other content stands where a result goes.
+    #[error("{url}: {reason}")]
+    OutputExists {
+        /// The place.
+        url: String,
+        /// What is there, and what to do.
+        reason: String,
+    },
+    /// A configuration that cannot be run.
+    #[error("{key}: {reason}")]
+    Config {
+        /// The key or flag.
+        key: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A request that contradicts the state of the store.
+    #[error("{reason}")]
+    Usage {
+        /// What was asked, and what to do.
+        reason: String,
+    },
+    /// Another run changed the store meanwhile, or an input changed; the next try may succeed.
+    #[error("{reason}: try again")]
+    TryAgain {
+        /// What happened.
+        reason: String,
+    },
+    /// An object store did not do what was asked.
+    #[error("cannot {action} {url}: {}", redact(&innermost(source)))]
+    Store {
+        /// Read, write, list …
+        action: &'static str,
+        /// The object.
+        url: String,
+        /// Why.
+        source: object_store::Error,
+    },
+    /// A local file, or the memory or disk that a stage may use.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The memory limit is too small, or spilling failed.
+    #[error("{reason}: raise --memory-limit or free space in --spill-dir")]
+    Resources {
+        /// Who asked for how much.
+        reason: String,
+    },
+    /// A defect of nearprint.
+    #[error("internal error in {stage}: {reason}: please report it")]
+    Internal {
+        /// The stage that failed.
+        stage: &'static str,
+        /// What it said.
+        reason: String,
+    },
+    /// The configuration of tokenizers.
+    #[error(transparent)]
+    Tokenize(#[from] nearprint_tokenize::TokenizeError),
+    /// The join.
+    #[error(transparent)]
+    Join(#[from] nearprint_join::JoinError),
+}
+
+/// What a scheduler should make of an error; each has an exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The command line, or a request that the store's state forbids.
+    Usage,
+    /// Input that cannot be used.
+    BadData,
+    /// Input that is not there.
+    InputMissing,
+    /// A store that does not answer.
+    StoreUnavailable,
+    /// A defect.
+    Bug,
+    /// Output that exists with other content.
+    OutputExists,
+    /// Local files, disk or memory.
+    LocalIo,
+    /// A passing state.
+    TryAgain,
+    /// Permission or credentials.
+    Permission,
+    /// The job file, or a store that does not fit it.
+    Config,
+}
+
+/// The crate's result.
+pub type Result<T> = std::result::Result<T, PipelineError>;
+
+impl PipelineError {
+    /// What kind of error it is.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::InputMissing { .. } => ErrorKind::InputMissing,
+            Self::BadFile { .. }
+            | Self::MissingColumn { .. }
+            | Self::ColumnType { .. }
+            | Self::SchemaDrift { .. }
+            | Self::BadRow { .. }
+            | Self::TooManyBadRows { .. }
+            | Self::RepeatedIds { .. }
+            | Self::TooManyPairs { .. } => ErrorKind::BadData,
+            Self::Refused { .. } | Self::Config { .. } | Self::Tokenize(_) => ErrorKind::Config,
+            Self::OutputExists { .. } => ErrorKind::OutputExists,
+            Self::Usage { .. } | Self::Join(_) => ErrorKind::Usage,
+            Self::TryAgain { .. } => ErrorKind::TryAgain,
+            Self::Store { source, .. } => store_kind(source),
+            Self::Io { .. } | Self::Resources { .. } => ErrorKind::LocalIo,
+            Self::Internal { .. } => ErrorKind::Bug,
+        }
+    }
+
+    pub(crate) fn bad_file(file: impl Into<String>, reason: impl ToString) -> Self {
+        Self::BadFile {
+            file: file.into(),
+            reason: one_line(&reason.to_string()),
+        }
+    }
+
+    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        |source| Self::Io { path, source }
+    }
+
+    pub(crate) fn store(
+        action: &'static str,
+        url: impl Into<String>,
+    ) -> impl FnOnce(object_store::Error) -> Self {
+        let url = url.into();
+        move |source| Self::Store {
+            action,
+            url,
+            source,
+        }
+    }
+
+    /// An error that Parquet or Arrow reports about a file; one of the store beneath keeps its own kind.
+    pub(crate) fn of_parquet(file: &str, error: parquet::errors::ParquetError) -> Self {
+        match error {
+            parquet::errors::ParquetError::External(inner) => {
+                match inner.downcast::<object_store::Error>() {
+                    Ok(source) => Self::Store {
+                        action: "read",
+                        url: file.to_owned(),
+                        source: *source,
+                    },
+                    Err(other) => Self::bad_file(file, other),
+                }
+            }
+            other => Self::bad_file(file, other),
+        }
+    }
+
+    pub(crate) fn of_arrow(file: &str, error: arrow::error::ArrowError) -> Self {
+        match error {
+            arrow::error::ArrowError::ExternalError(inner) => {
+                match inner.downcast::<parquet::errors::ParquetError>() {
+                    Ok(parquet) => Self::of_parquet(file, *parquet),
+                    Err(other) => Self::bad_file(file, other),
+                }
+            }
+            other => Self::bad_file(file, other),
+        }
+    }
+
+    /// For the way through DataFusion; [`of_datafusion`](Self::of_datafusion) takes it out again.
+    pub(crate) fn into_datafusion(self) -> datafusion_common::DataFusionError {
+        datafusion_common::DataFusionError::External(Box::new(self))
+    }
+
+    pub(crate) fn of_datafusion(
+        stage: &'static str,
+        error: datafusion_common::DataFusionError,
+    ) -> Self {
+        use datafusion_common::DataFusionError as D;
+        match error {
+            D::External(inner) => match inner.downcast::<Self>() {
+                Ok(own) => *own,
+                Err(other) => Self::Internal {
+                    stage,
+                    reason: one_line(&other.to_string()),
+                },
+            },
+            D::Context(_, inner) | D::Diagnostic(_, inner) => Self::of_datafusion(stage, *inner),
+            D::Shared(inner) => match std::sync::Arc::try_unwrap(inner) {
+                Ok(inner) => Self::of_datafusion(stage, inner),
+                Err(shared) => Self::Internal {
+                    stage,
+                    reason: one_line(&shared.to_string()),
+                },
+            },
+            D::ResourcesExhausted(reason) => Self::Resources {
+                reason: format!("{stage}: {}", one_line(&reason)),
+            },
+            D::IoError(source) => Self::Io {
+                path: "spill file".into(),
+                source,
+            },
+            other => Self::Internal {
+                stage,
+                reason: one_line(&other.to_string()),
+            },
+        }
+    }
+}
+
+fn store_kind(source: &object_store::Error) -> ErrorKind {
+    use object_store::Error as E;
+    match source {
+        E::NotFound { .. } => ErrorKind::InputMissing,
+        E::PermissionDenied { .. } | E::Unauthenticated { .. } => ErrorKind::Permission,
+        E::AlreadyExists { .. } | E::Precondition { .. } => ErrorKind::OutputExists,
+        E::UnknownConfigurationKey { .. } | E::NotSupported { .. } | E::InvalidPath { .. } => {
+            ErrorKind::Config
+        }
+        E::Generic {
+            store: "LocalFileSystem",
+            source,
+        } => match io_cause(source.as_ref()) {
+            Some(std::io::ErrorKind::PermissionDenied) => ErrorKind::Permission,
+            _ => ErrorKind::LocalIo,
+        },
+        other if missing_credentials(other) => ErrorKind::Permission,
+        _ => ErrorKind::StoreUnavailable,
+    }
+}
+
+/// object_store reports credentials that are nowhere to be found as a generic error of its metadata request.
+fn missing_credentials(error: &object_store::Error) -> bool {
+    error.to_string().contains("169.254.")
+}
+
+fn io_cause(error: &(dyn std::error::Error + 'static)) -> Option<std::io::ErrorKind> {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        if let Some(io) = cause.downcast_ref::<std::io::Error>() {
+            return Some(io.kind());
+        }
+        next = cause.source();
+    }
+    None
+}
+
+/// The whole chain of causes in one line, without repeating what an outer message already says.
+fn innermost(error: &object_store::Error) -> String {
+    let mut text = one_line(&error.to_string());
+    let mut next = std::error::Error::source(error);
+    while let Some(cause) = next {
+        let said = one_line(&cause.to_string());
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        next = cause.source();
+    }
+    text
+}
+
+pub(crate) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

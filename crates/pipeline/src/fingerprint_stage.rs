@@ -1,0 +1,312 @@
+//! Documents to the query batch, and the `fingerprint` command.
+
+use std::sync::Arc;
+
+use arrow::array::builder::FixedSizeBinaryBuilder;
+use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
+use futures::TryStreamExt;
+use nearprint_tokenize::Resources as AnalyzerResources;
+use serde::{Deserialize, Serialize};
+
+use crate::analyze::TextFingerprinter;
+use crate::config::ProfileConfig;
+use crate::dataset::{DatasetWriter, StagedFile};
+use crate::documents::{DocumentColumns, Documents};
+use crate::engine::{Engine, Resources};
+use crate::error::{PipelineError, Result};
+use crate::operators::{FingerprintTasks, TaskExec};
+use crate::output;
+use crate::progress::Progress;
+use crate::query_batch::{KeepKey, QueryBatch, SkipReason};
+use crate::schema::{FINGERPRINTS, QUARANTINE, SKETCH_BYTES, SKIPPED, TEXT_HASH_BYTES};
+use crate::storage::Storage;
+use crate::tasks::{BATCH_ROWS, FingerprintContext, append};
+
+/// Documents, and how they are fingerprinted.
+#[derive(Debug, Clone)]
+pub struct FingerprintRequest {
+    /// Path, folder, glob or `s3://` prefix.
+    pub documents: String,
+    /// Columns.
+    pub columns: DocumentColumns,
+    /// Keys of the keep order.
+    pub keep: Vec<KeepKey>,
+    /// Text to fingerprint.
+    pub profile: ProfileConfig,
+    /// Contents of the user's dictionary and stop words.
+    pub analyzer_resources: AnalyzerResources,
+    /// Rows without an id that are quarantined; more are an error.
+    pub max_bad_rows: u64,
+}
+
+/// What fingerprinting came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FingerprintCounts {
+    /// Files read.
+    pub n_files: u64,
+    /// Files of other kinds in the same folder, passed over.
+    pub n_ignored_files: u64,
+    /// Rows that are documents.
+    pub n_documents: u64,
+    /// Documents with a fingerprint.
+    pub n_fingerprinted: u64,
+    /// Documents below the feature floor.
+    pub n_too_short: u64,
+    /// Documents whose text normalises to nothing.
+    pub n_empty: u64,
+    /// Documents whose text is NULL.
+    pub n_null_text: u64,
+    /// Rows that are no documents.
+    pub n_bad_rows: u64,
+}
+
+/// The batch, its counts, and the names of its files by position.
+#[derive(Debug)]
+pub(crate) struct Fingerprinted {
+    pub(crate) batch: QueryBatch,
+    pub(crate) counts: FingerprintCounts,
+    pub(crate) file_urls: Vec<String>,
+}
+
+/// Fingerprints opened documents.
+pub(crate) async fn fingerprint_documents(
+    request: &FingerprintRequest,
+    documents: Documents,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<Fingerprinted> {
+    let fingerprinter =
+        TextFingerprinter::try_new(request.profile.clone(), &request.analyzer_resources)?;
+    let file_urls: Vec<String> = documents.files().map(|f| f.url.clone()).collect();
+    let n_ignored_files = documents.ignored.len() as u64;
+    for file in &documents.ignored {
+        tracing::warn!(file, "not .parquet or .jsonl[.gz|.zst]: passed over");
+    }
+    let tasks = documents.tasks();
+    progress.start("fingerprint", "documents", documents.n_rows().unwrap_or(0));
+    let context = FingerprintContext::new(
+        documents,
+        &request.columns.keep,
+        fingerprinter,
+        resources.n_threads(),
+        progress.clone(),
+    );
+    let engine = Engine::new(resources, 0)?;
+    let exec = Arc::new(TaskExec::new(Arc::new(FingerprintTasks {
+        context: Arc::new(context),
+        tasks,
+    })));
+    let stream = engine.execute("fingerprint", engine.gather(exec))?;
+    let batches: Vec<RecordBatch> = stream
+        .try_collect()
+        .await
+        .map_err(|e| PipelineError::of_datafusion("fingerprint", e))?;
+    let name = |file: u32| file_urls.get(file as usize).cloned().unwrap_or_default();
+    let batch = QueryBatch::collect(&batches, &request.keep, name)?;
+    refuse_bad_rows(&batch, request.max_bad_rows, name)?;
+    let counts = counts(&batch, file_urls.len() as u64, n_ignored_files);
+    Ok(Fingerprinted {
+        batch,
+        counts,
+        file_urls,
+    })
+}
+
+fn refuse_bad_rows(batch: &QueryBatch, allowed: u64, name: impl Fn(u32) -> String) -> Result<()> {
+    match batch.bad_rows.first() {
+        Some(first) if batch.bad_rows.len() as u64 > allowed => {
+            Err(PipelineError::TooManyBadRows {
+                n: batch.bad_rows.len() as u64,
+                allowed,
+                example: format!("{} row {}: {}", name(first.file), first.row, first.reason),
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn counts(batch: &QueryBatch, n_files: u64, n_ignored_files: u64) -> FingerprintCounts {
+    let skipped = |reason| batch.skipped.iter().filter(|&&s| s == Some(reason)).count() as u64;
+    FingerprintCounts {
+        n_files,
+        n_ignored_files,
+        n_documents: batch.len() as u64,
+        n_fingerprinted: batch.fingerprints.iter().flatten().count() as u64,
+        n_too_short: skipped(SkipReason::TooShort),
+        n_empty: skipped(SkipReason::Empty),
+        n_null_text: skipped(SkipReason::NullText),
+        n_bad_rows: batch.bad_rows.len() as u64,
+    }
+}
+
+/// Summary of the `fingerprint` command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FingerprintSummary {
+    /// Where the dataset is.
+    pub output: String,
+    /// Digest of the config.
+    pub config_digest: String,
+    /// Counts.
+    #[serde(flatten)]
+    pub counts: FingerprintCounts,
+}
+
+/// Fingerprints documents to `OUTPUT/part-00000.parquet`, …; those without a fingerprint are listed in `OUTPUT/_skipped`, rows
+/// that are no documents in `OUTPUT/_quarantine`.
+///
+/// # Errors
+/// Bad input; an output that has files, unless `replace`.
+pub async fn fingerprint(
+    storage: &Storage,
+    request: &FingerprintRequest,
+    output_url: &str,
+    replace: bool,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<FingerprintSummary> {
+    let output = storage.folder(output_url)?;
+    output::refuse_existing(&output, replace).await?;
+    let documents = Documents::open(storage, &request.documents, request.columns.clone()).await?;
+    let config_digest = request.profile.digest(&request.analyzer_resources)?;
+    let done = fingerprint_documents(request, documents, resources, progress).await?;
+    let temp = resources.temp_dir()?;
+    let metadata = [("nearprint.config_digest", config_digest.as_str())];
+    let mut writer = DatasetWriter::new(temp.path(), "", &FINGERPRINTS, &metadata);
+    for rows in fingerprint_order(&done.batch).chunks(BATCH_ROWS) {
+        writer.write(fingerprint_rows(&done.batch, rows)?)?;
+    }
+    let mut staged = writer.finish()?;
+    staged.extend(write_skipped(&done.batch, temp.path(), "_skipped")?);
+    staged.extend(write_quarantine(&done, temp.path(), "_quarantine")?);
+    output::publish(&output, &staged, replace, progress).await?;
+    Ok(FingerprintSummary {
+        output: output.url().to_owned(),
+        config_digest,
+        counts: done.counts,
+    })
+}
+
+/// Rows with a fingerprint, by (fingerprint, id).
+pub(crate) fn fingerprint_order(batch: &QueryBatch) -> Vec<u32> {
+    let mut order: Vec<(u64, u32)> = batch
+        .rows()
+        .filter_map(|row| batch.fingerprints[row as usize].map(|f| (f, row)))
+        .collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, row)| row).collect()
+}
+
+/// Columns of rows, for writing.
+pub(crate) struct RowColumns<'a> {
+    pub(crate) batch: &'a QueryBatch,
+    pub(crate) rows: &'a [u32],
+}
+
+impl RowColumns<'_> {
+    pub(crate) fn ids(&self) -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(
+            self.rows.iter().map(|&row| self.batch.id(row)),
+        ))
+    }
+
+    pub(crate) fn fingerprints(&self) -> ArrayRef {
+        Arc::new(
+            self.rows
+                .iter()
+                .map(|&row| self.batch.fingerprints[row as usize])
+                .collect::<UInt64Array>(),
+        )
+    }
+
+    pub(crate) fn sketches(&self) -> Result<ArrayRef> {
+        let mut builder = FixedSizeBinaryBuilder::with_capacity(self.rows.len(), SKETCH_BYTES);
+        for &row in self.rows {
+            let sketch = self
+                .batch
+                .sketches
+                .get(row as usize)
+                .and_then(Option::as_ref);
+            append(&mut builder, sketch.map(|s| s.0.as_slice()))?;
+        }
+        Ok(Arc::new(builder.finish()))
+    }
+
+    pub(crate) fn text_hashes(&self) -> Result<ArrayRef> {
+        let mut builder = FixedSizeBinaryBuilder::with_capacity(self.rows.len(), TEXT_HASH_BYTES);
+        for &row in self.rows {
+            append(
+                &mut builder,
+                self.batch.text_hashes[row as usize]
+                    .as_ref()
+                    .map(|h| h.as_slice()),
+            )?;
+        }
+        Ok(Arc::new(builder.finish()))
+    }
+}
+
+fn fingerprint_rows(batch: &QueryBatch, rows: &[u32]) -> Result<RecordBatch> {
+    let columns = RowColumns { batch, rows };
+    let arrays = vec![
+        columns.ids(),
+        columns.fingerprints(),
+        columns.sketches()?,
+        columns.text_hashes()?,
+    ];
+    RecordBatch::try_new(Arc::clone(&FINGERPRINTS), arrays).map_err(internal)
+}
+
+/// Documents without a fingerprint, by id.
+pub(crate) fn write_skipped(
+    batch: &QueryBatch,
+    folder: &std::path::Path,
+    name: &str,
+) -> Result<Vec<StagedFile>> {
+    let mut writer = DatasetWriter::new(folder, name, &SKIPPED, &[]);
+    let skipped: Vec<(u32, SkipReason)> = batch
+        .rows()
+        .filter_map(|row| batch.skipped[row as usize].map(|s| (row, s)))
+        .collect();
+    for rows in skipped.chunks(BATCH_ROWS) {
+        let ids = StringArray::from_iter_values(rows.iter().map(|&(row, _)| batch.id(row)));
+        let reasons = StringArray::from_iter_values(rows.iter().map(|(_, reason)| reason.name()));
+        let arrays: Vec<ArrayRef> = vec![Arc::new(ids), Arc::new(reasons)];
+        writer.write(RecordBatch::try_new(Arc::clone(&SKIPPED), arrays).map_err(internal)?)?;
+    }
+    writer.finish()
+}
+
+/// Rows that are no documents, by file and row.
+pub(crate) fn write_quarantine(
+    done: &Fingerprinted,
+    folder: &std::path::Path,
+    name: &str,
+) -> Result<Vec<StagedFile>> {
+    let mut writer = DatasetWriter::new(folder, name, &QUARANTINE, &[]);
+    for rows in done.batch.bad_rows.chunks(BATCH_ROWS) {
+        let file = |bad: &crate::query_batch::BadRow| {
+            done.file_urls
+                .get(bad.file as usize)
+                .cloned()
+                .unwrap_or_default()
+        };
+        let arrays: Vec<ArrayRef> = vec![
+            Arc::new(StringArray::from_iter_values(rows.iter().map(file))),
+            Arc::new(UInt64Array::from_iter_values(
+                rows.iter().map(|bad| bad.row),
+            )),
+            Arc::new(StringArray::from_iter_values(
+                rows.iter().map(|bad| &bad.reason),
+            )),
+        ];
+        writer.write(RecordBatch::try_new(Arc::clone(&QUARANTINE), arrays).map_err(internal)?)?;
+    }
+    writer.finish()
+}
+
+fn internal(error: arrow::error::ArrowError) -> PipelineError {
+    PipelineError::Internal {
+        stage: "write",
+        reason: error.to_string(),
+    }
+}

@@ -1,0 +1,203 @@
+//! Fingerprints datasets: nearprint's own, and other people's that have just `doc_id` and `fingerprint`.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array, new_null_array,
+};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
+use futures::TryStreamExt;
+
+use crate::columns::Columns;
+use crate::error::{PipelineError, Result};
+use crate::parquet_file::{ParquetFile, Read};
+use crate::query_batch::{FILE, LENGTH, QueryBatch, ROW, SKIPPED};
+use crate::schema::{DOC_ID, FINGERPRINT, FINGERPRINTS, SKETCH, SKETCH_BYTES, TEXT_HASH};
+use crate::storage::Storage;
+use crate::tasks::BATCH_ROWS;
+
+/// Opens the Parquet files of a path, folder, glob or prefix, and checks their columns.
+pub(crate) async fn open(
+    storage: &Storage,
+    pattern: &str,
+    needs_sketch: bool,
+) -> Result<Vec<ParquetFile>> {
+    let listed = storage.files(pattern, "fingerprints").await?;
+    let named = listed.len() == 1 && listed[0].url == pattern;
+    let mut files = Vec::new();
+    for file in listed
+        .into_iter()
+        .filter(|f| named || f.url.ends_with(".parquet"))
+    {
+        let parquet = ParquetFile::open(file).await?;
+        check_columns(&parquet, needs_sketch)?;
+        files.push(parquet);
+    }
+    if files.is_empty() {
+        let remedy = "no file there ends in .parquet";
+        return Err(PipelineError::InputMissing {
+            what: "fingerprints",
+            url: pattern.to_owned(),
+            remedy,
+        });
+    }
+    Ok(files)
+}
+
+fn check_columns(parquet: &ParquetFile, needs_sketch: bool) -> Result<()> {
+    let file = &parquet.file.url;
+    let data_type = |column: &str, key: &'static str| {
+        let field = parquet
+            .schema()
+            .field_with_name(column)
+            .map(|f| f.data_type().clone());
+        field.map_err(|_| PipelineError::MissingColumn {
+            file: file.clone(),
+            column: column.to_owned(),
+            present: parquet
+                .schema()
+                .fields()
+                .iter()
+                .map(|f| f.name().clone())
+                .collect(),
+            key,
+        })
+    };
+    let wrong = |column: &str, got: &DataType, expected: &'static str| {
+        Err(PipelineError::ColumnType {
+            file: file.clone(),
+            column: column.to_owned(),
+            got: got.to_string(),
+            expected,
+        })
+    };
+    match data_type(DOC_ID, "a fingerprints dataset")? {
+        DataType::Utf8 => {}
+        t if t.is_integer() => {}
+        other => return wrong(DOC_ID, &other, "string or integer"),
+    }
+    match data_type(FINGERPRINT, "a fingerprints dataset")? {
+        DataType::UInt64 => {}
+        other => return wrong(FINGERPRINT, &other, "UInt64"),
+    }
+    if needs_sketch {
+        match data_type(SKETCH, "no --max-sketch-distance")? {
+            DataType::FixedSizeBinary(SKETCH_BYTES) => {}
+            other => return wrong(SKETCH, &other, "FixedSizeBinary(32)"),
+        }
+    }
+    Ok(())
+}
+
+/// Loads a dataset as the query batch.
+pub(crate) async fn load(files: &[ParquetFile], bits: u32) -> Result<QueryBatch> {
+    let mut batches = Vec::new();
+    for (position, parquet) in (0..).zip(files) {
+        let read = Read {
+            row_groups: (0..parquet.n_row_groups()).collect(),
+            columns: &[DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH],
+            rows: None,
+            batch_rows: BATCH_ROWS,
+        };
+        let mut stream = parquet.stream(read)?;
+        let mut first_row = 1;
+        while let Some(batch) = stream.try_next().await? {
+            let n = batch.num_rows() as u64;
+            batches.push(as_fingerprinted(
+                &parquet.file.url,
+                position,
+                first_row,
+                bits,
+                &batch,
+            )?);
+            first_row += n;
+        }
+    }
+    let batch = QueryBatch::collect(&batches, &[], |file| files[file as usize].file.url.clone())?;
+    match batch.bad_rows.first() {
+        None => Ok(batch),
+        Some(bad) => Err(PipelineError::BadRow {
+            file: files[bad.file as usize].file.url.clone(),
+            row: bad.row,
+            reason: "doc_id is NULL: leave such rows out".to_owned(),
+        }),
+    }
+}
+
+/// A batch of the dataset with the columns that [`QueryBatch::collect`] takes.
+fn as_fingerprinted(
+    url: &str,
+    file: u32,
+    first_row: u64,
+    bits: u32,
+    batch: &RecordBatch,
+) -> Result<RecordBatch> {
+    let columns = Columns { batch, file: url };
+    let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?;
+    check_fingerprints(url, first_row, bits, fingerprints)?;
+    let n = batch.num_rows();
+    let or_null = |name: &str| -> Result<ArrayRef> {
+        let data_type = FINGERPRINTS
+            .field_with_name(name)
+            .map(|f| f.data_type().clone())
+            .unwrap_or(DataType::Null);
+        match batch.column_by_name(name) {
+            Some(column) => cast(column, &data_type).map_err(|e| PipelineError::of_arrow(url, e)),
+            None => Ok(new_null_array(&data_type, n)),
+        }
+    };
+    let mut fields: Vec<Field> = FINGERPRINTS
+        .fields()
+        .iter()
+        .map(|f| f.as_ref().clone().with_nullable(true))
+        .collect();
+    fields.extend([
+        Field::new(SKIPPED, DataType::Utf8, true),
+        Field::new(LENGTH, DataType::UInt64, false),
+        Field::new(FILE, DataType::UInt32, false),
+        Field::new(ROW, DataType::UInt64, false),
+    ]);
+    let arrays: Vec<ArrayRef> = vec![
+        Arc::new(columns.ids(DOC_ID)?),
+        Arc::new(fingerprints.clone()),
+        or_null(SKETCH)?,
+        or_null(TEXT_HASH)?,
+        Arc::new(StringArray::new_null(n)),
+        Arc::new(UInt64Array::from(vec![0; n])),
+        Arc::new(UInt32Array::from(vec![file; n])),
+        Arc::new(UInt64Array::from_iter_values((first_row..).take(n))),
+    ];
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+        .map_err(|e| PipelineError::of_arrow(url, e))
+}
+
+fn check_fingerprints(
+    url: &str,
+    first_row: u64,
+    bits: u32,
+    fingerprints: &UInt64Array,
+) -> Result<()> {
+    let max = if bits == 64 {
+        u64::MAX
+    } else {
+        (1 << bits) - 1
+    };
+    let bad =
+        (0..fingerprints.len()).find(|&i| fingerprints.is_null(i) || fingerprints.value(i) > max);
+    bad.map_or(Ok(()), |i| {
+        let reason = if fingerprints.is_null(i) {
+            "fingerprint is NULL: leave such documents out".to_owned()
+        } else {
+            format!(
+                "fingerprint {} has more than {bits} bits: set --bits 64",
+                fingerprints.value(i)
+            )
+        };
+        Err(PipelineError::BadRow {
+            file: url.to_owned(),
+            row: first_row + i as u64,
+            reason,
+        })
+    })
+}

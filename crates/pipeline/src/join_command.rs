@@ -1,0 +1,147 @@
+//! The `join` command: fingerprints datasets in, pairs out.
+
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::config::JoinConfig;
+use crate::engine::{Resources, SpillStats};
+use crate::error::{PipelineError, Result};
+use crate::fingerprints;
+use crate::near_duplicates::{NearDuplicates, PairCounts, PairsMode};
+use crate::output;
+use crate::parquet_file::ParquetFile;
+use crate::progress::Progress;
+use crate::storage::Storage;
+use crate::store;
+use crate::tasks::{ExistingFile, RowSet};
+
+/// What to join.
+#[derive(Debug, Clone)]
+pub struct JoinRequest {
+    /// The query batch's dataset.
+    pub queries: String,
+    /// The existing dataset, or a store.
+    pub existing: Option<String>,
+    /// Whether the queries are joined with each other.
+    pub itself: bool,
+    /// Where `pairs` go.
+    pub output: String,
+    /// Bits of the fingerprints, 32 or 64.
+    pub bits: u32,
+    /// Distances.
+    pub join: JoinConfig,
+    /// Which pairs.
+    pub pairs: PairsMode,
+    /// The most pairs that `all` may write.
+    pub max_pairs: u64,
+    /// Whether an existing output may be replaced.
+    pub replace: bool,
+}
+
+/// Summary of the `join` command.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct JoinSummary {
+    /// Where the pairs are.
+    pub output: String,
+    /// Query fingerprints.
+    pub n_queries: u64,
+    /// Distinct ones.
+    pub n_distinct_queries: u64,
+    /// Existing fingerprints.
+    pub n_existing: u64,
+    /// Which pairs were written.
+    pub pairs: PairsMode,
+    /// Their counts.
+    #[serde(flatten)]
+    pub counts: PairCounts,
+    /// Permuted tables of the queries.
+    pub n_tables: usize,
+    /// What the reduce spilled.
+    pub spill: SpillStats,
+    /// Seconds of the join alone, reading to pairs.
+    pub join_seconds: f64,
+}
+
+/// Joins.
+///
+/// # Errors
+/// Bad input; an output that exists; more than `max_pairs` pairs.
+pub async fn join(
+    storage: &Storage,
+    request: &JoinRequest,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<JoinSummary> {
+    if request.existing.is_none() && !request.itself {
+        let reason =
+            "nothing to join the queries with: give --existing PATH, --self, or both".to_owned();
+        return Err(PipelineError::Usage { reason });
+    }
+    let verifier = request.join.verifier(request.bits)?;
+    let output = storage.folder(&request.output)?;
+    output::refuse_existing(&output.join("pairs"), request.replace).await?;
+    let needs_sketch = verifier.max_sketch_distance.is_some();
+    let queries = fingerprints::open(storage, &request.queries, needs_sketch).await?;
+    let existing = match &request.existing {
+        Some(pattern) => existing_files(storage, pattern, needs_sketch).await?,
+        None => Vec::new(),
+    };
+    let n_rows = queries.iter().map(ParquetFile::n_rows).sum();
+    progress.start("load queries", "fingerprints", n_rows);
+    let batch = fingerprints::load(&queries, request.bits).await?;
+    let started = Instant::now();
+    let near = NearDuplicates::new(
+        batch,
+        existing,
+        request.itself,
+        request.bits,
+        verifier,
+        resources,
+        progress.clone(),
+    )
+    .await?;
+    let temp = near.engine.temp.path();
+    let (staged, counts, spill) = match request.pairs {
+        PairsMode::All => near.write_all(temp, request.max_pairs).await?,
+        PairsMode::Forest => {
+            let (staged, counts, spill, _) = near.write_forest(temp).await?;
+            (staged, counts, spill)
+        }
+    };
+    let join_seconds = started.elapsed().as_secs_f64();
+    output::publish(&output, &staged, request.replace, progress).await?;
+    Ok(JoinSummary {
+        output: output.url().to_owned(),
+        n_queries: near.batch.len() as u64,
+        n_distinct_queries: near.rows.values().len() as u64,
+        n_existing: near.n_existing(),
+        pairs: request.pairs,
+        counts,
+        n_tables: near.n_tables(),
+        spill,
+        join_seconds,
+    })
+}
+
+/// Files of a dataset, or of a store's nights.
+async fn existing_files(
+    storage: &Storage,
+    pattern: &str,
+    needs_sketch: bool,
+) -> Result<Vec<ExistingFile>> {
+    if !pattern.contains(['*', '?', '[']) {
+        let folder = storage.folder(pattern)?;
+        if let Some(opened) = store::Store::open_existing(&folder).await? {
+            return opened.existing(None).await;
+        }
+    }
+    let files = fingerprints::open(storage, pattern, needs_sketch).await?;
+    Ok(files
+        .into_iter()
+        .map(|parquet| ExistingFile {
+            parquet,
+            shadowed: RowSet::default(),
+        })
+        .collect())
+}

@@ -1,0 +1,251 @@
+//! The spanning forest, over the reduced stream of its candidates.
+
+use std::collections::HashMap;
+use std::fmt::{Debug, Formatter};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
+use arrow::compute::{filter_record_batch, is_not_null};
+use arrow::datatypes::{SchemaRef, UInt8Type, UInt32Type, UInt64Type};
+use datafusion_common::Result as DataFusionResult;
+use datafusion_execution::memory_pool::MemoryReservation;
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion_physical_plan::streaming::PartitionStream;
+use futures::StreamExt;
+use nearprint_join::{QueryRows, UnionFind};
+
+use crate::columns::{Columns, fixed};
+use crate::error::{PipelineError, Result};
+use crate::query_batch::QueryBatch;
+use crate::tasks::{Want, pair_schema};
+
+/// One pass over the forest's candidates, sorted by (distance, a, id_b) and distinct: lets those through that join two
+/// components, as rows of pairs, and gathers on the way what decisions need.
+pub(crate) struct ForestPass {
+    pub(crate) input: Arc<dyn ExecutionPlan>,
+    pub(crate) state: Arc<Mutex<ForestState>>,
+    schema: SchemaRef,
+}
+
+/// What one pass leaves behind.
+pub(crate) struct ForestState {
+    batch: Arc<QueryBatch>,
+    rows: Arc<QueryRows<u64>>,
+    /// Nodes: the rows of the batch, then existing fingerprints as they turn up.
+    pub(crate) sets: UnionFind,
+    existing_nodes: HashMap<u64, u32>,
+    /// Verified pairs of different classes, by class.
+    pub(crate) class_pairs: Vec<(u32, u32, u8)>,
+    /// The two nearest kept existing documents of each class, by (distance, id).
+    pub(crate) kept_existing: HashMap<u32, Vec<KeptExisting>>,
+    /// Whether a row is in a verified pair.
+    pub(crate) paired: Vec<bool>,
+    reservation: MemoryReservation,
+}
+
+/// A kept existing document near a class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeptExisting {
+    pub(crate) distance: u8,
+    pub(crate) id: String,
+    pub(crate) text_hash: Option<[u8; 16]>,
+    pub(crate) fingerprint: u64,
+    /// Its node among the sets.
+    pub(crate) node: u32,
+}
+
+impl ForestState {
+    pub(crate) fn new(
+        batch: Arc<QueryBatch>,
+        rows: Arc<QueryRows<u64>>,
+        reservation: MemoryReservation,
+    ) -> Self {
+        Self {
+            sets: UnionFind::new(batch.rows().end),
+            paired: vec![false; batch.len()],
+            batch,
+            rows,
+            existing_nodes: HashMap::new(),
+            class_pairs: Vec::new(),
+            kept_existing: HashMap::new(),
+            reservation,
+        }
+    }
+
+    fn accept(&mut self, candidates: &RecordBatch) -> Result<RecordBatch> {
+        let columns = Columns {
+            batch: candidates,
+            file: "forest candidates",
+        };
+        let (distances, a) = (
+            columns.primitive::<UInt8Type>("distance")?,
+            columns.primitive::<UInt32Type>("a")?,
+        );
+        let (b, fingerprint_b) = (
+            columns.primitive::<UInt32Type>("b")?,
+            columns.primitive::<UInt64Type>("fingerprint_b")?,
+        );
+        let (ids, text_hashes) = (columns.strings("id_b")?, columns.bytes("text_hash_b")?);
+        let flag = |name: &str| {
+            candidates
+                .column_by_name(name)
+                .and_then(|c| c.as_boolean_opt().cloned())
+        };
+        let (Some(edge), Some(kept)) = (flag("edge"), flag("kept")) else {
+            return Err(PipelineError::Internal {
+                stage: "forest",
+                reason: "a flag is missing".to_owned(),
+            });
+        };
+        let mut joins = Vec::with_capacity(candidates.num_rows());
+        for i in 0..candidates.num_rows() {
+            let (a, distance) = (a.value(i), distances.value(i));
+            let node = if b.is_valid(i) {
+                self.new_pair(a, b.value(i), distance)?
+            } else {
+                self.existing_node(fingerprint_b.value(i))
+            };
+            if kept.value(i) {
+                let text_hash = fixed(text_hashes, i);
+                self.offer(
+                    a,
+                    KeptExisting {
+                        distance,
+                        id: ids.value(i).to_owned(),
+                        text_hash,
+                        fingerprint: fingerprint_b.value(i),
+                        node,
+                    },
+                );
+            }
+            if edge.value(i) {
+                self.paired[a as usize] = true;
+            }
+            joins.push(edge.value(i) && self.sets.union(a, node));
+        }
+        accepted(candidates, &BooleanArray::from(joins))
+    }
+
+    /// Notes a pair of two rows of the batch; gives the second one's node.
+    fn new_pair(&mut self, a: u32, b: u32, distance: u8) -> Result<u32> {
+        self.paired[b as usize] = true;
+        if let (Some(class_a), Some(class_b)) = (self.rows.class_of(a), self.rows.class_of(b)) {
+            // Every pair of classes comes with its first rows; the others would repeat it.
+            let first = |class: u32| self.rows.members(class)[0];
+            if class_a != class_b && first(class_a) == a && first(class_b) == b {
+                if self.class_pairs.len() == self.class_pairs.capacity() {
+                    let more = self.class_pairs.len().max(1024);
+                    // The pairs, and later twice as many neighbours.
+                    let grown = self
+                        .reservation
+                        .try_grow(more * 3 * size_of::<(u32, u32, u8)>());
+                    grown.map_err(|e| PipelineError::of_datafusion("decisions", e))?;
+                    self.class_pairs.reserve_exact(more);
+                }
+                self.class_pairs.push((class_a, class_b, distance));
+            }
+        }
+        Ok(b)
+    }
+
+    fn existing_node(&mut self, fingerprint: u64) -> u32 {
+        *self
+            .existing_nodes
+            .entry(fingerprint)
+            .or_insert_with(|| self.sets.add())
+    }
+
+    fn offer(&mut self, a: u32, found: KeptExisting) {
+        let Some(class) = self.rows.class_of(a) else {
+            return;
+        };
+        for &row in self.rows.members(class) {
+            self.paired[row as usize] |= self.batch.id(row) != found.id;
+        }
+        let two = self.kept_existing.entry(class).or_default();
+        if !two.contains(&found) {
+            two.push(found);
+            two.sort_by(|a, b| (a.distance, &a.id).cmp(&(b.distance, &b.id)));
+            two.truncate(2);
+        }
+    }
+}
+
+/// Candidates as pairs.
+fn accepted(candidates: &RecordBatch, joins: &BooleanArray) -> Result<RecordBatch> {
+    let internal = |e: arrow::error::ArrowError| PipelineError::Internal {
+        stage: "forest",
+        reason: e.to_string(),
+    };
+    let joined = filter_record_batch(candidates, joins).map_err(internal)?;
+    let schema = pair_schema(Want::AllPairs);
+    let mut columns = Vec::new();
+    for field in schema.fields() {
+        columns.push(match joined.column_by_name(field.name()) {
+            Some(column) => Arc::clone(column),
+            None => Arc::new(
+                is_not_null(
+                    joined
+                        .column_by_name("b")
+                        .map_or(&joined.columns()[0], |b| b),
+                )
+                .map_err(internal)?,
+            ),
+        });
+    }
+    RecordBatch::try_new(schema, columns).map_err(internal)
+}
+
+impl ForestPass {
+    pub(crate) fn new(input: Arc<dyn ExecutionPlan>, state: ForestState) -> Self {
+        Self::sharing(input, Arc::new(Mutex::new(state)))
+    }
+
+    pub(crate) fn sharing(input: Arc<dyn ExecutionPlan>, state: Arc<Mutex<ForestState>>) -> Self {
+        Self {
+            input,
+            state,
+            schema: pair_schema(Want::AllPairs),
+        }
+    }
+
+    pub(crate) fn pair_schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+/// The state behind its lock; a panic elsewhere has already become an error.
+pub(crate) fn locked(state: &Mutex<ForestState>) -> MutexGuard<'_, ForestState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Debug for ForestPass {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ForestPass")
+    }
+}
+
+impl PartitionStream for ForestPass {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, context: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let state = Arc::clone(&self.state);
+        let accept = move |batch: DataFusionResult<RecordBatch>| {
+            locked(&state)
+                .accept(&batch?)
+                .map_err(PipelineError::into_datafusion)
+        };
+        let stream = match self.input.execute(0, context) {
+            Ok(candidates) => candidates.map(accept).boxed(),
+            Err(error) => futures::stream::once(async { Err(error) }).boxed(),
+        };
+        Box::pin(RecordBatchStreamAdapter::new(
+            Arc::clone(&self.schema),
+            stream,
+        ))
+    }
+}

@@ -1,0 +1,202 @@
+//! Parquet files on any store: footers, ranged and projected reads.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use object_store::ObjectStoreExt;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection};
+use parquet::arrow::async_reader::{AsyncFileReader, ParquetRecordBatchStreamBuilder};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+
+use crate::error::{PipelineError, Result};
+use crate::storage::InputFile;
+
+/// A Parquet file whose footer was read.
+#[derive(Debug, Clone)]
+pub struct ParquetFile {
+    /// The file.
+    pub file: InputFile,
+    metadata: ArrowReaderMetadata,
+}
+
+/// What to read of a file.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Read<'a> {
+    /// Row groups, ascending.
+    pub row_groups: Vec<usize>,
+    /// Columns by name; those that the file lacks are left out.
+    pub columns: &'a [&'a str],
+    /// Rows of the row groups laid end to end; all where none.
+    pub rows: Option<RowSelection>,
+    /// Rows of a batch.
+    pub batch_rows: usize,
+}
+
+impl ParquetFile {
+    /// Reads the footer and the page index.
+    ///
+    /// # Errors
+    /// [`PipelineError::BadFile`] where it is no Parquet file.
+    pub async fn open(file: InputFile) -> Result<Self> {
+        let mut reader = ObjectReader { file: file.clone() };
+        // Types as the Parquet schema has them: an Arrow schema that a writer embedded would make its dictionaries, views
+        // and large strings column types of their own.
+        let options = ArrowReaderOptions::new()
+            .with_skip_arrow_metadata(true)
+            .with_page_index_policy(PageIndexPolicy::Optional);
+        let metadata = ArrowReaderMetadata::load_async(&mut reader, options).await;
+        let metadata = metadata.map_err(|e| not_parquet(&file, e))?;
+        Ok(Self { file, metadata })
+    }
+
+    /// The columns.
+    #[must_use]
+    pub fn schema(&self) -> &SchemaRef {
+        self.metadata.schema()
+    }
+
+    /// The number of row groups.
+    #[must_use]
+    pub fn n_row_groups(&self) -> usize {
+        self.metadata.metadata().num_row_groups()
+    }
+
+    /// A value of the file's metadata.
+    pub(crate) fn key_value(&self, key: &str) -> Option<String> {
+        let pairs = self
+            .metadata
+            .metadata()
+            .file_metadata()
+            .key_value_metadata()?;
+        pairs.iter().find(|pair| pair.key == key)?.value.clone()
+    }
+
+    /// Rows of all row groups.
+    #[must_use]
+    pub fn n_rows(&self) -> u64 {
+        (0..self.n_row_groups())
+            .map(|g| self.row_group_rows(g))
+            .sum()
+    }
+
+    /// Rows of a row group.
+    #[must_use]
+    pub fn row_group_rows(&self, row_group: usize) -> u64 {
+        u64::try_from(self.metadata.metadata().row_group(row_group).num_rows()).unwrap_or(0)
+    }
+
+    /// Consecutive row groups of together at most `max_rows` rows; a larger one stands alone.
+    pub(crate) fn row_group_ranges(&self, max_rows: u64) -> Vec<Range<usize>> {
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        let mut rows = 0;
+        for group in 0..self.n_row_groups() {
+            let more = self.row_group_rows(group);
+            match ranges.last_mut() {
+                Some(last) if rows + more <= max_rows => {
+                    last.end = group + 1;
+                    rows += more;
+                }
+                _ => {
+                    ranges.push(group..group + 1);
+                    rows = more;
+                }
+            }
+        }
+        ranges
+    }
+
+    /// The batches of `read`, in order.
+    pub(crate) fn stream(&self, read: Read<'_>) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let reader = ObjectReader {
+            file: self.file.clone(),
+        };
+        let schema = self.metadata.parquet_schema();
+        let wanted = |name: &str| read.columns.contains(&name);
+        let leaves =
+            (0..schema.num_columns()).filter(|&i| wanted(schema.get_column_root(i).name()));
+        let mask = ProjectionMask::leaves(schema, leaves);
+        let mut builder =
+            ParquetRecordBatchStreamBuilder::new_with_metadata(reader, self.metadata.clone())
+                .with_projection(mask)
+                .with_row_groups(read.row_groups)
+                .with_batch_size(read.batch_rows);
+        if let Some(rows) = read.rows {
+            builder = builder.with_row_selection(rows);
+        }
+        let url = self.file.url.clone();
+        let stream = builder
+            .build()
+            .map_err(|e| PipelineError::of_parquet(&url, e))?;
+        Ok(stream
+            .map_err(move |e| PipelineError::of_parquet(&url, e))
+            .boxed())
+    }
+}
+
+fn not_parquet(file: &InputFile, error: ParquetError) -> PipelineError {
+    match PipelineError::of_parquet(&file.url, error) {
+        PipelineError::BadFile { file, reason } => PipelineError::BadFile {
+            file,
+            reason: format!("not a readable Parquet file ({reason})"),
+        },
+        other => other,
+    }
+}
+
+#[derive(Debug, Clone)]
+struct ObjectReader {
+    file: InputFile,
+}
+
+fn external(error: object_store::Error) -> ParquetError {
+    ParquetError::External(Box::new(error))
+}
+
+impl AsyncFileReader for ObjectReader {
+    fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
+        async move {
+            self.file
+                .store
+                .get_range(&self.file.path, range)
+                .await
+                .map_err(external)
+        }
+        .boxed()
+    }
+
+    fn get_byte_ranges(
+        &mut self,
+        ranges: Vec<Range<u64>>,
+    ) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
+        async move {
+            self.file
+                .store
+                .get_ranges(&self.file.path, &ranges)
+                .await
+                .map_err(external)
+        }
+        .boxed()
+    }
+
+    fn get_metadata<'a>(
+        &'a mut self,
+        options: Option<&'a ArrowReaderOptions>,
+    ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
+        let size = self.file.size;
+        async move {
+            let reader = ParquetMetaDataReader::new()
+                .with_arrow_reader_options(options)
+                .with_prefetch_hint(Some(64 << 10));
+            Ok(Arc::new(reader.load_and_finish(self, size).await?))
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,336 @@
+//! The query batch in memory: tonight's documents, in id order, after fingerprinting.
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, Int64Array, LargeStringArray, RecordBatch, UInt32Array,
+};
+use arrow::compute::{SortColumn, SortOptions, cast, lexsort_to_indices, sort_to_indices, take};
+use arrow::datatypes::{DataType, UInt32Type, UInt64Type};
+use nearprint_fingerprint::Sketch;
+use serde::{Deserialize, Serialize};
+
+use crate::columns::{Columns, fixed};
+use crate::error::{PipelineError, Result};
+use crate::schema::{DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH};
+
+/// Why a document has no fingerprint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkipReason {
+    /// The text is NULL.
+    NullText,
+    /// Nothing is left of the text after normalisation.
+    Empty,
+    /// Fewer distinct features than the floor.
+    TooShort,
+}
+
+impl SkipReason {
+    /// All, in order.
+    pub const ALL: [Self; 3] = [Self::NullText, Self::Empty, Self::TooShort];
+
+    /// As datasets and summaries name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NullText => "null_text",
+            Self::Empty => "empty",
+            Self::TooShort => "too_short",
+        }
+    }
+
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|r| r.name() == name)
+    }
+}
+
+/// Rows are documents in order of their ids; every array has one value a row.
+#[derive(Debug)]
+pub struct QueryBatch {
+    ids: LargeStringArray,
+    /// None where a document has none.
+    pub fingerprints: Vec<Option<u64>>,
+    /// Empty where the profile makes none.
+    pub sketches: Vec<Option<Sketch>>,
+    /// None for documents without text, and in datasets of other people.
+    pub text_hashes: Vec<Option<[u8; 16]>>,
+    /// Why a row has no fingerprint.
+    pub skipped: Vec<Option<SkipReason>>,
+    /// Rows by the configured keep order, then id.
+    pub keep_order: Vec<u32>,
+    /// Rows of the input that are no documents.
+    pub bad_rows: Vec<BadRow>,
+}
+
+/// A row that is no document.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BadRow {
+    /// Position of the file among the night's files.
+    pub file: u32,
+    /// Row from 1, or line.
+    pub row: u64,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// One key of the keep order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeepKey {
+    /// A documents' column, or `length`: characters of the normalised text.
+    pub column: String,
+    /// Larger values first.
+    pub descending: bool,
+}
+
+/// The built-in keep key.
+pub const LENGTH: &str = "length";
+
+impl KeepKey {
+    /// From `column asc` or `column desc`; ascending where neither is said.
+    ///
+    /// # Errors
+    /// Anything else.
+    pub fn parse(text: &str) -> Result<Self> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match words[..] {
+            [column] | [column, "asc"] => Ok(Self {
+                column: column.to_owned(),
+                descending: false,
+            }),
+            [column, "desc"] => Ok(Self {
+                column: column.to_owned(),
+                descending: true,
+            }),
+            _ => Err(PipelineError::Config {
+                key: "keep".to_owned(),
+                reason: format!("'{text}' is not 'column asc' or 'column desc'"),
+            }),
+        }
+    }
+}
+
+/// Columns of a fingerprinted document beside those of the fingerprints dataset.
+pub(crate) const SKIPPED: &str = "skipped";
+pub(crate) const FILE: &str = "file";
+pub(crate) const ROW: &str = "row";
+pub(crate) const KEEP_PREFIX: &str = "keep.";
+
+/// Prefix of the reason of a row that is no document.
+pub(crate) const NULL_ID: &str = "null id";
+
+impl QueryBatch {
+    /// From batches of fingerprinted documents, in any order. `name_of` gives the file a message is to name.
+    ///
+    /// # Errors
+    /// Repeated ids.
+    pub(crate) fn collect(
+        batches: &[RecordBatch],
+        keys: &[KeepKey],
+        name_of: impl Fn(u32) -> String,
+    ) -> Result<Self> {
+        let Some(first) = batches.first() else {
+            return Ok(Self::empty());
+        };
+        let all = arrow::compute::concat_batches(&first.schema(), batches).map_err(internal)?;
+        let columns = Columns {
+            batch: &all,
+            file: "fingerprinted documents",
+        };
+        let (files, rows) = (
+            columns.primitive::<UInt32Type>(FILE)?,
+            columns.primitive::<UInt64Type>(ROW)?,
+        );
+        let ids = cast(columns.strings(DOC_ID)?, &DataType::LargeUtf8).map_err(internal)?;
+        let order = sort_to_indices(
+            &ids,
+            Some(SortOptions {
+                descending: false,
+                nulls_first: true,
+            }),
+            None,
+        )
+        .map_err(internal)?;
+        let (null, documents) = order.values().split_at(ids.null_count());
+        let mut bad_rows: Vec<BadRow> = null
+            .iter()
+            .map(|&i| BadRow {
+                file: files.value(i as usize),
+                row: rows.value(i as usize),
+                reason: NULL_ID.to_owned(),
+            })
+            .collect();
+        bad_rows.sort_unstable();
+        let documents = UInt32Array::from(documents.to_vec());
+        let ids = take(&ids, &documents, None)
+            .map_err(internal)?
+            .as_string::<i64>()
+            .clone();
+        let place = |i: usize| {
+            let at = documents.value(i) as usize;
+            format!("{} row {}", name_of(files.value(at)), rows.value(at))
+        };
+        refuse_repeats(&ids, place)?;
+        let mut batch = Self {
+            ids,
+            bad_rows,
+            ..Self::empty()
+        };
+        batch.fill(&columns, &documents, keys)?;
+        Ok(batch)
+    }
+
+    pub(crate) fn empty() -> Self {
+        Self {
+            ids: LargeStringArray::from(Vec::<&str>::new()),
+            fingerprints: Vec::new(),
+            sketches: Vec::new(),
+            text_hashes: Vec::new(),
+            skipped: Vec::new(),
+            keep_order: Vec::new(),
+            bad_rows: Vec::new(),
+        }
+    }
+
+    fn fill(
+        &mut self,
+        columns: &Columns<'_>,
+        documents: &UInt32Array,
+        keys: &[KeepKey],
+    ) -> Result<()> {
+        let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?;
+        let (sketches, text_hashes) = (columns.bytes(SKETCH)?, columns.bytes(TEXT_HASH)?);
+        let skipped = columns.strings(SKIPPED)?;
+        for &at in documents.values() {
+            let at = at as usize;
+            self.fingerprints
+                .push(fingerprints.is_valid(at).then(|| fingerprints.value(at)));
+            self.sketches.push(fixed::<32>(sketches, at).map(Sketch));
+            self.text_hashes.push(fixed(text_hashes, at));
+            self.skipped.push(
+                skipped
+                    .is_valid(at)
+                    .then(|| SkipReason::of_name(skipped.value(at)))
+                    .flatten(),
+            );
+        }
+        if self.sketches.iter().all(Option::is_none) {
+            self.sketches = Vec::new();
+        }
+        self.keep_order = keep_order(columns.batch, documents, keys)?;
+        Ok(())
+    }
+
+    /// Documents.
+    #[must_use]
+    #[allow(clippy::len_without_is_empty, reason = "nothing asks")]
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// The id of a row.
+    #[must_use]
+    pub fn id(&self, row: u32) -> &str {
+        self.ids.value(row as usize)
+    }
+
+    /// The row of an id.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, reason = "rows are 32-bit numbers")]
+    pub fn row_of(&self, id: &str) -> Option<u32> {
+        let (mut low, mut high) = (0, self.ids.len());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            match self.ids.value(middle).cmp(id) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+                std::cmp::Ordering::Equal => return Some(middle as u32),
+            }
+        }
+        None
+    }
+
+    /// Rows in order of their ids.
+    #[allow(clippy::cast_possible_truncation, reason = "rows are 32-bit numbers")]
+    pub fn rows(&self) -> std::ops::Range<u32> {
+        0..self.len() as u32
+    }
+
+    /// Bytes held.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.ids.get_array_memory_size()
+            + self.fingerprints.capacity() * size_of::<Option<u64>>()
+            + self.sketches.capacity() * size_of::<Option<Sketch>>()
+            + self.text_hashes.capacity() * size_of::<Option<[u8; 16]>>()
+            + self.skipped.capacity()
+            + self.keep_order.capacity() * 4
+    }
+}
+
+fn refuse_repeats(ids: &LargeStringArray, place: impl Fn(usize) -> String) -> Result<()> {
+    let repeats: Vec<usize> = (1..ids.len())
+        .filter(|&i| ids.value(i) == ids.value(i - 1))
+        .collect();
+    let Some(&first) = repeats.first() else {
+        return Ok(());
+    };
+    let mut places = [place(first - 1), place(first)];
+    places.sort();
+    let example = format!(
+        "'{}' in {} and {}",
+        ids.value(first).escape_debug(),
+        places[0],
+        places[1]
+    );
+    Err(PipelineError::RepeatedIds {
+        n: repeats.len() as u64,
+        example,
+    })
+}
+
+fn keep_order(all: &RecordBatch, documents: &UInt32Array, keys: &[KeepKey]) -> Result<Vec<u32>> {
+    let n = u32::try_from(documents.len()).map_err(|_| nearprint_join::JoinError::TooManyRows {
+        rows: documents.len(),
+    })?;
+    if keys.is_empty() {
+        return Ok((0..n).collect());
+    }
+    let mut columns = Vec::new();
+    for key in keys {
+        let name = if key.column == LENGTH {
+            LENGTH.to_owned()
+        } else {
+            format!("{KEEP_PREFIX}{}", key.column)
+        };
+        let values = all
+            .column_by_name(&name)
+            .ok_or_else(|| PipelineError::Internal {
+                stage: "keep order",
+                reason: name,
+            })?;
+        let values = take(values, documents, None).map_err(internal)?;
+        columns.push(SortColumn {
+            values,
+            options: Some(SortOptions {
+                descending: key.descending,
+                nulls_first: false,
+            }),
+        });
+    }
+    // The last key makes every order total, so that ties never depend on the input's order.
+    let by_id: ArrayRef = std::sync::Arc::new(Int64Array::from_iter_values((0..n).map(i64::from)));
+    columns.push(SortColumn {
+        values: by_id,
+        options: None,
+    });
+    Ok(lexsort_to_indices(&columns, None)
+        .map_err(internal)?
+        .values()
+        .to_vec())
+}
+
+fn internal(error: arrow::error::ArrowError) -> PipelineError {
+    PipelineError::Internal {
+        stage: "collect documents",
+        reason: error.to_string(),
+    }
+}

@@ -1,0 +1,562 @@
+//! The nightly run: documents of a date to pairs, decisions, and the store's next commit.
+
+use std::path::Path;
+
+use nearprint_tokenize::Resources as AnalyzerResources;
+use serde::{Deserialize, Serialize};
+
+use crate::config::{ALGORITHM_VERSION, ProfileConfig};
+use crate::dataset::{FileRecord, StagedFile};
+use crate::decisions::{ClusterRule, DecisionCounts, Decisions};
+use crate::digest::Sha256Hex;
+use crate::documents::{DocumentColumns, Documents};
+use crate::engine::{Resources, SpillStats};
+use crate::error::{PipelineError, Result};
+use crate::fingerprint_stage::{
+    FingerprintCounts, FingerprintRequest, fingerprint_documents, write_quarantine, write_skipped,
+};
+use crate::near_duplicates::{NearDuplicates, PairCounts, PairsMode};
+use crate::operators::locked;
+use crate::output::upload;
+use crate::progress::Progress;
+use crate::query_batch::KeepKey;
+use crate::storage::{Folder, Storage};
+use crate::store::{Night, Store, existing_short, to_json, write_run};
+
+/// A night's work.
+#[derive(Debug, Clone)]
+pub struct RunRequest {
+    /// The night, `YYYY-MM-DD`.
+    pub dt: String,
+    /// Root of the documents: the night's lie under `dt=<date>/`, or where `{dt}` says.
+    pub documents: String,
+    /// The store.
+    pub store: String,
+    /// Root of the results.
+    pub output: String,
+    /// Columns.
+    pub columns: DocumentColumns,
+    /// Keys of the keep order, after existing documents and before the id.
+    pub keep: Vec<KeepKey>,
+    /// Text to pair.
+    pub profile: ProfileConfig,
+    /// Contents of the user's dictionary and stop words.
+    pub analyzer_resources: AnalyzerResources,
+    /// Rows without an id that are quarantined; more are an error.
+    pub max_bad_rows: u64,
+    /// Which pairs are written.
+    pub pairs: PairsMode,
+    /// The most pairs that `all` may write.
+    pub max_pairs: u64,
+    /// Which documents of a cluster are dropped.
+    pub clusters: ClusterRule,
+    /// Allows a date older than the newest.
+    pub late: bool,
+    /// Replaces a published night.
+    pub replace: bool,
+}
+
+/// What a run did. Its counts are also the published manifest's.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunSummary {
+    /// `published` or `already_published`.
+    pub status: &'static str,
+    /// The night.
+    pub dt: String,
+    /// Where the results are.
+    pub output: String,
+    /// Number of the store's commit.
+    pub commit: u64,
+    /// Counts.
+    #[serde(flatten)]
+    pub counts: RunCounts,
+    /// What the reduce spilled, in this execution.
+    pub spill: SpillStats,
+    /// Permuted tables of the queries, in this execution.
+    pub n_tables: usize,
+    /// Later nights whose results were made without this one: `--replace` joins them anew.
+    pub stale: Vec<String>,
+}
+
+/// What a night came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunCounts {
+    /// Documents.
+    #[serde(flatten)]
+    pub documents: FingerprintCounts,
+    /// Fingerprints of earlier nights that probed.
+    pub n_existing: u64,
+    /// Documents whose id an earlier night has.
+    pub n_same_id: u64,
+    /// Pairs.
+    #[serde(flatten)]
+    pub pairs: PairCounts,
+    /// Decisions.
+    #[serde(flatten)]
+    pub decisions: DecisionCounts,
+}
+
+/// What a generation holds and was made from.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Manifest {
+    version: u32,
+    nearprint: String,
+    algorithm: u32,
+    dt: String,
+    config_digest: String,
+    inputs: Vec<InputRecord>,
+    ignored_inputs: Vec<String>,
+    joined: Vec<String>,
+    counts: RunCounts,
+    files: Vec<FileRecord>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct InputRecord {
+    url: String,
+    bytes: u64,
+    version: String,
+}
+
+/// Runs that lost the race for a commit join again against the new state, this often.
+const MAX_ATTEMPTS: usize = 5;
+
+/// Runs a night.
+///
+/// # Errors
+/// Bad input; a night that is published with other content; a store of another configuration. Nothing is visible of a
+/// run that fails.
+pub async fn run(
+    storage: &Storage,
+    request: &RunRequest,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<RunSummary> {
+    check_date(&request.dt)?;
+    request.profile.validate()?;
+    for _ in 0..MAX_ATTEMPTS {
+        if let Some(summary) = attempt(storage, request, resources, progress).await? {
+            return Ok(summary);
+        }
+        tracing::warn!("another run committed meanwhile: joining again");
+    }
+    Err(PipelineError::TryAgain {
+        reason: format!("other runs committed {MAX_ATTEMPTS} times meanwhile"),
+    })
+}
+
+/// What the run is about, before any document is read.
+struct Plan {
+    store: Store,
+    documents: Documents,
+    config_digest: String,
+    joined: Vec<String>,
+    inputs: Vec<InputRecord>,
+    gen_digest: String,
+    /// `<output>/dt=D`
+    night: Folder,
+}
+
+async fn attempt(
+    storage: &Storage,
+    request: &RunRequest,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<Option<RunSummary>> {
+    let plan = plan(storage, request).await?;
+    if let Some(published) = plan.store.night(&request.dt) {
+        if published.gen_digest == plan.gen_digest {
+            return already_published(storage, &plan.store, published)
+                .await
+                .map(Some);
+        }
+        refuse_republishing(&plan, request)?;
+    } else {
+        refuse_late(&plan.store, request)?;
+    }
+    plan.store.probe_conditional_put().await?;
+    execute(request, plan, resources, progress).await
+}
+
+async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
+    let config_digest = request.profile.digest(&request.analyzer_resources)?;
+    let store = Store::open(&storage.folder(&request.store)?).await?;
+    store.refuse_other_config(&config_digest)?;
+    let documents = Documents::open(
+        storage,
+        &night_pattern(&request.documents, &request.dt),
+        request.columns.clone(),
+    )
+    .await?;
+    let joined: Vec<String> = store
+        .before(&request.dt)
+        .into_iter()
+        .map(|n| n.run.digest.clone())
+        .collect();
+    let mut inputs: Vec<InputRecord> = documents
+        .files()
+        .map(|f| InputRecord {
+            url: f.url.clone(),
+            bytes: f.size,
+            version: f.version.clone(),
+        })
+        .collect();
+    inputs.sort();
+    let gen_digest = generation(request, &config_digest, &inputs, &joined)?;
+    let night = storage
+        .folder(&request.output)?
+        .join(&format!("dt={}", request.dt));
+    Ok(Plan {
+        store,
+        documents,
+        config_digest,
+        joined,
+        inputs,
+        gen_digest,
+        night,
+    })
+}
+
+/// Digest of all that a night's results depend on.
+fn generation(
+    request: &RunRequest,
+    config_digest: &str,
+    inputs: &[InputRecord],
+    joined: &[String],
+) -> Result<String> {
+    let keep: Vec<(&str, bool)> = request
+        .keep
+        .iter()
+        .map(|k| (k.column.as_str(), k.descending))
+        .collect();
+    let parts = serde_json::json!({
+        "algorithm": ALGORITHM_VERSION,
+        "dt": request.dt,
+        "config_digest": config_digest,
+        "inputs": inputs,
+        "joined": joined,
+        "columns": request.columns,
+        "keep": keep,
+        "join": request.profile.join,
+        "pairs": request.pairs,
+        "clusters": request.clusters,
+    });
+    Ok(Sha256Hex::of(parts.to_string().as_bytes()).0[..32].to_owned())
+}
+
+async fn execute(
+    request: &RunRequest,
+    plan: Plan,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<Option<RunSummary>> {
+    let ignored_inputs = plan.documents.ignored.clone();
+    let fingerprint_request = FingerprintRequest {
+        documents: request.documents.clone(),
+        columns: request.columns.clone(),
+        keep: request.keep.clone(),
+        profile: request.profile.clone(),
+        analyzer_resources: request.analyzer_resources.clone(),
+        max_bad_rows: request.max_bad_rows,
+    };
+    let mut done =
+        fingerprint_documents(&fingerprint_request, plan.documents, resources, progress).await?;
+    let recrawls = plan.store.recrawls(&done.batch, &request.dt).await?;
+    let short = existing_short(&plan.store, &done.batch, &request.dt).await?;
+    let existing = plan.store.existing(Some(&request.dt)).await?;
+    let verifier = request.profile.join.verifier(request.profile.bits)?;
+    let temp = resources.temp_dir()?;
+    let mut files = write_skipped(&done.batch, temp.path(), "skipped")?;
+    files.extend(write_quarantine(&done, temp.path(), "quarantine")?);
+    let batch = std::mem::replace(&mut done.batch, crate::query_batch::QueryBatch::empty());
+    let near = NearDuplicates::new(
+        batch,
+        existing,
+        true,
+        request.profile.bits,
+        verifier,
+        resources,
+        progress.clone(),
+    )
+    .await?;
+    let (pairs, pair_counts, spill, state) = write_pairs(&near, request, temp.path()).await?;
+    files.extend(pairs);
+    progress.start("decide", "documents", near.batch.len() as u64);
+    let decisions = Decisions::new(
+        &near.batch,
+        &near.rows,
+        &mut locked(&state),
+        &short,
+        request.clusters,
+    );
+    files.extend(decisions.write(&near.batch, temp.path())?);
+    let run = write_run(
+        &near.batch,
+        &decisions,
+        &recrawls,
+        &plan.config_digest,
+        &temp.path().join("run"),
+    )?;
+    let counts = RunCounts {
+        documents: done.counts.clone(),
+        n_existing: near.n_existing(),
+        n_same_id: recrawls.n_same_id,
+        pairs: pair_counts,
+        decisions: decisions.counts(),
+    };
+    files.sort_by(|a, b| a.record.name.cmp(&b.record.name));
+    let manifest = Manifest {
+        version: 1,
+        nearprint: env!("CARGO_PKG_VERSION").to_owned(),
+        algorithm: ALGORITHM_VERSION,
+        dt: request.dt.clone(),
+        config_digest: plan.config_digest.clone(),
+        inputs: plan.inputs,
+        ignored_inputs,
+        joined: plan.joined.clone(),
+        counts: counts.clone(),
+        files: files.iter().map(|f| f.record.clone()).collect(),
+    };
+    let generation = plan.night.join(&format!("gen={}", plan.gen_digest));
+    let manifest_sha256 = publish_generation(&generation, &files, &manifest, progress).await?;
+    upload(
+        &plan.store.run_folder(&run.record.digest),
+        &run.files,
+        progress,
+    )
+    .await?;
+    let night = Night {
+        dt: request.dt.clone(),
+        run: run.record,
+        joined: plan.joined,
+        output: plan.night.url().to_owned(),
+        gen_digest: plan.gen_digest.clone(),
+        manifest_sha256,
+    };
+    if !plan
+        .store
+        .commit(night.clone(), &plan.config_digest)
+        .await?
+    {
+        return Ok(None);
+    }
+    roll_forward(&plan.night, &plan.gen_digest).await?;
+    let (commit, stale) = after_commit(&plan.store, &night).await?;
+    let (status, n_tables) = ("published", near.n_tables());
+    Ok(Some(RunSummary {
+        status,
+        dt: request.dt.clone(),
+        output: generation.url().to_owned(),
+        commit,
+        counts,
+        spill,
+        n_tables,
+        stale,
+    }))
+}
+
+type Written = (
+    Vec<StagedFile>,
+    PairCounts,
+    SpillStats,
+    std::sync::Arc<std::sync::Mutex<crate::operators::ForestState>>,
+);
+
+/// Decisions follow from the forest's candidates, whichever pairs are written.
+async fn write_pairs(
+    near: &NearDuplicates,
+    request: &RunRequest,
+    folder: &Path,
+) -> Result<Written> {
+    match request.pairs {
+        PairsMode::Forest => near.write_forest(folder).await,
+        PairsMode::All => {
+            let (files, counts, spill) = near.write_all(folder, request.max_pairs).await?;
+            let (more, state) = near.forest_state().await?;
+            Ok((files, counts, spill.plus(more), state))
+        }
+    }
+}
+
+async fn publish_generation(
+    generation: &Folder,
+    files: &[StagedFile],
+    manifest: &Manifest,
+    progress: &Progress,
+) -> Result<String> {
+    upload(generation, files, progress).await?;
+    let content = to_json(manifest)?;
+    generation
+        .join("manifest.json")
+        .put(content.clone())
+        .await?;
+    Ok(Sha256Hex::of(&content).0)
+}
+
+/// What plain readers look for, from what is committed: `_SUCCESS` in the generation, and the name of the current one beside
+/// it. A run that dies before this is completed by the next one of its date.
+async fn roll_forward(night: &Folder, gen_digest: &str) -> Result<()> {
+    let success = night.join(&format!("gen={gen_digest}")).join("_SUCCESS");
+    if success.get().await?.is_none() {
+        success.put(bytes::Bytes::new()).await?;
+    }
+    let current = bytes::Bytes::from(format!("gen={gen_digest}\n"));
+    let pointer = night.join("_current");
+    if pointer.get().await?.as_ref() != Some(&current) {
+        pointer.put(current).await?;
+    }
+    Ok(())
+}
+
+async fn after_commit(store: &Store, night: &Night) -> Result<(u64, Vec<String>)> {
+    let info = Store::open(store.folder()).await?.info();
+    let stale = info
+        .nights
+        .iter()
+        .filter(|n| n.stale && n.dt > night.dt)
+        .map(|n| n.dt.clone())
+        .collect();
+    Ok((info.commit, stale))
+}
+
+async fn already_published(storage: &Storage, store: &Store, night: &Night) -> Result<RunSummary> {
+    let place = storage.folder(&night.output)?;
+    let generation = place.join(&format!("gen={}", night.gen_digest));
+    let manifest = generation.join("manifest.json");
+    let content = manifest.get().await?.ok_or_else(|| {
+        PipelineError::bad_file(manifest.url(), "committed, but its manifest is gone")
+    })?;
+    if Sha256Hex::of(&content).0 != night.manifest_sha256 {
+        return Err(PipelineError::bad_file(
+            manifest.url(),
+            "its SHA-256 is not the one that the store's commit records",
+        ));
+    }
+    let read: Manifest =
+        serde_json::from_slice(&content).map_err(|e| PipelineError::bad_file(manifest.url(), e))?;
+    roll_forward(&place, &night.gen_digest).await?;
+    let (commit, stale) = after_commit(store, night).await?;
+    Ok(RunSummary {
+        status: "already_published",
+        dt: night.dt.clone(),
+        output: generation.url().to_owned(),
+        commit,
+        counts: read.counts,
+        spill: SpillStats::default(),
+        n_tables: 0,
+        stale,
+    })
+}
+
+/// A published night's summary, and the dates of the nights before it.
+pub(crate) async fn published_night(
+    storage: &Storage,
+    store_url: &str,
+    dt: &str,
+) -> Result<(RunSummary, Vec<String>)> {
+    check_date(dt)?;
+    let store = open_store(storage, store_url).await?;
+    let night = store.night(dt).ok_or_else(|| PipelineError::InputMissing {
+        what: "published night",
+        url: format!("{store_url} dt={dt}"),
+        remedy: "run it first",
+    })?;
+    let earlier = store.before(dt).into_iter().map(|n| n.dt.clone()).collect();
+    Ok((already_published(storage, &store, night).await?, earlier))
+}
+
+fn refuse_republishing(plan: &Plan, request: &RunRequest) -> Result<()> {
+    if request.replace {
+        return Ok(());
+    }
+    let reason = format!(
+        "{} is published from other inputs, configuration or earlier nights: keep it, or publish anew with --replace",
+        request.dt
+    );
+    Err(PipelineError::OutputExists {
+        url: plan.night.url().to_owned(),
+        reason,
+    })
+}
+
+fn refuse_late(store: &Store, request: &RunRequest) -> Result<()> {
+    match store.nights().last() {
+        Some(newest) if newest.dt > request.dt && !request.late => {
+            let reason = format!(
+                "{} is older than the store's newest night {}: say --late to add it",
+                request.dt, newest.dt
+            );
+            Err(PipelineError::Usage { reason })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `YYYY-MM-DD`, a day that exists.
+fn check_date(dt: &str) -> Result<()> {
+    let invalid = || PipelineError::Usage {
+        reason: format!("--dt '{}' is not a date like 2026-11-20", dt.escape_debug()),
+    };
+    let parts: Vec<&str> = dt.split('-').collect();
+    let [year, month, day] = parts[..] else {
+        return Err(invalid());
+    };
+    let digits = |text: &str, n: usize| {
+        (text.len() == n && text.bytes().all(|b| b.is_ascii_digit()))
+            .then(|| text.parse::<u32>().ok())
+            .flatten()
+    };
+    let (year, month, day) = (digits(year, 4), digits(month, 2), digits(day, 2));
+    let (Some(year), Some(month), Some(day)) = (year, month, day) else {
+        return Err(invalid());
+    };
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 => 28 + u32::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    };
+    if (1..=days).contains(&day) {
+        Ok(())
+    } else {
+        Err(invalid())
+    }
+}
+
+pub(crate) fn night_pattern(documents: &str, dt: &str) -> String {
+    if documents.contains("{dt}") {
+        documents.replace("{dt}", dt)
+    } else {
+        format!("{}/dt={dt}", documents.trim_end_matches('/'))
+    }
+}
+
+/// The store at a place, as its newest commit has it.
+///
+/// # Errors
+/// [`PipelineError::InputMissing`] where there is no store.
+pub async fn store_info(storage: &Storage, url: &str) -> Result<crate::StoreInfo> {
+    open_store(storage, url).await.map(|store| store.info())
+}
+
+/// Checks every file of a store.
+///
+/// # Errors
+/// The store's; damage is in the report.
+pub async fn store_check(
+    storage: &Storage,
+    url: &str,
+    progress: &Progress,
+) -> Result<crate::StoreReport> {
+    open_store(storage, url).await?.check(progress).await
+}
+
+async fn open_store(storage: &Storage, url: &str) -> Result<Store> {
+    let opened = Store::open_existing(&storage.folder(url)?).await?;
+    opened.ok_or_else(|| PipelineError::InputMissing {
+        what: "store",
+        url: url.to_owned(),
+        remedy: "the first `nearprint run` makes one",
+    })
+}

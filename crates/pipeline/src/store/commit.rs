@@ -1,0 +1,92 @@
+//! The commit: the one object whose creation makes a night visible.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::dataset::FileRecord;
+use crate::error::{PipelineError, Result};
+use crate::storage::Folder;
+
+pub(super) const VERSION: u32 = 1;
+
+/// A state of the store, whole: reading the newest commit is enough.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Commit {
+    pub(crate) version: u32,
+    /// Version of the algorithms that made the newest night.
+    pub(crate) algorithm: u32,
+    pub(crate) sequence: u64,
+    pub(crate) parent: Option<u64>,
+    /// The night it added or replaced.
+    pub(crate) dt: String,
+    pub(crate) config_digest: String,
+    /// By date.
+    pub(crate) nights: Vec<Night>,
+}
+
+/// A night: its run in the store and its results.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Night {
+    pub(crate) dt: String,
+    pub(crate) run: RunRecord,
+    /// Digests of the runs it was joined with, by date.
+    pub(crate) joined: Vec<String>,
+    /// Folder of its generations: `<output>/dt=D`.
+    pub(crate) output: String,
+    /// Digest of inputs, config and joined runs: the name of its generation.
+    #[serde(rename = "gen")]
+    pub(crate) gen_digest: String,
+    pub(crate) manifest_sha256: String,
+}
+
+/// The files of a run, below `runs/<digest>`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RunRecord {
+    /// Digest of the files' digests.
+    pub(crate) digest: String,
+    pub(crate) n_fingerprints: u64,
+    pub(crate) n_short: u64,
+    pub(crate) files: Vec<FileRecord>,
+}
+
+impl Commit {
+    pub(super) async fn read(place: &Folder) -> Result<Self> {
+        let content = place.get().await?;
+        let missing = || PipelineError::TryAgain {
+            reason: format!("{}: listed, but gone when read", place.url()),
+        };
+        let commit: Self = serde_json::from_slice(&content.ok_or_else(missing)?).map_err(|e| {
+            PipelineError::bad_file(
+                place.url(),
+                format!("not a commit of a nearprint store ({e})"),
+            )
+        })?;
+        if commit.version != VERSION {
+            let reason = format!(
+                "commit version {} is not {VERSION}: use the release that wrote it",
+                commit.version
+            );
+            return Err(PipelineError::Refused {
+                url: place.url().to_owned(),
+                reason,
+            });
+        }
+        Ok(commit)
+    }
+
+    pub(super) fn to_json(&self) -> Result<Bytes> {
+        to_json(self)
+    }
+}
+
+/// Canonical JSON: fields in the order of their declaration, one line.
+pub(crate) fn to_json<T: Serialize>(value: &T) -> Result<Bytes> {
+    let text = serde_json::to_string(value).map_err(|e| PipelineError::Internal {
+        stage: "commit",
+        reason: e.to_string(),
+    })?;
+    Ok(Bytes::from(text + "\n"))
+}

@@ -1,0 +1,241 @@
+//! The fingerprint store: one immutable sorted run a night, made visible by one numbered commit (docs/store-format.md).
+
+mod check;
+mod commit;
+mod reader;
+mod writer;
+
+use std::collections::BTreeMap;
+
+pub use check::{StoreProblem, StoreReport};
+pub(crate) use commit::{Commit, Night, to_json};
+pub(crate) use reader::existing_short;
+use serde::Serialize;
+pub(crate) use writer::write_run;
+
+use crate::config::ALGORITHM_VERSION;
+use crate::error::{PipelineError, Result};
+use crate::storage::Folder;
+
+/// A store as its newest commit has it. Readers see that state only, whatever is written meanwhile.
+#[derive(Debug)]
+pub(crate) struct Store {
+    folder: Folder,
+    /// None before the first night.
+    commit: Option<Commit>,
+}
+
+const COMMITS: &str = "_commits";
+
+impl Store {
+    /// The store at a folder, which may be empty. One LIST and at most one GET.
+    pub(crate) async fn open(folder: &Folder) -> Result<Self> {
+        let commits = folder.join(COMMITS);
+        let numbers = commits.names().await?;
+        let newest = numbers.iter().filter_map(|name| commit_number(name)).max();
+        let commit = match newest {
+            None => None,
+            Some(number) => Some(Commit::read(&commits.join(&commit_name(number))).await?),
+        };
+        Ok(Self {
+            folder: folder.clone(),
+            commit,
+        })
+    }
+
+    /// The store at a folder; none where there is no commit.
+    pub(crate) async fn open_existing(folder: &Folder) -> Result<Option<Self>> {
+        let opened = Self::open(folder).await?;
+        Ok(opened.commit.is_some().then_some(opened))
+    }
+
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// Where the files of a run lie.
+    pub(crate) fn run_folder(&self, digest: &str) -> Folder {
+        self.folder.join("runs").join(digest)
+    }
+
+    /// Nights by date.
+    pub(crate) fn nights(&self) -> &[Night] {
+        self.commit.as_ref().map_or(&[], |c| &c.nights)
+    }
+
+    pub(crate) fn night(&self, dt: &str) -> Option<&Night> {
+        self.nights().iter().find(|n| n.dt == dt)
+    }
+
+    /// Nights that a run for `dt` joins: those of earlier dates.
+    pub(crate) fn before(&self, dt: &str) -> Vec<&Night> {
+        self.nights()
+            .iter()
+            .filter(|n| n.dt.as_str() < dt)
+            .collect()
+    }
+
+    /// Refuses a store whose fingerprints are not comparable with those of `digest`.
+    pub(crate) fn refuse_other_config(&self, digest: &str) -> Result<()> {
+        let Some(commit) = &self.commit else {
+            return Ok(());
+        };
+        if commit.config_digest == digest {
+            return Ok(());
+        }
+        let reason = format!(
+            "the store was made with another configuration (its digest {}, this one's {}): use its profile, or start a new store",
+            short(&commit.config_digest),
+            short(digest)
+        );
+        Err(PipelineError::Refused {
+            url: self.folder.url().to_owned(),
+            reason,
+        })
+    }
+
+    /// Makes a night visible, in place of one of the same date. False where another commit was first.
+    pub(crate) async fn commit(&self, night: Night, config_digest: &str) -> Result<bool> {
+        let sequence = self.commit.as_ref().map_or(1, |c| c.sequence + 1);
+        let mut nights: BTreeMap<String, Night> = self
+            .nights()
+            .iter()
+            .map(|n| (n.dt.clone(), n.clone()))
+            .collect();
+        let dt = night.dt.clone();
+        nights.insert(dt.clone(), night);
+        let commit = Commit {
+            version: commit::VERSION,
+            algorithm: ALGORITHM_VERSION,
+            sequence,
+            parent: self.commit.as_ref().map(|c| c.sequence),
+            dt,
+            config_digest: config_digest.to_owned(),
+            nights: nights.into_values().collect(),
+        };
+        self.folder
+            .join(COMMITS)
+            .join(&commit_name(sequence))
+            .put_if_absent(commit.to_json()?)
+            .await
+    }
+
+    /// On S3, whether the server keeps the promise that commits stand on: a second put-if-absent must fail.
+    pub(crate) async fn probe_conditional_put(&self) -> Result<()> {
+        if !self.folder.is_remote() {
+            return Ok(());
+        }
+        let probe = self
+            .folder
+            .join("_probe")
+            .join(&format!("{:016x}", probe_name()));
+        let first = probe.put_if_absent("first".into()).await?;
+        let second = probe.put_if_absent("second".into()).await?;
+        probe.delete().await?;
+        if first && !second {
+            return Ok(());
+        }
+        let reason = "the server ignores If-None-Match on PUT, so two runs could overwrite each other: use another server";
+        Err(PipelineError::Refused {
+            url: self.folder.url().to_owned(),
+            reason: reason.to_owned(),
+        })
+    }
+
+    /// What the store holds.
+    pub(crate) fn info(&self) -> StoreInfo {
+        let nights: Vec<NightInfo> = self
+            .nights()
+            .iter()
+            .map(|night| self.night_info(night))
+            .collect();
+        StoreInfo {
+            store: self.folder.url().to_owned(),
+            commit: self.commit.as_ref().map_or(0, |c| c.sequence),
+            config_digest: self.commit.as_ref().map(|c| c.config_digest.clone()),
+            n_nights: nights.len() as u64,
+            n_fingerprints: nights.iter().map(|n| n.n_fingerprints).sum(),
+            n_short: nights.iter().map(|n| n.n_short).sum(),
+            bytes: nights.iter().map(|n| n.bytes).sum(),
+            nights,
+        }
+    }
+
+    fn night_info(&self, night: &Night) -> NightInfo {
+        let joined_now: Vec<&str> = self
+            .before(&night.dt)
+            .into_iter()
+            .map(|n| n.run.digest.as_str())
+            .collect();
+        NightInfo {
+            dt: night.dt.clone(),
+            run: night.run.digest.clone(),
+            n_fingerprints: night.run.n_fingerprints,
+            n_short: night.run.n_short,
+            bytes: night.run.files.iter().map(|f| f.bytes).sum(),
+            output: format!("{}/gen={}", night.output, night.gen_digest),
+            stale: night.joined != joined_now,
+        }
+    }
+}
+
+/// What `store info` shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StoreInfo {
+    /// The store.
+    pub store: String,
+    /// Number of the newest commit; 0 where there is none.
+    pub commit: u64,
+    /// Digest of the configuration of all its fingerprints.
+    pub config_digest: Option<String>,
+    /// Nights.
+    pub n_nights: u64,
+    /// Fingerprints of all nights.
+    pub n_fingerprints: u64,
+    /// Texts below the feature floor.
+    pub n_short: u64,
+    /// Bytes of all runs.
+    pub bytes: u64,
+    /// By date.
+    pub nights: Vec<NightInfo>,
+}
+
+/// A night of the store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NightInfo {
+    /// Date.
+    pub dt: String,
+    /// Digest of its run.
+    pub run: String,
+    /// Fingerprints.
+    pub n_fingerprints: u64,
+    /// Texts below the feature floor.
+    pub n_short: u64,
+    /// Bytes of the run.
+    pub bytes: u64,
+    /// Where its results are.
+    pub output: String,
+    /// Whether nights of earlier dates were added or replaced since it ran: `run --replace` joins it anew.
+    pub stale: bool,
+}
+
+fn commit_name(sequence: u64) -> String {
+    format!("{sequence:08}.json")
+}
+
+fn commit_number(name: &str) -> Option<u64> {
+    name.strip_suffix(".json")?.parse().ok()
+}
+
+/// The first digits of a digest, for messages.
+fn short(digest: &str) -> &str {
+    digest.get(..12).unwrap_or(digest)
+}
+
+/// Probes never reuse a key. Nothing published depends on it.
+fn probe_name() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new()
+        .build_hasher()
+        .finish()
+}

@@ -1,0 +1,297 @@
+//! Reading runs: what probes, which rows later nights shadow, which ids and short texts recur.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use arrow::array::Array;
+use arrow::datatypes::{UInt32Type, UInt64Type};
+use futures::TryStreamExt;
+use parquet::arrow::arrow_reader::RowSelection;
+
+use super::writer::{RunOrder, id_hash};
+use super::{Night, Store};
+use crate::columns::{Columns, fixed};
+use crate::decisions::ExistingShort;
+use crate::error::{PipelineError, Result};
+use crate::parquet_file::{ParquetFile, Read};
+use crate::query_batch::{QueryBatch, SkipReason};
+use crate::schema::{CANONICAL_ID, DOC_ID, TEXT_HASH};
+use crate::tasks::{BATCH_ROWS, ExistingFile, RowSet};
+
+/// A row of a run whose document a run of a later date has again. An empty `run` or `by` is the run that says so.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Shadow {
+    pub(crate) run: String,
+    pub(crate) by: String,
+    pub(crate) row: u32,
+}
+
+/// Documents of the night that other nights have too.
+#[derive(Debug, Default)]
+pub(crate) struct Recrawls {
+    /// Documents with text whose id a night of an earlier date has.
+    pub(crate) n_same_id: u64,
+    /// Sorted.
+    pub(crate) shadows: Vec<Shadow>,
+}
+
+impl Store {
+    async fn open_file(&self, night: &Night, name: &str) -> Result<ParquetFile> {
+        let place = self
+            .run_folder(&night.run.digest)
+            .join(&format!("{name}/part-00000.parquet"));
+        let file = place.file().await?;
+        let recorded = night
+            .run
+            .files
+            .iter()
+            .find(|f| f.name == format!("{name}/part-00000.parquet"));
+        if recorded.is_none_or(|f| f.bytes != file.size) {
+            return Err(PipelineError::bad_file(
+                &file.url,
+                "its size is not the one that the store's commit records",
+            ));
+        }
+        ParquetFile::open(file).await
+    }
+
+    /// The fingerprints that probe in a run for `dt`: those of nights of earlier dates, of all nights where none is given,
+    /// without rows whose document one of these nights has again later.
+    pub(crate) async fn existing(&self, dt: Option<&str>) -> Result<Vec<ExistingFile>> {
+        let nights: Vec<&Night> =
+            dt.map_or_else(|| self.nights().iter().collect(), |dt| self.before(dt));
+        let mut shadowed = self.shadowed(&nights).await?;
+        let mut files = Vec::new();
+        for night in nights.into_iter().filter(|n| n.run.n_fingerprints > 0) {
+            let parquet = self.open_file(night, "fingerprints").await?;
+            let shadowed = shadowed.remove(&night.run.digest).unwrap_or_default();
+            files.push(ExistingFile { parquet, shadowed });
+        }
+        Ok(files)
+    }
+
+    /// Shadowed rows by run, as far as the given nights shadow each other.
+    async fn shadowed(&self, nights: &[&Night]) -> Result<HashMap<String, RowSet>> {
+        let known: HashSet<&str> = nights.iter().map(|n| n.run.digest.as_str()).collect();
+        let mut shadowed: HashMap<String, RowSet> = HashMap::new();
+        for night in nights {
+            for shadow in self.shadows(night).await? {
+                let or_self = |named: &str| {
+                    if named.is_empty() {
+                        night.run.digest.clone()
+                    } else {
+                        named.to_owned()
+                    }
+                };
+                let (run, by) = (or_self(&shadow.run), or_self(&shadow.by));
+                if known.contains(run.as_str()) && known.contains(by.as_str()) {
+                    shadowed.entry(run).or_default().insert(shadow.row);
+                }
+            }
+        }
+        Ok(shadowed)
+    }
+
+    async fn shadows(&self, night: &Night) -> Result<Vec<Shadow>> {
+        let mut found = Vec::new();
+        let parquet = self.open_file(night, "shadows").await?;
+        let mut batches = parquet.stream(whole(&parquet, &["run", "by", "row"]))?;
+        while let Some(batch) = batches.try_next().await? {
+            let columns = Columns {
+                batch: &batch,
+                file: &parquet.file.url,
+            };
+            let (run, by, row) = (
+                columns.strings("run")?,
+                columns.strings("by")?,
+                columns.primitive::<UInt32Type>("row")?,
+            );
+            found.extend((0..batch.num_rows()).map(|i| Shadow {
+                run: run.value(i).to_owned(),
+                by: by.value(i).to_owned(),
+                row: row.value(i),
+            }));
+        }
+        Ok(found)
+    }
+
+    /// Which documents of the batch, a night of date `dt`, the nights of other dates have, and which of the two is shadowed.
+    /// Ids are compared by a sorted column of their hashes, and fetched only where hashes agree.
+    pub(crate) async fn recrawls(&self, batch: &QueryBatch, dt: &str) -> Result<Recrawls> {
+        let order = RunOrder::of(batch);
+        let mut own: Vec<(u64, u32, u32)> = order
+            .rows()
+            .map(|(run_row, row)| (id_hash(batch.id(row)), run_row, row))
+            .collect();
+        own.sort_unstable();
+        let mut earlier: HashSet<u32> = HashSet::new();
+        let mut shadows = Vec::new();
+        for night in self.nights().iter().filter(|n| n.dt != dt) {
+            for (own_row, row, run_row) in self.same_ids(night, &own, batch).await? {
+                let digest = night.run.digest.clone();
+                if night.dt.as_str() < dt {
+                    earlier.insert(row);
+                    shadows.push(Shadow {
+                        run: digest,
+                        by: String::new(),
+                        row: run_row,
+                    });
+                } else {
+                    shadows.push(Shadow {
+                        run: String::new(),
+                        by: digest,
+                        row: own_row,
+                    });
+                }
+            }
+        }
+        shadows.sort_unstable();
+        Ok(Recrawls {
+            n_same_id: earlier.len() as u64,
+            shadows,
+        })
+    }
+
+    /// (row of this run, row of the batch, row of the night's run) of documents with one id.
+    async fn same_ids(
+        &self,
+        night: &Night,
+        own: &[(u64, u32, u32)],
+        batch: &QueryBatch,
+    ) -> Result<Vec<(u32, u32, u32)>> {
+        let parquet = self.open_file(night, "ids").await?;
+        let mut batches = parquet.stream(whole(&parquet, &["id_hash", "row"]))?;
+        let mut candidates: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
+        let mut at = 0;
+        while let Some(rows) = batches.try_next().await? {
+            let columns = Columns {
+                batch: &rows,
+                file: &parquet.file.url,
+            };
+            let (hashes, run_rows) = (
+                columns.primitive::<UInt64Type>("id_hash")?,
+                columns.primitive::<UInt32Type>("row")?,
+            );
+            for (&hash, &run_row) in hashes.values().iter().zip(run_rows.values()) {
+                at += own[at..].partition_point(|o| o.0 < hash);
+                let same = own[at..].iter().take_while(|o| o.0 == hash);
+                for &(_, own_row, row) in same {
+                    candidates.entry(run_row).or_default().push((own_row, row));
+                }
+            }
+        }
+        self.confirm(night, &candidates, batch).await
+    }
+
+    async fn confirm(
+        &self,
+        night: &Night,
+        candidates: &BTreeMap<u32, Vec<(u32, u32)>>,
+        batch: &QueryBatch,
+    ) -> Result<Vec<(u32, u32, u32)>> {
+        let n_fingerprints = u32::try_from(night.run.n_fingerprints).unwrap_or(u32::MAX);
+        let mut same = Vec::new();
+        for (name, rows, offset) in [
+            ("fingerprints", 0..n_fingerprints, 0),
+            ("short", n_fingerprints..u32::MAX, n_fingerprints),
+        ] {
+            let wanted: Vec<u32> = candidates
+                .range(rows)
+                .map(|(&run_row, _)| run_row - offset)
+                .collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            let parquet = self.open_file(night, name).await?;
+            let ids = read_ids(&parquet, &wanted).await?;
+            for (run_row, id) in wanted.iter().map(|row| row + offset).zip(ids) {
+                let named = candidates[&run_row]
+                    .iter()
+                    .filter(|(_, row)| batch.id(*row) == id);
+                same.extend(named.map(|&(own_row, row)| (own_row, row, run_row)));
+            }
+        }
+        Ok(same)
+    }
+}
+
+fn whole<'a>(parquet: &ParquetFile, columns: &'a [&'a str]) -> Read<'a> {
+    Read {
+        row_groups: (0..parquet.n_row_groups()).collect(),
+        columns,
+        rows: None,
+        batch_rows: BATCH_ROWS,
+    }
+}
+
+/// Ids of rows, ascending, by page index.
+async fn read_ids(parquet: &ParquetFile, rows: &[u32]) -> Result<Vec<String>> {
+    let n_rows = usize::try_from(parquet.n_rows()).unwrap_or(usize::MAX);
+    let ranges = rows.iter().map(|&row| row as usize..row as usize + 1);
+    let selection = RowSelection::from_consecutive_ranges(ranges, n_rows);
+    let mut batches = parquet.stream(Read {
+        rows: Some(selection),
+        ..whole(parquet, &[DOC_ID])
+    })?;
+    let mut ids = Vec::with_capacity(rows.len());
+    while let Some(batch) = batches.try_next().await? {
+        let values = Columns {
+            batch: &batch,
+            file: &parquet.file.url,
+        }
+        .strings(DOC_ID)?;
+        ids.extend(values.iter().flatten().map(str::to_owned));
+    }
+    Ok(ids)
+}
+
+/// Kept, not shadowed short texts of earlier nights that the batch has too.
+pub(crate) async fn existing_short(
+    store: &Store,
+    batch: &QueryBatch,
+    dt: &str,
+) -> Result<ExistingShort> {
+    let short = |row: &u32| batch.skipped[*row as usize] == Some(SkipReason::TooShort);
+    let wanted: HashSet<[u8; 16]> = batch
+        .rows()
+        .filter(short)
+        .filter_map(|row| batch.text_hashes[row as usize])
+        .collect();
+    let mut found = ExistingShort::new();
+    if wanted.is_empty() {
+        return Ok(found);
+    }
+    let nights = store.before(dt);
+    let shadowed = store.shadowed(&nights).await?;
+    for night in nights.into_iter().filter(|n| n.run.n_short > 0) {
+        let parquet = store.open_file(night, "short").await?;
+        let mut batches = parquet.stream(whole(&parquet, &[TEXT_HASH, DOC_ID, CANONICAL_ID]))?;
+        let mut run_row = u32::try_from(night.run.n_fingerprints).unwrap_or(u32::MAX);
+        while let Some(rows) = batches.try_next().await? {
+            let columns = Columns {
+                batch: &rows,
+                file: &parquet.file.url,
+            };
+            let (hashes, ids, canonical) = (
+                columns.bytes(TEXT_HASH)?,
+                columns.strings(DOC_ID)?,
+                columns.strings(CANONICAL_ID)?,
+            );
+            for i in 0..rows.num_rows() {
+                let hash: Option<[u8; 16]> = fixed(hashes, i);
+                let live = canonical.is_null(i)
+                    && !shadowed
+                        .get(&night.run.digest)
+                        .is_some_and(|s| s.contains(run_row));
+                if let Some(hash) = hash.filter(|h| live && wanted.contains(h)) {
+                    found.entry(hash).or_default().push(ids.value(i).to_owned());
+                }
+                run_row += 1;
+            }
+        }
+    }
+    for ids in found.values_mut() {
+        ids.sort_unstable();
+        ids.truncate(2);
+    }
+    Ok(found)
+}

@@ -1,0 +1,155 @@
+//! Writing a run: sorted files in the spill folder, named by what is in them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::commit::RunRecord;
+use super::reader::Recrawls;
+use crate::dataset::{DatasetWriter, StagedFile};
+use crate::decisions::Decisions;
+use crate::digest::Sha256Hex;
+use crate::error::{PipelineError, Result};
+use crate::fingerprint_stage::{RowColumns, fingerprint_order};
+use crate::query_batch::{QueryBatch, SkipReason};
+use crate::schema::{IDS, RUN, SHADOWS, SHORT};
+use crate::tasks::BATCH_ROWS;
+
+/// A run that waits for its upload.
+pub(crate) struct StagedRun {
+    pub(crate) record: RunRecord,
+    pub(crate) files: Vec<StagedFile>,
+}
+
+/// Rows of a run: those with a fingerprint by (fingerprint, id), then the short texts by (text hash, id).
+pub(super) struct RunOrder {
+    pub(super) fingerprinted: Vec<u32>,
+    pub(super) short: Vec<u32>,
+}
+
+impl RunOrder {
+    pub(super) fn of(batch: &QueryBatch) -> Self {
+        let mut short: Vec<u32> = batch
+            .rows()
+            .filter(|&row| batch.skipped[row as usize] == Some(SkipReason::TooShort))
+            .collect();
+        short.sort_by_key(|&row| (batch.text_hashes[row as usize], row));
+        Self {
+            fingerprinted: fingerprint_order(batch),
+            short,
+        }
+    }
+
+    /// (row of the run, row of the batch)
+    pub(super) fn rows(&self) -> impl Iterator<Item = (u32, u32)> {
+        (0..).zip(self.fingerprinted.iter().chain(&self.short).copied())
+    }
+}
+
+pub(crate) fn id_hash(id: &str) -> u64 {
+    xxh3_64(id.as_bytes())
+}
+
+pub(crate) fn write_run(
+    batch: &QueryBatch,
+    decisions: &Decisions,
+    recrawls: &Recrawls,
+    config_digest: &str,
+    folder: &Path,
+) -> Result<StagedRun> {
+    let order = RunOrder::of(batch);
+    let metadata = [("nearprint.config_digest", config_digest)];
+    let writer = |name, schema| DatasetWriter::new(folder, name, schema, &metadata).in_one_file();
+    let mut part = writer("fingerprints", &RUN);
+    for rows in order.fingerprinted.chunks(BATCH_ROWS) {
+        let columns = RowColumns { batch, rows };
+        let canonical = canonical_ids(decisions, rows);
+        let arrays = vec![
+            columns.fingerprints(),
+            columns.ids(),
+            columns.sketches()?,
+            columns.text_hashes()?,
+            canonical,
+        ];
+        part.write(RecordBatch::try_new(Arc::clone(&RUN), arrays).map_err(internal)?)?;
+    }
+    let mut short = writer("short", &SHORT);
+    for rows in order.short.chunks(BATCH_ROWS) {
+        let columns = RowColumns { batch, rows };
+        let arrays = vec![
+            columns.text_hashes()?,
+            columns.ids(),
+            canonical_ids(decisions, rows),
+        ];
+        short.write(RecordBatch::try_new(Arc::clone(&SHORT), arrays).map_err(internal)?)?;
+    }
+    let mut files = part.finish()?;
+    files.extend(short.finish()?);
+    files.extend(write_ids(batch, &order, writer("ids", &IDS))?);
+    files.extend(write_shadows(recrawls, writer("shadows", &SHADOWS))?);
+    Ok(staged(files, &order))
+}
+
+fn staged(files: Vec<StagedFile>, order: &RunOrder) -> StagedRun {
+    let digests: Vec<String> = files
+        .iter()
+        .map(|f| format!("{} {}\n", f.record.name, f.record.sha256))
+        .collect();
+    let digest = Sha256Hex::of(digests.concat().as_bytes()).0;
+    let record = RunRecord {
+        digest: digest[..32].to_owned(),
+        n_fingerprints: order.fingerprinted.len() as u64,
+        n_short: order.short.len() as u64,
+        files: files.iter().map(|f| f.record.clone()).collect(),
+    };
+    StagedRun { record, files }
+}
+
+fn canonical_ids(decisions: &Decisions, rows: &[u32]) -> ArrayRef {
+    Arc::new(
+        rows.iter()
+            .map(|&row| decisions.rows[row as usize].canonical_id.as_deref())
+            .collect::<StringArray>(),
+    )
+}
+
+fn write_ids(
+    batch: &QueryBatch,
+    order: &RunOrder,
+    mut writer: DatasetWriter,
+) -> Result<Vec<StagedFile>> {
+    let mut ids: Vec<(u64, u32)> = order
+        .rows()
+        .map(|(run_row, row)| (id_hash(batch.id(row)), run_row))
+        .collect();
+    ids.sort_unstable();
+    for rows in ids.chunks(BATCH_ROWS) {
+        let arrays: Vec<ArrayRef> = vec![
+            Arc::new(UInt64Array::from_iter_values(rows.iter().map(|r| r.0))),
+            Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.1))),
+        ];
+        writer.write(RecordBatch::try_new(Arc::clone(&IDS), arrays).map_err(internal)?)?;
+    }
+    writer.finish()
+}
+
+fn write_shadows(recrawls: &Recrawls, mut writer: DatasetWriter) -> Result<Vec<StagedFile>> {
+    for rows in recrawls.shadows.chunks(BATCH_ROWS) {
+        let arrays: Vec<ArrayRef> = vec![
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|s| &s.run))),
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|s| &s.by))),
+            Arc::new(UInt32Array::from_iter_values(rows.iter().map(|s| s.row))),
+        ];
+        writer.write(RecordBatch::try_new(Arc::clone(&SHADOWS), arrays).map_err(internal)?)?;
+    }
+    writer.finish()
+}
+
+fn internal(error: arrow::error::ArrowError) -> PipelineError {
+    PipelineError::Internal {
+        stage: "store",
+        reason: error.to_string(),
+    }
+}

@@ -1,0 +1,752 @@
+//! One task of the map phase: existing fingerprints, or the queries' own, against the query tables.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::builder::FixedSizeBinaryBuilder;
+use arrow::array::{
+    Array, ArrayRef, BooleanBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt16Builder,
+    UInt32Builder, UInt64Builder,
+};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
+use futures::TryStreamExt;
+use futures::stream::BoxStream;
+use nearprint_fingerprint::Sketch;
+use nearprint_join::{Pair, Queries, QueryRows, Verifier};
+use parquet::arrow::arrow_reader::RowSelection;
+use tokio::sync::Semaphore;
+
+use super::fingerprint_task::append;
+use super::{BATCH_ROWS, MapTask, Sender, blocking, produce};
+use crate::columns::{Columns, fixed};
+use crate::error::{PipelineError, Result};
+use crate::parquet_file::{ParquetFile, Read};
+use crate::progress::Progress;
+use crate::query_batch::QueryBatch;
+use crate::schema::{CANONICAL_ID, DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH, TEXT_HASH_BYTES};
+
+/// Which pairs a task reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Want {
+    /// Every verified pair of documents.
+    AllPairs,
+    /// Those that the spanning forest and the decisions can need.
+    Forest,
+}
+
+/// What all map tasks of a run share.
+#[derive(Debug)]
+pub(crate) struct MapContext {
+    pub(crate) batch: Arc<QueryBatch>,
+    pub(crate) rows: Arc<QueryRows<u64>>,
+    pub(crate) queries: Arc<Queries<u64>>,
+    pub(crate) verifier: Verifier,
+    pub(crate) want: Want,
+    pub(crate) files: Arc<HashMap<String, ExistingFile>>,
+    pub(crate) permits: Semaphore,
+    pub(crate) progress: Progress,
+}
+
+/// A file of existing fingerprints.
+#[derive(Debug)]
+pub(crate) struct ExistingFile {
+    pub(crate) parquet: ParquetFile,
+    /// Rows whose documents a later night has again.
+    pub(crate) shadowed: RowSet,
+}
+
+/// Rows of a file, as bits; grows as rows are added.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct RowSet {
+    words: Vec<u64>,
+}
+
+impl RowSet {
+    pub(crate) fn insert(&mut self, row: u32) {
+        let word = row as usize / 64;
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] |= 1 << (row % 64);
+    }
+
+    pub(crate) fn contains(&self, row: u32) -> bool {
+        self.words
+            .get(row as usize / 64)
+            .is_some_and(|word| word >> (row % 64) & 1 == 1)
+    }
+}
+
+/// Columns of pairs on their way to the reduce, which sorts by all of them in this order: row of the batch, id, distances,
+/// and whether the other document is new.
+const ALL_PAIRS: [&str; 5] = ["a", "id_b", "distance", "sketch_distance", "new"];
+
+/// Columns of forest candidates, nearest first: `b` is the row of a new document, `fingerprint_b` the fingerprint of an
+/// existing one; an `edge` may join two components, a `kept` document may become canonical.
+const FOREST: [&str; 9] = [
+    "distance",
+    "a",
+    "id_b",
+    "sketch_distance",
+    "b",
+    "fingerprint_b",
+    "edge",
+    "kept",
+    "text_hash_b",
+];
+
+impl MapContext {
+    pub(crate) fn schema(&self) -> SchemaRef {
+        pair_schema(self.want)
+    }
+}
+
+pub(crate) fn pair_schema(want: Want) -> SchemaRef {
+    let field = |name: &&str| {
+        let (data_type, nullable) = match *name {
+            "a" => (DataType::UInt32, false),
+            "id_b" => (DataType::Utf8, false),
+            "distance" => (DataType::UInt8, false),
+            "sketch_distance" => (DataType::UInt16, true),
+            "b" => (DataType::UInt32, true),
+            "fingerprint_b" => (DataType::UInt64, true),
+            "text_hash_b" => (DataType::FixedSizeBinary(TEXT_HASH_BYTES), true),
+            _ => (DataType::Boolean, false),
+        };
+        Field::new(*name, data_type, nullable)
+    };
+    let fields: Vec<Field> = match want {
+        Want::AllPairs => ALL_PAIRS.iter().map(field).collect(),
+        Want::Forest => FOREST.iter().map(field).collect(),
+    };
+    Arc::new(Schema::new(fields))
+}
+
+/// The pairs of a task, each at most once, in no particular order.
+pub(crate) fn map_task(
+    context: &Arc<MapContext>,
+    task: &MapTask,
+) -> BoxStream<'static, Result<RecordBatch>> {
+    let (context, task) = (Arc::clone(context), task.clone());
+    produce("map", |sender| async move {
+        let permits = Arc::clone(&context);
+        let _permit = permits.permits.acquire().await;
+        match task {
+            MapTask::Itself { values } => {
+                blocking("map", move || map_itself(&context, values, sender)).await
+            }
+            MapTask::Existing { file, row_groups } => {
+                for row_group in row_groups {
+                    map_row_group(&context, &file, row_group, &sender).await?;
+                }
+                Ok(())
+            }
+        }
+    })
+}
+
+fn map_itself(context: &MapContext, values: Range<usize>, sender: Sender) -> Result<()> {
+    let mut out = PairWriter::new(context, sender);
+    let rows = &context.rows;
+    let value = |i: usize| u32::try_from(i).unwrap_or(u32::MAX);
+    for i in values.clone() {
+        out.new_new(value(i), value(i), 0)?;
+    }
+    // Pairs are gathered before rows are expanded: an error cannot leave the probe's callback.
+    for slice in slices(values.clone()) {
+        let mut pairs = Vec::new();
+        context
+            .queries
+            .map_self(slice.clone(), |pair| pairs.push(pair));
+        for pair in pairs {
+            out.new_new(pair.query, pair.existing, pair.distance)?;
+        }
+        context.progress.advance(slice.len() as u64);
+    }
+    debug_assert!(rows.values().len() >= values.end);
+    out.finish()
+}
+
+/// Values probed before their pairs are expanded.
+const SLICE_VALUES: usize = 4096;
+
+fn slices(values: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let end = values.end;
+    values
+        .step_by(SLICE_VALUES)
+        .map(move |start| start..end.min(start + SLICE_VALUES))
+}
+
+/// The distinct fingerprints of a row group, ascending, and the rows behind each.
+#[derive(Debug, Default)]
+struct ExistingValues {
+    values: Vec<u64>,
+    /// `rows[starts[v]..starts[v + 1]]` have value v.
+    starts: Vec<usize>,
+    /// Rows of the row group.
+    rows: Vec<u32>,
+}
+
+impl ExistingValues {
+    fn rows(&self, value: usize) -> &[u32] {
+        &self.rows[self.starts[value]..self.starts[value + 1]]
+    }
+}
+
+/// Pairs of fingerprints held before the documents behind them are fetched.
+const PAIRS_HELD: usize = 1 << 19;
+
+async fn map_row_group(
+    context: &Arc<MapContext>,
+    file: &str,
+    row_group: usize,
+    sender: &Sender,
+) -> Result<()> {
+    let existing = &context.files[file];
+    let first_row: u64 = (0..row_group)
+        .map(|g| existing.parquet.row_group_rows(g))
+        .sum();
+    let values = Arc::new(read_values(existing, row_group, first_row).await?);
+    let n_values = values.values.len();
+    let mut next = 0;
+    while next < n_values {
+        let (probing, known) = (Arc::clone(context), Arc::clone(&values));
+        let (pairs, reached) = blocking("map", move || {
+            let mut pairs: Vec<Pair> = Vec::new();
+            let mut at = next;
+            while at < n_values && pairs.len() < PAIRS_HELD {
+                let slice = at..n_values.min(at + SLICE_VALUES);
+                probing.queries.map(&known.values[slice.clone()], |p| {
+                    pairs.push(Pair {
+                        existing: p.existing + u32::try_from(at).unwrap_or(u32::MAX),
+                        ..p
+                    });
+                });
+                probing
+                    .progress
+                    .advance(known.starts[slice.end] as u64 - known.starts[slice.start] as u64);
+                at = slice.end;
+            }
+            pairs.sort_unstable_by_key(|p| (p.existing, p.query));
+            Ok((pairs, at))
+        })
+        .await?;
+        next = reached;
+        for piece in pieces(&pairs, &values) {
+            expand(context, file, row_group, &values, piece, sender).await?;
+        }
+    }
+    Ok(())
+}
+
+/// All not shadowed fingerprints of a row group.
+async fn read_values(
+    existing: &ExistingFile,
+    row_group: usize,
+    first_row: u64,
+) -> Result<ExistingValues> {
+    let read = Read {
+        row_groups: vec![row_group],
+        columns: &[FINGERPRINT],
+        rows: None,
+        batch_rows: BATCH_ROWS,
+    };
+    let mut batches = existing.parquet.stream(read)?;
+    let url = &existing.parquet.file.url;
+    let mut found: Vec<(u64, u32)> = Vec::new();
+    let mut row = 0u32;
+    while let Some(batch) = batches.try_next().await? {
+        let fingerprints = Columns {
+            batch: &batch,
+            file: url,
+        }
+        .primitive::<UInt64Type>(FINGERPRINT)?;
+        if fingerprints.null_count() > 0 {
+            let null = (0..fingerprints.len())
+                .find(|&i| fingerprints.is_null(i))
+                .unwrap_or(0);
+            let reason = "fingerprint is NULL: leave such documents out".to_owned();
+            return Err(PipelineError::BadRow {
+                file: url.clone(),
+                row: first_row + u64::from(row) + null as u64 + 1,
+                reason,
+            });
+        }
+        for &fingerprint in fingerprints.values() {
+            let in_file = u32::try_from(first_row + u64::from(row)).unwrap_or(u32::MAX);
+            if !existing.shadowed.contains(in_file) {
+                found.push((fingerprint, row));
+            }
+            row += 1;
+        }
+    }
+    if !found.is_sorted() {
+        found.sort_unstable();
+    }
+    Ok(collapse(&found))
+}
+
+fn collapse(found: &[(u64, u32)]) -> ExistingValues {
+    let mut collapsed = ExistingValues::default();
+    for (at, &(value, row)) in found.iter().enumerate() {
+        if collapsed.values.last() != Some(&value) {
+            collapsed.values.push(value);
+            collapsed.starts.push(at);
+        }
+        collapsed.rows.push(row);
+    }
+    collapsed.starts.push(found.len());
+    collapsed
+}
+
+/// Existing documents fetched at once.
+const ROWS_FETCHED: usize = 1 << 16;
+
+/// Pairs of some existing values, and which of the rows of the last of them.
+#[derive(Debug, Clone)]
+struct Piece<'a> {
+    pairs: &'a [Pair],
+    /// Rows behind each value, from and to; only a piece of one value takes fewer than all.
+    rows: Range<usize>,
+}
+
+/// Cuts pairs, sorted by existing value, such that a piece has at most [`ROWS_FETCHED`] rows behind it.
+fn pieces<'a>(pairs: &'a [Pair], values: &ExistingValues) -> Vec<Piece<'a>> {
+    let mut cut = Vec::new();
+    let (mut start, mut n_rows) = (0, 0);
+    let groups: Vec<&[Pair]> = pairs.chunk_by(|a, b| a.existing == b.existing).collect();
+    let mut end = 0;
+    for group in groups {
+        let rows = values.rows(group[0].existing as usize).len();
+        if n_rows + rows > ROWS_FETCHED && n_rows > 0 {
+            cut.push(Piece {
+                pairs: &pairs[start..end],
+                rows: 0..usize::MAX,
+            });
+            (start, n_rows) = (end, 0);
+        }
+        end += group.len();
+        if rows > ROWS_FETCHED {
+            let parts = (0..rows)
+                .step_by(ROWS_FETCHED)
+                .map(|at| at..rows.min(at + ROWS_FETCHED));
+            cut.extend(parts.map(|rows| Piece { pairs: group, rows }));
+            start = end;
+        } else {
+            n_rows += rows;
+        }
+    }
+    if start < end {
+        cut.push(Piece {
+            pairs: &pairs[start..end],
+            rows: 0..usize::MAX,
+        });
+    }
+    cut
+}
+
+/// An existing document that shares a pair, and the row of the batch with the same id.
+#[derive(Debug)]
+struct ExistingDocument {
+    id: String,
+    sketch: Option<Sketch>,
+    text_hash: Option<[u8; 16]>,
+    kept: bool,
+    same_id_row: Option<u32>,
+}
+
+async fn expand(
+    context: &Arc<MapContext>,
+    file: &str,
+    row_group: usize,
+    values: &Arc<ExistingValues>,
+    piece: Piece<'_>,
+    sender: &Sender,
+) -> Result<()> {
+    let rows_of = |value: u32| {
+        let rows = values.rows(value as usize);
+        &rows[piece.rows.start.min(rows.len())..piece.rows.end.min(rows.len())]
+    };
+    let groups: Vec<&[Pair]> = piece
+        .pairs
+        .chunk_by(|a, b| a.existing == b.existing)
+        .collect();
+    let mut wanted: Vec<u32> = groups
+        .iter()
+        .flat_map(|g| rows_of(g[0].existing))
+        .copied()
+        .collect();
+    wanted.sort_unstable();
+    let documents = fetch(context, &context.files[file].parquet, row_group, &wanted).await?;
+    let at = |row: u32| wanted.binary_search(&row).unwrap_or(usize::MAX);
+    let groups: Vec<(u64, Vec<usize>, Vec<Pair>)> = groups
+        .into_iter()
+        .map(|g| {
+            (
+                values.values[g[0].existing as usize],
+                rows_of(g[0].existing).iter().map(|&r| at(r)).collect(),
+                g.to_vec(),
+            )
+        })
+        .collect();
+    let (context, sender) = (Arc::clone(context), sender.clone());
+    blocking("map", move || {
+        let mut out = PairWriter::new(&context, sender);
+        for (fingerprint, members, pairs) in groups {
+            let members: Vec<&ExistingDocument> =
+                members.iter().filter_map(|&i| documents.get(i)).collect();
+            for pair in pairs {
+                out.new_existing(&pair, fingerprint, &members)?;
+            }
+        }
+        out.finish()
+    })
+    .await
+}
+
+/// Ids and what verification and decisions need, of `rows` (ascending) of a row group, by page index.
+async fn fetch(
+    context: &MapContext,
+    parquet: &ParquetFile,
+    row_group: usize,
+    rows: &[u32],
+) -> Result<Vec<ExistingDocument>> {
+    let mut columns = vec![DOC_ID];
+    if context.verifier.max_sketch_distance.is_some() {
+        columns.push(SKETCH);
+    }
+    if context.want == Want::Forest {
+        columns.extend([TEXT_HASH, CANONICAL_ID]);
+    }
+    let ranges = rows.iter().map(|&row| row as usize..row as usize + 1);
+    let n_rows = usize::try_from(parquet.row_group_rows(row_group)).unwrap_or(usize::MAX);
+    let selection = RowSelection::from_consecutive_ranges(ranges, n_rows);
+    let read = Read {
+        row_groups: vec![row_group],
+        columns: &columns,
+        rows: Some(selection),
+        batch_rows: BATCH_ROWS,
+    };
+    let mut batches = parquet.stream(read)?;
+    let mut documents = Vec::with_capacity(rows.len());
+    while let Some(batch) = batches.try_next().await? {
+        let columns = Columns {
+            batch: &batch,
+            file: &parquet.file.url,
+        };
+        let ids = columns.ids(DOC_ID)?;
+        let (sketches, text_hashes) = (columns.bytes(SKETCH)?, columns.bytes(TEXT_HASH)?);
+        let canonical = batch.column_by_name(CANONICAL_ID);
+        for i in 0..batch.num_rows() {
+            let id = ids.value(i).to_owned();
+            documents.push(ExistingDocument {
+                same_id_row: context.batch.row_of(&id),
+                id,
+                sketch: fixed::<32>(sketches, i).map(Sketch),
+                text_hash: fixed(text_hashes, i),
+                kept: canonical.is_none_or(|c| c.is_null(i)),
+            });
+        }
+    }
+    if documents.len() != rows.len() {
+        let reason = format!(
+            "row group {row_group} gave {} of {} rows",
+            documents.len(),
+            rows.len()
+        );
+        return Err(PipelineError::bad_file(&parquet.file.url, reason));
+    }
+    Ok(documents)
+}
+
+/// Builds batches of pairs and sends them.
+struct PairWriter<'a> {
+    context: &'a MapContext,
+    sender: Sender,
+    rows: PairRows,
+}
+
+#[derive(Default)]
+struct PairRows {
+    n: usize,
+    a: UInt32Builder,
+    id_b: StringBuilder,
+    distance: UInt8Builder,
+    sketch_distance: UInt16Builder,
+    new: BooleanBuilder,
+    b: UInt32Builder,
+    fingerprint_b: UInt64Builder,
+    edge: BooleanBuilder,
+    kept: BooleanBuilder,
+    text_hash_b: Option<FixedSizeBinaryBuilder>,
+}
+
+/// The far side of a pair.
+struct Far<'a> {
+    id: &'a str,
+    row: Option<u32>,
+    fingerprint: Option<u64>,
+    edge: bool,
+    kept: bool,
+    text_hash: Option<&'a [u8; 16]>,
+}
+
+impl<'a> PairWriter<'a> {
+    fn new(context: &'a MapContext, sender: Sender) -> Self {
+        Self {
+            context,
+            sender,
+            rows: PairRows::default(),
+        }
+    }
+
+    fn new_new(&mut self, value_a: u32, value_b: u32, distance: u8) -> Result<()> {
+        let context = self.context;
+        let mut outcome = Ok(());
+        let found = |pair: nearprint_join::RowPair| {
+            if outcome.is_ok() {
+                let far = Far {
+                    id: context.batch.id(pair.b),
+                    row: Some(pair.b),
+                    fingerprint: None,
+                    edge: true,
+                    kept: false,
+                    text_hash: None,
+                };
+                outcome = self.push(pair.a, &far, distance, pair.sketch_distance);
+            }
+        };
+        match context.want {
+            Want::AllPairs => {
+                context
+                    .rows
+                    .all_pairs(value_a, value_b, distance, &context.verifier, found)
+            }
+            Want::Forest => {
+                context
+                    .rows
+                    .forest_pairs(value_a, value_b, distance, &context.verifier, found)
+            }
+        }
+        outcome
+    }
+
+    /// The pairs of the documents behind one query value and one existing value.
+    fn new_existing(
+        &mut self,
+        pair: &Pair,
+        fingerprint: u64,
+        members: &[&ExistingDocument],
+    ) -> Result<()> {
+        let context = self.context;
+        for class in context.rows.classes_of(pair.query) {
+            let sketch = context.rows.sketch(class);
+            let verified = members.iter().filter_map(|document| {
+                let distance =
+                    context
+                        .verifier
+                        .verify(pair.distance, sketch, document.sketch.as_ref())?;
+                Some((*document, distance))
+            });
+            match context.want {
+                Want::AllPairs => {
+                    for (document, sketch_distance) in verified {
+                        self.all_of_class(
+                            class,
+                            document,
+                            pair.distance,
+                            sketch_distance,
+                            fingerprint,
+                        )?;
+                    }
+                }
+                Want::Forest => self.few_of_class(class, verified, pair.distance, fingerprint)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn all_of_class(
+        &mut self,
+        class: u32,
+        document: &ExistingDocument,
+        distance: u8,
+        sketch_distance: Option<u16>,
+        fingerprint: u64,
+    ) -> Result<()> {
+        for &row in self.context.rows.members(class) {
+            if document.same_id_row != Some(row) {
+                self.push(
+                    row,
+                    &far(document, fingerprint, true),
+                    distance,
+                    sketch_distance,
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The forest needs the first pair, by (id_a, id_b), of a class and an existing fingerprint; decisions the two kept
+    /// existing documents with the smallest ids: two, since one may be a member's own.
+    fn few_of_class<'d>(
+        &mut self,
+        class: u32,
+        verified: impl Iterator<Item = (&'d ExistingDocument, Option<u16>)>,
+        distance: u8,
+        fingerprint: u64,
+    ) -> Result<()> {
+        let (mut any, mut kept) = (Smallest::default(), Smallest::default());
+        for found in verified {
+            any.offer(found);
+            if found.0.kept {
+                kept.offer(found);
+            }
+        }
+        let members = self.context.rows.members(class);
+        let edge = first_edge(members, &any);
+        if let Some((row, (document, sketch_distance))) = edge {
+            self.push(
+                row,
+                &far(document, fingerprint, true),
+                distance,
+                sketch_distance,
+            )?;
+        }
+        for (document, sketch_distance) in kept.two.into_iter().flatten() {
+            let is_edge = edge.is_some_and(|(row, (other, _))| {
+                row == members[0] && std::ptr::eq(other, document)
+            });
+            if !is_edge {
+                self.push(
+                    members[0],
+                    &far(document, fingerprint, false),
+                    distance,
+                    sketch_distance,
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn push(
+        &mut self,
+        a: u32,
+        far: &Far<'_>,
+        distance: u8,
+        sketch_distance: Option<u16>,
+    ) -> Result<()> {
+        let rows = &mut self.rows;
+        rows.n += 1;
+        rows.a.append_value(a);
+        rows.id_b.append_value(far.id);
+        rows.distance.append_value(distance);
+        rows.sketch_distance.append_option(sketch_distance);
+        match self.context.want {
+            Want::AllPairs => rows.new.append_value(far.row.is_some()),
+            Want::Forest => {
+                rows.b.append_option(far.row);
+                rows.fingerprint_b.append_option(far.fingerprint);
+                rows.edge.append_value(far.edge);
+                rows.kept.append_value(far.kept);
+                let text_hashes = rows
+                    .text_hash_b
+                    .get_or_insert_with(|| FixedSizeBinaryBuilder::new(TEXT_HASH_BYTES));
+                append(text_hashes, far.text_hash.map(|h| h.as_slice()))?;
+            }
+        }
+        if self.rows.n >= BATCH_ROWS {
+            self.send()
+        } else {
+            Ok(())
+        }
+    }
+
+    fn send(&mut self) -> Result<()> {
+        let rows = std::mem::take(&mut self.rows);
+        let batch = rows.into_batch(self.context.want)?;
+        self.sender.send_blocking(batch)
+    }
+
+    fn finish(mut self) -> Result<()> {
+        if self.rows.n > 0 { self.send() } else { Ok(()) }
+    }
+}
+
+impl PairRows {
+    fn into_batch(mut self, want: Want) -> Result<RecordBatch> {
+        let mut column = |name: &str| -> ArrayRef {
+            match name {
+                "a" => Arc::new(self.a.finish()),
+                "id_b" => Arc::new(self.id_b.finish()),
+                "distance" => Arc::new(self.distance.finish()),
+                "sketch_distance" => Arc::new(self.sketch_distance.finish()),
+                "new" => Arc::new(self.new.finish()),
+                "b" => Arc::new(self.b.finish()),
+                "fingerprint_b" => Arc::new(self.fingerprint_b.finish()),
+                "edge" => Arc::new(self.edge.finish()),
+                "kept" => Arc::new(self.kept.finish()),
+                _ => Arc::new(
+                    self.text_hash_b
+                        .take()
+                        .unwrap_or_else(|| FixedSizeBinaryBuilder::new(TEXT_HASH_BYTES))
+                        .finish(),
+                ),
+            }
+        };
+        let schema = pair_schema(want);
+        let columns = schema.fields().iter().map(|f| column(f.name())).collect();
+        RecordBatch::try_new(schema, columns).map_err(|e| PipelineError::Internal {
+            stage: "map",
+            reason: e.to_string(),
+        })
+    }
+}
+
+fn far(document: &ExistingDocument, fingerprint: u64, edge: bool) -> Far<'_> {
+    Far {
+        id: &document.id,
+        row: None,
+        fingerprint: Some(fingerprint),
+        edge,
+        kept: document.kept,
+        text_hash: document.text_hash.as_ref(),
+    }
+}
+
+type Found<'d> = (&'d ExistingDocument, Option<u16>);
+
+/// The two documents with the smallest ids.
+#[derive(Default)]
+struct Smallest<'d> {
+    two: [Option<Found<'d>>; 2],
+}
+
+impl<'d> Smallest<'d> {
+    fn offer(&mut self, found: Found<'d>) {
+        let before =
+            |other: &Option<Found<'d>>| other.is_none_or(|(document, _)| found.0.id < document.id);
+        if before(&self.two[0]) {
+            self.two[1] = self.two[0].replace(found);
+        } else if before(&self.two[1]) {
+            self.two[1] = Some(found);
+        }
+    }
+}
+
+/// The first pair by (id_a, id_b): `members` are ascending, and no row pairs with the document of its own id.
+fn first_edge<'d>(members: &[u32], any: &Smallest<'d>) -> Option<(u32, Found<'d>)> {
+    let [first, second] = any.two;
+    let allowed =
+        |row: u32, found: Found<'d>| (found.0.same_id_row != Some(row)).then_some((row, found));
+    first
+        .and_then(|f| allowed(members[0], f))
+        .or_else(|| second.and_then(|f| allowed(members[0], f)))
+        .or_else(|| {
+            members
+                .get(1)
+                .zip(first)
+                .and_then(|(&row, f)| allowed(row, f))
+        })
+}

@@ -1,0 +1,122 @@
+//! The work of a run as tasks: small serialisable descriptions of what to read, and the functions that do it. A task is
+//! deterministic and has no effect but its batches, so it can run anywhere, again, and in any order; the local run drives
+//! exactly these, and another engine can.
+
+mod fingerprint_task;
+mod map_task;
+
+use std::ops::Range;
+
+use arrow::array::RecordBatch;
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt};
+use serde::{Deserialize, Serialize};
+
+pub(crate) use fingerprint_task::{FingerprintContext, append, fingerprint_task};
+pub(crate) use map_task::{ExistingFile, MapContext, RowSet, Want, map_task, pair_schema};
+
+use crate::error::{PipelineError, Result};
+
+/// Fingerprint the documents of some row groups of a Parquet file, or of a whole JSONL file (row group 0).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FingerprintTask {
+    /// Path or URL.
+    pub file: String,
+    /// Row groups.
+    pub row_groups: Range<usize>,
+}
+
+/// Probe the query tables.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MapTask {
+    /// With the existing fingerprints of some row groups of a file.
+    Existing {
+        /// Path or URL.
+        file: String,
+        /// Row groups.
+        row_groups: Range<usize>,
+    },
+    /// With a range of the queries' own distinct fingerprints, ascending.
+    Itself {
+        /// Positions among them.
+        values: Range<usize>,
+    },
+}
+
+/// Rows of a batch that a task or a dataset hands on.
+pub(crate) const BATCH_ROWS: usize = 8192;
+
+/// Batches that a producer sends from a task of its own, which stops when they are no longer wanted. A panic becomes an
+/// error.
+pub(crate) fn produce<F, P>(
+    stage: &'static str,
+    producer: P,
+) -> BoxStream<'static, Result<RecordBatch>>
+where
+    F: Future<Output = Result<()>> + Send + 'static,
+    P: FnOnce(Sender) -> F + Send + 'static,
+{
+    let started = async move {
+        let (sender, receiver) = tokio::sync::mpsc::channel(2);
+        let mut tasks = tokio::task::JoinSet::new();
+        tasks.spawn(producer(Sender { sender }));
+        drain(stage, receiver, tasks)
+    };
+    futures::stream::once(started).flatten().boxed()
+}
+
+/// Where a producer sends its batches.
+#[derive(Debug, Clone)]
+pub(crate) struct Sender {
+    sender: tokio::sync::mpsc::Sender<RecordBatch>,
+}
+
+impl Sender {
+    /// From a thread that may block. Fails where nobody receives any more.
+    pub(crate) fn send_blocking(&self, batch: RecordBatch) -> Result<()> {
+        let closed = |_| PipelineError::TryAgain {
+            reason: "the run was cancelled".to_owned(),
+        };
+        self.sender.blocking_send(batch).map_err(closed)
+    }
+}
+
+fn drain(
+    stage: &'static str,
+    receiver: tokio::sync::mpsc::Receiver<RecordBatch>,
+    tasks: tokio::task::JoinSet<Result<()>>,
+) -> impl Stream<Item = Result<RecordBatch>> + Send + 'static {
+    futures::stream::unfold(
+        (receiver, tasks),
+        move |(mut receiver, mut tasks)| async move {
+            if let Some(batch) = receiver.recv().await {
+                return Some((Ok(batch), (receiver, tasks)));
+            }
+            let outcome = tasks
+                .join_next()
+                .await?
+                .map_err(|e| joined(stage, &e))
+                .flatten();
+            outcome.err().map(|error| (Err(error), (receiver, tasks)))
+        },
+    )
+}
+
+/// Computes on a thread that may block.
+pub(crate) async fn blocking<T: Send + 'static>(
+    stage: &'static str,
+    compute: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    tokio::task::spawn_blocking(compute)
+        .await
+        .map_err(|e| joined(stage, &e))
+        .flatten()
+}
+
+fn joined(stage: &'static str, error: &tokio::task::JoinError) -> PipelineError {
+    PipelineError::Internal {
+        stage,
+        reason: error.to_string(),
+    }
+}
