@@ -92,10 +92,7 @@ pub(crate) async fn fingerprint_documents(
         progress.clone(),
     );
     let engine = Engine::new(resources, 0)?;
-    let exec = Arc::new(TaskExec::new(Arc::new(FingerprintTasks {
-        context: Arc::new(context),
-        tasks,
-    })));
+    let exec = TaskExec::plan(FingerprintTasks { context: Arc::new(context), tasks });
     let stream = engine.execute("fingerprint", engine.gather(exec))?;
     let batches: Vec<RecordBatch> = stream
         .try_collect()

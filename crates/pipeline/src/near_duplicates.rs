@@ -178,7 +178,7 @@ impl NearDuplicates {
             context: Arc::new(context),
             tasks: self.tasks(),
         };
-        self.engine.reduce(Arc::new(TaskExec::new(Arc::new(tasks))))
+        self.engine.reduce(TaskExec::plan(tasks))
     }
 
     /// Writes every verified pair; more than `max_pairs` are an error.

@@ -292,20 +292,16 @@ impl Folder {
         }
     }
 
-    /// Names directly below it that have `prefix`, hidden ones included.
+    /// Names directly below it, hidden ones included; none where it is no folder.
     pub(crate) async fn names(&self) -> Result<Vec<String>> {
-        let listed = match self.store.list_with_delimiter(Some(&self.prefix)).await {
-            Ok(listed) => listed,
-            Err(object_store::Error::NotFound { .. }) if self.local.is_some() => {
-                return Ok(Vec::new());
-            }
-            Err(source) => return Err(PipelineError::store("list", &self.url)(source)),
-        };
+        if self.local.as_ref().is_some_and(|path| !path.is_dir()) {
+            return Ok(Vec::new());
+        }
+        let fail = PipelineError::store("list", &self.url);
+        let listed = self.store.list_with_delimiter(Some(&self.prefix)).await.map_err(fail)?;
         let name = |path: &Path| path.filename().map(str::to_owned);
         let files = listed.objects.iter().filter_map(|o| name(&o.location));
-        Ok(files
-            .chain(listed.common_prefixes.iter().filter_map(name))
-            .collect())
+        Ok(files.chain(listed.common_prefixes.iter().filter_map(name)).collect())
     }
 
     /// The file at this place, as it is now.

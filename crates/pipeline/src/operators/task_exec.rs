@@ -9,6 +9,7 @@ use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::{DataFusionError, Result as DataFusionResult};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion_physical_plan::empty::EmptyExec;
 use datafusion_physical_plan::execution_plan::{
     Boundedness, EmissionType, ReplaceChildrenOptions, SchedulingType,
 };
@@ -45,7 +46,15 @@ pub(crate) struct TaskExec<T> {
 }
 
 impl<T: Tasks> TaskExec<T> {
-    pub(crate) fn new(tasks: Arc<T>) -> Self {
+    /// The plan that runs `tasks`; plans have at least one partition, so no tasks are an empty plan.
+    pub(crate) fn plan(tasks: T) -> Arc<dyn ExecutionPlan> {
+        if tasks.n_tasks() == 0 {
+            return Arc::new(EmptyExec::new(tasks.schema()));
+        }
+        Arc::new(Self::new(Arc::new(tasks)))
+    }
+
+    fn new(tasks: Arc<T>) -> Self {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(tasks.schema()),
             Partitioning::UnknownPartitioning(tasks.n_tasks()),
