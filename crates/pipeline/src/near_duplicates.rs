@@ -1,6 +1,6 @@
 //! The join inside DataFusion: map tasks under one reduce, as all pairs or as a spanning forest.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -44,8 +44,8 @@ pub struct PairCounts {
     pub n_new_existing: u64,
     /// Of these, new documents with each other.
     pub n_new_new: u64,
-    /// Rows by Hamming distance.
-    pub by_distance: BTreeMap<u8, u64>,
+    /// Rows at each Hamming distance, from 0.
+    pub by_distance: Vec<u64>,
 }
 
 /// The query batch with its tables, and what probes them.
@@ -331,7 +331,11 @@ impl PairCounts {
         self.n_new_new += n_new;
         self.n_new_existing += rows.num_rows() as u64 - n_new;
         for &distance in distances.values() {
-            *self.by_distance.entry(distance).or_default() += 1;
+            let at = usize::from(distance);
+            if self.by_distance.len() <= at {
+                self.by_distance.resize(at + 1, 0);
+            }
+            self.by_distance[at] += 1;
         }
         Ok(())
     }

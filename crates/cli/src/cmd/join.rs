@@ -30,11 +30,10 @@ pub(super) fn join(global: &Global, args: &JoinArgs) -> Outcome {
         &session.progress,
     );
     let summary = session.block_on(work)?;
-    let by_distance: Vec<String> = summary
-        .counts
-        .by_distance
-        .iter()
-        .map(|(d, n)| format!("{} at distance {d}", grouped(*n)))
+    let by_distance: Vec<String> = (0..)
+        .zip(&summary.counts.by_distance)
+        .filter(|(_, n)| **n > 0)
+        .map(|(d, n): (u32, &u64)| format!("{} at distance {d}", grouped(*n)))
         .collect();
     let listed = if by_distance.is_empty() {
         String::new()
