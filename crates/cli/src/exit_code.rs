@@ -19,10 +19,7 @@ pub const CONFIG: u8 = 78;
 
 impl From<PipelineError> for Failure {
     fn from(error: PipelineError) -> Self {
-        Self {
-            code: of_kind(error.kind()),
-            message: error.to_string(),
-        }
+        Self { code: of_kind(error.kind()), message: error.to_string() }
     }
 }
 
@@ -43,49 +40,26 @@ fn of_kind(kind: ErrorKind) -> u8 {
 
 impl Failure {
     pub fn config(message: impl Into<String>) -> Self {
-        Self {
-            code: CONFIG,
-            message: message.into(),
-        }
+        Self { code: CONFIG, message: message.into() }
     }
 
     pub fn usage(message: impl Into<String>) -> Self {
-        Self {
-            code: USAGE,
-            message: message.into(),
-        }
+        Self { code: USAGE, message: message.into() }
     }
 
     pub fn panicked() -> Self {
-        let what = LAST_PANIC
-            .lock()
-            .map(|last| last.clone())
-            .unwrap_or_default();
-        Self {
-            code: 70,
-            message: format!("internal error: {what}: please report it"),
-        }
+        let what = LAST_PANIC.lock().map(|last| last.clone()).unwrap_or_default();
+        Self { code: 70, message: format!("internal error: {what}: please report it") }
     }
 
     pub fn signalled(name: &str, code: u8) -> Self {
-        Self {
-            code,
-            message: format!("stopped by {name}; nothing was published"),
-        }
+        Self { code, message: format!("stopped by {name}; nothing was published") }
     }
 
     /// One line on standard error; with `--json` the summary after it, so that it is the last line of both streams.
-    #[allow(
-        clippy::print_stderr,
-        clippy::print_stdout,
-        reason = "this is where the command speaks"
-    )]
+    #[allow(clippy::print_stderr, clippy::print_stdout, reason = "this is where the command speaks")]
     pub fn print(&self, json: bool) -> ExitCode {
-        let message: String = self
-            .message
-            .chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
-            .collect();
+        let message: String = self.message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         eprintln!("nearprint: error: {message}");
         if json {
             let summary = serde_json::json!({
@@ -104,16 +78,9 @@ impl Failure {
 pub fn of_clap(error: &clap::Error) -> ExitCode {
     // A closed standard output is no reason to fail at printing help.
     let _ = error.print();
-    if error.use_stderr()
-        && error.kind() != clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-    {
+    if error.use_stderr() && error.kind() != clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         if std::env::args().any(|a| a == "--json") {
-            let message = error
-                .to_string()
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .to_owned();
+            let message = error.to_string().lines().next().unwrap_or_default().to_owned();
             return Failure::usage(message.trim_start_matches("error: ")).print(true);
         }
         return ExitCode::from(USAGE);
@@ -130,11 +97,7 @@ static LAST_PANIC: Mutex<String> = Mutex::new(String::new());
 /// A panic is remembered for the one line that reports it, wherever it was caught.
 pub fn keep_panics_to_one_line() {
     std::panic::set_hook(Box::new(|info| {
-        let text = info
-            .to_string()
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
+        let text = info.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
         tracing::debug!(panic = text);
         if let Ok(mut last) = LAST_PANIC.lock() {
             *last = text;

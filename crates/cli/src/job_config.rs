@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use nearprint_pipeline::{
-    ClusterRule, DocumentColumns, KeepKey, LENGTH, PairsMode, ProfileConfig, Resources, S3Config,
-    profile,
+    ClusterRule, DocumentColumns, KeepKey, LENGTH, PairsMode, ProfileConfig, Resources, S3Config, profile,
 };
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::Deserialize;
@@ -118,14 +117,8 @@ impl FromStr for Bytes {
             "GiB" => 1 << 30,
             _ => return Err(format!("'{text}' is not a size like 512MiB or 4GiB")),
         };
-        let bytes = number
-            .parse::<usize>()
-            .ok()
-            .and_then(|n| n.checked_mul(factor));
-        bytes
-            .filter(|&n| n > 0)
-            .map(Self)
-            .ok_or_else(|| format!("'{text}' is not a size like 512MiB or 4GiB"))
+        let bytes = number.parse::<usize>().ok().and_then(|n| n.checked_mul(factor));
+        bytes.filter(|&n| n > 0).map(Self).ok_or_else(|| format!("'{text}' is not a size like 512MiB or 4GiB"))
     }
 }
 
@@ -134,10 +127,7 @@ impl JobConfig {
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let text = std::fs::read_to_string(path).map_err(|e| {
             let missing = e.kind() == std::io::ErrorKind::NotFound;
-            Failure {
-                code: if missing { INPUT_MISSING } else { 74 },
-                message: format!("{}: {e}", path.display()),
-            }
+            Failure { code: if missing { INPUT_MISSING } else { 74 }, message: format!("{}: {e}", path.display()) }
         })?;
         toml::from_str(&text).map_err(|e| Failure::config(toml_error(path, &text, &e)))
     }
@@ -167,9 +157,7 @@ impl JobConfig {
     /// One `a.b.c=value` into the override tables; the value is TOML, or a bare word.
     fn set(&mut self, text: &str) -> Result<(), Failure> {
         let usage = |reason: &str| Failure::usage(format!("--set '{text}': {reason}"));
-        let (key, value) = text
-            .split_once('=')
-            .ok_or_else(|| usage("write key=value"))?;
+        let (key, value) = text.split_once('=').ok_or_else(|| usage("write key=value"))?;
         let mut value = toml::from_str::<Table>(&format!("v = {value}"))
             .ok()
             .and_then(|mut t| t.remove("v"))
@@ -192,9 +180,7 @@ impl JobConfig {
             "sketch" => &mut self.sketch,
             "join" => &mut self.join,
             _ => {
-                return Err(usage(
-                    "the sections are tokenize, fingerprint, sketch, join",
-                ));
+                return Err(usage("the sections are tokenize, fingerprint, sketch, join"));
             }
         };
         merge_table(into.get_or_insert_default(), table);
@@ -213,18 +199,14 @@ impl JobConfig {
         ];
         for (name, section) in sections {
             if let Some(section) = section {
-                let into = merged
-                    .entry(name)
-                    .or_insert_with(|| Value::Table(Table::new()));
+                let into = merged.entry(name).or_insert_with(|| Value::Table(Table::new()));
                 merge(into, Value::Table(section.clone()));
             }
         }
         if let Some(bits) = self.bits {
             merged.insert("bits".to_owned(), Value::Integer(bits));
         }
-        let config: ProfileConfig = merged
-            .try_into()
-            .map_err(|e| Failure::config(one_line(&e.to_string())))?;
+        let config: ProfileConfig = merged.try_into().map_err(|e| Failure::config(one_line(&e.to_string())))?;
         config.validate()?;
         Ok(config)
     }
@@ -235,10 +217,7 @@ impl JobConfig {
             None => Ok(None),
             Some(path) => std::fs::read_to_string(path)
                 .map(Some)
-                .map_err(|e| Failure {
-                    code: INPUT_MISSING,
-                    message: format!("{key}: {}: {e}", path.display()),
-                }),
+                .map_err(|e| Failure { code: INPUT_MISSING, message: format!("{key}: {}: {e}", path.display()) }),
         };
         Ok(AnalyzerResources {
             user_dictionary: read(&self.user_dictionary, "user_dictionary")?,
@@ -248,24 +227,9 @@ impl JobConfig {
 
     /// Keys of the keep order, and the columns they need.
     pub fn keep(&self) -> Result<(Vec<KeepKey>, DocumentColumns), Failure> {
-        let keys: Vec<KeepKey> = self
-            .keep
-            .iter()
-            .map(|text| KeepKey::parse(text))
-            .collect::<Result<_, _>>()?;
-        let keep = keys
-            .iter()
-            .map(|k| k.column.clone())
-            .filter(|c| c != LENGTH)
-            .collect();
-        Ok((
-            keys,
-            DocumentColumns {
-                id: self.id_column.clone(),
-                text: self.text_column.clone(),
-                keep,
-            },
-        ))
+        let keys: Vec<KeepKey> = self.keep.iter().map(|text| KeepKey::parse(text)).collect::<Result<_, _>>()?;
+        let keep = keys.iter().map(|k| k.column.clone()).filter(|c| c != LENGTH).collect();
+        Ok((keys, DocumentColumns { id: self.id_column.clone(), text: self.text_column.clone(), keep }))
     }
 
     pub fn s3(&self) -> S3Config {
@@ -285,11 +249,7 @@ impl JobConfig {
 
     /// A required key.
     pub fn required(&self, key: &'static str, value: Option<&String>) -> Result<String, Failure> {
-        value.cloned().ok_or_else(|| {
-            Failure::config(format!(
-                "no '{key}': set it in the job file or give --{key}"
-            ))
-        })
+        value.cloned().ok_or_else(|| Failure::config(format!("no '{key}': set it in the job file or give --{key}")))
     }
 }
 
@@ -313,9 +273,7 @@ fn merge(into: &mut Value, from: Value) {
 }
 
 fn toml_error(path: &Path, text: &str, error: &toml::de::Error) -> String {
-    let line = error
-        .span()
-        .map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+    let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
     let at = line.map_or(String::new(), |line| format!(" line {line}:"));
     format!("{}:{at} {}", path.display(), one_line(error.message()))
 }

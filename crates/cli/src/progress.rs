@@ -17,10 +17,7 @@ pub fn init_logging(verbose: u8) {
         _ => "debug",
     };
     let filter = EnvFilter::try_from_env("NEARPRINT_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_target(false);
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     // A second initialisation is only possible in tests.
     let _ = subscriber.with_ansi(quiet).try_init();
 }
@@ -30,20 +27,15 @@ const LOG_SECONDS: u64 = 10;
 
 /// Shows `progress` until dropped.
 pub async fn show(progress: Progress) {
-    if std::io::stderr().is_terminal() {
-        draw(progress).await
-    } else {
-        log(progress).await
-    }
+    if std::io::stderr().is_terminal() { draw(progress).await } else { log(progress).await }
 }
 
 async fn draw(progress: Progress) {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     let sized = "{spinner} {msg:24} {bar:32} {human_pos}/{human_len} {per_sec} {elapsed}";
     let unsized_ = "{spinner} {msg:24} {human_pos} {per_sec} {elapsed}";
-    let style = |template: &str| {
-        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
-    };
+    let style =
+        |template: &str| ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     let clear = ClearOnDrop(bar.clone());
     let mut stage = "";
     loop {
@@ -77,13 +69,7 @@ async fn log(progress: Progress) {
         tokio::time::sleep(Duration::from_secs(LOG_SECONDS)).await;
         let now = progress.snapshot();
         if now.total > 0 && last != Some(now) {
-            tracing::info!(
-                done = now.done,
-                total = now.total,
-                "{} ({})",
-                now.stage,
-                now.unit
-            );
+            tracing::info!(done = now.done, total = now.total, "{} ({})", now.stage, now.unit);
         }
         last = Some(now);
     }

@@ -33,11 +33,7 @@ impl Report {
         }
         let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
         json.insert("elapsed_ms".to_owned(), milliseconds.into());
-        Self {
-            text,
-            json: Value::Object(json),
-            exit_code: 0,
-        }
+        Self { text, json: Value::Object(json), exit_code: 0 }
     }
 }
 

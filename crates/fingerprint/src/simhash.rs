@@ -77,13 +77,7 @@ pub(crate) struct Votes<F> {
 
 impl<F: Fingerprint> Default for Votes<F> {
     fn default() -> Self {
-        Self {
-            ones: [0; MAX_BITS],
-            total: 0,
-            wide_ones: Vec::new(),
-            wide_total: 0,
-            width: PhantomData,
-        }
+        Self { ones: [0; MAX_BITS], total: 0, wide_ones: Vec::new(), wide_total: 0, width: PhantomData }
     }
 }
 
@@ -95,12 +89,7 @@ impl<F: Fingerprint> Votes<F> {
             self.spill();
         }
         self.total += weight;
-        for (lanes, word) in self
-            .ones
-            .chunks_exact_mut(64)
-            .zip(words(hash))
-            .take(F::BITS.div_ceil(64) as usize)
-        {
+        for (lanes, word) in self.ones.chunks_exact_mut(64).zip(words(hash)).take(F::BITS.div_ceil(64) as usize) {
             for (lane, ones) in lanes.iter_mut().enumerate().take(F::BITS as usize) {
                 *ones += weight & ((word >> lane) & 1).wrapping_neg();
             }
@@ -116,9 +105,7 @@ impl<F: Fingerprint> Votes<F> {
             BitRule::NonNegative => ones >= total - ones,
         };
         // From the highest bit down, so that each step is a shift by one.
-        self.wide_ones.iter().rev().fold(F::ZERO, |bits, &ones| {
-            (bits << 1) | F::from_u128(u128::from(wins(ones)))
-        })
+        self.wide_ones.iter().rev().fold(F::ZERO, |bits, &ones| (bits << 1) | F::from_u128(u128::from(wins(ones))))
     }
 
     /// Moves the narrow sums into the wide ones. 2^64 spills would be needed to overflow those.
@@ -133,10 +120,7 @@ impl<F: Fingerprint> Votes<F> {
 
 /// The 64-bit words of `hash`, the lowest first.
 #[inline]
-#[allow(
-    clippy::cast_possible_truncation,
-    reason = "the words are the two halves"
-)]
+#[allow(clippy::cast_possible_truncation, reason = "the words are the two halves")]
 fn words<F: Fingerprint>(hash: F) -> [u64; 2] {
     let bits = hash.to_u128();
     [bits as u64, (bits >> 64) as u64]

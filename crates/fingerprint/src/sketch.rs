@@ -25,10 +25,7 @@ impl Sketch {
     pub fn distance(&self, other: &Self) -> u32 {
         let (mine, _) = self.0.as_chunks::<8>();
         let (theirs, _) = other.0.as_chunks::<8>();
-        mine.iter()
-            .zip(theirs)
-            .map(|(&a, &b)| (u64::from_ne_bytes(a) ^ u64::from_ne_bytes(b)).count_ones())
-            .sum()
+        mine.iter().zip(theirs).map(|(&a, &b)| (u64::from_ne_bytes(a) ^ u64::from_ne_bytes(b)).count_ones()).sum()
     }
 }
 
@@ -37,10 +34,7 @@ impl TryFrom<&[u8]> for Sketch {
 
     /// Reads back the 32 bytes of a sketch; any other length is refused.
     fn try_from(bytes: &[u8]) -> Result<Self, FingerprintError> {
-        bytes
-            .try_into()
-            .map(Self)
-            .map_err(|_| FingerprintError::SketchLength { got: bytes.len() })
+        bytes.try_into().map(Self).map_err(|_| FingerprintError::SketchLength { got: bytes.len() })
     }
 }
 
@@ -61,11 +55,8 @@ impl TryFrom<&[u8]> for Sketch {
 /// assert_ne!(of(0), of(1));
 /// ```
 pub fn sketch<'a>(features: impl IntoIterator<Item = (&'a [u8], u64)>, seed: u64) -> Sketch {
-    let seeds: [u64; 2] = [
-        b"nearprint sketch, bits 0 to 127".as_slice(),
-        b"nearprint sketch, bits 128 to 255",
-    ]
-    .map(|half| xxh3::hash(half, seed));
+    let seeds: [u64; 2] = [b"nearprint sketch, bits 0 to 127".as_slice(), b"nearprint sketch, bits 128 to 255"]
+        .map(|half| xxh3::hash(half, seed));
     let mut halves = [Votes::<u128>::default(), Votes::default()];
     for (feature, weight) in features {
         for (votes, &seed) in halves.iter_mut().zip(&seeds) {

@@ -10,10 +10,7 @@ fn xxh3_is_the_published_function_with_seed_0_by_default() {
     let hash = FeatureHash::default();
     assert_eq!(hash.hash::<u64>(b""), 0x2D06_8005_38D3_94C2);
     assert_eq!(hash.hash::<u32>(b""), 0x38D3_94C2);
-    assert_eq!(
-        hash.hash::<u128>(b""),
-        0x99AA_06D3_0147_98D8_6001_C324_468D_497F
-    );
+    assert_eq!(hash.hash::<u128>(b""), 0x99AA_06D3_0147_98D8_6001_C324_468D_497F);
 }
 
 #[test]
@@ -38,9 +35,7 @@ fn pad3_calls_blank_what_java_calls_white_space() {
     ] {
         assert_eq!(hash(blank), 0, "{blank:?}");
     }
-    for word in [
-        "\u{85}", "\u{A0}", "\u{2007}", "\u{202F}", "\u{200B}", "\u{FEFF}", " a",
-    ] {
+    for word in ["\u{85}", "\u{A0}", "\u{2007}", "\u{202F}", "\u{200B}", "\u{FEFF}", " a"] {
         assert_ne!(hash(word), 0, "{word:?}");
     }
 }
@@ -57,10 +52,7 @@ fn pad3_extends_by_the_first_utf16_unit() {
 #[test]
 fn invalid_utf8_is_hashed_as_replacement_characters() {
     for hash in [FeatureHash::JavaPlain, FeatureHash::JavaPad3] {
-        assert_eq!(
-            hash.hash::<u64>(b"ab\xFFc"),
-            hash.hash::<u64>("ab\u{FFFD}c".as_bytes())
-        );
+        assert_eq!(hash.hash::<u64>(b"ab\xFFc"), hash.hash::<u64>("ab\u{FFFD}c".as_bytes()));
     }
 }
 
@@ -69,31 +61,16 @@ fn configuration_is_written_in_snake_case_and_unknown_keys_are_refused() {
     let read = |json: &str| serde_json::from_str::<FingerprintConfig>(json);
     assert_eq!(
         read("{}").unwrap(),
-        FingerprintConfig {
-            feature_hash: FeatureHash::Xxh3 { seed: 0 },
-            bit_rule: BitRule::Positive
-        }
+        FingerprintConfig { feature_hash: FeatureHash::Xxh3 { seed: 0 }, bit_rule: BitRule::Positive }
     );
-    assert_eq!(
-        read(r#"{"feature_hash": {"xxh3": {}}}"#).unwrap(),
-        FingerprintConfig::default()
-    );
+    assert_eq!(read(r#"{"feature_hash": {"xxh3": {}}}"#).unwrap(), FingerprintConfig::default());
     assert_eq!(
         read(r#"{"feature_hash": "java_pad3", "bit_rule": "non_negative"}"#).unwrap(),
-        FingerprintConfig {
-            feature_hash: FeatureHash::JavaPad3,
-            bit_rule: BitRule::NonNegative
-        }
+        FingerprintConfig { feature_hash: FeatureHash::JavaPad3, bit_rule: BitRule::NonNegative }
     );
-    let seeded = FingerprintConfig {
-        feature_hash: FeatureHash::Xxh3 { seed: 7 },
-        bit_rule: BitRule::Positive,
-    };
+    let seeded = FingerprintConfig { feature_hash: FeatureHash::Xxh3 { seed: 7 }, bit_rule: BitRule::Positive };
     let json = serde_json::to_string(&seeded).unwrap();
-    assert_eq!(
-        json,
-        r#"{"feature_hash":{"xxh3":{"seed":7}},"bit_rule":"positive"}"#
-    );
+    assert_eq!(json, r#"{"feature_hash":{"xxh3":{"seed":7}},"bit_rule":"positive"}"#);
     assert_eq!(read(&json).unwrap(), seeded);
     for wrong in [
         r#"{"seed": 1}"#,

@@ -1,16 +1,10 @@
 //! The vectors of the source articles' Java, and what their printed examples give. See `data/README.md`.
 
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test fails by panicking"
-)]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 
-use nearprint_fingerprint::{
-    BitRule, FeatureHash, Fingerprint, FingerprintConfig, hamming_distance, simhash,
-};
+use nearprint_fingerprint::{BitRule, FeatureHash, Fingerprint, FingerprintConfig, hamming_distance, simhash};
 use serde_json::Value;
 
 const WORD_HASHES: &str = include_str!("data/word_hashes.jsonl");
@@ -18,19 +12,11 @@ const FINGERPRINTS: &str = include_str!("data/fingerprints.jsonl");
 const WHOLE: u64 = 1 << 16;
 
 fn rows(jsonl: &str) -> Vec<Value> {
-    jsonl
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    jsonl.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn words(row: &Value) -> Vec<&str> {
-    row["words"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|word| word.as_str().unwrap())
-        .collect()
+    row["words"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect()
 }
 
 fn counts<'a>(words: &[&'a str]) -> BTreeMap<&'a str, u64> {
@@ -41,12 +27,7 @@ fn counts<'a>(words: &[&'a str]) -> BTreeMap<&'a str, u64> {
 }
 
 fn fingerprint<F: Fingerprint>(words: &[&str], max_count: u64, config: &FingerprintConfig) -> F {
-    simhash(
-        counts(words)
-            .iter()
-            .map(|(word, &count)| (word.as_bytes(), count.min(max_count) * WHOLE)),
-        config,
-    )
+    simhash(counts(words).iter().map(|(word, &count)| (word.as_bytes(), count.min(max_count) * WHOLE)), config)
 }
 
 fn hash_at(bits: &str, hash: &FeatureHash, word: &str) -> u128 {
@@ -63,21 +44,10 @@ fn every_word_hash_of_the_java_programs_is_reproduced() {
     let mut n_checked = 0;
     for row in rows(WORD_HASHES) {
         let word = row["word"].as_str().unwrap();
-        for (column, hash) in [
-            ("plain", FeatureHash::JavaPlain),
-            ("padded", FeatureHash::JavaPad3),
-        ] {
+        for (column, hash) in [("plain", FeatureHash::JavaPlain), ("padded", FeatureHash::JavaPad3)] {
             for bits in ["32", "64", "128"] {
-                let expected: u128 = row[format!("{column}{bits}")]
-                    .as_str()
-                    .unwrap()
-                    .parse()
-                    .unwrap();
-                assert_eq!(
-                    hash_at(bits, &hash, word),
-                    expected,
-                    "{column}{bits} of {word:?}"
-                );
+                let expected: u128 = row[format!("{column}{bits}")].as_str().unwrap().parse().unwrap();
+                assert_eq!(hash_at(bits, &hash, word), expected, "{column}{bits} of {word:?}");
                 n_checked += 1;
             }
         }
@@ -93,12 +63,7 @@ fn every_fingerprint_of_the_java_programs_is_reproduced() {
         let words = words(&row);
         for (rule, expected) in row["fingerprints"].as_object().unwrap() {
             let expected = u128::from_str_radix(expected.as_str().unwrap(), 16).unwrap();
-            assert_eq!(
-                fingerprint_by_rule(&words, rule),
-                expected,
-                "{rule} of {}",
-                row["case"]
-            );
+            assert_eq!(fingerprint_by_rule(&words, rule), expected, "{rule} of {}", row["case"]);
             n_checked += 1;
         }
     }
@@ -124,10 +89,7 @@ fn fingerprint_by_rule(words: &[&str], rule: &str) -> u128 {
         "cap5" => 6,
         other => panic!("unknown cap {other}"),
     };
-    let config = FingerprintConfig {
-        feature_hash,
-        bit_rule,
-    };
+    let config = FingerprintConfig { feature_hash, bit_rule };
     match bits {
         "b32" => fingerprint::<u32>(words, max_count, &config).to_u128(),
         "b64" => fingerprint::<u64>(words, max_count, &config).to_u128(),
@@ -138,10 +100,7 @@ fn fingerprint_by_rule(words: &[&str], rule: &str) -> u128 {
 
 #[test]
 fn every_sum_and_bit_string_of_the_java_programs_is_reproduced() {
-    let config = FingerprintConfig {
-        feature_hash: FeatureHash::JavaPlain,
-        bit_rule: BitRule::NonNegative,
-    };
+    let config = FingerprintConfig { feature_hash: FeatureHash::JavaPlain, bit_rule: BitRule::NonNegative };
     let (mut n_sums, mut n_bit_strings) = (0, 0);
     for row in rows(FINGERPRINTS) {
         let words = words(&row);
@@ -149,34 +108,15 @@ fn every_sum_and_bit_string_of_the_java_programs_is_reproduced() {
         assert_eq!(sums.len(), 64);
         for (bit, expected) in sums.iter().enumerate() {
             let vote = |word: &&str| {
-                if config.feature_hash.hash::<u64>(word.as_bytes()) >> bit & 1 == 1 {
-                    1
-                } else {
-                    -1
-                }
+                if config.feature_hash.hash::<u64>(word.as_bytes()) >> bit & 1 == 1 { 1 } else { -1 }
             };
-            assert_eq!(
-                words.iter().map(vote).sum::<i64>(),
-                expected.as_i64().unwrap(),
-                "sum {bit} of {}",
-                row["case"]
-            );
+            assert_eq!(words.iter().map(vote).sum::<i64>(), expected.as_i64().unwrap(), "sum {bit} of {}", row["case"]);
             n_sums += 1;
         }
         let fingerprint = fingerprint::<u64>(&words, u64::MAX, &config);
         let lowest_bit_first: String = format!("{fingerprint:064b}").chars().rev().collect();
-        assert_eq!(
-            lowest_bit_first,
-            row["plain64_ge0_lsb_first"].as_str().unwrap(),
-            "{}",
-            row["case"]
-        );
-        assert_eq!(
-            fingerprint.to_string(),
-            row["plain64_ge0_decimal"].as_str().unwrap(),
-            "{}",
-            row["case"]
-        );
+        assert_eq!(lowest_bit_first, row["plain64_ge0_lsb_first"].as_str().unwrap(), "{}", row["case"]);
+        assert_eq!(fingerprint.to_string(), row["plain64_ge0_decimal"].as_str().unwrap(), "{}", row["case"]);
         n_bit_strings += 1;
     }
     println!("sums checked: {n_sums}, bit strings checked: {n_bit_strings}");
@@ -195,13 +135,7 @@ fn article_002_prints_the_distances_0_8_13_18_19() {
         &["我", "是", "蒋固金"],
         &["我", "是"],
     ];
-    let config = FingerprintConfig {
-        feature_hash: FeatureHash::JavaPad3,
-        bit_rule: BitRule::NonNegative,
-    };
+    let config = FingerprintConfig { feature_hash: FeatureHash::JavaPad3, bit_rule: BitRule::NonNegative };
     let of = |words: &[&str]| fingerprint::<u64>(words, 6, &config);
-    assert_eq!(
-        variants.map(|variant| hamming_distance(of(&original), of(variant))),
-        [0, 8, 13, 18, 19]
-    );
+    assert_eq!(variants.map(|variant| hamming_distance(of(&original), of(variant))), [0, 8, 13, 18, 19]);
 }

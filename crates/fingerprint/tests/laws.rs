@@ -1,8 +1,7 @@
 //! Laws of fingerprints and sketches, checked against programs too slow and too plain to be wrong.
 
 use nearprint_fingerprint::{
-    BitRule, FeatureHash, Fingerprint, FingerprintConfig, FingerprintError, Sketch,
-    hamming_distance, simhash, sketch,
+    BitRule, FeatureHash, Fingerprint, FingerprintConfig, FingerprintError, Sketch, hamming_distance, simhash, sketch,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,20 +9,12 @@ use proptest::prelude::*;
 type Features = Vec<(Vec<u8>, u64)>;
 
 fn borrow(features: &Features) -> impl Iterator<Item = (&[u8], u64)> {
-    features
-        .iter()
-        .map(|(feature, weight)| (feature.as_slice(), *weight))
+    features.iter().map(|(feature, weight)| (feature.as_slice(), *weight))
 }
 
 /// Weights of every size, so that sums of 64 bits would overflow in many cases and ties are common in others.
 fn features() -> impl Strategy<Value = Features> {
-    let weight = prop_oneof![
-        Just(1 << 16),
-        0..4_u64,
-        1..(64_u64 << 16),
-        any::<u64>(),
-        Just(u64::MAX)
-    ];
+    let weight = prop_oneof![Just(1 << 16), 0..4_u64, 1..(64_u64 << 16), any::<u64>(), Just(u64::MAX)];
     vec((vec(any::<u8>(), 0..12), weight), 0..24)
 }
 
@@ -34,10 +25,7 @@ fn config() -> impl Strategy<Value = FingerprintConfig> {
         Just(FeatureHash::JavaPad3)
     ];
     let bit_rule = prop_oneof![Just(BitRule::Positive), Just(BitRule::NonNegative)];
-    (feature_hash, bit_rule).prop_map(|(feature_hash, bit_rule)| FingerprintConfig {
-        feature_hash,
-        bit_rule,
-    })
+    (feature_hash, bit_rule).prop_map(|(feature_hash, bit_rule)| FingerprintConfig { feature_hash, bit_rule })
 }
 
 /// The highest bit first, one character a bit.
@@ -54,46 +42,25 @@ fn naive_distance(a: &str, b: &str) -> usize {
 fn naive_simhash<F: Fingerprint>(features: &Features, config: &FingerprintConfig) -> String {
     let hashes: Vec<(String, i128)> = features
         .iter()
-        .map(|(feature, weight)| {
-            (
-                bit_string(config.feature_hash.hash::<F>(feature)),
-                i128::from(*weight),
-            )
-        })
+        .map(|(feature, weight)| (bit_string(config.feature_hash.hash::<F>(feature)), i128::from(*weight)))
         .collect();
     let bit = |place: usize| {
-        let v: i128 = hashes
-            .iter()
-            .map(|(bits, weight)| {
-                if bits.as_bytes()[place] == b'1' {
-                    *weight
-                } else {
-                    -weight
-                }
-            })
-            .sum();
+        let v: i128 =
+            hashes.iter().map(|(bits, weight)| if bits.as_bytes()[place] == b'1' { *weight } else { -weight }).sum();
         match config.bit_rule {
             BitRule::Positive => v > 0,
             BitRule::NonNegative => v >= 0,
         }
     };
-    (0..F::BITS as usize)
-        .map(|place| if bit(place) { '1' } else { '0' })
-        .collect()
+    (0..F::BITS as usize).map(|place| if bit(place) { '1' } else { '0' }).collect()
 }
 
 fn check_against_naive<F: Fingerprint>(features: &Features, config: &FingerprintConfig) {
-    assert_eq!(
-        bit_string(simhash::<F>(borrow(features), config)),
-        naive_simhash::<F>(features, config)
-    );
+    assert_eq!(bit_string(simhash::<F>(borrow(features), config)), naive_simhash::<F>(features, config));
 }
 
 fn check_metric<F: Fingerprint>(a: F, b: F, c: F) {
-    assert_eq!(
-        hamming_distance(a, b) as usize,
-        naive_distance(&bit_string(a), &bit_string(b))
-    );
+    assert_eq!(hamming_distance(a, b) as usize, naive_distance(&bit_string(a), &bit_string(b)));
     assert_eq!(hamming_distance(a, b), hamming_distance(b, a));
     assert_eq!(hamming_distance(a, b) == 0, a == b);
     assert!(hamming_distance(a, c) <= hamming_distance(a, b) + hamming_distance(b, c));
@@ -104,22 +71,14 @@ fn check_metric<F: Fingerprint>(a: F, b: F, c: F) {
 fn check_integer<F: Fingerprint>(value: u128) {
     let fingerprint = F::from_u128(value);
     assert_eq!(fingerprint.to_u128(), value & F::MAX.to_u128());
-    assert_eq!(
-        fingerprint.leading_zeros() as usize,
-        bit_string(fingerprint)
-            .find('1')
-            .unwrap_or(F::BITS as usize)
-    );
+    assert_eq!(fingerprint.leading_zeros() as usize, bit_string(fingerprint).find('1').unwrap_or(F::BITS as usize));
     assert_eq!(F::MAX, !F::ZERO);
     assert_eq!(F::MAX.count_ones(), F::BITS);
 }
 
 #[test]
 fn no_features_give_zero_or_all_ones_by_the_rule() {
-    let config = |bit_rule| FingerprintConfig {
-        bit_rule,
-        ..FingerprintConfig::default()
-    };
+    let config = |bit_rule| FingerprintConfig { bit_rule, ..FingerprintConfig::default() };
     assert_eq!(simhash::<u64>([], &config(BitRule::Positive)), u64::ZERO);
     assert_eq!(simhash::<u64>([], &config(BitRule::NonNegative)), u64::MAX);
     assert_eq!(sketch([], 0), Sketch([0; 32]));
@@ -128,49 +87,26 @@ fn no_features_give_zero_or_all_ones_by_the_rule() {
 #[test]
 fn sums_beyond_64_bits_stay_exact() {
     // The two features are even but for the last unit, 1 in 2^66.
-    let heaviest = [
-        ("a", u64::MAX),
-        ("b", u64::MAX),
-        ("a", u64::MAX),
-        ("b", u64::MAX),
-        ("a", 1),
-    ];
+    let heaviest = [("a", u64::MAX), ("b", u64::MAX), ("a", u64::MAX), ("b", u64::MAX), ("a", 1)];
     let config = FingerprintConfig::default();
-    let fingerprint: u64 = simhash(
-        heaviest.map(|(word, weight)| (word.as_bytes(), weight)),
-        &config,
-    );
+    let fingerprint: u64 = simhash(heaviest.map(|(word, weight)| (word.as_bytes(), weight)), &config);
     assert_eq!(fingerprint, config.feature_hash.hash::<u64>(b"a"));
 }
 
 /// Stores hold sketches and fingerprints: these values must not change between releases.
 #[test]
 fn published_values_do_not_change() {
-    let words =
-        ["near", "duplicate", "detection", "近", "重复"].map(|word| (word.as_bytes(), 1 << 16));
-    assert_eq!(
-        simhash::<u64>(words, &FingerprintConfig::default()),
-        10_994_496_066_092_965_040
-    );
-    let hex: String = sketch(words, 0)
-        .0
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    assert_eq!(
-        hex,
-        "204047a6520349965a6306498f5cfd5f5399aa8dc40aebcd065724da8e9ac635"
-    );
+    let words = ["near", "duplicate", "detection", "近", "重复"].map(|word| (word.as_bytes(), 1 << 16));
+    assert_eq!(simhash::<u64>(words, &FingerprintConfig::default()), 10_994_496_066_092_965_040);
+    let hex: String = sketch(words, 0).0.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(hex, "204047a6520349965a6306498f5cfd5f5399aa8dc40aebcd065724da8e9ac635");
 }
 
 #[test]
 fn a_sketch_is_read_back_from_its_32_bytes_only() {
     let sketch = sketch([(b"a".as_slice(), 1)], 0);
     assert_eq!(Sketch::try_from(sketch.0.as_slice()), Ok(sketch));
-    assert_eq!(
-        Sketch::try_from([0; 8].as_slice()),
-        Err(FingerprintError::SketchLength { got: 8 })
-    );
+    assert_eq!(Sketch::try_from([0; 8].as_slice()), Err(FingerprintError::SketchLength { got: 8 }));
 }
 
 proptest! {

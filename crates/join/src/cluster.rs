@@ -11,19 +11,13 @@ impl UnionFind {
     /// `n` nodes, each on its own.
     #[must_use]
     pub fn new(n: u32) -> Self {
-        Self {
-            parent: (0..n).collect(),
-            size: vec![1; n as usize],
-        }
+        Self { parent: (0..n).collect(), size: vec![1; n as usize] }
     }
 
     /// A further node on its own.
     ///
     /// The nodes must stay fewer than 2^32.
-    #[allow(
-        clippy::cast_possible_truncation,
-        reason = "the callers' rows and values are 32-bit numbers"
-    )]
+    #[allow(clippy::cast_possible_truncation, reason = "the callers' rows and values are 32-bit numbers")]
     pub fn add(&mut self) -> u32 {
         let node = self.parent.len() as u32;
         self.parent.push(node);
@@ -47,11 +41,7 @@ impl UnionFind {
         if a == b {
             return false;
         }
-        let (small, large) = if self.size[a as usize] < self.size[b as usize] {
-            (a, b)
-        } else {
-            (b, a)
-        };
+        let (small, large) = if self.size[a as usize] < self.size[b as usize] { (a, b) } else { (b, a) };
         self.parent[small as usize] = large;
         self.size[large as usize] += self.size[small as usize];
         true

@@ -5,9 +5,7 @@
 #[non_exhaustive]
 pub enum JoinError {
     /// The plan asks for fingerprints wider than the type that holds them, or of no bits.
-    #[error(
-        "fingerprints of {bits} bits do not fit a {type_bits}-bit value: use 1 to {type_bits} bits"
-    )]
+    #[error("fingerprints of {bits} bits do not fit a {type_bits}-bit value: use 1 to {type_bits} bits")]
     Bits {
         /// Bits asked for.
         bits: u32,
@@ -25,10 +23,7 @@ pub enum JoinError {
         bits: u32,
     },
     /// More rows than a 32-bit row number can name.
-    #[error(
-        "{rows} query rows are more than one batch holds ({}): split the night's documents",
-        u32::MAX
-    )]
+    #[error("{rows} query rows are more than one batch holds ({}): split the night's documents", u32::MAX)]
     TooManyRows {
         /// Rows given.
         rows: usize,

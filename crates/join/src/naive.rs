@@ -8,19 +8,12 @@ use crate::verify::Verifier;
 use nearprint_fingerprint::Sketch;
 
 /// Every (query, existing, distance) within `max_distance`, by position, ascending.
-pub fn cross_pairs<F: Fingerprint>(
-    queries: &[F],
-    existing: &[F],
-    max_distance: u32,
-) -> Vec<(usize, usize, u32)> {
-    let all = queries.iter().enumerate().flat_map(|(q, &a)| {
-        existing
-            .iter()
-            .enumerate()
-            .map(move |(e, &b)| (q, e, hamming_distance(a, b)))
-    });
-    all.filter(|&(_, _, distance)| distance <= max_distance)
-        .collect()
+pub fn cross_pairs<F: Fingerprint>(queries: &[F], existing: &[F], max_distance: u32) -> Vec<(usize, usize, u32)> {
+    let all = queries
+        .iter()
+        .enumerate()
+        .flat_map(|(q, &a)| existing.iter().enumerate().map(move |(e, &b)| (q, e, hamming_distance(a, b))));
+    all.filter(|&(_, _, distance)| distance <= max_distance).collect()
 }
 
 /// Every verified pair of rows that have a fingerprint, ascending.
@@ -41,12 +34,7 @@ pub fn row_pairs<F: Fingerprint>(
                 continue;
             };
             if let Some(sketch_distance) = verifier.verify(distance, sketch(a), sketch(b)) {
-                pairs.push(RowPair {
-                    a: b,
-                    b: a,
-                    distance,
-                    sketch_distance,
-                });
+                pairs.push(RowPair { a: b, b: a, distance, sketch_distance });
             }
         }
     }

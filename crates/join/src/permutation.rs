@@ -54,27 +54,13 @@ impl Permutation {
             to -= block.width;
             match moves.last_mut() {
                 // A block that follows its neighbour moves with it.
-                Some(last)
-                    if block.low + block.width == last.from && to + block.width == last.to =>
-                {
-                    *last = Move {
-                        from: block.low,
-                        to,
-                        width: last.width + block.width,
-                    };
+                Some(last) if block.low + block.width == last.from && to + block.width == last.to => {
+                    *last = Move { from: block.low, to, width: last.width + block.width };
                 }
-                _ => moves.push(Move {
-                    from: block.low,
-                    to,
-                    width: block.width,
-                }),
+                _ => moves.push(Move { from: block.low, to, width: block.width }),
             }
         }
-        Self {
-            bits,
-            prefix_bits,
-            moves,
-        }
+        Self { bits, prefix_bits, moves }
     }
 
     /// Bits of the fingerprints it permutes.
@@ -92,26 +78,18 @@ impl Permutation {
     /// The permuted value, in the lowest [`bits`](Self::bits) bits. Bits above them must be 0.
     #[inline]
     pub fn permute<F: Fingerprint>(&self, fingerprint: F) -> F {
-        self.moves.iter().fold(F::ZERO, |out, m| {
-            out | (((fingerprint >> m.from) & ones::<F>(m.width)) << m.to)
-        })
+        self.moves.iter().fold(F::ZERO, |out, m| out | (((fingerprint >> m.from) & ones::<F>(m.width)) << m.to))
     }
 
     /// The value that [`permute`](Self::permute) gives `permuted` for.
     #[inline]
     pub fn invert<F: Fingerprint>(&self, permuted: F) -> F {
-        self.moves.iter().fold(F::ZERO, |out, m| {
-            out | (((permuted >> m.to) & ones::<F>(m.width)) << m.from)
-        })
+        self.moves.iter().fold(F::ZERO, |out, m| out | (((permuted >> m.to) & ones::<F>(m.width)) << m.from))
     }
 }
 
 /// The lowest `n` bits set; `n` from 0 to `F::BITS`.
 #[inline]
 pub(crate) fn ones<F: Fingerprint>(n: u32) -> F {
-    if n == 0 {
-        F::ZERO
-    } else {
-        F::MAX >> (F::BITS - n)
-    }
+    if n == 0 { F::ZERO } else { F::MAX >> (F::BITS - n) }
 }

@@ -26,11 +26,7 @@ pub(crate) struct PermutedTables<F> {
 impl<F: Fingerprint> PermutedTables<F> {
     /// `values` are distinct and have no bit above `plan.bits()`.
     pub(crate) fn build(values: &[F], plan: TablePlan) -> Self {
-        let tables = plan
-            .tables()
-            .par_iter()
-            .map(|p| PermutedTable::build(values, p, plan.max_distance()))
-            .collect();
+        let tables = plan.tables().par_iter().map(|p| PermutedTable::build(values, p, plan.max_distance())).collect();
         Self { plan, tables }
     }
 
@@ -47,28 +43,19 @@ impl<F: Fingerprint> PermutedTables<F> {
     pub(crate) fn probe(&self, fingerprints: &[F], found: &mut dyn FnMut(usize, F, u32)) {
         for t in 0..self.tables.len() {
             for (i, &fingerprint) in fingerprints.iter().enumerate() {
-                self.probe_table(t, fingerprint, &mut |value, distance| {
-                    found(i, value, distance)
-                });
+                self.probe_table(t, fingerprint, &mut |value, distance| found(i, value, distance));
             }
         }
     }
 
     fn probe_table(&self, t: usize, fingerprint: F, found: &mut dyn FnMut(F, u32)) {
         let (earlier, table) = (&self.tables[..t], &self.tables[t]);
-        table.probe(
-            fingerprint,
-            self.plan.max_distance(),
-            &mut |value, distance| {
-                let differing = fingerprint ^ value;
-                if !earlier
-                    .iter()
-                    .any(|other| differing & other.lookup_mask == F::ZERO)
-                {
-                    found(value, distance);
-                }
-            },
-        );
+        table.probe(fingerprint, self.plan.max_distance(), &mut |value, distance| {
+            let differing = fingerprint ^ value;
+            if !earlier.iter().any(|other| differing & other.lookup_mask == F::ZERO) {
+                found(value, distance);
+            }
+        });
     }
 }
 
@@ -141,13 +128,7 @@ impl<F: Fingerprint> PermutedTable<F> {
         let hot = (0..self.starts.len() - 1).filter(|&p| self.range(p).len() > HOT_ROWS);
         let split = hot.filter_map(|prefix| {
             let rows = self.range(prefix);
-            let plan = TablePlan::choose(
-                rest,
-                max_distance,
-                rows.len(),
-                rows.len() as u64,
-                usize::MAX,
-            );
+            let plan = TablePlan::choose(rest, max_distance, rows.len(), rows.len() as u64, usize::MAX);
             let splits = plan.tables().iter().any(|t| t.prefix_bits() > 0);
             splits.then(|| {
                 let low: Vec<F> = rows.iter().map(|&row| row & ones::<F>(rest)).collect();
@@ -163,11 +144,7 @@ impl<F: Fingerprint> PermutedTable<F> {
 
     fn memory_bytes(&self) -> usize {
         let own = self.rows.len() * size_of::<F>() + self.starts.len() * size_of::<u32>();
-        own + self
-            .hot
-            .values()
-            .map(PermutedTables::memory_bytes)
-            .sum::<usize>()
+        own + self.hot.values().map(PermutedTables::memory_bytes).sum::<usize>()
     }
 
     fn probe(&self, fingerprint: F, max_distance: u32, found: &mut dyn FnMut(F, u32)) {
@@ -179,9 +156,7 @@ impl<F: Fingerprint> PermutedTable<F> {
         {
             return self.probe_hot(tables, permuted, found);
         }
-        scalar::within(permuted, rows, max_distance, |row, distance| {
-            found(self.permutation.invert(row), distance)
-        });
+        scalar::within(permuted, rows, max_distance, |row, distance| found(self.permutation.invert(row), distance));
     }
 
     fn probe_hot(&self, tables: &PermutedTables<F>, permuted: F, found: &mut dyn FnMut(F, u32)) {

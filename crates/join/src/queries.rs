@@ -86,9 +86,5 @@ impl<F: Fingerprint> Queries<F> {
 /// Positions of fewer than 2^32 values, and a distance of at most 128 bits, fit.
 #[allow(clippy::cast_possible_truncation, reason = "bounded as said")]
 fn pair(query: usize, existing: usize, distance: u32) -> Pair {
-    Pair {
-        query: query as u32,
-        existing: existing as u32,
-        distance: distance as u8,
-    }
+    Pair { query: query as u32, existing: existing as u32, distance: distance as u8 }
 }

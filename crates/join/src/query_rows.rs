@@ -45,17 +45,11 @@ impl<F: Fingerprint> QueryRows<F> {
     /// # Errors
     /// [`JoinError::TooManyRows`] past `u32::MAX` − 1 rows.
     pub fn new(fingerprints: &[Option<F>], sketches: &[Option<Sketch>]) -> Result<Self> {
-        let too_many = JoinError::TooManyRows {
-            rows: fingerprints.len(),
-        };
-        let n = u32::try_from(fingerprints.len())
-            .ok()
-            .filter(|&n| n < NO_CLASS)
-            .ok_or(too_many)?;
+        let too_many = JoinError::TooManyRows { rows: fingerprints.len() };
+        let n = u32::try_from(fingerprints.len()).ok().filter(|&n| n < NO_CLASS).ok_or(too_many)?;
         let sketch = |row: u32| sketches.get(row as usize).copied().flatten();
-        let mut order: Vec<(F, Option<Sketch>, u32)> = (0..n)
-            .filter_map(|row| fingerprints[row as usize].map(|f| (f, sketch(row), row)))
-            .collect();
+        let mut order: Vec<(F, Option<Sketch>, u32)> =
+            (0..n).filter_map(|row| fingerprints[row as usize].map(|f| (f, sketch(row), row))).collect();
         order.sort_unstable();
         Ok(Self::group(&order, fingerprints.len()))
     }
@@ -102,10 +96,7 @@ impl<F: Fingerprint> QueryRows<F> {
     /// The class of a row; none where the row has no fingerprint.
     #[must_use]
     pub fn class_of(&self, row: u32) -> Option<u32> {
-        self.class_of_row
-            .get(row as usize)
-            .copied()
-            .filter(|&class| class != NO_CLASS)
+        self.class_of_row.get(row as usize).copied().filter(|&class| class != NO_CLASS)
     }
 
     /// The classes of a value.
@@ -117,8 +108,7 @@ impl<F: Fingerprint> QueryRows<F> {
     /// The rows of a class, ascending; never empty.
     #[must_use]
     pub fn members(&self, class: u32) -> &[u32] {
-        &self.rows[self.class_starts[class as usize] as usize
-            ..self.class_starts[class as usize + 1] as usize]
+        &self.rows[self.class_starts[class as usize] as usize..self.class_starts[class as usize + 1] as usize]
     }
 
     /// The sketch that all rows of a class share.
@@ -130,13 +120,8 @@ impl<F: Fingerprint> QueryRows<F> {
     /// Bytes held.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        let u32s = self.value_starts.len()
-            + self.class_starts.len()
-            + self.rows.len()
-            + self.class_of_row.len();
-        self.values.len() * size_of::<F>()
-            + self.sketches.len() * size_of::<Option<Sketch>>()
-            + u32s * 4
+        let u32s = self.value_starts.len() + self.class_starts.len() + self.rows.len() + self.class_of_row.len();
+        self.values.len() * size_of::<F>() + self.sketches.len() * size_of::<Option<Sketch>>() + u32s * 4
     }
 
     /// Every verified pair of rows behind two values at `distance`; behind one value where they are the same.
@@ -148,21 +133,15 @@ impl<F: Fingerprint> QueryRows<F> {
         verifier: &Verifier,
         mut found: impl FnMut(RowPair),
     ) {
-        self.verified_classes(
-            value_a,
-            value_b,
-            distance,
-            verifier,
-            |class_a, class_b, sketch_distance| {
-                for &a in self.members(class_a) {
-                    for &b in self.members(class_b) {
-                        if class_a != class_b || a < b {
-                            found(ordered(a, b, distance, sketch_distance));
-                        }
+        self.verified_classes(value_a, value_b, distance, verifier, |class_a, class_b, sketch_distance| {
+            for &a in self.members(class_a) {
+                for &b in self.members(class_b) {
+                    if class_a != class_b || a < b {
+                        found(ordered(a, b, distance, sketch_distance));
                     }
                 }
-            },
-        );
+            }
+        });
     }
 
     /// The pairs of rows behind two values that a spanning forest can need, among them one for each pair of verified
@@ -181,27 +160,13 @@ impl<F: Fingerprint> QueryRows<F> {
     ) {
         let first = |class: u32| self.members(class)[0];
         if value_a != value_b {
-            return self.verified_classes(
-                value_a,
-                value_b,
-                distance,
-                verifier,
-                |a, b, sketch_distance| {
-                    found(ordered(first(a), first(b), distance, sketch_distance));
-                },
-            );
+            return self.verified_classes(value_a, value_b, distance, verifier, |a, b, sketch_distance| {
+                found(ordered(first(a), first(b), distance, sketch_distance));
+            });
         }
         let classes = self.classes_of(value_a);
-        let mut centres: Vec<(u32, u32, Option<u16>)> = classes
-            .clone()
-            .map(|c| {
-                (
-                    first(c),
-                    c,
-                    self.sketch(c).and(verifier.sketch_distance_of_equals()),
-                )
-            })
-            .collect();
+        let mut centres: Vec<(u32, u32, Option<u16>)> =
+            classes.clone().map(|c| (first(c), c, self.sketch(c).and(verifier.sketch_distance_of_equals()))).collect();
         self.verified_classes(value_a, value_a, 0, verifier, |a, b, sketch_distance| {
             if a == b {
                 return;
@@ -232,9 +197,7 @@ impl<F: Fingerprint> QueryRows<F> {
             let bs = self.classes_of(value_b);
             let bs = if value_a == value_b { a..bs.end } else { bs };
             for b in bs {
-                if let Some(sketch_distance) =
-                    verifier.verify(distance, self.sketch(a), self.sketch(b))
-                {
+                if let Some(sketch_distance) = verifier.verify(distance, self.sketch(a), self.sketch(b)) {
                     found(a, b, sketch_distance);
                 }
             }
@@ -243,10 +206,5 @@ impl<F: Fingerprint> QueryRows<F> {
 }
 
 fn ordered(a: u32, b: u32, distance: u8, sketch_distance: Option<u16>) -> RowPair {
-    RowPair {
-        a: a.min(b),
-        b: a.max(b),
-        distance,
-        sketch_distance,
-    }
+    RowPair { a: a.min(b), b: a.max(b), distance, sketch_distance }
 }

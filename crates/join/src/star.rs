@@ -91,13 +91,9 @@ pub fn star(
             let own = std::iter::once((class, 0));
             let nearest_row = own
                 .chain(neighbours.of(class).iter().copied())
-                .filter_map(|(other, distance)| {
-                    kept[other as usize].map(|(rank, row)| (distance, rank, row))
-                })
+                .filter_map(|(other, distance)| kept[other as usize].map(|(rank, row)| (distance, rank, row)))
                 .min();
-            let nearest_existing = existing[class as usize]
-                .iter()
-                .find(|e| e.same_id_row != Some(row));
+            let nearest_existing = existing[class as usize].iter().find(|e| e.same_id_row != Some(row));
             let decision = nearest(nearest_existing, nearest_row);
             if decision == Decision::Keep {
                 kept[class as usize] = Some((rank, row));
@@ -112,15 +108,9 @@ pub fn star(
 fn nearest(existing: Option<&ExistingNeighbour>, row: Option<(u8, usize, u32)>) -> Decision {
     match (existing, row) {
         (Some(e), row) if row.is_none_or(|(distance, ..)| e.distance <= distance) => {
-            Decision::Drop {
-                canonical: Canonical::Existing(e.existing),
-                distance: e.distance,
-            }
+            Decision::Drop { canonical: Canonical::Existing(e.existing), distance: e.distance }
         }
-        (_, Some((distance, _, row))) => Decision::Drop {
-            canonical: Canonical::Row(row),
-            distance,
-        },
+        (_, Some((distance, _, row))) => Decision::Drop { canonical: Canonical::Row(row), distance },
         _ => Decision::Keep,
     }
 }

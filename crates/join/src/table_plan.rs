@@ -32,11 +32,7 @@ impl TablePlan {
             .into_iter()
             .map(|(prefix, rest)| Permutation::new(bits, &prefix, &rest))
             .collect();
-        Ok(Self {
-            bits,
-            max_distance,
-            tables,
-        })
+        Ok(Self { bits, max_distance, tables })
     }
 
     /// Two levels (the paper's 16 tables): `outer` blocks, and for each choice of leading ones the remaining bits cut
@@ -55,40 +51,19 @@ impl TablePlan {
                 tables.push(Permutation::new(bits, &leading, &spread(&tail, &rest)));
             }
         }
-        Ok(Self {
-            bits,
-            max_distance,
-            tables,
-        })
+        Ok(Self { bits, max_distance, tables })
     }
 
     /// One table without a prefix: every fingerprint is a candidate for every other.
     #[must_use]
     pub fn scan(bits: u32, max_distance: u32) -> Self {
-        Self {
-            bits,
-            max_distance,
-            tables: vec![Permutation::new(
-                bits,
-                &[],
-                &[Block {
-                    low: 0,
-                    width: bits,
-                }],
-            )],
-        }
+        Self { bits, max_distance, tables: vec![Permutation::new(bits, &[], &[Block { low: 0, width: bits }])] }
     }
 
     /// The plan with the least estimated [`TableCost`] among those whose tables fit `memory_bytes`; [`scan`](Self::scan),
     /// the smallest, when none does.
     #[must_use]
-    pub fn choose(
-        bits: u32,
-        max_distance: u32,
-        n_queries: usize,
-        n_existing: u64,
-        memory_bytes: usize,
-    ) -> Self {
+    pub fn choose(bits: u32, max_distance: u32, n_queries: usize, n_existing: u64, memory_bytes: usize) -> Self {
         Self::alternatives(bits, max_distance)
             .map(|plan| (plan.cost(n_queries, n_existing), plan))
             .filter(|(cost, _)| cost.memory_bytes <= memory_bytes)
@@ -104,9 +79,7 @@ impl TablePlan {
         let two_level = (n_choices(n, max_distance).pow(2) <= MAX_TABLES)
             .then(|| Self::two_level(bits, max_distance, n, n).ok())
             .flatten();
-        std::iter::once(Self::scan(bits, max_distance))
-            .chain(one_level)
-            .chain(two_level)
+        std::iter::once(Self::scan(bits, max_distance)).chain(one_level).chain(two_level)
     }
 
     /// Bits of the fingerprints.
@@ -156,22 +129,13 @@ impl TableCost {
     #[allow(clippy::cast_precision_loss, reason = "an estimate")]
     fn of(plan: &TablePlan, n_queries: usize, n_existing: u64) -> Self {
         let row_bytes = plan.bits.div_ceil(32) as usize * 4;
-        let mut cost = Self {
-            candidates_per_probe: 0.0,
-            memory_bytes: 0,
-            total_ns: 0.0,
-        };
+        let mut cost = Self { candidates_per_probe: 0.0, memory_bytes: 0, total_ns: 0.0 };
         let mut probe_ns = 0.0;
         for table in &plan.tables {
             let lookup_bits = lookup_bits(table.prefix_bits(), n_queries);
             let table_bytes = n_queries * row_bytes + (4 << lookup_bits);
-            let candidates =
-                n_queries as f64 / 2f64.powi(i32::try_from(lookup_bits).unwrap_or(i32::MAX));
-            let miss = if table_bytes > Self::CACHE_BYTES {
-                Self::LOOKUP_MISS_NS
-            } else {
-                0.0
-            };
+            let candidates = n_queries as f64 / 2f64.powi(i32::try_from(lookup_bits).unwrap_or(i32::MAX));
+            let miss = if table_bytes > Self::CACHE_BYTES { Self::LOOKUP_MISS_NS } else { 0.0 };
             probe_ns += Self::LOOKUP_NS + miss + candidates * Self::CANDIDATE_NS;
             cost.candidates_per_probe += candidates;
             cost.memory_bytes += table_bytes;
@@ -184,21 +148,11 @@ impl TableCost {
 
 /// Leading bits that a table of `n_rows` is looked up by: its prefix, cut where more bits would only make empty ranges.
 pub(crate) fn lookup_bits(prefix_bits: u32, n_rows: usize) -> u32 {
-    prefix_bits
-        .min(usize::BITS - n_rows.leading_zeros())
-        .min(28)
+    prefix_bits.min(usize::BITS - n_rows.leading_zeros()).min(28)
 }
 
 fn check_blocks(bits: u32, max_distance: u32, blocks: u32) -> Result<()> {
-    if max_distance < blocks && blocks <= bits {
-        Ok(())
-    } else {
-        Err(JoinError::Blocks {
-            blocks,
-            max_distance,
-            bits,
-        })
-    }
+    if max_distance < blocks && blocks <= bits { Ok(()) } else { Err(JoinError::Blocks { blocks, max_distance, bits }) }
 }
 
 /// C(n, k), saturating.
@@ -209,11 +163,7 @@ fn n_choices(n: u32, k: u32) -> u64 {
 /// Every choice of `n` blocks, in order, each with the blocks left over.
 fn prefixes(blocks: &[Block], n: u32) -> Vec<(Vec<Block>, Vec<Block>)> {
     let Some((first, others)) = blocks.split_first() else {
-        return if n == 0 {
-            vec![(Vec::new(), Vec::new())]
-        } else {
-            Vec::new()
-        };
+        return if n == 0 { vec![(Vec::new(), Vec::new())] } else { Vec::new() };
     };
     let mut all = Vec::new();
     if n > 0 {
@@ -229,10 +179,7 @@ fn prefixes(blocks: &[Block], n: u32) -> Vec<(Vec<Block>, Vec<Block>)> {
 
 /// Blocks counted along the bits of `onto` laid end to end, as the pieces of `onto` that they cover.
 fn spread(blocks: &[Block], onto: &[Block]) -> Vec<Block> {
-    blocks
-        .iter()
-        .flat_map(|block| spread_one(*block, onto))
-        .collect()
+    blocks.iter().flat_map(|block| spread_one(*block, onto)).collect()
 }
 
 fn spread_one(block: Block, onto: &[Block]) -> Vec<Block> {
@@ -243,10 +190,7 @@ fn spread_one(block: Block, onto: &[Block]) -> Vec<Block> {
         let low = block.low.max(above);
         let high = (block.low + block.width).min(above + piece.width);
         if low < high {
-            pieces.push(Block {
-                low: piece.low + low - above,
-                width: high - low,
-            });
+            pieces.push(Block { low: piece.low + low - above, width: high - low });
         }
     }
     pieces

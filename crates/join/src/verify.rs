@@ -15,12 +15,7 @@ impl Verifier {
     /// None where the two are not near-duplicates; otherwise their sketch distance, which is none where sketches are not
     /// verified. With sketches verified, a document without one matches nothing.
     #[must_use]
-    pub fn verify(
-        &self,
-        distance: u8,
-        a: Option<&Sketch>,
-        b: Option<&Sketch>,
-    ) -> Option<Option<u16>> {
+    pub fn verify(&self, distance: u8, a: Option<&Sketch>, b: Option<&Sketch>) -> Option<Option<u16>> {
         if distance > self.max_distance {
             return None;
         }

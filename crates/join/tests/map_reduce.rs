@@ -8,20 +8,12 @@ use nearprint_join::{Queries, TablePlan, naive, reduce};
 use proptest::prelude::*;
 
 /// What a run of the two phases gives, as (query value, existing value, distance): the existing set is cut into `n_mappers` runs.
-fn map_and_reduce<F: Fingerprint>(
-    queries: &Queries<F>,
-    existing: &[F],
-    n_mappers: usize,
-) -> Vec<(F, F, u32)> {
+fn map_and_reduce<F: Fingerprint>(queries: &Queries<F>, existing: &[F], n_mappers: usize) -> Vec<(F, F, u32)> {
     let piece = existing.len().div_ceil(n_mappers).max(1);
     reduce(existing.chunks(piece).map(|run| {
         let mut pairs = Vec::new();
         queries.map(run, |p| {
-            pairs.push((
-                queries.values()[p.query as usize],
-                run[p.existing as usize],
-                u32::from(p.distance),
-            ));
+            pairs.push((queries.values()[p.query as usize], run[p.existing as usize], u32::from(p.distance)));
         });
         pairs
     }))
@@ -29,10 +21,7 @@ fn map_and_reduce<F: Fingerprint>(
 
 fn oracle<F: Fingerprint>(queries: &[F], existing: &[F], k: u32) -> Vec<(F, F, u32)> {
     let pairs = naive::cross_pairs(queries, existing, k);
-    reduce([pairs
-        .into_iter()
-        .map(|(q, e, d)| (queries[q], existing[e], d))
-        .collect()])
+    reduce([pairs.into_iter().map(|(q, e, d)| (queries[q], existing[e], d)).collect()])
 }
 
 fn plan(bits: u32, k: u32, choice: u32, n: usize) -> TablePlan {
@@ -57,28 +46,17 @@ fn check<F: Fingerprint>(
     let queries: Vec<F> = rng.fingerprints(n_queries, skew);
     let existing: Vec<F> = rng.near(&queries, n_existing, k + 2, skew);
     // Two-level plans of large k have thousands of tables: enough for a few rows, slow for ten thousand cases.
-    let choice = if k > 4 && choice % 4 == 1 {
-        choice + 1
-    } else {
-        choice
-    };
+    let choice = if k > 4 && choice % 4 == 1 { choice + 1 } else { choice };
     let built = Queries::new(queries.clone(), plan(F::BITS, k, choice, n_queries));
-    prop_assert_eq!(
-        map_and_reduce(&built, &existing, 1 + choice as usize % 3),
-        oracle(&queries, &existing, k)
-    );
+    prop_assert_eq!(map_and_reduce(&built, &existing, 1 + choice as usize % 3), oracle(&queries, &existing, k));
 
     let mut within = Vec::new();
     let middle = built.values().len() / 2;
     for range in [0..middle, middle..built.values().len()] {
-        built.map_self(range, |p| {
-            within.push((p.query as usize, p.existing as usize, u32::from(p.distance)))
-        });
+        built.map_self(range, |p| within.push((p.query as usize, p.existing as usize, u32::from(p.distance))));
     }
-    let expected = naive::cross_pairs(built.values(), built.values(), k)
-        .into_iter()
-        .filter(|(a, b, _)| a < b)
-        .collect();
+    let expected =
+        naive::cross_pairs(built.values(), built.values(), k).into_iter().filter(|(a, b, _)| a < b).collect();
     prop_assert_eq!(reduce([within]), reduce::<(usize, usize, u32)>([expected]));
     Ok(())
 }
@@ -107,11 +85,7 @@ fn hot_blocks_split_into_tables_of_their_own_lose_no_pair() {
             let queries: Vec<u64> = rng.fingerprints(6000, skew);
             let existing: Vec<u64> = rng.near(&queries, 500, k + 1, skew);
             let built = Queries::new(queries.clone(), TablePlan::blocks(64, k, k + 1).unwrap());
-            assert_eq!(
-                map_and_reduce(&built, &existing, 1),
-                oracle(&queries, &existing, k),
-                "k = {k}, {skew:?}"
-            );
+            assert_eq!(map_and_reduce(&built, &existing, 1), oracle(&queries, &existing, k), "k = {k}, {skew:?}");
         }
     }
 }

@@ -5,27 +5,20 @@ mod data;
 use data::Rng;
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{
-    Canonical, ClassNeighbours, Clusters, Decision, ExistingNeighbour, Queries, QueryRows, RowPair,
-    TablePlan, UnionFind, Verifier, naive, reduce, star,
+    Canonical, ClassNeighbours, Clusters, Decision, ExistingNeighbour, Queries, QueryRows, RowPair, TablePlan,
+    UnionFind, Verifier, naive, reduce, star,
 };
 use proptest::prelude::*;
 
 const VERIFIERS: [Verifier; 2] = [
-    Verifier {
-        max_distance: 2,
-        max_sketch_distance: None,
-    },
-    Verifier {
-        max_distance: 2,
-        max_sketch_distance: Some(1),
-    },
+    Verifier { max_distance: 2, max_sketch_distance: None },
+    Verifier { max_distance: 2, max_sketch_distance: Some(1) },
 ];
 
 /// Few fingerprints and sketches, so that classes, equal fingerprints with other sketches and rows without one are common.
 fn batch(seed: u64, n: usize) -> (Vec<Option<u64>>, Vec<Option<Sketch>>) {
     let mut rng = Rng(seed | 1);
-    let fingerprint =
-        |rng: &mut Rng| (rng.below(8) > 0).then(|| rng.next() & 0b1101_0000_0000_0011);
+    let fingerprint = |rng: &mut Rng| (rng.below(8) > 0).then(|| rng.next() & 0b1101_0000_0000_0011);
     let fingerprints = (0..n).map(|_| fingerprint(&mut rng)).collect();
     let sketch = |rng: &mut Rng| {
         let mut bytes = [0; 32];
@@ -37,10 +30,7 @@ fn batch(seed: u64, n: usize) -> (Vec<Option<u64>>, Vec<Option<Sketch>>) {
 
 fn for_each_value_pair(rows: &QueryRows<u64>, k: u32, mut f: impl FnMut(u32, u32, u8)) {
     let n = rows.values().len();
-    let queries = Queries::new(
-        rows.values().to_vec(),
-        TablePlan::blocks(64, k, k + 1).unwrap(),
-    );
+    let queries = Queries::new(rows.values().to_vec(), TablePlan::blocks(64, k, k + 1).unwrap());
     for value in 0..u32::try_from(n).unwrap() {
         f(value, value, 0);
     }
@@ -49,11 +39,8 @@ fn for_each_value_pair(rows: &QueryRows<u64>, k: u32, mut f: impl FnMut(u32, u32
 
 fn star_of(rows: &QueryRows<u64>, pairs: &[RowPair], order: &[u32]) -> Vec<(u32, Decision)> {
     let class = |row| rows.class_of(row).unwrap();
-    let edges: Vec<_> = pairs
-        .iter()
-        .filter(|p| class(p.a) != class(p.b))
-        .map(|p| (class(p.a), class(p.b), p.distance))
-        .collect();
+    let edges: Vec<_> =
+        pairs.iter().filter(|p| class(p.a) != class(p.b)).map(|p| (class(p.a), class(p.b), p.distance)).collect();
     star(
         order,
         |row| rows.class_of(row),
@@ -68,17 +55,13 @@ fn naive_star(pairs: &[RowPair], order: &[u32]) -> Vec<(u32, Decision)> {
     let mut decisions = Vec::new();
     for &row in order {
         let near = kept.iter().enumerate().filter_map(|(rank, &other)| {
-            let pair = pairs
-                .iter()
-                .find(|p| (p.a, p.b) == (row.min(other), row.max(other)))?;
+            let pair = pairs.iter().find(|p| (p.a, p.b) == (row.min(other), row.max(other)))?;
             Some((pair.distance, rank, other))
         });
-        let decision = near
-            .min()
-            .map_or(Decision::Keep, |(distance, _, other)| Decision::Drop {
-                canonical: Canonical::Row(other),
-                distance,
-            });
+        let decision = near.min().map_or(Decision::Keep, |(distance, _, other)| Decision::Drop {
+            canonical: Canonical::Row(other),
+            distance,
+        });
         if decision == Decision::Keep {
             kept.push(row);
         }
@@ -130,21 +113,9 @@ fn a_million_equal_rows_make_one_star_and_no_quadratic_work() {
 #[test]
 fn a_row_is_never_dropped_for_the_existing_document_with_its_own_id() {
     let rows = QueryRows::new(&[Some(1u64), Some(1)], &[]).unwrap();
-    let existing = vec![vec![ExistingNeighbour {
-        distance: 0,
-        existing: 9,
-        same_id_row: Some(0),
-    }]];
-    let decided = star(
-        &[0, 1],
-        |row| rows.class_of(row),
-        &ClassNeighbours::new(1, &[]),
-        &existing,
-    );
-    let dropped = Decision::Drop {
-        canonical: Canonical::Existing(9),
-        distance: 0,
-    };
+    let existing = vec![vec![ExistingNeighbour { distance: 0, existing: 9, same_id_row: Some(0) }]];
+    let decided = star(&[0, 1], |row| rows.class_of(row), &ClassNeighbours::new(1, &[]), &existing);
+    let dropped = Decision::Drop { canonical: Canonical::Existing(9), distance: 0 };
     assert_eq!(decided, [(0, Decision::Keep), (1, dropped)]);
 }
 

@@ -15,23 +15,13 @@ fn the_papers_plans_for_64_bits_and_distance_3_have_4_10_16_and_20_tables() {
     };
     assert_eq!(sizes(TablePlan::blocks(64, 3, 4).unwrap()), (4, 16, 16));
     assert_eq!(sizes(TablePlan::blocks(64, 3, 5).unwrap()), (10, 25, 26));
-    assert_eq!(
-        sizes(TablePlan::two_level(64, 3, 4, 4).unwrap()),
-        (16, 28, 28)
-    );
+    assert_eq!(sizes(TablePlan::two_level(64, 3, 4, 4).unwrap()), (16, 28, 28));
     assert_eq!(sizes(TablePlan::blocks(64, 3, 6).unwrap()), (20, 31, 33));
 }
 
 #[test]
 fn a_cut_that_cannot_cover_the_distance_is_refused() {
-    assert!(matches!(
-        TablePlan::blocks(64, 3, 3),
-        Err(JoinError::Blocks {
-            blocks: 3,
-            max_distance: 3,
-            bits: 64
-        })
-    ));
+    assert!(matches!(TablePlan::blocks(64, 3, 3), Err(JoinError::Blocks { blocks: 3, max_distance: 3, bits: 64 })));
     assert!(TablePlan::blocks(4, 3, 5).is_err());
 }
 
@@ -39,10 +29,7 @@ fn a_cut_that_cannot_cover_the_distance_is_refused() {
 fn the_choice_fits_the_memory_it_is_given() {
     for memory in [0, 1 << 20, 1 << 26, 1 << 30] {
         let plan = TablePlan::choose(64, 6, 1 << 20, 1 << 30, memory);
-        assert!(
-            plan.cost(1 << 20, 1 << 30).memory_bytes <= memory.max(16 << 20),
-            "{memory}"
-        );
+        assert!(plan.cost(1 << 20, 1 << 30).memory_bytes <= memory.max(16 << 20), "{memory}");
     }
 }
 

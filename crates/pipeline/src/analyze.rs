@@ -67,39 +67,23 @@ impl TextFingerprinter {
         let normalized = self.analyzer.normalize(text);
         let length = normalized.chars().count() as u64;
         if normalized.trim().is_empty() {
-            return FingerprintedText {
-                outcome: Outcome::Empty,
-                length: 0,
-            };
+            return FingerprintedText { outcome: Outcome::Empty, length: 0 };
         }
         // Big-endian, so that bytes sort as the number does.
         let text_hash = xxh3_128(normalized.as_bytes()).to_be_bytes();
         let tokens = self.analyzer.tokens(&normalized);
         let features = tokens.features(&self.config.tokenize.features);
         if !self.analyzer.has_enough(&normalized, &features) {
-            return FingerprintedText {
-                outcome: Outcome::TooShort { text_hash },
-                length,
-            };
+            return FingerprintedText { outcome: Outcome::TooShort { text_hash }, length };
         }
         let sketch = self.config.sketch.as_ref().map(|wide| {
-            let shingles = tokens.features(&FeatureConfig {
-                shingle: wide.shingle,
-                weight: Weight::Set,
-            });
+            let shingles = tokens.features(&FeatureConfig { shingle: wide.shingle, weight: Weight::Set });
             sketch(shingles.iter(), wide.seed)
         });
         let fingerprint = match self.config.bits {
             32 => u64::from(simhash::<u32>(features.iter(), &self.config.fingerprint)),
             _ => simhash::<u64>(features.iter(), &self.config.fingerprint),
         };
-        FingerprintedText {
-            outcome: Outcome::Fingerprinted {
-                fingerprint,
-                sketch,
-                text_hash,
-            },
-            length,
-        }
+        FingerprintedText { outcome: Outcome::Fingerprinted { fingerprint, sketch, text_hash }, length }
     }
 }

@@ -1,8 +1,6 @@
 //! Typed columns of a batch, or an error that names the file and column.
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch, StringArray,
-};
+use arrow::array::{Array, ArrayRef, AsArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{ArrowPrimitiveType, DataType};
 
@@ -16,21 +14,14 @@ pub(crate) struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    pub(crate) fn primitive<T: ArrowPrimitiveType>(
-        &self,
-        name: &str,
-    ) -> Result<&'a PrimitiveArray<T>> {
+    pub(crate) fn primitive<T: ArrowPrimitiveType>(&self, name: &str) -> Result<&'a PrimitiveArray<T>> {
         let array = self.get(name)?;
-        array
-            .as_primitive_opt::<T>()
-            .ok_or_else(|| self.wrong_type(name, array))
+        array.as_primitive_opt::<T>().ok_or_else(|| self.wrong_type(name, array))
     }
 
     pub(crate) fn strings(&self, name: &str) -> Result<&'a StringArray> {
         let array = self.get(name)?;
-        array
-            .as_string_opt::<i32>()
-            .ok_or_else(|| self.wrong_type(name, array))
+        array.as_string_opt::<i32>().ok_or_else(|| self.wrong_type(name, array))
     }
 
     /// Document ids as text; integers are written out.
@@ -39,8 +30,7 @@ impl<'a> Columns<'a> {
         if !array.data_type().is_integer() {
             return self.strings(name).cloned();
         }
-        let text =
-            cast(array, &DataType::Utf8).map_err(|e| PipelineError::of_arrow(self.file, e))?;
+        let text = cast(array, &DataType::Utf8).map_err(|e| PipelineError::of_arrow(self.file, e))?;
         Ok(text.as_string::<i32>().clone())
     }
 
@@ -49,27 +39,16 @@ impl<'a> Columns<'a> {
         let Some(array) = self.batch.column_by_name(name) else {
             return Ok(None);
         };
-        array
-            .as_fixed_size_binary_opt()
-            .map(Some)
-            .ok_or_else(|| self.wrong_type(name, array))
+        array.as_fixed_size_binary_opt().map(Some).ok_or_else(|| self.wrong_type(name, array))
     }
 
     fn get(&self, name: &str) -> Result<&'a ArrayRef> {
-        self.batch
-            .column_by_name(name)
-            .ok_or_else(|| PipelineError::MissingColumn {
-                file: self.file.to_owned(),
-                column: name.to_owned(),
-                present: self
-                    .batch
-                    .schema()
-                    .fields()
-                    .iter()
-                    .map(|f| f.name().clone())
-                    .collect(),
-                key: "a dataset of nearprint's",
-            })
+        self.batch.column_by_name(name).ok_or_else(|| PipelineError::MissingColumn {
+            file: self.file.to_owned(),
+            column: name.to_owned(),
+            present: self.batch.schema().fields().iter().map(|f| f.name().clone()).collect(),
+            key: "a dataset of nearprint's",
+        })
     }
 
     fn wrong_type(&self, name: &str, array: &ArrayRef) -> PipelineError {
@@ -83,11 +62,6 @@ impl<'a> Columns<'a> {
 }
 
 /// The bytes at a row; none where null, absent or of another length.
-pub(crate) fn fixed<const N: usize>(
-    array: Option<&FixedSizeBinaryArray>,
-    row: usize,
-) -> Option<[u8; N]> {
-    array
-        .filter(|a| a.is_valid(row))
-        .and_then(|a| a.value(row).try_into().ok())
+pub(crate) fn fixed<const N: usize>(array: Option<&FixedSizeBinaryArray>, row: usize) -> Option<[u8; N]> {
+    array.filter(|a| a.is_valid(row)).and_then(|a| a.value(row).try_into().ok())
 }

@@ -57,35 +57,17 @@ impl JoinConfig {
     /// # Errors
     /// Distances that no fingerprint of `bits` bits, or no sketch, can have.
     pub fn verifier(&self, bits: u32) -> Result<Verifier> {
-        let invalid = |key: &str, reason: String| PipelineError::Config {
-            key: key.to_owned(),
-            reason,
-        };
-        let max_distance = u8::try_from(self.max_distance)
-            .ok()
-            .filter(|&k| u32::from(k) < bits)
-            .ok_or_else(|| {
-                invalid(
-                    "max_distance",
-                    format!(
-                        "{} is not below the fingerprint's {bits} bits",
-                        self.max_distance
-                    ),
-                )
-            })?;
+        let invalid = |key: &str, reason: String| PipelineError::Config { key: key.to_owned(), reason };
+        let max_distance = u8::try_from(self.max_distance).ok().filter(|&k| u32::from(k) < bits).ok_or_else(|| {
+            invalid("max_distance", format!("{} is not below the fingerprint's {bits} bits", self.max_distance))
+        })?;
         let max_sketch_distance = match self.max_sketch_distance {
             Some(d) if d >= 256 => {
-                return Err(invalid(
-                    "max_sketch_distance",
-                    format!("{d} is not below the sketch's 256 bits"),
-                ));
+                return Err(invalid("max_sketch_distance", format!("{d} is not below the sketch's 256 bits")));
             }
             other => other.and_then(|d| u16::try_from(d).ok()),
         };
-        Ok(Verifier {
-            max_distance,
-            max_sketch_distance,
-        })
+        Ok(Verifier { max_distance, max_sketch_distance })
     }
 }
 
@@ -95,12 +77,8 @@ impl ProfileConfig {
     /// # Errors
     /// [`PipelineError::Config`] naming the key.
     pub fn validate(&self) -> Result<()> {
-        let invalid = |key: &str, reason: &str| {
-            Err(PipelineError::Config {
-                key: key.to_owned(),
-                reason: reason.to_owned(),
-            })
-        };
+        let invalid =
+            |key: &str, reason: &str| Err(PipelineError::Config { key: key.to_owned(), reason: reason.to_owned() });
         if !matches!(self.bits, 32 | 64) {
             return invalid("bits", "fingerprints in a store have 32 or 64 bits");
         }
@@ -108,10 +86,7 @@ impl ProfileConfig {
             return invalid("sketch.shingle", "a shingle has at least one token");
         }
         if self.sketch.is_none() && self.join.max_sketch_distance.is_some() {
-            return invalid(
-                "join.max_sketch_distance",
-                "this profile makes no sketches: set [sketch] shingle = 3",
-            );
+            return invalid("join.max_sketch_distance", "this profile makes no sketches: set [sketch] shingle = 3");
         }
         self.join.verifier(self.bits).map(drop)
     }

@@ -68,12 +68,7 @@ struct OpenFile {
 
 impl DatasetWriter {
     /// Files `NAME/part-00000.parquet`, … below `folder`; `name` may have slashes or be empty.
-    pub(crate) fn new(
-        folder: &Path,
-        name: &str,
-        schema: &SchemaRef,
-        metadata: &[(&str, &str)],
-    ) -> Self {
+    pub(crate) fn new(folder: &Path, name: &str, schema: &SchemaRef, metadata: &[(&str, &str)]) -> Self {
         Self {
             schema: schema.clone(),
             properties: properties(schema, metadata),
@@ -88,24 +83,17 @@ impl DatasetWriter {
 
     /// All rows in one file.
     pub(crate) fn in_one_file(self) -> Self {
-        Self {
-            rows_per_file: u64::MAX,
-            ..self
-        }
+        Self { rows_per_file: u64::MAX, ..self }
     }
 
     pub(crate) fn write(&mut self, batch: RecordBatch) -> Result<()> {
-        self.coalescer
-            .push_batch(batch)
-            .map_err(|e| self.internal(&e))?;
+        self.coalescer.push_batch(batch).map_err(|e| self.internal(&e))?;
         self.write_completed()
     }
 
     /// A dataset without rows is one file without rows, so that readers find its columns.
     pub(crate) fn finish(mut self) -> Result<Vec<StagedFile>> {
-        self.coalescer
-            .finish_buffered_batch()
-            .map_err(|e| self.internal(&e))?;
+        self.coalescer.finish_buffered_batch().map_err(|e| self.internal(&e))?;
         self.write_completed()?;
         if self.done.is_empty() {
             self.open()?;
@@ -118,9 +106,7 @@ impl DatasetWriter {
         while let Some(batch) = self.coalescer.next_completed_batch() {
             let (path, rows_per_file) = (self.folder.clone(), self.rows_per_file);
             let open = self.open()?;
-            open.writer
-                .write(&batch)
-                .map_err(|e| write_error(&path, e))?;
+            open.writer.write(&batch).map_err(|e| write_error(&path, e))?;
             open.rows += batch.num_rows() as u64;
             if open.rows >= rows_per_file {
                 self.close()?;
@@ -136,80 +122,41 @@ impl DatasetWriter {
             std::fs::create_dir_all(parent).map_err(PipelineError::io(parent))?;
             let file = File::create_new(&path).map_err(PipelineError::io(&path))?;
             let sink = HashingWriter::new(BufWriter::with_capacity(1 << 20, file));
-            let writer =
-                ArrowWriter::try_new(sink, self.schema.clone(), Some(self.properties.clone()));
-            self.open = Some(OpenFile {
-                writer: writer.map_err(|e| write_error(&path, e))?,
-                path,
-                rows: 0,
-            });
+            let writer = ArrowWriter::try_new(sink, self.schema.clone(), Some(self.properties.clone()));
+            self.open = Some(OpenFile { writer: writer.map_err(|e| write_error(&path, e))?, path, rows: 0 });
         }
-        self.open.as_mut().ok_or(PipelineError::Internal {
-            stage: "write",
-            reason: "no open file".to_owned(),
-        })
+        self.open.as_mut().ok_or(PipelineError::Internal { stage: "write", reason: "no open file".to_owned() })
     }
 
     fn file_name(&self) -> String {
         let part = format!("part-{:05}.parquet", self.done.len());
-        if self.name.is_empty() {
-            part
-        } else {
-            format!("{}/{part}", self.name)
-        }
+        if self.name.is_empty() { part } else { format!("{}/{part}", self.name) }
     }
 
     fn close(&mut self) -> Result<()> {
         let Some(open) = self.open.take() else {
             return Ok(());
         };
-        let sink = open
-            .writer
-            .into_inner()
-            .map_err(|e| write_error(&open.path, e))?;
+        let sink = open.writer.into_inner().map_err(|e| write_error(&open.path, e))?;
         let (buffered, bytes, sha256) = sink.finish();
-        buffered
-            .into_inner()
-            .map_err(|e| PipelineError::io(&open.path)(e.into_error()))?;
-        let record = FileRecord {
-            name: self.file_name(),
-            rows: open.rows,
-            bytes,
-            sha256: sha256.0,
-        };
-        self.done.push(StagedFile {
-            record,
-            path: open.path,
-        });
+        buffered.into_inner().map_err(|e| PipelineError::io(&open.path)(e.into_error()))?;
+        let record = FileRecord { name: self.file_name(), rows: open.rows, bytes, sha256: sha256.0 };
+        self.done.push(StagedFile { record, path: open.path });
         Ok(())
     }
 
     fn internal(&self, error: &arrow::error::ArrowError) -> PipelineError {
-        PipelineError::Internal {
-            stage: "write",
-            reason: format!("{}: {error}", self.name),
-        }
+        PipelineError::Internal { stage: "write", reason: format!("{}: {error}", self.name) }
     }
 }
 
 fn write_error(path: &Path, error: parquet::errors::ParquetError) -> PipelineError {
     match error {
-        parquet::errors::ParquetError::External(inner) => {
-            match inner.downcast::<std::io::Error>() {
-                Ok(source) => PipelineError::Io {
-                    path: path.to_path_buf(),
-                    source: *source,
-                },
-                Err(other) => PipelineError::Internal {
-                    stage: "write",
-                    reason: other.to_string(),
-                },
-            }
-        }
-        other => PipelineError::Internal {
-            stage: "write",
-            reason: other.to_string(),
+        parquet::errors::ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
+            Ok(source) => PipelineError::Io { path: path.to_path_buf(), source: *source },
+            Err(other) => PipelineError::Internal { stage: "write", reason: other.to_string() },
         },
+        other => PipelineError::Internal { stage: "write", reason: other.to_string() },
     }
 }
 
@@ -218,9 +165,7 @@ fn write_error(path: &Path, error: parquet::errors::ParquetError) -> PipelineErr
 fn properties(schema: &SchemaRef, metadata: &[(&str, &str)]) -> WriterProperties {
     const DELTAS: [&str; 2] = ["fingerprint", "id_hash"];
     const UNIQUE: [&str; 6] = ["doc_id", "sketch", "text_hash", "id_a", "id_b", "row"];
-    let pairs = metadata
-        .iter()
-        .map(|(k, v)| KeyValue::new((*k).to_owned(), Some((*v).to_owned())));
+    let pairs = metadata.iter().map(|(k, v)| KeyValue::new((*k).to_owned(), Some((*v).to_owned())));
     let mut builder = WriterProperties::builder()
         .set_created_by(concat!("nearprint ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::default()))

@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt8Array, UInt64Array};
 use nearprint_fingerprint::hamming_distance;
-use nearprint_join::{
-    Canonical, ClassNeighbours, Clusters, Decision, ExistingNeighbour, QueryRows, star,
-};
+use nearprint_join::{Canonical, ClassNeighbours, Clusters, Decision, ExistingNeighbour, QueryRows, star};
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{DatasetWriter, StagedFile};
@@ -88,15 +86,12 @@ impl Decisions {
         join_short_texts(batch, forest);
         let clusters = Clusters::of(&mut forest.sets, batch.rows().end);
         let finish = |(row, made): (usize, Option<RowDecision>)| match made {
-            Some(decision) => RowDecision {
-                cluster: Some((clusters.first_row[row], clusters.n_rows[row])),
-                ..decision
-            },
+            Some(decision) => {
+                RowDecision { cluster: Some((clusters.first_row[row], clusters.n_rows[row])), ..decision }
+            }
             None => keep_or("skip", batch.skipped[row].map_or("empty", SkipReason::name)),
         };
-        Self {
-            rows: made.into_iter().enumerate().map(finish).collect(),
-        }
+        Self { rows: made.into_iter().enumerate().map(finish).collect() }
     }
 
     pub(crate) fn counts(&self) -> DecisionCounts {
@@ -107,10 +102,7 @@ impl Decisions {
                 "drop" => counts.n_drop += 1,
                 _ => counts.n_skip += 1,
             }
-            *counts
-                .by_reason
-                .entry(format!("{}_{}", made.decision, made.reason))
-                .or_default() += 1;
+            *counts.by_reason.entry(format!("{}_{}", made.decision, made.reason)).or_default() += 1;
             if let Some((first, n)) = made.cluster
                 && first == row
                 && n > 1
@@ -124,52 +116,26 @@ impl Decisions {
 
     pub(crate) fn write(&self, batch: &QueryBatch, folder: &Path) -> Result<Vec<StagedFile>> {
         let mut writer = DatasetWriter::new(folder, "decisions", &DECISIONS, &[]);
-        for (start, made) in (0u32..)
-            .step_by(BATCH_ROWS)
-            .zip(self.rows.chunks(BATCH_ROWS))
-        {
-            let cluster = made
-                .iter()
-                .map(|d| d.cluster.map(|(first, _)| batch.id(first)));
+        for (start, made) in (0u32..).step_by(BATCH_ROWS).zip(self.rows.chunks(BATCH_ROWS)) {
+            let cluster = made.iter().map(|d| d.cluster.map(|(first, _)| batch.id(first)));
             let arrays: Vec<ArrayRef> = vec![
-                Arc::new(StringArray::from_iter_values(
-                    (start..).take(made.len()).map(|row| batch.id(row)),
-                )),
-                Arc::new(StringArray::from_iter_values(
-                    made.iter().map(|d| d.decision),
-                )),
-                Arc::new(
-                    made.iter()
-                        .map(|d| d.canonical_id.as_deref())
-                        .collect::<StringArray>(),
-                ),
+                Arc::new(StringArray::from_iter_values((start..).take(made.len()).map(|row| batch.id(row)))),
+                Arc::new(StringArray::from_iter_values(made.iter().map(|d| d.decision))),
+                Arc::new(made.iter().map(|d| d.canonical_id.as_deref()).collect::<StringArray>()),
                 Arc::new(made.iter().map(|d| d.distance).collect::<UInt8Array>()),
                 Arc::new(StringArray::from_iter_values(made.iter().map(|d| d.reason))),
                 Arc::new(cluster.collect::<StringArray>()),
-                Arc::new(
-                    made.iter()
-                        .map(|d| d.cluster.map(|(_, n)| u64::from(n)))
-                        .collect::<UInt64Array>(),
-                ),
+                Arc::new(made.iter().map(|d| d.cluster.map(|(_, n)| u64::from(n))).collect::<UInt64Array>()),
             ];
             let rows = RecordBatch::try_new(Arc::clone(&DECISIONS), arrays);
-            writer.write(rows.map_err(|e| PipelineError::Internal {
-                stage: "decisions",
-                reason: e.to_string(),
-            })?)?;
+            writer.write(rows.map_err(|e| PipelineError::Internal { stage: "decisions", reason: e.to_string() })?)?;
         }
         writer.finish()
     }
 }
 
 fn keep_or(decision: &'static str, reason: &'static str) -> RowDecision {
-    RowDecision {
-        decision,
-        reason,
-        canonical_id: None,
-        distance: None,
-        cluster: None,
-    }
+    RowDecision { decision, reason, canonical_id: None, distance: None, cluster: None }
 }
 
 /// A decision whose existing documents are told by class and position among its nearest two.
@@ -179,29 +145,16 @@ enum Decided {
     Row(u32),
 }
 
-fn fingerprinted(
-    batch: &QueryBatch,
-    forest: &ForestState,
-    row: u32,
-    decided: Decided,
-) -> RowDecision {
+fn fingerprinted(batch: &QueryBatch, forest: &ForestState, row: u32, decided: Decided) -> RowDecision {
     let hash = |row: u32| batch.text_hashes[row as usize];
     let (id, canonical_hash, fingerprint) = match decided {
         Decided::Keep if forest.paired[row as usize] => return keep_or("keep", "canonical"),
         Decided::Keep => return keep_or("keep", "unique"),
-        Decided::Existing(existing) => {
-            (existing.id, existing.text_hash, Some(existing.fingerprint))
-        }
-        Decided::Row(other) => (
-            batch.id(other).to_owned(),
-            hash(other),
-            batch.fingerprints[other as usize],
-        ),
+        Decided::Existing(existing) => (existing.id, existing.text_hash, Some(existing.fingerprint)),
+        Decided::Row(other) => (batch.id(other).to_owned(), hash(other), batch.fingerprints[other as usize]),
     };
     let exact = hash(row).is_some() && hash(row) == canonical_hash;
-    let distance = batch.fingerprints[row as usize]
-        .zip(fingerprint)
-        .map(|(a, b)| hamming_distance(a, b));
+    let distance = batch.fingerprints[row as usize].zip(fingerprint).map(|(a, b)| hamming_distance(a, b));
     RowDecision {
         decision: "drop",
         reason: if exact { "exact" } else { "near" },
@@ -212,19 +165,10 @@ fn fingerprinted(
 }
 
 fn fingerprinted_rows(batch: &QueryBatch, rows: &QueryRows<u64>) -> Vec<u32> {
-    batch
-        .keep_order
-        .iter()
-        .copied()
-        .filter(|&row| rows.class_of(row).is_some())
-        .collect()
+    batch.keep_order.iter().copied().filter(|&row| rows.class_of(row).is_some()).collect()
 }
 
-fn star_decisions(
-    batch: &QueryBatch,
-    rows: &QueryRows<u64>,
-    forest: &mut ForestState,
-) -> Vec<(u32, Decided)> {
+fn star_decisions(batch: &QueryBatch, rows: &QueryRows<u64>, forest: &mut ForestState) -> Vec<(u32, Decided)> {
     let pairs = std::mem::take(&mut forest.class_pairs);
     let neighbours = ClassNeighbours::new(rows.n_classes(), &pairs);
     drop(pairs);
@@ -233,35 +177,17 @@ fn star_decisions(
     for (&class, two) in &forest.kept_existing {
         let number = (0..).zip(two);
         existing[class as usize] = number
-            .map(|(n, e)| ExistingNeighbour {
-                distance: e.distance,
-                existing: n,
-                same_id_row: batch.row_of(&e.id),
-            })
+            .map(|(n, e)| ExistingNeighbour { distance: e.distance, existing: n, same_id_row: batch.row_of(&e.id) })
             .collect();
     }
-    let decided = star(
-        &fingerprinted_rows(batch, rows),
-        |row| rows.class_of(row),
-        &neighbours,
-        &existing,
-    );
+    let decided = star(&fingerprinted_rows(batch, rows), |row| rows.class_of(row), &neighbours, &existing);
     let told = |(row, decision): (u32, Decision)| {
         let decided = match decision {
             Decision::Keep => Decided::Keep,
-            Decision::Drop {
-                canonical: Canonical::Row(other),
-                ..
-            } => Decided::Row(other),
-            Decision::Drop {
-                canonical: Canonical::Existing(n),
-                ..
-            } => {
-                let two = rows
-                    .class_of(row)
-                    .and_then(|class| forest.kept_existing.get(&class));
-                two.and_then(|two| two.get(n as usize))
-                    .map_or(Decided::Keep, |e| Decided::Existing(e.clone()))
+            Decision::Drop { canonical: Canonical::Row(other), .. } => Decided::Row(other),
+            Decision::Drop { canonical: Canonical::Existing(n), .. } => {
+                let two = rows.class_of(row).and_then(|class| forest.kept_existing.get(&class));
+                two.and_then(|two| two.get(n as usize)).map_or(Decided::Keep, |e| Decided::Existing(e.clone()))
             }
         };
         (row, decided)
@@ -270,11 +196,7 @@ fn star_decisions(
 }
 
 /// The canonical of a component: its kept existing document with the smallest id, or its first row in keep order.
-fn component_decisions(
-    batch: &QueryBatch,
-    rows: &QueryRows<u64>,
-    forest: &mut ForestState,
-) -> Vec<(u32, Decided)> {
+fn component_decisions(batch: &QueryBatch, rows: &QueryRows<u64>, forest: &mut ForestState) -> Vec<(u32, Decided)> {
     let mut existing: HashMap<u32, KeptExisting> = HashMap::new();
     let nearest: Vec<KeptExisting> = forest.kept_existing.values().flatten().cloned().collect();
     for found in nearest {
@@ -315,20 +237,12 @@ fn short_decisions(batch: &QueryBatch, existing: &ExistingShort) -> Vec<(u32, Ro
     let decide = |(row, hash): (u32, [u8; 16])| {
         let others = existing.get(&hash).map(Vec::as_slice).unwrap_or_default();
         let canonical = others.iter().find(|id| *id != batch.id(row)).cloned();
-        let canonical =
-            canonical.or_else(|| kept.get(&hash).map(|&first| batch.id(first).to_owned()));
+        let canonical = canonical.or_else(|| kept.get(&hash).map(|&first| batch.id(first).to_owned()));
         if canonical.is_none() {
             kept.insert(hash, row);
             return (row, keep_or("keep", "too_short"));
         }
-        (
-            row,
-            RowDecision {
-                canonical_id: canonical,
-                distance: Some(0),
-                ..keep_or("drop", "exact")
-            },
-        )
+        (row, RowDecision { canonical_id: canonical, distance: Some(0), ..keep_or("drop", "exact") })
     };
     short_rows(batch).map(decide).collect()
 }

@@ -14,13 +14,7 @@ impl Sha256Hex {
     }
 
     fn finish(hasher: Sha256) -> Self {
-        Self(
-            hasher
-                .finalize()
-                .iter()
-                .map(|b| format!("{b:02x}"))
-                .collect(),
-        )
+        Self(hasher.finalize().iter().map(|b| format!("{b:02x}")).collect())
     }
 }
 
@@ -34,11 +28,7 @@ pub(crate) struct HashingWriter<W> {
 
 impl<W: Write> HashingWriter<W> {
     pub(crate) fn new(inner: W) -> Self {
-        Self {
-            inner,
-            hasher: Sha256::new(),
-            n_bytes: 0,
-        }
+        Self { inner, hasher: Sha256::new(), n_bytes: 0 }
     }
 
     pub(crate) fn finish(self) -> (W, u64, Sha256Hex) {

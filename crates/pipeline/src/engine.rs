@@ -52,9 +52,7 @@ impl Resources {
     /// A private temporary folder, removed when dropped.
     pub(crate) fn temp_dir(&self) -> Result<tempfile::TempDir> {
         let parent = self.spill_dir.clone().unwrap_or_else(std::env::temp_dir);
-        let made = tempfile::Builder::new()
-            .prefix("nearprint-")
-            .tempdir_in(&parent);
+        let made = tempfile::Builder::new().prefix("nearprint-").tempdir_in(&parent);
         made.map_err(PipelineError::io(parent))
     }
 }
@@ -92,26 +90,13 @@ impl Engine {
             None => Arc::new(UnboundedMemoryPool::default()),
         };
         let disk = DiskManagerBuilder::default()
-            .with_mode(DiskManagerMode::Directories(vec![
-                temp.path().to_path_buf(),
-            ]))
+            .with_mode(DiskManagerMode::Directories(vec![temp.path().to_path_buf()]))
             .with_max_temp_directory_size(u64::MAX);
-        let runtime = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::clone(&pool))
-            .with_disk_manager_builder(disk)
-            .build_arc();
+        let runtime =
+            RuntimeEnvBuilder::new().with_memory_pool(Arc::clone(&pool)).with_disk_manager_builder(disk).build_arc();
         let threads = resources.n_threads();
-        let context = task_context(
-            runtime.map_err(|e| PipelineError::of_datafusion("engine", e))?,
-            threads,
-            limit,
-        );
-        Ok(Self {
-            context,
-            pool,
-            threads,
-            temp,
-        })
+        let context = task_context(runtime.map_err(|e| PipelineError::of_datafusion("engine", e))?, threads, limit);
+        Ok(Self { context, pool, threads, temp })
     }
 
     pub(crate) fn context(&self) -> Arc<TaskContext> {
@@ -145,18 +130,9 @@ impl Engine {
     pub(crate) fn reduce(&self, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
         let reduced = self.sorted(input).and_then(|sorted| {
             let schema = sorted.schema();
-            let named = all_columns(&schema)?
-                .zip(schema.fields())
-                .map(|(by, field)| (by.expr, field.name().clone()));
+            let named = all_columns(&schema)?.zip(schema.fields()).map(|(by, field)| (by.expr, field.name().clone()));
             let by = PhysicalGroupBy::new_single(named.collect());
-            let distinct = AggregateExec::try_new(
-                AggregateMode::Single,
-                by,
-                Vec::new(),
-                Vec::new(),
-                sorted,
-                schema,
-            )?;
+            let distinct = AggregateExec::try_new(AggregateMode::Single, by, Vec::new(), Vec::new(), sorted, schema)?;
             Ok(Arc::new(distinct) as Arc<dyn ExecutionPlan>)
         });
         reduced.map_err(|e| PipelineError::of_datafusion("reduce", e))
@@ -164,8 +140,7 @@ impl Engine {
 
     /// An external sort by all columns, in their order.
     pub(crate) fn sort(&self, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-        self.sorted(input)
-            .map_err(|e| PipelineError::of_datafusion("sort", e))
+        self.sorted(input).map_err(|e| PipelineError::of_datafusion("sort", e))
     }
 
     fn sorted(&self, input: Arc<dyn ExecutionPlan>) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
@@ -176,32 +151,17 @@ impl Engine {
         let input: Arc<dyn ExecutionPlan> = match (partitions, self.threads) {
             (0 | 1, _) => input,
             (_, 1) => Arc::new(CoalescePartitionsExec::new(input)),
-            (_, threads) => Arc::new(RepartitionExec::try_new(
-                input,
-                Partitioning::RoundRobinBatch(threads),
-            )?),
+            (_, threads) => Arc::new(RepartitionExec::try_new(input, Partitioning::RoundRobinBatch(threads))?),
         };
         let sorted = SortExec::new(order.clone(), input).with_preserve_partitioning(true);
-        Ok(Arc::new(SortPreservingMergeExec::new(
-            order,
-            Arc::new(sorted),
-        )))
+        Ok(Arc::new(SortPreservingMergeExec::new(order, Arc::new(sorted))))
     }
 }
 
 fn all_columns(schema: &SchemaRef) -> DataFusionResult<impl Iterator<Item = PhysicalSortExpr>> {
-    let ascending = SortOptions {
-        descending: false,
-        nulls_first: true,
-    };
-    let columns: Vec<_> = schema
-        .fields()
-        .iter()
-        .map(|f| col(f.name(), schema))
-        .collect::<DataFusionResult<_>>()?;
-    Ok(columns
-        .into_iter()
-        .map(move |c| PhysicalSortExpr::new(c, ascending)))
+    let ascending = SortOptions { descending: false, nulls_first: true };
+    let columns: Vec<_> = schema.fields().iter().map(|f| col(f.name(), schema)).collect::<DataFusionResult<_>>()?;
+    Ok(columns.into_iter().map(move |c| PhysicalSortExpr::new(c, ascending)))
 }
 
 fn reduce_limit(resources: &Resources, queries_bytes: usize) -> Result<Option<usize>> {
@@ -209,9 +169,7 @@ fn reduce_limit(resources: &Resources, queries_bytes: usize) -> Result<Option<us
         None => None,
         Some(limit) if queries_bytes < limit => Some(limit - queries_bytes),
         Some(limit) => {
-            let reason = format!(
-                "the query batch and its tables take {queries_bytes} bytes of a limit of {limit}"
-            );
+            let reason = format!("the query batch and its tables take {queries_bytes} bytes of a limit of {limit}");
             return Err(PipelineError::Resources { reason });
         }
     };
@@ -221,36 +179,23 @@ fn reduce_limit(resources: &Resources, queries_bytes: usize) -> Result<Option<us
     })
 }
 
-fn task_context(
-    runtime: Arc<RuntimeEnv>,
-    threads: usize,
-    limit: Option<usize>,
-) -> Arc<TaskContext> {
+fn task_context(runtime: Arc<RuntimeEnv>, threads: usize, limit: Option<usize>) -> Arc<TaskContext> {
     let merge_bytes = limit.map_or(MERGE_BYTES, |l| MERGE_BYTES.min(l / 8));
     let config = SessionConfig::new()
         .with_batch_size(BATCH_ROWS)
         .with_target_partitions(threads)
         .with_sort_spill_reservation_bytes(merge_bytes);
-    Arc::new(
-        TaskContext::default()
-            .with_session_config(config)
-            .with_runtime(runtime),
-    )
+    Arc::new(TaskContext::default().with_session_config(config).with_runtime(runtime))
 }
 
 /// Sums what the nodes of a plan spilled.
 pub(crate) fn spill_stats(plan: &Arc<dyn ExecutionPlan>) -> SpillStats {
-    let own = plan
-        .metrics()
-        .map_or(SpillStats::default(), |m| SpillStats {
-            n_spills: m.spill_count().unwrap_or(0),
-            spilled_bytes: m.spilled_bytes().unwrap_or(0),
-            spilled_rows: m.spilled_rows().unwrap_or(0),
-        });
-    plan.children()
-        .into_iter()
-        .map(spill_stats)
-        .fold(own, SpillStats::plus)
+    let own = plan.metrics().map_or(SpillStats::default(), |m| SpillStats {
+        n_spills: m.spill_count().unwrap_or(0),
+        spilled_bytes: m.spilled_bytes().unwrap_or(0),
+        spilled_rows: m.spilled_rows().unwrap_or(0),
+    });
+    plan.children().into_iter().map(spill_stats).fold(own, SpillStats::plus)
 }
 
 impl SpillStats {

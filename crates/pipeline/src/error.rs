@@ -40,9 +40,7 @@ pub enum PipelineError {
         key: &'static str,
     },
     /// A column of a type that cannot be read as what it should hold.
-    #[error(
-        "{file}: column '{column}' is {got}, expected {expected}: cast it or name another column"
-    )]
+    #[error("{file}: column '{column}' is {got}, expected {expected}: cast it or name another column")]
     ColumnType {
         /// The file.
         file: String,
@@ -54,9 +52,7 @@ pub enum PipelineError {
         expected: &'static str,
     },
     /// Two files disagree in the type of a column.
-    #[error(
-        "column '{column}' is {got} in {file} but {first} in {first_file}: write the files with one schema"
-    )]
+    #[error("column '{column}' is {got} in {file} but {first} in {first_file}: write the files with one schema")]
     SchemaDrift {
         /// The later file, in the order of paths.
         file: String,
@@ -100,9 +96,7 @@ pub enum PipelineError {
         example: String,
     },
     /// More pairs than allowed.
-    #[error(
-        "more than {max_pairs} pairs: raise --max-pairs, lower --max-distance, or use --pairs forest"
-    )]
+    #[error("more than {max_pairs} pairs: raise --max-pairs, lower --max-distance, or use --pairs forest")]
     TooManyPairs {
         /// The limit.
         max_pairs: u64,
@@ -237,10 +231,7 @@ impl PipelineError {
     }
 
     pub(crate) fn bad_file(file: impl Into<String>, reason: impl ToString) -> Self {
-        Self::BadFile {
-            file: file.into(),
-            reason: one_line(&reason.to_string()),
-        }
+        Self::BadFile { file: file.into(), reason: one_line(&reason.to_string()) }
     }
 
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
@@ -248,43 +239,28 @@ impl PipelineError {
         |source| Self::Io { path, source }
     }
 
-    pub(crate) fn store(
-        action: &'static str,
-        url: impl Into<String>,
-    ) -> impl FnOnce(object_store::Error) -> Self {
+    pub(crate) fn store(action: &'static str, url: impl Into<String>) -> impl FnOnce(object_store::Error) -> Self {
         let url = url.into();
-        move |source| Self::Store {
-            action,
-            url,
-            source,
-        }
+        move |source| Self::Store { action, url, source }
     }
 
     /// An error that Parquet or Arrow reports about a file; one of the store beneath keeps its own kind.
     pub(crate) fn of_parquet(file: &str, error: parquet::errors::ParquetError) -> Self {
         match error {
-            parquet::errors::ParquetError::External(inner) => {
-                match inner.downcast::<object_store::Error>() {
-                    Ok(source) => Self::Store {
-                        action: "read",
-                        url: file.to_owned(),
-                        source: *source,
-                    },
-                    Err(other) => Self::bad_file(file, other),
-                }
-            }
+            parquet::errors::ParquetError::External(inner) => match inner.downcast::<object_store::Error>() {
+                Ok(source) => Self::Store { action: "read", url: file.to_owned(), source: *source },
+                Err(other) => Self::bad_file(file, other),
+            },
             other => Self::bad_file(file, other),
         }
     }
 
     pub(crate) fn of_arrow(file: &str, error: arrow::error::ArrowError) -> Self {
         match error {
-            arrow::error::ArrowError::ExternalError(inner) => {
-                match inner.downcast::<parquet::errors::ParquetError>() {
-                    Ok(parquet) => Self::of_parquet(file, *parquet),
-                    Err(other) => Self::bad_file(file, other),
-                }
-            }
+            arrow::error::ArrowError::ExternalError(inner) => match inner.downcast::<parquet::errors::ParquetError>() {
+                Ok(parquet) => Self::of_parquet(file, *parquet),
+                Err(other) => Self::bad_file(file, other),
+            },
             other => Self::bad_file(file, other),
         }
     }
@@ -294,38 +270,21 @@ impl PipelineError {
         datafusion_common::DataFusionError::External(Box::new(self))
     }
 
-    pub(crate) fn of_datafusion(
-        stage: &'static str,
-        error: datafusion_common::DataFusionError,
-    ) -> Self {
+    pub(crate) fn of_datafusion(stage: &'static str, error: datafusion_common::DataFusionError) -> Self {
         use datafusion_common::DataFusionError as D;
         match error {
             D::External(inner) => match inner.downcast::<Self>() {
                 Ok(own) => *own,
-                Err(other) => Self::Internal {
-                    stage,
-                    reason: one_line(&other.to_string()),
-                },
+                Err(other) => Self::Internal { stage, reason: one_line(&other.to_string()) },
             },
             D::Context(_, inner) | D::Diagnostic(_, inner) => Self::of_datafusion(stage, *inner),
             D::Shared(inner) => match std::sync::Arc::try_unwrap(inner) {
                 Ok(inner) => Self::of_datafusion(stage, inner),
-                Err(shared) => Self::Internal {
-                    stage,
-                    reason: one_line(&shared.to_string()),
-                },
+                Err(shared) => Self::Internal { stage, reason: one_line(&shared.to_string()) },
             },
-            D::ResourcesExhausted(reason) => Self::Resources {
-                reason: format!("{stage}: {}", one_line(&reason)),
-            },
-            D::IoError(source) => Self::Io {
-                path: "spill file".into(),
-                source,
-            },
-            other => Self::Internal {
-                stage,
-                reason: one_line(&other.to_string()),
-            },
+            D::ResourcesExhausted(reason) => Self::Resources { reason: format!("{stage}: {}", one_line(&reason)) },
+            D::IoError(source) => Self::Io { path: "spill file".into(), source },
+            other => Self::Internal { stage, reason: one_line(&other.to_string()) },
         }
     }
 }
@@ -336,13 +295,8 @@ fn store_kind(source: &object_store::Error) -> ErrorKind {
         E::NotFound { .. } => ErrorKind::InputMissing,
         E::PermissionDenied { .. } | E::Unauthenticated { .. } => ErrorKind::Permission,
         E::AlreadyExists { .. } | E::Precondition { .. } => ErrorKind::OutputExists,
-        E::UnknownConfigurationKey { .. } | E::NotSupported { .. } | E::InvalidPath { .. } => {
-            ErrorKind::Config
-        }
-        E::Generic {
-            store: "LocalFileSystem",
-            source,
-        } => match io_cause(source.as_ref()) {
+        E::UnknownConfigurationKey { .. } | E::NotSupported { .. } | E::InvalidPath { .. } => ErrorKind::Config,
+        E::Generic { store: "LocalFileSystem", source } => match io_cause(source.as_ref()) {
             Some(std::io::ErrorKind::PermissionDenied) => ErrorKind::Permission,
             _ => ErrorKind::LocalIo,
         },

@@ -91,15 +91,9 @@ pub async fn evaluate(
     progress: &Progress,
 ) -> Result<Evaluation> {
     let verifier = request.profile.join.verifier(request.profile.bits)?;
-    let listed = request
-        .max_distance
-        .unwrap_or(u32::from(verifier.max_distance))
-        .max(u32::from(verifier.max_distance));
-    let widest = crate::config::JoinConfig {
-        max_distance: listed,
-        ..request.profile.join
-    }
-    .verifier(request.profile.bits)?;
+    let listed = request.max_distance.unwrap_or(u32::from(verifier.max_distance)).max(u32::from(verifier.max_distance));
+    let widest =
+        crate::config::JoinConfig { max_distance: listed, ..request.profile.join }.verifier(request.profile.bits)?;
     let ignored = match &request.ignore {
         Some(file) => lines(storage, file).await?.into_iter().collect(),
         None => HashSet::new(),
@@ -115,23 +109,10 @@ pub async fn evaluate(
     };
     let done = fingerprint_documents(&fingerprint, documents, resources, progress).await?;
     let truth = read_truth(storage, &request.truth, &ignored, &done.batch).await?;
-    let (n_positive, n_ignored, bits) = (
-        truth.positive.len() as u64,
-        ignored.len() as u64,
-        request.profile.bits,
-    );
-    let scores = blocking("evaluate", move || {
-        score(&done.batch, &truth, &ignored, widest, bits)
-    })
-    .await?;
-    let own = scores
-        .iter()
-        .find(|s| s.max_distance == u32::from(verifier.max_distance))
-        .copied();
-    let own = own.ok_or(PipelineError::Internal {
-        stage: "evaluate",
-        reason: "no score".to_owned(),
-    })?;
+    let (n_positive, n_ignored, bits) = (truth.positive.len() as u64, ignored.len() as u64, request.profile.bits);
+    let scores = blocking("evaluate", move || score(&done.batch, &truth, &ignored, widest, bits)).await?;
+    let own = scores.iter().find(|s| s.max_distance == u32::from(verifier.max_distance)).copied();
+    let own = own.ok_or(PipelineError::Internal { stage: "evaluate", reason: "no score".to_owned() })?;
     Ok(Evaluation {
         own,
         max_sketch_distance: verifier.max_sketch_distance,
@@ -143,44 +124,20 @@ pub async fn evaluate(
 }
 
 async fn lines(storage: &Storage, url: &str) -> Result<Vec<String>> {
-    let missing = || PipelineError::InputMissing {
-        what: "file",
-        url: url.to_owned(),
-        remedy: "check the path",
-    };
+    let missing = || PipelineError::InputMissing { what: "file", url: url.to_owned(), remedy: "check the path" };
     let content = storage.folder(url)?.get().await?.ok_or_else(missing)?;
     let text = std::str::from_utf8(&content).map_err(|e| PipelineError::bad_file(url, e))?;
-    Ok(text
-        .lines()
-        .map(str::to_owned)
-        .filter(|l| !l.is_empty())
-        .collect())
+    Ok(text.lines().map(str::to_owned).filter(|l| !l.is_empty()).collect())
 }
 
 fn ordered(a: &str, b: &str) -> (String, String) {
-    if a <= b {
-        (a.to_owned(), b.to_owned())
-    } else {
-        (b.to_owned(), a.to_owned())
-    }
+    if a <= b { (a.to_owned(), b.to_owned()) } else { (b.to_owned(), a.to_owned()) }
 }
 
-async fn read_truth(
-    storage: &Storage,
-    url: &str,
-    ignored: &HashSet<String>,
-    batch: &QueryBatch,
-) -> Result<Truth> {
+async fn read_truth(storage: &Storage, url: &str, ignored: &HashSet<String>, batch: &QueryBatch) -> Result<Truth> {
     let lines = lines(storage, url).await?;
-    let bad = |row: usize, reason: String| PipelineError::BadRow {
-        file: url.to_owned(),
-        row: row as u64 + 1,
-        reason,
-    };
-    let header: Vec<&str> = lines
-        .first()
-        .map(|l| l.split('\t').collect())
-        .unwrap_or_default();
+    let bad = |row: usize, reason: String| PipelineError::BadRow { file: url.to_owned(), row: row as u64 + 1, reason };
+    let header: Vec<&str> = lines.first().map(|l| l.split('\t').collect()).unwrap_or_default();
     let column = |name: &str| {
         let present = header.iter().map(|h| (*h).to_owned()).collect();
         let missing = || PipelineError::MissingColumn {
@@ -196,23 +153,11 @@ async fn read_truth(
     for (row, line) in lines.iter().enumerate().skip(1) {
         let fields: Vec<&str> = line.split('\t').collect();
         let field = |at: usize| {
-            fields
-                .get(at)
-                .copied()
-                .ok_or_else(|| bad(row, "too few columns: separate them by tabs".to_owned()))
+            fields.get(at).copied().ok_or_else(|| bad(row, "too few columns: separate them by tabs".to_owned()))
         };
         let (a, b) = (field(a)?, field(b)?);
-        if let Some(unknown) = [a, b]
-            .into_iter()
-            .find(|id| batch.row_of(id).is_none() && !ignored.contains(*id))
-        {
-            return Err(bad(
-                row,
-                format!(
-                    "no document '{}': label documents that are there",
-                    unknown.escape_debug()
-                ),
-            ));
+        if let Some(unknown) = [a, b].into_iter().find(|id| batch.row_of(id).is_none() && !ignored.contains(*id)) {
+            return Err(bad(row, format!("no document '{}': label documents that are there", unknown.escape_debug())));
         }
         if ignored.contains(a) || ignored.contains(b) {
             continue;
@@ -222,10 +167,7 @@ async fn read_truth(
             "gray" => drop(truth.gray.insert(ordered(a, b))),
             "neg" => {}
             other => {
-                return Err(bad(
-                    row,
-                    format!("label '{}' is not pos, gray or neg", other.escape_debug()),
-                ));
+                return Err(bad(row, format!("label '{}' is not pos, gray or neg", other.escape_debug())));
             }
         }
     }
@@ -239,28 +181,19 @@ fn score(
     widest: Verifier,
     bits: u32,
 ) -> Result<Vec<Score>> {
-    let left_out: Vec<bool> = batch
-        .rows()
-        .map(|row| ignored.contains(batch.id(row)))
-        .collect();
-    let fingerprints: Vec<Option<u64>> = batch
-        .rows()
-        .map(|row| batch.fingerprints[row as usize].filter(|_| !left_out[row as usize]))
-        .collect();
+    let left_out: Vec<bool> = batch.rows().map(|row| ignored.contains(batch.id(row))).collect();
+    let fingerprints: Vec<Option<u64>> =
+        batch.rows().map(|row| batch.fingerprints[row as usize].filter(|_| !left_out[row as usize])).collect();
     let rows = QueryRows::new(&fingerprints, &batch.sketches)?;
     let n = rows.values().len();
     let plan = TablePlan::choose(bits, u32::from(widest.max_distance), n, n as u64, 1 << 30);
     let queries = Queries::new(rows.values().to_vec(), plan);
     let mut found = Counts::new(batch, truth);
     for value in 0..u32::try_from(n).unwrap_or(u32::MAX) {
-        rows.all_pairs(value, value, 0, &widest, |p| {
-            found.add(p.a, p.b, p.distance)
-        });
+        rows.all_pairs(value, value, 0, &widest, |p| found.add(p.a, p.b, p.distance));
     }
     queries.map_self(0..n, |pair| {
-        rows.all_pairs(pair.query, pair.existing, pair.distance, &widest, |p| {
-            found.add(p.a, p.b, p.distance)
-        });
+        rows.all_pairs(pair.query, pair.existing, pair.distance, &widest, |p| found.add(p.a, p.b, p.distance));
     });
     found.add_exact_short_texts(&left_out);
     Ok(found.scores(u32::from(widest.max_distance)))
@@ -275,11 +208,7 @@ struct Counts<'a> {
 
 impl<'a> Counts<'a> {
     fn new(batch: &'a QueryBatch, truth: &'a Truth) -> Self {
-        Self {
-            batch,
-            truth,
-            by_distance: BTreeMap::new(),
-        }
+        Self { batch, truth, by_distance: BTreeMap::new() }
     }
 
     fn add(&mut self, a: u32, b: u32, distance: u8) {
@@ -296,9 +225,9 @@ impl<'a> Counts<'a> {
     /// Below the feature floor, equal normalised texts are pairs.
     fn add_exact_short_texts(&mut self, left_out: &[bool]) {
         let mut same: HashMap<[u8; 16], Vec<u32>> = HashMap::new();
-        for row in self.batch.rows().filter(|&row| {
-            !left_out[row as usize] && self.batch.fingerprints[row as usize].is_none()
-        }) {
+        for row in
+            self.batch.rows().filter(|&row| !left_out[row as usize] && self.batch.fingerprints[row as usize].is_none())
+        {
             if let Some(hash) = self.batch.text_hashes[row as usize] {
                 let others = same.entry(hash).or_default();
                 for &other in others.iter() {
@@ -314,11 +243,7 @@ impl<'a> Counts<'a> {
         let mut sum = [0; 3];
         let mut scores = Vec::new();
         for distance in 0..=max_distance {
-            let at = u8::try_from(distance)
-                .ok()
-                .and_then(|d| self.by_distance.get(&d))
-                .copied()
-                .unwrap_or_default();
+            let at = u8::try_from(distance).ok().and_then(|d| self.by_distance.get(&d)).copied().unwrap_or_default();
             sum = [sum[0] + at[0], sum[1] + at[1], sum[2] + at[2]];
             scores.push(Score::new(distance, sum, n_positive));
         }
@@ -330,26 +255,10 @@ impl Score {
     #[allow(clippy::cast_precision_loss, reason = "a ratio of counts")]
     fn new(max_distance: u32, [n_found, n_true, n_gray]: [u64; 3], n_positive: u64) -> Self {
         let ratio = |part: u64, whole: u64| {
-            if whole == 0 {
-                1.0
-            } else {
-                part as f64 / whole as f64
-            }
+            if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
         };
         let (precision, recall) = (ratio(n_true, n_found), ratio(n_true, n_positive));
-        let f1 = if precision + recall == 0.0 {
-            0.0
-        } else {
-            2.0 * precision * recall / (precision + recall)
-        };
-        Self {
-            max_distance,
-            n_found,
-            n_true,
-            n_gray,
-            precision,
-            recall,
-            f1,
-        }
+        let f1 = if precision + recall == 0.0 { 0.0 } else { 2.0 * precision * recall / (precision + recall) };
+        Self { max_distance, n_found, n_true, n_gray, precision, recall, f1 }
     }
 }

@@ -75,8 +75,7 @@ pub(crate) async fn fingerprint_documents(
     resources: &Resources,
     progress: &Progress,
 ) -> Result<Fingerprinted> {
-    let fingerprinter =
-        TextFingerprinter::try_new(request.profile.clone(), &request.analyzer_resources)?;
+    let fingerprinter = TextFingerprinter::try_new(request.profile.clone(), &request.analyzer_resources)?;
     let file_urls: Vec<String> = documents.files().map(|f| f.url.clone()).collect();
     let n_ignored_files = documents.ignored.len() as u64;
     for file in &documents.ignored {
@@ -94,30 +93,22 @@ pub(crate) async fn fingerprint_documents(
     let engine = Engine::new(resources, 0)?;
     let exec = TaskExec::plan(FingerprintTasks { context: Arc::new(context), tasks });
     let stream = engine.execute("fingerprint", engine.gather(exec))?;
-    let batches: Vec<RecordBatch> = stream
-        .try_collect()
-        .await
-        .map_err(|e| PipelineError::of_datafusion("fingerprint", e))?;
+    let batches: Vec<RecordBatch> =
+        stream.try_collect().await.map_err(|e| PipelineError::of_datafusion("fingerprint", e))?;
     let name = |file: u32| file_urls.get(file as usize).cloned().unwrap_or_default();
     let batch = QueryBatch::collect(&batches, &request.keep, name)?;
     refuse_bad_rows(&batch, request.max_bad_rows, name)?;
     let counts = counts(&batch, file_urls.len() as u64, n_ignored_files);
-    Ok(Fingerprinted {
-        batch,
-        counts,
-        file_urls,
-    })
+    Ok(Fingerprinted { batch, counts, file_urls })
 }
 
 fn refuse_bad_rows(batch: &QueryBatch, allowed: u64, name: impl Fn(u32) -> String) -> Result<()> {
     match batch.bad_rows.first() {
-        Some(first) if batch.bad_rows.len() as u64 > allowed => {
-            Err(PipelineError::TooManyBadRows {
-                n: batch.bad_rows.len() as u64,
-                allowed,
-                example: format!("{} row {}: {}", name(first.file), first.row, first.reason),
-            })
-        }
+        Some(first) if batch.bad_rows.len() as u64 > allowed => Err(PipelineError::TooManyBadRows {
+            n: batch.bad_rows.len() as u64,
+            allowed,
+            example: format!("{} row {}: {}", name(first.file), first.row, first.reason),
+        }),
         _ => Ok(()),
     }
 }
@@ -176,19 +167,13 @@ pub async fn fingerprint(
     staged.extend(write_skipped(&done.batch, temp.path(), "_skipped")?);
     staged.extend(write_quarantine(&done, temp.path(), "_quarantine")?);
     output::publish(&output, &staged, replace, progress).await?;
-    Ok(FingerprintSummary {
-        output: output.url().to_owned(),
-        config_digest,
-        counts: done.counts,
-    })
+    Ok(FingerprintSummary { output: output.url().to_owned(), config_digest, counts: done.counts })
 }
 
 /// Rows with a fingerprint, by (fingerprint, id).
 pub(crate) fn fingerprint_order(batch: &QueryBatch) -> Vec<u32> {
-    let mut order: Vec<(u64, u32)> = batch
-        .rows()
-        .filter_map(|row| batch.fingerprints[row as usize].map(|f| (f, row)))
-        .collect();
+    let mut order: Vec<(u64, u32)> =
+        batch.rows().filter_map(|row| batch.fingerprints[row as usize].map(|f| (f, row))).collect();
     order.sort_unstable();
     order.into_iter().map(|(_, row)| row).collect()
 }
@@ -201,28 +186,17 @@ pub(crate) struct RowColumns<'a> {
 
 impl RowColumns<'_> {
     pub(crate) fn ids(&self) -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(
-            self.rows.iter().map(|&row| self.batch.id(row)),
-        ))
+        Arc::new(StringArray::from_iter_values(self.rows.iter().map(|&row| self.batch.id(row))))
     }
 
     pub(crate) fn fingerprints(&self) -> ArrayRef {
-        Arc::new(
-            self.rows
-                .iter()
-                .map(|&row| self.batch.fingerprints[row as usize])
-                .collect::<UInt64Array>(),
-        )
+        Arc::new(self.rows.iter().map(|&row| self.batch.fingerprints[row as usize]).collect::<UInt64Array>())
     }
 
     pub(crate) fn sketches(&self) -> Result<ArrayRef> {
         let mut builder = FixedSizeBinaryBuilder::with_capacity(self.rows.len(), SKETCH_BYTES);
         for &row in self.rows {
-            let sketch = self
-                .batch
-                .sketches
-                .get(row as usize)
-                .and_then(Option::as_ref);
+            let sketch = self.batch.sketches.get(row as usize).and_then(Option::as_ref);
             append(&mut builder, sketch.map(|s| s.0.as_slice()))?;
         }
         Ok(Arc::new(builder.finish()))
@@ -231,12 +205,7 @@ impl RowColumns<'_> {
     pub(crate) fn text_hashes(&self) -> Result<ArrayRef> {
         let mut builder = FixedSizeBinaryBuilder::with_capacity(self.rows.len(), TEXT_HASH_BYTES);
         for &row in self.rows {
-            append(
-                &mut builder,
-                self.batch.text_hashes[row as usize]
-                    .as_ref()
-                    .map(|h| h.as_slice()),
-            )?;
+            append(&mut builder, self.batch.text_hashes[row as usize].as_ref().map(|h| h.as_slice()))?;
         }
         Ok(Arc::new(builder.finish()))
     }
@@ -244,26 +213,15 @@ impl RowColumns<'_> {
 
 fn fingerprint_rows(batch: &QueryBatch, rows: &[u32]) -> Result<RecordBatch> {
     let columns = RowColumns { batch, rows };
-    let arrays = vec![
-        columns.ids(),
-        columns.fingerprints(),
-        columns.sketches()?,
-        columns.text_hashes()?,
-    ];
+    let arrays = vec![columns.ids(), columns.fingerprints(), columns.sketches()?, columns.text_hashes()?];
     RecordBatch::try_new(Arc::clone(&FINGERPRINTS), arrays).map_err(internal)
 }
 
 /// Documents without a fingerprint, by id.
-pub(crate) fn write_skipped(
-    batch: &QueryBatch,
-    folder: &std::path::Path,
-    name: &str,
-) -> Result<Vec<StagedFile>> {
+pub(crate) fn write_skipped(batch: &QueryBatch, folder: &std::path::Path, name: &str) -> Result<Vec<StagedFile>> {
     let mut writer = DatasetWriter::new(folder, name, &SKIPPED, &[]);
-    let skipped: Vec<(u32, SkipReason)> = batch
-        .rows()
-        .filter_map(|row| batch.skipped[row as usize].map(|s| (row, s)))
-        .collect();
+    let skipped: Vec<(u32, SkipReason)> =
+        batch.rows().filter_map(|row| batch.skipped[row as usize].map(|s| (row, s))).collect();
     for rows in skipped.chunks(BATCH_ROWS) {
         let ids = StringArray::from_iter_values(rows.iter().map(|&(row, _)| batch.id(row)));
         let reasons = StringArray::from_iter_values(rows.iter().map(|(_, reason)| reason.name()));
@@ -274,27 +232,15 @@ pub(crate) fn write_skipped(
 }
 
 /// Rows that are no documents, by file and row.
-pub(crate) fn write_quarantine(
-    done: &Fingerprinted,
-    folder: &std::path::Path,
-    name: &str,
-) -> Result<Vec<StagedFile>> {
+pub(crate) fn write_quarantine(done: &Fingerprinted, folder: &std::path::Path, name: &str) -> Result<Vec<StagedFile>> {
     let mut writer = DatasetWriter::new(folder, name, &QUARANTINE, &[]);
     for rows in done.batch.bad_rows.chunks(BATCH_ROWS) {
-        let file = |bad: &crate::query_batch::BadRow| {
-            done.file_urls
-                .get(bad.file as usize)
-                .cloned()
-                .unwrap_or_default()
-        };
+        let file =
+            |bad: &crate::query_batch::BadRow| done.file_urls.get(bad.file as usize).cloned().unwrap_or_default();
         let arrays: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(rows.iter().map(file))),
-            Arc::new(UInt64Array::from_iter_values(
-                rows.iter().map(|bad| bad.row),
-            )),
-            Arc::new(StringArray::from_iter_values(
-                rows.iter().map(|bad| &bad.reason),
-            )),
+            Arc::new(UInt64Array::from_iter_values(rows.iter().map(|bad| bad.row))),
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|bad| &bad.reason))),
         ];
         writer.write(RecordBatch::try_new(Arc::clone(&QUARANTINE), arrays).map_err(internal)?)?;
     }
@@ -302,8 +248,5 @@ pub(crate) fn write_quarantine(
 }
 
 fn internal(error: arrow::error::ArrowError) -> PipelineError {
-    PipelineError::Internal {
-        stage: "write",
-        reason: error.to_string(),
-    }
+    PipelineError::Internal { stage: "write", reason: error.to_string() }
 }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array, new_null_array,
-};
+use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array, new_null_array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
 use futures::TryStreamExt;
@@ -18,29 +16,18 @@ use crate::storage::Storage;
 use crate::tasks::BATCH_ROWS;
 
 /// Opens the Parquet files of a path, folder, glob or prefix, and checks their columns.
-pub(crate) async fn open(
-    storage: &Storage,
-    pattern: &str,
-    needs_sketch: bool,
-) -> Result<Vec<ParquetFile>> {
+pub(crate) async fn open(storage: &Storage, pattern: &str, needs_sketch: bool) -> Result<Vec<ParquetFile>> {
     let listed = storage.files(pattern, "fingerprints").await?;
     let named = listed.len() == 1 && listed[0].url == pattern;
     let mut files = Vec::new();
-    for file in listed
-        .into_iter()
-        .filter(|f| named || f.url.ends_with(".parquet"))
-    {
+    for file in listed.into_iter().filter(|f| named || f.url.ends_with(".parquet")) {
         let parquet = ParquetFile::open(file).await?;
         check_columns(&parquet, needs_sketch)?;
         files.push(parquet);
     }
     if files.is_empty() {
         let remedy = "no file there ends in .parquet";
-        return Err(PipelineError::InputMissing {
-            what: "fingerprints",
-            url: pattern.to_owned(),
-            remedy,
-        });
+        return Err(PipelineError::InputMissing { what: "fingerprints", url: pattern.to_owned(), remedy });
     }
     Ok(files)
 }
@@ -48,29 +35,16 @@ pub(crate) async fn open(
 fn check_columns(parquet: &ParquetFile, needs_sketch: bool) -> Result<()> {
     let file = &parquet.file.url;
     let data_type = |column: &str, key: &'static str| {
-        let field = parquet
-            .schema()
-            .field_with_name(column)
-            .map(|f| f.data_type().clone());
+        let field = parquet.schema().field_with_name(column).map(|f| f.data_type().clone());
         field.map_err(|_| PipelineError::MissingColumn {
             file: file.clone(),
             column: column.to_owned(),
-            present: parquet
-                .schema()
-                .fields()
-                .iter()
-                .map(|f| f.name().clone())
-                .collect(),
+            present: parquet.schema().fields().iter().map(|f| f.name().clone()).collect(),
             key,
         })
     };
     let wrong = |column: &str, got: &DataType, expected: &'static str| {
-        Err(PipelineError::ColumnType {
-            file: file.clone(),
-            column: column.to_owned(),
-            got: got.to_string(),
-            expected,
-        })
+        Err(PipelineError::ColumnType { file: file.clone(), column: column.to_owned(), got: got.to_string(), expected })
     };
     match data_type(DOC_ID, "a fingerprints dataset")? {
         DataType::Utf8 => {}
@@ -104,13 +78,7 @@ pub(crate) async fn load(files: &[ParquetFile], bits: u32) -> Result<QueryBatch>
         let mut first_row = 1;
         while let Some(batch) = stream.try_next().await? {
             let n = batch.num_rows() as u64;
-            batches.push(as_fingerprinted(
-                &parquet.file.url,
-                position,
-                first_row,
-                bits,
-                &batch,
-            )?);
+            batches.push(as_fingerprinted(&parquet.file.url, position, first_row, bits, &batch)?);
             first_row += n;
         }
     }
@@ -126,32 +94,19 @@ pub(crate) async fn load(files: &[ParquetFile], bits: u32) -> Result<QueryBatch>
 }
 
 /// A batch of the dataset with the columns that [`QueryBatch::collect`] takes.
-fn as_fingerprinted(
-    url: &str,
-    file: u32,
-    first_row: u64,
-    bits: u32,
-    batch: &RecordBatch,
-) -> Result<RecordBatch> {
+fn as_fingerprinted(url: &str, file: u32, first_row: u64, bits: u32, batch: &RecordBatch) -> Result<RecordBatch> {
     let columns = Columns { batch, file: url };
     let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?;
     check_fingerprints(url, first_row, bits, fingerprints)?;
     let n = batch.num_rows();
     let or_null = |name: &str| -> Result<ArrayRef> {
-        let data_type = FINGERPRINTS
-            .field_with_name(name)
-            .map(|f| f.data_type().clone())
-            .unwrap_or(DataType::Null);
+        let data_type = FINGERPRINTS.field_with_name(name).map(|f| f.data_type().clone()).unwrap_or(DataType::Null);
         match batch.column_by_name(name) {
             Some(column) => cast(column, &data_type).map_err(|e| PipelineError::of_arrow(url, e)),
             None => Ok(new_null_array(&data_type, n)),
         }
     };
-    let mut fields: Vec<Field> = FINGERPRINTS
-        .fields()
-        .iter()
-        .map(|f| f.as_ref().clone().with_nullable(true))
-        .collect();
+    let mut fields: Vec<Field> = FINGERPRINTS.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
     fields.extend([
         Field::new(SKIPPED, DataType::Utf8, true),
         Field::new(LENGTH, DataType::UInt64, false),
@@ -168,36 +123,18 @@ fn as_fingerprinted(
         Arc::new(UInt32Array::from(vec![file; n])),
         Arc::new(UInt64Array::from_iter_values((first_row..).take(n))),
     ];
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
-        .map_err(|e| PipelineError::of_arrow(url, e))
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(|e| PipelineError::of_arrow(url, e))
 }
 
-fn check_fingerprints(
-    url: &str,
-    first_row: u64,
-    bits: u32,
-    fingerprints: &UInt64Array,
-) -> Result<()> {
-    let max = if bits == 64 {
-        u64::MAX
-    } else {
-        (1 << bits) - 1
-    };
-    let bad =
-        (0..fingerprints.len()).find(|&i| fingerprints.is_null(i) || fingerprints.value(i) > max);
+fn check_fingerprints(url: &str, first_row: u64, bits: u32, fingerprints: &UInt64Array) -> Result<()> {
+    let max = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
+    let bad = (0..fingerprints.len()).find(|&i| fingerprints.is_null(i) || fingerprints.value(i) > max);
     bad.map_or(Ok(()), |i| {
         let reason = if fingerprints.is_null(i) {
             "fingerprint is NULL: leave such documents out".to_owned()
         } else {
-            format!(
-                "fingerprint {} has more than {bits} bits: set --bits 64",
-                fingerprints.value(i)
-            )
+            format!("fingerprint {} has more than {bits} bits: set --bits 64", fingerprints.value(i))
         };
-        Err(PipelineError::BadRow {
-            file: url.to_owned(),
-            row: first_row + i as u64,
-            reason,
-        })
+        Err(PipelineError::BadRow { file: url.to_owned(), row: first_row + i as u64, reason })
     })
 }

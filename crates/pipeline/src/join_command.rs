@@ -74,8 +74,7 @@ pub async fn join(
     progress: &Progress,
 ) -> Result<JoinSummary> {
     if request.existing.is_none() && !request.itself {
-        let reason =
-            "nothing to join the queries with: give --existing PATH, --self, or both".to_owned();
+        let reason = "nothing to join the queries with: give --existing PATH, --self, or both".to_owned();
         return Err(PipelineError::Usage { reason });
     }
     let verifier = request.join.verifier(request.bits)?;
@@ -91,16 +90,9 @@ pub async fn join(
     progress.start("load queries", "fingerprints", n_rows);
     let batch = fingerprints::load(&queries, request.bits).await?;
     let started = Instant::now();
-    let near = NearDuplicates::new(
-        batch,
-        existing,
-        request.itself,
-        request.bits,
-        verifier,
-        resources,
-        progress.clone(),
-    )
-    .await?;
+    let near =
+        NearDuplicates::new(batch, existing, request.itself, request.bits, verifier, resources, progress.clone())
+            .await?;
     let temp = near.engine.temp.path();
     let (staged, counts, spill) = match request.pairs {
         PairsMode::All => near.write_all(temp, request.max_pairs).await?,
@@ -125,11 +117,7 @@ pub async fn join(
 }
 
 /// Files of a dataset, or of a store's nights.
-async fn existing_files(
-    storage: &Storage,
-    pattern: &str,
-    needs_sketch: bool,
-) -> Result<Vec<ExistingFile>> {
+async fn existing_files(storage: &Storage, pattern: &str, needs_sketch: bool) -> Result<Vec<ExistingFile>> {
     if !pattern.contains(['*', '?', '[']) {
         let folder = storage.folder(pattern)?;
         if let Some(opened) = store::Store::open_existing(&folder).await? {
@@ -137,11 +125,5 @@ async fn existing_files(
         }
     }
     let files = fingerprints::open(storage, pattern, needs_sketch).await?;
-    Ok(files
-        .into_iter()
-        .map(|parquet| ExistingFile {
-            parquet,
-            shadowed: RowSet::default(),
-        })
-        .collect())
+    Ok(files.into_iter().map(|parquet| ExistingFile { parquet, shadowed: RowSet::default() }).collect())
 }

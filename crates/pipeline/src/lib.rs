@@ -43,9 +43,7 @@ pub use documents::DocumentColumns;
 pub use engine::{Resources, SpillStats};
 pub use error::{ErrorKind, PipelineError, Result};
 pub use evaluate::{EvaluateRequest, Evaluation, Score, evaluate};
-pub use fingerprint_stage::{
-    FingerprintCounts, FingerprintRequest, FingerprintSummary, fingerprint,
-};
+pub use fingerprint_stage::{FingerprintCounts, FingerprintRequest, FingerprintSummary, fingerprint};
 pub use join_command::{JoinRequest, JoinSummary, join};
 pub use near_duplicates::{PairCounts, PairsMode};
 pub use progress::{Progress, Snapshot};

@@ -84,27 +84,15 @@ impl NearDuplicates {
             let held = batch.memory_bytes() + rows.memory_bytes();
             let n_values = rows.values().len();
             let probes = n_existing + if itself { n_values as u64 } else { 0 };
-            let plan = TablePlan::choose(
-                bits,
-                u32::from(verifier.max_distance),
-                n_values,
-                probes,
-                table_bytes(&own, held),
-            );
+            let plan =
+                TablePlan::choose(bits, u32::from(verifier.max_distance), n_values, probes, table_bytes(&own, held));
             let queries = Queries::new(rows.values().to_vec(), plan);
             let engine = Engine::new(&own, held + queries.memory_bytes())?;
             Ok((batch, rows, queries, engine))
         })
         .await?;
-        tracing::info!(
-            tables = queries.plan().tables().len(),
-            bytes = queries.memory_bytes(),
-            "query tables built"
-        );
-        let existing = existing
-            .into_iter()
-            .map(|f| (f.parquet.file.url.clone(), f))
-            .collect();
+        tracing::info!(tables = queries.plan().tables().len(), bytes = queries.memory_bytes(), "query tables built");
+        let existing = existing.into_iter().map(|f| (f.parquet.file.url.clone(), f)).collect();
         Ok(Self {
             batch: Arc::new(batch),
             rows: Arc::new(rows),
@@ -133,34 +121,17 @@ impl NearDuplicates {
         urls.sort_unstable();
         let existing = urls.into_iter().flat_map(|url| {
             let ranges = self.existing[url].parquet.row_group_ranges(TASK_ROWS);
-            ranges.into_iter().map(move |row_groups| MapTask::Existing {
-                file: url.clone(),
-                row_groups,
-            })
+            ranges.into_iter().map(move |row_groups| MapTask::Existing { file: url.clone(), row_groups })
         });
-        let n = if self.itself {
-            self.rows.values().len()
-        } else {
-            0
-        };
-        let itself = (0..n).step_by(TASK_VALUES).map(|at| MapTask::Itself {
-            values: at..n.min(at + TASK_VALUES),
-        });
+        let n = if self.itself { self.rows.values().len() } else { 0 };
+        let itself = (0..n).step_by(TASK_VALUES).map(|at| MapTask::Itself { values: at..n.min(at + TASK_VALUES) });
         existing.chain(itself).collect()
     }
 
     fn reduced(&self, want: Want) -> Result<Arc<dyn ExecutionPlan>> {
-        let own = if self.itself {
-            self.rows.values().len() as u64
-        } else {
-            0
-        };
+        let own = if self.itself { self.rows.values().len() as u64 } else { 0 };
         self.progress.start(
-            if want == Want::Forest {
-                "join (forest)"
-            } else {
-                "join (all pairs)"
-            },
+            if want == Want::Forest { "join (forest)" } else { "join (all pairs)" },
             "fingerprints",
             self.n_existing() + own,
         );
@@ -174,10 +145,7 @@ impl NearDuplicates {
             permits: Semaphore::new(self.engine.threads()),
             progress: self.progress.clone(),
         };
-        let tasks = ProbeTasks {
-            context: Arc::new(context),
-            tasks: self.tasks(),
-        };
+        let tasks = ProbeTasks { context: Arc::new(context), tasks: self.tasks() };
         self.engine.reduce(TaskExec::plan(tasks))
     }
 
@@ -196,57 +164,27 @@ impl NearDuplicates {
     pub(crate) async fn write_forest(
         &self,
         folder: &Path,
-    ) -> Result<(
-        Vec<StagedFile>,
-        PairCounts,
-        SpillStats,
-        Arc<Mutex<ForestState>>,
-    )> {
+    ) -> Result<(Vec<StagedFile>, PairCounts, SpillStats, Arc<Mutex<ForestState>>)> {
         let (reduced, state, sorted) = self.forest_plan()?;
         let (files, counts) = self.write(&sorted, folder, u64::MAX).await?;
-        Ok((
-            files,
-            counts,
-            spill_stats(&reduced).plus(spill_stats(&sorted)),
-            state,
-        ))
+        Ok((files, counts, spill_stats(&reduced).plus(spill_stats(&sorted)), state))
     }
 
     /// The forest pass alone, its pairs thrown away.
     pub(crate) async fn forest_state(&self) -> Result<(SpillStats, Arc<Mutex<ForestState>>)> {
         let (reduced, state, _) = self.forest_plan()?;
-        let pass = Arc::new(ForestPass::sharing(
-            Arc::clone(&reduced),
-            Arc::clone(&state),
-        ));
-        let stream = datafusion_physical_plan::streaming::PartitionStream::execute(
-            pass.as_ref(),
-            self.engine.context(),
-        );
-        let drained = stream
-            .try_for_each(|_| futures::future::ready(Ok(())))
-            .await;
+        let pass = Arc::new(ForestPass::sharing(Arc::clone(&reduced), Arc::clone(&state)));
+        let stream =
+            datafusion_physical_plan::streaming::PartitionStream::execute(pass.as_ref(), self.engine.context());
+        let drained = stream.try_for_each(|_| futures::future::ready(Ok(()))).await;
         drained.map_err(|e| PipelineError::of_datafusion("forest", e))?;
         Ok((spill_stats(&reduced), state))
     }
 
-    #[allow(
-        clippy::type_complexity,
-        reason = "the plan below the pass, its state, and the plan above it"
-    )]
-    fn forest_plan(
-        &self,
-    ) -> Result<(
-        Arc<dyn ExecutionPlan>,
-        Arc<Mutex<ForestState>>,
-        Arc<dyn ExecutionPlan>,
-    )> {
+    #[allow(clippy::type_complexity, reason = "the plan below the pass, its state, and the plan above it")]
+    fn forest_plan(&self) -> Result<(Arc<dyn ExecutionPlan>, Arc<Mutex<ForestState>>, Arc<dyn ExecutionPlan>)> {
         let reduced = self.reduced(Want::Forest)?;
-        let state = ForestState::new(
-            Arc::clone(&self.batch),
-            Arc::clone(&self.rows),
-            self.engine.reserve("decisions"),
-        );
+        let state = ForestState::new(Arc::clone(&self.batch), Arc::clone(&self.rows), self.engine.reserve("decisions"));
         let pass = ForestPass::new(Arc::clone(&reduced), state);
         let (state, schema) = (Arc::clone(&pass.state), pass.pair_schema());
         let leaf = StreamingTableExec::try_new(schema, vec![Arc::new(pass)], None, [], false, None);
@@ -264,11 +202,7 @@ impl NearDuplicates {
         let mut stream = self.engine.execute("reduce", Arc::clone(plan))?;
         let mut writer = DatasetWriter::new(folder, "pairs", &PAIRS, &[]);
         let mut counts = PairCounts::default();
-        while let Some(rows) = stream
-            .try_next()
-            .await
-            .map_err(|e| PipelineError::of_datafusion("reduce", e))?
-        {
+        while let Some(rows) = stream.try_next().await.map_err(|e| PipelineError::of_datafusion("reduce", e))? {
             counts.add(&rows)?;
             if counts.n_pairs > max_pairs {
                 return Err(PipelineError::TooManyPairs { max_pairs });
@@ -280,16 +214,10 @@ impl NearDuplicates {
 
     /// Rows of the reduce as rows of the pairs dataset.
     fn as_pairs(&self, rows: &RecordBatch) -> Result<RecordBatch> {
-        let columns = Columns {
-            batch: rows,
-            file: "pairs",
-        };
+        let columns = Columns { batch: rows, file: "pairs" };
         let a = columns.primitive::<UInt32Type>("a")?;
         let id_a = StringArray::from_iter_values(a.values().iter().map(|&row| self.batch.id(row)));
-        let scopes = is_new(rows)?
-            .values()
-            .iter()
-            .map(|new| if new { "new_new" } else { "new_existing" });
+        let scopes = is_new(rows)?.values().iter().map(|new| if new { "new_new" } else { "new_existing" });
         let arrays: Vec<ArrayRef> = vec![
             Arc::new(id_a),
             Arc::clone(&rows.columns()[1]),
@@ -297,35 +225,24 @@ impl NearDuplicates {
             Arc::clone(&rows.columns()[3]),
             Arc::new(StringArray::from_iter_values(scopes)),
         ];
-        RecordBatch::try_new(Arc::clone(&PAIRS), arrays).map_err(|e| PipelineError::Internal {
-            stage: "pairs",
-            reason: e.to_string(),
-        })
+        RecordBatch::try_new(Arc::clone(&PAIRS), arrays)
+            .map_err(|e| PipelineError::Internal { stage: "pairs", reason: e.to_string() })
     }
 }
 
 fn is_new(rows: &RecordBatch) -> Result<&BooleanArray> {
     let column = rows.column_by_name("new").and_then(|c| c.as_boolean_opt());
-    column.ok_or_else(|| PipelineError::Internal {
-        stage: "pairs",
-        reason: "no column 'new'".to_owned(),
-    })
+    column.ok_or_else(|| PipelineError::Internal { stage: "pairs", reason: "no column 'new'".to_owned() })
 }
 
 /// Half of what the batch leaves goes to its tables.
 fn table_bytes(resources: &Resources, held: usize) -> usize {
-    resources
-        .memory_limit
-        .map_or(4 << 30, |limit| limit.saturating_sub(held) / 2)
+    resources.memory_limit.map_or(4 << 30, |limit| limit.saturating_sub(held) / 2)
 }
 
 impl PairCounts {
     fn add(&mut self, rows: &RecordBatch) -> Result<()> {
-        let distances = Columns {
-            batch: rows,
-            file: "pairs",
-        }
-        .primitive::<UInt8Type>("distance")?;
+        let distances = Columns { batch: rows, file: "pairs" }.primitive::<UInt8Type>("distance")?;
         let n_new = is_new(rows)?.true_count() as u64;
         self.n_pairs += rows.num_rows() as u64;
         self.n_new_new += n_new;

@@ -49,9 +49,8 @@ impl ParquetFile {
         let mut reader = ObjectReader { file: file.clone() };
         // Types as the Parquet schema has them: an Arrow schema that a writer embedded would make its dictionaries, views
         // and large strings column types of their own.
-        let options = ArrowReaderOptions::new()
-            .with_skip_arrow_metadata(true)
-            .with_page_index_policy(PageIndexPolicy::Optional);
+        let options =
+            ArrowReaderOptions::new().with_skip_arrow_metadata(true).with_page_index_policy(PageIndexPolicy::Optional);
         let metadata = ArrowReaderMetadata::load_async(&mut reader, options).await;
         let metadata = metadata.map_err(|e| not_parquet(&file, e))?;
         Ok(Self { file, metadata })
@@ -71,20 +70,14 @@ impl ParquetFile {
 
     /// A value of the file's metadata.
     pub(crate) fn key_value(&self, key: &str) -> Option<String> {
-        let pairs = self
-            .metadata
-            .metadata()
-            .file_metadata()
-            .key_value_metadata()?;
+        let pairs = self.metadata.metadata().file_metadata().key_value_metadata()?;
         pairs.iter().find(|pair| pair.key == key)?.value.clone()
     }
 
     /// Rows of all row groups.
     #[must_use]
     pub fn n_rows(&self) -> u64 {
-        (0..self.n_row_groups())
-            .map(|g| self.row_group_rows(g))
-            .sum()
+        (0..self.n_row_groups()).map(|g| self.row_group_rows(g)).sum()
     }
 
     /// Rows of a row group.
@@ -115,38 +108,29 @@ impl ParquetFile {
 
     /// The batches of `read`, in order.
     pub(crate) fn stream(&self, read: Read<'_>) -> Result<BoxStream<'static, Result<RecordBatch>>> {
-        let reader = ObjectReader {
-            file: self.file.clone(),
-        };
+        let reader = ObjectReader { file: self.file.clone() };
         let schema = self.metadata.parquet_schema();
         let wanted = |name: &str| read.columns.contains(&name);
-        let leaves =
-            (0..schema.num_columns()).filter(|&i| wanted(schema.get_column_root(i).name()));
+        let leaves = (0..schema.num_columns()).filter(|&i| wanted(schema.get_column_root(i).name()));
         let mask = ProjectionMask::leaves(schema, leaves);
-        let mut builder =
-            ParquetRecordBatchStreamBuilder::new_with_metadata(reader, self.metadata.clone())
-                .with_projection(mask)
-                .with_row_groups(read.row_groups)
-                .with_batch_size(read.batch_rows);
+        let mut builder = ParquetRecordBatchStreamBuilder::new_with_metadata(reader, self.metadata.clone())
+            .with_projection(mask)
+            .with_row_groups(read.row_groups)
+            .with_batch_size(read.batch_rows);
         if let Some(rows) = read.rows {
             builder = builder.with_row_selection(rows);
         }
         let url = self.file.url.clone();
-        let stream = builder
-            .build()
-            .map_err(|e| PipelineError::of_parquet(&url, e))?;
-        Ok(stream
-            .map_err(move |e| PipelineError::of_parquet(&url, e))
-            .boxed())
+        let stream = builder.build().map_err(|e| PipelineError::of_parquet(&url, e))?;
+        Ok(stream.map_err(move |e| PipelineError::of_parquet(&url, e)).boxed())
     }
 }
 
 fn not_parquet(file: &InputFile, error: ParquetError) -> PipelineError {
     match PipelineError::of_parquet(&file.url, error) {
-        PipelineError::BadFile { file, reason } => PipelineError::BadFile {
-            file,
-            reason: format!("not a readable Parquet file ({reason})"),
-        },
+        PipelineError::BadFile { file, reason } => {
+            PipelineError::BadFile { file, reason: format!("not a readable Parquet file ({reason})") }
+        }
         other => other,
     }
 }
@@ -162,28 +146,11 @@ fn external(error: object_store::Error) -> ParquetError {
 
 impl AsyncFileReader for ObjectReader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
-        async move {
-            self.file
-                .store
-                .get_range(&self.file.path, range)
-                .await
-                .map_err(external)
-        }
-        .boxed()
+        async move { self.file.store.get_range(&self.file.path, range).await.map_err(external) }.boxed()
     }
 
-    fn get_byte_ranges(
-        &mut self,
-        ranges: Vec<Range<u64>>,
-    ) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
-        async move {
-            self.file
-                .store
-                .get_ranges(&self.file.path, &ranges)
-                .await
-                .map_err(external)
-        }
-        .boxed()
+    fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
+        async move { self.file.store.get_ranges(&self.file.path, &ranges).await.map_err(external) }.boxed()
     }
 
     fn get_metadata<'a>(
@@ -192,9 +159,8 @@ impl AsyncFileReader for ObjectReader {
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
         let size = self.file.size;
         async move {
-            let reader = ParquetMetaDataReader::new()
-                .with_arrow_reader_options(options)
-                .with_prefetch_hint(Some(64 << 10));
+            let reader =
+                ParquetMetaDataReader::new().with_arrow_reader_options(options).with_prefetch_hint(Some(64 << 10));
             Ok(Arc::new(reader.load_and_finish(self, size).await?))
         }
         .boxed()

@@ -47,18 +47,8 @@ impl Progress {
     /// Where the current stage stands.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let (stage, unit) = self
-            .counter
-            .stage
-            .lock()
-            .map(|named| *named)
-            .unwrap_or_default();
+        let (stage, unit) = self.counter.stage.lock().map(|named| *named).unwrap_or_default();
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Snapshot {
-            stage,
-            unit,
-            done: load(&self.counter.done),
-            total: load(&self.counter.total),
-        }
+        Snapshot { stage, unit, done: load(&self.counter.done), total: load(&self.counter.total) }
     }
 }

@@ -1,8 +1,6 @@
 //! The query batch in memory: tonight's documents, in id order, after fingerprinting.
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, Int64Array, LargeStringArray, RecordBatch, UInt32Array,
-};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, LargeStringArray, RecordBatch, UInt32Array};
 use arrow::compute::{SortColumn, SortOptions, cast, lexsort_to_indices, sort_to_indices, take};
 use arrow::datatypes::{DataType, UInt32Type, UInt64Type};
 use nearprint_fingerprint::Sketch;
@@ -92,14 +90,8 @@ impl KeepKey {
     pub fn parse(text: &str) -> Result<Self> {
         let words: Vec<&str> = text.split_whitespace().collect();
         match words[..] {
-            [column] | [column, "asc"] => Ok(Self {
-                column: column.to_owned(),
-                descending: false,
-            }),
-            [column, "desc"] => Ok(Self {
-                column: column.to_owned(),
-                descending: true,
-            }),
+            [column] | [column, "asc"] => Ok(Self { column: column.to_owned(), descending: false }),
+            [column, "desc"] => Ok(Self { column: column.to_owned(), descending: true }),
             _ => Err(PipelineError::Config {
                 key: "keep".to_owned(),
                 reason: format!("'{text}' is not 'column asc' or 'column desc'"),
@@ -122,58 +114,30 @@ impl QueryBatch {
     ///
     /// # Errors
     /// Repeated ids.
-    pub(crate) fn collect(
-        batches: &[RecordBatch],
-        keys: &[KeepKey],
-        name_of: impl Fn(u32) -> String,
-    ) -> Result<Self> {
+    pub(crate) fn collect(batches: &[RecordBatch], keys: &[KeepKey], name_of: impl Fn(u32) -> String) -> Result<Self> {
         let Some(first) = batches.first() else {
             return Ok(Self::empty());
         };
         let all = arrow::compute::concat_batches(&first.schema(), batches).map_err(internal)?;
-        let columns = Columns {
-            batch: &all,
-            file: "fingerprinted documents",
-        };
-        let (files, rows) = (
-            columns.primitive::<UInt32Type>(FILE)?,
-            columns.primitive::<UInt64Type>(ROW)?,
-        );
+        let columns = Columns { batch: &all, file: "fingerprinted documents" };
+        let (files, rows) = (columns.primitive::<UInt32Type>(FILE)?, columns.primitive::<UInt64Type>(ROW)?);
         let ids = cast(columns.strings(DOC_ID)?, &DataType::LargeUtf8).map_err(internal)?;
-        let order = sort_to_indices(
-            &ids,
-            Some(SortOptions {
-                descending: false,
-                nulls_first: true,
-            }),
-            None,
-        )
-        .map_err(internal)?;
+        let order = sort_to_indices(&ids, Some(SortOptions { descending: false, nulls_first: true }), None)
+            .map_err(internal)?;
         let (null, documents) = order.values().split_at(ids.null_count());
         let mut bad_rows: Vec<BadRow> = null
             .iter()
-            .map(|&i| BadRow {
-                file: files.value(i as usize),
-                row: rows.value(i as usize),
-                reason: NULL_ID.to_owned(),
-            })
+            .map(|&i| BadRow { file: files.value(i as usize), row: rows.value(i as usize), reason: NULL_ID.to_owned() })
             .collect();
         bad_rows.sort_unstable();
         let documents = UInt32Array::from(documents.to_vec());
-        let ids = take(&ids, &documents, None)
-            .map_err(internal)?
-            .as_string::<i64>()
-            .clone();
+        let ids = take(&ids, &documents, None).map_err(internal)?.as_string::<i64>().clone();
         let place = |i: usize| {
             let at = documents.value(i) as usize;
             format!("{} row {}", name_of(files.value(at)), rows.value(at))
         };
         refuse_repeats(&ids, place)?;
-        let mut batch = Self {
-            ids,
-            bad_rows,
-            ..Self::empty()
-        };
+        let mut batch = Self { ids, bad_rows, ..Self::empty() };
         batch.fill(&columns, &documents, keys)?;
         Ok(batch)
     }
@@ -190,27 +154,16 @@ impl QueryBatch {
         }
     }
 
-    fn fill(
-        &mut self,
-        columns: &Columns<'_>,
-        documents: &UInt32Array,
-        keys: &[KeepKey],
-    ) -> Result<()> {
+    fn fill(&mut self, columns: &Columns<'_>, documents: &UInt32Array, keys: &[KeepKey]) -> Result<()> {
         let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?;
         let (sketches, text_hashes) = (columns.bytes(SKETCH)?, columns.bytes(TEXT_HASH)?);
         let skipped = columns.strings(SKIPPED)?;
         for &at in documents.values() {
             let at = at as usize;
-            self.fingerprints
-                .push(fingerprints.is_valid(at).then(|| fingerprints.value(at)));
+            self.fingerprints.push(fingerprints.is_valid(at).then(|| fingerprints.value(at)));
             self.sketches.push(fixed::<32>(sketches, at).map(Sketch));
             self.text_hashes.push(fixed(text_hashes, at));
-            self.skipped.push(
-                skipped
-                    .is_valid(at)
-                    .then(|| SkipReason::of_name(skipped.value(at)))
-                    .flatten(),
-            );
+            self.skipped.push(skipped.is_valid(at).then(|| SkipReason::of_name(skipped.value(at))).flatten());
         }
         if self.sketches.iter().all(Option::is_none) {
             self.sketches = Vec::new();
@@ -267,70 +220,37 @@ impl QueryBatch {
 }
 
 fn refuse_repeats(ids: &LargeStringArray, place: impl Fn(usize) -> String) -> Result<()> {
-    let repeats: Vec<usize> = (1..ids.len())
-        .filter(|&i| ids.value(i) == ids.value(i - 1))
-        .collect();
+    let repeats: Vec<usize> = (1..ids.len()).filter(|&i| ids.value(i) == ids.value(i - 1)).collect();
     let Some(&first) = repeats.first() else {
         return Ok(());
     };
     let mut places = [place(first - 1), place(first)];
     places.sort();
-    let example = format!(
-        "'{}' in {} and {}",
-        ids.value(first).escape_debug(),
-        places[0],
-        places[1]
-    );
-    Err(PipelineError::RepeatedIds {
-        n: repeats.len() as u64,
-        example,
-    })
+    let example = format!("'{}' in {} and {}", ids.value(first).escape_debug(), places[0], places[1]);
+    Err(PipelineError::RepeatedIds { n: repeats.len() as u64, example })
 }
 
 fn keep_order(all: &RecordBatch, documents: &UInt32Array, keys: &[KeepKey]) -> Result<Vec<u32>> {
-    let n = u32::try_from(documents.len()).map_err(|_| nearprint_join::JoinError::TooManyRows {
-        rows: documents.len(),
-    })?;
+    let n =
+        u32::try_from(documents.len()).map_err(|_| nearprint_join::JoinError::TooManyRows { rows: documents.len() })?;
     if keys.is_empty() {
         return Ok((0..n).collect());
     }
     let mut columns = Vec::new();
     for key in keys {
-        let name = if key.column == LENGTH {
-            LENGTH.to_owned()
-        } else {
-            format!("{KEEP_PREFIX}{}", key.column)
-        };
-        let values = all
-            .column_by_name(&name)
-            .ok_or_else(|| PipelineError::Internal {
-                stage: "keep order",
-                reason: name,
-            })?;
+        let name = if key.column == LENGTH { LENGTH.to_owned() } else { format!("{KEEP_PREFIX}{}", key.column) };
+        let values =
+            all.column_by_name(&name).ok_or_else(|| PipelineError::Internal { stage: "keep order", reason: name })?;
         let values = take(values, documents, None).map_err(internal)?;
-        columns.push(SortColumn {
-            values,
-            options: Some(SortOptions {
-                descending: key.descending,
-                nulls_first: false,
-            }),
-        });
+        columns
+            .push(SortColumn { values, options: Some(SortOptions { descending: key.descending, nulls_first: false }) });
     }
     // The last key makes every order total, so that ties never depend on the input's order.
     let by_id: ArrayRef = std::sync::Arc::new(Int64Array::from_iter_values((0..n).map(i64::from)));
-    columns.push(SortColumn {
-        values: by_id,
-        options: None,
-    });
-    Ok(lexsort_to_indices(&columns, None)
-        .map_err(internal)?
-        .values()
-        .to_vec())
+    columns.push(SortColumn { values: by_id, options: None });
+    Ok(lexsort_to_indices(&columns, None).map_err(internal)?.values().to_vec())
 }
 
 fn internal(error: arrow::error::ArrowError) -> PipelineError {
-    PipelineError::Internal {
-        stage: "collect documents",
-        reason: error.to_string(),
-    }
+    PipelineError::Internal { stage: "collect documents", reason: error.to_string() }
 }

@@ -68,24 +68,14 @@ const CONTEXT_CHARS: usize = 30;
 /// [`PipelineError::InputMissing`] where the night is not published.
 pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightReport> {
     let (summary, earlier) = published_night(storage, &request.store, &request.dt).await?;
-    let (largest_clusters, mut examples) =
-        read_decisions(storage, &summary.output, request.n_examples).await?;
-    let wanted: BTreeSet<&str> = examples
-        .iter()
-        .flat_map(|e| [e.doc_id.as_str(), &e.canonical_id])
-        .collect();
+    let (largest_clusters, mut examples) = read_decisions(storage, &summary.output, request.n_examples).await?;
+    let wanted: BTreeSet<&str> = examples.iter().flat_map(|e| [e.doc_id.as_str(), &e.canonical_id]).collect();
     let texts = find_texts(storage, request, &earlier, wanted).await?;
     for example in &mut examples {
-        let both = texts
-            .get(&example.doc_id)
-            .zip(texts.get(&example.canonical_id));
+        let both = texts.get(&example.doc_id).zip(texts.get(&example.canonical_id));
         example.excerpts = both.map(|(a, b)| excerpts(a, b));
     }
-    Ok(NightReport {
-        summary,
-        largest_clusters,
-        examples,
-    })
+    Ok(NightReport { summary, largest_clusters, examples })
 }
 
 async fn read_decisions(
@@ -95,49 +85,23 @@ async fn read_decisions(
 ) -> Result<(Vec<(String, u64)>, Vec<Example>)> {
     let mut clusters: BTreeMap<String, u64> = BTreeMap::new();
     let (mut near, mut exact) = (Vec::new(), Vec::new());
-    for file in storage
-        .files(&format!("{generation}/decisions"), "decisions")
-        .await?
-    {
+    for file in storage.files(&format!("{generation}/decisions"), "decisions").await? {
         let parquet = ParquetFile::open(file).await?;
-        let names: Vec<String> = parquet
-            .schema()
-            .fields()
-            .iter()
-            .map(|f| f.name().clone())
-            .collect();
+        let names: Vec<String> = parquet.schema().fields().iter().map(|f| f.name().clone()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let row_groups = (0..parquet.n_row_groups()).collect();
-        let mut batches = parquet.stream(Read {
-            row_groups,
-            columns: &names,
-            rows: None,
-            batch_rows: BATCH_ROWS,
-        })?;
+        let mut batches = parquet.stream(Read { row_groups, columns: &names, rows: None, batch_rows: BATCH_ROWS })?;
         while let Some(batch) = batches.try_next().await? {
-            let columns = Columns {
-                batch: &batch,
-                file: &parquet.file.url,
-            };
-            let (ids, canonical, reasons) = (
-                columns.strings("doc_id")?,
-                columns.strings("canonical_id")?,
-                columns.strings("reason")?,
-            );
+            let columns = Columns { batch: &batch, file: &parquet.file.url };
+            let (ids, canonical, reasons) =
+                (columns.strings("doc_id")?, columns.strings("canonical_id")?, columns.strings("reason")?);
             let distances = columns.primitive::<UInt8Type>("distance")?;
-            let (cluster, sizes) = (
-                columns.strings("cluster_id")?,
-                columns.primitive::<UInt64Type>("cluster_size")?,
-            );
+            let (cluster, sizes) = (columns.strings("cluster_id")?, columns.primitive::<UInt64Type>("cluster_size")?);
             for i in 0..batch.num_rows() {
                 if sizes.is_valid(i) && sizes.value(i) > 1 && cluster.value(i) == ids.value(i) {
                     clusters.insert(ids.value(i).to_owned(), sizes.value(i));
                 }
-                let list = if reasons.value(i) == "near" {
-                    &mut near
-                } else {
-                    &mut exact
-                };
+                let list = if reasons.value(i) == "near" { &mut near } else { &mut exact };
                 if canonical.is_valid(i) && list.len() < n_examples {
                     list.push(Example {
                         doc_id: ids.value(i).to_owned(),
@@ -170,12 +134,7 @@ async fn find_texts(
         if wanted.is_empty() {
             break;
         }
-        let opened = Documents::open(
-            storage,
-            &night_pattern(&request.documents, dt),
-            request.columns.clone(),
-        )
-        .await;
+        let opened = Documents::open(storage, &night_pattern(&request.documents, dt), request.columns.clone()).await;
         let documents = match opened {
             // Documents of earlier nights may have been moved away: their texts are not shown then.
             Err(PipelineError::InputMissing { .. }) => continue,
@@ -184,14 +143,9 @@ async fn find_texts(
         for task in documents.tasks() {
             let mut batches = documents.read(&task)?;
             while let Some(batch) = batches.try_next().await? {
-                for i in (0..batch.ids.len())
-                    .filter(|&i| batch.ids.is_valid(i) && batch.texts.is_valid(i))
-                {
+                for i in (0..batch.ids.len()).filter(|&i| batch.ids.is_valid(i) && batch.texts.is_valid(i)) {
                     if wanted.remove(batch.ids.value(i)) {
-                        found.insert(
-                            batch.ids.value(i).to_owned(),
-                            batch.texts.value(i).to_owned(),
-                        );
+                        found.insert(batch.ids.value(i).to_owned(), batch.texts.value(i).to_owned());
                     }
                 }
             }
@@ -210,17 +164,8 @@ fn excerpts(a: &str, b: &str) -> (String, String) {
         same.saturating_sub(CONTEXT_CHARS)
     };
     let cut = |text: &str| {
-        let shown: String = text
-            .chars()
-            .skip(from)
-            .take(EXCERPT_CHARS)
-            .filter(|c| !c.is_control())
-            .collect();
-        if from > 0 {
-            format!("…{shown}")
-        } else {
-            shown
-        }
+        let shown: String = text.chars().skip(from).take(EXCERPT_CHARS).filter(|c| !c.is_control()).collect();
+        if from > 0 { format!("…{shown}") } else { shown }
     };
     (cut(&a), cut(&b))
 }

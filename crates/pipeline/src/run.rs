@@ -140,9 +140,7 @@ pub async fn run(
         }
         tracing::warn!("another run committed meanwhile: joining again");
     }
-    Err(PipelineError::TryAgain {
-        reason: format!("other runs committed {MAX_ATTEMPTS} times meanwhile"),
-    })
+    Err(PipelineError::TryAgain { reason: format!("other runs committed {MAX_ATTEMPTS} times meanwhile") })
 }
 
 /// What the run is about, before any document is read.
@@ -166,9 +164,7 @@ async fn attempt(
     let plan = plan(storage, request).await?;
     if let Some(published) = plan.store.night(&request.dt) {
         if published.gen_digest == plan.gen_digest {
-            return already_published(storage, &plan.store, published)
-                .await
-                .map(Some);
+            return already_published(storage, &plan.store, published).await.map(Some);
         }
         refuse_republishing(&plan, request)?;
     } else {
@@ -182,53 +178,22 @@ async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
     let config_digest = request.profile.digest(&request.analyzer_resources)?;
     let store = Store::open(&storage.folder(&request.store)?).await?;
     store.refuse_other_config(&config_digest)?;
-    let documents = Documents::open(
-        storage,
-        &night_pattern(&request.documents, &request.dt),
-        request.columns.clone(),
-    )
-    .await?;
-    let joined: Vec<String> = store
-        .before(&request.dt)
-        .into_iter()
-        .map(|n| n.run.digest.clone())
-        .collect();
+    let documents =
+        Documents::open(storage, &night_pattern(&request.documents, &request.dt), request.columns.clone()).await?;
+    let joined: Vec<String> = store.before(&request.dt).into_iter().map(|n| n.run.digest.clone()).collect();
     let mut inputs: Vec<InputRecord> = documents
         .files()
-        .map(|f| InputRecord {
-            url: f.url.clone(),
-            bytes: f.size,
-            version: f.version.clone(),
-        })
+        .map(|f| InputRecord { url: f.url.clone(), bytes: f.size, version: f.version.clone() })
         .collect();
     inputs.sort();
     let gen_digest = generation(request, &config_digest, &inputs, &joined)?;
-    let night = storage
-        .folder(&request.output)?
-        .join(&format!("dt={}", request.dt));
-    Ok(Plan {
-        store,
-        documents,
-        config_digest,
-        joined,
-        inputs,
-        gen_digest,
-        night,
-    })
+    let night = storage.folder(&request.output)?.join(&format!("dt={}", request.dt));
+    Ok(Plan { store, documents, config_digest, joined, inputs, gen_digest, night })
 }
 
 /// Digest of all that a night's results depend on.
-fn generation(
-    request: &RunRequest,
-    config_digest: &str,
-    inputs: &[InputRecord],
-    joined: &[String],
-) -> Result<String> {
-    let keep: Vec<(&str, bool)> = request
-        .keep
-        .iter()
-        .map(|k| (k.column.as_str(), k.descending))
-        .collect();
+fn generation(request: &RunRequest, config_digest: &str, inputs: &[InputRecord], joined: &[String]) -> Result<String> {
+    let keep: Vec<(&str, bool)> = request.keep.iter().map(|k| (k.column.as_str(), k.descending)).collect();
     let parts = serde_json::json!({
         "algorithm": ALGORITHM_VERSION,
         "dt": request.dt,
@@ -259,8 +224,7 @@ async fn execute(
         analyzer_resources: request.analyzer_resources.clone(),
         max_bad_rows: request.max_bad_rows,
     };
-    let mut done =
-        fingerprint_documents(&fingerprint_request, plan.documents, resources, progress).await?;
+    let mut done = fingerprint_documents(&fingerprint_request, plan.documents, resources, progress).await?;
     let recrawls = plan.store.recrawls(&done.batch, &request.dt).await?;
     let short = existing_short(&plan.store, &done.batch, &request.dt).await?;
     let existing = plan.store.existing(Some(&request.dt)).await?;
@@ -269,34 +233,14 @@ async fn execute(
     let mut files = write_skipped(&done.batch, temp.path(), "skipped")?;
     files.extend(write_quarantine(&done, temp.path(), "quarantine")?);
     let batch = std::mem::replace(&mut done.batch, crate::query_batch::QueryBatch::empty());
-    let near = NearDuplicates::new(
-        batch,
-        existing,
-        true,
-        request.profile.bits,
-        verifier,
-        resources,
-        progress.clone(),
-    )
-    .await?;
+    let near =
+        NearDuplicates::new(batch, existing, true, request.profile.bits, verifier, resources, progress.clone()).await?;
     let (pairs, pair_counts, spill, state) = write_pairs(&near, request, temp.path()).await?;
     files.extend(pairs);
     progress.start("decide", "documents", near.batch.len() as u64);
-    let decisions = Decisions::new(
-        &near.batch,
-        &near.rows,
-        &mut locked(&state),
-        &short,
-        request.clusters,
-    );
+    let decisions = Decisions::new(&near.batch, &near.rows, &mut locked(&state), &short, request.clusters);
     files.extend(decisions.write(&near.batch, temp.path())?);
-    let run = write_run(
-        &near.batch,
-        &decisions,
-        &recrawls,
-        &plan.config_digest,
-        &temp.path().join("run"),
-    )?;
+    let run = write_run(&near.batch, &decisions, &recrawls, &plan.config_digest, &temp.path().join("run"))?;
     let counts = RunCounts {
         documents: done.counts.clone(),
         n_existing: near.n_existing(),
@@ -319,12 +263,7 @@ async fn execute(
     };
     let generation = plan.night.join(&format!("gen={}", plan.gen_digest));
     let manifest_sha256 = publish_generation(&generation, &files, &manifest, progress).await?;
-    upload(
-        &plan.store.run_folder(&run.record.digest),
-        &run.files,
-        progress,
-    )
-    .await?;
+    upload(&plan.store.run_folder(&run.record.digest), &run.files, progress).await?;
     let night = Night {
         dt: request.dt.clone(),
         run: run.record,
@@ -333,11 +272,7 @@ async fn execute(
         gen_digest: plan.gen_digest.clone(),
         manifest_sha256,
     };
-    if !plan
-        .store
-        .commit(night.clone(), &plan.config_digest)
-        .await?
-    {
+    if !plan.store.commit(night.clone(), &plan.config_digest).await? {
         return Ok(None);
     }
     roll_forward(&plan.night, &plan.gen_digest).await?;
@@ -355,19 +290,11 @@ async fn execute(
     }))
 }
 
-type Written = (
-    Vec<StagedFile>,
-    PairCounts,
-    SpillStats,
-    std::sync::Arc<std::sync::Mutex<crate::operators::ForestState>>,
-);
+type Written =
+    (Vec<StagedFile>, PairCounts, SpillStats, std::sync::Arc<std::sync::Mutex<crate::operators::ForestState>>);
 
 /// Decisions follow from the forest's candidates, whichever pairs are written.
-async fn write_pairs(
-    near: &NearDuplicates,
-    request: &RunRequest,
-    folder: &Path,
-) -> Result<Written> {
+async fn write_pairs(near: &NearDuplicates, request: &RunRequest, folder: &Path) -> Result<Written> {
     match request.pairs {
         PairsMode::Forest => near.write_forest(folder).await,
         PairsMode::All => {
@@ -386,10 +313,7 @@ async fn publish_generation(
 ) -> Result<String> {
     upload(generation, files, progress).await?;
     let content = to_json(manifest)?;
-    generation
-        .join("manifest.json")
-        .put(content.clone())
-        .await?;
+    generation.join("manifest.json").put(content.clone()).await?;
     Ok(Sha256Hex::of(&content).0)
 }
 
@@ -410,12 +334,7 @@ async fn roll_forward(night: &Folder, gen_digest: &str) -> Result<()> {
 
 async fn after_commit(store: &Store, night: &Night) -> Result<(u64, Vec<String>)> {
     let info = Store::open(store.folder()).await?.info();
-    let stale = info
-        .nights
-        .iter()
-        .filter(|n| n.stale && n.dt > night.dt)
-        .map(|n| n.dt.clone())
-        .collect();
+    let stale = info.nights.iter().filter(|n| n.stale && n.dt > night.dt).map(|n| n.dt.clone()).collect();
     Ok((info.commit, stale))
 }
 
@@ -423,17 +342,17 @@ async fn already_published(storage: &Storage, store: &Store, night: &Night) -> R
     let place = storage.folder(&night.output)?;
     let generation = place.join(&format!("gen={}", night.gen_digest));
     let manifest = generation.join("manifest.json");
-    let content = manifest.get().await?.ok_or_else(|| {
-        PipelineError::bad_file(manifest.url(), "committed, but its manifest is gone")
-    })?;
+    let content = manifest
+        .get()
+        .await?
+        .ok_or_else(|| PipelineError::bad_file(manifest.url(), "committed, but its manifest is gone"))?;
     if Sha256Hex::of(&content).0 != night.manifest_sha256 {
         return Err(PipelineError::bad_file(
             manifest.url(),
             "its SHA-256 is not the one that the store's commit records",
         ));
     }
-    let read: Manifest =
-        serde_json::from_slice(&content).map_err(|e| PipelineError::bad_file(manifest.url(), e))?;
+    let read: Manifest = serde_json::from_slice(&content).map_err(|e| PipelineError::bad_file(manifest.url(), e))?;
     roll_forward(&place, &night.gen_digest).await?;
     let (commit, stale) = after_commit(store, night).await?;
     Ok(RunSummary {
@@ -449,11 +368,7 @@ async fn already_published(storage: &Storage, store: &Store, night: &Night) -> R
 }
 
 /// A published night's summary, and the dates of the nights before it.
-pub(crate) async fn published_night(
-    storage: &Storage,
-    store_url: &str,
-    dt: &str,
-) -> Result<(RunSummary, Vec<String>)> {
+pub(crate) async fn published_night(storage: &Storage, store_url: &str, dt: &str) -> Result<(RunSummary, Vec<String>)> {
     check_date(dt)?;
     let store = open_store(storage, store_url).await?;
     let night = store.night(dt).ok_or_else(|| PipelineError::InputMissing {
@@ -473,19 +388,14 @@ fn refuse_republishing(plan: &Plan, request: &RunRequest) -> Result<()> {
         "{} is published from other inputs, configuration or earlier nights: keep it, or publish anew with --replace",
         request.dt
     );
-    Err(PipelineError::OutputExists {
-        url: plan.night.url().to_owned(),
-        reason,
-    })
+    Err(PipelineError::OutputExists { url: plan.night.url().to_owned(), reason })
 }
 
 fn refuse_late(store: &Store, request: &RunRequest) -> Result<()> {
     match store.nights().last() {
         Some(newest) if newest.dt > request.dt && !request.late => {
-            let reason = format!(
-                "{} is older than the store's newest night {}: say --late to add it",
-                request.dt, newest.dt
-            );
+            let reason =
+                format!("{} is older than the store's newest night {}: say --late to add it", request.dt, newest.dt);
             Err(PipelineError::Usage { reason })
         }
         _ => Ok(()),
@@ -494,17 +404,14 @@ fn refuse_late(store: &Store, request: &RunRequest) -> Result<()> {
 
 /// `YYYY-MM-DD`, a day that exists.
 fn check_date(dt: &str) -> Result<()> {
-    let invalid = || PipelineError::Usage {
-        reason: format!("--dt '{}' is not a date like 2026-11-20", dt.escape_debug()),
-    };
+    let invalid =
+        || PipelineError::Usage { reason: format!("--dt '{}' is not a date like 2026-11-20", dt.escape_debug()) };
     let parts: Vec<&str> = dt.split('-').collect();
     let [year, month, day] = parts[..] else {
         return Err(invalid());
     };
     let digits = |text: &str, n: usize| {
-        (text.len() == n && text.bytes().all(|b| b.is_ascii_digit()))
-            .then(|| text.parse::<u32>().ok())
-            .flatten()
+        (text.len() == n && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse::<u32>().ok()).flatten()
     };
     let (year, month, day) = (digits(year, 4), digits(month, 2), digits(day, 2));
     let (Some(year), Some(month), Some(day)) = (year, month, day) else {
@@ -517,11 +424,7 @@ fn check_date(dt: &str) -> Result<()> {
         1..=12 => 31,
         _ => 0,
     };
-    if (1..=days).contains(&day) {
-        Ok(())
-    } else {
-        Err(invalid())
-    }
+    if (1..=days).contains(&day) { Ok(()) } else { Err(invalid()) }
 }
 
 pub(crate) fn night_pattern(documents: &str, dt: &str) -> String {
@@ -544,11 +447,7 @@ pub async fn store_info(storage: &Storage, url: &str) -> Result<crate::StoreInfo
 ///
 /// # Errors
 /// The store's; damage is in the report.
-pub async fn store_check(
-    storage: &Storage,
-    url: &str,
-    progress: &Progress,
-) -> Result<crate::StoreReport> {
+pub async fn store_check(storage: &Storage, url: &str, progress: &Progress) -> Result<crate::StoreReport> {
     open_store(storage, url).await?.check(progress).await
 }
 

@@ -37,12 +37,7 @@ fn text_hash() -> Field {
 
 /// Fingerprints dataset, sorted by (`fingerprint`, `doc_id`).
 pub static FINGERPRINTS: LazyLock<SchemaRef> = LazyLock::new(|| {
-    schema(vec![
-        required(DOC_ID, DataType::Utf8),
-        required(FINGERPRINT, DataType::UInt64),
-        sketch(),
-        text_hash(),
-    ])
+    schema(vec![required(DOC_ID, DataType::Utf8), required(FINGERPRINT, DataType::UInt64), sketch(), text_hash()])
 });
 
 /// A run of the store, sorted by (`fingerprint`, `doc_id`).
@@ -58,28 +53,16 @@ pub static RUN: LazyLock<SchemaRef> = LazyLock::new(|| {
 
 /// Texts of a run below the feature floor, sorted by (`text_hash`, `doc_id`).
 pub static SHORT: LazyLock<SchemaRef> = LazyLock::new(|| {
-    schema(vec![
-        text_hash(),
-        required(DOC_ID, DataType::Utf8),
-        nullable(CANONICAL_ID, DataType::Utf8),
-    ])
+    schema(vec![text_hash(), required(DOC_ID, DataType::Utf8), nullable(CANONICAL_ID, DataType::Utf8)])
 });
 
 /// The ids of a run by their hash, sorted by (`id_hash`, `row`).
-pub static IDS: LazyLock<SchemaRef> = LazyLock::new(|| {
-    schema(vec![
-        required("id_hash", DataType::UInt64),
-        required("row", DataType::UInt32),
-    ])
-});
+pub static IDS: LazyLock<SchemaRef> =
+    LazyLock::new(|| schema(vec![required("id_hash", DataType::UInt64), required("row", DataType::UInt32)]));
 
 /// Rows of earlier-dated runs whose documents a later-dated run has again, sorted.
 pub static SHADOWS: LazyLock<SchemaRef> = LazyLock::new(|| {
-    schema(vec![
-        required("run", DataType::Utf8),
-        required("by", DataType::Utf8),
-        required("row", DataType::UInt32),
-    ])
+    schema(vec![required("run", DataType::Utf8), required("by", DataType::Utf8), required("row", DataType::UInt32)])
 });
 
 /// Pairs, sorted by (`id_a`, `id_b`).
@@ -107,12 +90,8 @@ pub static DECISIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
 });
 
 /// Documents without a fingerprint, sorted by `doc_id`.
-pub static SKIPPED: LazyLock<SchemaRef> = LazyLock::new(|| {
-    schema(vec![
-        required(DOC_ID, DataType::Utf8),
-        required("reason", DataType::Utf8),
-    ])
-});
+pub static SKIPPED: LazyLock<SchemaRef> =
+    LazyLock::new(|| schema(vec![required(DOC_ID, DataType::Utf8), required("reason", DataType::Utf8)]));
 
 /// Rows that are no documents, sorted by (`file`, `row`).
 pub static QUARANTINE: LazyLock<SchemaRef> = LazyLock::new(|| {

@@ -10,8 +10,8 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    BackoffConfig, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload,
-    RetryConfig, WriteMultipart,
+    BackoffConfig, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, RetryConfig,
+    WriteMultipart,
 };
 use serde::{Deserialize, Serialize};
 
@@ -33,12 +33,7 @@ pub struct S3Config {
 
 impl Default for S3Config {
     fn default() -> Self {
-        Self {
-            endpoint: None,
-            region: None,
-            allow_http: false,
-            retry_seconds: 60,
-        }
+        Self { endpoint: None, region: None, allow_http: false, retry_seconds: 60 }
     }
 }
 
@@ -85,20 +80,14 @@ impl Storage {
     /// # Errors
     /// A URL of another scheme, or S3 settings that cannot be used.
     pub fn folder(&self, url: &str) -> Result<Folder> {
-        let url = if url == "/" {
-            url
-        } else {
-            url.trim_end_matches('/')
-        };
+        let url = if url == "/" { url } else { url.trim_end_matches('/') };
         match url.split_once("://") {
             Some(("s3", rest)) => self.s3_folder(url, rest),
             Some(("file", path)) => local_folder(path),
             None => local_folder(url),
             Some((scheme, _)) => {
-                let reason = format!(
-                    "{}: no support for {scheme}://: use a local path or s3://bucket/prefix",
-                    redact(url)
-                );
+                let reason =
+                    format!("{}: no support for {scheme}://: use a local path or s3://bucket/prefix", redact(url));
                 Err(PipelineError::Usage { reason })
             }
         }
@@ -106,33 +95,19 @@ impl Storage {
 
     fn s3_folder(&self, url: &str, rest: &str) -> Result<Folder> {
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        let invalid = |source| PipelineError::Store {
-            action: "use",
-            url: url.to_owned(),
-            source,
-        };
+        let invalid = |source| PipelineError::Store { action: "use", url: url.to_owned(), source };
         let store = self.s3_builder(bucket).build().map_err(invalid)?;
         let prefix = Path::parse(prefix).map_err(|e| invalid(e.into()))?;
-        Ok(Folder {
-            store: Arc::new(store),
-            prefix,
-            url: url.to_owned(),
-            local: None,
-        })
+        Ok(Folder { store: Arc::new(store), prefix, url: url.to_owned(), local: None })
     }
 
     fn s3_builder(&self, bucket: &str) -> AmazonS3Builder {
         let retry = RetryConfig {
-            backoff: BackoffConfig {
-                max_backoff: Duration::from_secs(5),
-                ..BackoffConfig::default()
-            },
+            backoff: BackoffConfig { max_backoff: Duration::from_secs(5), ..BackoffConfig::default() },
             max_retries: usize::MAX,
             retry_timeout: Duration::from_secs(self.s3.retry_seconds),
         };
-        let mut builder = AmazonS3Builder::from_env()
-            .with_bucket_name(bucket)
-            .with_retry(retry);
+        let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
         if let Some(endpoint) = &self.s3.endpoint {
             builder = builder.with_endpoint(endpoint);
         }
@@ -160,11 +135,7 @@ impl Storage {
         };
         if files.is_empty() {
             let remedy = "check the path; nothing was read or written";
-            return Err(PipelineError::InputMissing {
-                what,
-                url: redact(pattern),
-                remedy,
-            });
+            return Err(PipelineError::InputMissing { what, url: redact(pattern), remedy });
         }
         Ok(files)
     }
@@ -176,26 +147,15 @@ impl Storage {
             Ok(_) | Err(object_store::Error::NotFound { .. }) => place.list().await,
             // A local folder is no object: its head is an error of its own kind.
             Err(_) if place.local.as_ref().is_some_and(|p| p.is_dir()) => place.list().await,
-            Err(source) => Err(PipelineError::Store {
-                action: "read",
-                url: place.url,
-                source,
-            }),
+            Err(source) => Err(PipelineError::Store { action: "read", url: place.url, source }),
         }
     }
 
     async fn matching(&self, pattern: &str, wildcard: usize) -> Result<Vec<InputFile>> {
-        let invalid = |e: glob::PatternError| PipelineError::Usage {
-            reason: format!("{pattern}: {e}: mend the glob"),
-        };
+        let invalid = |e: glob::PatternError| PipelineError::Usage { reason: format!("{pattern}: {e}: mend the glob") };
         let matcher = glob::Pattern::new(pattern).map_err(invalid)?;
-        let options = glob::MatchOptions {
-            require_literal_separator: true,
-            ..glob::MatchOptions::default()
-        };
-        let base = pattern[..wildcard]
-            .rsplit_once('/')
-            .map_or(".", |(base, _)| base);
+        let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::default() };
+        let base = pattern[..wildcard].rsplit_once('/').map_or(".", |(base, _)| base);
         let base = if base.is_empty() { "/" } else { base };
         let listed = self.folder(base)?.list().await?;
         let strip = if base == "." { "./" } else { "" };
@@ -208,16 +168,9 @@ impl Storage {
 
 fn local_folder(path: &str) -> Result<Folder> {
     let absolute = std::path::absolute(path).map_err(PipelineError::io(path))?;
-    let invalid = |e: object_store::path::Error| PipelineError::Usage {
-        reason: format!("{path}: {e}"),
-    };
+    let invalid = |e: object_store::path::Error| PipelineError::Usage { reason: format!("{path}: {e}") };
     let prefix = Path::from_absolute_path(&absolute).map_err(invalid)?;
-    Ok(Folder {
-        store: Arc::new(LocalFileSystem::new()),
-        prefix,
-        url: path.to_owned(),
-        local: Some(absolute),
-    })
+    Ok(Folder { store: Arc::new(LocalFileSystem::new()), prefix, url: path.to_owned(), local: Some(absolute) })
 }
 
 impl Folder {
@@ -236,16 +189,9 @@ impl Folder {
     /// A folder or object below it; `name` may have slashes.
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
-        let prefix = name
-            .split('/')
-            .fold(self.prefix.clone(), |p, part| p.join(part));
+        let prefix = name.split('/').fold(self.prefix.clone(), |p, part| p.join(part));
         let local = self.local.as_ref().map(|p| p.join(name));
-        Self {
-            store: Arc::clone(&self.store),
-            prefix,
-            url: format!("{}/{name}", self.url),
-            local,
-        }
+        Self { store: Arc::clone(&self.store), prefix, url: format!("{}/{name}", self.url), local }
     }
 
     /// All files below, sorted by path, without hidden ones; empty where the folder does not exist.
@@ -254,42 +200,26 @@ impl Folder {
     /// The store's.
     pub async fn list(&self) -> Result<Vec<InputFile>> {
         let fail = PipelineError::store("list", &self.url);
-        let listed: Vec<ObjectMeta> = match self.store.list(Some(&self.prefix)).try_collect().await
-        {
+        let listed: Vec<ObjectMeta> = match self.store.list(Some(&self.prefix)).try_collect().await {
             Ok(listed) => listed,
             Err(object_store::Error::NotFound { .. }) if self.local.is_some() => Vec::new(),
             Err(source) => return Err(fail(source)),
         };
-        let mut files: Vec<InputFile> = listed
-            .into_iter()
-            .filter_map(|meta| self.visible(meta))
-            .collect();
+        let mut files: Vec<InputFile> = listed.into_iter().filter_map(|meta| self.visible(meta)).collect();
         files.sort_by(|a, b| a.url.cmp(&b.url));
         Ok(files)
     }
 
     fn visible(&self, meta: ObjectMeta) -> Option<InputFile> {
-        let below: Vec<String> = meta
-            .location
-            .prefix_match(&self.prefix)?
-            .map(|p| p.as_ref().to_owned())
-            .collect();
+        let below: Vec<String> = meta.location.prefix_match(&self.prefix)?.map(|p| p.as_ref().to_owned()).collect();
         let hidden = below.is_empty() || below.iter().any(|part| part.starts_with(['_', '.']));
         let url = format!("{}/{}", self.url.trim_end_matches('/'), below.join("/"));
         (!hidden).then(|| self.input(meta, url))
     }
 
     fn input(&self, meta: ObjectMeta, url: String) -> InputFile {
-        let version = meta
-            .e_tag
-            .unwrap_or_else(|| meta.last_modified.to_rfc3339());
-        InputFile {
-            store: Arc::clone(&self.store),
-            path: meta.location,
-            url,
-            size: meta.size,
-            version,
-        }
+        let version = meta.e_tag.unwrap_or_else(|| meta.last_modified.to_rfc3339());
+        InputFile { store: Arc::clone(&self.store), path: meta.location, url, size: meta.size, version }
     }
 
     /// Names directly below it, hidden ones included; none where it is no folder.
@@ -306,21 +236,13 @@ impl Folder {
 
     /// The file at this place, as it is now.
     pub(crate) async fn file(&self) -> Result<InputFile> {
-        let meta = self
-            .store
-            .head(&self.prefix)
-            .await
-            .map_err(PipelineError::store("read", &self.url))?;
+        let meta = self.store.head(&self.prefix).await.map_err(PipelineError::store("read", &self.url))?;
         Ok(self.input(meta, self.url.clone()))
     }
 
     /// The content of the object at this place; none where there is no such object.
     pub(crate) async fn get(&self) -> Result<Option<Bytes>> {
-        let fail = |source| PipelineError::Store {
-            action: "read",
-            url: self.url.clone(),
-            source,
-        };
+        let fail = |source| PipelineError::Store { action: "read", url: self.url.clone(), source };
         match self.store.get(&self.prefix).await {
             Ok(found) => Ok(Some(found.bytes().await.map_err(fail)?)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
@@ -331,10 +253,7 @@ impl Folder {
     /// Writes the object at this place, replacing one that is there.
     pub(crate) async fn put(&self, content: Bytes) -> Result<()> {
         let fail = PipelineError::store("write", &self.url);
-        self.store
-            .put(&self.prefix, PutPayload::from_bytes(content))
-            .await
-            .map_err(fail)?;
+        self.store.put(&self.prefix, PutPayload::from_bytes(content)).await.map_err(fail)?;
         self.sync()
     }
 
@@ -342,14 +261,7 @@ impl Folder {
     /// back, so that a lost reply to our own write counts as ours.
     pub(crate) async fn put_if_absent(&self, content: Bytes) -> Result<bool> {
         let options = PutOptions::from(PutMode::Create);
-        let put = self
-            .store
-            .put_opts(
-                &self.prefix,
-                PutPayload::from_bytes(content.clone()),
-                options,
-            )
-            .await;
+        let put = self.store.put_opts(&self.prefix, PutPayload::from_bytes(content.clone()), options).await;
         match put {
             Ok(_) => self.sync().map(|()| true),
             Err(source) => match self.get().await? {
@@ -360,21 +272,14 @@ impl Folder {
     }
 
     pub(crate) async fn delete(&self) -> Result<()> {
-        self.store
-            .delete(&self.prefix)
-            .await
-            .map_err(PipelineError::store("delete", &self.url))
+        self.store.delete(&self.prefix).await.map_err(PipelineError::store("delete", &self.url))
     }
 
     /// Writes a local file to this place, replacing an object that is there.
     pub(crate) async fn put_file(&self, from: &LocalPath) -> Result<()> {
-        let size = std::fs::metadata(from)
-            .map_err(PipelineError::io(from))?
-            .len();
+        let size = std::fs::metadata(from).map_err(PipelineError::io(from))?.len();
         if size <= PART_BYTES as u64 {
-            let content = tokio::fs::read(from)
-                .await
-                .map_err(PipelineError::io(from))?;
+            let content = tokio::fs::read(from).await.map_err(PipelineError::io(from))?;
             return self.put(content.into()).await;
         }
         self.put_parts(from).await?;
@@ -383,15 +288,9 @@ impl Folder {
 
     async fn put_parts(&self, from: &LocalPath) -> Result<()> {
         use tokio::io::AsyncReadExt;
-        let upload = self
-            .store
-            .put_multipart(&self.prefix)
-            .await
-            .map_err(PipelineError::store("write", &self.url))?;
+        let upload = self.store.put_multipart(&self.prefix).await.map_err(PipelineError::store("write", &self.url))?;
         let mut upload = WriteMultipart::new_with_chunk_size(upload, PART_BYTES);
-        let mut file = tokio::fs::File::open(from)
-            .await
-            .map_err(PipelineError::io(from))?;
+        let mut file = tokio::fs::File::open(from).await.map_err(PipelineError::io(from))?;
         let copied: Result<()> = async {
             loop {
                 let mut part = Vec::with_capacity(PART_BYTES);
@@ -403,20 +302,13 @@ impl Folder {
                 if n == 0 {
                     return Ok(());
                 }
-                upload
-                    .wait_for_capacity(4)
-                    .await
-                    .map_err(PipelineError::store("write", &self.url))?;
+                upload.wait_for_capacity(4).await.map_err(PipelineError::store("write", &self.url))?;
                 upload.put(part.into());
             }
         }
         .await;
         match copied {
-            Ok(()) => upload
-                .finish()
-                .await
-                .map(drop)
-                .map_err(PipelineError::store("write", &self.url)),
+            Ok(()) => upload.finish().await.map(drop).map_err(PipelineError::store("write", &self.url)),
             Err(error) => {
                 // The first error is the one to report.
                 let _ = upload.abort().await;
@@ -430,13 +322,8 @@ impl Folder {
         let Some(local) = &self.local else {
             return Ok(());
         };
-        for path in [Some(local.as_path()), local.parent()]
-            .into_iter()
-            .flatten()
-        {
-            std::fs::File::open(path)
-                .and_then(|f| f.sync_all())
-                .map_err(PipelineError::io(path))?;
+        for path in [Some(local.as_path()), local.parent()].into_iter().flatten() {
+            std::fs::File::open(path).and_then(|f| f.sync_all()).map_err(PipelineError::io(path))?;
         }
         Ok(())
     }
@@ -444,10 +331,7 @@ impl Folder {
 
 /// A URL or message without user info in URLs and without signed query parameters.
 pub(crate) fn redact(text: &str) -> String {
-    text.split(' ')
-        .map(redact_word)
-        .collect::<Vec<_>>()
-        .join(" ")
+    text.split(' ').map(redact_word).collect::<Vec<_>>().join(" ")
 }
 
 fn redact_word(word: &str) -> String {
@@ -455,9 +339,7 @@ fn redact_word(word: &str) -> String {
         return word.to_owned();
     };
     let (authority, path) = rest.find('/').map_or((rest, ""), |i| rest.split_at(i));
-    let host = authority
-        .rsplit_once('@')
-        .map_or(authority, |(_, host)| host);
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let path = path.split_once("?X-Amz-").map_or(path, |(path, _)| path);
     format!("{scheme}://{host}{path}")
 }

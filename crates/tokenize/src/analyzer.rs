@@ -6,9 +6,7 @@ use crate::normalize::normalize;
 use crate::script::{is_alphanumeric, is_mostly_han};
 use crate::stop_words::StopWords;
 use crate::tokenizer::{self, Tokenizer};
-use crate::{
-    Features, MinFeatures, NormalizeConfig, TokenizeConfig, TokenizeError, TokenizerKind, Tokens,
-};
+use crate::{Features, MinFeatures, NormalizeConfig, TokenizeConfig, TokenizeError, TokenizerKind, Tokens};
 
 /// A [`TokenizeConfig`] made ready: dictionary and word lists loaded. Build one and share it between threads.
 pub struct Analyzer {
@@ -38,8 +36,7 @@ impl Analyzer {
         config.validate()?;
         refuse_unused(config, resources)?;
         let user_dictionary = resources.user_dictionary.as_deref();
-        let tokenizer =
-            tokenizer::build(config, || dictionary(user_dictionary, &config.normalize))?;
+        let tokenizer = tokenizer::build(config, || dictionary(user_dictionary, &config.normalize))?;
         let own = resources.stop_words.as_deref();
         Ok(Self {
             normalize: config.normalize.clone(),
@@ -81,21 +78,13 @@ impl Analyzer {
         if n_distinct == 0 || n_distinct < han.min(other) {
             return false;
         }
-        n_distinct >= han.max(other)
-            || n_distinct
-                >= if is_mostly_han(normalized) {
-                    han
-                } else {
-                    other
-                }
+        n_distinct >= han.max(other) || n_distinct >= if is_mostly_han(normalized) { han } else { other }
     }
 }
 
 impl fmt::Debug for Analyzer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Analyzer")
-            .field("normalize", &self.normalize)
-            .finish_non_exhaustive()
+        f.debug_struct("Analyzer").field("normalize", &self.normalize).finish_non_exhaustive()
     }
 }
 

@@ -31,10 +31,7 @@ impl Tokenizer for CharNgrams {
             return;
         }
         let starts = text.char_indices().map(|(at, _)| at);
-        let ends = text
-            .char_indices()
-            .map(|(at, c)| at + c.len_utf8())
-            .skip(self.n - 1);
+        let ends = text.char_indices().map(|(at, c)| at + c.len_utf8()).skip(self.n - 1);
         let before = spans.len();
         spans.extend(starts.zip(ends).map(|(start, end)| start..end));
         if spans.len() == before {

@@ -33,11 +33,7 @@ impl TokenizeConfig {
 }
 
 fn at_least_one(key: &'static str, got: usize) -> Result<(), TokenizeError> {
-    if got == 0 {
-        Err(TokenizeError::TooSmall { key, got, least: 1 })
-    } else {
-        Ok(())
-    }
+    if got == 0 { Err(TokenizeError::TooSmall { key, got, least: 1 }) } else { Ok(()) }
 }
 
 /// The steps of normalisation, in the order in which they are applied: HTML entities, control characters, NFKC, case
@@ -123,12 +119,7 @@ pub struct TokenizerConfig {
 
 impl Default for TokenizerConfig {
     fn default() -> Self {
-        Self {
-            kind: TokenizerKind::Mixed,
-            hmm: false,
-            ngram: 4,
-            drop_tokens_without_alphanumeric: true,
-        }
+        Self { kind: TokenizerKind::Mixed, hmm: false, ngram: 4, drop_tokens_without_alphanumeric: true }
     }
 }
 
@@ -157,10 +148,7 @@ pub struct FeatureConfig {
 
 impl Default for FeatureConfig {
     fn default() -> Self {
-        Self {
-            shingle: 1,
-            weight: Weight::LogCount,
-        }
+        Self { shingle: 1, weight: Weight::LogCount }
     }
 }
 

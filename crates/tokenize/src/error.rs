@@ -25,9 +25,7 @@ pub enum TokenizeError {
     },
 
     /// A user dictionary was given to a tokenizer that reads none.
-    #[error(
-        "a user dictionary needs jieba: the tokenizer is `{kind}`, use `mixed` or `jieba`, or give no dictionary"
-    )]
+    #[error("a user dictionary needs jieba: the tokenizer is `{kind}`, use `mixed` or `jieba`, or give no dictionary")]
     NoDictionary {
         /// The tokenizer configured.
         kind: TokenizerKind,

@@ -18,22 +18,14 @@ pub(crate) struct JiebaCutter {
 
 impl JiebaCutter {
     pub(crate) fn new(jieba: Arc<Jieba>, hmm: bool, dropped_tags: &[String]) -> Self {
-        Self {
-            jieba,
-            hmm,
-            dropped_tags: dropped_tags.to_vec(),
-        }
+        Self { jieba, hmm, dropped_tags: dropped_tags.to_vec() }
     }
 
     /// Appends the tokens of `text`, which starts at byte `base` of the whole.
     pub(crate) fn cut(&self, text: &str, base: usize, spans: &mut Vec<Range<usize>>) {
         if self.dropped_tags.is_empty() {
             let tokens = self.jieba.cut(text, self.hmm);
-            spans.extend(
-                tokens
-                    .iter()
-                    .map(|token| base + token.byte_start..base + token.byte_end),
-            );
+            spans.extend(tokens.iter().map(|token| base + token.byte_start..base + token.byte_end));
         } else {
             let tags = self.jieba.tag(text, self.hmm);
             let kept = tags.iter().filter(|tag| !self.is_dropped(tag.tag));
@@ -42,9 +34,7 @@ impl JiebaCutter {
     }
 
     fn is_dropped(&self, tag: &str) -> bool {
-        self.dropped_tags
-            .iter()
-            .any(|prefix| tag.starts_with(prefix.as_str()))
+        self.dropped_tags.iter().any(|prefix| tag.starts_with(prefix.as_str()))
     }
 }
 
@@ -59,10 +49,7 @@ impl Tokenizer for JiebaCutter {
 ///
 /// # Errors
 /// [`TokenizeError::UserDictionary`] at the first line that is not `word [frequency] [tag]`.
-pub(crate) fn dictionary(
-    user: Option<&str>,
-    config: &NormalizeConfig,
-) -> Result<Arc<Jieba>, TokenizeError> {
+pub(crate) fn dictionary(user: Option<&str>, config: &NormalizeConfig) -> Result<Arc<Jieba>, TokenizeError> {
     static DEFAULT: OnceLock<Arc<Jieba>> = OnceLock::new();
     let default = DEFAULT.get_or_init(|| Arc::new(Jieba::new()));
     let Some(user) = user else {
@@ -89,9 +76,7 @@ fn add_line(jieba: &mut Jieba, line: &str, config: &NormalizeConfig) -> Result<(
     };
     let mut field = fields.next();
     let frequency = match field {
-        Some(digits) if digits.starts_with(|c: char| !c.is_alphabetic()) => {
-            Some(frequency(digits)?)
-        }
+        Some(digits) if digits.starts_with(|c: char| !c.is_alphabetic()) => Some(frequency(digits)?),
         _ => None,
     };
     if frequency.is_some() {

@@ -40,8 +40,7 @@ mod words;
 
 pub use analyzer::{Analyzer, Resources};
 pub use config::{
-    FeatureConfig, MinFeatures, NormalizeConfig, StopWordsConfig, TokenizeConfig, TokenizerConfig,
-    TokenizerKind,
+    FeatureConfig, MinFeatures, NormalizeConfig, StopWordsConfig, TokenizeConfig, TokenizerConfig, TokenizerKind,
 };
 pub use error::TokenizeError;
 pub use shingle::Features;

@@ -22,10 +22,7 @@ pub(crate) fn normalize<'a>(text: &'a str, config: &NormalizeConfig) -> Cow<'a, 
         (config.nfkc && config.special_characters, nfkc),
         (config.white_space, collapse_white_space),
     ];
-    steps
-        .iter()
-        .filter(|(on, _)| *on)
-        .fold(Cow::Borrowed(text), |text, (_, step)| apply(text, *step))
+    steps.iter().filter(|(on, _)| *on).fold(Cow::Borrowed(text), |text, (_, step)| apply(text, *step))
 }
 
 type Step = for<'a> fn(&'a str) -> Cow<'a, str>;
@@ -59,11 +56,7 @@ fn nfkc(text: &str) -> Cow<'_, str> {
 fn case_fold(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         let has_upper_case = text.bytes().any(|b| b.is_ascii_uppercase());
-        return if has_upper_case {
-            Cow::Owned(text.to_ascii_lowercase())
-        } else {
-            Cow::Borrowed(text)
-        };
+        return if has_upper_case { Cow::Owned(text.to_ascii_lowercase()) } else { Cow::Borrowed(text) };
     }
     if text.chars().default_case_fold().eq(text.chars()) {
         Cow::Borrowed(text)
@@ -77,17 +70,11 @@ fn remove_control_characters(text: &str) -> Cow<'_, str> {
 }
 
 fn remove_special_characters(text: &str) -> Cow<'_, str> {
-    keep_only(text, |c| {
-        is_alphanumeric(c) || c.is_whitespace() || is_combining_mark(c)
-    })
+    keep_only(text, |c| is_alphanumeric(c) || c.is_whitespace() || is_combining_mark(c))
 }
 
 fn keep_only(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if text.chars().all(&keep) {
-        Cow::Borrowed(text)
-    } else {
-        Cow::Owned(text.chars().filter(|&c| keep(c)).collect())
-    }
+    if text.chars().all(&keep) { Cow::Borrowed(text) } else { Cow::Owned(text.chars().filter(|&c| keep(c)).collect()) }
 }
 
 /// Control characters that are not white space, and the format characters (general category Cf) that show nothing.

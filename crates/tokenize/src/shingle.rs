@@ -19,9 +19,7 @@ pub struct Features {
 impl Features {
     /// Each distinct feature, UTF-8 (the tokens of a shingle joined by one 0x1F byte), and its weight in units of 1/65536.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], u64)> {
-        self.features
-            .iter()
-            .map(|(range, weight)| (&self.joined[range.clone()], *weight))
+        self.features.iter().map(|(range, weight)| (&self.joined[range.clone()], *weight))
     }
 
     /// How many distinct features there are.
@@ -58,9 +56,7 @@ fn join(tokens: &Tokens<'_>) -> (Vec<u8>, Vec<Range<usize>>) {
 
 /// Every window of `width` tokens, as one range of the joined buffer.
 fn shingles(tokens: &[Range<usize>], width: usize) -> impl Iterator<Item = Range<usize>> {
-    tokens
-        .windows(width.min(tokens.len()).max(1))
-        .map(|window| window[0].start..window[window.len() - 1].end)
+    tokens.windows(width.min(tokens.len()).max(1)).map(|window| window[0].start..window[window.len() - 1].end)
 }
 
 /// The distinct byte strings among `ranges`, by first occurrence, with the number of occurrences.

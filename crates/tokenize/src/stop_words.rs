@@ -20,10 +20,8 @@ impl StopWords {
     pub(crate) fn new(builtin: bool, own: Option<&str>, config: &NormalizeConfig) -> Self {
         let lists = [builtin.then_some(ENGLISH), builtin.then_some(CHINESE), own];
         let lines = lists.into_iter().flatten().flat_map(str::lines);
-        let words = lines
-            .map(|line| normalize(line.trim(), config).into_owned())
-            .filter(|word| !word.is_empty())
-            .collect();
+        let words =
+            lines.map(|line| normalize(line.trim(), config).into_owned()).filter(|word| !word.is_empty()).collect();
         Self { words }
     }
 

@@ -26,13 +26,7 @@ pub(crate) fn build(
     config: &TokenizeConfig,
     jieba: impl FnOnce() -> Result<Arc<Jieba>, TokenizeError>,
 ) -> Result<Box<dyn Tokenizer>, TokenizeError> {
-    let cutter = |jieba| {
-        JiebaCutter::new(
-            jieba,
-            config.tokenizer.hmm,
-            &config.stop_words.drop_parts_of_speech,
-        )
-    };
+    let cutter = |jieba| JiebaCutter::new(jieba, config.tokenizer.hmm, &config.stop_words.drop_parts_of_speech);
     Ok(match config.tokenizer.kind {
         TokenizerKind::Mixed => Box::new(Mixed::new(cutter(jieba()?))),
         TokenizerKind::Jieba => Box::new(cutter(jieba()?)),

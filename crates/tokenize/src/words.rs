@@ -48,9 +48,5 @@ fn split_at_symbols(piece: &str, base: usize, spans: &mut Vec<Range<usize>>) {
 }
 
 fn is_word_character(c: char) -> bool {
-    if c.is_ascii() {
-        c.is_ascii_alphanumeric() || c == '_'
-    } else {
-        c.is_alphanumeric() || is_combining_mark(c)
-    }
+    if c.is_ascii() { c.is_ascii_alphanumeric() || c == '_' } else { c.is_alphanumeric() || is_combining_mark(c) }
 }

@@ -7,51 +7,37 @@ use std::collections::HashMap;
 
 use common::{analyzer, kind};
 use nearprint_tokenize::{
-    Analyzer, FeatureConfig, Features, MinFeatures, ONE, Resources, TokenizeConfig, TokenizeError,
-    TokenizerKind, Weight,
+    Analyzer, FeatureConfig, Features, MinFeatures, ONE, Resources, TokenizeConfig, TokenizeError, TokenizerKind,
+    Weight,
 };
 use proptest::prelude::*;
 
 fn features(text: &str, shingle: usize, weight: Weight) -> Features {
     let analyzer = analyzer(&kind(TokenizerKind::Whitespace));
-    analyzer
-        .tokens(text)
-        .features(&FeatureConfig { shingle, weight })
+    analyzer.tokens(text).features(&FeatureConfig { shingle, weight })
 }
 
 fn listed(features: &Features) -> Vec<(String, u64)> {
-    features
-        .iter()
-        .map(|(bytes, weight)| (String::from_utf8(bytes.to_vec()).unwrap(), weight))
-        .collect()
+    features.iter().map(|(bytes, weight)| (String::from_utf8(bytes.to_vec()).unwrap(), weight)).collect()
 }
 
 #[test]
 fn features_come_in_order_of_first_occurrence_with_their_counts() {
     let expected = [("b", 2 * ONE), ("a", 3 * ONE), ("c", ONE)];
     let got = listed(&features("b a a c b a", 1, Weight::Count));
-    assert_eq!(
-        got,
-        expected.map(|(token, weight)| (token.to_owned(), weight))
-    );
+    assert_eq!(got, expected.map(|(token, weight)| (token.to_owned(), weight)));
 }
 
 #[test]
 fn a_shingle_joins_tokens_by_one_separator() {
     let got = listed(&features("a b a b", 2, Weight::Count));
     let expected = [("a\u{1F}b", 2 * ONE), ("b\u{1F}a", ONE)];
-    assert_eq!(
-        got,
-        expected.map(|(shingle, weight)| (shingle.to_owned(), weight))
-    );
+    assert_eq!(got, expected.map(|(shingle, weight)| (shingle.to_owned(), weight)));
 }
 
 #[test]
 fn a_text_shorter_than_a_shingle_is_one_shingle() {
-    assert_eq!(
-        listed(&features("a b", 3, Weight::Set)),
-        [("a\u{1F}b".to_owned(), ONE)]
-    );
+    assert_eq!(listed(&features("a b", 3, Weight::Set)), [("a\u{1F}b".to_owned(), ONE)]);
     assert_eq!(features("", 3, Weight::Set).n_distinct(), 0);
 }
 
@@ -62,10 +48,7 @@ fn weights_are_in_65536ths() {
     assert_eq!(Weight::CappedCount { cap: 6 }.of(7), 6 << 16);
     assert_eq!(Weight::CappedCount { cap: 6 }.of(5), 5 << 16);
     // 1, 1 + ln 2, 1 + ln 10
-    assert_eq!(
-        [1, 2, 10].map(|c| Weight::LogCount.of(c)),
-        [65_536, 110_962, 216_438]
-    );
+    assert_eq!([1, 2, 10].map(|c| Weight::LogCount.of(c)), [65_536, 110_962, 216_438]);
 }
 
 /// Another platform's `ln` may differ in its last bit. Up to a million occurrences no weight is so near to a rounding boundary
@@ -82,10 +65,7 @@ fn log_weights_do_not_hang_on_the_last_bit_of_a_logarithm() {
 #[test]
 fn the_floor_counts_distinct_features_by_script() {
     let min_features = MinFeatures { han: 3, other: 2 };
-    let analyzer = analyzer(&TokenizeConfig {
-        min_features,
-        ..TokenizeConfig::default()
-    });
+    let analyzer = analyzer(&TokenizeConfig { min_features, ..TokenizeConfig::default() });
     let enough = |text: &str| {
         let features = analyzer.tokens(text).features(&FeatureConfig::default());
         analyzer.has_enough(text, &features)
@@ -101,10 +81,7 @@ fn the_floor_counts_distinct_features_by_script() {
 #[test]
 fn a_text_without_features_never_has_enough() {
     let min_features = MinFeatures { han: 0, other: 0 };
-    let analyzer = analyzer(&TokenizeConfig {
-        min_features,
-        ..TokenizeConfig::default()
-    });
+    let analyzer = analyzer(&TokenizeConfig { min_features, ..TokenizeConfig::default() });
     let features = analyzer.tokens("--- !").features(&FeatureConfig::default());
     assert!(!analyzer.has_enough("--- !", &features));
 }
@@ -115,21 +92,14 @@ fn numbers_below_their_least_value_are_refused() {
         let mut config = TokenizeConfig::default();
         change(&mut config);
         match Analyzer::try_new(&config, &Resources::default()).err() {
-            Some(TokenizeError::TooSmall {
-                key,
-                got: 0,
-                least: 1,
-            }) => key,
+            Some(TokenizeError::TooSmall { key, got: 0, least: 1 }) => key,
             other => panic!("{other:?}"),
         }
     };
     assert_eq!(refused(|c| c.tokenizer.ngram = 0), "tokenizer.ngram");
     assert_eq!(refused(|c| c.features.shingle = 0), "features.shingle");
     let cap = "features.weight.capped_count.cap";
-    assert_eq!(
-        refused(|c| c.features.weight = Weight::CappedCount { cap: 0 }),
-        cap
-    );
+    assert_eq!(refused(|c| c.features.weight = Weight::CappedCount { cap: 0 }), cap);
 }
 
 #[test]
@@ -139,27 +109,13 @@ fn a_config_survives_its_written_form_and_refuses_unknown_keys() {
     let config: TokenizeConfig = serde_json::from_str(text).unwrap();
     assert_eq!(config.tokenizer.kind, TokenizerKind::CharNgrams);
     assert_eq!(config.features.weight, Weight::CappedCount { cap: 6 });
-    assert_eq!(
-        config.min_features,
-        MinFeatures {
-            han: 3,
-            ..MinFeatures::default()
-        }
-    );
+    assert_eq!(config.min_features, MinFeatures { han: 3, ..MinFeatures::default() });
     let written = serde_json::to_string(&config).unwrap();
-    assert_eq!(
-        serde_json::from_str::<TokenizeConfig>(&written).unwrap(),
-        config
-    );
+    assert_eq!(serde_json::from_str::<TokenizeConfig>(&written).unwrap(), config);
     let set: FeatureConfig = serde_json::from_str(r#"{"weight": "log_count"}"#).unwrap();
     assert_eq!(set, FeatureConfig::default());
     let unknown = serde_json::from_str::<TokenizeConfig>(r#"{"tokenizer": {"n": 5}}"#);
-    assert!(
-        unknown
-            .unwrap_err()
-            .to_string()
-            .contains("unknown field `n`")
-    );
+    assert!(unknown.unwrap_err().to_string().contains("unknown field `n`"));
 }
 
 #[test]

@@ -1,10 +1,5 @@
 //! Python jieba 0.42.1's own output, and how far jieba-rs reproduces it.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "helpers of tests"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "helpers of tests")]
 
 use nearprint_tokenize::{Analyzer, Resources, TokenizeConfig, TokenizerConfig, TokenizerKind};
 use serde_json::Value;
@@ -16,9 +11,7 @@ const DIFFERENT_WITH_HMM: &[usize] = &[26, 33, 38, 41, 43, 47, 49, 56, 60, 65, 6
 
 fn golden_lines() -> Vec<Value> {
     let text = include_str!("data/jieba_tokens.jsonl");
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn jieba(hmm: bool) -> Analyzer {
@@ -28,10 +21,7 @@ fn jieba(hmm: bool) -> Analyzer {
         drop_tokens_without_alphanumeric: false,
         ..TokenizerConfig::default()
     };
-    let config = TokenizeConfig {
-        tokenizer,
-        ..TokenizeConfig::default()
-    };
+    let config = TokenizeConfig { tokenizer, ..TokenizeConfig::default() };
     Analyzer::try_new(&config, &Resources::default()).unwrap()
 }
 
@@ -40,12 +30,7 @@ fn different_lines(hmm: bool, field: &str) -> Vec<usize> {
     let analyzer = jieba(hmm);
     let mut different = Vec::new();
     for (at, line) in golden_lines().iter().enumerate() {
-        let expected: Vec<&str> = line[field]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|token| token.as_str().unwrap())
-            .collect();
+        let expected: Vec<&str> = line[field].as_array().unwrap().iter().map(|token| token.as_str().unwrap()).collect();
         let tokens = analyzer.tokens(line["text"].as_str().unwrap());
         let got: Vec<&str> = tokens.iter().collect();
         if got != expected {
@@ -72,18 +57,8 @@ fn jieba_with_hmm_differs_from_python_jieba_only_where_known() {
 fn han_words_with_hmm_are_those_of_python_jieba() {
     let analyzer = jieba(true);
     for line in golden_lines() {
-        let expected = line["hmm"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|token| token.as_str().unwrap());
+        let expected = line["hmm"].as_array().unwrap().iter().map(|token| token.as_str().unwrap());
         let tokens = analyzer.tokens(line["text"].as_str().unwrap());
-        assert!(
-            tokens
-                .iter()
-                .filter(|t| !t.is_ascii())
-                .eq(expected.filter(|t| !t.is_ascii())),
-            "{line}"
-        );
+        assert!(tokens.iter().filter(|t| !t.is_ascii()).eq(expected.filter(|t| !t.is_ascii())), "{line}");
     }
 }

@@ -15,90 +15,48 @@ fn all() -> NormalizeConfig {
 
 #[test]
 fn html_entities_are_decoded_exactly_once() {
-    assert_eq!(
-        normalized("a &lt;b&gt; &#20013;&#x6587;&nbsp;&amp;amp;", all()),
-        "a <b> 中文 &amp;"
-    );
-    assert_eq!(
-        normalized(
-            "&amp;lt;",
-            NormalizeConfig {
-                html_entities: true,
-                ..AS_IS
-            }
-        ),
-        "&lt;"
-    );
-    assert_eq!(
-        normalized("AT&T &bogus; &#xD800;", all()),
-        "at&t &bogus; &#xd800;"
-    );
+    assert_eq!(normalized("a &lt;b&gt; &#20013;&#x6587;&nbsp;&amp;amp;", all()), "a <b> 中文 &amp;");
+    assert_eq!(normalized("&amp;lt;", NormalizeConfig { html_entities: true, ..AS_IS }), "&lt;");
+    assert_eq!(normalized("AT&T &bogus; &#xD800;", all()), "at&t &bogus; &#xd800;");
 }
 
 #[test]
 fn compatibility_forms_become_plain_ones() {
-    let nfkc = NormalizeConfig {
-        nfkc: true,
-        ..AS_IS
-    };
+    let nfkc = NormalizeConfig { nfkc: true, ..AS_IS };
     assert_eq!(normalized("ＡＢＣ１２３，ﬁ①㎏", nfkc), "ABC123,fi1kg");
 }
 
 #[test]
 fn case_is_folded_fully_and_without_a_language() {
-    let fold = NormalizeConfig {
-        case_fold: true,
-        ..AS_IS
-    };
-    assert_eq!(
-        normalized("Straße ΣΊΣΥΦΟΣ İ I", fold),
-        "strasse σίσυφοσ i\u{307} i"
-    );
+    let fold = NormalizeConfig { case_fold: true, ..AS_IS };
+    assert_eq!(normalized("Straße ΣΊΣΥΦΟΣ İ I", fold), "strasse σίσυφοσ i\u{307} i");
 }
 
 #[test]
 fn invisible_characters_are_removed_and_white_space_among_them_kept() {
-    let control = NormalizeConfig {
-        control_characters: true,
-        ..AS_IS
-    };
+    let control = NormalizeConfig { control_characters: true, ..AS_IS };
     let text = "a\u{0}b\u{200B}c\u{FEFF}d\u{AD}e\u{202E}f\u{1F}g\u{85}h\ti";
     assert_eq!(normalized(text, control), "abcdefg\u{85}h\ti");
 }
 
 #[test]
 fn white_space_becomes_single_spaces_without_ends() {
-    let white_space = NormalizeConfig {
-        white_space: true,
-        ..AS_IS
-    };
-    assert_eq!(
-        normalized("\u{3000}a\r\n\r\n\tb\u{A0}c \n", white_space),
-        "a b c"
-    );
+    let white_space = NormalizeConfig { white_space: true, ..AS_IS };
+    assert_eq!(normalized("\u{3000}a\r\n\r\n\tb\u{A0}c \n", white_space), "a b c");
     assert_eq!(normalized(" \n\t", all()), "");
 }
 
 #[test]
 fn special_characters_are_removed_without_a_trace_when_asked() {
-    let special = NormalizeConfig {
-        special_characters: true,
-        ..all()
-    };
+    let special = NormalizeConfig { special_characters: true, ..all() };
     let text = "我是蒋固金，欢迎查看：foo-bar_1 (é, ñ) 100%！ ★ かな";
-    assert_eq!(
-        normalized(text, special),
-        "我是蒋固金欢迎查看foobar1 é ñ 100 かな"
-    );
+    assert_eq!(normalized(text, special), "我是蒋固金欢迎查看foobar1 é ñ 100 かな");
 }
 
 #[test]
 fn a_normal_text_is_borrowed() {
     let analyzer = analyzer(&kind(TokenizerKind::Whitespace));
-    assert!(matches!(
-        analyzer.normalize("plain words & 中文"),
-        Cow::Borrowed(_)
-    ));
+    assert!(matches!(analyzer.normalize("plain words & 中文"), Cow::Borrowed(_)));
 }
 
 #[test]
@@ -109,18 +67,11 @@ fn removing_a_character_lets_its_neighbours_compose() {
 /// Every character of the planes in use, alone, after a letter, and before marks that may compose with it.
 #[test]
 fn each_single_character_is_normalised_for_good() {
-    let special = NormalizeConfig {
-        special_characters: true,
-        ..WITHOUT_HTML
-    };
+    let special = NormalizeConfig { special_characters: true, ..WITHOUT_HTML };
     for config in [kind_with(WITHOUT_HTML), kind_with(special)] {
         let analyzer = analyzer(&config);
         for c in ('\0'..='\u{323AF}').chain('\u{E0000}'..='\u{E01EF}') {
-            for text in [
-                c.to_string(),
-                format!("a{c}\u{301}"),
-                format!("{c}\u{345}\u{308}x"),
-            ] {
+            for text in [c.to_string(), format!("a{c}\u{301}"), format!("{c}\u{345}\u{308}x")] {
                 let once = analyzer.normalize(&text);
                 assert_eq!(analyzer.normalize(&once), once, "{text:?}");
             }
@@ -129,10 +80,7 @@ fn each_single_character_is_normalised_for_good() {
 }
 
 fn kind_with(normalize: NormalizeConfig) -> nearprint_tokenize::TokenizeConfig {
-    nearprint_tokenize::TokenizeConfig {
-        normalize,
-        ..kind(TokenizerKind::Whitespace)
-    }
+    nearprint_tokenize::TokenizeConfig { normalize, ..kind(TokenizerKind::Whitespace) }
 }
 
 proptest! {

@@ -5,8 +5,7 @@ mod common;
 
 use common::{AS_IS, analyzer, kind, tokens};
 use nearprint_tokenize::{
-    Analyzer, Resources, StopWordsConfig, TokenizeConfig, TokenizeError, TokenizerConfig,
-    TokenizerKind,
+    Analyzer, Resources, StopWordsConfig, TokenizeConfig, TokenizeError, TokenizerConfig, TokenizerKind,
 };
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
@@ -20,15 +19,8 @@ const KINDS: [TokenizerKind; 5] = [
 ];
 
 fn keep_all(kind: TokenizerKind) -> TokenizeConfig {
-    let tokenizer = TokenizerConfig {
-        kind,
-        drop_tokens_without_alphanumeric: false,
-        ..TokenizerConfig::default()
-    };
-    TokenizeConfig {
-        tokenizer,
-        ..TokenizeConfig::default()
-    }
+    let tokenizer = TokenizerConfig { kind, drop_tokens_without_alphanumeric: false, ..TokenizerConfig::default() };
+    TokenizeConfig { tokenizer, ..TokenizeConfig::default() }
 }
 
 fn char_ngrams(ngram: usize) -> TokenizeConfig {
@@ -40,19 +32,14 @@ fn char_ngrams(ngram: usize) -> TokenizeConfig {
 #[test]
 fn mixed_cuts_han_by_jieba_and_the_rest_by_words() {
     let text = "用 flink-1.17 提交作业，don't panic: foo_bar";
-    let expected = [
-        "用", "flink", "1", "17", "提交", "作业", "don", "t", "panic", "foo_bar",
-    ];
+    let expected = ["用", "flink", "1", "17", "提交", "作业", "don", "t", "panic", "foo_bar"];
     assert_eq!(tokens(text, &kind(TokenizerKind::Mixed)), expected);
 }
 
 #[test]
 fn jieba_keeps_punctuation_and_white_space_unless_they_are_dropped() {
     let text = "你好, 世界";
-    assert_eq!(
-        tokens(text, &keep_all(TokenizerKind::Jieba)),
-        ["你好", ",", " ", "世界"]
-    );
+    assert_eq!(tokens(text, &keep_all(TokenizerKind::Jieba)), ["你好", ",", " ", "世界"]);
     assert_eq!(tokens(text, &kind(TokenizerKind::Jieba)), ["你好", "世界"]);
 }
 
@@ -64,11 +51,7 @@ fn jieba_with_hmm_finds_the_name_in_the_articles_sentence() {
     let text = "我是蒋固金,欢迎查看我的博客";
     let expected = ["我", "是", "蒋固金", "欢迎", "查看", "我", "的", "博客"];
     assert_eq!(tokens(text, &config), expected);
-    assert_eq!(
-        tokens(&text.replace(',', ""), &config),
-        expected,
-        "special characters removed"
-    );
+    assert_eq!(tokens(&text.replace(',', ""), &config), expected, "special characters removed");
 }
 
 #[test]
@@ -80,20 +63,14 @@ fn words_take_han_one_by_one_and_keep_marks_with_their_letters() {
 
 #[test]
 fn symbols_are_tokens_of_their_own_when_they_are_kept() {
-    assert_eq!(
-        tokens("a -> b!!", &keep_all(TokenizerKind::Words)),
-        ["a", "-", ">", "b", "!", "!"]
-    );
+    assert_eq!(tokens("a -> b!!", &keep_all(TokenizerKind::Words)), ["a", "-", ">", "b", "!", "!"]);
     assert_eq!(tokens("| --- | _ |", &kind(TokenizerKind::Words)), [""; 0]);
 }
 
 #[test]
 fn white_space_of_any_script_separates() {
     let text = "a\u{3000}b,c\n--- d";
-    assert_eq!(
-        tokens(text, &kind(TokenizerKind::Whitespace)),
-        ["a", "b,c", "d"]
-    );
+    assert_eq!(tokens(text, &kind(TokenizerKind::Whitespace)), ["a", "b,c", "d"]);
 }
 
 #[test]
@@ -106,28 +83,15 @@ fn character_windows_ignore_white_space() {
 #[test]
 fn the_users_dictionary_joins_and_tags_its_words() {
     let dictionary = "蒋固金 10 nr\n\n云计算平台\n石墨烯电池 n\n".to_owned();
-    let resources = Resources {
-        user_dictionary: Some(dictionary),
-        ..Resources::default()
-    };
+    let resources = Resources { user_dictionary: Some(dictionary), ..Resources::default() };
     let text = "蒋固金欢迎云计算平台和石墨烯电池";
     let mut config = kind(TokenizerKind::Mixed);
     let cut = |config: &TokenizeConfig| {
         let analyzer = Analyzer::try_new(config, &resources).unwrap();
-        analyzer
-            .tokens(text)
-            .iter()
-            .map(String::from)
-            .collect::<Vec<_>>()
+        analyzer.tokens(text).iter().map(String::from).collect::<Vec<_>>()
     };
-    assert_eq!(
-        cut(&config),
-        ["蒋固金", "欢迎", "云计算平台", "和", "石墨烯电池"]
-    );
-    assert_eq!(
-        tokens(text, &config)[..3],
-        ["蒋", "固", "金"].map(String::from)
-    );
+    assert_eq!(cut(&config), ["蒋固金", "欢迎", "云计算平台", "和", "石墨烯电池"]);
+    assert_eq!(tokens(text, &config)[..3], ["蒋", "固", "金"].map(String::from));
     config.stop_words.drop_parts_of_speech = vec!["nr".into(), "c".into()];
     assert_eq!(cut(&config), ["欢迎", "云计算平台", "石墨烯电池"]);
 }
@@ -137,25 +101,15 @@ fn a_bad_dictionary_line_is_named() {
     for (bad, reason) in [
         ("词 0", "a frequency of 0"),
         ("词 -1", "a frequency that is no positive 32-bit integer"),
-        (
-            "词 4294967296",
-            "a frequency that is no positive 32-bit integer",
-        ),
+        ("词 4294967296", "a frequency that is no positive 32-bit integer"),
         ("词 1 n x", "too many fields"),
         ("词 n 1", "too many fields"),
         ("\u{200B} 1", "nothing is left of the word once normalised"),
     ] {
         let user_dictionary = Some(format!("好词 3 n\n{bad}\n"));
-        let resources = Resources {
-            user_dictionary,
-            ..Resources::default()
-        };
+        let resources = Resources { user_dictionary, ..Resources::default() };
         let error = Analyzer::try_new(&TokenizeConfig::default(), &resources).err();
-        let expected = TokenizeError::UserDictionary {
-            line: 2,
-            text: bad.to_owned(),
-            reason,
-        };
+        let expected = TokenizeError::UserDictionary { line: 2, text: bad.to_owned(), reason };
         assert_eq!(error, Some(expected));
     }
 }
@@ -163,42 +117,21 @@ fn a_bad_dictionary_line_is_named() {
 #[test]
 fn settings_that_a_tokenizer_cannot_honour_are_refused() {
     let words = kind(TokenizerKind::Words);
-    let resources = Resources {
-        user_dictionary: Some(String::new()),
-        ..Resources::default()
-    };
-    let no_dictionary = TokenizeError::NoDictionary {
-        kind: TokenizerKind::Words,
-    };
-    assert_eq!(
-        Analyzer::try_new(&words, &resources).err(),
-        Some(no_dictionary)
-    );
+    let resources = Resources { user_dictionary: Some(String::new()), ..Resources::default() };
+    let no_dictionary = TokenizeError::NoDictionary { kind: TokenizerKind::Words };
+    assert_eq!(Analyzer::try_new(&words, &resources).err(), Some(no_dictionary));
     let drop_parts_of_speech = vec!["u".to_owned()];
-    let config = TokenizeConfig {
-        stop_words: StopWordsConfig {
-            drop_parts_of_speech,
-            ..StopWordsConfig::default()
-        },
-        ..words
-    };
-    let no_tags = TokenizeError::NoPartsOfSpeech {
-        kind: TokenizerKind::Words,
-    };
-    assert_eq!(
-        Analyzer::try_new(&config, &Resources::default()).err(),
-        Some(no_tags)
-    );
+    let config =
+        TokenizeConfig { stop_words: StopWordsConfig { drop_parts_of_speech, ..StopWordsConfig::default() }, ..words };
+    let no_tags = TokenizeError::NoPartsOfSpeech { kind: TokenizerKind::Words };
+    assert_eq!(Analyzer::try_new(&config, &Resources::default()).err(), Some(no_tags));
 }
 
 #[test]
 fn parts_of_speech_are_dropped_by_the_start_of_their_tag() {
     let mut config = keep_all(TokenizerKind::Jieba);
     config.stop_words.drop_parts_of_speech = vec!["u".into(), "x".into()];
-    assert_eq!(
-        tokens("我的博客，很好了", &config),
-        ["我", "博客", "很", "好"]
-    );
+    assert_eq!(tokens("我的博客，很好了", &config), ["我", "博客", "很", "好"]);
 }
 
 #[test]
@@ -212,16 +145,10 @@ fn built_in_stop_words_leave_the_words_of_content() {
 #[test]
 fn own_stop_words_are_normalised_like_the_text() {
     let stop_words = Some("Ｓｔｏｒｅ\n\n  仓库 \r\n".to_owned());
-    let resources = Resources {
-        stop_words,
-        ..Resources::default()
-    };
+    let resources = Resources { stop_words, ..Resources::default() };
     let analyzer = Analyzer::try_new(&TokenizeConfig::default(), &resources).unwrap();
     let text = analyzer.normalize("The STORE 仓库 stores");
-    assert_eq!(
-        analyzer.tokens(&text).iter().collect::<Vec<_>>(),
-        ["the", "stores"]
-    );
+    assert_eq!(analyzer.tokens(&text).iter().collect::<Vec<_>>(), ["the", "stores"]);
 }
 
 /// `\w+` by hand, for ASCII.
@@ -247,13 +174,8 @@ fn naive_mixed(text: &str, jieba: &Analyzer) -> Vec<String> {
         if *is_han {
             all.extend(jieba.tokens(run).iter().map(String::from));
         } else {
-            let symbols =
-                |c: char| c != '_' && c.is_ascii_punctuation() || c == '’' || c.is_whitespace();
-            all.extend(
-                run.unicode_words()
-                    .flat_map(|word| word.split(symbols))
-                    .map(String::from),
-            );
+            let symbols = |c: char| c != '_' && c.is_ascii_punctuation() || c == '’' || c.is_whitespace();
+            all.extend(run.unicode_words().flat_map(|word| word.split(symbols)).map(String::from));
         }
     }
     all.retain(|token| token.chars().any(char::is_alphanumeric));
@@ -265,9 +187,7 @@ fn naive_char_ngrams(text: &str, n: usize) -> Vec<String> {
     match characters.len() {
         0 => Vec::new(),
         len if len < n => vec![characters.iter().collect()],
-        len => (0..=len - n)
-            .map(|at| characters[at..at + n].iter().collect())
-            .collect(),
+        len => (0..=len - n).map(|at| characters[at..at + n].iter().collect()).collect(),
     }
 }
 

@@ -7,8 +7,7 @@ use crate::args::{FingerprintArgs, Global};
 use crate::job_config::JobConfig;
 
 pub(super) fn fingerprint(global: &Global, args: &FingerprintArgs) -> Outcome {
-    let job = JobConfig::read_or_default(args.profile.config.as_deref())?
-        .with_profile_args(&args.profile)?;
+    let job = JobConfig::read_or_default(args.profile.config.as_deref())?.with_profile_args(&args.profile)?;
     let (_, mut columns) = job.keep()?;
     // The dataset has no keep order.
     columns.keep.clear();

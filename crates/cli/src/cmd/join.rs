@@ -14,32 +14,20 @@ pub(super) fn join(global: &Global, args: &JoinArgs) -> Outcome {
         itself: args.itself,
         output: args.output.clone(),
         bits: args.bits,
-        join: JoinConfig {
-            max_distance: args.max_distance,
-            max_sketch_distance: args.max_sketch_distance,
-        },
+        join: JoinConfig { max_distance: args.max_distance, max_sketch_distance: args.max_sketch_distance },
         pairs: args.pairs.into(),
         max_pairs: args.max_pairs,
         replace: args.replace,
     };
     let session = Session::new(&job, global);
-    let work = nearprint_pipeline::join(
-        &session.storage,
-        &request,
-        &session.resources,
-        &session.progress,
-    );
+    let work = nearprint_pipeline::join(&session.storage, &request, &session.resources, &session.progress);
     let summary = session.block_on(work)?;
     let by_distance: Vec<String> = (0..)
         .zip(&summary.counts.by_distance)
         .filter(|(_, n)| **n > 0)
         .map(|(d, n): (u32, &u64)| format!("{} at distance {d}", grouped(*n)))
         .collect();
-    let listed = if by_distance.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", by_distance.join(", "))
-    };
+    let listed = if by_distance.is_empty() { String::new() } else { format!(" ({})", by_distance.join(", ")) };
     let text = format!(
         "{}/pairs: {} pairs of {} queries, {} existing{listed}\n",
         summary.output,

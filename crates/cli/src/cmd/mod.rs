@@ -52,18 +52,9 @@ impl Session {
     /// Runs `work` with progress shown, until it ends or a signal comes.
     fn block_on<T>(&self, work: impl Future<Output = PipelineResult<T>>) -> Result<T, Failure> {
         let threads = self.resources.n_threads();
-        let failed = |e: &dyn Display| Failure {
-            code: 74,
-            message: format!("cannot start {threads} threads: {e}"),
-        };
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build_global()
-            .map_err(|e| failed(&e))?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(threads)
-            .enable_all()
-            .build();
+        let failed = |e: &dyn Display| Failure { code: 74, message: format!("cannot start {threads} threads: {e}") };
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(|e| failed(&e))?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
         let runtime = runtime.map_err(|e| failed(&e))?;
         let outcome = runtime.block_on(async {
             tokio::select! {
@@ -76,23 +67,15 @@ impl Session {
         outcome
     }
 
-    fn report(
-        &self,
-        command: &str,
-        status: &str,
-        value: &impl serde::Serialize,
-        text: String,
-    ) -> Report {
+    fn report(&self, command: &str, status: &str, value: &impl serde::Serialize, text: String) -> Report {
         Report::new(command, status, value, self.started.elapsed(), text)
     }
 }
 
 async fn signalled() -> Failure {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) = (
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::terminate()),
-    ) else {
+    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
         return std::future::pending().await;
     };
     tokio::select! {

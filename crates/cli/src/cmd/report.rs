@@ -35,15 +35,10 @@ fn text(night: &NightReport) -> String {
         let _ = writeln!(out, "  {:>8}  {}", grouped(*n), printable(id));
     }
     for example in &night.examples {
-        let distance = example
-            .distance
-            .map_or(String::new(), |d| format!(" at distance {d}"));
+        let distance = example.distance.map_or(String::new(), |d| format!(" at distance {d}"));
         let _ = writeln!(out, "\nDropped ({}{distance})", example.reason);
         let (dropped, kept) = example.excerpts.clone().unwrap_or_default();
-        for (name, id, text) in [
-            ("drop", &example.doc_id, dropped),
-            ("keep", &example.canonical_id, kept),
-        ] {
+        for (name, id, text) in [("drop", &example.doc_id, dropped), ("keep", &example.canonical_id, kept)] {
             let _ = writeln!(out, "  {name}  {}", printable(id));
             if !text.is_empty() {
                 let _ = writeln!(out, "        {text}");
@@ -55,7 +50,5 @@ fn text(night: &NightReport) -> String {
 
 /// Ids come from the crawl: nothing in them may drive the terminal.
 fn printable(id: &str) -> String {
-    id.chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect()
+    id.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

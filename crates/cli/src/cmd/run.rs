@@ -13,10 +13,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
     let (keep, columns) = job.keep()?;
     let request = RunRequest {
         dt: args.dt.clone(),
-        documents: job.required(
-            "documents",
-            args.documents.as_ref().or(job.documents.as_ref()),
-        )?,
+        documents: job.required("documents", args.documents.as_ref().or(job.documents.as_ref()))?,
         store: job.required("store", args.store.as_ref().or(job.store.as_ref()))?,
         output: job.required("output", args.output.as_ref().or(job.output.as_ref()))?,
         columns,
@@ -31,12 +28,8 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
         replace: args.replace,
     };
     let session = Session::new(&job, global);
-    let summary = session.block_on(nearprint_pipeline::run(
-        &session.storage,
-        &request,
-        &session.resources,
-        &session.progress,
-    ))?;
+    let summary =
+        session.block_on(nearprint_pipeline::run(&session.storage, &request, &session.resources, &session.progress))?;
     let text = text(&summary);
     Ok(session.report("run", summary.status, &summary, text))
 }
@@ -46,11 +39,7 @@ pub(super) fn text(summary: &RunSummary) -> String {
     let mut out = String::new();
     let status = summary.status.replace('_', " ");
     // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "{} {status}: {} (commit {})",
-        summary.dt, summary.output, summary.commit
-    );
+    let _ = writeln!(out, "{} {status}: {} (commit {})", summary.dt, summary.output, summary.commit);
     counts(&mut out, &summary.counts);
     if !summary.stale.is_empty() {
         let _ = writeln!(
@@ -70,17 +59,9 @@ fn counts(out: &mut String, counts: &RunCounts) {
     line(
         "documents",
         documents.n_documents,
-        format!(
-            "  in {} files; {} recrawled",
-            documents.n_files,
-            grouped(counts.n_same_id)
-        ),
+        format!("  in {} files; {} recrawled", documents.n_files, grouped(counts.n_same_id)),
     );
-    line(
-        "existing",
-        counts.n_existing,
-        "  fingerprints of earlier nights".to_owned(),
-    );
+    line("existing", counts.n_existing, "  fingerprints of earlier nights".to_owned());
     let pairs = &counts.pairs;
     line(
         "pairs",
@@ -93,18 +74,9 @@ fn counts(out: &mut String, counts: &RunCounts) {
     );
     let decisions = &counts.decisions;
     let reasons = |prefix: &str| {
-        let named = decisions
-            .by_reason
-            .iter()
-            .filter_map(|(name, n)| Some((name.strip_prefix(prefix)?, n)));
-        let listed: Vec<String> = named
-            .map(|(name, n)| format!("{} {name}", grouped(*n)))
-            .collect();
-        if listed.is_empty() {
-            String::new()
-        } else {
-            format!("  {}", listed.join(", "))
-        }
+        let named = decisions.by_reason.iter().filter_map(|(name, n)| Some((name.strip_prefix(prefix)?, n)));
+        let listed: Vec<String> = named.map(|(name, n)| format!("{} {name}", grouped(*n))).collect();
+        if listed.is_empty() { String::new() } else { format!("  {}", listed.join(", ")) }
     };
     line("keep", decisions.n_keep, reasons("keep_"));
     line("drop", decisions.n_drop, reasons("drop_"));
@@ -112,16 +84,9 @@ fn counts(out: &mut String, counts: &RunCounts) {
     line(
         "clusters",
         decisions.n_clusters,
-        format!(
-            "  of two or more; the largest has {}",
-            grouped(decisions.largest_cluster)
-        ),
+        format!("  of two or more; the largest has {}", grouped(decisions.largest_cluster)),
     );
     if documents.n_bad_rows > 0 {
-        line(
-            "quarantine",
-            documents.n_bad_rows,
-            "  rows that are no documents".to_owned(),
-        );
+        line("quarantine", documents.n_bad_rows, "  rows that are no documents".to_owned());
     }
 }

@@ -45,11 +45,7 @@ fn info_text(info: &StoreInfo) -> String {
         digest.get(..12).unwrap_or(digest)
     );
     for night in &info.nights {
-        let stale = if night.stale {
-            "  stale: earlier nights changed since"
-        } else {
-            ""
-        };
+        let stale = if night.stale { "  stale: earlier nights changed since" } else { "" };
         let _ = writeln!(
             out,
             "  {}  {:>14} fingerprints  {:>10} short  {:>16} bytes  {}{stale}",
@@ -65,19 +61,10 @@ fn info_text(info: &StoreInfo) -> String {
 
 fn check(global: &Global, args: &StoreArgs) -> Outcome {
     let (session, url) = open(global, args)?;
-    let found = session.block_on(nearprint_pipeline::store_check(
-        &session.storage,
-        &url,
-        &session.progress,
-    ))?;
+    let found = session.block_on(nearprint_pipeline::store_check(&session.storage, &url, &session.progress))?;
     let text = check_text(&found);
     let sound = found.problems.is_empty();
-    let mut report = session.report(
-        "store check",
-        if sound { "sound" } else { "damaged" },
-        &found,
-        text,
-    );
+    let mut report = session.report("store check", if sound { "sound" } else { "damaged" }, &found, text);
     report.exit_code = if sound { 0 } else { BAD_DATA };
     Ok(report)
 }
@@ -87,11 +74,8 @@ fn check_text(found: &StoreReport) -> String {
     for problem in &found.problems {
         let _ = writeln!(out, "{}: {}", problem.file, problem.problem);
     }
-    let verdict = if found.problems.is_empty() {
-        "sound".to_owned()
-    } else {
-        format!("{} problems", found.problems.len())
-    };
+    let verdict =
+        if found.problems.is_empty() { "sound".to_owned() } else { format!("{} problems", found.problems.len()) };
     let _ = writeln!(
         out,
         "{}: {verdict}; {} files, {} bytes, {} rows read",

@@ -40,9 +40,7 @@ fn hash_units(word: &str, min_units: usize) -> u128 {
     let mixed = word
         .encode_utf16()
         .chain(padding)
-        .fold(u128::from(first) << 7, |x, unit| {
-            x.wrapping_mul(MULTIPLIER) ^ u128::from(unit)
-        });
+        .fold(u128::from(first) << 7, |x, unit| x.wrapping_mul(MULTIPLIER) ^ u128::from(unit));
     mixed ^ n_units.max(min_units) as u128
 }
 

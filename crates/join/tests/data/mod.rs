@@ -1,9 +1,5 @@
 //! Random fingerprints, uniform and skewed, from a seed.
-#![allow(
-    dead_code,
-    clippy::cast_possible_truncation,
-    reason = "shared by several test binaries"
-)]
+#![allow(dead_code, clippy::cast_possible_truncation, reason = "shared by several test binaries")]
 
 use nearprint_fingerprint::Fingerprint;
 
@@ -25,13 +21,7 @@ pub enum Skew {
 }
 
 impl Skew {
-    pub const ALL: [Self; 5] = [
-        Self::Uniform,
-        Self::SharedBlock,
-        Self::FewBits,
-        Self::Repeats,
-        Self::Ball,
-    ];
+    pub const ALL: [Self; 5] = [Self::Uniform, Self::SharedBlock, Self::FewBits, Self::Repeats, Self::Ball];
 }
 
 impl Rng {
@@ -51,9 +41,7 @@ impl Rng {
     }
 
     pub fn flip<F: Fingerprint>(&mut self, value: F, n_bits: u32) -> F {
-        (0..n_bits).fold(value, |v, _| {
-            v ^ F::from_u128(1 << self.below(F::BITS as usize))
-        })
+        (0..n_bits).fold(value, |v, _| v ^ F::from_u128(1 << self.below(F::BITS as usize)))
     }
 
     pub fn fingerprints<F: Fingerprint>(&mut self, n: usize, skew: Skew) -> Vec<F> {
@@ -80,13 +68,7 @@ impl Rng {
     }
 
     /// Existing fingerprints, most of them up to `n_bits` flips away from a query.
-    pub fn near<F: Fingerprint>(
-        &mut self,
-        queries: &[F],
-        n: usize,
-        n_bits: u32,
-        skew: Skew,
-    ) -> Vec<F> {
+    pub fn near<F: Fingerprint>(&mut self, queries: &[F], n: usize, n_bits: u32, skew: Skew) -> Vec<F> {
         let fresh: Vec<F> = self.fingerprints(n, skew);
         fresh
             .into_iter()

@@ -29,30 +29,18 @@ impl JsonlFile {
     pub(super) async fn open(file: InputFile, columns: &DocumentColumns) -> Result<Self> {
         let mut lines = Numbered::open(&file).await?;
         let Some((line, first)) = lines.next_object().await? else {
-            return Ok(Self {
-                file,
-                column_types: Vec::new(),
-            });
+            return Ok(Self { file, column_types: Vec::new() });
         };
         let named = [(&columns.id, "id_column"), (&columns.text, "text_column")];
-        for (column, key) in named
-            .into_iter()
-            .chain(columns.keep.iter().map(|c| (c, "keep")))
-        {
+        for (column, key) in named.into_iter().chain(columns.keep.iter().map(|c| (c, "keep"))) {
             if !first.contains_key(column) {
                 let present = first.keys().cloned().collect();
-                return Err(PipelineError::MissingColumn {
-                    file: file.url,
-                    column: column.clone(),
-                    present,
-                    key,
-                });
+                return Err(PipelineError::MissingColumn { file: file.url, column: column.clone(), present, key });
             }
         }
         let mut column_types = Vec::new();
         for column in &columns.keep {
-            let data_type = value_type(&first[column])
-                .ok_or_else(|| bad(&file, line, column, "a number or string"))?;
+            let data_type = value_type(&first[column]).ok_or_else(|| bad(&file, line, column, "a number or string"))?;
             column_types.push((column.clone(), data_type));
         }
         Ok(Self { file, column_types })
@@ -67,8 +55,7 @@ impl JsonlFile {
         let opened = async move {
             let lines = Numbered::open(&file).await?;
             let batches = futures::stream::try_unfold(lines, move |mut lines| {
-                let (file, columns, keep_types) =
-                    (file.clone(), columns.clone(), keep_types.clone());
+                let (file, columns, keep_types) = (file.clone(), columns.clone(), keep_types.clone());
                 async move {
                     let batch = next_batch(&mut lines, &file, &columns, &keep_types).await?;
                     Ok(batch.map(|batch| (batch, lines)))
@@ -89,48 +76,28 @@ struct Numbered {
 
 impl Numbered {
     async fn open(file: &InputFile) -> Result<Self> {
-        let got = file
-            .store
-            .get(&file.path)
-            .await
-            .map_err(PipelineError::store("read", &file.url))?;
-        let bytes = BufReader::new(StreamReader::new(
-            got.into_stream().map_err(std::io::Error::from).boxed(),
-        ));
+        let got = file.store.get(&file.path).await.map_err(PipelineError::store("read", &file.url))?;
+        let bytes = BufReader::new(StreamReader::new(got.into_stream().map_err(std::io::Error::from).boxed()));
         let reader: Box<dyn AsyncBufRead + Send + Unpin> = match file.url.rsplit('.').next() {
             Some("gz") => Box::new(BufReader::new(several(GzipDecoder::new(bytes)))),
             Some("zst") => Box::new(BufReader::new(several_zstd(ZstdDecoder::new(bytes)))),
             _ => Box::new(bytes),
         };
-        Ok(Self {
-            lines: reader.lines(),
-            url: file.url.clone(),
-            n_read: 0,
-        })
+        Ok(Self { lines: reader.lines(), url: file.url.clone(), n_read: 0 })
     }
 
     async fn next_object(&mut self) -> Result<Option<(u64, Object)>> {
         loop {
-            let line = self
-                .lines
-                .next_line()
-                .await
-                .map_err(|e| self.cannot_read(&e))?;
+            let line = self.lines.next_line().await.map_err(|e| self.cannot_read(&e))?;
             let Some(line) = line else { return Ok(None) };
             self.n_read += 1;
             if line.trim().is_empty() {
                 continue;
             }
-            let bad_row = |reason: String| PipelineError::BadRow {
-                file: self.url.clone(),
-                row: self.n_read,
-                reason,
-            };
+            let bad_row = |reason: String| PipelineError::BadRow { file: self.url.clone(), row: self.n_read, reason };
             return match serde_json::from_str(line.trim_start_matches('\u{feff}')) {
                 Ok(Value::Object(object)) => Ok(Some((self.n_read, object))),
-                Ok(_) => Err(bad_row(
-                    "not a JSON object: write one object a line".to_owned(),
-                )),
+                Ok(_) => Err(bad_row("not a JSON object: write one object a line".to_owned())),
                 Err(e) => Err(bad_row(format!("not JSON ({e}): write one object a line"))),
             };
         }
@@ -177,12 +144,8 @@ async fn next_batch(
         Some(_) => Err(bad(file, *line, &columns.text, "a string")),
     };
     let texts: Vec<Option<String>> = objects.iter().map(text).collect::<Result<_>>()?;
-    let keep = columns
-        .keep
-        .iter()
-        .zip(keep_types)
-        .map(|(c, t)| keep_array(file, c, t, &objects))
-        .collect::<Result<_>>()?;
+    let keep =
+        columns.keep.iter().zip(keep_types).map(|(c, t)| keep_array(file, c, t, &objects)).collect::<Result<_>>()?;
     Ok(Some(DocumentBatch {
         ids: StringArray::from(ids),
         texts: StringArray::from(texts),
@@ -191,12 +154,7 @@ async fn next_batch(
     }))
 }
 
-fn text_of_id(
-    file: &InputFile,
-    line: u64,
-    columns: &DocumentColumns,
-    object: &Object,
-) -> Result<Option<String>> {
+fn text_of_id(file: &InputFile, line: u64, columns: &DocumentColumns, object: &Object) -> Result<Option<String>> {
     match object.get(&columns.id) {
         Some(Value::String(id)) => Ok(Some(id.clone())),
         Some(Value::Number(id)) if id.is_i64() || id.is_u64() => Ok(Some(id.to_string())),
@@ -205,40 +163,24 @@ fn text_of_id(
     }
 }
 
-fn keep_array(
-    file: &InputFile,
-    column: &str,
-    data_type: &DataType,
-    objects: &[(u64, Object)],
-) -> Result<ArrayRef> {
+fn keep_array(file: &InputFile, column: &str, data_type: &DataType, objects: &[(u64, Object)]) -> Result<ArrayRef> {
     let present = |object: &Object| object.get(column).filter(|v| !v.is_null()).cloned();
     let wrong = |line: u64| bad(file, line, column, "of one type in all lines");
-    let values = objects
-        .iter()
-        .map(|(line, object)| (*line, present(object)));
+    let values = objects.iter().map(|(line, object)| (*line, present(object)));
     match data_type {
         DataType::Int64 => {
-            let value = |(line, v): (u64, Option<Value>)| {
-                v.map(|v| v.as_i64().ok_or_else(|| wrong(line))).transpose()
-            };
+            let value = |(line, v): (u64, Option<Value>)| v.map(|v| v.as_i64().ok_or_else(|| wrong(line))).transpose();
             Ok(Arc::new(values.map(value).collect::<Result<Int64Array>>()?))
         }
         DataType::Float64 => {
-            let value = |(line, v): (u64, Option<Value>)| {
-                v.map(|v| v.as_f64().ok_or_else(|| wrong(line))).transpose()
-            };
-            Ok(Arc::new(
-                values.map(value).collect::<Result<Float64Array>>()?,
-            ))
+            let value = |(line, v): (u64, Option<Value>)| v.map(|v| v.as_f64().ok_or_else(|| wrong(line))).transpose();
+            Ok(Arc::new(values.map(value).collect::<Result<Float64Array>>()?))
         }
         _ => {
             let value = |(line, v): (u64, Option<Value>)| {
-                v.map(|v| v.as_str().map(str::to_owned).ok_or_else(|| wrong(line)))
-                    .transpose()
+                v.map(|v| v.as_str().map(str::to_owned).ok_or_else(|| wrong(line))).transpose()
             };
-            Ok(Arc::new(
-                values.map(value).collect::<Result<StringArray>>()?,
-            ))
+            Ok(Arc::new(values.map(value).collect::<Result<StringArray>>()?))
         }
     }
 }
@@ -254,9 +196,5 @@ fn value_type(value: &Value) -> Option<DataType> {
 
 fn bad(file: &InputFile, row: u64, column: &str, expected: &str) -> PipelineError {
     let reason = format!("column '{column}' is not {expected}: mend the line");
-    PipelineError::BadRow {
-        file: file.url.clone(),
-        row,
-        reason,
-    }
+    PipelineError::BadRow { file: file.url.clone(), row, reason }
 }

@@ -10,9 +10,7 @@ use arrow::error::ArrowError;
 pub(super) fn keep_type(data_type: &DataType) -> Option<DataType> {
     match data_type {
         t if t.is_integer() => Some(DataType::Int64),
-        DataType::Boolean | DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => {
-            Some(DataType::Int64)
-        }
+        DataType::Boolean | DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => Some(DataType::Int64),
         t if t.is_floating() => Some(DataType::Float64),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(DataType::Utf8),
         _ => None,
@@ -20,18 +18,11 @@ pub(super) fn keep_type(data_type: &DataType) -> Option<DataType> {
 }
 
 pub(super) fn to_keep_type(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    let strict = CastOptions {
-        safe: false,
-        ..CastOptions::default()
-    };
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
     let target = keep_type(array.data_type()).unwrap_or(DataType::Utf8);
     match array.data_type() {
         DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => {
-            let micros = cast_with_options(
-                array,
-                &DataType::Timestamp(TimeUnit::Microsecond, None),
-                &strict,
-            )?;
+            let micros = cast_with_options(array, &DataType::Timestamp(TimeUnit::Microsecond, None), &strict)?;
             cast_with_options(&micros, &target, &strict)
         }
         _ => cast_with_options(array, &target, &strict),

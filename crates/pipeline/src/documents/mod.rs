@@ -32,11 +32,7 @@ pub struct DocumentColumns {
 
 impl Default for DocumentColumns {
     fn default() -> Self {
-        Self {
-            id: "id".to_owned(),
-            text: "text".to_owned(),
-            keep: Vec::new(),
-        }
+        Self { id: "id".to_owned(), text: "text".to_owned(), keep: Vec::new() }
     }
 }
 
@@ -87,41 +83,24 @@ impl Documents {
         for file in listed {
             match Format::of(&file.url) {
                 Some(Format::Parquet) => {
-                    files.insert(
-                        file.url.clone(),
-                        DocumentFile::Parquet(ParquetDocuments::open(file, &columns).await?),
-                    );
+                    files
+                        .insert(file.url.clone(), DocumentFile::Parquet(ParquetDocuments::open(file, &columns).await?));
                 }
                 Some(Format::Jsonl) => {
-                    files.insert(
-                        file.url.clone(),
-                        DocumentFile::Jsonl(JsonlFile::open(file, &columns).await?),
-                    );
+                    files.insert(file.url.clone(), DocumentFile::Jsonl(JsonlFile::open(file, &columns).await?));
                 }
                 None if one_file => {
-                    return Err(PipelineError::bad_file(
-                        file.url,
-                        "neither .parquet nor .jsonl[.gz|.zst]",
-                    ));
+                    return Err(PipelineError::bad_file(file.url, "neither .parquet nor .jsonl[.gz|.zst]"));
                 }
                 None => ignored.push(file.url),
             }
         }
         if files.is_empty() {
             let remedy = "the files there are neither .parquet nor .jsonl[.gz|.zst]";
-            return Err(PipelineError::InputMissing {
-                what: "documents",
-                url: pattern.to_owned(),
-                remedy,
-            });
+            return Err(PipelineError::InputMissing { what: "documents", url: pattern.to_owned(), remedy });
         }
         let keep_types = one_schema(&files, &columns)?;
-        Ok(Self {
-            files,
-            columns,
-            keep_types,
-            ignored,
-        })
+        Ok(Self { files, columns, keep_types, ignored })
     }
 
     /// The files, by path.
@@ -157,26 +136,19 @@ impl Documents {
                 DocumentFile::Jsonl(_) => vec![0..1],
             }
             .into_iter()
-            .map(move |row_groups| FingerprintTask {
-                file: url.clone(),
-                row_groups,
-            })
+            .map(move |row_groups| FingerprintTask { file: url.clone(), row_groups })
         });
         cut.collect()
     }
 
     /// The rows of a task, in file order.
-    pub(crate) fn read(
-        &self,
-        task: &FingerprintTask,
-    ) -> Result<BoxStream<'static, Result<DocumentBatch>>> {
+    pub(crate) fn read(&self, task: &FingerprintTask) -> Result<BoxStream<'static, Result<DocumentBatch>>> {
         match self.files.get(&task.file) {
             Some(DocumentFile::Parquet(f)) => f.read(task.row_groups.clone(), &self.columns),
             Some(DocumentFile::Jsonl(f)) => Ok(f.read(&self.columns, &self.keep_types).boxed()),
-            None => Err(PipelineError::Internal {
-                stage: "read",
-                reason: format!("no file {} in this run", task.file),
-            }),
+            None => {
+                Err(PipelineError::Internal { stage: "read", reason: format!("no file {} in this run", task.file) })
+            }
         }
     }
 }
@@ -190,10 +162,7 @@ enum Format {
 impl Format {
     fn of(url: &str) -> Option<Self> {
         let name = url.rsplit('/').next().unwrap_or(url).to_ascii_lowercase();
-        let plain = name
-            .strip_suffix(".gz")
-            .or_else(|| name.strip_suffix(".zst"))
-            .unwrap_or(&name);
+        let plain = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
         match plain.rsplit_once('.')?.1 {
             "parquet" => Some(Self::Parquet),
             "jsonl" | "ndjson" => Some(Self::Jsonl),
@@ -203,10 +172,7 @@ impl Format {
 }
 
 /// Every column has one type in all files; gives the keep-order columns'.
-fn one_schema(
-    files: &BTreeMap<String, DocumentFile>,
-    columns: &DocumentColumns,
-) -> Result<Vec<DataType>> {
+fn one_schema(files: &BTreeMap<String, DocumentFile>, columns: &DocumentColumns) -> Result<Vec<DataType>> {
     let mut first: BTreeMap<&str, (&str, &DataType)> = BTreeMap::new();
     for (url, file) in files {
         let types = match file {
@@ -226,13 +192,5 @@ fn one_schema(
             }
         }
     }
-    Ok(columns
-        .keep
-        .iter()
-        .map(|c| {
-            first
-                .get(c.as_str())
-                .map_or(DataType::Utf8, |(_, t)| (*t).clone())
-        })
-        .collect())
+    Ok(columns.keep.iter().map(|c| first.get(c.as_str()).map_or(DataType::Utf8, |(_, t)| (*t).clone())).collect())
 }

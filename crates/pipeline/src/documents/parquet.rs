@@ -28,10 +28,7 @@ impl ParquetDocuments {
         for column in &columns.keep {
             column_types.push((column.clone(), keep_column_type(&parquet, column)?));
         }
-        Ok(Self {
-            parquet,
-            column_types,
-        })
+        Ok(Self { parquet, column_types })
     }
 
     pub(super) fn file(&self) -> &InputFile {
@@ -56,55 +53,29 @@ impl ParquetDocuments {
         row_groups: Range<usize>,
         columns: &DocumentColumns,
     ) -> Result<BoxStream<'static, Result<DocumentBatch>>> {
-        let names: Vec<&str> = [columns.id.as_str(), &columns.text]
-            .into_iter()
-            .chain(columns.keep.iter().map(String::as_str))
-            .collect();
-        let first_row: u64 = (0..row_groups.start)
-            .map(|g| self.parquet.row_group_rows(g))
-            .sum::<u64>()
-            + 1;
-        let read = Read {
-            row_groups: row_groups.collect(),
-            columns: &names,
-            rows: None,
-            batch_rows: BATCH_ROWS,
-        };
+        let names: Vec<&str> =
+            [columns.id.as_str(), &columns.text].into_iter().chain(columns.keep.iter().map(String::as_str)).collect();
+        let first_row: u64 = (0..row_groups.start).map(|g| self.parquet.row_group_rows(g)).sum::<u64>() + 1;
+        let read = Read { row_groups: row_groups.collect(), columns: &names, rows: None, batch_rows: BATCH_ROWS };
         let (url, columns) = (self.file().url.clone(), columns.clone());
-        let batches = self
-            .parquet
-            .stream(read)?
-            .scan(first_row, move |next_row, batch| {
-                let documents =
-                    batch.and_then(|batch| to_documents(&url, &columns, &batch, *next_row));
-                if let Ok(documents) = &documents {
-                    *next_row += documents.ids.len() as u64;
-                }
-                futures::future::ready(Some(documents))
-            });
+        let batches = self.parquet.stream(read)?.scan(first_row, move |next_row, batch| {
+            let documents = batch.and_then(|batch| to_documents(&url, &columns, &batch, *next_row));
+            if let Ok(documents) = &documents {
+                *next_row += documents.ids.len() as u64;
+            }
+            futures::future::ready(Some(documents))
+        });
         Ok(batches.boxed())
     }
 }
 
-fn to_documents(
-    url: &str,
-    columns: &DocumentColumns,
-    batch: &RecordBatch,
-    first_row: u64,
-) -> Result<DocumentBatch> {
-    let column = |name: &str| -> Result<&ArrayRef> {
-        batch
-            .column_by_name(name)
-            .ok_or_else(|| missing(url, name, &[], ""))
-    };
+fn to_documents(url: &str, columns: &DocumentColumns, batch: &RecordBatch, first_row: u64) -> Result<DocumentBatch> {
+    let column =
+        |name: &str| -> Result<&ArrayRef> { batch.column_by_name(name).ok_or_else(|| missing(url, name, &[], "")) };
     let of_arrow = |e| PipelineError::of_arrow(url, e);
     let ids = cast(column(&columns.id)?, &DataType::Utf8).map_err(of_arrow)?;
     let texts = cast(column(&columns.text)?, &DataType::Utf8).map_err(of_arrow)?;
-    let keep = columns
-        .keep
-        .iter()
-        .map(|c| to_keep_type(column(c)?).map_err(of_arrow))
-        .collect::<Result<_>>()?;
+    let keep = columns.keep.iter().map(|c| to_keep_type(column(c)?).map_err(of_arrow)).collect::<Result<_>>()?;
     Ok(DocumentBatch {
         ids: ids.as_string::<i32>().clone(),
         texts: texts.as_string::<i32>().clone(),
@@ -114,35 +85,18 @@ fn to_documents(
 }
 
 fn missing(url: &str, column: &str, present: &[String], key: &'static str) -> PipelineError {
-    PipelineError::MissingColumn {
-        file: url.to_owned(),
-        column: column.to_owned(),
-        present: present.to_vec(),
-        key,
-    }
+    PipelineError::MissingColumn { file: url.to_owned(), column: column.to_owned(), present: present.to_vec(), key }
 }
 
-fn data_type<'a>(
-    parquet: &'a ParquetFile,
-    column: &str,
-    key: &'static str,
-) -> Result<&'a DataType> {
+fn data_type<'a>(parquet: &'a ParquetFile, column: &str, key: &'static str) -> Result<&'a DataType> {
     let schema = parquet.schema();
-    schema
-        .field_with_name(column)
-        .map(|f| f.data_type())
-        .map_err(|_| {
-            let present: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
-            missing(&parquet.file.url, column, &present, key)
-        })
+    schema.field_with_name(column).map(|f| f.data_type()).map_err(|_| {
+        let present: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
+        missing(&parquet.file.url, column, &present, key)
+    })
 }
 
-fn wrong_type(
-    parquet: &ParquetFile,
-    column: &str,
-    got: &DataType,
-    expected: &'static str,
-) -> PipelineError {
+fn wrong_type(parquet: &ParquetFile, column: &str, got: &DataType, expected: &'static str) -> PipelineError {
     PipelineError::ColumnType {
         file: parquet.file.url.clone(),
         column: column.to_owned(),

@@ -57,11 +57,7 @@ pub(crate) struct KeptExisting {
 }
 
 impl ForestState {
-    pub(crate) fn new(
-        batch: Arc<QueryBatch>,
-        rows: Arc<QueryRows<u64>>,
-        reservation: MemoryReservation,
-    ) -> Self {
+    pub(crate) fn new(batch: Arc<QueryBatch>, rows: Arc<QueryRows<u64>>, reservation: MemoryReservation) -> Self {
         Self {
             sets: UnionFind::new(batch.rows().end),
             paired: vec![false; batch.len()],
@@ -75,29 +71,14 @@ impl ForestState {
     }
 
     fn accept(&mut self, candidates: &RecordBatch) -> Result<RecordBatch> {
-        let columns = Columns {
-            batch: candidates,
-            file: "forest candidates",
-        };
-        let (distances, a) = (
-            columns.primitive::<UInt8Type>("distance")?,
-            columns.primitive::<UInt32Type>("a")?,
-        );
-        let (b, fingerprint_b) = (
-            columns.primitive::<UInt32Type>("b")?,
-            columns.primitive::<UInt64Type>("fingerprint_b")?,
-        );
+        let columns = Columns { batch: candidates, file: "forest candidates" };
+        let (distances, a) = (columns.primitive::<UInt8Type>("distance")?, columns.primitive::<UInt32Type>("a")?);
+        let (b, fingerprint_b) =
+            (columns.primitive::<UInt32Type>("b")?, columns.primitive::<UInt64Type>("fingerprint_b")?);
         let (ids, text_hashes) = (columns.strings("id_b")?, columns.bytes("text_hash_b")?);
-        let flag = |name: &str| {
-            candidates
-                .column_by_name(name)
-                .and_then(|c| c.as_boolean_opt().cloned())
-        };
+        let flag = |name: &str| candidates.column_by_name(name).and_then(|c| c.as_boolean_opt().cloned());
         let (Some(edge), Some(kept)) = (flag("edge"), flag("kept")) else {
-            return Err(PipelineError::Internal {
-                stage: "forest",
-                reason: "a flag is missing".to_owned(),
-            });
+            return Err(PipelineError::Internal { stage: "forest", reason: "a flag is missing".to_owned() });
         };
         let mut joins = Vec::with_capacity(candidates.num_rows());
         for i in 0..candidates.num_rows() {
@@ -138,9 +119,7 @@ impl ForestState {
                 if self.class_pairs.len() == self.class_pairs.capacity() {
                     let more = self.class_pairs.len().max(1024);
                     // The pairs, and later twice as many neighbours.
-                    let grown = self
-                        .reservation
-                        .try_grow(more * 3 * size_of::<(u32, u32, u8)>());
+                    let grown = self.reservation.try_grow(more * 3 * size_of::<(u32, u32, u8)>());
                     grown.map_err(|e| PipelineError::of_datafusion("decisions", e))?;
                     self.class_pairs.reserve_exact(more);
                 }
@@ -151,10 +130,7 @@ impl ForestState {
     }
 
     fn existing_node(&mut self, fingerprint: u64) -> u32 {
-        *self
-            .existing_nodes
-            .entry(fingerprint)
-            .or_insert_with(|| self.sets.add())
+        *self.existing_nodes.entry(fingerprint).or_insert_with(|| self.sets.add())
     }
 
     fn offer(&mut self, a: u32, found: KeptExisting) {
@@ -175,24 +151,16 @@ impl ForestState {
 
 /// Candidates as pairs.
 fn accepted(candidates: &RecordBatch, joins: &BooleanArray) -> Result<RecordBatch> {
-    let internal = |e: arrow::error::ArrowError| PipelineError::Internal {
-        stage: "forest",
-        reason: e.to_string(),
-    };
+    let internal = |e: arrow::error::ArrowError| PipelineError::Internal { stage: "forest", reason: e.to_string() };
     let joined = filter_record_batch(candidates, joins).map_err(internal)?;
     let schema = pair_schema(Want::AllPairs);
     let mut columns = Vec::new();
     for field in schema.fields() {
         columns.push(match joined.column_by_name(field.name()) {
             Some(column) => Arc::clone(column),
-            None => Arc::new(
-                is_not_null(
-                    joined
-                        .column_by_name("b")
-                        .map_or(&joined.columns()[0], |b| b),
-                )
-                .map_err(internal)?,
-            ),
+            None => {
+                Arc::new(is_not_null(joined.column_by_name("b").map_or(&joined.columns()[0], |b| b)).map_err(internal)?)
+            }
         });
     }
     RecordBatch::try_new(schema, columns).map_err(internal)
@@ -204,11 +172,7 @@ impl ForestPass {
     }
 
     pub(crate) fn sharing(input: Arc<dyn ExecutionPlan>, state: Arc<Mutex<ForestState>>) -> Self {
-        Self {
-            input,
-            state,
-            schema: pair_schema(Want::AllPairs),
-        }
+        Self { input, state, schema: pair_schema(Want::AllPairs) }
     }
 
     pub(crate) fn pair_schema(&self) -> SchemaRef {
@@ -235,17 +199,12 @@ impl PartitionStream for ForestPass {
     fn execute(&self, context: Arc<TaskContext>) -> SendableRecordBatchStream {
         let state = Arc::clone(&self.state);
         let accept = move |batch: DataFusionResult<RecordBatch>| {
-            locked(&state)
-                .accept(&batch?)
-                .map_err(PipelineError::into_datafusion)
+            locked(&state).accept(&batch?).map_err(PipelineError::into_datafusion)
         };
         let stream = match self.input.execute(0, context) {
             Ok(candidates) => candidates.map(accept).boxed(),
             Err(error) => futures::stream::once(async { Err(error) }).boxed(),
         };
-        Box::pin(RecordBatchStreamAdapter::new(
-            Arc::clone(&self.schema),
-            stream,
-        ))
+        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), stream))
     }
 }

@@ -10,16 +10,10 @@ use datafusion_common::{DataFusionError, Result as DataFusionResult};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion_physical_plan::empty::EmptyExec;
-use datafusion_physical_plan::execution_plan::{
-    Boundedness, EmissionType, ReplaceChildrenOptions, SchedulingType,
-};
-use datafusion_physical_plan::metrics::{
-    BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, RecordOutput,
-};
+use datafusion_physical_plan::execution_plan::{Boundedness, EmissionType, ReplaceChildrenOptions, SchedulingType};
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, RecordOutput};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion_physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
-};
+use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 
@@ -62,11 +56,7 @@ impl<T: Tasks> TaskExec<T> {
             Boundedness::Bounded,
         )
         .with_scheduling_type(SchedulingType::Cooperative);
-        Self {
-            tasks,
-            properties: Arc::new(properties),
-            metrics: ExecutionPlanMetricsSet::new(),
-        }
+        Self { tasks, properties: Arc::new(properties), metrics: ExecutionPlanMetricsSet::new() }
     }
 }
 
@@ -110,33 +100,19 @@ impl<T: Tasks> ExecutionPlan for TaskExec<T> {
         Ok(self)
     }
 
-    fn with_new_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
+    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
         Ok(self)
     }
 
-    fn execute(
-        &self,
-        partition: usize,
-        _: Arc<TaskContext>,
-    ) -> DataFusionResult<SendableRecordBatchStream> {
+    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> DataFusionResult<SendableRecordBatchStream> {
         if partition >= self.tasks.n_tasks() {
-            return Err(DataFusionError::Internal(format!(
-                "{} has no partition {partition}",
-                T::NAME
-            )));
+            return Err(DataFusionError::Internal(format!("{} has no partition {partition}", T::NAME)));
         }
         let metrics = BaselineMetrics::new(&self.metrics, partition);
         let batches = Arc::clone(&self.tasks).run(partition);
-        let batches = batches
-            .map_ok(move |batch| batch.record_output(&metrics))
-            .map_err(PipelineError::into_datafusion);
-        Ok(Box::pin(RecordBatchStreamAdapter::new(
-            self.tasks.schema(),
-            batches.boxed(),
-        )))
+        let batches =
+            batches.map_ok(move |batch| batch.record_output(&metrics)).map_err(PipelineError::into_datafusion);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.tasks.schema(), batches.boxed())))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

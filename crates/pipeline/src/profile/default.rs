@@ -12,20 +12,11 @@ pub(super) fn profile() -> ProfileConfig {
     ProfileConfig {
         bits: 64,
         tokenize: TokenizeConfig {
-            features: FeatureConfig {
-                shingle: 1,
-                weight: Weight::LogCount,
-            },
+            features: FeatureConfig { shingle: 1, weight: Weight::LogCount },
             ..TokenizeConfig::default()
         },
         fingerprint: FingerprintConfig::default(),
-        sketch: Some(SketchConfig {
-            shingle: 3,
-            seed: 0,
-        }),
-        join: JoinConfig {
-            max_distance: 6,
-            max_sketch_distance: Some(56),
-        },
+        sketch: Some(SketchConfig { shingle: 3, seed: 0 }),
+        join: JoinConfig { max_distance: 6, max_sketch_distance: Some(56) },
     }
 }

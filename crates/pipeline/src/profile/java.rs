@@ -2,13 +2,13 @@
 
 use nearprint_fingerprint::{BitRule, FeatureHash, FingerprintConfig};
 use nearprint_tokenize::{
-    FeatureConfig, MinFeatures, NormalizeConfig, TokenizeConfig, TokenizerConfig, TokenizerKind,
-    Weight,
+    FeatureConfig, MinFeatures, NormalizeConfig, TokenizeConfig, TokenizerConfig, TokenizerKind, Weight,
 };
 
 use crate::config::{JoinConfig, ProfileConfig};
 
-pub(super) const ABOUT: &str = "the articles' Java program: 1000003 hash over UTF-16 units, bit 1 when the sum is >= 0, distance 3";
+pub(super) const ABOUT: &str =
+    "the articles' Java program: 1000003 hash over UTF-16 units, bit 1 when the sum is >= 0, distance 3";
 
 pub(super) fn profile() -> ProfileConfig {
     let plain = TokenizerConfig {
@@ -29,22 +29,13 @@ pub(super) fn profile() -> ProfileConfig {
                 special_characters: false,
             },
             tokenizer: plain,
-            features: FeatureConfig {
-                shingle: 1,
-                weight: Weight::Count,
-            },
+            features: FeatureConfig { shingle: 1, weight: Weight::Count },
             // The published program fingerprints whatever has a word.
             min_features: MinFeatures { han: 1, other: 1 },
             ..TokenizeConfig::default()
         },
-        fingerprint: FingerprintConfig {
-            feature_hash: FeatureHash::JavaPlain,
-            bit_rule: BitRule::NonNegative,
-        },
+        fingerprint: FingerprintConfig { feature_hash: FeatureHash::JavaPlain, bit_rule: BitRule::NonNegative },
         sketch: None,
-        join: JoinConfig {
-            max_distance: 3,
-            max_sketch_distance: None,
-        },
+        join: JoinConfig { max_distance: 3, max_sketch_distance: None },
     }
 }

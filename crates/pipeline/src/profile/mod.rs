@@ -25,13 +25,8 @@ pub const PROFILES: &[Profile] = &[
 /// [`PipelineError::Config`] listing the names there are.
 pub fn by_name(name: &str) -> Result<ProfileConfig> {
     let found = PROFILES.iter().find(|(known, ..)| *known == name);
-    found
-        .map(|(_, _, make)| make())
-        .ok_or_else(|| PipelineError::Config {
-            key: "profile".to_owned(),
-            reason: format!(
-                "no profile '{name}': use {}",
-                PROFILES.iter().map(|p| p.0).collect::<Vec<_>>().join(", ")
-            ),
-        })
+    found.map(|(_, _, make)| make()).ok_or_else(|| PipelineError::Config {
+        key: "profile".to_owned(),
+        reason: format!("no profile '{name}': use {}", PROFILES.iter().map(|p| p.0).collect::<Vec<_>>().join(", ")),
+    })
 }

@@ -5,24 +5,17 @@ use nearprint_tokenize::{FeatureConfig, TokenizeConfig, Weight};
 
 use crate::config::{JoinConfig, ProfileConfig};
 
-pub(super) const ABOUT: &str =
-    "Manku et al. 2007: words weighted by count, 64 bits, distance 3, no sketch";
+pub(super) const ABOUT: &str = "Manku et al. 2007: words weighted by count, 64 bits, distance 3, no sketch";
 
 pub(super) fn profile() -> ProfileConfig {
     ProfileConfig {
         bits: 64,
         tokenize: TokenizeConfig {
-            features: FeatureConfig {
-                shingle: 1,
-                weight: Weight::Count,
-            },
+            features: FeatureConfig { shingle: 1, weight: Weight::Count },
             ..TokenizeConfig::default()
         },
         fingerprint: FingerprintConfig::default(),
         sketch: None,
-        join: JoinConfig {
-            max_distance: 3,
-            max_sketch_distance: None,
-        },
+        join: JoinConfig { max_distance: 3, max_sketch_distance: None },
     }
 }

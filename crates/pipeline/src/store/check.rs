@@ -47,31 +47,20 @@ impl Store {
     pub(crate) async fn check(&self, progress: &Progress) -> Result<StoreReport> {
         let n_files = self.nights().iter().map(|n| n.run.files.len() as u64).sum();
         progress.start("check", "files", n_files);
-        let mut report = StoreReport {
-            store: self.folder().url().to_owned(),
-            n_files,
-            bytes: 0,
-            n_rows: 0,
-            problems: Vec::new(),
-        };
+        let mut report =
+            StoreReport { store: self.folder().url().to_owned(), n_files, bytes: 0, n_rows: 0, problems: Vec::new() };
         for night in self.nights() {
             for recorded in &night.run.files {
                 let place = self.run_folder(&night.run.digest).join(&recorded.name);
                 let url = place.url().to_owned();
-                match self
-                    .check_file(place.file().await, recorded, &mut report)
-                    .await
-                {
+                match self.check_file(place.file().await, recorded, &mut report).await {
                     Ok(()) => {}
                     Err(error @ PipelineError::Store { .. })
                         if error.kind() != crate::error::ErrorKind::InputMissing =>
                     {
                         return Err(error);
                     }
-                    Err(error) => report.problems.push(StoreProblem {
-                        file: url,
-                        problem: error.to_string(),
-                    }),
+                    Err(error) => report.problems.push(StoreProblem { file: url, problem: error.to_string() }),
                 }
                 progress.advance(1);
             }
@@ -79,20 +68,13 @@ impl Store {
         Ok(report)
     }
 
-    async fn check_file(
-        &self,
-        file: Result<InputFile>,
-        recorded: &FileRecord,
-        report: &mut StoreReport,
-    ) -> Result<()> {
+    async fn check_file(&self, file: Result<InputFile>, recorded: &FileRecord, report: &mut StoreReport) -> Result<()> {
         let file = file?;
         report.bytes += file.size;
         let (bytes, sha256) = hash(&file).await?;
         if (bytes, &sha256) != (recorded.bytes, &recorded.sha256) {
-            let reason = format!(
-                "{bytes} bytes with SHA-256 {sha256}, recorded are {} and {}",
-                recorded.bytes, recorded.sha256
-            );
+            let reason =
+                format!("{bytes} bytes with SHA-256 {sha256}, recorded are {} and {}", recorded.bytes, recorded.sha256);
             return Err(PipelineError::bad_file(file.url, reason));
         }
         let parquet = ParquetFile::open(file).await?;
@@ -112,32 +94,18 @@ impl Store {
         if stored.as_deref() == expected {
             return Ok(());
         }
-        Err(PipelineError::bad_file(
-            &parquet.file.url,
-            "made with another configuration than the store's",
-        ))
+        Err(PipelineError::bad_file(&parquet.file.url, "made with another configuration than the store's"))
     }
 }
 
 async fn hash(file: &InputFile) -> Result<(u64, String)> {
     use std::io::Write;
-    let fail = |source| PipelineError::Store {
-        action: "read",
-        url: file.url.clone(),
-        source,
-    };
-    let mut stream = file
-        .store
-        .get(&file.path)
-        .await
-        .map_err(fail)?
-        .into_stream();
+    let fail = |source| PipelineError::Store { action: "read", url: file.url.clone(), source };
+    let mut stream = file.store.get(&file.path).await.map_err(fail)?.into_stream();
     let mut hasher = HashingWriter::new(std::io::sink());
     while let Some(piece) = stream.try_next().await.map_err(fail)? {
         let piece: Bytes = piece;
-        hasher
-            .write_all(&piece)
-            .map_err(PipelineError::io(&file.url))?;
+        hasher.write_all(&piece).map_err(PipelineError::io(&file.url))?;
     }
     let (_, bytes, sha256) = hasher.finish();
     Ok((bytes, sha256.0))
@@ -155,18 +123,12 @@ async fn check_order(parquet: &ParquetFile) -> Result<()> {
     let mut previous: Option<(u128, String)> = None;
     let mut row = 0u64;
     while let Some(batch) = batches.try_next().await? {
-        let columns = Columns {
-            batch: &batch,
-            file: &parquet.file.url,
-        };
+        let columns = Columns { batch: &batch, file: &parquet.file.url };
         for i in 0..batch.num_rows() {
             row += 1;
             let key = (leading_key(&columns, i)?, id(&columns, i)?);
             if previous.as_ref().is_some_and(|p| *p > key) {
-                return Err(PipelineError::bad_file(
-                    &parquet.file.url,
-                    format!("row {row} is out of order"),
-                ));
+                return Err(PipelineError::bad_file(&parquet.file.url, format!("row {row} is out of order")));
             }
             previous = Some(key);
         }
@@ -177,9 +139,7 @@ async fn check_order(parquet: &ParquetFile) -> Result<()> {
 fn leading_key(columns: &Columns<'_>, row: usize) -> Result<u128> {
     for name in [FINGERPRINT, "id_hash"] {
         if columns.batch.column_by_name(name).is_some() {
-            return Ok(u128::from(
-                columns.primitive::<UInt64Type>(name)?.value(row),
-            ));
+            return Ok(u128::from(columns.primitive::<UInt64Type>(name)?.value(row)));
         }
     }
     Ok(fixed(columns.bytes(TEXT_HASH)?, row).map_or(0, u128::from_be_bytes))
@@ -187,13 +147,9 @@ fn leading_key(columns: &Columns<'_>, row: usize) -> Result<u128> {
 
 fn id(columns: &Columns<'_>, row: usize) -> Result<String> {
     match columns.batch.column_by_name(DOC_ID) {
-        Some(_) => columns.strings(DOC_ID).map(|ids| {
-            if ids.is_valid(row) {
-                ids.value(row).to_owned()
-            } else {
-                String::new()
-            }
-        }),
+        Some(_) => {
+            columns.strings(DOC_ID).map(|ids| if ids.is_valid(row) { ids.value(row).to_owned() } else { String::new() })
+        }
         None => Ok(String::new()),
     }
 }

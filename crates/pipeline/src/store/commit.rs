@@ -55,24 +55,12 @@ pub(crate) struct RunRecord {
 impl Commit {
     pub(super) async fn read(place: &Folder) -> Result<Self> {
         let content = place.get().await?;
-        let missing = || PipelineError::TryAgain {
-            reason: format!("{}: listed, but gone when read", place.url()),
-        };
-        let commit: Self = serde_json::from_slice(&content.ok_or_else(missing)?).map_err(|e| {
-            PipelineError::bad_file(
-                place.url(),
-                format!("not a commit of a nearprint store ({e})"),
-            )
-        })?;
+        let missing = || PipelineError::TryAgain { reason: format!("{}: listed, but gone when read", place.url()) };
+        let commit: Self = serde_json::from_slice(&content.ok_or_else(missing)?)
+            .map_err(|e| PipelineError::bad_file(place.url(), format!("not a commit of a nearprint store ({e})")))?;
         if commit.version != VERSION {
-            let reason = format!(
-                "commit version {} is not {VERSION}: use the release that wrote it",
-                commit.version
-            );
-            return Err(PipelineError::Refused {
-                url: place.url().to_owned(),
-                reason,
-            });
+            let reason = format!("commit version {} is not {VERSION}: use the release that wrote it", commit.version);
+            return Err(PipelineError::Refused { url: place.url().to_owned(), reason });
         }
         Ok(commit)
     }
@@ -84,9 +72,7 @@ impl Commit {
 
 /// Canonical JSON: fields in the order of their declaration, one line.
 pub(crate) fn to_json<T: Serialize>(value: &T) -> Result<Bytes> {
-    let text = serde_json::to_string(value).map_err(|e| PipelineError::Internal {
-        stage: "commit",
-        reason: e.to_string(),
-    })?;
+    let text =
+        serde_json::to_string(value).map_err(|e| PipelineError::Internal { stage: "commit", reason: e.to_string() })?;
     Ok(Bytes::from(text + "\n"))
 }

@@ -37,10 +37,7 @@ impl Store {
             None => None,
             Some(number) => Some(Commit::read(&commits.join(&commit_name(number))).await?),
         };
-        Ok(Self {
-            folder: folder.clone(),
-            commit,
-        })
+        Ok(Self { folder: folder.clone(), commit })
     }
 
     /// The store at a folder; none where there is no commit.
@@ -69,10 +66,7 @@ impl Store {
 
     /// Nights that a run for `dt` joins: those of earlier dates.
     pub(crate) fn before(&self, dt: &str) -> Vec<&Night> {
-        self.nights()
-            .iter()
-            .filter(|n| n.dt.as_str() < dt)
-            .collect()
+        self.nights().iter().filter(|n| n.dt.as_str() < dt).collect()
     }
 
     /// Refuses a store whose fingerprints are not comparable with those of `digest`.
@@ -88,20 +82,13 @@ impl Store {
             short(&commit.config_digest),
             short(digest)
         );
-        Err(PipelineError::Refused {
-            url: self.folder.url().to_owned(),
-            reason,
-        })
+        Err(PipelineError::Refused { url: self.folder.url().to_owned(), reason })
     }
 
     /// Makes a night visible, in place of one of the same date. False where another commit was first.
     pub(crate) async fn commit(&self, night: Night, config_digest: &str) -> Result<bool> {
         let sequence = self.commit.as_ref().map_or(1, |c| c.sequence + 1);
-        let mut nights: BTreeMap<String, Night> = self
-            .nights()
-            .iter()
-            .map(|n| (n.dt.clone(), n.clone()))
-            .collect();
+        let mut nights: BTreeMap<String, Night> = self.nights().iter().map(|n| (n.dt.clone(), n.clone())).collect();
         let dt = night.dt.clone();
         nights.insert(dt.clone(), night);
         let commit = Commit {
@@ -113,11 +100,7 @@ impl Store {
             config_digest: config_digest.to_owned(),
             nights: nights.into_values().collect(),
         };
-        self.folder
-            .join(COMMITS)
-            .join(&commit_name(sequence))
-            .put_if_absent(commit.to_json()?)
-            .await
+        self.folder.join(COMMITS).join(&commit_name(sequence)).put_if_absent(commit.to_json()?).await
     }
 
     /// On S3, whether the server keeps the promise that commits stand on: a second put-if-absent must fail.
@@ -125,30 +108,21 @@ impl Store {
         if !self.folder.is_remote() {
             return Ok(());
         }
-        let probe = self
-            .folder
-            .join("_probe")
-            .join(&format!("{:016x}", probe_name()));
+        let probe = self.folder.join("_probe").join(&format!("{:016x}", probe_name()));
         let first = probe.put_if_absent("first".into()).await?;
         let second = probe.put_if_absent("second".into()).await?;
         probe.delete().await?;
         if first && !second {
             return Ok(());
         }
-        let reason = "the server ignores If-None-Match on PUT, so two runs could overwrite each other: use another server";
-        Err(PipelineError::Refused {
-            url: self.folder.url().to_owned(),
-            reason: reason.to_owned(),
-        })
+        let reason =
+            "the server ignores If-None-Match on PUT, so two runs could overwrite each other: use another server";
+        Err(PipelineError::Refused { url: self.folder.url().to_owned(), reason: reason.to_owned() })
     }
 
     /// What the store holds.
     pub(crate) fn info(&self) -> StoreInfo {
-        let nights: Vec<NightInfo> = self
-            .nights()
-            .iter()
-            .map(|night| self.night_info(night))
-            .collect();
+        let nights: Vec<NightInfo> = self.nights().iter().map(|night| self.night_info(night)).collect();
         StoreInfo {
             store: self.folder.url().to_owned(),
             commit: self.commit.as_ref().map_or(0, |c| c.sequence),
@@ -162,11 +136,7 @@ impl Store {
     }
 
     fn night_info(&self, night: &Night) -> NightInfo {
-        let joined_now: Vec<&str> = self
-            .before(&night.dt)
-            .into_iter()
-            .map(|n| n.run.digest.as_str())
-            .collect();
+        let joined_now: Vec<&str> = self.before(&night.dt).into_iter().map(|n| n.run.digest.as_str()).collect();
         NightInfo {
             dt: night.dt.clone(),
             run: night.run.digest.clone(),
@@ -235,7 +205,5 @@ fn short(digest: &str) -> &str {
 /// Probes never reuse a key. Nothing published depends on it.
 fn probe_name() -> u64 {
     use std::hash::{BuildHasher, Hasher};
-    std::collections::hash_map::RandomState::new()
-        .build_hasher()
-        .finish()
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
 }

@@ -36,20 +36,11 @@ pub(crate) struct Recrawls {
 
 impl Store {
     async fn open_file(&self, night: &Night, name: &str) -> Result<ParquetFile> {
-        let place = self
-            .run_folder(&night.run.digest)
-            .join(&format!("{name}/part-00000.parquet"));
+        let place = self.run_folder(&night.run.digest).join(&format!("{name}/part-00000.parquet"));
         let file = place.file().await?;
-        let recorded = night
-            .run
-            .files
-            .iter()
-            .find(|f| f.name == format!("{name}/part-00000.parquet"));
+        let recorded = night.run.files.iter().find(|f| f.name == format!("{name}/part-00000.parquet"));
         if recorded.is_none_or(|f| f.bytes != file.size) {
-            return Err(PipelineError::bad_file(
-                &file.url,
-                "its size is not the one that the store's commit records",
-            ));
+            return Err(PipelineError::bad_file(&file.url, "its size is not the one that the store's commit records"));
         }
         ParquetFile::open(file).await
     }
@@ -57,8 +48,7 @@ impl Store {
     /// The fingerprints that probe in a run for `dt`: those of nights of earlier dates, of all nights where none is given,
     /// without rows whose document one of these nights has again later.
     pub(crate) async fn existing(&self, dt: Option<&str>) -> Result<Vec<ExistingFile>> {
-        let nights: Vec<&Night> =
-            dt.map_or_else(|| self.nights().iter().collect(), |dt| self.before(dt));
+        let nights: Vec<&Night> = dt.map_or_else(|| self.nights().iter().collect(), |dt| self.before(dt));
         let mut shadowed = self.shadowed(&nights).await?;
         let mut files = Vec::new();
         for night in nights.into_iter().filter(|n| n.run.n_fingerprints > 0) {
@@ -76,11 +66,7 @@ impl Store {
         for night in nights {
             for shadow in self.shadows(night).await? {
                 let or_self = |named: &str| {
-                    if named.is_empty() {
-                        night.run.digest.clone()
-                    } else {
-                        named.to_owned()
-                    }
+                    if named.is_empty() { night.run.digest.clone() } else { named.to_owned() }
                 };
                 let (run, by) = (or_self(&shadow.run), or_self(&shadow.by));
                 if known.contains(run.as_str()) && known.contains(by.as_str()) {
@@ -96,15 +82,9 @@ impl Store {
         let parquet = self.open_file(night, "shadows").await?;
         let mut batches = parquet.stream(whole(&parquet, &["run", "by", "row"]))?;
         while let Some(batch) = batches.try_next().await? {
-            let columns = Columns {
-                batch: &batch,
-                file: &parquet.file.url,
-            };
-            let (run, by, row) = (
-                columns.strings("run")?,
-                columns.strings("by")?,
-                columns.primitive::<UInt32Type>("row")?,
-            );
+            let columns = Columns { batch: &batch, file: &parquet.file.url };
+            let (run, by, row) =
+                (columns.strings("run")?, columns.strings("by")?, columns.primitive::<UInt32Type>("row")?);
             found.extend((0..batch.num_rows()).map(|i| Shadow {
                 run: run.value(i).to_owned(),
                 by: by.value(i).to_owned(),
@@ -118,10 +98,8 @@ impl Store {
     /// Ids are compared by a sorted column of their hashes, and fetched only where hashes agree.
     pub(crate) async fn recrawls(&self, batch: &QueryBatch, dt: &str) -> Result<Recrawls> {
         let order = RunOrder::of(batch);
-        let mut own: Vec<(u64, u32, u32)> = order
-            .rows()
-            .map(|(run_row, row)| (id_hash(batch.id(row)), run_row, row))
-            .collect();
+        let mut own: Vec<(u64, u32, u32)> =
+            order.rows().map(|(run_row, row)| (id_hash(batch.id(row)), run_row, row)).collect();
         own.sort_unstable();
         let mut earlier: HashSet<u32> = HashSet::new();
         let mut shadows = Vec::new();
@@ -130,25 +108,14 @@ impl Store {
                 let digest = night.run.digest.clone();
                 if night.dt.as_str() < dt {
                     earlier.insert(row);
-                    shadows.push(Shadow {
-                        run: digest,
-                        by: String::new(),
-                        row: run_row,
-                    });
+                    shadows.push(Shadow { run: digest, by: String::new(), row: run_row });
                 } else {
-                    shadows.push(Shadow {
-                        run: String::new(),
-                        by: digest,
-                        row: own_row,
-                    });
+                    shadows.push(Shadow { run: String::new(), by: digest, row: own_row });
                 }
             }
         }
         shadows.sort_unstable();
-        Ok(Recrawls {
-            n_same_id: earlier.len() as u64,
-            shadows,
-        })
+        Ok(Recrawls { n_same_id: earlier.len() as u64, shadows })
     }
 
     /// (row of this run, row of the batch, row of the night's run) of documents with one id.
@@ -163,14 +130,9 @@ impl Store {
         let mut candidates: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
         let mut at = 0;
         while let Some(rows) = batches.try_next().await? {
-            let columns = Columns {
-                batch: &rows,
-                file: &parquet.file.url,
-            };
-            let (hashes, run_rows) = (
-                columns.primitive::<UInt64Type>("id_hash")?,
-                columns.primitive::<UInt32Type>("row")?,
-            );
+            let columns = Columns { batch: &rows, file: &parquet.file.url };
+            let (hashes, run_rows) =
+                (columns.primitive::<UInt64Type>("id_hash")?, columns.primitive::<UInt32Type>("row")?);
             for (&hash, &run_row) in hashes.values().iter().zip(run_rows.values()) {
                 at += own[at..].partition_point(|o| o.0 < hash);
                 let same = own[at..].iter().take_while(|o| o.0 == hash);
@@ -190,23 +152,17 @@ impl Store {
     ) -> Result<Vec<(u32, u32, u32)>> {
         let n_fingerprints = u32::try_from(night.run.n_fingerprints).unwrap_or(u32::MAX);
         let mut same = Vec::new();
-        for (name, rows, offset) in [
-            ("fingerprints", 0..n_fingerprints, 0),
-            ("short", n_fingerprints..u32::MAX, n_fingerprints),
-        ] {
-            let wanted: Vec<u32> = candidates
-                .range(rows)
-                .map(|(&run_row, _)| run_row - offset)
-                .collect();
+        for (name, rows, offset) in
+            [("fingerprints", 0..n_fingerprints, 0), ("short", n_fingerprints..u32::MAX, n_fingerprints)]
+        {
+            let wanted: Vec<u32> = candidates.range(rows).map(|(&run_row, _)| run_row - offset).collect();
             if wanted.is_empty() {
                 continue;
             }
             let parquet = self.open_file(night, name).await?;
             let ids = read_ids(&parquet, &wanted).await?;
             for (run_row, id) in wanted.iter().map(|row| row + offset).zip(ids) {
-                let named = candidates[&run_row]
-                    .iter()
-                    .filter(|(_, row)| batch.id(*row) == id);
+                let named = candidates[&run_row].iter().filter(|(_, row)| batch.id(*row) == id);
                 same.extend(named.map(|&(own_row, row)| (own_row, row, run_row)));
             }
         }
@@ -215,12 +171,7 @@ impl Store {
 }
 
 fn whole<'a>(parquet: &ParquetFile, columns: &'a [&'a str]) -> Read<'a> {
-    Read {
-        row_groups: (0..parquet.n_row_groups()).collect(),
-        columns,
-        rows: None,
-        batch_rows: BATCH_ROWS,
-    }
+    Read { row_groups: (0..parquet.n_row_groups()).collect(), columns, rows: None, batch_rows: BATCH_ROWS }
 }
 
 /// Ids of rows, ascending, by page index.
@@ -228,34 +179,20 @@ async fn read_ids(parquet: &ParquetFile, rows: &[u32]) -> Result<Vec<String>> {
     let n_rows = usize::try_from(parquet.n_rows()).unwrap_or(usize::MAX);
     let ranges = rows.iter().map(|&row| row as usize..row as usize + 1);
     let selection = RowSelection::from_consecutive_ranges(ranges, n_rows);
-    let mut batches = parquet.stream(Read {
-        rows: Some(selection),
-        ..whole(parquet, &[DOC_ID])
-    })?;
+    let mut batches = parquet.stream(Read { rows: Some(selection), ..whole(parquet, &[DOC_ID]) })?;
     let mut ids = Vec::with_capacity(rows.len());
     while let Some(batch) = batches.try_next().await? {
-        let values = Columns {
-            batch: &batch,
-            file: &parquet.file.url,
-        }
-        .strings(DOC_ID)?;
+        let values = Columns { batch: &batch, file: &parquet.file.url }.strings(DOC_ID)?;
         ids.extend(values.iter().flatten().map(str::to_owned));
     }
     Ok(ids)
 }
 
 /// Kept, not shadowed short texts of earlier nights that the batch has too.
-pub(crate) async fn existing_short(
-    store: &Store,
-    batch: &QueryBatch,
-    dt: &str,
-) -> Result<ExistingShort> {
+pub(crate) async fn existing_short(store: &Store, batch: &QueryBatch, dt: &str) -> Result<ExistingShort> {
     let short = |row: &u32| batch.skipped[*row as usize] == Some(SkipReason::TooShort);
-    let wanted: HashSet<[u8; 16]> = batch
-        .rows()
-        .filter(short)
-        .filter_map(|row| batch.text_hashes[row as usize])
-        .collect();
+    let wanted: HashSet<[u8; 16]> =
+        batch.rows().filter(short).filter_map(|row| batch.text_hashes[row as usize]).collect();
     let mut found = ExistingShort::new();
     if wanted.is_empty() {
         return Ok(found);
@@ -267,21 +204,13 @@ pub(crate) async fn existing_short(
         let mut batches = parquet.stream(whole(&parquet, &[TEXT_HASH, DOC_ID, CANONICAL_ID]))?;
         let mut run_row = u32::try_from(night.run.n_fingerprints).unwrap_or(u32::MAX);
         while let Some(rows) = batches.try_next().await? {
-            let columns = Columns {
-                batch: &rows,
-                file: &parquet.file.url,
-            };
-            let (hashes, ids, canonical) = (
-                columns.bytes(TEXT_HASH)?,
-                columns.strings(DOC_ID)?,
-                columns.strings(CANONICAL_ID)?,
-            );
+            let columns = Columns { batch: &rows, file: &parquet.file.url };
+            let (hashes, ids, canonical) =
+                (columns.bytes(TEXT_HASH)?, columns.strings(DOC_ID)?, columns.strings(CANONICAL_ID)?);
             for i in 0..rows.num_rows() {
                 let hash: Option<[u8; 16]> = fixed(hashes, i);
-                let live = canonical.is_null(i)
-                    && !shadowed
-                        .get(&night.run.digest)
-                        .is_some_and(|s| s.contains(run_row));
+                let live =
+                    canonical.is_null(i) && !shadowed.get(&night.run.digest).is_some_and(|s| s.contains(run_row));
                 if let Some(hash) = hash.filter(|h| live && wanted.contains(h)) {
                     found.entry(hash).or_default().push(ids.value(i).to_owned());
                 }

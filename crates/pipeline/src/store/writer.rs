@@ -31,15 +31,10 @@ pub(super) struct RunOrder {
 
 impl RunOrder {
     pub(super) fn of(batch: &QueryBatch) -> Self {
-        let mut short: Vec<u32> = batch
-            .rows()
-            .filter(|&row| batch.skipped[row as usize] == Some(SkipReason::TooShort))
-            .collect();
+        let mut short: Vec<u32> =
+            batch.rows().filter(|&row| batch.skipped[row as usize] == Some(SkipReason::TooShort)).collect();
         short.sort_by_key(|&row| (batch.text_hashes[row as usize], row));
-        Self {
-            fingerprinted: fingerprint_order(batch),
-            short,
-        }
+        Self { fingerprinted: fingerprint_order(batch), short }
     }
 
     /// (row of the run, row of the batch)
@@ -66,23 +61,14 @@ pub(crate) fn write_run(
     for rows in order.fingerprinted.chunks(BATCH_ROWS) {
         let columns = RowColumns { batch, rows };
         let canonical = canonical_ids(decisions, rows);
-        let arrays = vec![
-            columns.fingerprints(),
-            columns.ids(),
-            columns.sketches()?,
-            columns.text_hashes()?,
-            canonical,
-        ];
+        let arrays =
+            vec![columns.fingerprints(), columns.ids(), columns.sketches()?, columns.text_hashes()?, canonical];
         part.write(RecordBatch::try_new(Arc::clone(&RUN), arrays).map_err(internal)?)?;
     }
     let mut short = writer("short", &SHORT);
     for rows in order.short.chunks(BATCH_ROWS) {
         let columns = RowColumns { batch, rows };
-        let arrays = vec![
-            columns.text_hashes()?,
-            columns.ids(),
-            canonical_ids(decisions, rows),
-        ];
+        let arrays = vec![columns.text_hashes()?, columns.ids(), canonical_ids(decisions, rows)];
         short.write(RecordBatch::try_new(Arc::clone(&SHORT), arrays).map_err(internal)?)?;
     }
     let mut files = part.finish()?;
@@ -93,10 +79,7 @@ pub(crate) fn write_run(
 }
 
 fn staged(files: Vec<StagedFile>, order: &RunOrder) -> StagedRun {
-    let digests: Vec<String> = files
-        .iter()
-        .map(|f| format!("{} {}\n", f.record.name, f.record.sha256))
-        .collect();
+    let digests: Vec<String> = files.iter().map(|f| format!("{} {}\n", f.record.name, f.record.sha256)).collect();
     let digest = Sha256Hex::of(digests.concat().as_bytes()).0;
     let record = RunRecord {
         digest: digest[..32].to_owned(),
@@ -108,22 +91,11 @@ fn staged(files: Vec<StagedFile>, order: &RunOrder) -> StagedRun {
 }
 
 fn canonical_ids(decisions: &Decisions, rows: &[u32]) -> ArrayRef {
-    Arc::new(
-        rows.iter()
-            .map(|&row| decisions.rows[row as usize].canonical_id.as_deref())
-            .collect::<StringArray>(),
-    )
+    Arc::new(rows.iter().map(|&row| decisions.rows[row as usize].canonical_id.as_deref()).collect::<StringArray>())
 }
 
-fn write_ids(
-    batch: &QueryBatch,
-    order: &RunOrder,
-    mut writer: DatasetWriter,
-) -> Result<Vec<StagedFile>> {
-    let mut ids: Vec<(u64, u32)> = order
-        .rows()
-        .map(|(run_row, row)| (id_hash(batch.id(row)), run_row))
-        .collect();
+fn write_ids(batch: &QueryBatch, order: &RunOrder, mut writer: DatasetWriter) -> Result<Vec<StagedFile>> {
+    let mut ids: Vec<(u64, u32)> = order.rows().map(|(run_row, row)| (id_hash(batch.id(row)), run_row)).collect();
     ids.sort_unstable();
     for rows in ids.chunks(BATCH_ROWS) {
         let arrays: Vec<ArrayRef> = vec![
@@ -148,8 +120,5 @@ fn write_shadows(recrawls: &Recrawls, mut writer: DatasetWriter) -> Result<Vec<S
 }
 
 fn internal(error: arrow::error::ArrowError) -> PipelineError {
-    PipelineError::Internal {
-        stage: "store",
-        reason: error.to_string(),
-    }
+    PipelineError::Internal { stage: "store", reason: error.to_string() }
 }

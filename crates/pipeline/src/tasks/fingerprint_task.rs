@@ -40,20 +40,9 @@ impl FingerprintContext {
         threads: usize,
         progress: Progress,
     ) -> Self {
-        let positions = documents
-            .files()
-            .zip(0..)
-            .map(|(file, i)| (file.url.clone(), i))
-            .collect();
+        let positions = documents.files().zip(0..).map(|(file, i)| (file.url.clone(), i)).collect();
         let schema = schema(keep, documents.keep_types());
-        Self {
-            documents,
-            fingerprinter,
-            positions,
-            schema,
-            permits: Arc::new(Semaphore::new(threads)),
-            progress,
-        }
+        Self { documents, fingerprinter, positions, schema, permits: Arc::new(Semaphore::new(threads)), progress }
     }
 
     pub(crate) fn schema(&self) -> SchemaRef {
@@ -70,9 +59,7 @@ fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
     fields.push(Field::new(FILE, DataType::UInt32, false));
     fields.push(Field::new(ROW, DataType::UInt64, false));
     fields.extend(
-        keep.iter()
-            .zip(keep_types)
-            .map(|(name, t)| Field::new(format!("{KEEP_PREFIX}{name}"), t.clone(), true)),
+        keep.iter().zip(keep_types).map(|(name, t)| Field::new(format!("{KEEP_PREFIX}{name}"), t.clone(), true)),
     );
     Arc::new(Schema::new(fields))
 }
@@ -84,52 +71,31 @@ pub(crate) fn fingerprint_task(
 ) -> BoxStream<'static, Result<RecordBatch>> {
     let (context, task) = (Arc::clone(context), task.clone());
     let started = async move {
-        let permit = Arc::clone(&context.permits)
-            .acquire_owned()
-            .await
-            .map_err(cancelled)?;
+        let permit = Arc::clone(&context.permits).acquire_owned().await.map_err(cancelled)?;
         let documents = context.documents.read(&task)?;
-        let file = context
-            .positions
-            .get(&task.file)
-            .copied()
-            .unwrap_or(u32::MAX);
+        let file = context.positions.get(&task.file).copied().unwrap_or(u32::MAX);
         Ok::<_, PipelineError>(documents.and_then(move |batch| {
             // Held until the task's last batch is done: a night of many files opens few at a time.
             let _held = &permit;
             let context = Arc::clone(&context);
-            blocking("fingerprinting", move || {
-                fingerprint_batch(&context, file, batch)
-            })
+            blocking("fingerprinting", move || fingerprint_batch(&context, file, batch))
         }))
     };
     futures::stream::once(started).try_flatten().boxed()
 }
 
-fn fingerprint_batch(
-    context: &FingerprintContext,
-    file: u32,
-    batch: DocumentBatch,
-) -> Result<RecordBatch> {
+fn fingerprint_batch(context: &FingerprintContext, file: u32, batch: DocumentBatch) -> Result<RecordBatch> {
     let texts = &batch.texts;
     let done: Vec<Option<FingerprintedText>> = (0..texts.len())
         .into_par_iter()
-        .map(|i| {
-            texts
-                .is_valid(i)
-                .then(|| context.fingerprinter.fingerprint(texts.value(i)))
-        })
+        .map(|i| texts.is_valid(i).then(|| context.fingerprinter.fingerprint(texts.value(i))))
         .collect();
     context.progress.advance(done.len() as u64);
     let n = done.len();
     let mut columns = vec![Arc::new(batch.ids) as ArrayRef];
     columns.extend(outcome_columns(&done)?);
-    columns.push(Arc::new(UInt64Array::from_iter_values(
-        done.iter().map(|d| d.as_ref().map_or(0, |d| d.length)),
-    )));
-    columns.push(Arc::new(UInt32Array::from_iter_values(
-        std::iter::repeat_n(file, n),
-    )));
+    columns.push(Arc::new(UInt64Array::from_iter_values(done.iter().map(|d| d.as_ref().map_or(0, |d| d.length)))));
+    columns.push(Arc::new(UInt32Array::from_iter_values(std::iter::repeat_n(file, n))));
     columns.push(Arc::new(UInt64Array::from(batch.rows)));
     columns.extend(batch.keep);
     RecordBatch::try_new(context.schema(), columns).map_err(internal)
@@ -144,14 +110,10 @@ fn outcome_columns(done: &[Option<FingerprintedText>]) -> Result<[ArrayRef; 4]> 
         let (fingerprint, sketch, text_hash, reason) = match text.as_ref().map(|t| &t.outcome) {
             None => (None, None, None, Some(SkipReason::NullText)),
             Some(Outcome::Empty) => (None, None, None, Some(SkipReason::Empty)),
-            Some(Outcome::TooShort { text_hash }) => {
-                (None, None, Some(text_hash), Some(SkipReason::TooShort))
+            Some(Outcome::TooShort { text_hash }) => (None, None, Some(text_hash), Some(SkipReason::TooShort)),
+            Some(Outcome::Fingerprinted { fingerprint, sketch, text_hash }) => {
+                (Some(*fingerprint), sketch.as_ref(), Some(text_hash), None)
             }
-            Some(Outcome::Fingerprinted {
-                fingerprint,
-                sketch,
-                text_hash,
-            }) => (Some(*fingerprint), sketch.as_ref(), Some(text_hash), None),
         };
         fingerprints.push(fingerprint);
         skipped.push(reason.map(SkipReason::name));
@@ -178,14 +140,9 @@ pub(crate) fn append(builder: &mut FixedSizeBinaryBuilder, value: Option<&[u8]>)
 }
 
 fn cancelled(_: tokio::sync::AcquireError) -> PipelineError {
-    PipelineError::TryAgain {
-        reason: "the run was cancelled".to_owned(),
-    }
+    PipelineError::TryAgain { reason: "the run was cancelled".to_owned() }
 }
 
 fn internal(error: arrow::error::ArrowError) -> PipelineError {
-    PipelineError::Internal {
-        stage: "fingerprinting",
-        reason: error.to_string(),
-    }
+    PipelineError::Internal { stage: "fingerprinting", reason: error.to_string() }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow::array::builder::FixedSizeBinaryBuilder;
 use arrow::array::{
-    Array, ArrayRef, BooleanBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt16Builder,
-    UInt32Builder, UInt64Builder,
+    Array, ArrayRef, BooleanBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt16Builder, UInt32Builder,
+    UInt64Builder,
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use futures::TryStreamExt;
@@ -72,9 +72,7 @@ impl RowSet {
     }
 
     pub(crate) fn contains(&self, row: u32) -> bool {
-        self.words
-            .get(row as usize / 64)
-            .is_some_and(|word| word >> (row % 64) & 1 == 1)
+        self.words.get(row as usize / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)
     }
 }
 
@@ -84,17 +82,8 @@ const ALL_PAIRS: [&str; 5] = ["a", "id_b", "distance", "sketch_distance", "new"]
 
 /// Columns of forest candidates, nearest first: `b` is the row of a new document, `fingerprint_b` the fingerprint of an
 /// existing one; an `edge` may join two components, a `kept` document may become canonical.
-const FOREST: [&str; 9] = [
-    "distance",
-    "a",
-    "id_b",
-    "sketch_distance",
-    "b",
-    "fingerprint_b",
-    "edge",
-    "kept",
-    "text_hash_b",
-];
+const FOREST: [&str; 9] =
+    ["distance", "a", "id_b", "sketch_distance", "b", "fingerprint_b", "edge", "kept", "text_hash_b"];
 
 impl MapContext {
     pub(crate) fn schema(&self) -> SchemaRef {
@@ -124,18 +113,13 @@ pub(crate) fn pair_schema(want: Want) -> SchemaRef {
 }
 
 /// The pairs of a task, each at most once, in no particular order.
-pub(crate) fn map_task(
-    context: &Arc<MapContext>,
-    task: &MapTask,
-) -> BoxStream<'static, Result<RecordBatch>> {
+pub(crate) fn map_task(context: &Arc<MapContext>, task: &MapTask) -> BoxStream<'static, Result<RecordBatch>> {
     let (context, task) = (Arc::clone(context), task.clone());
     produce("map", |sender| async move {
         let permits = Arc::clone(&context);
         let _permit = permits.permits.acquire().await;
         match task {
-            MapTask::Itself { values } => {
-                blocking("map", move || map_itself(&context, values, sender)).await
-            }
+            MapTask::Itself { values } => blocking("map", move || map_itself(&context, values, sender)).await,
             MapTask::Existing { file, row_groups } => {
                 for row_group in row_groups {
                     map_row_group(&context, &file, row_group, &sender).await?;
@@ -156,9 +140,7 @@ fn map_itself(context: &MapContext, values: Range<usize>, sender: Sender) -> Res
     // Pairs are gathered before rows are expanded: an error cannot leave the probe's callback.
     for slice in slices(values.clone()) {
         let mut pairs = Vec::new();
-        context
-            .queries
-            .map_self(slice.clone(), |pair| pairs.push(pair));
+        context.queries.map_self(slice.clone(), |pair| pairs.push(pair));
         for pair in pairs {
             out.new_new(pair.query, pair.existing, pair.distance)?;
         }
@@ -173,9 +155,7 @@ const SLICE_VALUES: usize = 4096;
 
 fn slices(values: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let end = values.end;
-    values
-        .step_by(SLICE_VALUES)
-        .map(move |start| start..end.min(start + SLICE_VALUES))
+    values.step_by(SLICE_VALUES).map(move |start| start..end.min(start + SLICE_VALUES))
 }
 
 /// The distinct fingerprints of a row group, ascending, and the rows behind each.
@@ -197,16 +177,9 @@ impl ExistingValues {
 /// Pairs of fingerprints held before the documents behind them are fetched.
 const PAIRS_HELD: usize = 1 << 19;
 
-async fn map_row_group(
-    context: &Arc<MapContext>,
-    file: &str,
-    row_group: usize,
-    sender: &Sender,
-) -> Result<()> {
+async fn map_row_group(context: &Arc<MapContext>, file: &str, row_group: usize, sender: &Sender) -> Result<()> {
     let existing = &context.files[file];
-    let first_row: u64 = (0..row_group)
-        .map(|g| existing.parquet.row_group_rows(g))
-        .sum();
+    let first_row: u64 = (0..row_group).map(|g| existing.parquet.row_group_rows(g)).sum();
     let values = Arc::new(read_values(existing, row_group, first_row).await?);
     let n_values = values.values.len();
     let mut next = 0;
@@ -218,14 +191,9 @@ async fn map_row_group(
             while at < n_values && pairs.len() < PAIRS_HELD {
                 let slice = at..n_values.min(at + SLICE_VALUES);
                 probing.queries.map(&known.values[slice.clone()], |p| {
-                    pairs.push(Pair {
-                        existing: p.existing + u32::try_from(at).unwrap_or(u32::MAX),
-                        ..p
-                    });
+                    pairs.push(Pair { existing: p.existing + u32::try_from(at).unwrap_or(u32::MAX), ..p });
                 });
-                probing
-                    .progress
-                    .advance(known.starts[slice.end] as u64 - known.starts[slice.start] as u64);
+                probing.progress.advance(known.starts[slice.end] as u64 - known.starts[slice.start] as u64);
                 at = slice.end;
             }
             pairs.sort_unstable_by_key(|p| (p.existing, p.query));
@@ -241,31 +209,16 @@ async fn map_row_group(
 }
 
 /// All not shadowed fingerprints of a row group.
-async fn read_values(
-    existing: &ExistingFile,
-    row_group: usize,
-    first_row: u64,
-) -> Result<ExistingValues> {
-    let read = Read {
-        row_groups: vec![row_group],
-        columns: &[FINGERPRINT],
-        rows: None,
-        batch_rows: BATCH_ROWS,
-    };
+async fn read_values(existing: &ExistingFile, row_group: usize, first_row: u64) -> Result<ExistingValues> {
+    let read = Read { row_groups: vec![row_group], columns: &[FINGERPRINT], rows: None, batch_rows: BATCH_ROWS };
     let mut batches = existing.parquet.stream(read)?;
     let url = &existing.parquet.file.url;
     let mut found: Vec<(u64, u32)> = Vec::new();
     let mut row = 0u32;
     while let Some(batch) = batches.try_next().await? {
-        let fingerprints = Columns {
-            batch: &batch,
-            file: url,
-        }
-        .primitive::<UInt64Type>(FINGERPRINT)?;
+        let fingerprints = Columns { batch: &batch, file: url }.primitive::<UInt64Type>(FINGERPRINT)?;
         if fingerprints.null_count() > 0 {
-            let null = (0..fingerprints.len())
-                .find(|&i| fingerprints.is_null(i))
-                .unwrap_or(0);
+            let null = (0..fingerprints.len()).find(|&i| fingerprints.is_null(i)).unwrap_or(0);
             let reason = "fingerprint is NULL: leave such documents out".to_owned();
             return Err(PipelineError::BadRow {
                 file: url.clone(),
@@ -320,17 +273,12 @@ fn pieces<'a>(pairs: &'a [Pair], values: &ExistingValues) -> Vec<Piece<'a>> {
     for group in groups {
         let rows = values.rows(group[0].existing as usize).len();
         if n_rows + rows > ROWS_FETCHED && n_rows > 0 {
-            cut.push(Piece {
-                pairs: &pairs[start..end],
-                rows: 0..usize::MAX,
-            });
+            cut.push(Piece { pairs: &pairs[start..end], rows: 0..usize::MAX });
             (start, n_rows) = (end, 0);
         }
         end += group.len();
         if rows > ROWS_FETCHED {
-            let parts = (0..rows)
-                .step_by(ROWS_FETCHED)
-                .map(|at| at..rows.min(at + ROWS_FETCHED));
+            let parts = (0..rows).step_by(ROWS_FETCHED).map(|at| at..rows.min(at + ROWS_FETCHED));
             cut.extend(parts.map(|rows| Piece { pairs: group, rows }));
             start = end;
         } else {
@@ -338,10 +286,7 @@ fn pieces<'a>(pairs: &'a [Pair], values: &ExistingValues) -> Vec<Piece<'a>> {
         }
     }
     if start < end {
-        cut.push(Piece {
-            pairs: &pairs[start..end],
-            rows: 0..usize::MAX,
-        });
+        cut.push(Piece { pairs: &pairs[start..end], rows: 0..usize::MAX });
     }
     cut
 }
@@ -368,34 +313,22 @@ async fn expand(
         let rows = values.rows(value as usize);
         &rows[piece.rows.start.min(rows.len())..piece.rows.end.min(rows.len())]
     };
-    let groups: Vec<&[Pair]> = piece
-        .pairs
-        .chunk_by(|a, b| a.existing == b.existing)
-        .collect();
-    let mut wanted: Vec<u32> = groups
-        .iter()
-        .flat_map(|g| rows_of(g[0].existing))
-        .copied()
-        .collect();
+    let groups: Vec<&[Pair]> = piece.pairs.chunk_by(|a, b| a.existing == b.existing).collect();
+    let mut wanted: Vec<u32> = groups.iter().flat_map(|g| rows_of(g[0].existing)).copied().collect();
     wanted.sort_unstable();
     let documents = fetch(context, &context.files[file].parquet, row_group, &wanted).await?;
     let at = |row: u32| wanted.binary_search(&row).unwrap_or(usize::MAX);
     let groups: Vec<(u64, Vec<usize>, Vec<Pair>)> = groups
         .into_iter()
         .map(|g| {
-            (
-                values.values[g[0].existing as usize],
-                rows_of(g[0].existing).iter().map(|&r| at(r)).collect(),
-                g.to_vec(),
-            )
+            (values.values[g[0].existing as usize], rows_of(g[0].existing).iter().map(|&r| at(r)).collect(), g.to_vec())
         })
         .collect();
     let (context, sender) = (Arc::clone(context), sender.clone());
     blocking("map", move || {
         let mut out = PairWriter::new(&context, sender);
         for (fingerprint, members, pairs) in groups {
-            let members: Vec<&ExistingDocument> =
-                members.iter().filter_map(|&i| documents.get(i)).collect();
+            let members: Vec<&ExistingDocument> = members.iter().filter_map(|&i| documents.get(i)).collect();
             for pair in pairs {
                 out.new_existing(&pair, fingerprint, &members)?;
             }
@@ -422,19 +355,11 @@ async fn fetch(
     let ranges = rows.iter().map(|&row| row as usize..row as usize + 1);
     let n_rows = usize::try_from(parquet.row_group_rows(row_group)).unwrap_or(usize::MAX);
     let selection = RowSelection::from_consecutive_ranges(ranges, n_rows);
-    let read = Read {
-        row_groups: vec![row_group],
-        columns: &columns,
-        rows: Some(selection),
-        batch_rows: BATCH_ROWS,
-    };
+    let read = Read { row_groups: vec![row_group], columns: &columns, rows: Some(selection), batch_rows: BATCH_ROWS };
     let mut batches = parquet.stream(read)?;
     let mut documents = Vec::with_capacity(rows.len());
     while let Some(batch) = batches.try_next().await? {
-        let columns = Columns {
-            batch: &batch,
-            file: &parquet.file.url,
-        };
+        let columns = Columns { batch: &batch, file: &parquet.file.url };
         let ids = columns.ids(DOC_ID)?;
         let (sketches, text_hashes) = (columns.bytes(SKETCH)?, columns.bytes(TEXT_HASH)?);
         let canonical = batch.column_by_name(CANONICAL_ID);
@@ -450,11 +375,7 @@ async fn fetch(
         }
     }
     if documents.len() != rows.len() {
-        let reason = format!(
-            "row group {row_group} gave {} of {} rows",
-            documents.len(),
-            rows.len()
-        );
+        let reason = format!("row group {row_group} gave {} of {} rows", documents.len(), rows.len());
         return Err(PipelineError::bad_file(&parquet.file.url, reason));
     }
     Ok(documents)
@@ -494,11 +415,7 @@ struct Far<'a> {
 
 impl<'a> PairWriter<'a> {
     fn new(context: &'a MapContext, sender: Sender) -> Self {
-        Self {
-            context,
-            sender,
-            rows: PairRows::default(),
-        }
+        Self { context, sender, rows: PairRows::default() }
     }
 
     fn new_new(&mut self, value_a: u32, value_b: u32, distance: u8) -> Result<()> {
@@ -518,47 +435,25 @@ impl<'a> PairWriter<'a> {
             }
         };
         match context.want {
-            Want::AllPairs => {
-                context
-                    .rows
-                    .all_pairs(value_a, value_b, distance, &context.verifier, found)
-            }
-            Want::Forest => {
-                context
-                    .rows
-                    .forest_pairs(value_a, value_b, distance, &context.verifier, found)
-            }
+            Want::AllPairs => context.rows.all_pairs(value_a, value_b, distance, &context.verifier, found),
+            Want::Forest => context.rows.forest_pairs(value_a, value_b, distance, &context.verifier, found),
         }
         outcome
     }
 
     /// The pairs of the documents behind one query value and one existing value.
-    fn new_existing(
-        &mut self,
-        pair: &Pair,
-        fingerprint: u64,
-        members: &[&ExistingDocument],
-    ) -> Result<()> {
+    fn new_existing(&mut self, pair: &Pair, fingerprint: u64, members: &[&ExistingDocument]) -> Result<()> {
         let context = self.context;
         for class in context.rows.classes_of(pair.query) {
             let sketch = context.rows.sketch(class);
             let verified = members.iter().filter_map(|document| {
-                let distance =
-                    context
-                        .verifier
-                        .verify(pair.distance, sketch, document.sketch.as_ref())?;
+                let distance = context.verifier.verify(pair.distance, sketch, document.sketch.as_ref())?;
                 Some((*document, distance))
             });
             match context.want {
                 Want::AllPairs => {
                     for (document, sketch_distance) in verified {
-                        self.all_of_class(
-                            class,
-                            document,
-                            pair.distance,
-                            sketch_distance,
-                            fingerprint,
-                        )?;
+                        self.all_of_class(class, document, pair.distance, sketch_distance, fingerprint)?;
                     }
                 }
                 Want::Forest => self.few_of_class(class, verified, pair.distance, fingerprint)?,
@@ -577,12 +472,7 @@ impl<'a> PairWriter<'a> {
     ) -> Result<()> {
         for &row in self.context.rows.members(class) {
             if document.same_id_row != Some(row) {
-                self.push(
-                    row,
-                    &far(document, fingerprint, true),
-                    distance,
-                    sketch_distance,
-                )?;
+                self.push(row, &far(document, fingerprint, true), distance, sketch_distance)?;
             }
         }
         Ok(())
@@ -607,36 +497,18 @@ impl<'a> PairWriter<'a> {
         let members = self.context.rows.members(class);
         let edge = first_edge(members, &any);
         if let Some((row, (document, sketch_distance))) = edge {
-            self.push(
-                row,
-                &far(document, fingerprint, true),
-                distance,
-                sketch_distance,
-            )?;
+            self.push(row, &far(document, fingerprint, true), distance, sketch_distance)?;
         }
         for (document, sketch_distance) in kept.two.into_iter().flatten() {
-            let is_edge = edge.is_some_and(|(row, (other, _))| {
-                row == members[0] && std::ptr::eq(other, document)
-            });
+            let is_edge = edge.is_some_and(|(row, (other, _))| row == members[0] && std::ptr::eq(other, document));
             if !is_edge {
-                self.push(
-                    members[0],
-                    &far(document, fingerprint, false),
-                    distance,
-                    sketch_distance,
-                )?;
+                self.push(members[0], &far(document, fingerprint, false), distance, sketch_distance)?;
             }
         }
         Ok(())
     }
 
-    fn push(
-        &mut self,
-        a: u32,
-        far: &Far<'_>,
-        distance: u8,
-        sketch_distance: Option<u16>,
-    ) -> Result<()> {
+    fn push(&mut self, a: u32, far: &Far<'_>, distance: u8, sketch_distance: Option<u16>) -> Result<()> {
         let rows = &mut self.rows;
         rows.n += 1;
         rows.a.append_value(a);
@@ -650,17 +522,11 @@ impl<'a> PairWriter<'a> {
                 rows.fingerprint_b.append_option(far.fingerprint);
                 rows.edge.append_value(far.edge);
                 rows.kept.append_value(far.kept);
-                let text_hashes = rows
-                    .text_hash_b
-                    .get_or_insert_with(|| FixedSizeBinaryBuilder::new(TEXT_HASH_BYTES));
+                let text_hashes = rows.text_hash_b.get_or_insert_with(|| FixedSizeBinaryBuilder::new(TEXT_HASH_BYTES));
                 append(text_hashes, far.text_hash.map(|h| h.as_slice()))?;
             }
         }
-        if self.rows.n >= BATCH_ROWS {
-            self.send()
-        } else {
-            Ok(())
-        }
+        if self.rows.n >= BATCH_ROWS { self.send() } else { Ok(()) }
     }
 
     fn send(&mut self) -> Result<()> {
@@ -688,19 +554,14 @@ impl PairRows {
                 "edge" => Arc::new(self.edge.finish()),
                 "kept" => Arc::new(self.kept.finish()),
                 _ => Arc::new(
-                    self.text_hash_b
-                        .take()
-                        .unwrap_or_else(|| FixedSizeBinaryBuilder::new(TEXT_HASH_BYTES))
-                        .finish(),
+                    self.text_hash_b.take().unwrap_or_else(|| FixedSizeBinaryBuilder::new(TEXT_HASH_BYTES)).finish(),
                 ),
             }
         };
         let schema = pair_schema(want);
         let columns = schema.fields().iter().map(|f| column(f.name())).collect();
-        RecordBatch::try_new(schema, columns).map_err(|e| PipelineError::Internal {
-            stage: "map",
-            reason: e.to_string(),
-        })
+        RecordBatch::try_new(schema, columns)
+            .map_err(|e| PipelineError::Internal { stage: "map", reason: e.to_string() })
     }
 }
 
@@ -725,8 +586,7 @@ struct Smallest<'d> {
 
 impl<'d> Smallest<'d> {
     fn offer(&mut self, found: Found<'d>) {
-        let before =
-            |other: &Option<Found<'d>>| other.is_none_or(|(document, _)| found.0.id < document.id);
+        let before = |other: &Option<Found<'d>>| other.is_none_or(|(document, _)| found.0.id < document.id);
         if before(&self.two[0]) {
             self.two[1] = self.two[0].replace(found);
         } else if before(&self.two[1]) {
@@ -738,15 +598,9 @@ impl<'d> Smallest<'d> {
 /// The first pair by (id_a, id_b): `members` are ascending, and no row pairs with the document of its own id.
 fn first_edge<'d>(members: &[u32], any: &Smallest<'d>) -> Option<(u32, Found<'d>)> {
     let [first, second] = any.two;
-    let allowed =
-        |row: u32, found: Found<'d>| (found.0.same_id_row != Some(row)).then_some((row, found));
+    let allowed = |row: u32, found: Found<'d>| (found.0.same_id_row != Some(row)).then_some((row, found));
     first
         .and_then(|f| allowed(members[0], f))
         .or_else(|| second.and_then(|f| allowed(members[0], f)))
-        .or_else(|| {
-            members
-                .get(1)
-                .zip(first)
-                .and_then(|(&row, f)| allowed(row, f))
-        })
+        .or_else(|| members.get(1).zip(first).and_then(|(&row, f)| allowed(row, f)))
 }

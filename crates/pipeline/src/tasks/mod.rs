@@ -49,10 +49,7 @@ pub(crate) const BATCH_ROWS: usize = 8192;
 
 /// Batches that a producer sends from a task of its own, which stops when they are no longer wanted. A panic becomes an
 /// error.
-pub(crate) fn produce<F, P>(
-    stage: &'static str,
-    producer: P,
-) -> BoxStream<'static, Result<RecordBatch>>
+pub(crate) fn produce<F, P>(stage: &'static str, producer: P) -> BoxStream<'static, Result<RecordBatch>>
 where
     F: Future<Output = Result<()>> + Send + 'static,
     P: FnOnce(Sender) -> F + Send + 'static,
@@ -75,9 +72,7 @@ pub(crate) struct Sender {
 impl Sender {
     /// From a thread that may block. Fails where nobody receives any more.
     pub(crate) fn send_blocking(&self, batch: RecordBatch) -> Result<()> {
-        let closed = |_| PipelineError::TryAgain {
-            reason: "the run was cancelled".to_owned(),
-        };
+        let closed = |_| PipelineError::TryAgain { reason: "the run was cancelled".to_owned() };
         self.sender.blocking_send(batch).map_err(closed)
     }
 }
@@ -87,20 +82,13 @@ fn drain(
     receiver: tokio::sync::mpsc::Receiver<RecordBatch>,
     tasks: tokio::task::JoinSet<Result<()>>,
 ) -> impl Stream<Item = Result<RecordBatch>> + Send + 'static {
-    futures::stream::unfold(
-        (receiver, tasks),
-        move |(mut receiver, mut tasks)| async move {
-            if let Some(batch) = receiver.recv().await {
-                return Some((Ok(batch), (receiver, tasks)));
-            }
-            let outcome = tasks
-                .join_next()
-                .await?
-                .map_err(|e| joined(stage, &e))
-                .flatten();
-            outcome.err().map(|error| (Err(error), (receiver, tasks)))
-        },
-    )
+    futures::stream::unfold((receiver, tasks), move |(mut receiver, mut tasks)| async move {
+        if let Some(batch) = receiver.recv().await {
+            return Some((Ok(batch), (receiver, tasks)));
+        }
+        let outcome = tasks.join_next().await?.map_err(|e| joined(stage, &e)).flatten();
+        outcome.err().map(|error| (Err(error), (receiver, tasks)))
+    })
 }
 
 /// Computes on a thread that may block.
@@ -108,15 +96,9 @@ pub(crate) async fn blocking<T: Send + 'static>(
     stage: &'static str,
     compute: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    tokio::task::spawn_blocking(compute)
-        .await
-        .map_err(|e| joined(stage, &e))
-        .flatten()
+    tokio::task::spawn_blocking(compute).await.map_err(|e| joined(stage, &e)).flatten()
 }
 
 fn joined(stage: &'static str, error: &tokio::task::JoinError) -> PipelineError {
-    PipelineError::Internal {
-        stage,
-        reason: error.to_string(),
-    }
+    PipelineError::Internal { stage, reason: error.to_string() }
 }

@@ -1,9 +1,7 @@
 //! Short ways to an analyzer, shared by the tests.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use nearprint_tokenize::{
-    Analyzer, NormalizeConfig, Resources, TokenizeConfig, TokenizerConfig, TokenizerKind,
-};
+use nearprint_tokenize::{Analyzer, NormalizeConfig, Resources, TokenizeConfig, TokenizerConfig, TokenizerKind};
 
 /// No normalisation at all.
 pub const AS_IS: NormalizeConfig = NormalizeConfig {
@@ -27,13 +25,7 @@ pub const WITHOUT_HTML: NormalizeConfig = NormalizeConfig {
 
 /// The defaults, but for the tokenizer.
 pub fn kind(kind: TokenizerKind) -> TokenizeConfig {
-    TokenizeConfig {
-        tokenizer: TokenizerConfig {
-            kind,
-            ..TokenizerConfig::default()
-        },
-        ..TokenizeConfig::default()
-    }
+    TokenizeConfig { tokenizer: TokenizerConfig { kind, ..TokenizerConfig::default() }, ..TokenizeConfig::default() }
 }
 
 /// An analyzer without any user file.
@@ -43,18 +35,11 @@ pub fn analyzer(config: &TokenizeConfig) -> Analyzer {
 
 /// The text as the given steps leave it. Needs no dictionary.
 pub fn normalized(text: &str, normalize: NormalizeConfig) -> String {
-    let config = TokenizeConfig {
-        normalize,
-        ..kind(TokenizerKind::Whitespace)
-    };
+    let config = TokenizeConfig { normalize, ..kind(TokenizerKind::Whitespace) };
     analyzer(&config).normalize(text).into_owned()
 }
 
 /// The tokens of a text that is normalised already.
 pub fn tokens(text: &str, config: &TokenizeConfig) -> Vec<String> {
-    analyzer(config)
-        .tokens(text)
-        .iter()
-        .map(String::from)
-        .collect()
+    analyzer(config).tokens(text).iter().map(String::from).collect()
 }
