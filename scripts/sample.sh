@@ -8,4 +8,4 @@ nearprint=target/release/nearprint
 for night in 2026-11-19 2026-11-20; do
   "$nearprint" run --config jobs/sample.toml --dt "$night"
 done
-"$nearprint" show out/results --dt 2026-11-20
+"$nearprint" report --config jobs/sample.toml --dt 2026-11-20

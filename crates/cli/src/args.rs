@@ -34,7 +34,7 @@ pub struct Global {
     /// Memory for the queries, their tables and the reduce together, such as 4GiB [default: unlimited]
     #[arg(long, global = true, value_name = "BYTES")]
     pub memory_limit: Option<Bytes>,
-    /// Memory for the reduce alone, within --memory-limit; it spills past that
+    /// Memory for the reduce alone, within --memory-limit; it spills past that [default: 1GiB]
     #[arg(long, global = true, value_name = "BYTES")]
     pub reduce_memory: Option<Bytes>,
     /// Folder for temporary files [default: the system's]

@@ -34,11 +34,12 @@ pub struct ExistingNeighbour {
     pub same_id_row: Option<u32>,
 }
 
-/// Verified pairs of classes, both ways.
+/// Verified pairs of classes, both ways: ten bytes a pair.
 #[derive(Debug, Default)]
 pub struct ClassNeighbours {
     starts: Vec<usize>,
-    neighbours: Vec<(u32, u8)>,
+    classes: Vec<u32>,
+    distances: Vec<u8>,
 }
 
 impl ClassNeighbours {
@@ -54,18 +55,20 @@ impl ClassNeighbours {
             starts[i] += starts[i - 1];
         }
         let mut next = starts.clone();
-        let mut neighbours = vec![(0, 0); pairs.len() * 2];
+        let (mut classes, mut distances) = (vec![0; pairs.len() * 2], vec![0; pairs.len() * 2]);
         for &(a, b, distance) in pairs {
             for (class, other) in [(a, b), (b, a)] {
-                neighbours[next[class as usize]] = (other, distance);
+                let at = next[class as usize];
+                (classes[at], distances[at]) = (other, distance);
                 next[class as usize] += 1;
             }
         }
-        Self { starts, neighbours }
+        Self { starts, classes, distances }
     }
 
-    fn of(&self, class: u32) -> &[(u32, u8)] {
-        &self.neighbours[self.starts[class as usize]..self.starts[class as usize + 1]]
+    fn of(&self, class: u32) -> impl Iterator<Item = (u32, u8)> {
+        let range = self.starts[class as usize]..self.starts[class as usize + 1];
+        self.classes[range.clone()].iter().copied().zip(self.distances[range].iter().copied())
     }
 }
 
@@ -90,7 +93,7 @@ pub fn star(
         let decision = class_of(row).map_or(Decision::Keep, |class| {
             let own = std::iter::once((class, 0));
             let nearest_row = own
-                .chain(neighbours.of(class).iter().copied())
+                .chain(neighbours.of(class))
                 .filter_map(|(other, distance)| kept[other as usize].map(|(rank, row)| (distance, rank, row)))
                 .min();
             let nearest_existing = existing[class as usize].iter().find(|e| e.same_id_row != Some(row));

@@ -1,6 +1,8 @@
 //! Typed columns of a batch, or an error that names the file and column.
 
-use arrow::array::{Array, ArrayRef, AsArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch, StringArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch, StringArray,
+};
 use arrow::compute::cast;
 use arrow::datatypes::{ArrowPrimitiveType, DataType};
 
@@ -32,6 +34,11 @@ impl<'a> Columns<'a> {
         }
         let text = cast(array, &DataType::Utf8).map_err(|e| PipelineError::of_arrow(self.file, e))?;
         Ok(text.as_string::<i32>().clone())
+    }
+
+    pub(crate) fn binaries(&self, name: &str) -> Result<&'a BinaryArray> {
+        let array = self.get(name)?;
+        array.as_binary_opt::<i32>().ok_or_else(|| self.wrong_type(name, array))
     }
 
     /// A column of fixed-size values; none where the batch lacks it.

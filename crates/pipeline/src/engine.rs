@@ -8,9 +8,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::{DataFusionError, Result as DataFusionResult};
 use datafusion_execution::config::SessionConfig;
 use datafusion_execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion_execution::memory_pool::{
-    FairSpillPool, MemoryConsumer, MemoryPool, MemoryReservation, UnboundedMemoryPool,
-};
+use datafusion_execution::memory_pool::MemoryPool;
 use datafusion_execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_expr::expressions::col;
@@ -25,6 +23,7 @@ use datafusion_physical_plan::{ExecutionPlan, Partitioning};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{PipelineError, Result};
+use crate::reduce_pool::ReducePool;
 use crate::tasks::BATCH_ROWS;
 
 /// What a run may use.
@@ -35,7 +34,7 @@ pub struct Resources {
     pub threads: Option<usize>,
     /// Bytes of the query batch, its tables and the reduce together; unlimited where none is said.
     pub memory_limit: Option<usize>,
-    /// Bytes of the reduce alone, within the limit; what the queries leave where none is said.
+    /// Bytes of the reduce alone, within the limit, before it spills; 1 GiB where none is said.
     pub reduce_memory: Option<usize>,
     /// Folder of temporary files; the system's where none is said.
     pub spill_dir: Option<PathBuf>,
@@ -61,8 +60,9 @@ impl Resources {
 #[derive(Debug)]
 pub(crate) struct Engine {
     context: Arc<TaskContext>,
-    pool: Arc<dyn MemoryPool>,
     threads: usize,
+    /// Bytes of the limit that the queries leave.
+    pub(crate) free_bytes: usize,
     pub(crate) temp: tempfile::TempDir,
 }
 
@@ -77,6 +77,12 @@ pub struct SpillStats {
     pub spilled_rows: usize,
 }
 
+/// What the reduce takes before it spills, unless told otherwise. More does not make it faster.
+const REDUCE_BYTES: usize = 1 << 30;
+
+/// A batch of pairs with URLs for ids, in a merge.
+const MERGED_BATCH_BYTES: usize = 2 << 20;
+
 /// A sort merges spilled runs with this much set aside, where the limit allows.
 const MERGE_BYTES: usize = 10 << 20;
 
@@ -84,19 +90,23 @@ impl Engine {
     /// An engine for the phases that follow the loading of `queries_bytes`.
     pub(crate) fn new(resources: &Resources, queries_bytes: usize) -> Result<Self> {
         let temp = resources.temp_dir()?;
-        let limit = reduce_limit(resources, queries_bytes)?;
-        let pool: Arc<dyn MemoryPool> = match limit {
-            Some(bytes) => Arc::new(FairSpillPool::new(bytes)),
-            None => Arc::new(UnboundedMemoryPool::default()),
-        };
+        let free_bytes = free_bytes(resources, queries_bytes)?;
+        let reduce_bytes = resources.reduce_memory.unwrap_or(REDUCE_BYTES).min(free_bytes);
+        let pool: Arc<dyn MemoryPool> = Arc::new(ReducePool::new(reduce_bytes));
+        let threads = resources.n_threads();
         let disk = DiskManagerBuilder::default()
             .with_mode(DiskManagerMode::Directories(vec![temp.path().to_path_buf()]))
             .with_max_temp_directory_size(u64::MAX);
-        let runtime =
-            RuntimeEnvBuilder::new().with_memory_pool(Arc::clone(&pool)).with_disk_manager_builder(disk).build_arc();
-        let threads = resources.n_threads();
-        let context = task_context(runtime.map_err(|e| PipelineError::of_datafusion("engine", e))?, threads, limit);
-        Ok(Self { context, pool, threads, temp })
+        // Threads sort, one merge follows, and the forest's own sort may follow that: each leaves the others their part.
+        let fan_in = reduce_bytes / (threads + 2) / MERGED_BATCH_BYTES;
+        let runtime = RuntimeEnvBuilder::new()
+            .with_memory_pool(pool)
+            .with_disk_manager_builder(disk)
+            .with_max_spill_merge_fan_in(fan_in.max(2))
+            .build_arc();
+        let context =
+            task_context(runtime.map_err(|e| PipelineError::of_datafusion("engine", e))?, threads, reduce_bytes);
+        Ok(Self { context, threads, free_bytes, temp })
     }
 
     pub(crate) fn context(&self) -> Arc<TaskContext> {
@@ -105,11 +115,6 @@ impl Engine {
 
     pub(crate) fn threads(&self) -> usize {
         self.threads
-    }
-
-    /// A reservation in the pool, for memory that cannot spill.
-    pub(crate) fn reserve(&self, name: &str) -> MemoryReservation {
-        MemoryConsumer::new(name).register(&self.pool)
     }
 
     pub(crate) fn execute(
@@ -164,23 +169,15 @@ fn all_columns(schema: &SchemaRef) -> DataFusionResult<impl Iterator<Item = Phys
     Ok(columns.into_iter().map(move |c| PhysicalSortExpr::new(c, ascending)))
 }
 
-fn reduce_limit(resources: &Resources, queries_bytes: usize) -> Result<Option<usize>> {
-    let left = match resources.memory_limit {
-        None => None,
-        Some(limit) if queries_bytes < limit => Some(limit - queries_bytes),
-        Some(limit) => {
-            let reason = format!("the query batch and its tables take {queries_bytes} bytes of a limit of {limit}");
-            return Err(PipelineError::Resources { reason });
-        }
-    };
-    Ok(match (left, resources.reduce_memory) {
-        (Some(left), Some(own)) => Some(left.min(own)),
-        (left, own) => left.or(own),
+fn free_bytes(resources: &Resources, queries_bytes: usize) -> Result<usize> {
+    let limit = resources.memory_limit.unwrap_or(usize::MAX);
+    limit.checked_sub(queries_bytes).filter(|&left| left > 0).ok_or_else(|| PipelineError::Resources {
+        reason: format!("the query batch and its tables take {queries_bytes} bytes of a limit of {limit}"),
     })
 }
 
-fn task_context(runtime: Arc<RuntimeEnv>, threads: usize, limit: Option<usize>) -> Arc<TaskContext> {
-    let merge_bytes = limit.map_or(MERGE_BYTES, |l| MERGE_BYTES.min(l / 8));
+fn task_context(runtime: Arc<RuntimeEnv>, threads: usize, reduce_bytes: usize) -> Arc<TaskContext> {
+    let merge_bytes = MERGE_BYTES.min(reduce_bytes / 8);
     let config = SessionConfig::new()
         .with_batch_size(BATCH_ROWS)
         .with_target_partitions(threads)

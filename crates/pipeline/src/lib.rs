@@ -28,6 +28,7 @@ mod parquet_file;
 pub mod profile;
 mod progress;
 mod query_batch;
+mod reduce_pool;
 mod report;
 mod run;
 pub mod schema;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch, StringArray};
-use arrow::datatypes::{UInt8Type, UInt32Type};
+use arrow::datatypes::{UInt8Type, UInt16Type, UInt32Type};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::displayable;
 use datafusion_physical_plan::streaming::StreamingTableExec;
@@ -184,7 +184,7 @@ impl NearDuplicates {
     #[allow(clippy::type_complexity, reason = "the plan below the pass, its state, and the plan above it")]
     fn forest_plan(&self) -> Result<(Arc<dyn ExecutionPlan>, Arc<Mutex<ForestState>>, Arc<dyn ExecutionPlan>)> {
         let reduced = self.reduced(Want::Forest)?;
-        let state = ForestState::new(Arc::clone(&self.batch), Arc::clone(&self.rows), self.engine.reserve("decisions"));
+        let state = ForestState::new(Arc::clone(&self.batch), Arc::clone(&self.rows), self.engine.free_bytes);
         let pass = ForestPass::new(Arc::clone(&reduced), state);
         let (state, schema) = (Arc::clone(&pass.state), pass.pair_schema());
         let leaf = StreamingTableExec::try_new(schema, vec![Arc::new(pass)], None, [], false, None);
@@ -215,14 +215,16 @@ impl NearDuplicates {
     /// Rows of the reduce as rows of the pairs dataset.
     fn as_pairs(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let columns = Columns { batch: rows, file: "pairs" };
-        let a = columns.primitive::<UInt32Type>("a")?;
-        let id_a = StringArray::from_iter_values(a.values().iter().map(|&row| self.batch.id(row)));
-        let scopes = is_new(rows)?.values().iter().map(|new| if new { "new_new" } else { "new_existing" });
+        let (a, b) = (columns.primitive::<UInt32Type>("a")?, columns.primitive::<UInt32Type>("b")?);
+        let (new, id_b) = (is_new(rows)?, columns.strings("id_b")?);
+        let id_a = a.values().iter().map(|&row| self.batch.id(row));
+        let id_b = (0..rows.num_rows()).map(|i| if new.value(i) { self.batch.id(b.value(i)) } else { id_b.value(i) });
+        let scopes = new.values().iter().map(|new| if new { "new_new" } else { "new_existing" });
         let arrays: Vec<ArrayRef> = vec![
-            Arc::new(id_a),
-            Arc::clone(&rows.columns()[1]),
-            Arc::clone(&rows.columns()[2]),
-            Arc::clone(&rows.columns()[3]),
+            Arc::new(StringArray::from_iter_values(id_a)),
+            Arc::new(StringArray::from_iter_values(id_b)),
+            Arc::new(columns.primitive::<UInt8Type>("distance")?.clone()),
+            Arc::new(columns.primitive::<UInt16Type>("sketch_distance")?.clone()),
             Arc::new(StringArray::from_iter_values(scopes)),
         ];
         RecordBatch::try_new(Arc::clone(&PAIRS), arrays)

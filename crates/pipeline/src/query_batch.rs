@@ -187,18 +187,24 @@ impl QueryBatch {
 
     /// The row of an id.
     #[must_use]
-    #[allow(clippy::cast_possible_truncation, reason = "rows are 32-bit numbers")]
     pub fn row_of(&self, id: &str) -> Option<u32> {
-        let (mut low, mut high) = (0, self.ids.len());
+        let row = self.first_row_not_before(id);
+        (row < self.rows().end && self.id(row) == id).then_some(row)
+    }
+
+    /// The first row whose id is not smaller than `id`; the number of rows where all are.
+    #[must_use]
+    pub fn first_row_not_before(&self, id: &str) -> u32 {
+        let (mut low, mut high) = (0, self.rows().end);
         while low < high {
-            let middle = usize::midpoint(low, high);
-            match self.ids.value(middle).cmp(id) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal => return Some(middle as u32),
+            let middle = u32::midpoint(low, high);
+            if self.id(middle) < id {
+                low = middle + 1;
+            } else {
+                high = middle;
             }
         }
-        None
+        low
     }
 
     /// Rows in order of their ids.

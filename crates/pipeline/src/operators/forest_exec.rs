@@ -5,10 +5,9 @@ use std::fmt::{Debug, Formatter};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
-use arrow::compute::{filter_record_batch, is_not_null};
+use arrow::compute::filter_record_batch;
 use arrow::datatypes::{SchemaRef, UInt8Type, UInt32Type, UInt64Type};
 use datafusion_common::Result as DataFusionResult;
-use datafusion_execution::memory_pool::MemoryReservation;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
@@ -16,7 +15,7 @@ use datafusion_physical_plan::streaming::PartitionStream;
 use futures::StreamExt;
 use nearprint_join::{QueryRows, UnionFind};
 
-use crate::columns::{Columns, fixed};
+use crate::columns::Columns;
 use crate::error::{PipelineError, Result};
 use crate::query_batch::QueryBatch;
 use crate::tasks::{Want, pair_schema};
@@ -42,7 +41,8 @@ pub(crate) struct ForestState {
     pub(crate) kept_existing: HashMap<u32, Vec<KeptExisting>>,
     /// Whether a row is in a verified pair.
     pub(crate) paired: Vec<bool>,
-    reservation: MemoryReservation,
+    /// The most bytes that class pairs and their index may take.
+    max_bytes: usize,
 }
 
 /// A kept existing document near a class.
@@ -56,8 +56,11 @@ pub(crate) struct KeptExisting {
     pub(crate) node: u32,
 }
 
+/// A pair of classes, and its place in the index both ways.
+const CLASS_PAIR_BYTES: usize = size_of::<(u32, u32, u8)>() + 2 * (size_of::<u32>() + size_of::<u8>());
+
 impl ForestState {
-    pub(crate) fn new(batch: Arc<QueryBatch>, rows: Arc<QueryRows<u64>>, reservation: MemoryReservation) -> Self {
+    pub(crate) fn new(batch: Arc<QueryBatch>, rows: Arc<QueryRows<u64>>, max_bytes: usize) -> Self {
         Self {
             sets: UnionFind::new(batch.rows().end),
             paired: vec![false; batch.len()],
@@ -66,7 +69,7 @@ impl ForestState {
             existing_nodes: HashMap::new(),
             class_pairs: Vec::new(),
             kept_existing: HashMap::new(),
-            reservation,
+            max_bytes,
         }
     }
 
@@ -75,31 +78,23 @@ impl ForestState {
         let (distances, a) = (columns.primitive::<UInt8Type>("distance")?, columns.primitive::<UInt32Type>("a")?);
         let (b, fingerprint_b) =
             (columns.primitive::<UInt32Type>("b")?, columns.primitive::<UInt64Type>("fingerprint_b")?);
-        let (ids, text_hashes) = (columns.strings("id_b")?, columns.bytes("text_hash_b")?);
+        let (ids, text_hashes) = (columns.strings("id_b")?, columns.binaries("text_hash_b")?);
         let flag = |name: &str| candidates.column_by_name(name).and_then(|c| c.as_boolean_opt().cloned());
-        let (Some(edge), Some(kept)) = (flag("edge"), flag("kept")) else {
+        let (Some(new), Some(edge), Some(kept)) = (flag("new"), flag("edge"), flag("kept")) else {
             return Err(PipelineError::Internal { stage: "forest", reason: "a flag is missing".to_owned() });
         };
         let mut joins = Vec::with_capacity(candidates.num_rows());
         for i in 0..candidates.num_rows() {
             let (a, distance) = (a.value(i), distances.value(i));
-            let node = if b.is_valid(i) {
+            let node = if new.value(i) {
                 self.new_pair(a, b.value(i), distance)?
             } else {
                 self.existing_node(fingerprint_b.value(i))
             };
             if kept.value(i) {
-                let text_hash = fixed(text_hashes, i);
-                self.offer(
-                    a,
-                    KeptExisting {
-                        distance,
-                        id: ids.value(i).to_owned(),
-                        text_hash,
-                        fingerprint: fingerprint_b.value(i),
-                        node,
-                    },
-                );
+                let (id, fingerprint) = (ids.value(i).to_owned(), fingerprint_b.value(i));
+                let text_hash = text_hashes.is_valid(i).then(|| text_hashes.value(i).try_into().ok()).flatten();
+                self.offer(a, KeptExisting { distance, id, text_hash, fingerprint, node });
             }
             if edge.value(i) {
                 self.paired[a as usize] = true;
@@ -112,18 +107,14 @@ impl ForestState {
     /// Notes a pair of two rows of the batch; gives the second one's node.
     fn new_pair(&mut self, a: u32, b: u32, distance: u8) -> Result<u32> {
         self.paired[b as usize] = true;
-        if let (Some(class_a), Some(class_b)) = (self.rows.class_of(a), self.rows.class_of(b)) {
-            // Every pair of classes comes with its first rows; the others would repeat it.
-            let first = |class: u32| self.rows.members(class)[0];
-            if class_a != class_b && first(class_a) == a && first(class_b) == b {
-                if self.class_pairs.len() == self.class_pairs.capacity() {
-                    let more = self.class_pairs.len().max(1024);
-                    // The pairs, and later twice as many neighbours.
-                    let grown = self.reservation.try_grow(more * 3 * size_of::<(u32, u32, u8)>());
-                    grown.map_err(|e| PipelineError::of_datafusion("decisions", e))?;
-                    self.class_pairs.reserve_exact(more);
-                }
-                self.class_pairs.push((class_a, class_b, distance));
+        let (Some(class_a), Some(class_b)) = (self.rows.class_of(a), self.rows.class_of(b)) else { return Ok(b) };
+        // Every pair of classes comes with its first rows; the others would repeat it.
+        let firsts = [class_a, class_b].map(|class| self.rows.members(class)[0]);
+        if class_a != class_b && firsts == [a, b] {
+            self.class_pairs.push((class_a, class_b, distance));
+            if self.class_pairs.len() * CLASS_PAIR_BYTES > self.max_bytes {
+                let reason = format!("decisions over more than {} pairs", self.class_pairs.len());
+                return Err(PipelineError::Resources { reason });
             }
         }
         Ok(b)
@@ -137,7 +128,8 @@ impl ForestState {
         let Some(class) = self.rows.class_of(a) else {
             return;
         };
-        for &row in self.rows.members(class) {
+        // Members of a larger class are in pairs with each other already.
+        if let [row] = *self.rows.members(class) {
             self.paired[row as usize] |= self.batch.id(row) != found.id;
         }
         let two = self.kept_existing.entry(class).or_default();
@@ -154,15 +146,7 @@ fn accepted(candidates: &RecordBatch, joins: &BooleanArray) -> Result<RecordBatc
     let internal = |e: arrow::error::ArrowError| PipelineError::Internal { stage: "forest", reason: e.to_string() };
     let joined = filter_record_batch(candidates, joins).map_err(internal)?;
     let schema = pair_schema(Want::AllPairs);
-    let mut columns = Vec::new();
-    for field in schema.fields() {
-        columns.push(match joined.column_by_name(field.name()) {
-            Some(column) => Arc::clone(column),
-            None => {
-                Arc::new(is_not_null(joined.column_by_name("b").map_or(&joined.columns()[0], |b| b)).map_err(internal)?)
-            }
-        });
-    }
+    let columns = schema.fields().iter().filter_map(|f| joined.column_by_name(f.name()).cloned()).collect();
     RecordBatch::try_new(schema, columns).map_err(internal)
 }
 

@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::builder::FixedSizeBinaryBuilder;
 use arrow::array::{
-    Array, ArrayRef, BooleanBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt16Builder, UInt32Builder,
-    UInt64Builder,
+    Array, ArrayRef, BinaryBuilder, BooleanBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt16Builder,
+    UInt32Builder, UInt64Builder,
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use futures::TryStreamExt;
@@ -17,14 +16,13 @@ use nearprint_join::{Pair, Queries, QueryRows, Verifier};
 use parquet::arrow::arrow_reader::RowSelection;
 use tokio::sync::Semaphore;
 
-use super::fingerprint_task::append;
 use super::{BATCH_ROWS, MapTask, Sender, blocking, produce};
 use crate::columns::{Columns, fixed};
 use crate::error::{PipelineError, Result};
 use crate::parquet_file::{ParquetFile, Read};
 use crate::progress::Progress;
 use crate::query_batch::QueryBatch;
-use crate::schema::{CANONICAL_ID, DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH, TEXT_HASH_BYTES};
+use crate::schema::{CANONICAL_ID, DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH};
 
 /// Which pairs a task reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,14 +74,15 @@ impl RowSet {
     }
 }
 
-/// Columns of pairs on their way to the reduce, which sorts by all of them in this order: row of the batch, id, distances,
-/// and whether the other document is new.
-const ALL_PAIRS: [&str; 5] = ["a", "id_b", "distance", "sketch_distance", "new"];
+/// Columns of pairs on their way to the reduce, which sorts by all of them in this order. `a` is a row of the batch; so is
+/// `b` where the other document is `new`. The `id_b` of an existing one stands between the ids of the rows `b` − 1 and `b`: so
+/// `b`, `new`, `id_b` sort as ids do, and new documents need not carry theirs.
+const ALL_PAIRS: [&str; 6] = ["a", "b", "new", "id_b", "distance", "sketch_distance"];
 
-/// Columns of forest candidates, nearest first: `b` is the row of a new document, `fingerprint_b` the fingerprint of an
-/// existing one; an `edge` may join two components, a `kept` document may become canonical.
-const FOREST: [&str; 9] =
-    ["distance", "a", "id_b", "sketch_distance", "b", "fingerprint_b", "edge", "kept", "text_hash_b"];
+/// Columns of forest candidates, nearest first: as above, and `fingerprint_b` and `text_hash_b` of an existing document; an
+/// `edge` may join two components, a `kept` document may become canonical.
+const FOREST: [&str; 10] =
+    ["distance", "a", "b", "new", "id_b", "sketch_distance", "fingerprint_b", "edge", "kept", "text_hash_b"];
 
 impl MapContext {
     pub(crate) fn schema(&self) -> SchemaRef {
@@ -94,13 +93,12 @@ impl MapContext {
 pub(crate) fn pair_schema(want: Want) -> SchemaRef {
     let field = |name: &&str| {
         let (data_type, nullable) = match *name {
-            "a" => (DataType::UInt32, false),
+            "a" | "b" => (DataType::UInt32, false),
             "id_b" => (DataType::Utf8, false),
             "distance" => (DataType::UInt8, false),
             "sketch_distance" => (DataType::UInt16, true),
-            "b" => (DataType::UInt32, true),
             "fingerprint_b" => (DataType::UInt64, true),
-            "text_hash_b" => (DataType::FixedSizeBinary(TEXT_HASH_BYTES), true),
+            "text_hash_b" => (DataType::Binary, true),
             _ => (DataType::Boolean, false),
         };
         Field::new(*name, data_type, nullable)
@@ -298,6 +296,8 @@ struct ExistingDocument {
     sketch: Option<Sketch>,
     text_hash: Option<[u8; 16]>,
     kept: bool,
+    /// The first row of the batch whose id is not smaller.
+    before_row: u32,
     same_id_row: Option<u32>,
 }
 
@@ -366,6 +366,7 @@ async fn fetch(
         for i in 0..batch.num_rows() {
             let id = ids.value(i).to_owned();
             documents.push(ExistingDocument {
+                before_row: context.batch.first_row_not_before(&id),
                 same_id_row: context.batch.row_of(&id),
                 id,
                 sketch: fixed::<32>(sketches, i).map(Sketch),
@@ -400,17 +401,18 @@ struct PairRows {
     fingerprint_b: UInt64Builder,
     edge: BooleanBuilder,
     kept: BooleanBuilder,
-    text_hash_b: Option<FixedSizeBinaryBuilder>,
+    text_hash_b: BinaryBuilder,
 }
 
 /// The far side of a pair.
-struct Far<'a> {
-    id: &'a str,
-    row: Option<u32>,
-    fingerprint: Option<u64>,
-    edge: bool,
-    kept: bool,
-    text_hash: Option<&'a [u8; 16]>,
+enum Far<'a> {
+    /// A row of the batch.
+    New(u32),
+    Existing {
+        document: &'a ExistingDocument,
+        fingerprint: u64,
+        edge: bool,
+    },
 }
 
 impl<'a> PairWriter<'a> {
@@ -423,15 +425,7 @@ impl<'a> PairWriter<'a> {
         let mut outcome = Ok(());
         let found = |pair: nearprint_join::RowPair| {
             if outcome.is_ok() {
-                let far = Far {
-                    id: context.batch.id(pair.b),
-                    row: Some(pair.b),
-                    fingerprint: None,
-                    edge: true,
-                    kept: false,
-                    text_hash: None,
-                };
-                outcome = self.push(pair.a, &far, distance, pair.sketch_distance);
+                outcome = self.push(pair.a, &Far::New(pair.b), distance, pair.sketch_distance);
             }
         };
         match context.want {
@@ -472,7 +466,7 @@ impl<'a> PairWriter<'a> {
     ) -> Result<()> {
         for &row in self.context.rows.members(class) {
             if document.same_id_row != Some(row) {
-                self.push(row, &far(document, fingerprint, true), distance, sketch_distance)?;
+                self.push(row, &Far::Existing { document, fingerprint, edge: true }, distance, sketch_distance)?;
             }
         }
         Ok(())
@@ -497,12 +491,17 @@ impl<'a> PairWriter<'a> {
         let members = self.context.rows.members(class);
         let edge = first_edge(members, &any);
         if let Some((row, (document, sketch_distance))) = edge {
-            self.push(row, &far(document, fingerprint, true), distance, sketch_distance)?;
+            self.push(row, &Far::Existing { document, fingerprint, edge: true }, distance, sketch_distance)?;
         }
         for (document, sketch_distance) in kept.two.into_iter().flatten() {
             let is_edge = edge.is_some_and(|(row, (other, _))| row == members[0] && std::ptr::eq(other, document));
             if !is_edge {
-                self.push(members[0], &far(document, fingerprint, false), distance, sketch_distance)?;
+                self.push(
+                    members[0],
+                    &Far::Existing { document, fingerprint, edge: false },
+                    distance,
+                    sketch_distance,
+                )?;
             }
         }
         Ok(())
@@ -512,19 +511,14 @@ impl<'a> PairWriter<'a> {
         let rows = &mut self.rows;
         rows.n += 1;
         rows.a.append_value(a);
-        rows.id_b.append_value(far.id);
         rows.distance.append_value(distance);
         rows.sketch_distance.append_option(sketch_distance);
-        match self.context.want {
-            Want::AllPairs => rows.new.append_value(far.row.is_some()),
-            Want::Forest => {
-                rows.b.append_option(far.row);
-                rows.fingerprint_b.append_option(far.fingerprint);
-                rows.edge.append_value(far.edge);
-                rows.kept.append_value(far.kept);
-                let text_hashes = rows.text_hash_b.get_or_insert_with(|| FixedSizeBinaryBuilder::new(TEXT_HASH_BYTES));
-                append(text_hashes, far.text_hash.map(|h| h.as_slice()))?;
-            }
+        match far {
+            Far::New(row) => rows.far(*row, true, ""),
+            Far::Existing { document, .. } => rows.far(document.before_row, false, &document.id),
+        }
+        if self.context.want == Want::Forest {
+            rows.candidate(far);
         }
         if self.rows.n >= BATCH_ROWS { self.send() } else { Ok(()) }
     }
@@ -541,6 +535,25 @@ impl<'a> PairWriter<'a> {
 }
 
 impl PairRows {
+    fn far(&mut self, b: u32, new: bool, id: &str) {
+        self.b.append_value(b);
+        self.new.append_value(new);
+        self.id_b.append_value(id);
+    }
+
+    fn candidate(&mut self, far: &Far<'_>) {
+        let (fingerprint, edge, kept, text_hash) = match far {
+            Far::New(_) => (None, true, false, None),
+            Far::Existing { document, fingerprint, edge } => {
+                (Some(*fingerprint), *edge, document.kept, document.text_hash.as_ref())
+            }
+        };
+        self.fingerprint_b.append_option(fingerprint);
+        self.edge.append_value(edge);
+        self.kept.append_value(kept);
+        self.text_hash_b.append_option(text_hash);
+    }
+
     fn into_batch(mut self, want: Want) -> Result<RecordBatch> {
         let mut column = |name: &str| -> ArrayRef {
             match name {
@@ -553,26 +566,13 @@ impl PairRows {
                 "fingerprint_b" => Arc::new(self.fingerprint_b.finish()),
                 "edge" => Arc::new(self.edge.finish()),
                 "kept" => Arc::new(self.kept.finish()),
-                _ => Arc::new(
-                    self.text_hash_b.take().unwrap_or_else(|| FixedSizeBinaryBuilder::new(TEXT_HASH_BYTES)).finish(),
-                ),
+                _ => Arc::new(self.text_hash_b.finish()),
             }
         };
         let schema = pair_schema(want);
         let columns = schema.fields().iter().map(|f| column(f.name())).collect();
         RecordBatch::try_new(schema, columns)
             .map_err(|e| PipelineError::Internal { stage: "map", reason: e.to_string() })
-    }
-}
-
-fn far(document: &ExistingDocument, fingerprint: u64, edge: bool) -> Far<'_> {
-    Far {
-        id: &document.id,
-        row: None,
-        fingerprint: Some(fingerprint),
-        edge,
-        kept: document.kept,
-        text_hash: document.text_hash.as_ref(),
     }
 }
 
