@@ -38,8 +38,8 @@ pub(crate) struct RowDecision {
     cluster: Option<(u32, u32)>,
 }
 
-/// Kept existing short texts by text hash: the two smallest ids, since one may be the document's own.
-pub(crate) type ExistingShort = HashMap<[u8; 16], Vec<String>>;
+/// The kept existing short text with the smallest id, by text hash.
+pub(crate) type ExistingShort = HashMap<[u8; 16], String>;
 
 /// Decisions, one for each row of the batch.
 pub(crate) struct Decisions {
@@ -212,7 +212,6 @@ fn component_decisions(batch: &QueryBatch, rows: &QueryRows<u64>, forest: &mut F
         let root = forest.sets.find(row);
         let canonical = *first.entry(root).or_insert(row);
         decided.push(match existing.get(&root) {
-            Some(kept) if kept.id == batch.id(row) => (row, Decided::Keep),
             Some(kept) => (row, Decided::Existing(kept.clone())),
             None if canonical == row => (row, Decided::Keep),
             None => (row, Decided::Row(canonical)),
@@ -235,8 +234,7 @@ fn short_rows(batch: &QueryBatch) -> impl Iterator<Item = (u32, [u8; 16])> {
 fn short_decisions(batch: &QueryBatch, existing: &ExistingShort) -> Vec<(u32, RowDecision)> {
     let mut kept: HashMap<[u8; 16], u32> = HashMap::new();
     let decide = |(row, hash): (u32, [u8; 16])| {
-        let others = existing.get(&hash).map(Vec::as_slice).unwrap_or_default();
-        let canonical = others.iter().find(|id| *id != batch.id(row)).cloned();
+        let canonical = existing.get(&hash).cloned();
         let canonical = canonical.or_else(|| kept.get(&hash).map(|&first| batch.id(first).to_owned()));
         if canonical.is_none() {
             kept.insert(hash, row);

@@ -121,7 +121,7 @@ async fn existing_files(storage: &Storage, pattern: &str, needs_sketch: bool) ->
     if !pattern.contains(['*', '?', '[']) {
         let folder = storage.folder(pattern)?;
         if let Some(opened) = store::Store::open_existing(&folder).await? {
-            return opened.existing(None).await;
+            return opened.all_existing().await;
         }
     }
     let files = fingerprints::open(storage, pattern, needs_sketch).await?;

@@ -207,6 +207,11 @@ impl QueryBatch {
         low
     }
 
+    /// Moves rows to the front of the keep order, which otherwise stays.
+    pub(crate) fn put_first(&mut self, chosen: impl Fn(u32) -> bool) {
+        self.keep_order.sort_by_key(|&row| !chosen(row));
+    }
+
     /// Rows in order of their ids.
     #[allow(clippy::cast_possible_truncation, reason = "rows are 32-bit numbers")]
     pub fn rows(&self) -> std::ops::Range<u32> {

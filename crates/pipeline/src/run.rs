@@ -226,8 +226,9 @@ async fn execute(
     };
     let mut done = fingerprint_documents(&fingerprint_request, plan.documents, resources, progress).await?;
     let recrawls = plan.store.recrawls(&done.batch, &request.dt).await?;
-    let short = existing_short(&plan.store, &done.batch, &request.dt).await?;
-    let existing = plan.store.existing(Some(&request.dt)).await?;
+    done.batch.put_first(|row| recrawls.is_incumbent(row));
+    let short = existing_short(&plan.store, &done.batch, &request.dt, &recrawls).await?;
+    let existing = plan.store.existing(&request.dt, &recrawls).await?;
     let verifier = request.profile.join.verifier(request.profile.bits)?;
     let temp = resources.temp_dir()?;
     let mut files = write_skipped(&done.batch, temp.path(), "skipped")?;
@@ -244,7 +245,7 @@ async fn execute(
     let counts = RunCounts {
         documents: done.counts.clone(),
         n_existing: near.n_existing(),
-        n_same_id: recrawls.n_same_id,
+        n_same_id: recrawls.n_same_id(),
         pairs: pair_counts,
         decisions: decisions.counts(),
     };

@@ -28,10 +28,40 @@ pub(crate) struct Shadow {
 /// Documents of the night that other nights have too.
 #[derive(Debug, Default)]
 pub(crate) struct Recrawls {
-    /// Documents with text whose id a night of an earlier date has.
-    pub(crate) n_same_id: u64,
+    /// Rows of the batch whose id a night of an earlier date has, and whether the latest of those nights kept it.
+    earlier: BTreeMap<u32, bool>,
     /// Sorted.
     pub(crate) shadows: Vec<Shadow>,
+}
+
+impl Recrawls {
+    /// Documents with text whose id a night of an earlier date has.
+    pub(crate) fn n_same_id(&self) -> u64 {
+        self.earlier.len() as u64
+    }
+
+    /// Rows whose earlier version is kept: in keep order they come before documents that the store has never seen, so that
+    /// what represents others stays what it is.
+    pub(crate) fn is_incumbent(&self, row: u32) -> bool {
+        self.earlier.get(&row).copied().unwrap_or(false)
+    }
+
+    /// Rows of earlier runs that the batch has again, by run.
+    fn shadowed(&self) -> HashMap<String, RowSet> {
+        let mut rows: HashMap<String, RowSet> = HashMap::new();
+        for shadow in self.shadows.iter().filter(|s| s.by.is_empty()) {
+            rows.entry(shadow.run.clone()).or_default().insert(shadow.row);
+        }
+        rows
+    }
+}
+
+/// A document that the batch and another night have.
+struct SameId {
+    row: u32,
+    own_run_row: u32,
+    run_row: u32,
+    kept: bool,
 }
 
 impl Store {
@@ -45,13 +75,24 @@ impl Store {
         ParquetFile::open(file).await
     }
 
-    /// The fingerprints that probe in a run for `dt`: those of nights of earlier dates, of all nights where none is given,
-    /// without rows whose document one of these nights has again later.
-    pub(crate) async fn existing(&self, dt: Option<&str>) -> Result<Vec<ExistingFile>> {
-        let nights: Vec<&Night> = dt.map_or_else(|| self.nights().iter().collect(), |dt| self.before(dt));
-        let mut shadowed = self.shadowed(&nights).await?;
+    /// The fingerprints of all nights, each document's latest only.
+    pub(crate) async fn all_existing(&self) -> Result<Vec<ExistingFile>> {
+        let nights: Vec<&Night> = self.nights().iter().collect();
+        let shadowed = self.shadowed(&nights, HashMap::new()).await?;
+        self.files(&nights, shadowed).await
+    }
+
+    /// The fingerprints that probe in a run for `dt`: those of nights of earlier dates, of each document the latest only, and
+    /// none that the batch has itself.
+    pub(crate) async fn existing(&self, dt: &str, recrawls: &Recrawls) -> Result<Vec<ExistingFile>> {
+        let nights = self.before(dt);
+        let shadowed = self.shadowed(&nights, recrawls.shadowed()).await?;
+        self.files(&nights, shadowed).await
+    }
+
+    async fn files(&self, nights: &[&Night], mut shadowed: HashMap<String, RowSet>) -> Result<Vec<ExistingFile>> {
         let mut files = Vec::new();
-        for night in nights.into_iter().filter(|n| n.run.n_fingerprints > 0) {
+        for night in nights.iter().filter(|n| n.run.n_fingerprints > 0) {
             let parquet = self.open_file(night, "fingerprints").await?;
             let shadowed = shadowed.remove(&night.run.digest).unwrap_or_default();
             files.push(ExistingFile { parquet, shadowed });
@@ -59,10 +100,13 @@ impl Store {
         Ok(files)
     }
 
-    /// Shadowed rows by run, as far as the given nights shadow each other.
-    async fn shadowed(&self, nights: &[&Night]) -> Result<HashMap<String, RowSet>> {
+    /// Shadowed rows by run: those given, and as far as the given nights shadow each other.
+    async fn shadowed(
+        &self,
+        nights: &[&Night],
+        mut shadowed: HashMap<String, RowSet>,
+    ) -> Result<HashMap<String, RowSet>> {
         let known: HashSet<&str> = nights.iter().map(|n| n.run.digest.as_str()).collect();
-        let mut shadowed: HashMap<String, RowSet> = HashMap::new();
         for night in nights {
             for shadow in self.shadows(night).await? {
                 let or_self = |named: &str| {
@@ -101,30 +145,24 @@ impl Store {
         let mut own: Vec<(u64, u32, u32)> =
             order.rows().map(|(run_row, row)| (id_hash(batch.id(row)), run_row, row)).collect();
         own.sort_unstable();
-        let mut earlier: HashSet<u32> = HashSet::new();
-        let mut shadows = Vec::new();
+        let mut recrawls = Recrawls::default();
         for night in self.nights().iter().filter(|n| n.dt != dt) {
-            for (own_row, row, run_row) in self.same_ids(night, &own, batch).await? {
+            for same in self.same_ids(night, &own, batch).await? {
                 let digest = night.run.digest.clone();
                 if night.dt.as_str() < dt {
-                    earlier.insert(row);
-                    shadows.push(Shadow { run: digest, by: String::new(), row: run_row });
+                    recrawls.earlier.insert(same.row, same.kept);
+                    recrawls.shadows.push(Shadow { run: digest, by: String::new(), row: same.run_row });
                 } else {
-                    shadows.push(Shadow { run: String::new(), by: digest, row: own_row });
+                    recrawls.shadows.push(Shadow { run: String::new(), by: digest, row: same.own_run_row });
                 }
             }
         }
-        shadows.sort_unstable();
-        Ok(Recrawls { n_same_id: earlier.len() as u64, shadows })
+        recrawls.shadows.sort_unstable();
+        Ok(recrawls)
     }
 
-    /// (row of this run, row of the batch, row of the night's run) of documents with one id.
-    async fn same_ids(
-        &self,
-        night: &Night,
-        own: &[(u64, u32, u32)],
-        batch: &QueryBatch,
-    ) -> Result<Vec<(u32, u32, u32)>> {
+    /// `own` are (id hash, row of this run, row of the batch), sorted.
+    async fn same_ids(&self, night: &Night, own: &[(u64, u32, u32)], batch: &QueryBatch) -> Result<Vec<SameId>> {
         let parquet = self.open_file(night, "ids").await?;
         let mut batches = parquet.stream(whole(&parquet, &["id_hash", "row"]))?;
         let mut candidates: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
@@ -135,9 +173,8 @@ impl Store {
                 (columns.primitive::<UInt64Type>("id_hash")?, columns.primitive::<UInt32Type>("row")?);
             for (&hash, &run_row) in hashes.values().iter().zip(run_rows.values()) {
                 at += own[at..].partition_point(|o| o.0 < hash);
-                let same = own[at..].iter().take_while(|o| o.0 == hash);
-                for &(_, own_row, row) in same {
-                    candidates.entry(run_row).or_default().push((own_row, row));
+                for &(_, own_run_row, row) in own[at..].iter().take_while(|o| o.0 == hash) {
+                    candidates.entry(run_row).or_default().push((own_run_row, row));
                 }
             }
         }
@@ -149,7 +186,7 @@ impl Store {
         night: &Night,
         candidates: &BTreeMap<u32, Vec<(u32, u32)>>,
         batch: &QueryBatch,
-    ) -> Result<Vec<(u32, u32, u32)>> {
+    ) -> Result<Vec<SameId>> {
         let n_fingerprints = u32::try_from(night.run.n_fingerprints).unwrap_or(u32::MAX);
         let mut same = Vec::new();
         for (name, rows, offset) in
@@ -160,10 +197,10 @@ impl Store {
                 continue;
             }
             let parquet = self.open_file(night, name).await?;
-            let ids = read_ids(&parquet, &wanted).await?;
-            for (run_row, id) in wanted.iter().map(|row| row + offset).zip(ids) {
+            let found = read_ids(&parquet, &wanted).await?;
+            for (run_row, (id, kept)) in wanted.iter().map(|row| row + offset).zip(found) {
                 let named = candidates[&run_row].iter().filter(|(_, row)| batch.id(*row) == id);
-                same.extend(named.map(|&(own_row, row)| (own_row, row, run_row)));
+                same.extend(named.map(|&(own_run_row, row)| SameId { row, own_run_row, run_row, kept }));
             }
         }
         Ok(same)
@@ -174,22 +211,28 @@ fn whole<'a>(parquet: &ParquetFile, columns: &'a [&'a str]) -> Read<'a> {
     Read { row_groups: (0..parquet.n_row_groups()).collect(), columns, rows: None, batch_rows: BATCH_ROWS }
 }
 
-/// Ids of rows, ascending, by page index.
-async fn read_ids(parquet: &ParquetFile, rows: &[u32]) -> Result<Vec<String>> {
+/// Ids of rows, ascending, by page index, and whether they are kept.
+async fn read_ids(parquet: &ParquetFile, rows: &[u32]) -> Result<Vec<(String, bool)>> {
     let n_rows = usize::try_from(parquet.n_rows()).unwrap_or(usize::MAX);
     let ranges = rows.iter().map(|&row| row as usize..row as usize + 1);
     let selection = RowSelection::from_consecutive_ranges(ranges, n_rows);
-    let mut batches = parquet.stream(Read { rows: Some(selection), ..whole(parquet, &[DOC_ID]) })?;
-    let mut ids = Vec::with_capacity(rows.len());
+    let mut batches = parquet.stream(Read { rows: Some(selection), ..whole(parquet, &[DOC_ID, CANONICAL_ID]) })?;
+    let mut found = Vec::with_capacity(rows.len());
     while let Some(batch) = batches.try_next().await? {
-        let values = Columns { batch: &batch, file: &parquet.file.url }.strings(DOC_ID)?;
-        ids.extend(values.iter().flatten().map(str::to_owned));
+        let columns = Columns { batch: &batch, file: &parquet.file.url };
+        let (ids, canonical) = (columns.strings(DOC_ID)?, columns.strings(CANONICAL_ID)?);
+        found.extend((0..batch.num_rows()).map(|i| (ids.value(i).to_owned(), canonical.is_null(i))));
     }
-    Ok(ids)
+    Ok(found)
 }
 
 /// Kept, not shadowed short texts of earlier nights that the batch has too.
-pub(crate) async fn existing_short(store: &Store, batch: &QueryBatch, dt: &str) -> Result<ExistingShort> {
+pub(crate) async fn existing_short(
+    store: &Store,
+    batch: &QueryBatch,
+    dt: &str,
+    recrawls: &Recrawls,
+) -> Result<ExistingShort> {
     let short = |row: &u32| batch.skipped[*row as usize] == Some(SkipReason::TooShort);
     let wanted: HashSet<[u8; 16]> =
         batch.rows().filter(short).filter_map(|row| batch.text_hashes[row as usize]).collect();
@@ -198,7 +241,7 @@ pub(crate) async fn existing_short(store: &Store, batch: &QueryBatch, dt: &str) 
         return Ok(found);
     }
     let nights = store.before(dt);
-    let shadowed = store.shadowed(&nights).await?;
+    let shadowed = store.shadowed(&nights, recrawls.shadowed()).await?;
     for night in nights.into_iter().filter(|n| n.run.n_short > 0) {
         let parquet = store.open_file(night, "short").await?;
         let mut batches = parquet.stream(whole(&parquet, &[TEXT_HASH, DOC_ID, CANONICAL_ID]))?;
@@ -212,15 +255,15 @@ pub(crate) async fn existing_short(store: &Store, batch: &QueryBatch, dt: &str) 
                 let live =
                     canonical.is_null(i) && !shadowed.get(&night.run.digest).is_some_and(|s| s.contains(run_row));
                 if let Some(hash) = hash.filter(|h| live && wanted.contains(h)) {
-                    found.entry(hash).or_default().push(ids.value(i).to_owned());
+                    let id = ids.value(i);
+                    let smallest = found.entry(hash).or_insert_with(|| id.to_owned());
+                    if id < smallest.as_str() {
+                        id.clone_into(smallest);
+                    }
                 }
                 run_row += 1;
             }
         }
-    }
-    for ids in found.values_mut() {
-        ids.sort_unstable();
-        ids.truncate(2);
     }
     Ok(found)
 }
