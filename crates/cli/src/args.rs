@@ -24,6 +24,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done or already published, 64 usage, 65 
 
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
 pub struct Global {
     /// Print one JSON summary as the last line
     #[arg(long, global = true)]
@@ -102,7 +103,7 @@ pub struct ProfileArgs {
     /// Named profile: default, paper, java, hanlp-java
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
-    /// Override one key of the profile, such as tokenize.features.weight=\"count\"; may be repeated
+    /// Override one key of the profile, such as tokenize.features.weight=count; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
     /// Column of the ids
@@ -143,13 +144,13 @@ pub struct JoinArgs {
     #[arg(long, value_name = "DIR")]
     pub output: String,
     /// Largest Hamming distance of a pair
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..64))]
     pub max_distance: u32,
     /// Largest distance of the sketches of a pair [default: not verified]
     #[arg(long, value_name = "N")]
     pub max_sketch_distance: Option<u32>,
     /// Bits of the fingerprints
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = bits)]
     pub bits: u32,
     /// Every pair, or a spanning forest of them
     #[arg(long, default_value = "forest")]
@@ -230,5 +231,13 @@ impl From<Pairs> for PairsMode {
             Pairs::Forest => Self::Forest,
             Pairs::All => Self::All,
         }
+    }
+}
+
+fn bits(text: &str) -> Result<u32, String> {
+    match text {
+        "32" => Ok(32),
+        "64" => Ok(64),
+        _ => Err("fingerprints have 32 or 64 bits".to_owned()),
     }
 }

@@ -53,7 +53,7 @@ impl Failure {
     }
 
     pub fn signalled(name: &str, code: u8) -> Self {
-        Self { code, message: format!("stopped by {name}; nothing was published") }
+        Self { code, message: format!("stopped by {name} before the end: run it again") }
     }
 
     /// One line on standard error; with `--json` the summary after it, so that it is the last line of both streams.
@@ -76,20 +76,17 @@ impl Failure {
 
 /// Usage errors are 64; help and version are no errors.
 pub fn of_clap(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    let json = std::env::args().any(|a| a == "--json");
+    if json && !matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand) {
+        let text = error.to_string();
+        let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+        let message = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+        return Failure::usage(message.trim_start_matches("error: ")).print(true);
+    }
     // A closed standard output is no reason to fail at printing help.
     let _ = error.print();
-    if error.use_stderr() && error.kind() != clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        if std::env::args().any(|a| a == "--json") {
-            let message = error.to_string().lines().next().unwrap_or_default().to_owned();
-            return Failure::usage(message.trim_start_matches("error: ")).print(true);
-        }
-        return ExitCode::from(USAGE);
-    }
-    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        ExitCode::from(USAGE)
-    } else {
-        ExitCode::SUCCESS
-    }
+    if matches!(error.kind(), DisplayHelp | DisplayVersion) { ExitCode::SUCCESS } else { ExitCode::from(USAGE) }
 }
 
 static LAST_PANIC: Mutex<String> = Mutex::new(String::new());

@@ -127,7 +127,10 @@ impl JobConfig {
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let text = std::fs::read_to_string(path).map_err(|e| {
             let missing = e.kind() == std::io::ErrorKind::NotFound;
-            Failure { code: if missing { INPUT_MISSING } else { 74 }, message: format!("{}: {e}", path.display()) }
+            Failure {
+                code: if missing { INPUT_MISSING } else { 74 },
+                message: format!("job file {}: {e}", path.display()),
+            }
         })?;
         toml::from_str(&text).map_err(|e| Failure::config(toml_error(path, &text, &e)))
     }
@@ -164,7 +167,7 @@ impl JobConfig {
             .unwrap_or_else(|| Value::String(value.to_owned()));
         let mut parts: Vec<&str> = key.split('.').collect();
         if parts == ["bits"] {
-            self.bits = value.as_integer();
+            self.bits = Some(value.as_integer().ok_or_else(|| usage("bits is 32 or 64"))?);
             return Ok(());
         }
         let section = parts.remove(0);
@@ -206,7 +209,10 @@ impl JobConfig {
         if let Some(bits) = self.bits {
             merged.insert("bits".to_owned(), Value::Integer(bits));
         }
-        let config: ProfileConfig = merged.try_into().map_err(|e| Failure::config(one_line(&e.to_string())))?;
+        let invalid = |e: toml::de::Error| {
+            Failure::config(format!("profile '{}' with its overrides: {}", self.profile, one_line(&e.to_string())))
+        };
+        let config: ProfileConfig = merged.try_into().map_err(invalid)?;
         config.validate()?;
         Ok(config)
     }

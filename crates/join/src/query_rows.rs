@@ -165,19 +165,20 @@ impl<F: Fingerprint> QueryRows<F> {
             });
         }
         let classes = self.classes_of(value_a);
-        let mut centres: Vec<(u32, u32, Option<u16>)> =
-            classes.clone().map(|c| (first(c), c, self.sketch(c).and(verifier.sketch_distance_of_equals()))).collect();
+        // (centre, its class, sketch distance); none where a class has no sketch to be verified by.
+        let mut centres: Vec<Option<(u32, u32, Option<u16>)>> = vec![None; classes.len()];
         self.verified_classes(value_a, value_a, 0, verifier, |a, b, sketch_distance| {
-            if a == b {
-                return;
+            if a != b {
+                found(ordered(first(a), first(b), 0, sketch_distance));
             }
-            found(ordered(first(a), first(b), 0, sketch_distance));
             for (class, other) in [(a, b), (b, a)] {
                 let centre = &mut centres[(class - classes.start) as usize];
-                *centre = (*centre).min((first(other), other, sketch_distance));
+                let offered = (first(other), other, sketch_distance);
+                *centre = Some(centre.map_or(offered, |known| known.min(offered)));
             }
         });
-        for (class, (centre, _, sketch_distance)) in classes.zip(centres) {
+        for (class, centre) in classes.zip(centres) {
+            let Some((centre, _, sketch_distance)) = centre else { continue };
             for &row in self.members(class).iter().filter(|&&row| row != centre) {
                 found(ordered(centre, row, 0, sketch_distance));
             }

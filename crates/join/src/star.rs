@@ -23,15 +23,14 @@ pub enum Decision {
     },
 }
 
-/// A kept existing document that makes verified pairs with the rows of a class.
+/// The nearest kept existing document that makes verified pairs with the rows of a class; of equally near ones the caller's
+/// first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExistingNeighbour {
     /// Hamming distance.
     pub distance: u8,
-    /// The caller's number of the document; ascending in id order.
+    /// The caller's number of the document.
     pub existing: u32,
-    /// The row of the batch with the same id, which never pairs with it.
-    pub same_id_row: Option<u32>,
 }
 
 /// Verified pairs of classes, both ways: ten bytes a pair.
@@ -74,17 +73,19 @@ impl ClassNeighbours {
 
 /// The star rule: rows take their turn in `keep_order`, and a row is dropped only if it makes a verified pair with a
 /// document that is kept by then: the nearest of those becomes its canonical; among equally near ones an existing document
-/// (the smallest number) comes first, then the row earliest in keep order. So every dropped document lies within the
+/// comes first, then the row earliest in keep order. So every dropped document lies within the
 /// distance of the one that represents it.
 ///
-/// `keep_order` lists rows; `class_of` gives the class of each row ([`QueryRows`](crate::QueryRows)); `existing` holds for each class the two
-/// nearest kept existing documents by (distance, number): two, so that a row has another one where the nearest is itself.
+/// Rows of one class make verified pairs with each other: where sketches are verified, every row has one.
+///
+/// `keep_order` lists rows; `class_of` gives the class of each row ([`QueryRows`](crate::QueryRows)); `existing` the nearest kept
+/// existing document of each class.
 #[must_use]
 pub fn star(
     keep_order: &[u32],
     class_of: impl Fn(u32) -> Option<u32>,
     neighbours: &ClassNeighbours,
-    existing: &[Vec<ExistingNeighbour>],
+    existing: &[Option<ExistingNeighbour>],
 ) -> Vec<(u32, Decision)> {
     // At most one row of a class is kept: the next one is at distance 0 from it. (distance, rank) orders the choice.
     let mut kept: Vec<Option<(usize, u32)>> = vec![None; existing.len()];
@@ -96,8 +97,7 @@ pub fn star(
                 .chain(neighbours.of(class))
                 .filter_map(|(other, distance)| kept[other as usize].map(|(rank, row)| (distance, rank, row)))
                 .min();
-            let nearest_existing = existing[class as usize].iter().find(|e| e.same_id_row != Some(row));
-            let decision = nearest(nearest_existing, nearest_row);
+            let decision = nearest(existing[class as usize], nearest_row);
             if decision == Decision::Keep {
                 kept[class as usize] = Some((rank, row));
             }
@@ -108,7 +108,7 @@ pub fn star(
     decisions
 }
 
-fn nearest(existing: Option<&ExistingNeighbour>, row: Option<(u8, usize, u32)>) -> Decision {
+fn nearest(existing: Option<ExistingNeighbour>, row: Option<(u8, usize, u32)>) -> Decision {
     match (existing, row) {
         (Some(e), row) if row.is_none_or(|(distance, ..)| e.distance <= distance) => {
             Decision::Drop { canonical: Canonical::Existing(e.existing), distance: e.distance }

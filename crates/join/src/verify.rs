@@ -25,9 +25,4 @@ impl Verifier {
         let sketch_distance = u16::try_from(a?.distance(b?)).ok()?;
         (sketch_distance <= max_sketch_distance).then_some(Some(sketch_distance))
     }
-
-    /// What [`verify`](Self::verify) gives for equal sketches.
-    pub(crate) fn sketch_distance_of_equals(&self) -> Option<u16> {
-        self.max_sketch_distance.map(|_| 0)
-    }
 }

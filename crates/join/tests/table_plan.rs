@@ -1,4 +1,5 @@
 //! Table plans: the paper's, and that every choice of differing bits leaves one prefix clean.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
 
 use nearprint_join::{JoinError, TablePlan};
 use proptest::prelude::*;

@@ -54,7 +54,7 @@ impl<'a> Columns<'a> {
             file: self.file.to_owned(),
             column: name.to_owned(),
             present: self.batch.schema().fields().iter().map(|f| f.name().clone()).collect(),
-            key: "a dataset of nearprint's",
+            remedy: "restore the file",
         })
     }
 

@@ -138,7 +138,7 @@ fn keep_or(decision: &'static str, reason: &'static str) -> RowDecision {
     RowDecision { decision, reason, canonical_id: None, distance: None, cluster: None }
 }
 
-/// A decision whose existing documents are told by class and position among its nearest two.
+/// A decision, its existing document at hand.
 enum Decided {
     Keep,
     Existing(KeptExisting),
@@ -172,22 +172,18 @@ fn star_decisions(batch: &QueryBatch, rows: &QueryRows<u64>, forest: &mut Forest
     let pairs = std::mem::take(&mut forest.class_pairs);
     let neighbours = ClassNeighbours::new(rows.n_classes(), &pairs);
     drop(pairs);
-    // Existing documents are numbered by class and place: each list is in (distance, id) order, and only its order counts.
-    let mut existing: Vec<Vec<ExistingNeighbour>> = vec![Vec::new(); rows.n_classes()];
-    for (&class, two) in &forest.kept_existing {
-        let number = (0..).zip(two);
-        existing[class as usize] = number
-            .map(|(n, e)| ExistingNeighbour { distance: e.distance, existing: n, same_id_row: batch.row_of(&e.id) })
-            .collect();
+    // A class has one nearest existing document, which is told by the class alone.
+    let mut existing: Vec<Option<ExistingNeighbour>> = vec![None; rows.n_classes()];
+    for (&class, nearest) in &forest.nearest_kept {
+        existing[class as usize] = Some(ExistingNeighbour { distance: nearest.distance, existing: class });
     }
     let decided = star(&fingerprinted_rows(batch, rows), |row| rows.class_of(row), &neighbours, &existing);
     let told = |(row, decision): (u32, Decision)| {
         let decided = match decision {
             Decision::Keep => Decided::Keep,
             Decision::Drop { canonical: Canonical::Row(other), .. } => Decided::Row(other),
-            Decision::Drop { canonical: Canonical::Existing(n), .. } => {
-                let two = rows.class_of(row).and_then(|class| forest.kept_existing.get(&class));
-                two.and_then(|two| two.get(n as usize)).map_or(Decided::Keep, |e| Decided::Existing(e.clone()))
+            Decision::Drop { canonical: Canonical::Existing(class), .. } => {
+                forest.nearest_kept.get(&class).map_or(Decided::Keep, |e| Decided::Existing(e.clone()))
             }
         };
         (row, decided)
@@ -198,8 +194,8 @@ fn star_decisions(batch: &QueryBatch, rows: &QueryRows<u64>, forest: &mut Forest
 /// The canonical of a component: its kept existing document with the smallest id, or its first row in keep order.
 fn component_decisions(batch: &QueryBatch, rows: &QueryRows<u64>, forest: &mut ForestState) -> Vec<(u32, Decided)> {
     let mut existing: HashMap<u32, KeptExisting> = HashMap::new();
-    let nearest: Vec<KeptExisting> = forest.kept_existing.values().flatten().cloned().collect();
-    for found in nearest {
+    let firsts: Vec<KeptExisting> = forest.first_kept.values().cloned().collect();
+    for found in firsts {
         let root = forest.sets.find(found.node);
         let best = existing.entry(root).or_insert_with(|| found.clone());
         if found.id < best.id {

@@ -27,8 +27,16 @@ pub enum PipelineError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A file of a store or a published night that is not what the store's commit says.
+    #[error("{file}: {reason}: the store is damaged; restore the file, or publish the night anew with --replace")]
+    Damaged {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A column that a file lacks.
-    #[error("{file}: no column '{column}' (it has {}): set {key} or rename the column", present.join(", "))]
+    #[error("{file}: no column '{column}' (it has {}): {remedy}", present.join(", "))]
     MissingColumn {
         /// The file.
         file: String,
@@ -36,8 +44,8 @@ pub enum PipelineError {
         column: String,
         /// The columns there.
         present: Vec<String>,
-        /// The setting that names the column.
-        key: &'static str,
+        /// What to do.
+        remedy: &'static str,
     },
     /// A column of a type that cannot be read as what it should hold.
     #[error("{file}: column '{column}' is {got}, expected {expected}: cast it or name another column")]
@@ -96,7 +104,7 @@ pub enum PipelineError {
         example: String,
     },
     /// More pairs than allowed.
-    #[error("more than {max_pairs} pairs: raise --max-pairs, lower --max-distance, or use --pairs forest")]
+    #[error("more than {max_pairs} pairs: raise max_pairs, lower max_distance, or write a forest")]
     TooManyPairs {
         /// The limit.
         max_pairs: u64,
@@ -213,6 +221,7 @@ impl PipelineError {
         match self {
             Self::InputMissing { .. } => ErrorKind::InputMissing,
             Self::BadFile { .. }
+            | Self::Damaged { .. }
             | Self::MissingColumn { .. }
             | Self::ColumnType { .. }
             | Self::SchemaDrift { .. }
@@ -232,6 +241,10 @@ impl PipelineError {
 
     pub(crate) fn bad_file(file: impl Into<String>, reason: impl ToString) -> Self {
         Self::BadFile { file: file.into(), reason: one_line(&reason.to_string()) }
+    }
+
+    pub(crate) fn damaged(file: impl Into<String>, reason: impl ToString) -> Self {
+        Self::Damaged { file: file.into(), reason: one_line(&reason.to_string()) }
     }
 
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
@@ -300,15 +313,26 @@ fn store_kind(source: &object_store::Error) -> ErrorKind {
             Some(std::io::ErrorKind::PermissionDenied) => ErrorKind::Permission,
             _ => ErrorKind::LocalIo,
         },
-        other if missing_credentials(other) => ErrorKind::Permission,
-        _ => ErrorKind::StoreUnavailable,
+        other => told_kind(&innermost(other)),
     }
 }
 
-/// object_store reports credentials that are nowhere to be found as a generic error of its metadata request.
-fn missing_credentials(error: &object_store::Error) -> bool {
-    error.to_string().contains("169.254.")
+/// object_store gives refusals of a LIST, and credentials that are nowhere to be found, as generic errors: only their text
+/// tells them apart.
+fn told_kind(text: &str) -> ErrorKind {
+    const DENIED: [&str; 5] =
+        ["AccessDenied", "SignatureDoesNotMatch", "InvalidAccessKeyId", "403 Forbidden", CREDENTIALS_SERVER];
+    if text.contains("NoSuchBucket") {
+        ErrorKind::InputMissing
+    } else if DENIED.iter().any(|sign| text.contains(sign)) {
+        ErrorKind::Permission
+    } else {
+        ErrorKind::StoreUnavailable
+    }
 }
+
+/// Where credentials are asked for when the environment has none.
+const CREDENTIALS_SERVER: &str = "169.254.";
 
 fn io_cause(error: &(dyn std::error::Error + 'static)) -> Option<std::io::ErrorKind> {
     let mut next = Some(error);
@@ -321,7 +345,8 @@ fn io_cause(error: &(dyn std::error::Error + 'static)) -> Option<std::io::ErrorK
     None
 }
 
-/// The whole chain of causes in one line, without repeating what an outer message already says.
+/// The whole chain of causes in one line, without repeating what an outer message already says; of an S3 server's XML the
+/// code and message.
 fn innermost(error: &object_store::Error) -> String {
     let mut text = one_line(&error.to_string());
     let mut next = std::error::Error::source(error);
@@ -332,7 +357,20 @@ fn innermost(error: &object_store::Error) -> String {
         }
         next = cause.source();
     }
-    text
+    if text.contains(CREDENTIALS_SERVER) {
+        return format!(
+            "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY ({CREDENTIALS_SERVER}… did not answer)"
+        );
+    }
+    match (element(&text, "Code"), element(&text, "Message")) {
+        (Some(code), message) => format!("{code} {}", message.unwrap_or_default()).trim_end().to_owned(),
+        _ => text,
+    }
+}
+
+fn element<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = xml.split_once(&format!("<{name}>"))?;
+    rest.split_once(&format!("</{name}>")).map(|(inner, _)| inner)
 }
 
 pub(crate) fn one_line(text: &str) -> String {

@@ -144,7 +144,7 @@ async fn read_truth(storage: &Storage, url: &str, ignored: &HashSet<String>, bat
             file: url.to_owned(),
             column: name.to_owned(),
             present,
-            key: "a tab-separated header",
+            remedy: "write a tab-separated header",
         };
         header.iter().position(|h| *h == name).ok_or_else(missing)
     };

@@ -18,7 +18,7 @@ use crate::operators::{FingerprintTasks, TaskExec};
 use crate::output;
 use crate::progress::Progress;
 use crate::query_batch::{KeepKey, QueryBatch, SkipReason};
-use crate::schema::{FINGERPRINTS, QUARANTINE, SKETCH_BYTES, SKIPPED, TEXT_HASH_BYTES};
+use crate::schema::{CONFIG_DIGEST, FINGERPRINTS, QUARANTINE, SKETCH_BYTES, SKIPPED, TEXT_HASH_BYTES};
 use crate::storage::Storage;
 use crate::tasks::{BATCH_ROWS, FingerprintContext, append};
 
@@ -158,7 +158,7 @@ pub async fn fingerprint(
     let config_digest = request.profile.digest(&request.analyzer_resources)?;
     let done = fingerprint_documents(request, documents, resources, progress).await?;
     let temp = resources.temp_dir()?;
-    let metadata = [("nearprint.config_digest", config_digest.as_str())];
+    let metadata = [(CONFIG_DIGEST, config_digest.as_str())];
     let mut writer = DatasetWriter::new(temp.path(), "", &FINGERPRINTS, &metadata);
     for rows in fingerprint_order(&done.batch).chunks(BATCH_ROWS) {
         writer.write(fingerprint_rows(&done.batch, rows)?)?;

@@ -11,7 +11,7 @@ use crate::columns::Columns;
 use crate::error::{PipelineError, Result};
 use crate::parquet_file::{ParquetFile, Read};
 use crate::query_batch::{FILE, LENGTH, QueryBatch, ROW, SKIPPED};
-use crate::schema::{DOC_ID, FINGERPRINT, FINGERPRINTS, SKETCH, SKETCH_BYTES, TEXT_HASH};
+use crate::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, FINGERPRINTS, SKETCH, SKETCH_BYTES, TEXT_HASH};
 use crate::storage::Storage;
 use crate::tasks::BATCH_ROWS;
 
@@ -34,31 +34,45 @@ pub(crate) async fn open(storage: &Storage, pattern: &str, needs_sketch: bool) -
 
 fn check_columns(parquet: &ParquetFile, needs_sketch: bool) -> Result<()> {
     let file = &parquet.file.url;
-    let data_type = |column: &str, key: &'static str| {
+    let data_type = |column: &str, remedy: &'static str| {
         let field = parquet.schema().field_with_name(column).map(|f| f.data_type().clone());
         field.map_err(|_| PipelineError::MissingColumn {
             file: file.clone(),
             column: column.to_owned(),
             present: parquet.schema().fields().iter().map(|f| f.name().clone()).collect(),
-            key,
+            remedy,
         })
     };
     let wrong = |column: &str, got: &DataType, expected: &'static str| {
         Err(PipelineError::ColumnType { file: file.clone(), column: column.to_owned(), got: got.to_string(), expected })
     };
-    match data_type(DOC_ID, "a fingerprints dataset")? {
+    match data_type(DOC_ID, "a fingerprints dataset has doc_id and fingerprint")? {
         DataType::Utf8 => {}
         t if t.is_integer() => {}
         other => return wrong(DOC_ID, &other, "string or integer"),
     }
-    match data_type(FINGERPRINT, "a fingerprints dataset")? {
+    match data_type(FINGERPRINT, "a fingerprints dataset has doc_id and fingerprint")? {
         DataType::UInt64 => {}
         other => return wrong(FINGERPRINT, &other, "UInt64"),
     }
     if needs_sketch {
-        match data_type(SKETCH, "no --max-sketch-distance")? {
+        match data_type(SKETCH, "leave out --max-sketch-distance")? {
             DataType::FixedSizeBinary(SKETCH_BYTES) => {}
             other => return wrong(SKETCH, &other, "FixedSizeBinary(32)"),
+        }
+    }
+    Ok(())
+}
+
+/// Refuses to join files that say they were made with different configurations.
+pub(crate) fn refuse_mixed_configs<'a>(files: impl Iterator<Item = &'a ParquetFile>) -> Result<()> {
+    let mut first: Option<(String, String)> = None;
+    for parquet in files {
+        let Some(digest) = parquet.key_value(CONFIG_DIGEST) else { continue };
+        let (file, expected) = first.get_or_insert_with(|| (parquet.file.url.clone(), digest.clone()));
+        if *expected != digest {
+            let reason = format!("made with another configuration than {file}: fingerprint both with one profile");
+            return Err(PipelineError::Refused { url: parquet.file.url.clone(), reason });
         }
     }
     Ok(())
@@ -126,7 +140,7 @@ fn as_fingerprinted(url: &str, file: u32, first_row: u64, bits: u32, batch: &Rec
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(|e| PipelineError::of_arrow(url, e))
 }
 
-fn check_fingerprints(url: &str, first_row: u64, bits: u32, fingerprints: &UInt64Array) -> Result<()> {
+pub(crate) fn check_fingerprints(url: &str, first_row: u64, bits: u32, fingerprints: &UInt64Array) -> Result<()> {
     let max = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
     let bad = (0..fingerprints.len()).find(|&i| fingerprints.is_null(i) || fingerprints.value(i) > max);
     bad.map_or(Ok(()), |i| {

@@ -86,6 +86,7 @@ pub async fn join(
         Some(pattern) => existing_files(storage, pattern, needs_sketch).await?,
         None => Vec::new(),
     };
+    fingerprints::refuse_mixed_configs(queries.iter().chain(existing.iter().map(|f| &f.parquet)))?;
     let n_rows = queries.iter().map(ParquetFile::n_rows).sum();
     progress.start("load queries", "fingerprints", n_rows);
     let batch = fingerprints::load(&queries, request.bits).await?;

@@ -76,7 +76,7 @@ impl NearDuplicates {
         resources: &Resources,
         progress: Progress,
     ) -> Result<Self> {
-        let n_existing: u64 = existing.iter().map(|f| f.parquet.n_rows()).sum();
+        let n_existing: u64 = existing.iter().map(ExistingFile::n_live_rows).sum();
         let own = resources.clone();
         progress.start("tables", "fingerprints", batch.len() as u64);
         let (batch, rows, queries, engine) = blocking("tables", move || {
@@ -112,7 +112,7 @@ impl NearDuplicates {
 
     /// Existing fingerprints that will probe.
     pub(crate) fn n_existing(&self) -> u64 {
-        self.existing.values().map(|f| f.parquet.n_rows()).sum()
+        self.existing.values().map(ExistingFile::n_live_rows).sum()
     }
 
     /// The map phase cut into tasks, in a fixed order.
@@ -140,6 +140,7 @@ impl NearDuplicates {
             rows: Arc::clone(&self.rows),
             queries: Arc::clone(&self.queries),
             verifier: self.verifier,
+            itself: self.itself,
             want,
             files: Arc::clone(&self.existing),
             permits: Semaphore::new(self.engine.threads()),

@@ -1,5 +1,7 @@
 //! Outputs of the commands that keep no store: a folder of staged files, with `_SUCCESS` last.
 
+use std::collections::BTreeSet;
+
 use crate::dataset::StagedFile;
 use crate::error::{PipelineError, Result};
 use crate::progress::Progress;
@@ -17,20 +19,40 @@ pub(crate) async fn refuse_existing(output: &Folder, replace: bool) -> Result<()
     Err(PipelineError::OutputExists { url: output.url().to_owned(), reason })
 }
 
-/// Writes staged files below `output`, then `_SUCCESS`. With `replace`, `_SUCCESS` goes first, and data files that are not
-/// among the new ones go last.
+/// Writes staged files below `output`, then `_SUCCESS`. With `replace`, `_SUCCESS` goes first, and the parts that an earlier
+/// and longer dataset left behind go last; nothing else in the folder is touched.
 pub(crate) async fn publish(output: &Folder, staged: &[StagedFile], replace: bool, progress: &Progress) -> Result<()> {
-    let mut stale = if replace { output.list().await? } else { Vec::new() };
     if replace && output.join(SUCCESS).get().await?.is_some() {
         output.join(SUCCESS).delete().await?;
     }
     upload(output, staged, progress).await?;
-    stale.retain(|old| !staged.iter().any(|new| old.url == output.join(&new.record.name).url()));
-    for old in stale.iter().filter(|f| f.url.ends_with(".parquet")) {
-        let name = old.url.strip_prefix(&format!("{}/", output.url())).unwrap_or(&old.url);
-        output.join(name).delete().await?;
+    if replace {
+        delete_left_over_parts(output, staged).await?;
     }
     output.join(SUCCESS).put(bytes::Bytes::new()).await
+}
+
+async fn delete_left_over_parts(output: &Folder, staged: &[StagedFile]) -> Result<()> {
+    let split = |name: &str| {
+        name.rsplit_once('/').map_or((String::new(), name.to_owned()), |(d, f)| (d.to_owned(), f.to_owned()))
+    };
+    let written: BTreeSet<(String, String)> = staged.iter().map(|f| split(&f.record.name)).collect();
+    let folders: BTreeSet<&String> = written.iter().map(|(folder, _)| folder).collect();
+    for folder in folders {
+        let place = if folder.is_empty() { output.clone() } else { output.join(folder) };
+        for name in place.names().await?.into_iter().filter(|name| is_part(name)) {
+            if !written.contains(&(folder.clone(), name.clone())) {
+                place.join(&name).delete().await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `part-00000.parquet`
+fn is_part(name: &str) -> bool {
+    let number = name.strip_prefix("part-").and_then(|n| n.strip_suffix(".parquet"));
+    number.is_some_and(|n| n.len() == 5 && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Copies staged files to their names below `folder`.

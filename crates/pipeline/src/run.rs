@@ -164,6 +164,7 @@ async fn attempt(
     let plan = plan(storage, request).await?;
     if let Some(published) = plan.store.night(&request.dt) {
         if published.gen_digest == plan.gen_digest {
+            roll_forward(&storage.folder(&published.output)?, &published.gen_digest).await?;
             return already_published(storage, &plan.store, published).await.map(Some);
         }
         refuse_republishing(&plan, request)?;
@@ -346,15 +347,14 @@ async fn already_published(storage: &Storage, store: &Store, night: &Night) -> R
     let content = manifest
         .get()
         .await?
-        .ok_or_else(|| PipelineError::bad_file(manifest.url(), "committed, but its manifest is gone"))?;
+        .ok_or_else(|| PipelineError::damaged(manifest.url(), "committed, but its manifest is gone"))?;
     if Sha256Hex::of(&content).0 != night.manifest_sha256 {
-        return Err(PipelineError::bad_file(
+        return Err(PipelineError::damaged(
             manifest.url(),
             "its SHA-256 is not the one that the store's commit records",
         ));
     }
-    let read: Manifest = serde_json::from_slice(&content).map_err(|e| PipelineError::bad_file(manifest.url(), e))?;
-    roll_forward(&place, &night.gen_digest).await?;
+    let read: Manifest = serde_json::from_slice(&content).map_err(|e| PipelineError::damaged(manifest.url(), e))?;
     let (commit, stale) = after_commit(store, night).await?;
     Ok(RunSummary {
         status: "already_published",
@@ -378,7 +378,8 @@ pub(crate) async fn published_night(storage: &Storage, store_url: &str, dt: &str
         remedy: "run it first",
     })?;
     let earlier = store.before(dt).into_iter().map(|n| n.dt.clone()).collect();
-    Ok((already_published(storage, &store, night).await?, earlier))
+    let summary = already_published(storage, &store, night).await?;
+    Ok((RunSummary { status: "published", ..summary }, earlier))
 }
 
 fn refuse_republishing(plan: &Plan, request: &RunRequest) -> Result<()> {

@@ -9,6 +9,9 @@ pub(crate) const SKETCH_BYTES: i32 = 32;
 /// Bytes of a text hash.
 pub(crate) const TEXT_HASH_BYTES: i32 = 16;
 
+/// Metadata of files: the digest of the configuration that made their fingerprints.
+pub(crate) const CONFIG_DIGEST: &str = "nearprint.config_digest";
+
 pub(crate) const DOC_ID: &str = "doc_id";
 pub(crate) const FINGERPRINT: &str = "fingerprint";
 pub(crate) const SKETCH: &str = "sketch";
@@ -55,6 +58,9 @@ pub static RUN: LazyLock<SchemaRef> = LazyLock::new(|| {
 pub static SHORT: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![text_hash(), required(DOC_ID, DataType::Utf8), nullable(CANONICAL_ID, DataType::Utf8)])
 });
+
+/// Documents of a run without text, sorted by `doc_id`: they shadow earlier versions, and nothing else.
+pub static EMPTY: LazyLock<SchemaRef> = LazyLock::new(|| schema(vec![required(DOC_ID, DataType::Utf8)]));
 
 /// The ids of a run by their hash, sorted by (`id_hash`, `row`).
 pub static IDS: LazyLock<SchemaRef> =

@@ -104,7 +104,7 @@ impl Storage {
     fn s3_builder(&self, bucket: &str) -> AmazonS3Builder {
         let retry = RetryConfig {
             backoff: BackoffConfig { max_backoff: Duration::from_secs(5), ..BackoffConfig::default() },
-            max_retries: usize::MAX,
+            max_retries: 1000,
             retry_timeout: Duration::from_secs(self.s3.retry_seconds),
         };
         let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
@@ -167,10 +167,26 @@ impl Storage {
 }
 
 fn local_folder(path: &str) -> Result<Folder> {
-    let absolute = std::path::absolute(path).map_err(PipelineError::io(path))?;
+    let absolute = resolved(path).map_err(PipelineError::io(path))?;
     let invalid = |e: object_store::path::Error| PipelineError::Usage { reason: format!("{path}: {e}") };
     let prefix = Path::from_absolute_path(&absolute).map_err(invalid)?;
     Ok(Folder { store: Arc::new(LocalFileSystem::new()), prefix, url: path.to_owned(), local: Some(absolute) })
+}
+
+/// The absolute path, without `..` and links as far as it exists.
+fn resolved(path: &str) -> std::io::Result<PathBuf> {
+    let absolute = std::path::absolute(if path.is_empty() { "." } else { path })?;
+    let existing = absolute.ancestors().find(|a| a.exists()).unwrap_or(&absolute);
+    let rest = absolute.strip_prefix(existing).unwrap_or(LocalPath::new(""));
+    let mut clean = existing.canonicalize().unwrap_or_else(|_| existing.to_path_buf());
+    for part in rest.components() {
+        if part == std::path::Component::ParentDir {
+            clean.pop();
+        } else {
+            clean.push(part);
+        }
+    }
+    Ok(clean)
 }
 
 impl Folder {
@@ -218,7 +234,9 @@ impl Folder {
     }
 
     fn input(&self, meta: ObjectMeta, url: String) -> InputFile {
-        let version = meta.e_tag.unwrap_or_else(|| meta.last_modified.to_rfc3339());
+        // A local ETag holds the inode: a restored copy with its old time is the same version.
+        let remote = meta.e_tag.filter(|_| self.is_remote());
+        let version = remote.unwrap_or_else(|| meta.last_modified.to_rfc3339());
         InputFile { store: Arc::clone(&self.store), path: meta.location, url, size: meta.size, version }
     }
 

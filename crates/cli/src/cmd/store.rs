@@ -75,7 +75,7 @@ fn check_text(found: &StoreReport) -> String {
         let _ = writeln!(out, "{}: {}", problem.file, problem.problem);
     }
     let verdict =
-        if found.problems.is_empty() { "sound".to_owned() } else { format!("{} problems", found.problems.len()) };
+        if found.problems.is_empty() { "sound".to_owned() } else { format!("{} damaged", found.problems.len()) };
     let _ = writeln!(
         out,
         "{}: {verdict}; {} files, {} bytes, {} rows read",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
+use arrow::array::{ArrayRef, Float64Array, StringArray};
 use arrow::datatypes::DataType;
 use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
 use futures::{Stream, StreamExt, TryStreamExt};
@@ -31,18 +31,14 @@ impl JsonlFile {
         let Some((line, first)) = lines.next_object().await? else {
             return Ok(Self { file, column_types: Vec::new() });
         };
-        let named = [(&columns.id, "id_column"), (&columns.text, "text_column")];
-        for (column, key) in named.into_iter().chain(columns.keep.iter().map(|c| (c, "keep"))) {
+        let named = [(&columns.id, "set id_column or rename it"), (&columns.text, "set text_column or rename it")];
+        for (column, remedy) in named.into_iter().chain(columns.keep.iter().map(|c| (c, "change keep or rename it"))) {
             if !first.contains_key(column) {
                 let present = first.keys().cloned().collect();
-                return Err(PipelineError::MissingColumn { file: file.url, column: column.clone(), present, key });
+                return Err(PipelineError::MissingColumn { file: file.url, column: column.clone(), present, remedy });
             }
         }
-        let mut column_types = Vec::new();
-        for column in &columns.keep {
-            let data_type = value_type(&first[column]).ok_or_else(|| bad(&file, line, column, "a number or string"))?;
-            column_types.push((column.clone(), data_type));
-        }
+        let column_types = keep_types(&file, columns, lines, (line, first)).await?;
         Ok(Self { file, column_types })
     }
 
@@ -168,11 +164,7 @@ fn keep_array(file: &InputFile, column: &str, data_type: &DataType, objects: &[(
     let wrong = |line: u64| bad(file, line, column, "of one type in all lines");
     let values = objects.iter().map(|(line, object)| (*line, present(object)));
     match data_type {
-        DataType::Int64 => {
-            let value = |(line, v): (u64, Option<Value>)| v.map(|v| v.as_i64().ok_or_else(|| wrong(line))).transpose();
-            Ok(Arc::new(values.map(value).collect::<Result<Int64Array>>()?))
-        }
-        DataType::Float64 => {
+        DataType::Int64 | DataType::Float64 => {
             let value = |(line, v): (u64, Option<Value>)| v.map(|v| v.as_f64().ok_or_else(|| wrong(line))).transpose();
             Ok(Arc::new(values.map(value).collect::<Result<Float64Array>>()?))
         }
@@ -185,13 +177,31 @@ fn keep_array(file: &InputFile, column: &str, data_type: &DataType, objects: &[(
     }
 }
 
-fn value_type(value: &Value) -> Option<DataType> {
-    match value {
-        Value::Number(n) if n.is_i64() => Some(DataType::Int64),
-        Value::Number(_) => Some(DataType::Float64),
-        Value::String(_) | Value::Null => Some(DataType::Utf8),
-        _ => None,
+/// The type of each keep-order column: that of its first value that is not null; none where all are.
+async fn keep_types(
+    file: &InputFile,
+    columns: &DocumentColumns,
+    mut lines: Numbered,
+    first: (u64, Object),
+) -> Result<Vec<(String, DataType)>> {
+    let mut unknown = columns.keep.clone();
+    let mut known = Vec::new();
+    let mut next = Some(first);
+    while let Some((line, object)) = next.take().filter(|_| !unknown.is_empty()) {
+        let mut still = Vec::new();
+        for column in unknown {
+            match object.get(&column) {
+                None | Some(Value::Null) => still.push(column),
+                // JSON has one kind of number: whether the first one is whole must not matter.
+                Some(Value::Number(_)) => known.push((column, DataType::Float64)),
+                Some(Value::String(_)) => known.push((column, DataType::Utf8)),
+                Some(_) => return Err(bad(file, line, &column, "a number or string")),
+            }
+        }
+        unknown = still;
+        next = lines.next_object().await?;
     }
+    Ok(known)
 }
 
 fn bad(file: &InputFile, row: u64, column: &str, expected: &str) -> PipelineError {

@@ -17,15 +17,14 @@ pub(super) fn keep_type(data_type: &DataType) -> Option<DataType> {
     }
 }
 
-pub(super) fn to_keep_type(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+pub(super) fn to_keep_type(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
     let strict = CastOptions { safe: false, ..CastOptions::default() };
-    let target = keep_type(array.data_type()).unwrap_or(DataType::Utf8);
     match array.data_type() {
         DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => {
             let micros = cast_with_options(array, &DataType::Timestamp(TimeUnit::Microsecond, None), &strict)?;
-            cast_with_options(&micros, &target, &strict)
+            cast_with_options(&micros, target, &strict)
         }
-        _ => cast_with_options(array, &target, &strict),
+        _ => cast_with_options(array, target, &strict),
     }
 }
 

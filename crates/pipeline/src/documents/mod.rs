@@ -90,7 +90,10 @@ impl Documents {
                     files.insert(file.url.clone(), DocumentFile::Jsonl(JsonlFile::open(file, &columns).await?));
                 }
                 None if one_file => {
-                    return Err(PipelineError::bad_file(file.url, "neither .parquet nor .jsonl[.gz|.zst]"));
+                    return Err(PipelineError::bad_file(
+                        file.url,
+                        "its name ends neither in .parquet nor in .jsonl or .ndjson, .gz or .zst allowed",
+                    ));
                 }
                 None => ignored.push(file.url),
             }
@@ -133,7 +136,7 @@ impl Documents {
         let cut = self.files.iter().flat_map(|(url, file)| {
             match file {
                 DocumentFile::Parquet(f) => f.row_group_ranges(TASK_ROWS),
-                DocumentFile::Jsonl(_) => vec![0..1],
+                DocumentFile::Jsonl(_) => std::iter::once(0..1).collect(),
             }
             .into_iter()
             .map(move |row_groups| FingerprintTask { file: url.clone(), row_groups })
@@ -144,7 +147,7 @@ impl Documents {
     /// The rows of a task, in file order.
     pub(crate) fn read(&self, task: &FingerprintTask) -> Result<BoxStream<'static, Result<DocumentBatch>>> {
         match self.files.get(&task.file) {
-            Some(DocumentFile::Parquet(f)) => f.read(task.row_groups.clone(), &self.columns),
+            Some(DocumentFile::Parquet(f)) => f.read(task.row_groups.clone(), &self.columns, &self.keep_types),
             Some(DocumentFile::Jsonl(f)) => Ok(f.read(&self.columns, &self.keep_types).boxed()),
             None => {
                 Err(PipelineError::Internal { stage: "read", reason: format!("no file {} in this run", task.file) })
@@ -171,26 +174,32 @@ impl Format {
     }
 }
 
-/// Every column has one type in all files; gives the keep-order columns'.
+/// Every column has one type in all files, whole numbers and others taken for one; gives the keep-order columns'.
 fn one_schema(files: &BTreeMap<String, DocumentFile>, columns: &DocumentColumns) -> Result<Vec<DataType>> {
-    let mut first: BTreeMap<&str, (&str, &DataType)> = BTreeMap::new();
+    let mut first: BTreeMap<&str, (&str, DataType)> = BTreeMap::new();
     for (url, file) in files {
         let types = match file {
             DocumentFile::Parquet(f) => f.column_types(),
             DocumentFile::Jsonl(f) => &f.column_types,
         };
         for (column, data_type) in types {
-            let (first_file, expected) = *first.entry(column).or_insert((url, data_type));
-            if expected != data_type {
-                return Err(PipelineError::SchemaDrift {
-                    file: url.clone(),
-                    column: column.clone(),
-                    got: keep_type_name(data_type),
-                    first_file: first_file.to_owned(),
-                    first: keep_type_name(expected),
-                });
-            }
+            let (first_file, known) = first.entry(column).or_insert((url, data_type.clone()));
+            *known = one_type(known, data_type).ok_or_else(|| PipelineError::SchemaDrift {
+                file: url.clone(),
+                column: column.clone(),
+                got: keep_type_name(data_type),
+                first_file: (*first_file).to_owned(),
+                first: keep_type_name(known),
+            })?;
         }
     }
-    Ok(columns.keep.iter().map(|c| first.get(c.as_str()).map_or(DataType::Utf8, |(_, t)| (*t).clone())).collect())
+    Ok(columns.keep.iter().map(|c| first.get(c.as_str()).map_or(DataType::Utf8, |(_, t)| t.clone())).collect())
+}
+
+fn one_type(a: &DataType, b: &DataType) -> Option<DataType> {
+    match (a, b) {
+        _ if a == b => Some(a.clone()),
+        (DataType::Int64, DataType::Float64) | (DataType::Float64, DataType::Int64) => Some(DataType::Float64),
+        _ => None,
+    }
 }

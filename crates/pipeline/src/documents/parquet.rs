@@ -52,14 +52,15 @@ impl ParquetDocuments {
         &self,
         row_groups: Range<usize>,
         columns: &DocumentColumns,
+        keep_types: &[DataType],
     ) -> Result<BoxStream<'static, Result<DocumentBatch>>> {
         let names: Vec<&str> =
             [columns.id.as_str(), &columns.text].into_iter().chain(columns.keep.iter().map(String::as_str)).collect();
         let first_row: u64 = (0..row_groups.start).map(|g| self.parquet.row_group_rows(g)).sum::<u64>() + 1;
         let read = Read { row_groups: row_groups.collect(), columns: &names, rows: None, batch_rows: BATCH_ROWS };
-        let (url, columns) = (self.file().url.clone(), columns.clone());
+        let (url, columns, keep_types) = (self.file().url.clone(), columns.clone(), keep_types.to_vec());
         let batches = self.parquet.stream(read)?.scan(first_row, move |next_row, batch| {
-            let documents = batch.and_then(|batch| to_documents(&url, &columns, &batch, *next_row));
+            let documents = batch.and_then(|batch| to_documents(&url, &columns, &keep_types, &batch, *next_row));
             if let Ok(documents) = &documents {
                 *next_row += documents.ids.len() as u64;
             }
@@ -69,13 +70,23 @@ impl ParquetDocuments {
     }
 }
 
-fn to_documents(url: &str, columns: &DocumentColumns, batch: &RecordBatch, first_row: u64) -> Result<DocumentBatch> {
+fn to_documents(
+    url: &str,
+    columns: &DocumentColumns,
+    keep_types: &[DataType],
+    batch: &RecordBatch,
+    first_row: u64,
+) -> Result<DocumentBatch> {
     let column =
         |name: &str| -> Result<&ArrayRef> { batch.column_by_name(name).ok_or_else(|| missing(url, name, &[], "")) };
     let of_arrow = |e| PipelineError::of_arrow(url, e);
     let ids = cast(column(&columns.id)?, &DataType::Utf8).map_err(of_arrow)?;
     let texts = cast(column(&columns.text)?, &DataType::Utf8).map_err(of_arrow)?;
-    let keep = columns.keep.iter().map(|c| to_keep_type(column(c)?).map_err(of_arrow)).collect::<Result<_>>()?;
+    let keep_column = |(name, data_type): (&String, &DataType)| {
+        let unreadable = |e| PipelineError::bad_file(url, format!("column '{name}': {e}"));
+        to_keep_type(column(name)?, data_type).map_err(unreadable)
+    };
+    let keep = columns.keep.iter().zip(keep_types).map(keep_column).collect::<Result<_>>()?;
     Ok(DocumentBatch {
         ids: ids.as_string::<i32>().clone(),
         texts: texts.as_string::<i32>().clone(),
@@ -84,15 +95,15 @@ fn to_documents(url: &str, columns: &DocumentColumns, batch: &RecordBatch, first
     })
 }
 
-fn missing(url: &str, column: &str, present: &[String], key: &'static str) -> PipelineError {
-    PipelineError::MissingColumn { file: url.to_owned(), column: column.to_owned(), present: present.to_vec(), key }
+fn missing(url: &str, column: &str, present: &[String], remedy: &'static str) -> PipelineError {
+    PipelineError::MissingColumn { file: url.to_owned(), column: column.to_owned(), present: present.to_vec(), remedy }
 }
 
-fn data_type<'a>(parquet: &'a ParquetFile, column: &str, key: &'static str) -> Result<&'a DataType> {
+fn data_type<'a>(parquet: &'a ParquetFile, column: &str, remedy: &'static str) -> Result<&'a DataType> {
     let schema = parquet.schema();
     schema.field_with_name(column).map(|f| f.data_type()).map_err(|_| {
         let present: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
-        missing(&parquet.file.url, column, &present, key)
+        missing(&parquet.file.url, column, &present, remedy)
     })
 }
 
@@ -106,7 +117,7 @@ fn wrong_type(parquet: &ParquetFile, column: &str, got: &DataType, expected: &'s
 }
 
 fn id_type(parquet: &ParquetFile, column: &str) -> Result<DataType> {
-    match data_type(parquet, column, "id_column")? {
+    match data_type(parquet, column, "set id_column or rename it")? {
         DataType::Utf8 => Ok(DataType::Utf8),
         t if t.is_integer() => Ok(DataType::Int64),
         other => Err(wrong_type(parquet, column, other, "string or integer")),
@@ -114,13 +125,13 @@ fn id_type(parquet: &ParquetFile, column: &str) -> Result<DataType> {
 }
 
 fn require_text(parquet: &ParquetFile, column: &str) -> Result<()> {
-    match data_type(parquet, column, "text_column")? {
+    match data_type(parquet, column, "set text_column or rename it")? {
         DataType::Utf8 => Ok(()),
         other => Err(wrong_type(parquet, column, other, "string")),
     }
 }
 
 fn keep_column_type(parquet: &ParquetFile, column: &str) -> Result<DataType> {
-    let got = data_type(parquet, column, "keep")?;
+    let got = data_type(parquet, column, "change keep or rename it")?;
     keep_type(got).ok_or_else(|| wrong_type(parquet, column, got, "a number, string, date or time"))
 }

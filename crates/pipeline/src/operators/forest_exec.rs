@@ -37,8 +37,10 @@ pub(crate) struct ForestState {
     existing_nodes: HashMap<u64, u32>,
     /// Verified pairs of different classes, by class.
     pub(crate) class_pairs: Vec<(u32, u32, u8)>,
-    /// The two nearest kept existing documents of each class, by (distance, id).
-    pub(crate) kept_existing: HashMap<u32, Vec<KeptExisting>>,
+    /// Of the kept existing documents near each class, the nearest one, by (distance, id).
+    pub(crate) nearest_kept: HashMap<u32, KeptExisting>,
+    /// Of the same, the one with the smallest id.
+    pub(crate) first_kept: HashMap<u32, KeptExisting>,
     /// Whether a row is in a verified pair.
     pub(crate) paired: Vec<bool>,
     /// The most bytes that class pairs and their index may take.
@@ -68,7 +70,8 @@ impl ForestState {
             rows,
             existing_nodes: HashMap::new(),
             class_pairs: Vec::new(),
-            kept_existing: HashMap::new(),
+            nearest_kept: HashMap::new(),
+            first_kept: HashMap::new(),
             max_bytes,
         }
     }
@@ -132,11 +135,13 @@ impl ForestState {
         if let [row] = *self.rows.members(class) {
             self.paired[row as usize] |= self.batch.id(row) != found.id;
         }
-        let two = self.kept_existing.entry(class).or_default();
-        if !two.contains(&found) {
-            two.push(found);
-            two.sort_by(|a, b| (a.distance, &a.id).cmp(&(b.distance, &b.id)));
-            two.truncate(2);
+        let first = self.first_kept.entry(class).or_insert_with(|| found.clone());
+        if found.id < first.id {
+            first.clone_from(&found);
+        }
+        let nearest = self.nearest_kept.entry(class).or_insert_with(|| found.clone());
+        if (found.distance, &found.id) < (nearest.distance, &nearest.id) {
+            *nearest = found;
         }
     }
 }

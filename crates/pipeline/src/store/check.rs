@@ -14,7 +14,7 @@ use crate::digest::HashingWriter;
 use crate::error::{PipelineError, Result};
 use crate::parquet_file::{ParquetFile, Read};
 use crate::progress::Progress;
-use crate::schema::{DOC_ID, FINGERPRINT, TEXT_HASH};
+use crate::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, TEXT_HASH};
 use crate::storage::InputFile;
 use crate::tasks::BATCH_ROWS;
 
@@ -60,7 +60,7 @@ impl Store {
                     {
                         return Err(error);
                     }
-                    Err(error) => report.problems.push(StoreProblem { file: url, problem: error.to_string() }),
+                    Err(error) => report.problems.push(StoreProblem { file: url, problem: reason(&error) }),
                 }
                 progress.advance(1);
             }
@@ -89,12 +89,20 @@ impl Store {
     }
 
     fn check_digest(&self, parquet: &ParquetFile) -> Result<()> {
-        let stored = parquet.key_value("nearprint.config_digest");
+        let stored = parquet.key_value(CONFIG_DIGEST);
         let expected = self.commit.as_ref().map(|c| c.config_digest.as_str());
         if stored.as_deref() == expected {
             return Ok(());
         }
         Err(PipelineError::bad_file(&parquet.file.url, "made with another configuration than the store's"))
+    }
+}
+
+/// What is wrong, without the file's name that stands beside it.
+fn reason(error: &PipelineError) -> String {
+    match error {
+        PipelineError::BadFile { reason, .. } | PipelineError::Damaged { reason, .. } => reason.clone(),
+        other => other.to_string(),
     }
 }
 

@@ -57,7 +57,7 @@ impl Commit {
         let content = place.get().await?;
         let missing = || PipelineError::TryAgain { reason: format!("{}: listed, but gone when read", place.url()) };
         let commit: Self = serde_json::from_slice(&content.ok_or_else(missing)?)
-            .map_err(|e| PipelineError::bad_file(place.url(), format!("not a commit of a nearprint store ({e})")))?;
+            .map_err(|e| PipelineError::damaged(place.url(), format!("not a commit of a nearprint store ({e})")))?;
         if commit.version != VERSION {
             let reason = format!("commit version {} is not {VERSION}: use the release that wrote it", commit.version);
             return Err(PipelineError::Refused { url: place.url().to_owned(), reason });

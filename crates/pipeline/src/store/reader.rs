@@ -11,7 +11,7 @@ use super::writer::{RunOrder, id_hash};
 use super::{Night, Store};
 use crate::columns::{Columns, fixed};
 use crate::decisions::ExistingShort;
-use crate::error::{PipelineError, Result};
+use crate::error::{ErrorKind, PipelineError, Result};
 use crate::parquet_file::{ParquetFile, Read};
 use crate::query_batch::{QueryBatch, SkipReason};
 use crate::schema::{CANONICAL_ID, DOC_ID, TEXT_HASH};
@@ -35,7 +35,7 @@ pub(crate) struct Recrawls {
 }
 
 impl Recrawls {
-    /// Documents with text whose id a night of an earlier date has.
+    /// Documents whose id a night of an earlier date has.
     pub(crate) fn n_same_id(&self) -> u64 {
         self.earlier.len() as u64
     }
@@ -67,10 +67,13 @@ struct SameId {
 impl Store {
     async fn open_file(&self, night: &Night, name: &str) -> Result<ParquetFile> {
         let place = self.run_folder(&night.run.digest).join(&format!("{name}/part-00000.parquet"));
-        let file = place.file().await?;
+        let file = place.file().await.map_err(|e| match e.kind() {
+            ErrorKind::InputMissing => PipelineError::damaged(place.url(), "the file is gone"),
+            _ => e,
+        })?;
         let recorded = night.run.files.iter().find(|f| f.name == format!("{name}/part-00000.parquet"));
         if recorded.is_none_or(|f| f.bytes != file.size) {
-            return Err(PipelineError::bad_file(&file.url, "its size is not the one that the store's commit records"));
+            return Err(PipelineError::damaged(&file.url, "its size is not the one that the store's commit records"));
         }
         ParquetFile::open(file).await
     }
@@ -187,10 +190,11 @@ impl Store {
         candidates: &BTreeMap<u32, Vec<(u32, u32)>>,
         batch: &QueryBatch,
     ) -> Result<Vec<SameId>> {
-        let n_fingerprints = u32::try_from(night.run.n_fingerprints).unwrap_or(u32::MAX);
+        let rows = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        let (short, empty) = (rows(night.run.n_fingerprints), rows(night.run.n_fingerprints + night.run.n_short));
         let mut same = Vec::new();
         for (name, rows, offset) in
-            [("fingerprints", 0..n_fingerprints, 0), ("short", n_fingerprints..u32::MAX, n_fingerprints)]
+            [("fingerprints", 0..short, 0), ("short", short..empty, short), ("empty", empty..u32::MAX, empty)]
         {
             let wanted: Vec<u32> = candidates.range(rows).map(|(&run_row, _)| run_row - offset).collect();
             if wanted.is_empty() {
@@ -220,8 +224,11 @@ async fn read_ids(parquet: &ParquetFile, rows: &[u32]) -> Result<Vec<(String, bo
     let mut found = Vec::with_capacity(rows.len());
     while let Some(batch) = batches.try_next().await? {
         let columns = Columns { batch: &batch, file: &parquet.file.url };
-        let (ids, canonical) = (columns.strings(DOC_ID)?, columns.strings(CANONICAL_ID)?);
-        found.extend((0..batch.num_rows()).map(|i| (ids.value(i).to_owned(), canonical.is_null(i))));
+        let ids = columns.strings(DOC_ID)?;
+        // Documents without text are never canonical.
+        let canonical = batch.column_by_name(CANONICAL_ID);
+        let kept = |i: usize| canonical.is_some_and(|c| c.is_null(i));
+        found.extend((0..batch.num_rows()).map(|i| (ids.value(i).to_owned(), kept(i))));
     }
     Ok(found)
 }

@@ -14,7 +14,7 @@ use crate::digest::Sha256Hex;
 use crate::error::{PipelineError, Result};
 use crate::fingerprint_stage::{RowColumns, fingerprint_order};
 use crate::query_batch::{QueryBatch, SkipReason};
-use crate::schema::{IDS, RUN, SHADOWS, SHORT};
+use crate::schema::{CONFIG_DIGEST, EMPTY, IDS, RUN, SHADOWS, SHORT};
 use crate::tasks::BATCH_ROWS;
 
 /// A run that waits for its upload.
@@ -23,10 +23,12 @@ pub(crate) struct StagedRun {
     pub(crate) files: Vec<StagedFile>,
 }
 
-/// Rows of a run: those with a fingerprint by (fingerprint, id), then the short texts by (text hash, id).
+/// Rows of a run: those with a fingerprint by (fingerprint, id), then the short texts by (text hash, id), then documents without
+/// text by id.
 pub(super) struct RunOrder {
     pub(super) fingerprinted: Vec<u32>,
     pub(super) short: Vec<u32>,
+    pub(super) empty: Vec<u32>,
 }
 
 impl RunOrder {
@@ -34,12 +36,14 @@ impl RunOrder {
         let mut short: Vec<u32> =
             batch.rows().filter(|&row| batch.skipped[row as usize] == Some(SkipReason::TooShort)).collect();
         short.sort_by_key(|&row| (batch.text_hashes[row as usize], row));
-        Self { fingerprinted: fingerprint_order(batch), short }
+        let without_text =
+            |row: &u32| matches!(batch.skipped[*row as usize], Some(SkipReason::Empty | SkipReason::NullText));
+        Self { fingerprinted: fingerprint_order(batch), short, empty: batch.rows().filter(without_text).collect() }
     }
 
     /// (row of the run, row of the batch)
     pub(super) fn rows(&self) -> impl Iterator<Item = (u32, u32)> {
-        (0..).zip(self.fingerprinted.iter().chain(&self.short).copied())
+        (0..).zip(self.fingerprinted.iter().chain(&self.short).chain(&self.empty).copied())
     }
 }
 
@@ -55,7 +59,7 @@ pub(crate) fn write_run(
     folder: &Path,
 ) -> Result<StagedRun> {
     let order = RunOrder::of(batch);
-    let metadata = [("nearprint.config_digest", config_digest)];
+    let metadata = [(CONFIG_DIGEST, config_digest)];
     let writer = |name, schema| DatasetWriter::new(folder, name, schema, &metadata).in_one_file();
     let mut part = writer("fingerprints", &RUN);
     for rows in order.fingerprinted.chunks(BATCH_ROWS) {
@@ -71,8 +75,14 @@ pub(crate) fn write_run(
         let arrays = vec![columns.text_hashes()?, columns.ids(), canonical_ids(decisions, rows)];
         short.write(RecordBatch::try_new(Arc::clone(&SHORT), arrays).map_err(internal)?)?;
     }
+    let mut empty = writer("empty", &EMPTY);
+    for rows in order.empty.chunks(BATCH_ROWS) {
+        let ids = RowColumns { batch, rows }.ids();
+        empty.write(RecordBatch::try_new(Arc::clone(&EMPTY), vec![ids]).map_err(internal)?)?;
+    }
     let mut files = part.finish()?;
     files.extend(short.finish()?);
+    files.extend(empty.finish()?);
     files.extend(write_ids(batch, &order, writer("ids", &IDS))?);
     files.extend(write_shadows(recrawls, writer("shadows", &SHADOWS))?);
     Ok(staged(files, &order))

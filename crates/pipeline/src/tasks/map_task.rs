@@ -19,6 +19,7 @@ use tokio::sync::Semaphore;
 use super::{BATCH_ROWS, MapTask, Sender, blocking, produce};
 use crate::columns::{Columns, fixed};
 use crate::error::{PipelineError, Result};
+use crate::fingerprints::check_fingerprints;
 use crate::parquet_file::{ParquetFile, Read};
 use crate::progress::Progress;
 use crate::query_batch::QueryBatch;
@@ -40,6 +41,8 @@ pub(crate) struct MapContext {
     pub(crate) rows: Arc<QueryRows<u64>>,
     pub(crate) queries: Arc<Queries<u64>>,
     pub(crate) verifier: Verifier,
+    /// The batch is joined with itself: it replaces existing documents of the same ids.
+    pub(crate) itself: bool,
     pub(crate) want: Want,
     pub(crate) files: Arc<HashMap<String, ExistingFile>>,
     pub(crate) permits: Semaphore,
@@ -52,6 +55,14 @@ pub(crate) struct ExistingFile {
     pub(crate) parquet: ParquetFile,
     /// Rows whose documents a later night has again.
     pub(crate) shadowed: RowSet,
+}
+
+impl ExistingFile {
+    /// Fingerprints that probe.
+    pub(crate) fn n_live_rows(&self) -> u64 {
+        let n = self.parquet.n_rows();
+        n - self.shadowed.n_below(n)
+    }
 }
 
 /// Rows of a file, as bits; grows as rows are added.
@@ -67,6 +78,11 @@ impl RowSet {
             self.words.resize(word + 1, 0);
         }
         self.words[word] |= 1 << (row % 64);
+    }
+
+    pub(crate) fn n_below(&self, n_rows: u64) -> u64 {
+        let rows = 0..u32::try_from(n_rows).unwrap_or(u32::MAX);
+        rows.filter(|&row| self.contains(row)).count() as u64
     }
 
     pub(crate) fn contains(&self, row: u32) -> bool {
@@ -178,7 +194,7 @@ const PAIRS_HELD: usize = 1 << 19;
 async fn map_row_group(context: &Arc<MapContext>, file: &str, row_group: usize, sender: &Sender) -> Result<()> {
     let existing = &context.files[file];
     let first_row: u64 = (0..row_group).map(|g| existing.parquet.row_group_rows(g)).sum();
-    let values = Arc::new(read_values(existing, row_group, first_row).await?);
+    let values = Arc::new(read_values(existing, row_group, first_row, context.queries.plan().bits()).await?);
     let n_values = values.values.len();
     let mut next = 0;
     while next < n_values {
@@ -207,7 +223,7 @@ async fn map_row_group(context: &Arc<MapContext>, file: &str, row_group: usize, 
 }
 
 /// All not shadowed fingerprints of a row group.
-async fn read_values(existing: &ExistingFile, row_group: usize, first_row: u64) -> Result<ExistingValues> {
+async fn read_values(existing: &ExistingFile, row_group: usize, first_row: u64, bits: u32) -> Result<ExistingValues> {
     let read = Read { row_groups: vec![row_group], columns: &[FINGERPRINT], rows: None, batch_rows: BATCH_ROWS };
     let mut batches = existing.parquet.stream(read)?;
     let url = &existing.parquet.file.url;
@@ -215,15 +231,7 @@ async fn read_values(existing: &ExistingFile, row_group: usize, first_row: u64) 
     let mut row = 0u32;
     while let Some(batch) = batches.try_next().await? {
         let fingerprints = Columns { batch: &batch, file: url }.primitive::<UInt64Type>(FINGERPRINT)?;
-        if fingerprints.null_count() > 0 {
-            let null = (0..fingerprints.len()).find(|&i| fingerprints.is_null(i)).unwrap_or(0);
-            let reason = "fingerprint is NULL: leave such documents out".to_owned();
-            return Err(PipelineError::BadRow {
-                file: url.clone(),
-                row: first_row + u64::from(row) + null as u64 + 1,
-                reason,
-            });
-        }
+        check_fingerprints(url, first_row + u64::from(row) + 1, bits, fingerprints)?;
         for &fingerprint in fingerprints.values() {
             let in_file = u32::try_from(first_row + u64::from(row)).unwrap_or(u32::MAX);
             if !existing.shadowed.contains(in_file) {
@@ -328,7 +336,9 @@ async fn expand(
     blocking("map", move || {
         let mut out = PairWriter::new(&context, sender);
         for (fingerprint, members, pairs) in groups {
-            let members: Vec<&ExistingDocument> = members.iter().filter_map(|&i| documents.get(i)).collect();
+            let replaced = |d: &&ExistingDocument| context.itself && d.same_id_row.is_some();
+            let members = members.iter().filter_map(|&i| documents.get(i)).filter(|d| !replaced(d));
+            let members: Vec<&ExistingDocument> = members.collect();
             for pair in pairs {
                 out.new_existing(&pair, fingerprint, &members)?;
             }
@@ -472,8 +482,8 @@ impl<'a> PairWriter<'a> {
         Ok(())
     }
 
-    /// The forest needs the first pair, by (id_a, id_b), of a class and an existing fingerprint; decisions the two kept
-    /// existing documents with the smallest ids: two, since one may be a member's own.
+    /// The forest needs the first pair, by (id_a, id_b), of a class and an existing fingerprint; decisions the kept existing
+    /// document with the smallest id.
     fn few_of_class<'d>(
         &mut self,
         class: u32,
@@ -489,20 +499,24 @@ impl<'a> PairWriter<'a> {
             }
         }
         let members = self.context.rows.members(class);
-        let edge = first_edge(members, &any);
-        if let Some((row, (document, sketch_distance))) = edge {
-            self.push(row, &Far::Existing { document, fingerprint, edge: true }, distance, sketch_distance)?;
-        }
-        for (document, sketch_distance) in kept.two.into_iter().flatten() {
-            let is_edge = edge.is_some_and(|(row, (other, _))| row == members[0] && std::ptr::eq(other, document));
-            if !is_edge {
-                self.push(
-                    members[0],
-                    &Far::Existing { document, fingerprint, edge: false },
-                    distance,
-                    sketch_distance,
-                )?;
+        if !self.context.itself {
+            // Nothing else joins the members, so each needs a pair of its own.
+            for row in members {
+                if let Some((document, sketch_distance)) = any.other_than(*row) {
+                    self.push(*row, &Far::Existing { document, fingerprint, edge: true }, distance, sketch_distance)?;
+                }
             }
+            return Ok(());
+        }
+        // The batch joined with itself replaces existing documents of its ids, so any pair is allowed.
+        let edge = any.two[0];
+        if let Some((document, sketch_distance)) = edge {
+            self.push(members[0], &Far::Existing { document, fingerprint, edge: true }, distance, sketch_distance)?;
+        }
+        if let Some((document, sketch_distance)) = kept.two[0]
+            && !edge.is_some_and(|(other, _)| std::ptr::eq(other, document))
+        {
+            self.push(members[0], &Far::Existing { document, fingerprint, edge: false }, distance, sketch_distance)?;
         }
         Ok(())
     }
@@ -578,7 +592,7 @@ impl PairRows {
 
 type Found<'d> = (&'d ExistingDocument, Option<u16>);
 
-/// The two documents with the smallest ids.
+/// The documents with the two smallest ids: two, since a row never pairs with the document of its own id.
 #[derive(Default)]
 struct Smallest<'d> {
     two: [Option<Found<'d>>; 2],
@@ -587,20 +601,18 @@ struct Smallest<'d> {
 impl<'d> Smallest<'d> {
     fn offer(&mut self, found: Found<'d>) {
         let before = |other: &Option<Found<'d>>| other.is_none_or(|(document, _)| found.0.id < document.id);
+        let known = self.two.iter().flatten().any(|(document, _)| document.id == found.0.id);
+        if known {
+            return;
+        }
         if before(&self.two[0]) {
             self.two[1] = self.two[0].replace(found);
         } else if before(&self.two[1]) {
             self.two[1] = Some(found);
         }
     }
-}
 
-/// The first pair by (id_a, id_b): `members` are ascending, and no row pairs with the document of its own id.
-fn first_edge<'d>(members: &[u32], any: &Smallest<'d>) -> Option<(u32, Found<'d>)> {
-    let [first, second] = any.two;
-    let allowed = |row: u32, found: Found<'d>| (found.0.same_id_row != Some(row)).then_some((row, found));
-    first
-        .and_then(|f| allowed(members[0], f))
-        .or_else(|| second.and_then(|f| allowed(members[0], f)))
-        .or_else(|| members.get(1).zip(first).and_then(|(&row, f)| allowed(row, f)))
+    fn other_than(&self, row: u32) -> Option<Found<'d>> {
+        self.two.into_iter().flatten().find(|(document, _)| document.same_id_row != Some(row))
+    }
 }

@@ -1,0 +1,238 @@
+//! Nights in a row on one store.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
+
+mod support;
+
+use support::{Night, data_files, nearprint_in, root, snapshot, text, write_documents};
+
+/// A text with its word at `i` replaced.
+fn edited(base: &str, i: usize) -> String {
+    let mut words: Vec<&str> = base.split(' ').collect();
+    words[i] = "edited";
+    words.join(" ")
+}
+
+fn sample(extra: &[&str], documents: Option<&str>) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let documents =
+        documents.map_or_else(|| root().join("sample_data/documents").to_str().unwrap().to_owned(), str::to_owned);
+    let job = format!(
+        "documents = {documents:?}\nstore = \"store\"\noutput = \"results\"\nkeep = [\"fetch_time asc\", \"length desc\"]\n"
+    );
+    std::fs::write(dir.path().join("job.toml"), job).unwrap();
+    for dt in ["2026-11-19", "2026-11-20"] {
+        let args: Vec<&str> = [&["run", "--config", "job.toml", "--dt", dt, "--json"], extra].concat();
+        nearprint_in(dir.path(), &args).expect_success();
+    }
+    dir
+}
+
+#[test]
+fn published_files_do_not_depend_on_threads_pairs_memory_or_the_order_and_splitting_of_input() {
+    let expected = data_files(sample(&["--threads", "1"], None).path());
+    assert!(expected.len() >= 16, "{:?}", expected.keys());
+    assert_eq!(data_files(sample(&["--threads", "3"], None).path()), expected);
+    assert_eq!(data_files(sample(&["--memory-limit", "256MiB", "--reduce-memory", "32MiB"], None).path()), expected);
+
+    let shuffled = tempfile::tempdir().unwrap();
+    for dt in ["2026-11-19", "2026-11-20"] {
+        let mut lines: Vec<String> = support::rows(&root().join(format!("sample_data/documents/dt={dt}")))
+            .iter()
+            .map(|row| serde_json::json!({"id": row[0], "text": row[1], "fetch_time": row[3]}).to_string())
+            .collect();
+        lines.reverse();
+        let folder = shuffled.path().join(format!("dt={dt}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        for (i, piece) in lines.chunks(40).enumerate() {
+            std::fs::write(folder.join(format!("piece-{i}.jsonl")), piece.join("\n")).unwrap();
+        }
+    }
+    assert_eq!(data_files(sample(&[], Some(shuffled.path().to_str().unwrap())).path()), expected);
+}
+
+#[test]
+fn a_rerun_of_a_published_night_changes_nothing() {
+    let dir = sample(&[], None);
+    let before = snapshot(dir.path());
+    let again =
+        nearprint_in(dir.path(), &["run", "--config", "job.toml", "--dt", "2026-11-20", "--json"]).expect_success();
+    assert_eq!(again.json()["status"], "already_published");
+    assert_eq!(snapshot(dir.path()), before);
+    let check = nearprint_in(dir.path(), &["store", "check", "store", "--json"]).expect_success().json();
+    assert_eq!((check["status"].as_str(), check["n_files"].as_u64()), (Some("sound"), Some(10)));
+}
+
+#[test]
+fn a_run_that_died_after_its_commit_is_completed_by_the_next_one() {
+    let night = Night::new("");
+    night.documents("2026-11-20", &[("a", &text(1, 40))]).run("2026-11-20", &[]).expect_success();
+    let complete = snapshot(night.path());
+    let current = night.path().join("results/dt=2026-11-20/_current");
+    let generation = std::fs::read_to_string(&current).unwrap();
+    std::fs::remove_file(&current).unwrap();
+    std::fs::remove_file(night.path().join("results/dt=2026-11-20").join(generation.trim()).join("_SUCCESS")).unwrap();
+    night.run("2026-11-20", &[]).expect_success();
+    assert_eq!(snapshot(night.path()), complete);
+}
+
+#[test]
+fn documents_are_kept_and_dropped_within_and_across_nights() {
+    let night = Night::new("");
+    let (one, two, three) = (text(1, 60), text(2, 60), text(3, 60));
+    night.documents("2026-11-19", &[("b", &one), ("c", &one), ("z", &three), ("short1", "一二三")]);
+    night.documents(
+        "2026-11-20",
+        &[("a", &one), ("d", &two), ("e", &edited(&two, 30)), ("f", "   "), ("short2", "一二三"), ("short3", "一二四")],
+    );
+    night.run("2026-11-19", &[]).expect_success();
+    let summary = night.run("2026-11-20", &[]).expect_success().json();
+    let first = night.decisions("2026-11-19");
+    assert_eq!(first["b"], ["keep", "", "", "canonical", "b", "2"]);
+    assert_eq!(first["c"], ["drop", "b", "0", "exact", "b", "2"]);
+    assert_eq!(first["z"], ["keep", "", "", "unique", "z", "1"]);
+    assert_eq!(first["short1"], ["keep", "", "", "too_short", "short1", "1"]);
+    let second = night.decisions("2026-11-20");
+    assert_eq!(second["a"], ["drop", "b", "0", "exact", "a", "1"]);
+    assert_eq!(second["d"], ["keep", "", "", "canonical", "d", "2"]);
+    assert_eq!(
+        (&second["e"][0], &second["e"][1], &second["e"][3]),
+        (&"drop".to_owned(), &"d".to_owned(), &"near".to_owned())
+    );
+    assert_eq!(second["f"], ["skip", "", "", "empty", "", ""]);
+    assert_eq!(second["short2"], ["drop", "short1", "0", "exact", "short2", "1"]);
+    assert_eq!(second["short3"], ["keep", "", "", "too_short", "short3", "1"]);
+    assert_eq!(
+        (summary["n_documents"].as_u64(), summary["n_empty"].as_u64(), summary["n_too_short"].as_u64()),
+        (Some(6), Some(1), Some(2))
+    );
+    let skipped = night.published("2026-11-20", "skipped");
+    assert_eq!(skipped, [["f", "empty"], ["short2", "too_short"], ["short3", "too_short"]]);
+}
+
+#[test]
+fn a_recrawl_replaces_its_earlier_version_and_stays_canonical() {
+    let night = Night::new("");
+    let (old, new) = (text(1, 60), text(2, 60));
+    night.documents("2026-11-18", &[("m", &old), ("n", &new)]);
+    // "m" shows another text now, and its old one has moved to "a"; "n" is as it was, and "b" copies it.
+    night.documents("2026-11-19", &[("a", &old), ("b", &new), ("m", &text(3, 60)), ("n", &new)]);
+    night.documents("2026-11-20", &[("c", &old), ("d", &text(3, 60))]);
+    for dt in ["2026-11-18", "2026-11-19", "2026-11-20"] {
+        let summary = night.run(dt, &[]).expect_success().json();
+        assert_eq!(summary["n_same_id"], if dt == "2026-11-19" { 2 } else { 0 });
+    }
+    let second = night.decisions("2026-11-19");
+    assert_eq!(second["a"][0], "keep", "nothing else shows its text any more");
+    assert_eq!(second["m"][0], "keep");
+    assert_eq!(second["n"][0], "keep");
+    assert_eq!((second["b"][0].as_str(), second["b"][1].as_str()), ("drop", "n"));
+    let third = night.decisions("2026-11-20");
+    assert_eq!((third["c"][1].as_str(), third["d"][1].as_str()), ("a", "m"));
+}
+
+#[test]
+fn a_late_night_needs_a_flag_and_makes_later_nights_stale_until_they_are_replaced() {
+    let night = Night::new("");
+    let shared = text(1, 60);
+    night.documents("2026-11-18", &[("a", &shared)]).documents("2026-11-20", &[("b", &shared)]);
+    night.run("2026-11-20", &[]).expect_success();
+    assert_eq!(night.decisions("2026-11-20")["b"][0], "keep");
+
+    let refused = night.run("2026-11-18", &[]);
+    assert_eq!(refused.code, 64);
+    assert!(refused.error().contains("--late"), "{}", refused.stderr);
+    let late = night.run("2026-11-18", &["--late"]).expect_success().json();
+    assert_eq!(late["stale"], serde_json::json!(["2026-11-20"]));
+
+    let again = night.run("2026-11-20", &[]);
+    assert_eq!(again.code, 73);
+    assert!(again.error().contains("--replace"), "{}", again.stderr);
+    let replaced = night.run("2026-11-20", &["--replace"]).expect_success().json();
+    assert_eq!(replaced["stale"], serde_json::json!([]));
+    assert_eq!(night.decisions("2026-11-20")["b"][1], "a");
+    let info = nearprint_in(night.path(), &["store", "info", "store", "--json"]).expect_success().json();
+    assert_eq!((info["commit"].as_u64(), info["n_nights"].as_u64()), (Some(3), Some(2)));
+}
+
+#[test]
+fn the_keep_order_decides_which_of_equal_documents_is_kept() {
+    let night = Night::new("keep = [\"length desc\"]\n");
+    let base = text(5, 80);
+    night.documents("2026-11-20", &[("a", &edited(&base, 3)), ("b", &base), ("c", &format!("{base} more"))]);
+    night.run("2026-11-20", &[]).expect_success();
+    let decisions = night.decisions("2026-11-20");
+    let longest = if base.len() + 5 > edited(&base, 3).len() { "c" } else { "a" };
+    assert_eq!(decisions[longest][0], "keep");
+    assert!(
+        ["a", "b", "c"].iter().filter(|id| **id != longest).all(|id| decisions[*id][1] == longest),
+        "{decisions:?}"
+    );
+}
+
+#[test]
+fn ten_thousand_equal_documents_are_one_cluster_with_a_star_of_pairs() {
+    let night = Night::new("");
+    let same = text(9, 50);
+    let ids: Vec<String> = (0..10_000).map(|i| format!("{i:05}")).collect();
+    let rows: Vec<(&str, &str)> = ids.iter().map(|id| (id.as_str(), same.as_str())).collect();
+    let summary = night.documents("2026-11-20", &rows).run("2026-11-20", &[]).expect_success().json();
+    assert_eq!(
+        (summary["n_pairs"].as_u64(), summary["n_keep"].as_u64(), summary["largest_cluster"].as_u64()),
+        (Some(9999), Some(1), Some(10_000))
+    );
+}
+
+#[test]
+fn jsonl_plain_gzip_and_zstd_read_as_parquet_does() {
+    let night = Night::new("");
+    let (a, b) = (text(1, 40), text(2, 40));
+    write_documents(
+        &night.path().join("documents/dt=2026-11-20/p.parquet"),
+        &[(Some("1"), Some(&a)), (Some("2"), Some(&b)), (Some("3"), Some(&a))],
+    );
+    night.run("2026-11-20", &[]).expect_success();
+    let expected = data_files(night.path());
+    let line = |id: u32, text: &str| serde_json::json!({"id": id, "text": text, "other": [1]}).to_string() + "\n";
+    let compress = |program: &str, content: &str, to: &std::path::Path| {
+        use std::io::Write;
+        let file = std::fs::File::create(to).unwrap();
+        let mut child = std::process::Command::new(program)
+            .arg("-c")
+            .stdin(std::process::Stdio::piped())
+            .stdout(file)
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(content.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
+    };
+    let json = Night::new("");
+    let folder = json.path().join("documents/dt=2026-11-20");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("a.jsonl"), line(3, &a) + "\n\n").unwrap();
+    compress("gzip", &line(1, &a), &folder.join("b.jsonl.gz"));
+    std::fs::write(folder.join("c.ndjson"), line(2, &b)).unwrap();
+    json.run("2026-11-20", &[]).expect_success();
+    assert_eq!(data_files(json.path()), expected);
+}
+
+#[test]
+fn the_component_rule_keeps_one_document_of_a_chain_where_the_star_rule_keeps_what_is_too_far() {
+    let base = text(21, 120);
+    let chain: Vec<String> = (0..12)
+        .scan(base, |t, i| {
+            let now = t.clone();
+            *t = edited(&edited(&edited(t, i * 9), i * 9 + 3), i * 9 + 6);
+            Some(now)
+        })
+        .collect();
+    let ids: Vec<String> = (0..12).map(|i| format!("{i:02}")).collect();
+    let rows: Vec<(&str, &str)> = ids.iter().zip(&chain).map(|(id, t)| (id.as_str(), t.as_str())).collect();
+    let mut kept = Vec::new();
+    for rule in ["star", "component"] {
+        let night = Night::new(&format!("clusters = \"{rule}\"\n"));
+        let summary = night.documents("2026-11-20", &rows).run("2026-11-20", &[]).expect_success().json();
+        kept.push((summary["n_keep"].as_u64().unwrap(), summary["n_clusters"].as_u64().unwrap()));
+    }
+    let [(star, clusters), (component, _)] = kept[..] else { unreachable!() };
+    assert!(star > component, "star keeps {star}, component {component}, of {clusters} clusters");
+}
