@@ -1,0 +1,230 @@
+//! Random nights against the definitions, document by document: existing documents, pairs, the forest, decisions, clusters.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod support;
+
+use std::collections::{BTreeMap, HashMap};
+
+use nearprint_fingerprint::{Sketch, hamming_distance};
+use nearprint_join::UnionFind;
+use nearprint_pipeline::{Outcome, TextFingerprinter, profile};
+use support::{Night, text};
+
+const MAX_DISTANCE: u32 = 6;
+const MAX_SKETCH_DISTANCE: u32 = 56;
+
+/// A document as a night leaves it.
+#[derive(Clone)]
+struct Known {
+    outcome: Outcome,
+    kept: bool,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct Pair {
+    distance: u32,
+    a: String,
+    b: String,
+    sketch_distance: u32,
+    new: bool,
+}
+
+fn verified(a: &Outcome, b: &Outcome) -> Option<(u32, u32)> {
+    let parts = |o: &Outcome| match o {
+        Outcome::Fingerprinted { fingerprint, sketch, .. } => Some((*fingerprint, sketch.unwrap_or(Sketch([0; 32])))),
+        _ => None,
+    };
+    let ((fa, sa), (fb, sb)) = (parts(a)?, parts(b)?);
+    let (distance, sketch_distance) = (hamming_distance(fa, fb), sa.distance(&sb));
+    (distance <= MAX_DISTANCE && sketch_distance <= MAX_SKETCH_DISTANCE).then_some((distance, sketch_distance))
+}
+
+fn text_hash(outcome: &Outcome) -> Option<[u8; 16]> {
+    match outcome {
+        Outcome::Empty => None,
+        Outcome::TooShort { text_hash } | Outcome::Fingerprinted { text_hash, .. } => Some(*text_hash),
+    }
+}
+
+/// Every verified pair of the night, in the forest's order.
+fn all_pairs(tonight: &BTreeMap<String, Outcome>, existing: &BTreeMap<String, Known>) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    for (a, outcome) in tonight {
+        let new = tonight.range::<String, _>((std::ops::Bound::Excluded(a.clone()), std::ops::Bound::Unbounded));
+        let others = new.map(|(b, o)| (b, o, true)).chain(existing.iter().map(|(b, k)| (b, &k.outcome, false)));
+        for (b, other, new) in others {
+            if let Some((distance, sketch_distance)) = verified(outcome, other) {
+                pairs.push(Pair { distance, a: a.clone(), b: b.clone(), sketch_distance, new });
+            }
+        }
+    }
+    pairs.sort_by(|x, y| (x.distance, &x.a, &x.b).cmp(&(y.distance, &y.a, &y.b)));
+    pairs
+}
+
+/// Accepted pairs, and the smallest member and size of each document's cluster.
+fn forest(
+    tonight: &BTreeMap<String, Outcome>,
+    existing: &BTreeMap<String, Known>,
+    pairs: &[Pair],
+) -> (Vec<Pair>, HashMap<String, (String, u64)>) {
+    let mut sets = UnionFind::new(u32::try_from(tonight.len()).unwrap());
+    let ids: HashMap<&String, u32> = tonight.keys().zip(0..).collect();
+    let mut nodes: HashMap<u64, u32> = HashMap::new();
+    let mut accepted = Vec::new();
+    for pair in pairs {
+        let b = if pair.new {
+            ids[&pair.b]
+        } else {
+            let Outcome::Fingerprinted { fingerprint, .. } = existing[&pair.b].outcome else { panic!() };
+            *nodes.entry(fingerprint).or_insert_with(|| sets.add())
+        };
+        if sets.union(ids[&pair.a], b) {
+            accepted.push(pair.clone());
+        }
+    }
+    let mut short: HashMap<[u8; 16], u32> = HashMap::new();
+    for (id, outcome) in tonight {
+        if let Outcome::TooShort { text_hash } = outcome {
+            let first = *short.entry(*text_hash).or_insert(ids[id]);
+            sets.union(first, ids[id]);
+        }
+    }
+    let mut clusters: HashMap<u32, (String, u64)> = HashMap::new();
+    for id in tonight.keys() {
+        clusters.entry(sets.find(ids[id])).or_insert_with(|| (id.clone(), 0)).1 += 1;
+    }
+    let of = tonight.keys().map(|id| (id.clone(), clusters[&sets.find(ids[id])].clone())).collect();
+    accepted.sort_by(|x, y| (&x.a, &x.b).cmp(&(&y.a, &y.b)));
+    (accepted, of)
+}
+
+/// decision, canonical, distance, reason
+type Decided = (&'static str, String, String, &'static str);
+
+fn decide(
+    tonight: &BTreeMap<String, Outcome>,
+    existing: &BTreeMap<String, Known>,
+    incumbent: impl Fn(&String) -> bool,
+    pairs: &[Pair],
+) -> BTreeMap<String, Decided> {
+    let mut order: Vec<&String> = tonight.keys().collect();
+    order.sort_by_key(|id| !incumbent(id));
+    let mut decided: BTreeMap<String, Decided> = BTreeMap::new();
+    for (rank, id) in order.iter().enumerate() {
+        let hash = text_hash(&tonight[*id]);
+        // (distance, existing first, rank, id) of every document that is kept by now.
+        let mut near: Vec<(u32, bool, usize, &String)> = Vec::new();
+        if matches!(tonight[*id], Outcome::TooShort { .. }) {
+            let same = |o: &Outcome| matches!(o, Outcome::TooShort { .. }) && text_hash(o) == hash;
+            near.extend(existing.iter().filter(|(_, k)| k.kept && same(&k.outcome)).map(|(b, _)| (0, false, 0, b)));
+            near.extend(
+                order[..rank].iter().enumerate().filter(|(_, b)| same(&tonight[**b])).map(|(r, b)| (0, true, r, *b)),
+            );
+        }
+        for pair in pairs {
+            if pair.a == **id && !pair.new && existing[&pair.b].kept {
+                near.push((pair.distance, false, 0, &pair.b));
+            }
+            let other = if pair.a == **id { &pair.b } else { &pair.a };
+            if pair.new
+                && (pair.a == **id || pair.b == **id)
+                && let Some(at) = order[..rank].iter().position(|o| *o == other)
+            {
+                near.push((pair.distance, true, at, order[at]));
+            }
+        }
+        near.retain(|(_, new, _, b)| !new || decided[*b].0 == "keep");
+        let decision = match (near.iter().min(), &tonight[*id]) {
+            (_, Outcome::Empty) => ("skip", String::new(), String::new(), "empty"),
+            (Some((distance, new, _, b)), _) => {
+                let canonical = if *new { &tonight[*b] } else { &existing[*b].outcome };
+                let reason = if text_hash(canonical) == hash { "exact" } else { "near" };
+                ("drop", (*b).clone(), distance.to_string(), reason)
+            }
+            (None, Outcome::TooShort { .. }) => ("keep", String::new(), String::new(), "too_short"),
+            (None, _) => {
+                let paired = pairs.iter().any(|p| p.a == **id || (p.new && p.b == **id));
+                ("keep", String::new(), String::new(), if paired { "canonical" } else { "unique" })
+            }
+        };
+        decided.insert((*id).clone(), decision);
+    }
+    decided
+}
+
+/// Texts that recur, near-duplicates of them, short ones and empty ones; ids of a small pool, so that pages are crawled again.
+fn documents(seed: u64, n: usize) -> BTreeMap<String, String> {
+    let mut state = seed | 1;
+    let mut below = |n: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % n
+    };
+    let mut made = BTreeMap::new();
+    for _ in 0..n {
+        let id = format!("{:02}", below(60));
+        let mut words: Vec<String> = text(below(5), 70).split(' ').map(str::to_owned).collect();
+        for _ in 0..below(4) {
+            let at = usize::try_from(below(70)).unwrap();
+            words[at] = format!("e{}", below(3));
+        }
+        let made_text = match below(10) {
+            0 => format!("short {}", below(3)),
+            1 => " ".to_owned(),
+            _ => words.join(" "),
+        };
+        made.insert(id, made_text);
+    }
+    made
+}
+
+#[test]
+fn nights_publish_what_the_definitions_say() {
+    let fingerprinter = TextFingerprinter::try_new(profile::by_name("default").unwrap(), &Default::default()).unwrap();
+    let (mut n_pairs, mut n_dropped, mut n_recrawled) = (0, 0, 0);
+    for seed in 0..6 {
+        let night = Night::new("");
+        let mut history: BTreeMap<String, Known> = BTreeMap::new();
+        for day in 18..22 {
+            let dt = format!("2026-11-{day}");
+            let texts = documents(seed * 100 + day, 40);
+            let rows: Vec<(&str, &str)> = texts.iter().map(|(id, t)| (id.as_str(), t.as_str())).collect();
+            let summary = night.documents(&dt, &rows).run(&dt, &[]).expect_success().json();
+            let tonight: BTreeMap<String, Outcome> =
+                texts.iter().map(|(id, t)| (id.clone(), fingerprinter.fingerprint(t).outcome)).collect();
+            let (again, existing): (BTreeMap<_, _>, BTreeMap<_, _>) =
+                history.clone().into_iter().partition(|(id, _)| tonight.contains_key(id));
+            let pairs = all_pairs(&tonight, &existing);
+            let (accepted, clusters) = forest(&tonight, &existing, &pairs);
+            let decided = decide(&tonight, &existing, |id| again.get(id).is_some_and(|k| k.kept), &pairs);
+
+            let context = format!("seed {seed}, {dt}");
+            let expected: Vec<[String; 5]> = accepted
+                .iter()
+                .map(|p| {
+                    let scope = if p.new { "new_new" } else { "new_existing" };
+                    [p.a.clone(), p.b.clone(), p.distance.to_string(), p.sketch_distance.to_string(), scope.to_owned()]
+                })
+                .collect();
+            assert_eq!(night.published(&dt, "pairs"), expected, "{context}");
+            for (id, got) in night.decisions(&dt) {
+                let (decision, canonical, distance, reason) = &decided[&id];
+                let (cluster, size) = match *decision {
+                    "skip" => (String::new(), String::new()),
+                    _ => (clusters[&id].0.clone(), clusters[&id].1.to_string()),
+                };
+                let expected = [*decision, canonical, distance, *reason, &cluster, &size];
+                assert_eq!(got, expected, "{context}, {id}");
+            }
+            assert_eq!(summary["n_same_id"].as_u64(), Some(again.len() as u64), "{context}");
+            n_pairs += accepted.len();
+            n_dropped += decided.values().filter(|d| d.0 == "drop").count();
+            n_recrawled += again.len();
+            for (id, outcome) in tonight {
+                let kept = decided[&id].0 == "keep";
+                history.insert(id, Known { outcome, kept });
+            }
+        }
+    }
+    assert!(n_pairs > 300 && n_dropped > 300 && n_recrawled > 150, "{n_pairs} {n_dropped} {n_recrawled}");
+}
