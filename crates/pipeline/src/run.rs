@@ -13,7 +13,7 @@ use crate::documents::{DocumentColumns, Documents};
 use crate::engine::{Resources, SpillStats};
 use crate::error::{PipelineError, Result};
 use crate::fingerprint_stage::{
-    FingerprintCounts, FingerprintRequest, fingerprint_documents, write_quarantine, write_skipped,
+    FingerprintCounts, FingerprintRequest, Fingerprinted, fingerprint_documents, write_quarantine, write_skipped,
 };
 use crate::near_duplicates::{NearDuplicates, PairCounts, PairsMode};
 use crate::operators::locked;
@@ -21,7 +21,7 @@ use crate::output::upload;
 use crate::progress::Progress;
 use crate::query_batch::KeepKey;
 use crate::storage::{Folder, Storage};
-use crate::store::{Night, Store, existing_short, to_json, write_run};
+use crate::store::{Night, StagedRun, Store, existing_short, to_json, write_run};
 
 /// A night's work.
 #[derive(Debug, Clone)]
@@ -210,66 +210,86 @@ fn generation(request: &RunRequest, config_digest: &str, inputs: &[InputRecord],
     Ok(Sha256Hex::of(parts.to_string().as_bytes()).0[..32].to_owned())
 }
 
+/// A night's results in the spill folder, ready to be published.
+struct Staged {
+    files: Vec<StagedFile>,
+    run: StagedRun,
+    counts: RunCounts,
+    spill: SpillStats,
+    n_tables: usize,
+}
+
 async fn execute(
     request: &RunRequest,
-    plan: Plan,
+    mut plan: Plan,
     resources: &Resources,
     progress: &Progress,
 ) -> Result<Option<RunSummary>> {
     let ignored_inputs = plan.documents.ignored.clone();
-    let fingerprint_request = FingerprintRequest {
-        documents: request.documents.clone(),
-        columns: request.columns.clone(),
-        keep: request.keep.clone(),
-        profile: request.profile.clone(),
-        analyzer_resources: request.analyzer_resources.clone(),
-        max_bad_rows: request.max_bad_rows,
-    };
-    let mut done = fingerprint_documents(&fingerprint_request, plan.documents, resources, progress).await?;
-    let recrawls = plan.store.recrawls(&done.batch, &request.dt).await?;
-    done.batch.put_first(|row| recrawls.is_incumbent(row));
-    let short = existing_short(&plan.store, &done.batch, &request.dt, &recrawls).await?;
-    let existing = plan.store.existing(&request.dt, &recrawls).await?;
-    let verifier = request.profile.join.verifier(request.profile.bits)?;
+    let documents = std::mem::take(&mut plan.documents);
     let temp = resources.temp_dir()?;
-    let mut files = write_skipped(&done.batch, temp.path(), "skipped")?;
-    files.extend(write_quarantine(&done, temp.path(), "quarantine")?);
-    let batch = std::mem::replace(&mut done.batch, crate::query_batch::QueryBatch::empty());
-    let near =
-        NearDuplicates::new(batch, existing, true, request.profile.bits, verifier, resources, progress.clone()).await?;
-    let (pairs, pair_counts, spill, state) = write_pairs(&near, request, temp.path()).await?;
-    files.extend(pairs);
-    progress.start("decide", "documents", near.batch.len() as u64);
-    let decisions = Decisions::new(&near.batch, &near.rows, &mut locked(&state), &short, request.clusters);
-    files.extend(decisions.write(&near.batch, temp.path())?);
-    let run = write_run(&near.batch, &decisions, &recrawls, &plan.config_digest, &temp.path().join("run"))?;
-    let counts = RunCounts {
-        documents: done.counts.clone(),
-        n_existing: near.n_existing(),
-        n_same_id: recrawls.n_same_id(),
-        pairs: pair_counts,
-        decisions: decisions.counts(),
-    };
-    files.sort_by(|a, b| a.record.name.cmp(&b.record.name));
+    let staged = stage(request, &plan, documents, temp.path(), resources, progress).await?;
     let manifest = Manifest {
         version: 1,
         nearprint: env!("CARGO_PKG_VERSION").to_owned(),
         algorithm: ALGORITHM_VERSION,
         dt: request.dt.clone(),
         config_digest: plan.config_digest.clone(),
-        inputs: plan.inputs,
+        inputs: std::mem::take(&mut plan.inputs),
         ignored_inputs,
         joined: plan.joined.clone(),
-        counts: counts.clone(),
-        files: files.iter().map(|f| f.record.clone()).collect(),
+        counts: staged.counts.clone(),
+        files: staged.files.iter().map(|f| f.record.clone()).collect(),
     };
+    publish(request, &plan, staged, &manifest, progress).await
+}
+
+/// Everything up to publication.
+async fn stage(
+    request: &RunRequest,
+    plan: &Plan,
+    documents: Documents,
+    folder: &Path,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<Staged> {
+    let mut done = fingerprint_documents(&request.fingerprint_request(), documents, resources, progress).await?;
+    let recrawls = plan.store.recrawls(&done.batch, &request.dt).await?;
+    done.batch.put_first(|row| recrawls.is_incumbent(row));
+    let short = existing_short(&plan.store, &done.batch, &request.dt, &recrawls).await?;
+    let existing = plan.store.existing(&request.dt, &recrawls).await?;
+    let mut files = write_skipped(&done.batch, folder, "skipped")?;
+    files.extend(write_quarantine(&done, folder, "quarantine")?);
+    let Fingerprinted { batch, counts: documents, .. } = done;
+    let (bits, verifier) = (request.profile.bits, request.profile.join.verifier(request.profile.bits)?);
+    let near = NearDuplicates::new(batch, existing, true, bits, verifier, resources, progress.clone()).await?;
+    let (written, pairs, spill, state) = write_pairs(&near, request, folder).await?;
+    files.extend(written);
+    progress.start("decide", "documents", near.batch.len() as u64);
+    let decisions = Decisions::new(&near.batch, &near.rows, &mut locked(&state), &short, request.clusters);
+    files.extend(decisions.write(&near.batch, folder)?);
+    files.sort_by(|a, b| a.record.name.cmp(&b.record.name));
+    let run = write_run(&near.batch, &decisions, &recrawls, &plan.config_digest, &folder.join("run"))?;
+    let (n_existing, n_same_id) = (near.n_existing(), recrawls.n_same_id());
+    let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decisions.counts() };
+    Ok(Staged { files, run, counts, spill, n_tables: near.n_tables() })
+}
+
+/// The generation, the run, and then the commit that makes both visible; none where another commit was first.
+async fn publish(
+    request: &RunRequest,
+    plan: &Plan,
+    staged: Staged,
+    manifest: &Manifest,
+    progress: &Progress,
+) -> Result<Option<RunSummary>> {
     let generation = plan.night.join(&format!("gen={}", plan.gen_digest));
-    let manifest_sha256 = publish_generation(&generation, &files, &manifest, progress).await?;
-    upload(&plan.store.run_folder(&run.record.digest), &run.files, progress).await?;
+    let manifest_sha256 = publish_generation(&generation, &staged.files, manifest, progress).await?;
+    upload(&plan.store.run_folder(&staged.run.record.digest), &staged.run.files, progress).await?;
     let night = Night {
         dt: request.dt.clone(),
-        run: run.record,
-        joined: plan.joined,
+        run: staged.run.record,
+        joined: plan.joined.clone(),
         output: plan.night.url().to_owned(),
         gen_digest: plan.gen_digest.clone(),
         manifest_sha256,
@@ -279,17 +299,29 @@ async fn execute(
     }
     roll_forward(&plan.night, &plan.gen_digest).await?;
     let (commit, stale) = after_commit(&plan.store, &night).await?;
-    let (status, n_tables) = ("published", near.n_tables());
     Ok(Some(RunSummary {
-        status,
+        status: "published",
         dt: request.dt.clone(),
         output: generation.url().to_owned(),
         commit,
-        counts,
-        spill,
-        n_tables,
+        counts: staged.counts,
+        spill: staged.spill,
+        n_tables: staged.n_tables,
         stale,
     }))
+}
+
+impl RunRequest {
+    fn fingerprint_request(&self) -> FingerprintRequest {
+        FingerprintRequest {
+            documents: self.documents.clone(),
+            columns: self.columns.clone(),
+            keep: self.keep.clone(),
+            profile: self.profile.clone(),
+            analyzer_resources: self.analyzer_resources.clone(),
+            max_bad_rows: self.max_bad_rows,
+        }
+    }
 }
 
 type Written =

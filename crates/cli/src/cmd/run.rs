@@ -59,7 +59,7 @@ fn counts(out: &mut String, counts: &RunCounts) {
     line(
         "documents",
         documents.n_documents,
-        format!("  in {} files; {} recrawled", documents.n_files, grouped(counts.n_same_id)),
+        format!("  files: {}, recrawled: {}", grouped(documents.n_files), grouped(counts.n_same_id)),
     );
     line("existing", counts.n_existing, "  fingerprints of earlier nights".to_owned());
     let pairs = &counts.pairs;

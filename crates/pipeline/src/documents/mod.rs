@@ -49,7 +49,7 @@ pub(crate) struct DocumentBatch {
 }
 
 /// Document files whose columns were checked against each other; nothing of their rows is read yet.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Documents {
     files: BTreeMap<String, DocumentFile>,
     columns: DocumentColumns,

@@ -11,7 +11,7 @@ pub use check::{StoreProblem, StoreReport};
 pub(crate) use commit::{Commit, Night, to_json};
 pub(crate) use reader::existing_short;
 use serde::Serialize;
-pub(crate) use writer::write_run;
+pub(crate) use writer::{StagedRun, write_run};
 
 use crate::config::ALGORITHM_VERSION;
 use crate::error::{PipelineError, Result};
