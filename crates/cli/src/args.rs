@@ -32,7 +32,7 @@ pub struct Global {
     /// Threads [default: all cores]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
-    /// Memory for the queries, their tables and the reduce together, such as 4GiB [default: unlimited]
+    /// Memory for the queries, their tables, decisions and the reduce, such as 4GiB [default: unlimited]
     #[arg(long, global = true, value_name = "BYTES")]
     pub memory_limit: Option<Bytes>,
     /// Memory for the reduce alone, within --memory-limit; it spills past that [default: 1GiB]

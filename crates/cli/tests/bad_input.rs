@@ -280,7 +280,10 @@ fn damaged_stores_are_found_by_check_and_refused_by_runs() {
         assert_eq!((check.code, check.json()["problems"].as_array().unwrap().len()), (65, 1), "{}", check.stdout);
     }
     std::fs::remove_file(&file).unwrap();
-    expect(&night.run("2026-11-21", &[]), 65, &["the file is gone", "the store is damaged"]);
+    expect(&night.run("2026-11-21", &[]), 65, &["the file is gone", "the store is damaged", "--replace"]);
+    night.run(DT, &["--replace"]).expect_success();
+    assert_eq!(std::fs::read(&file).unwrap(), *content);
+    std::fs::remove_file(night.path().join("store/_commits/00000002.json")).unwrap();
     std::fs::write(night.path().join("store/_commits/00000001.json"), "{}").unwrap();
     expect(&night.run("2026-11-21", &[]), 65, &["not a commit of a nearprint store"]);
 }

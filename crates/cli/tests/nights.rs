@@ -182,6 +182,13 @@ fn ten_thousand_equal_documents_are_one_cluster_with_a_star_of_pairs() {
     );
 }
 
+/// A Zstandard frame of one raw block (RFC 8878, section 3.1.1).
+fn zstd_frame(content: &str) -> Vec<u8> {
+    let size = u16::try_from(content.len() - 256).unwrap().to_le_bytes();
+    let block = (u32::try_from(content.len()).unwrap() << 3 | 1).to_le_bytes();
+    [&[0x28, 0xB5, 0x2F, 0xFD, 0x60], &size[..], &block[..3], content.as_bytes()].concat()
+}
+
 #[test]
 fn jsonl_plain_gzip_and_zstd_read_as_parquet_does() {
     let night = Night::new("");
@@ -210,7 +217,7 @@ fn jsonl_plain_gzip_and_zstd_read_as_parquet_does() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("a.jsonl"), line(3, &a) + "\n\n").unwrap();
     compress("gzip", &line(1, &a), &folder.join("b.jsonl.gz"));
-    std::fs::write(folder.join("c.ndjson"), line(2, &b)).unwrap();
+    std::fs::write(folder.join("c.ndjson.zst"), zstd_frame(&line(2, &b))).unwrap();
     json.run("2026-11-20", &[]).expect_success();
     assert_eq!(data_files(json.path()), expected);
 }

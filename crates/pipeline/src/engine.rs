@@ -32,7 +32,7 @@ use crate::tasks::BATCH_ROWS;
 pub struct Resources {
     /// Threads; all cores where none is said.
     pub threads: Option<usize>,
-    /// Bytes of the query batch, its tables and the reduce together; unlimited where none is said.
+    /// Bytes of the query batch, its tables, decisions and the reduce; unlimited where none is said.
     pub memory_limit: Option<usize>,
     /// Bytes of the reduce alone, within the limit, before it spills; 1 GiB where none is said.
     pub reduce_memory: Option<usize>,

@@ -96,7 +96,7 @@ pub enum PipelineError {
         example: String,
     },
     /// A document id that stands in several rows.
-    #[error("{n} document ids are repeated; first: {example}: make ids unique within a night")]
+    #[error("{n} document ids are repeated; first: {example}: make ids unique")]
     RepeatedIds {
         /// Repeated rows.
         n: u64,

@@ -21,6 +21,9 @@ pub(super) struct JsonlFile {
     pub(super) column_types: Vec<(String, DataType)>,
 }
 
+/// A batch ends with the text that takes it past this.
+const BATCH_BYTES: usize = 64 << 20;
+
 type Object = Map<String, Value>;
 type Lines = tokio::io::Lines<Box<dyn AsyncBufRead + Send + Unpin>>;
 
@@ -123,11 +126,11 @@ async fn next_batch(
     keep_types: &[DataType],
 ) -> Result<Option<DocumentBatch>> {
     let mut objects = Vec::with_capacity(BATCH_ROWS);
-    while objects.len() < BATCH_ROWS {
-        let Some(object) = lines.next_object().await? else {
-            break;
-        };
-        objects.push(object);
+    let mut bytes = 0;
+    while objects.len() < BATCH_ROWS && bytes < BATCH_BYTES {
+        let Some((line, object)) = lines.next_object().await? else { break };
+        bytes += text_bytes(file, line, columns, &object)?;
+        objects.push((line, object));
     }
     if objects.is_empty() {
         return Ok(None);
@@ -148,6 +151,16 @@ async fn next_batch(
         keep,
         rows: objects.iter().map(|(line, _)| *line).collect(),
     }))
+}
+
+/// Bytes of a document's text, which an array of texts must be able to count.
+fn text_bytes(file: &InputFile, line: u64, columns: &DocumentColumns, object: &Object) -> Result<usize> {
+    let bytes = object.get(&columns.text).and_then(Value::as_str).map_or(0, str::len);
+    if bytes + BATCH_BYTES > i32::MAX as usize {
+        let reason = format!("column '{}' has {bytes} bytes: leave out documents of nearly 2 GiB", columns.text);
+        return Err(PipelineError::BadRow { file: file.url.clone(), row: line, reason });
+    }
+    Ok(bytes)
 }
 
 fn text_of_id(file: &InputFile, line: u64, columns: &DocumentColumns, object: &Object) -> Result<Option<String>> {
