@@ -81,8 +81,10 @@ impl RowSet {
     }
 
     pub(crate) fn n_below(&self, n_rows: u64) -> u64 {
-        let rows = 0..u32::try_from(n_rows).unwrap_or(u32::MAX);
-        rows.filter(|&row| self.contains(row)).count() as u64
+        let whole = usize::try_from(n_rows / 64).unwrap_or(usize::MAX).min(self.words.len());
+        let (below, rest) = self.words.split_at(whole);
+        let last = rest.first().map_or(0, |word| word & ((1 << (n_rows % 64)) - 1));
+        below.iter().chain([&last]).map(|word| u64::from(word.count_ones())).sum()
     }
 
     pub(crate) fn contains(&self, row: u32) -> bool {
