@@ -1,7 +1,7 @@
 //! Typed columns of a batch, or an error that names the file and column.
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch, StringArray,
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch, StringArray,
 };
 use arrow::compute::cast;
 use arrow::datatypes::{ArrowPrimitiveType, DataType};
@@ -36,6 +36,11 @@ impl<'a> Columns<'a> {
         Ok(text.as_string::<i32>().clone())
     }
 
+    pub(crate) fn booleans(&self, name: &str) -> Result<&'a BooleanArray> {
+        let array = self.get(name)?;
+        array.as_boolean_opt().ok_or_else(|| self.wrong_type(name, array))
+    }
+
     pub(crate) fn binaries(&self, name: &str) -> Result<&'a BinaryArray> {
         let array = self.get(name)?;
         array.as_binary_opt::<i32>().ok_or_else(|| self.wrong_type(name, array))
@@ -49,7 +54,7 @@ impl<'a> Columns<'a> {
         array.as_fixed_size_binary_opt().map(Some).ok_or_else(|| self.wrong_type(name, array))
     }
 
-    fn get(&self, name: &str) -> Result<&'a ArrayRef> {
+    pub(crate) fn get(&self, name: &str) -> Result<&'a ArrayRef> {
         self.batch.column_by_name(name).ok_or_else(|| PipelineError::MissingColumn {
             file: self.file.to_owned(),
             column: name.to_owned(),

@@ -9,11 +9,10 @@ use futures::TryStreamExt;
 
 use crate::columns::Columns;
 use crate::error::{PipelineError, Result};
-use crate::parquet_file::{ParquetFile, Read};
+use crate::parquet_file::ParquetFile;
 use crate::query_batch::{FILE, LENGTH, QueryBatch, ROW, SKIPPED};
 use crate::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, FINGERPRINTS, SKETCH, SKETCH_BYTES, TEXT_HASH};
 use crate::storage::Storage;
-use crate::tasks::BATCH_ROWS;
 
 /// Opens the Parquet files of a path, folder, glob or prefix, and checks their columns.
 pub(crate) async fn open(storage: &Storage, pattern: &str, needs_sketch: bool) -> Result<Vec<ParquetFile>> {
@@ -34,31 +33,22 @@ pub(crate) async fn open(storage: &Storage, pattern: &str, needs_sketch: bool) -
 
 fn check_columns(parquet: &ParquetFile, needs_sketch: bool) -> Result<()> {
     let file = &parquet.file.url;
-    let data_type = |column: &str, remedy: &'static str| {
-        let field = parquet.schema().field_with_name(column).map(|f| f.data_type().clone());
-        field.map_err(|_| PipelineError::MissingColumn {
-            file: file.clone(),
-            column: column.to_owned(),
-            present: parquet.schema().fields().iter().map(|f| f.name().clone()).collect(),
-            remedy,
-        })
-    };
     let wrong = |column: &str, got: &DataType, expected: &'static str| {
         Err(PipelineError::ColumnType { file: file.clone(), column: column.to_owned(), got: got.to_string(), expected })
     };
-    match data_type(DOC_ID, "a fingerprints dataset has doc_id and fingerprint")? {
+    match parquet.data_type(DOC_ID, "a fingerprints dataset has doc_id and fingerprint")? {
         DataType::Utf8 => {}
         t if t.is_integer() => {}
-        other => return wrong(DOC_ID, &other, "string or integer"),
+        other => return wrong(DOC_ID, other, "string or integer"),
     }
-    match data_type(FINGERPRINT, "a fingerprints dataset has doc_id and fingerprint")? {
+    match parquet.data_type(FINGERPRINT, "a fingerprints dataset has doc_id and fingerprint")? {
         DataType::UInt64 => {}
-        other => return wrong(FINGERPRINT, &other, "UInt64"),
+        other => return wrong(FINGERPRINT, other, "UInt64"),
     }
     if needs_sketch {
-        match data_type(SKETCH, "leave out --max-sketch-distance")? {
+        match parquet.data_type(SKETCH, "leave out --max-sketch-distance")? {
             DataType::FixedSizeBinary(SKETCH_BYTES) => {}
-            other => return wrong(SKETCH, &other, "FixedSizeBinary(32)"),
+            other => return wrong(SKETCH, other, "FixedSizeBinary(32)"),
         }
     }
     Ok(())
@@ -82,13 +72,7 @@ pub(crate) fn refuse_mixed_configs<'a>(files: impl Iterator<Item = &'a ParquetFi
 pub(crate) async fn load(files: &[ParquetFile], bits: u32) -> Result<QueryBatch> {
     let mut batches = Vec::new();
     for (position, parquet) in (0..).zip(files) {
-        let read = Read {
-            row_groups: (0..parquet.n_row_groups()).collect(),
-            columns: &[DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH],
-            rows: None,
-            batch_rows: BATCH_ROWS,
-        };
-        let mut stream = parquet.stream(read)?;
+        let mut stream = parquet.stream(parquet.whole(&[DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH]))?;
         let mut first_row = 1;
         while let Some(batch) = stream.try_next().await? {
             let n = batch.num_rows() as u64;

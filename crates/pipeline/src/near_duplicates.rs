@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{UInt8Type, UInt16Type, UInt32Type};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::displayable;
@@ -217,7 +217,7 @@ impl NearDuplicates {
     fn as_pairs(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let columns = Columns { batch: rows, file: "pairs" };
         let (a, b) = (columns.primitive::<UInt32Type>("a")?, columns.primitive::<UInt32Type>("b")?);
-        let (new, id_b) = (is_new(rows)?, columns.strings("id_b")?);
+        let (new, id_b) = (columns.booleans("new")?, columns.strings("id_b")?);
         let id_a = a.values().iter().map(|&row| self.batch.id(row));
         let id_b = (0..rows.num_rows()).map(|i| if new.value(i) { self.batch.id(b.value(i)) } else { id_b.value(i) });
         let scopes = new.values().iter().map(|new| if new { "new_new" } else { "new_existing" });
@@ -233,11 +233,6 @@ impl NearDuplicates {
     }
 }
 
-fn is_new(rows: &RecordBatch) -> Result<&BooleanArray> {
-    let column = rows.column_by_name("new").and_then(|c| c.as_boolean_opt());
-    column.ok_or_else(|| PipelineError::Internal { stage: "pairs", reason: "no column 'new'".to_owned() })
-}
-
 /// Half of what the batch leaves goes to its tables.
 fn table_bytes(resources: &Resources, held: usize) -> usize {
     resources.memory_limit.map_or(4 << 30, |limit| limit.saturating_sub(held) / 2)
@@ -245,8 +240,9 @@ fn table_bytes(resources: &Resources, held: usize) -> usize {
 
 impl PairCounts {
     fn add(&mut self, rows: &RecordBatch) -> Result<()> {
-        let distances = Columns { batch: rows, file: "pairs" }.primitive::<UInt8Type>("distance")?;
-        let n_new = is_new(rows)?.true_count() as u64;
+        let columns = Columns { batch: rows, file: "pairs" };
+        let distances = columns.primitive::<UInt8Type>("distance")?;
+        let n_new = columns.booleans("new")?.true_count() as u64;
         self.n_pairs += rows.num_rows() as u64;
         self.n_new_new += n_new;
         self.n_new_existing += rows.num_rows() as u64 - n_new;

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
@@ -18,6 +18,7 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataR
 
 use crate::error::{PipelineError, Result};
 use crate::storage::InputFile;
+use crate::tasks::BATCH_ROWS;
 
 /// A Parquet file whose footer was read.
 #[derive(Debug, Clone)]
@@ -106,6 +107,30 @@ impl ParquetFile {
         ranges
     }
 
+    /// Rows of the row groups before one.
+    pub(crate) fn rows_before(&self, row_group: usize) -> u64 {
+        (0..row_group).map(|g| self.row_group_rows(g)).sum()
+    }
+
+    /// The type of a column.
+    ///
+    /// # Errors
+    /// [`PipelineError::MissingColumn`] with `remedy`.
+    pub(crate) fn data_type(&self, column: &str, remedy: &'static str) -> Result<&DataType> {
+        let schema = self.schema();
+        schema.field_with_name(column).map(|f| f.data_type()).map_err(|_| PipelineError::MissingColumn {
+            file: self.file.url.clone(),
+            column: column.to_owned(),
+            present: schema.fields().iter().map(|f| f.name().clone()).collect(),
+            remedy,
+        })
+    }
+
+    /// All rows of some columns.
+    pub(crate) fn whole<'a>(&self, columns: &'a [&'a str]) -> Read<'a> {
+        Read { row_groups: (0..self.n_row_groups()).collect(), columns, rows: None, batch_rows: BATCH_ROWS }
+    }
+
     /// The batches of `read`, in order.
     pub(crate) fn stream(&self, read: Read<'_>) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let reader = ObjectReader { file: self.file.clone() };
@@ -124,6 +149,12 @@ impl ParquetFile {
         let stream = builder.build().map_err(|e| PipelineError::of_parquet(&url, e))?;
         Ok(stream.map_err(move |e| PipelineError::of_parquet(&url, e)).boxed())
     }
+}
+
+/// Rows, ascending, of `n_rows`.
+pub(crate) fn selection(rows: &[u32], n_rows: u64) -> RowSelection {
+    let ranges = rows.iter().map(|&row| row as usize..row as usize + 1);
+    RowSelection::from_consecutive_ranges(ranges, usize::try_from(n_rows).unwrap_or(usize::MAX))
 }
 
 fn not_parquet(file: &InputFile, error: ParquetError) -> PipelineError {

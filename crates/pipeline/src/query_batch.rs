@@ -189,7 +189,12 @@ impl QueryBatch {
     #[must_use]
     pub fn row_of(&self, id: &str) -> Option<u32> {
         let row = self.first_row_not_before(id);
-        (row < self.rows().end && self.id(row) == id).then_some(row)
+        self.has_id(row, id).then_some(row)
+    }
+
+    /// Whether there is a row `row`, with this id.
+    pub(crate) fn has_id(&self, row: u32, id: &str) -> bool {
+        row < self.rows().end && self.id(row) == id
     }
 
     /// The first row whose id is not smaller than `id`; the number of rows where all are.

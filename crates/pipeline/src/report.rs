@@ -10,10 +10,9 @@ use serde::Serialize;
 use crate::columns::Columns;
 use crate::documents::{DocumentColumns, Documents};
 use crate::error::{PipelineError, Result};
-use crate::parquet_file::{ParquetFile, Read};
+use crate::parquet_file::ParquetFile;
 use crate::run::{RunSummary, night_pattern, published_night};
 use crate::storage::Storage;
-use crate::tasks::BATCH_ROWS;
 
 /// Which night to report, and where its documents are.
 #[derive(Debug, Clone)]
@@ -89,8 +88,7 @@ async fn read_decisions(
         let parquet = ParquetFile::open(file).await?;
         let names: Vec<String> = parquet.schema().fields().iter().map(|f| f.name().clone()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let row_groups = (0..parquet.n_row_groups()).collect();
-        let mut batches = parquet.stream(Read { row_groups, columns: &names, rows: None, batch_rows: BATCH_ROWS })?;
+        let mut batches = parquet.stream(parquet.whole(&names))?;
         while let Some(batch) = batches.try_next().await? {
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             let (ids, canonical, reasons) =

@@ -257,8 +257,9 @@ async fn stage(
     let mut done = fingerprint_documents(&request.fingerprint_request(), documents, resources, progress).await?;
     let recrawls = plan.store.recrawls(&done.batch, &request.dt).await?;
     done.batch.put_first(|row| recrawls.is_incumbent(row));
-    let short = existing_short(&plan.store, &done.batch, &request.dt, &recrawls).await?;
-    let existing = plan.store.existing(&request.dt, &recrawls).await?;
+    let shadowed = plan.store.shadowed_before(&request.dt, &recrawls).await?;
+    let short = existing_short(&plan.store, &done.batch, &request.dt, &shadowed).await?;
+    let existing = plan.store.existing(&request.dt, shadowed).await?;
     let mut files = write_skipped(&done.batch, folder, "skipped")?;
     files.extend(write_quarantine(&done, folder, "quarantine")?);
     let Fingerprinted { batch, counts: documents, .. } = done;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use futures::StreamExt;
@@ -10,6 +10,7 @@ use futures::stream::BoxStream;
 
 use super::keep_column::{keep_type, to_keep_type};
 use super::{BATCH_ROWS, DocumentBatch, DocumentColumns, keep_type_name};
+use crate::columns::Columns;
 use crate::error::{PipelineError, Result};
 use crate::parquet_file::{ParquetFile, Read};
 use crate::storage::InputFile;
@@ -56,7 +57,7 @@ impl ParquetDocuments {
     ) -> Result<BoxStream<'static, Result<DocumentBatch>>> {
         let names: Vec<&str> =
             [columns.id.as_str(), &columns.text].into_iter().chain(columns.keep.iter().map(String::as_str)).collect();
-        let first_row: u64 = (0..row_groups.start).map(|g| self.parquet.row_group_rows(g)).sum::<u64>() + 1;
+        let first_row = self.parquet.rows_before(row_groups.start) + 1;
         let read = Read { row_groups: row_groups.collect(), columns: &names, rows: None, batch_rows: BATCH_ROWS };
         let (url, columns, keep_types) = (self.file().url.clone(), columns.clone(), keep_types.to_vec());
         let batches = self.parquet.stream(read)?.scan(first_row, move |next_row, batch| {
@@ -77,14 +78,13 @@ fn to_documents(
     batch: &RecordBatch,
     first_row: u64,
 ) -> Result<DocumentBatch> {
-    let column =
-        |name: &str| -> Result<&ArrayRef> { batch.column_by_name(name).ok_or_else(|| missing(url, name, &[], "")) };
+    let found = Columns { batch, file: url };
     let of_arrow = |e| PipelineError::of_arrow(url, e);
-    let ids = cast(column(&columns.id)?, &DataType::Utf8).map_err(of_arrow)?;
-    let texts = cast(column(&columns.text)?, &DataType::Utf8).map_err(of_arrow)?;
+    let ids = cast(found.get(&columns.id)?, &DataType::Utf8).map_err(of_arrow)?;
+    let texts = cast(found.get(&columns.text)?, &DataType::Utf8).map_err(of_arrow)?;
     let keep_column = |(name, data_type): (&String, &DataType)| {
         let unreadable = |e| PipelineError::bad_file(url, format!("column '{name}': {e}"));
-        to_keep_type(column(name)?, data_type).map_err(unreadable)
+        to_keep_type(found.get(name)?, data_type).map_err(unreadable)
     };
     let keep = columns.keep.iter().zip(keep_types).map(keep_column).collect::<Result<_>>()?;
     Ok(DocumentBatch {
@@ -92,18 +92,6 @@ fn to_documents(
         texts: texts.as_string::<i32>().clone(),
         keep,
         rows: (first_row..).take(batch.num_rows()).collect(),
-    })
-}
-
-fn missing(url: &str, column: &str, present: &[String], remedy: &'static str) -> PipelineError {
-    PipelineError::MissingColumn { file: url.to_owned(), column: column.to_owned(), present: present.to_vec(), remedy }
-}
-
-fn data_type<'a>(parquet: &'a ParquetFile, column: &str, remedy: &'static str) -> Result<&'a DataType> {
-    let schema = parquet.schema();
-    schema.field_with_name(column).map(|f| f.data_type()).map_err(|_| {
-        let present: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
-        missing(&parquet.file.url, column, &present, remedy)
     })
 }
 
@@ -117,7 +105,7 @@ fn wrong_type(parquet: &ParquetFile, column: &str, got: &DataType, expected: &'s
 }
 
 fn id_type(parquet: &ParquetFile, column: &str) -> Result<DataType> {
-    match data_type(parquet, column, "set id_column or rename it")? {
+    match parquet.data_type(column, "set id_column or rename it")? {
         DataType::Utf8 => Ok(DataType::Utf8),
         t if t.is_integer() => Ok(DataType::Int64),
         other => Err(wrong_type(parquet, column, other, "string or integer")),
@@ -125,13 +113,13 @@ fn id_type(parquet: &ParquetFile, column: &str) -> Result<DataType> {
 }
 
 fn require_text(parquet: &ParquetFile, column: &str) -> Result<()> {
-    match data_type(parquet, column, "set text_column or rename it")? {
+    match parquet.data_type(column, "set text_column or rename it")? {
         DataType::Utf8 => Ok(()),
         other => Err(wrong_type(parquet, column, other, "string")),
     }
 }
 
 fn keep_column_type(parquet: &ParquetFile, column: &str) -> Result<DataType> {
-    let got = data_type(parquet, column, "change keep or rename it")?;
+    let got = parquet.data_type(column, "change keep or rename it")?;
     keep_type(got).ok_or_else(|| wrong_type(parquet, column, got, "a number, string, date or time"))
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::{Debug, Formatter};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
+use arrow::array::{Array, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{SchemaRef, UInt8Type, UInt32Type, UInt64Type};
 use datafusion_common::Result as DataFusionResult;
@@ -82,10 +82,7 @@ impl ForestState {
         let (b, fingerprint_b) =
             (columns.primitive::<UInt32Type>("b")?, columns.primitive::<UInt64Type>("fingerprint_b")?);
         let (ids, text_hashes) = (columns.strings("id_b")?, columns.binaries("text_hash_b")?);
-        let flag = |name: &str| candidates.column_by_name(name).and_then(|c| c.as_boolean_opt().cloned());
-        let (Some(new), Some(edge), Some(kept)) = (flag("new"), flag("edge"), flag("kept")) else {
-            return Err(PipelineError::Internal { stage: "forest", reason: "a flag is missing".to_owned() });
-        };
+        let (new, edge, kept) = (columns.booleans("new")?, columns.booleans("edge")?, columns.booleans("kept")?);
         let mut joins = Vec::with_capacity(candidates.num_rows());
         for i in 0..candidates.num_rows() {
             let (a, distance) = (a.value(i), distances.value(i));

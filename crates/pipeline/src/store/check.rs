@@ -12,11 +12,10 @@ use crate::columns::{Columns, fixed};
 use crate::dataset::FileRecord;
 use crate::digest::HashingWriter;
 use crate::error::{PipelineError, Result};
-use crate::parquet_file::{ParquetFile, Read};
+use crate::parquet_file::ParquetFile;
 use crate::progress::Progress;
 use crate::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, TEXT_HASH};
 use crate::storage::InputFile;
-use crate::tasks::BATCH_ROWS;
 
 /// What `store check` found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -121,13 +120,7 @@ async fn hash(file: &InputFile) -> Result<(u64, String)> {
 
 /// Sorted by (`fingerprint`, `doc_id`), (`text_hash`, `doc_id`) or `id_hash`, whichever the file has.
 async fn check_order(parquet: &ParquetFile) -> Result<()> {
-    let read = Read {
-        row_groups: (0..parquet.n_row_groups()).collect(),
-        columns: &[FINGERPRINT, TEXT_HASH, "id_hash", DOC_ID],
-        rows: None,
-        batch_rows: BATCH_ROWS,
-    };
-    let mut batches = parquet.stream(read)?;
+    let mut batches = parquet.stream(parquet.whole(&[FINGERPRINT, TEXT_HASH, "id_hash", DOC_ID]))?;
     let mut previous: Option<(u128, String)> = None;
     let mut row = 0u64;
     while let Some(batch) = batches.try_next().await? {

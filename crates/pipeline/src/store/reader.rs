@@ -5,17 +5,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use arrow::array::Array;
 use arrow::datatypes::{UInt32Type, UInt64Type};
 use futures::TryStreamExt;
-use parquet::arrow::arrow_reader::RowSelection;
 
 use super::writer::{RunOrder, id_hash};
 use super::{Night, Store};
 use crate::columns::{Columns, fixed};
 use crate::decisions::ExistingShort;
 use crate::error::{ErrorKind, PipelineError, Result};
-use crate::parquet_file::{ParquetFile, Read};
+use crate::parquet_file::{ParquetFile, Read, selection};
 use crate::query_batch::{QueryBatch, SkipReason};
 use crate::schema::{CANONICAL_ID, DOC_ID, TEXT_HASH};
-use crate::tasks::{BATCH_ROWS, ExistingFile, RowSet};
+use crate::tasks::{ExistingFile, RowSet};
 
 /// A row of a run whose document a run of a later date has again. An empty `run` or `by` is the run that says so.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +33,9 @@ pub(crate) struct Recrawls {
     pub(crate) shadows: Vec<Shadow>,
 }
 
+/// Shadowed rows by the digest of their run.
+pub(crate) type Shadowed = HashMap<String, RowSet>;
+
 impl Recrawls {
     /// Documents whose id a night of an earlier date has.
     pub(crate) fn n_same_id(&self) -> u64 {
@@ -47,8 +49,8 @@ impl Recrawls {
     }
 
     /// Rows of earlier runs that the batch has again, by run.
-    fn shadowed(&self) -> HashMap<String, RowSet> {
-        let mut rows: HashMap<String, RowSet> = HashMap::new();
+    fn shadowed(&self) -> Shadowed {
+        let mut rows = Shadowed::new();
         for shadow in self.shadows.iter().filter(|s| s.by.is_empty()) {
             rows.entry(shadow.run.clone()).or_default().insert(shadow.row);
         }
@@ -81,19 +83,22 @@ impl Store {
     /// The fingerprints of all nights, each document's latest only.
     pub(crate) async fn all_existing(&self) -> Result<Vec<ExistingFile>> {
         let nights: Vec<&Night> = self.nights().iter().collect();
-        let shadowed = self.shadowed(&nights, HashMap::new()).await?;
+        let shadowed = self.shadowed(&nights, Shadowed::new()).await?;
         self.files(&nights, shadowed).await
     }
 
-    /// The fingerprints that probe in a run for `dt`: those of nights of earlier dates, of each document the latest only, and
-    /// none that the batch has itself.
-    pub(crate) async fn existing(&self, dt: &str, recrawls: &Recrawls) -> Result<Vec<ExistingFile>> {
-        let nights = self.before(dt);
-        let shadowed = self.shadowed(&nights, recrawls.shadowed()).await?;
-        self.files(&nights, shadowed).await
+    /// Rows that a run for `dt` does not see: of each document, versions that a later one of the nights before has replaced,
+    /// and those that the batch replaces itself.
+    pub(crate) async fn shadowed_before(&self, dt: &str, recrawls: &Recrawls) -> Result<Shadowed> {
+        self.shadowed(&self.before(dt), recrawls.shadowed()).await
     }
 
-    async fn files(&self, nights: &[&Night], mut shadowed: HashMap<String, RowSet>) -> Result<Vec<ExistingFile>> {
+    /// The fingerprints that probe in a run for `dt`: those of nights of earlier dates that are not shadowed.
+    pub(crate) async fn existing(&self, dt: &str, shadowed: Shadowed) -> Result<Vec<ExistingFile>> {
+        self.files(&self.before(dt), shadowed).await
+    }
+
+    async fn files(&self, nights: &[&Night], mut shadowed: Shadowed) -> Result<Vec<ExistingFile>> {
         let mut files = Vec::new();
         for night in nights.iter().filter(|n| n.run.n_fingerprints > 0) {
             let parquet = self.open_file(night, "fingerprints").await?;
@@ -104,11 +109,7 @@ impl Store {
     }
 
     /// Shadowed rows by run: those given, and as far as the given nights shadow each other.
-    async fn shadowed(
-        &self,
-        nights: &[&Night],
-        mut shadowed: HashMap<String, RowSet>,
-    ) -> Result<HashMap<String, RowSet>> {
+    async fn shadowed(&self, nights: &[&Night], mut shadowed: Shadowed) -> Result<Shadowed> {
         let known: HashSet<&str> = nights.iter().map(|n| n.run.digest.as_str()).collect();
         for night in nights {
             for shadow in self.shadows(night).await? {
@@ -127,7 +128,7 @@ impl Store {
     async fn shadows(&self, night: &Night) -> Result<Vec<Shadow>> {
         let mut found = Vec::new();
         let parquet = self.open_file(night, "shadows").await?;
-        let mut batches = parquet.stream(whole(&parquet, &["run", "by", "row"]))?;
+        let mut batches = parquet.stream(parquet.whole(&["run", "by", "row"]))?;
         while let Some(batch) = batches.try_next().await? {
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             let (run, by, row) =
@@ -167,7 +168,7 @@ impl Store {
     /// `own` are (id hash, row of this run, row of the batch), sorted.
     async fn same_ids(&self, night: &Night, own: &[(u64, u32, u32)], batch: &QueryBatch) -> Result<Vec<SameId>> {
         let parquet = self.open_file(night, "ids").await?;
-        let mut batches = parquet.stream(whole(&parquet, &["id_hash", "row"]))?;
+        let mut batches = parquet.stream(parquet.whole(&["id_hash", "row"]))?;
         let mut candidates: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
         let mut at = 0;
         while let Some(rows) = batches.try_next().await? {
@@ -211,16 +212,10 @@ impl Store {
     }
 }
 
-fn whole<'a>(parquet: &ParquetFile, columns: &'a [&'a str]) -> Read<'a> {
-    Read { row_groups: (0..parquet.n_row_groups()).collect(), columns, rows: None, batch_rows: BATCH_ROWS }
-}
-
 /// Ids of rows, ascending, by page index, and whether they are kept.
 async fn read_ids(parquet: &ParquetFile, rows: &[u32]) -> Result<Vec<(String, bool)>> {
-    let n_rows = usize::try_from(parquet.n_rows()).unwrap_or(usize::MAX);
-    let ranges = rows.iter().map(|&row| row as usize..row as usize + 1);
-    let selection = RowSelection::from_consecutive_ranges(ranges, n_rows);
-    let mut batches = parquet.stream(Read { rows: Some(selection), ..whole(parquet, &[DOC_ID, CANONICAL_ID]) })?;
+    let selected = Some(selection(rows, parquet.n_rows()));
+    let mut batches = parquet.stream(Read { rows: selected, ..parquet.whole(&[DOC_ID, CANONICAL_ID]) })?;
     let mut found = Vec::with_capacity(rows.len());
     while let Some(batch) = batches.try_next().await? {
         let columns = Columns { batch: &batch, file: &parquet.file.url };
@@ -238,7 +233,7 @@ pub(crate) async fn existing_short(
     store: &Store,
     batch: &QueryBatch,
     dt: &str,
-    recrawls: &Recrawls,
+    shadowed: &Shadowed,
 ) -> Result<ExistingShort> {
     let short = |row: &u32| batch.skipped[*row as usize] == Some(SkipReason::TooShort);
     let wanted: HashSet<[u8; 16]> =
@@ -247,11 +242,9 @@ pub(crate) async fn existing_short(
     if wanted.is_empty() {
         return Ok(found);
     }
-    let nights = store.before(dt);
-    let shadowed = store.shadowed(&nights, recrawls.shadowed()).await?;
-    for night in nights.into_iter().filter(|n| n.run.n_short > 0) {
+    for night in store.before(dt).into_iter().filter(|n| n.run.n_short > 0) {
         let parquet = store.open_file(night, "short").await?;
-        let mut batches = parquet.stream(whole(&parquet, &[TEXT_HASH, DOC_ID, CANONICAL_ID]))?;
+        let mut batches = parquet.stream(parquet.whole(&[TEXT_HASH, DOC_ID, CANONICAL_ID]))?;
         let mut run_row = u32::try_from(night.run.n_fingerprints).unwrap_or(u32::MAX);
         while let Some(rows) = batches.try_next().await? {
             let columns = Columns { batch: &rows, file: &parquet.file.url };

@@ -13,14 +13,13 @@ use futures::TryStreamExt;
 use futures::stream::BoxStream;
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{Pair, Queries, QueryRows, Verifier};
-use parquet::arrow::arrow_reader::RowSelection;
 use tokio::sync::Semaphore;
 
 use super::{BATCH_ROWS, MapTask, Sender, blocking, produce};
 use crate::columns::{Columns, fixed};
 use crate::error::{PipelineError, Result};
 use crate::fingerprints::check_fingerprints;
-use crate::parquet_file::{ParquetFile, Read};
+use crate::parquet_file::{ParquetFile, Read, selection};
 use crate::progress::Progress;
 use crate::query_batch::QueryBatch;
 use crate::schema::{CANONICAL_ID, DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH};
@@ -193,7 +192,7 @@ const PAIRS_HELD: usize = 1 << 19;
 
 async fn map_row_group(context: &Arc<MapContext>, file: &str, row_group: usize, sender: &Sender) -> Result<()> {
     let existing = &context.files[file];
-    let first_row: u64 = (0..row_group).map(|g| existing.parquet.row_group_rows(g)).sum();
+    let first_row = existing.parquet.rows_before(row_group);
     let values = Arc::new(read_values(existing, row_group, first_row, context.queries.plan().bits()).await?);
     let n_values = values.values.len();
     let mut next = 0;
@@ -362,10 +361,8 @@ async fn fetch(
     if context.want == Want::Forest {
         columns.extend([TEXT_HASH, CANONICAL_ID]);
     }
-    let ranges = rows.iter().map(|&row| row as usize..row as usize + 1);
-    let n_rows = usize::try_from(parquet.row_group_rows(row_group)).unwrap_or(usize::MAX);
-    let selection = RowSelection::from_consecutive_ranges(ranges, n_rows);
-    let read = Read { row_groups: vec![row_group], columns: &columns, rows: Some(selection), batch_rows: BATCH_ROWS };
+    let selected = Some(selection(rows, parquet.row_group_rows(row_group)));
+    let read = Read { row_groups: vec![row_group], columns: &columns, rows: selected, batch_rows: BATCH_ROWS };
     let mut batches = parquet.stream(read)?;
     let mut documents = Vec::with_capacity(rows.len());
     while let Some(batch) = batches.try_next().await? {
@@ -374,11 +371,12 @@ async fn fetch(
         let (sketches, text_hashes) = (columns.bytes(SKETCH)?, columns.bytes(TEXT_HASH)?);
         let canonical = batch.column_by_name(CANONICAL_ID);
         for i in 0..batch.num_rows() {
-            let id = ids.value(i).to_owned();
+            let id = ids.value(i);
+            let before_row = context.batch.first_row_not_before(id);
             documents.push(ExistingDocument {
-                before_row: context.batch.first_row_not_before(&id),
-                same_id_row: context.batch.row_of(&id),
-                id,
+                id: id.to_owned(),
+                before_row,
+                same_id_row: context.batch.has_id(before_row, id).then_some(before_row),
                 sketch: fixed::<32>(sketches, i).map(Sketch),
                 text_hash: fixed(text_hashes, i),
                 kept: canonical.is_none_or(|c| c.is_null(i)),
