@@ -14,7 +14,7 @@ use crate::parquet_file::ParquetFile;
 use crate::progress::Progress;
 use crate::storage::Storage;
 use crate::store;
-use crate::tasks::{ExistingFile, RowSet};
+use crate::tasks::{Documents, Existing, ExistingFile, RowSet};
 
 /// What to join.
 #[derive(Debug, Clone)]
@@ -84,9 +84,9 @@ pub async fn join(
     let queries = fingerprints::open(storage, &request.queries, needs_sketch).await?;
     let existing = match &request.existing {
         Some(pattern) => existing_files(storage, pattern, needs_sketch).await?,
-        None => Vec::new(),
+        None => Existing::default(),
     };
-    fingerprints::refuse_mixed_configs(queries.iter().chain(existing.iter().map(|f| &f.parquet)))?;
+    fingerprints::refuse_mixed_configs(queries.iter().chain(existing.files.iter().map(|f| &f.parquet)))?;
     let n_rows = queries.iter().map(ParquetFile::n_rows).sum();
     progress.start("load queries", "fingerprints", n_rows);
     let batch = fingerprints::load(&queries, request.bits).await?;
@@ -118,7 +118,7 @@ pub async fn join(
 }
 
 /// Files of a dataset, or of a store's nights.
-async fn existing_files(storage: &Storage, pattern: &str, needs_sketch: bool) -> Result<Vec<ExistingFile>> {
+async fn existing_files(storage: &Storage, pattern: &str, needs_sketch: bool) -> Result<Existing> {
     if !pattern.contains(['*', '?', '[']) {
         let folder = storage.folder(pattern)?;
         if let Some(opened) = store::Store::open_existing(&folder).await? {
@@ -126,5 +126,8 @@ async fn existing_files(storage: &Storage, pattern: &str, needs_sketch: bool) ->
         }
     }
     let files = fingerprints::open(storage, pattern, needs_sketch).await?;
-    Ok(files.into_iter().map(|parquet| ExistingFile { parquet, shadowed: RowSet::default() }).collect())
+    let n_live_rows = files.iter().map(ParquetFile::n_rows).sum();
+    let none = || Documents::Here { shadowed: RowSet::default() };
+    let files = files.into_iter().map(|parquet| ExistingFile { parquet, documents: none() }).collect();
+    Ok(Existing { files, n_live_rows })
 }

@@ -52,5 +52,5 @@ pub use query_batch::{KeepKey, LENGTH};
 pub use report::{Example, NightReport, ReportRequest, report};
 pub use run::{RunCounts, RunRequest, RunSummary, run, store_check, store_info};
 pub use storage::{S3Config, Storage};
-pub use store::{NightInfo, StoreInfo, StoreProblem, StoreReport};
+pub use store::{NightInfo, SegmentInfo, StoreInfo, StoreProblem, StoreReport};
 pub use tasks::{FingerprintTask, MapTask};

@@ -22,7 +22,7 @@ use crate::operators::{ForestPass, ForestState, ProbeTasks, TaskExec};
 use crate::progress::Progress;
 use crate::query_batch::QueryBatch;
 use crate::schema::PAIRS;
-use crate::tasks::{ExistingFile, MapContext, MapTask, Want, blocking};
+use crate::tasks::{Existing, ExistingFile, MapContext, MapTask, Want, blocking};
 
 /// Which pairs are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -55,6 +55,7 @@ pub(crate) struct NearDuplicates {
     queries: Arc<Queries<u64>>,
     verifier: Verifier,
     existing: Arc<HashMap<String, ExistingFile>>,
+    n_existing: u64,
     itself: bool,
     pub(crate) engine: Engine,
     progress: Progress,
@@ -69,14 +70,14 @@ impl NearDuplicates {
     /// Builds the tables. `itself` joins the batch with itself too.
     pub(crate) async fn new(
         batch: QueryBatch,
-        existing: Vec<ExistingFile>,
+        existing: Existing,
         itself: bool,
         bits: u32,
         verifier: Verifier,
         resources: &Resources,
         progress: Progress,
     ) -> Result<Self> {
-        let n_existing: u64 = existing.iter().map(ExistingFile::n_live_rows).sum();
+        let n_existing = existing.n_live_rows;
         let own = resources.clone();
         progress.start("tables", "fingerprints", batch.len() as u64);
         let (batch, rows, queries, engine) = blocking("tables", move || {
@@ -92,13 +93,14 @@ impl NearDuplicates {
         })
         .await?;
         tracing::info!(tables = queries.plan().tables().len(), bytes = queries.memory_bytes(), "query tables built");
-        let existing = existing.into_iter().map(|f| (f.parquet.file.url.clone(), f)).collect();
+        let existing = existing.files.into_iter().map(|f| (f.parquet.file.url.clone(), f)).collect();
         Ok(Self {
             batch: Arc::new(batch),
             rows: Arc::new(rows),
             queries: Arc::new(queries),
             verifier,
             existing: Arc::new(existing),
+            n_existing,
             itself,
             engine,
             progress,
@@ -112,7 +114,7 @@ impl NearDuplicates {
 
     /// Existing fingerprints that will probe.
     pub(crate) fn n_existing(&self) -> u64 {
-        self.existing.values().map(ExistingFile::n_live_rows).sum()
+        self.n_existing
     }
 
     /// The map phase cut into tasks, in a fixed order.

@@ -296,7 +296,7 @@ async fn publish(
         gen_digest: plan.gen_digest.clone(),
         manifest_sha256,
     };
-    if !plan.store.commit(night.clone(), &plan.config_digest).await? {
+    if !plan.store.commit(&night, &plan.config_digest).await? {
         return Ok(None);
     }
     roll_forward(&plan.night, &plan.gen_digest).await?;

@@ -15,7 +15,7 @@ use object_store::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::error::{PipelineError, Result};
+use crate::error::{ErrorKind, PipelineError, Result};
 
 /// How `s3://` places are reached. Credentials never stand here: they come from the environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -256,6 +256,15 @@ impl Folder {
     pub(crate) async fn file(&self) -> Result<InputFile> {
         let meta = self.store.head(&self.prefix).await.map_err(PipelineError::store("read", &self.url))?;
         Ok(self.input(meta, self.url.clone()))
+    }
+
+    /// The file at this place, as it is now; none where there is no such file.
+    pub(crate) async fn find(&self) -> Result<Option<InputFile>> {
+        match self.file().await {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == ErrorKind::InputMissing => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The content of the object at this place; none where there is no such object.

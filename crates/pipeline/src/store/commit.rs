@@ -18,11 +18,14 @@ pub(crate) struct Commit {
     pub(crate) algorithm: u32,
     pub(crate) sequence: u64,
     pub(crate) parent: Option<u64>,
-    /// The night it added or replaced.
+    /// The night that it, or the last commit before it that did so, added or replaced.
     pub(crate) dt: String,
     pub(crate) config_digest: String,
     /// By date.
     pub(crate) nights: Vec<Night>,
+    /// Left out where there is none, as in stores that were never compacted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) segments: Vec<SegmentRecord>,
 }
 
 /// A night: its run in the store and its results.
@@ -49,6 +52,19 @@ pub(crate) struct RunRecord {
     pub(crate) digest: String,
     pub(crate) n_fingerprints: u64,
     pub(crate) n_short: u64,
+    pub(crate) files: Vec<FileRecord>,
+}
+
+/// The merged fingerprints of several runs, below `segments/<digest>`. Derived from the runs, which stay the truth.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SegmentRecord {
+    /// Digest of what it merges, and of how it is cut.
+    pub(crate) digest: String,
+    /// Digests of the runs, by date: its rows name them by their position here.
+    pub(crate) runs: Vec<String>,
+    pub(crate) n_rows: u64,
+    /// By ascending range of fingerprints.
     pub(crate) files: Vec<FileRecord>,
 }
 

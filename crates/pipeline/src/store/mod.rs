@@ -5,10 +5,10 @@ mod commit;
 mod reader;
 mod writer;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 pub use check::{StoreProblem, StoreReport};
-pub(crate) use commit::{Commit, Night, to_json};
+pub(crate) use commit::{Commit, Night, SegmentRecord, to_json};
 pub(crate) use reader::existing_short;
 use serde::Serialize;
 pub(crate) use writer::{StagedRun, write_run};
@@ -26,6 +26,9 @@ pub(crate) struct Store {
 }
 
 const COMMITS: &str = "_commits";
+
+/// Writers that lose the race for a commit try again, this often.
+const MAX_ATTEMPTS: usize = 5;
 
 impl Store {
     /// The store at a folder, which may be empty. One LIST and at most one GET.
@@ -55,9 +58,23 @@ impl Store {
         self.folder.join("runs").join(digest)
     }
 
+    /// Number of the newest commit; 0 before the first.
+    fn sequence(&self) -> u64 {
+        self.commit.as_ref().map_or(0, |c| c.sequence)
+    }
+
     /// Nights by date.
     pub(crate) fn nights(&self) -> &[Night] {
         self.commit.as_ref().map_or(&[], |c| &c.nights)
+    }
+
+    /// Where the files of a segment lie.
+    fn segment_folder(&self, digest: &str) -> Folder {
+        self.folder.join("segments").join(digest)
+    }
+
+    fn segments(&self) -> &[SegmentRecord] {
+        self.commit.as_ref().map_or(&[], |c| &c.segments)
     }
 
     pub(crate) fn night(&self, dt: &str) -> Option<&Night> {
@@ -85,22 +102,47 @@ impl Store {
         Err(PipelineError::Refused { url: self.folder.url().to_owned(), reason })
     }
 
-    /// Makes a night visible, in place of one of the same date. False where another commit was first.
-    pub(crate) async fn commit(&self, night: Night, config_digest: &str) -> Result<bool> {
-        let sequence = self.commit.as_ref().map_or(1, |c| c.sequence + 1);
+    /// Makes a night visible, in place of one of the same date. False where other nights were first: it may have to join them.
+    /// A compaction that was first is nothing to it.
+    pub(crate) async fn commit(&self, night: &Night, config_digest: &str) -> Result<bool> {
+        if self.put_night(night, config_digest).await? {
+            return Ok(true);
+        }
+        for _ in 1..MAX_ATTEMPTS {
+            let newest = Self::open(&self.folder).await?;
+            if newest.nights() != self.nights() {
+                return Ok(false);
+            }
+            if newest.put_night(night, config_digest).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn put_night(&self, night: &Night, config_digest: &str) -> Result<bool> {
+        let sequence = self.sequence() + 1;
         let mut nights: BTreeMap<String, Night> = self.nights().iter().map(|n| (n.dt.clone(), n.clone())).collect();
-        let dt = night.dt.clone();
-        nights.insert(dt.clone(), night);
+        nights.insert(night.dt.clone(), night.clone());
+        let live: HashSet<&str> = nights.values().map(|n| n.run.digest.as_str()).collect();
+        let is_live = |segment: &&SegmentRecord| segment.runs.iter().any(|run| live.contains(run.as_str()));
+        let segments = self.segments().iter().filter(is_live).cloned().collect();
         let commit = Commit {
             version: commit::VERSION,
             algorithm: ALGORITHM_VERSION,
             sequence,
             parent: self.commit.as_ref().map(|c| c.sequence),
-            dt,
+            dt: night.dt.clone(),
             config_digest: config_digest.to_owned(),
             nights: nights.into_values().collect(),
+            segments,
         };
-        self.folder.join(COMMITS).join(&commit_name(sequence)).put_if_absent(commit.to_json()?).await
+        self.put_commit(&commit).await
+    }
+
+    /// False where another commit of that number was first.
+    async fn put_commit(&self, commit: &Commit) -> Result<bool> {
+        self.folder.join(COMMITS).join(&commit_name(commit.sequence)).put_if_absent(commit.to_json()?).await
     }
 
     /// On S3, whether the server keeps the promise that commits stand on: a second put-if-absent must fail.
@@ -125,13 +167,26 @@ impl Store {
         let nights: Vec<NightInfo> = self.nights().iter().map(|night| self.night_info(night)).collect();
         StoreInfo {
             store: self.folder.url().to_owned(),
-            commit: self.commit.as_ref().map_or(0, |c| c.sequence),
+            commit: self.sequence(),
             config_digest: self.commit.as_ref().map(|c| c.config_digest.clone()),
             n_nights: nights.len() as u64,
             n_fingerprints: nights.iter().map(|n| n.n_fingerprints).sum(),
             n_short: nights.iter().map(|n| n.n_short).sum(),
             bytes: nights.iter().map(|n| n.bytes).sum(),
             nights,
+            segments: self.segments().iter().map(|segment| self.segment_info(segment)).collect(),
+        }
+    }
+
+    fn segment_info(&self, segment: &SegmentRecord) -> SegmentInfo {
+        let live = self.nights().iter().filter(|n| segment.runs.contains(&n.run.digest));
+        SegmentInfo {
+            digest: segment.digest.clone(),
+            n_runs: segment.runs.len() as u64,
+            n_live_runs: live.count() as u64,
+            n_rows: segment.n_rows,
+            n_parts: segment.files.len() as u64,
+            bytes: segment.files.iter().map(|f| f.bytes).sum(),
         }
     }
 
@@ -168,6 +223,25 @@ pub struct StoreInfo {
     pub bytes: u64,
     /// By date.
     pub nights: Vec<NightInfo>,
+    /// What `store compact` merged.
+    pub segments: Vec<SegmentInfo>,
+}
+
+/// A segment of the store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SegmentInfo {
+    /// Its digest.
+    pub digest: String,
+    /// Runs that it merges.
+    pub n_runs: u64,
+    /// Of these, runs that are still a night's; the others were replaced since.
+    pub n_live_runs: u64,
+    /// Fingerprints.
+    pub n_rows: u64,
+    /// Files.
+    pub n_parts: u64,
+    /// Bytes of its files.
+    pub bytes: u64,
 }
 
 /// A night of the store.

@@ -1,20 +1,21 @@
 //! Reading runs: what probes, which rows later nights shadow, which ids and short texts recur.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use arrow::array::Array;
 use arrow::datatypes::{UInt32Type, UInt64Type};
 use futures::TryStreamExt;
 
 use super::writer::{RunOrder, id_hash};
-use super::{Night, Store};
+use super::{Night, SegmentRecord, Store};
 use crate::columns::{Columns, fixed};
 use crate::decisions::ExistingShort;
 use crate::error::{ErrorKind, PipelineError, Result};
 use crate::parquet_file::{ParquetFile, Read, selection};
 use crate::query_batch::{QueryBatch, SkipReason};
 use crate::schema::{CANONICAL_ID, DOC_ID, TEXT_HASH};
-use crate::tasks::{ExistingFile, RowSet};
+use crate::tasks::{Documents, Existing, ExistingFile, RowSet, RunFile};
 
 /// A row of a run whose document a run of a later date has again. An empty `run` or `by` is the run that says so.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,7 +68,7 @@ struct SameId {
 }
 
 impl Store {
-    async fn open_file(&self, night: &Night, name: &str) -> Result<ParquetFile> {
+    pub(super) async fn open_file(&self, night: &Night, name: &str) -> Result<ParquetFile> {
         let place = self.run_folder(&night.run.digest).join(&format!("{name}/part-00000.parquet"));
         let file = place.file().await.map_err(|e| match e.kind() {
             ErrorKind::InputMissing => PipelineError::damaged(place.url(), "the file is gone"),
@@ -81,7 +82,7 @@ impl Store {
     }
 
     /// The fingerprints of all nights, each document's latest only.
-    pub(crate) async fn all_existing(&self) -> Result<Vec<ExistingFile>> {
+    pub(crate) async fn all_existing(&self) -> Result<Existing> {
         let nights: Vec<&Night> = self.nights().iter().collect();
         let shadowed = self.shadowed(&nights, Shadowed::new()).await?;
         self.files(&nights, shadowed).await
@@ -94,18 +95,64 @@ impl Store {
     }
 
     /// The fingerprints that probe in a run for `dt`: those of nights of earlier dates that are not shadowed.
-    pub(crate) async fn existing(&self, dt: &str, shadowed: Shadowed) -> Result<Vec<ExistingFile>> {
+    pub(crate) async fn existing(&self, dt: &str, shadowed: Shadowed) -> Result<Existing> {
         self.files(&self.before(dt), shadowed).await
     }
 
-    async fn files(&self, nights: &[&Night], mut shadowed: Shadowed) -> Result<Vec<ExistingFile>> {
-        let mut files = Vec::new();
+    /// Segments, and the runs that no segment covers: each fingerprint in one file.
+    async fn files(&self, nights: &[&Night], mut shadowed: Shadowed) -> Result<Existing> {
+        let mut runs: BTreeMap<&str, RunFile> = BTreeMap::new();
         for night in nights.iter().filter(|n| n.run.n_fingerprints > 0) {
             let parquet = self.open_file(night, "fingerprints").await?;
             let shadowed = shadowed.remove(&night.run.digest).unwrap_or_default();
-            files.push(ExistingFile { parquet, shadowed });
+            runs.insert(&night.run.digest, RunFile { parquet, shadowed });
         }
-        Ok(files)
+        let n_live_rows = runs.values().map(RunFile::n_live_rows).sum();
+        let mut files = Vec::new();
+        for segment in self.segments() {
+            files.extend(self.segment_files(segment, &mut runs).await?);
+        }
+        let own = |RunFile { parquet, shadowed }| ExistingFile { parquet, documents: Documents::Here { shadowed } };
+        files.extend(runs.into_values().map(own));
+        Ok(Existing { files, n_live_rows })
+    }
+
+    /// The parts of a segment, with those of `runs` that it covers taken out; none where reading these runs is less work.
+    async fn segment_files(
+        &self,
+        segment: &SegmentRecord,
+        runs: &mut BTreeMap<&str, RunFile>,
+    ) -> Result<Vec<ExistingFile>> {
+        let covered = segment.runs.iter().filter_map(|digest| runs.get(digest.as_str()));
+        let n_rows: u64 = covered.map(|run| run.parquet.n_rows()).sum();
+        if n_rows == 0 || 2 * n_rows < segment.n_rows {
+            return Ok(Vec::new());
+        }
+        let Some(parts) = self.open_segment(segment).await? else {
+            return Ok(Vec::new());
+        };
+        let covered: Arc<Vec<Option<RunFile>>> =
+            Arc::new(segment.runs.iter().map(|digest| runs.remove(digest.as_str())).collect());
+        let part = |parquet| ExistingFile { parquet, documents: Documents::InRuns { runs: Arc::clone(&covered) } };
+        Ok(parts.into_iter().map(part).collect())
+    }
+
+    /// The parts of a segment. None where one of them is gone or of another size: the runs say the same.
+    async fn open_segment(&self, segment: &SegmentRecord) -> Result<Option<Vec<ParquetFile>>> {
+        let mut parts = Vec::new();
+        for recorded in &segment.files {
+            let place = self.segment_folder(&segment.digest).join(&recorded.name);
+            let Some(file) = place.find().await?.filter(|file| file.size == recorded.bytes) else {
+                let part = place.url();
+                tracing::warn!(
+                    part,
+                    "a part of a segment is gone or damaged: reading the runs; mend with store compact"
+                );
+                return Ok(None);
+            };
+            parts.push(ParquetFile::open(file).await?);
+        }
+        Ok(Some(parts))
     }
 
     /// Shadowed rows by run: those given, and as far as the given nights shadow each other.

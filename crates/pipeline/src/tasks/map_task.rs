@@ -1,6 +1,6 @@
 //! One task of the map phase: existing fingerprints, or the queries' own, against the query tables.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use arrow::array::{
     Array, ArrayRef, BinaryBuilder, BooleanBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt16Builder,
     UInt32Builder, UInt64Builder,
 };
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
-use futures::TryStreamExt;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type, UInt64Type};
 use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{Pair, Queries, QueryRows, Verifier};
 use tokio::sync::Semaphore;
@@ -48,16 +48,53 @@ pub(crate) struct MapContext {
     pub(crate) progress: Progress,
 }
 
+/// All existing fingerprints of a join.
+#[derive(Debug, Default)]
+pub(crate) struct Existing {
+    pub(crate) files: Vec<ExistingFile>,
+    /// Documents that take part, however their fingerprints are spread over files.
+    pub(crate) n_live_rows: u64,
+}
+
 /// A file of existing fingerprints.
 #[derive(Debug)]
 pub(crate) struct ExistingFile {
+    pub(crate) parquet: ParquetFile,
+    pub(crate) documents: Documents,
+}
+
+/// Where the documents of a file's fingerprints are.
+#[derive(Debug)]
+pub(crate) enum Documents {
+    /// Beside them, in the same rows.
+    Here {
+        /// Rows whose documents a later night has again.
+        shadowed: RowSet,
+    },
+    /// In the runs that the rows name by their position here; none where a run takes no part.
+    InRuns { runs: Arc<Vec<Option<RunFile>>> },
+}
+
+/// The fingerprints of a run, with their documents.
+#[derive(Debug)]
+pub(crate) struct RunFile {
     pub(crate) parquet: ParquetFile,
     /// Rows whose documents a later night has again.
     pub(crate) shadowed: RowSet,
 }
 
 impl ExistingFile {
-    /// Fingerprints that probe.
+    /// Whether a row takes no part, as far as that is known before its document is looked for.
+    fn hides(&self, row: u32) -> bool {
+        match &self.documents {
+            Documents::Here { shadowed } => shadowed.contains(row),
+            Documents::InRuns { .. } => false,
+        }
+    }
+}
+
+impl RunFile {
+    /// Rows that are not shadowed.
     pub(crate) fn n_live_rows(&self) -> u64 {
         let n = self.parquet.n_rows();
         n - self.shadowed.n_below(n)
@@ -233,7 +270,7 @@ async fn read_values(existing: &ExistingFile, row_group: usize, first_row: u64, 
         check_fingerprints(url, first_row + u64::from(row) + 1, bits, fingerprints)?;
         for &fingerprint in fingerprints.values() {
             let in_file = u32::try_from(first_row + u64::from(row)).unwrap_or(u32::MAX);
-            if !existing.shadowed.contains(in_file) {
+            if !existing.hides(in_file) {
                 found.push((fingerprint, row));
             }
             row += 1;
@@ -323,7 +360,7 @@ async fn expand(
     let groups: Vec<&[Pair]> = piece.pairs.chunk_by(|a, b| a.existing == b.existing).collect();
     let mut wanted: Vec<u32> = groups.iter().flat_map(|g| rows_of(g[0].existing)).copied().collect();
     wanted.sort_unstable();
-    let documents = fetch(context, &context.files[file].parquet, row_group, &wanted).await?;
+    let documents = fetch(context, &context.files[file], row_group, &wanted).await?;
     let at = |row: u32| wanted.binary_search(&row).unwrap_or(usize::MAX);
     let groups: Vec<(u64, Vec<usize>, Vec<Pair>)> = groups
         .into_iter()
@@ -336,7 +373,7 @@ async fn expand(
         let mut out = PairWriter::new(&context, sender);
         for (fingerprint, members, pairs) in groups {
             let replaced = |d: &&ExistingDocument| context.itself && d.same_id_row.is_some();
-            let members = members.iter().filter_map(|&i| documents.get(i)).filter(|d| !replaced(d));
+            let members = members.iter().filter_map(|&i| documents.get(i)?.as_ref()).filter(|d| !replaced(d));
             let members: Vec<&ExistingDocument> = members.collect();
             for pair in pairs {
                 out.new_existing(&pair, fingerprint, &members)?;
@@ -347,11 +384,86 @@ async fn expand(
     .await
 }
 
-/// Ids and what verification and decisions need, of `rows` (ascending) of a row group, by page index.
+/// The documents of `rows` (ascending) of a row group, in their order; none where a row takes no part.
 async fn fetch(
     context: &MapContext,
-    parquet: &ParquetFile,
+    existing: &ExistingFile,
     row_group: usize,
+    rows: &[u32],
+) -> Result<Vec<Option<ExistingDocument>>> {
+    let runs = match &existing.documents {
+        Documents::Here { .. } => {
+            let found = fetch_documents(context, &existing.parquet, vec![row_group], rows).await?;
+            return Ok(found.into_iter().map(Some).collect());
+        }
+        Documents::InRuns { runs } => runs,
+    };
+    let mut by_run: BTreeMap<u32, Vec<(u32, usize)>> = BTreeMap::new();
+    for (position, (run, row)) in resolve(&existing.parquet, row_group, rows).await?.into_iter().enumerate() {
+        by_run.entry(run).or_default().push((row, position));
+    }
+    let mut documents: Vec<Option<ExistingDocument>> = rows.iter().map(|_| None).collect();
+    let fetches: Vec<_> =
+        by_run.into_iter().map(|(run, rows)| fetch_of_run(context, existing, runs, run, rows)).collect();
+    let mut fetched = futures::stream::iter(fetches).buffer_unordered(RUNS_AT_ONCE);
+    while let Some(found) = fetched.try_next().await? {
+        for (position, document) in found {
+            documents[position] = Some(document);
+        }
+    }
+    Ok(documents)
+}
+
+/// Runs of which one piece's documents are fetched at the same time.
+const RUNS_AT_ONCE: usize = 8;
+
+/// (run, row of the run) of `rows` (ascending) of a segment's row group, in their order.
+async fn resolve(parquet: &ParquetFile, row_group: usize, rows: &[u32]) -> Result<Vec<(u32, u32)>> {
+    let selected = Some(selection(rows, parquet.row_group_rows(row_group)));
+    let read = Read { row_groups: vec![row_group], columns: &["run", "row"], rows: selected, batch_rows: BATCH_ROWS };
+    let mut batches = parquet.stream(read)?;
+    let mut places = Vec::with_capacity(rows.len());
+    while let Some(batch) = batches.try_next().await? {
+        let columns = Columns { batch: &batch, file: &parquet.file.url };
+        let (run, row) = (columns.primitive::<UInt32Type>("run")?, columns.primitive::<UInt32Type>("row")?);
+        places.extend(run.values().iter().copied().zip(row.values().iter().copied()));
+    }
+    all_found(parquet, rows.len(), places)
+}
+
+/// The documents of (row, position) pairs of a run, with the positions; those of shadowed rows and of runs that take no part
+/// are left out.
+async fn fetch_of_run(
+    context: &MapContext,
+    segment: &ExistingFile,
+    runs: &[Option<RunFile>],
+    run: u32,
+    mut rows: Vec<(u32, usize)>,
+) -> Result<Vec<(usize, ExistingDocument)>> {
+    let unknown =
+        |what: String| PipelineError::bad_file(&segment.parquet.file.url, format!("{what} is not in the store"));
+    let Some(file) = runs.get(run as usize).ok_or_else(|| unknown(format!("run {run}")))? else {
+        return Ok(Vec::new());
+    };
+    rows.retain(|(row, _)| !file.shadowed.contains(*row));
+    rows.sort_unstable();
+    if let Some((row, _)) = rows.last().filter(|(row, _)| u64::from(*row) >= file.parquet.n_rows()) {
+        return Err(unknown(format!("row {row} of run {run}")));
+    }
+    let wanted: Vec<u32> = rows.iter().map(|(row, _)| *row).collect();
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let all_groups = (0..file.parquet.n_row_groups()).collect();
+    let documents = fetch_documents(context, &file.parquet, all_groups, &wanted).await?;
+    Ok(rows.into_iter().map(|(_, position)| position).zip(documents).collect())
+}
+
+/// Ids and what verification and decisions need, of `rows` (ascending) of row groups laid end to end, by page index.
+async fn fetch_documents(
+    context: &MapContext,
+    parquet: &ParquetFile,
+    row_groups: Vec<usize>,
     rows: &[u32],
 ) -> Result<Vec<ExistingDocument>> {
     let mut columns = vec![DOC_ID];
@@ -361,9 +473,9 @@ async fn fetch(
     if context.want == Want::Forest {
         columns.extend([TEXT_HASH, CANONICAL_ID]);
     }
-    let selected = Some(selection(rows, parquet.row_group_rows(row_group)));
-    let read = Read { row_groups: vec![row_group], columns: &columns, rows: selected, batch_rows: BATCH_ROWS };
-    let mut batches = parquet.stream(read)?;
+    let n_rows = row_groups.iter().map(|&g| parquet.row_group_rows(g)).sum();
+    let selected = Some(selection(rows, n_rows));
+    let mut batches = parquet.stream(Read { row_groups, columns: &columns, rows: selected, batch_rows: BATCH_ROWS })?;
     let mut documents = Vec::with_capacity(rows.len());
     while let Some(batch) = batches.try_next().await? {
         let columns = Columns { batch: &batch, file: &parquet.file.url };
@@ -383,11 +495,14 @@ async fn fetch(
             });
         }
     }
-    if documents.len() != rows.len() {
-        let reason = format!("row group {row_group} gave {} of {} rows", documents.len(), rows.len());
-        return Err(PipelineError::bad_file(&parquet.file.url, reason));
+    all_found(parquet, rows.len(), documents)
+}
+
+fn all_found<T>(parquet: &ParquetFile, n_rows: usize, found: Vec<T>) -> Result<Vec<T>> {
+    if found.len() == n_rows {
+        return Ok(found);
     }
-    Ok(documents)
+    Err(PipelineError::bad_file(&parquet.file.url, format!("gave {} of {n_rows} rows", found.len())))
 }
 
 /// Builds batches of pairs and sends them.

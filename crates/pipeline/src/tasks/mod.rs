@@ -13,7 +13,9 @@ use futures::{Stream, StreamExt};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use fingerprint_task::{FingerprintContext, append, fingerprint_task};
-pub(crate) use map_task::{ExistingFile, MapContext, RowSet, Want, map_task, pair_schema};
+pub(crate) use map_task::{
+    Documents, Existing, ExistingFile, MapContext, RowSet, RunFile, Want, map_task, pair_schema,
+};
 
 use crate::error::{PipelineError, Result};
 
