@@ -206,6 +206,17 @@ pub enum StoreCommand {
     Info(StoreArgs),
     /// Re-read every file against what the newest commit says of it
     Check(StoreArgs),
+    /// Merge the fingerprints of all nights into one segment, which later joins read instead
+    Compact(CompactArgs),
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct CompactArgs {
+    #[command(flatten)]
+    pub place: StoreArgs,
+    /// Rows of a part of the segment, about; --spill-dir holds one part a thread [default: 16777216]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub part_rows: Option<u64>,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -69,6 +69,11 @@ impl ParquetFile {
         self.metadata.metadata().num_row_groups()
     }
 
+    /// What the footer says, page index included.
+    pub(crate) fn footer(&self) -> &ParquetMetaData {
+        self.metadata.metadata()
+    }
+
     /// A value of the file's metadata.
     pub(crate) fn key_value(&self, key: &str) -> Option<String> {
         let pairs = self.metadata.metadata().file_metadata().key_value_metadata()?;

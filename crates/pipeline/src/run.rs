@@ -21,7 +21,7 @@ use crate::output::upload;
 use crate::progress::Progress;
 use crate::query_batch::KeepKey;
 use crate::storage::{Folder, Storage};
-use crate::store::{Night, StagedRun, Store, existing_short, to_json, write_run};
+use crate::store::{CompactRequest, CompactSummary, Night, StagedRun, Store, existing_short, to_json, write_run};
 
 /// A night's work.
 #[derive(Debug, Clone)]
@@ -485,6 +485,19 @@ pub async fn store_info(storage: &Storage, url: &str) -> Result<crate::StoreInfo
 /// The store's; damage is in the report.
 pub async fn store_check(storage: &Storage, url: &str, progress: &Progress) -> Result<crate::StoreReport> {
     open_store(storage, url).await?.check(progress).await
+}
+
+/// Merges the fingerprints of a store's runs into one segment, which later joins read instead of the runs.
+///
+/// # Errors
+/// The store's; a damaged run; nothing that others see has changed then.
+pub async fn store_compact(
+    storage: &Storage,
+    request: &CompactRequest,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<CompactSummary> {
+    open_store(storage, &request.store).await?.compact(request.part_rows, resources, progress).await
 }
 
 async fn open_store(storage: &Storage, url: &str) -> Result<Store> {

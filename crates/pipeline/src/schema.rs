@@ -71,6 +71,16 @@ pub static SHADOWS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![required("run", DataType::Utf8), required("by", DataType::Utf8), required("row", DataType::UInt32)])
 });
 
+/// A segment of the store, sorted by all columns: whose fingerprint it is, as the run's position among the segment's runs, and
+/// its row in that run's fingerprints.
+pub static SEGMENT: LazyLock<SchemaRef> = LazyLock::new(|| {
+    schema(vec![
+        required(FINGERPRINT, DataType::UInt64),
+        required("run", DataType::UInt32),
+        required("row", DataType::UInt32),
+    ])
+});
+
 /// Pairs, sorted by (`id_a`, `id_b`).
 pub static PAIRS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![

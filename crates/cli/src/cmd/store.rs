@@ -1,11 +1,11 @@
-//! `nearprint store info` and `nearprint store check`.
+//! `nearprint store info`, `nearprint store check` and `nearprint store compact`.
 
 use std::fmt::Write;
 
-use nearprint_pipeline::{StoreInfo, StoreReport};
+use nearprint_pipeline::{CompactRequest, CompactSummary, StoreInfo, StoreReport};
 
 use super::{Outcome, Session, grouped};
-use crate::args::{Global, StoreArgs, StoreCommand};
+use crate::args::{CompactArgs, Global, StoreArgs, StoreCommand};
 use crate::exit_code::BAD_DATA;
 use crate::job_config::JobConfig;
 
@@ -13,6 +13,7 @@ pub(super) fn store(global: &Global, command: &StoreCommand) -> Outcome {
     match command {
         StoreCommand::Info(args) => info(global, args),
         StoreCommand::Check(args) => check(global, args),
+        StoreCommand::Compact(args) => compact(global, args),
     }
 }
 
@@ -56,6 +57,18 @@ fn info_text(info: &StoreInfo) -> String {
             night.run
         );
     }
+    for segment in &info.segments {
+        let replaced = segment.n_runs - segment.n_live_runs;
+        let replaced = if replaced > 0 { format!("  {replaced} replaced since") } else { String::new() };
+        let _ = writeln!(
+            out,
+            "  segment     {:>14} fingerprints  {:>10} runs   {:>16} bytes  {}{replaced}",
+            grouped(segment.n_rows),
+            grouped(segment.n_runs),
+            grouped(segment.bytes),
+            segment.digest
+        );
+    }
     out
 }
 
@@ -85,4 +98,31 @@ fn check_text(found: &StoreReport) -> String {
         grouped(found.n_rows)
     );
     out
+}
+
+fn compact(global: &Global, args: &CompactArgs) -> Outcome {
+    let (session, url) = open(global, &args.place)?;
+    let mut request = CompactRequest::of(url);
+    request.part_rows = args.part_rows.unwrap_or(request.part_rows);
+    let work = nearprint_pipeline::store_compact(&session.storage, &request, &session.resources, &session.progress);
+    let summary = session.block_on(work)?;
+    let status = if summary.already_compact { "already_compact" } else { "compacted" };
+    Ok(session.report("store compact", status, &summary, compact_text(&summary, status)))
+}
+
+fn compact_text(summary: &CompactSummary, status: &str) -> String {
+    let Some(segment) = &summary.segment else {
+        return format!("{}: nothing to compact: fewer than two nights have fingerprints\n", summary.store);
+    };
+    format!(
+        "{}: {}: {} fingerprints of {} runs in {} parts ({} were there), {} bytes, segment {segment} (commit {})\n",
+        summary.store,
+        status.replace('_', " "),
+        grouped(summary.n_rows),
+        grouped(summary.n_runs),
+        grouped(summary.n_parts),
+        grouped(summary.n_parts_resumed),
+        grouped(summary.bytes),
+        summary.commit
+    )
 }

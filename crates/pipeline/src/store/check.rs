@@ -1,21 +1,24 @@
 //! `store check`: every file of every night against what the newest commit says of it.
 
+use std::collections::HashSet;
+
 use arrow::array::Array;
-use arrow::datatypes::UInt64Type;
+use arrow::datatypes::{UInt32Type, UInt64Type};
 use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::ObjectStoreExt;
 use serde::Serialize;
 
-use super::Store;
+use super::merge::{Merge, MergedRow, SortedRun};
+use super::{SegmentRecord, Store};
 use crate::columns::{Columns, fixed};
 use crate::dataset::FileRecord;
 use crate::digest::HashingWriter;
-use crate::error::{PipelineError, Result};
+use crate::error::{ErrorKind, PipelineError, Result};
 use crate::parquet_file::ParquetFile;
 use crate::progress::Progress;
 use crate::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, TEXT_HASH};
-use crate::storage::InputFile;
+use crate::storage::{Folder, InputFile};
 
 /// What `store check` found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -42,29 +45,74 @@ pub struct StoreProblem {
 }
 
 impl Store {
-    /// Reads every file: size, SHA-256, rows, order and config digest.
+    /// Reads every file: size, SHA-256, rows, order and config digest; of segments also that they are what their runs give.
     pub(crate) async fn check(&self, progress: &Progress) -> Result<StoreReport> {
-        let n_files = self.nights().iter().map(|n| n.run.files.len() as u64).sum();
+        let of_runs: u64 = self.nights().iter().map(|n| n.run.files.len() as u64).sum();
+        let n_files = of_runs + self.segments().iter().map(|s| s.files.len() as u64).sum::<u64>();
         progress.start("check", "files", n_files);
         let mut report =
             StoreReport { store: self.folder().url().to_owned(), n_files, bytes: 0, n_rows: 0, problems: Vec::new() };
+        let mut damaged_runs = HashSet::new();
         for night in self.nights() {
-            for recorded in &night.run.files {
-                let place = self.run_folder(&night.run.digest).join(&recorded.name);
-                let url = place.url().to_owned();
-                match self.check_file(place.file().await, recorded, &mut report).await {
-                    Ok(()) => {}
-                    Err(error @ PipelineError::Store { .. })
-                        if error.kind() != crate::error::ErrorKind::InputMissing =>
-                    {
-                        return Err(error);
-                    }
-                    Err(error) => report.problems.push(StoreProblem { file: url, problem: reason(&error) }),
-                }
-                progress.advance(1);
+            let folder = self.run_folder(&night.run.digest);
+            if !self.check_files(&folder, &night.run.files, &mut report, progress).await? {
+                damaged_runs.insert(night.run.digest.as_str());
+            }
+        }
+        for segment in self.segments() {
+            let folder = self.segment_folder(&segment.digest);
+            if self.check_files(&folder, &segment.files, &mut report, progress).await? {
+                let checked = self.check_segment(segment, &damaged_runs).await;
+                report.note(folder.url(), checked)?;
             }
         }
         Ok(report)
+    }
+
+    /// Whether all is well.
+    async fn check_files(
+        &self,
+        folder: &Folder,
+        files: &[FileRecord],
+        report: &mut StoreReport,
+        progress: &Progress,
+    ) -> Result<bool> {
+        let mut sound = true;
+        for recorded in files {
+            let place = folder.join(&recorded.name);
+            let checked = self.check_file(place.file().await, recorded, report).await;
+            sound &= report.note(place.url(), checked)?;
+            progress.advance(1);
+        }
+        Ok(sound)
+    }
+
+    /// Compares a segment, row by row, with a merge of its runs, those left out that are damaged, or were replaced and are
+    /// gone since.
+    async fn check_segment(&self, segment: &SegmentRecord, damaged: &HashSet<&str>) -> Result<()> {
+        let folder = self.segment_folder(&segment.digest);
+        let n_rows: u64 = segment.files.iter().map(|f| f.rows).sum();
+        if n_rows != segment.n_rows {
+            let reason = format!("its parts have {n_rows} rows, recorded are {}", segment.n_rows);
+            return Err(PipelineError::bad_file(folder.url(), reason));
+        }
+        let (mut runs, mut known) = (Vec::new(), vec![false; segment.runs.len()]);
+        for ((ordinal, digest), known) in (0..).zip(&segment.runs).zip(&mut known) {
+            let place = self.run_folder(digest).join("fingerprints/part-00000.parquet");
+            if let Some(file) = place.find().await?.filter(|_| !damaged.contains(digest.as_str())) {
+                runs.push(SortedRun::new(ordinal, ParquetFile::open(file).await?));
+                *known = true;
+            }
+        }
+        let mut merge = Merge::open(&runs, 0..=u64::MAX).await?;
+        for recorded in &segment.files {
+            let part = ParquetFile::open(folder.join(&recorded.name).file().await?).await?;
+            compare(&part, &mut merge, &known).await?;
+        }
+        match merge.next().await? {
+            None => Ok(()),
+            Some(row) => Err(PipelineError::bad_file(folder.url(), format!("lacks {row}"))),
+        }
     }
 
     async fn check_file(&self, file: Result<InputFile>, recorded: &FileRecord, report: &mut StoreReport) -> Result<()> {
@@ -97,6 +145,51 @@ impl Store {
     }
 }
 
+impl StoreReport {
+    /// Notes what is wrong with a file, or with one that the error names; whether nothing is. An object store that does not
+    /// answer is an error still.
+    fn note(&mut self, file: &str, checked: Result<()>) -> Result<bool> {
+        match checked {
+            Ok(()) => Ok(true),
+            Err(error @ PipelineError::Store { .. }) if error.kind() != ErrorKind::InputMissing => Err(error),
+            Err(error) => {
+                let file = match &error {
+                    PipelineError::BadFile { file, .. } | PipelineError::Damaged { file, .. } => file.clone(),
+                    _ => file.to_owned(),
+                };
+                self.problems.push(StoreProblem { file, problem: reason(&error) });
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// Refuses a part of a segment that is not what comes next in the merge of the `known` ones of its runs.
+async fn compare(part: &ParquetFile, merge: &mut Merge, known: &[bool]) -> Result<()> {
+    let mut batches = part.stream(part.whole(&[FINGERPRINT, "run", "row"]))?;
+    while let Some(batch) = batches.try_next().await? {
+        let columns = Columns { batch: &batch, file: &part.file.url };
+        let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?.values();
+        let (runs, rows) =
+            (columns.primitive::<UInt32Type>("run")?.values(), columns.primitive::<UInt32Type>("row")?.values());
+        for ((&fingerprint, &run), &row) in fingerprints.iter().zip(runs).zip(rows) {
+            let has = MergedRow { fingerprint, run, row };
+            if known.get(run as usize) == Some(&false) {
+                continue;
+            }
+            let expected = merge.next().await?;
+            if expected != Some(has) {
+                let expected = expected.map_or_else(|| "nothing".to_owned(), |row| row.to_string());
+                return Err(PipelineError::bad_file(
+                    &part.file.url,
+                    format!("has {has} where the runs give {expected}"),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// What is wrong, without the file's name that stands beside it.
 fn reason(error: &PipelineError) -> String {
     match error {
@@ -105,7 +198,7 @@ fn reason(error: &PipelineError) -> String {
     }
 }
 
-async fn hash(file: &InputFile) -> Result<(u64, String)> {
+pub(super) async fn hash(file: &InputFile) -> Result<(u64, String)> {
     use std::io::Write;
     let fail = |source| PipelineError::Store { action: "read", url: file.url.clone(), source };
     let mut stream = file.store.get(&file.path).await.map_err(fail)?.into_stream();

@@ -2,6 +2,8 @@
 
 mod check;
 mod commit;
+mod compact;
+mod merge;
 mod reader;
 mod writer;
 
@@ -9,6 +11,7 @@ use std::collections::{BTreeMap, HashSet};
 
 pub use check::{StoreProblem, StoreReport};
 pub(crate) use commit::{Commit, Night, SegmentRecord, to_json};
+pub use compact::{CompactRequest, CompactSummary};
 pub(crate) use reader::existing_short;
 use serde::Serialize;
 pub(crate) use writer::{StagedRun, write_run};
