@@ -84,6 +84,17 @@ fn nights_on_s3_publish_the_same_bytes_as_on_disk() {
         }
     }
     assert!(compared >= 20, "{compared}");
+    for config in ["local.toml", "s3.toml"] {
+        let args = ["store", "compact", "--config", config, "--part-rows", "200", "--json"];
+        let summary = nearprint_in(dir.path(), &args).expect_success().json();
+        assert_eq!(summary["status"], "compacted");
+    }
+    let segments: Vec<_> =
+        data_files(dir.path()).into_iter().filter(|(p, _)| p.starts_with("store/segments/")).collect();
+    assert!(segments.len() > 1, "{}", segments.len());
+    for (path, content) in segments {
+        assert!(bucket.get(&format!("{below}/{path}")) == content, "{path} differs");
+    }
     assert_eq!(run("s3.toml", "2026-11-20")["status"], "already_published");
     let check = nearprint_in(dir.path(), &["store", "check", "--config", "s3.toml", "--json"]).expect_success().json();
     assert_eq!(check["status"], "sound");
