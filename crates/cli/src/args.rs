@@ -41,6 +41,9 @@ pub struct Global {
     /// Folder for temporary files [default: the system's]
     #[arg(long, global = true, value_name = "DIR")]
     pub spill_dir: Option<PathBuf>,
+    /// Instructions of the join [default: the best that the processor has]
+    #[arg(long, global = true, value_name = "NAME", value_parser = ["scalar", "neon", "avx2", "avx512"])]
+    pub kernel: Option<String>,
     /// Log more (twice: even more)
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
@@ -54,6 +57,8 @@ pub enum Command {
     Fingerprint(FingerprintArgs),
     /// Join fingerprints datasets to pairs
     Join(JoinArgs),
+    /// Say how a join of given sizes would be done, and about how long it would take
+    Plan(PlanArgs),
     /// Score a profile on labelled documents
     Evaluate(EvaluateArgs),
     /// Show what a published night found
@@ -167,6 +172,28 @@ pub struct JoinArgs {
 }
 
 #[derive(Debug, Clone, Args)]
+pub struct PlanArgs {
+    /// Existing fingerprints, such as 8000000000 or 2^33
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub existing_rows: u64,
+    /// Query fingerprints
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub query_rows: u64,
+    /// Largest Hamming distance of a pair
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..64))]
+    pub max_distance: u32,
+    /// Bits of the fingerprints
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = bits)]
+    pub bits: u32,
+    /// Sorted runs that the existing fingerprints are spread over: nights since the store was compacted
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub runs: u64,
+    /// Join the queries with each other too
+    #[arg(long = "self")]
+    pub itself: bool,
+}
+
+#[derive(Debug, Clone, Args)]
 pub struct EvaluateArgs {
     /// Labelled documents
     #[arg(long, value_name = "PATH")]
@@ -243,6 +270,12 @@ impl From<Pairs> for PairsMode {
             Pairs::All => Self::All,
         }
     }
+}
+
+/// A number, or a power of two such as 2^33.
+fn count(text: &str) -> Result<u64, String> {
+    let power = || 2u64.checked_pow(text.strip_prefix("2^")?.parse().ok()?);
+    text.parse().ok().or_else(power).ok_or_else(|| "a number such as 1000000 or 2^20".to_owned())
 }
 
 fn bits(text: &str) -> Result<u32, String> {

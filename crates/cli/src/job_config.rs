@@ -250,6 +250,7 @@ impl JobConfig {
             memory_limit: global.memory_limit.or(own.memory_limit).map(|b| b.0),
             reduce_memory: global.reduce_memory.or(own.reduce_memory).map(|b| b.0),
             spill_dir: global.spill_dir.clone().or_else(|| own.spill_dir.clone()),
+            kernel: global.kernel.clone(),
         }
     }
 

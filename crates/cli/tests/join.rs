@@ -3,7 +3,16 @@
 
 mod support;
 
-use nearprint_join::{naive, reduce};
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, UInt64Array};
+use arrow::datatypes::{DataType, Field, Schema};
+use nearprint_join::{Kernel, naive, reduce};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, Encoding};
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use support::{nearprint, root, rows, text, write_fingerprints};
 
 const LISTED: [(&str, u32); 8] = [
@@ -32,8 +41,9 @@ fn the_self_join_of_every_listed_set_gives_exactly_the_listed_pairs() {
     for (name, max_distance) in LISTED {
         let set = data.join(format!("{name}.parquet"));
         let listed = rows(&data.join(format!("{name}.pairs.parquet")));
-        for k in 0..=max_distance {
-            let (_out, _, pairs) = join(&[
+        for (k, kernel) in (0..=max_distance).zip(Kernel::available().into_iter().cycle()) {
+            let kernel = kernel.name().name();
+            let (_out, summary, pairs) = join(&[
                 "--queries",
                 set.to_str().unwrap(),
                 "--self",
@@ -41,10 +51,13 @@ fn the_self_join_of_every_listed_set_gives_exactly_the_listed_pairs() {
                 "all",
                 "--max-distance",
                 &k.to_string(),
+                "--kernel",
+                kernel,
             ]);
             let got: Vec<Vec<String>> = pairs.iter().map(|p| p[..3].to_vec()).collect();
             let within = listed.iter().filter(|p| p[2].parse::<u32>().unwrap() <= k).cloned();
-            assert_eq!(got, reduce([within.collect()]), "{name}, k = {k}");
+            assert_eq!(got, reduce([within.collect()]), "{name}, k = {k}, {kernel}");
+            assert_eq!(summary["kernel"], kernel);
         }
     }
 }
@@ -140,4 +153,141 @@ fn more_pairs_than_allowed_stop_before_anything_is_written() {
     assert_eq!(done.code, 65);
     assert!(done.error().contains("more than 1000 pairs"), "{}", done.stderr);
     assert!(!folder.exists());
+}
+
+/// A file of fingerprints alone, in the encodings of `properties`.
+fn write_column(path: &Path, values: &[u64], nullable: bool, properties: WriterPropertiesBuilder) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let schema = Arc::new(Schema::new(vec![Field::new("fingerprint", DataType::UInt64, nullable)]));
+    let properties = properties.set_max_row_group_row_count(Some(2000)).set_data_page_row_count_limit(300).build();
+    let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), Arc::clone(&schema), Some(properties)).unwrap();
+    for values in values.chunks(100) {
+        let batch = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(UInt64Array::from(values.to_vec()))]);
+        writer.write(&batch.unwrap()).unwrap();
+    }
+    writer.close().unwrap();
+}
+
+fn deltas() -> WriterPropertiesBuilder {
+    WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_encoding(Encoding::DELTA_BINARY_PACKED)
+        .set_compression(Compression::UNCOMPRESSED)
+}
+
+/// Some queries, and existing fingerprints up to three bits from one of them.
+fn near_sets() -> (Vec<u64>, Vec<u64>) {
+    let value = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    let queries: Vec<u64> = (1..=200).map(value).collect();
+    let near = (0..5000u64).map(|i| match i % 3 {
+        0 => value(i % 200 + 1) ^ (1 << (i % 64)) ^ (1 << (i * 5 % 64)),
+        1 => value(i % 200 + 1),
+        _ => value(i + 1000),
+    });
+    (queries, near.collect())
+}
+
+/// Pairs of row numbers, as text, in the order of a pairs dataset.
+fn numbered_pairs(queries: &[u64], existing: &[u64], k: u32) -> Vec<Vec<String>> {
+    let pairs = naive::cross_pairs(queries, existing, k).into_iter();
+    reduce([pairs.map(|(q, e, d)| vec![q.to_string(), e.to_string(), d.to_string()]).collect()])
+}
+
+#[test]
+fn fingerprints_without_ids_are_told_apart_by_row_numbers_in_every_encoding_and_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let (queries, unsorted) = near_sets();
+    let mut sorted = unsorted.clone();
+    sorted.sort_unstable();
+    let v2 = deltas().set_writer_version(WriterVersion::PARQUET_2_0);
+    let plain = WriterProperties::builder().set_dictionary_enabled(false).set_compression(Compression::SNAPPY);
+    let dictionary = WriterProperties::builder();
+    write_column(&dir.path().join("queries.parquet"), &queries, false, WriterProperties::builder());
+    for (name, nullable, values, properties) in [
+        ("deltas", false, &sorted, deltas()),
+        ("unsorted_deltas", false, &unsorted, deltas()),
+        ("deltas_of_version_2", false, &sorted, v2),
+        ("compressed_deltas", false, &sorted, deltas().set_compression(Compression::SNAPPY)),
+        ("nullable_deltas", true, &sorted, deltas()),
+        ("plain", false, &sorted, plain),
+        ("dictionary", true, &unsorted, dictionary),
+    ] {
+        let folder = dir.path().join(name);
+        // Row numbers go on from file to file.
+        write_column(&folder.join("a.parquet"), &values[..1500], nullable, properties.clone());
+        write_column(&folder.join("b.parquet"), &values[1500..], nullable, properties);
+        let paths = [dir.path().join("queries.parquet"), folder];
+        let arguments = ["--queries", paths[0].to_str().unwrap(), "--existing", paths[1].to_str().unwrap()];
+        let (_out, _, pairs) = join(&[&arguments[..], &["--pairs", "all", "--max-distance", "3"]].concat());
+        let got: Vec<Vec<String>> = pairs.iter().map(|p| p[..3].to_vec()).collect();
+        assert_eq!(got, numbered_pairs(&queries, values, 3), "{name}");
+    }
+}
+
+#[test]
+fn a_dataset_of_which_only_some_files_have_ids_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    write_column(&dir.path().join("set/a.parquet"), &[1, 2], false, deltas());
+    write_fingerprints(&dir.path().join("set/b.parquet"), &[("b".to_owned(), 3)]);
+    let (set, out) = (dir.path().join("set"), dir.path().join("out"));
+    let (set, out) = (set.to_str().unwrap(), out.to_str().unwrap());
+    let done = nearprint(&["join", "--queries", set, "--self", "--max-distance", "3", "--output", out]);
+    assert_eq!(done.code, 78, "{}", done.stderr);
+    assert!(done.error().contains("only some files of the dataset have doc_id"), "{}", done.stderr);
+}
+
+#[test]
+fn damaged_pages_of_fingerprints_are_an_error_or_other_values_but_never_a_crash() {
+    let dir = tempfile::tempdir().unwrap();
+    let (queries, mut existing) = near_sets();
+    existing.sort_unstable();
+    let (whole, damaged) = (dir.path().join("whole.parquet"), dir.path().join("damaged.parquet"));
+    write_column(&dir.path().join("queries.parquet"), &queries, false, deltas());
+    write_column(&whole, &existing[..600], false, deltas());
+    let bytes = std::fs::read(&whole).unwrap();
+    let paths = [dir.path().join("queries.parquet"), damaged.clone()];
+    let arguments = ["--queries", paths[0].to_str().unwrap(), "--existing", paths[1].to_str().unwrap()];
+    let mut failed = 0;
+    for at in (4..120).chain((120..bytes.len()).step_by(bytes.len() / 40)) {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= if at % 2 == 0 { 0x81 } else { 0x7f };
+        std::fs::write(&damaged, bytes).unwrap();
+        let out = dir.path().join(format!("out{at}"));
+        let more = ["--max-distance", "3", "--output", out.to_str().unwrap()];
+        let done = nearprint(&[&["join"], &arguments[..], &more].concat());
+        assert!([0, 65, 78].contains(&done.code), "byte {at}: {} {}", done.code, done.stderr);
+        failed += u32::from(done.code != 0);
+    }
+    assert!(failed > 10, "only {failed} were noticed");
+}
+
+#[test]
+fn a_kernel_that_this_processor_lacks_is_a_usage_error() {
+    let dir = tempfile::tempdir().unwrap();
+    write_column(&dir.path().join("a.parquet"), &[1, 2], false, deltas());
+    let (set, out) = (dir.path().join("a.parquet"), dir.path().join("out"));
+    let foreign = if cfg!(target_arch = "x86_64") { "neon" } else { "avx2" };
+    let arguments = ["join", "--queries", set.to_str().unwrap(), "--self", "--max-distance", "3"];
+    let done = nearprint(&[&arguments[..], &["--output", out.to_str().unwrap(), "--kernel", foreign]].concat());
+    assert_eq!(done.code, 64, "{}", done.stderr);
+    assert!(done.error().contains(&format!("cannot run the kernel '{foreign}'")), "{}", done.stderr);
+}
+
+#[test]
+fn plan_says_how_a_join_would_be_done_before_it_is() {
+    let plan = |arguments: &str| {
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        nearprint(&[&["plan", "--json"], &arguments[..]].concat()).expect_success().json()
+    };
+    let papers = plan("--existing-rows 2^33 --query-rows 1048576 --max-distance 3");
+    assert_eq!(papers["tables"].as_array().unwrap().len(), 1, "{papers}");
+    assert!(papers["strategy"].as_str().unwrap().starts_with("prefix walk"), "{papers}");
+    // 2^53 pairs, of which Σ C(64, i) for i up to 3, 43,745, in 2^64 are near by chance.
+    assert!((papers["chance_pairs"].as_f64().unwrap() - 43_745.0 / 2048.0).abs() < 1e-6, "{papers}");
+    let wider = plan("--existing-rows 2^26 --query-rows 2^20 --max-distance 6");
+    assert!(wider["tables"].as_array().unwrap().len() > 1, "{wider}");
+    let allowed: u64 =
+        wider["tables"].as_array().unwrap().iter().map(|t| t["max_prefix_distance"].as_u64().unwrap() + 1).sum();
+    assert!(allowed > 6, "{wider}");
+    assert_eq!(nearprint(&["plan", "--existing-rows", "many", "--query-rows", "1", "--max-distance", "3"]).code, 64);
 }

@@ -37,6 +37,21 @@ fn pure_crates_do_no_io_and_start_no_threads() {
 }
 
 #[test]
+fn unsafe_code_lives_only_in_kernels() {
+    let mut n_kernels = 0;
+    for (path, text) in support::snapshot(&root().join("crates")) {
+        let path = path.display().to_string();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        if !path.ends_with(".rs") || path.ends_with("tidy.rs") || !text.contains("unsafe") {
+            continue;
+        }
+        assert!(path.contains("/src/kernel/"), "{path} is unsafe");
+        n_kernels += 1;
+    }
+    assert!(n_kernels > 1);
+}
+
+#[test]
 fn only_the_command_knows_clap_and_job_files() {
     let manifest = std::fs::read_to_string(root().join("crates/pipeline/Cargo.toml")).unwrap();
     for foreign in ["clap", "toml", "indicatif", "anyhow"] {

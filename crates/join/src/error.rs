@@ -12,15 +12,24 @@ pub enum JoinError {
         /// Bits of the type.
         type_bits: u32,
     },
-    /// A plan must have more blocks than bits that may differ, and no more blocks than bits.
-    #[error("{blocks} blocks cannot cover max_distance {max_distance} on {bits} bits: use {} to {bits} blocks", max_distance + 1)]
-    Blocks {
-        /// Blocks asked for.
-        blocks: u32,
+    /// The blocks of a plan allow too few differing bits to find every pair, or are more than the bits.
+    #[error(
+        "tables that allow {prefix_distances:?} differing bits cannot cover max_distance {max_distance} on {bits} bits: \
+         use at most {bits} tables, and numbers whose sum plus their count is more than max_distance"
+    )]
+    Tables {
+        /// Differing bits allowed in each block.
+        prefix_distances: Vec<u32>,
         /// The largest distance that counts.
         max_distance: u32,
         /// Bits to cut into blocks.
         bits: u32,
+    },
+    /// The processor lacks the instructions of a kernel.
+    #[error("this processor cannot run the kernel '{name}': leave the choice to the program, or use scalar")]
+    Kernel {
+        /// The kernel's name.
+        name: &'static str,
     },
     /// More rows than a 32-bit row number can name.
     #[error("{rows} query rows are more than one batch holds ({}): split the night's documents", u32::MAX)]

@@ -6,12 +6,12 @@
 //! [`Clusters`] say what becomes of them.
 //!
 //! ```
-//! use nearprint_join::{Queries, TablePlan};
+//! use nearprint_join::{Kernel, MapScratch, Queries, TablePlan};
 //!
-//! let plan = TablePlan::blocks(64, 3, 4)?;
-//! let queries = Queries::new(vec![0b1111_u64, u64::MAX], plan);
+//! let plan = TablePlan::new(64, 3, &[0, 0, 0, 0])?;
+//! let queries = Queries::new(vec![0b1111_u64, u64::MAX], plan, Kernel::best());
 //! let mut pairs = Vec::new();
-//! queries.map(&[0b0001, 0b1000_0000_1111], |pair| pairs.push((pair.query, pair.existing, pair.distance)));
+//! queries.map(&[0b0001, 0b1000_0000_1111], &mut MapScratch::default(), |pair| pairs.push((pair.query, pair.existing, pair.distance)));
 //! pairs.sort();
 //! assert_eq!(pairs, [(0, 0, 3), (0, 1, 1)]);
 //! # Ok::<(), nearprint_join::JoinError>(())
@@ -20,24 +20,30 @@
 //! Pure: no I/O, no Arrow type, parallel only through rayon.
 
 pub mod cluster;
+pub mod cost;
 pub mod error;
 pub mod kernel;
 pub mod naive;
 pub mod permutation;
 mod permuted_table;
 pub mod queries;
+
 pub mod query_rows;
+mod radix_sort;
 pub mod reduce;
 pub mod star;
 pub mod table_plan;
 pub mod verify;
+mod walk;
 
 pub use cluster::{Clusters, UnionFind};
+pub use cost::{ExistingRun, JoinCost, Workload};
 pub use error::{JoinError, Result};
+pub use kernel::{Kernel, KernelName, Vectors};
 pub use permutation::{Block, Permutation};
-pub use queries::{Pair, Queries};
+pub use queries::{MapScratch, Pair, Queries};
 pub use query_rows::{QueryRows, RowPair};
 pub use reduce::reduce;
 pub use star::{Canonical, ClassNeighbours, Decision, ExistingNeighbour, star};
-pub use table_plan::{TableCost, TablePlan};
+pub use table_plan::{Table, TablePlan, chance_of_near};
 pub use verify::Verifier;

@@ -23,73 +23,82 @@ impl Block {
             })
             .collect()
     }
+
+    /// Its bits set.
+    #[inline]
+    pub(crate) fn mask<F: Fingerprint>(self) -> F {
+        if self.width == 0 { F::ZERO } else { ones::<F>(self.width) << self.low }
+    }
 }
 
-/// An order of a fingerprint's blocks. The blocks put first are its *prefix*: two fingerprints that agree in them lie
-/// next to each other in a table sorted by the permuted value (Manku, Jain, Das Sarma, WWW 2007, section 3.1).
+/// An order of a fingerprint's bits in which a block leads: the lowest `bits` bits, rotated. Two fingerprints that agree in
+/// the block, its *prefix*, lie next to each other in a table sorted by the permuted value (Manku, Jain, Das Sarma, WWW
+/// 2007, section 3.1).
 ///
-/// Permuting moves bits only, so the Hamming distance of two permuted values is that of the values.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Permuting moves bits only, so the Hamming distance of two permuted values is that of the values. Bits above the lowest
+/// `bits` stay where they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Permutation {
     bits: u32,
-    prefix_bits: u32,
-    moves: Vec<Move>,
-}
-
-/// `width` bits from `from` to `to`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Move {
-    from: u32,
-    to: u32,
-    width: u32,
+    left: u32,
 }
 
 impl Permutation {
-    /// The order `prefix`, then `rest`; together they hold every one of `bits` bits once.
-    pub(crate) fn new(bits: u32, prefix: &[Block], rest: &[Block]) -> Self {
-        let prefix_bits = prefix.iter().map(|b| b.width).sum();
-        let mut to = bits;
-        let mut moves: Vec<Move> = Vec::new();
-        for block in prefix.iter().chain(rest).filter(|b| b.width > 0) {
-            to -= block.width;
-            match moves.last_mut() {
-                // A block that follows its neighbour moves with it.
-                Some(last) if block.low + block.width == last.from && to + block.width == last.to => {
-                    *last = Move { from: block.low, to, width: last.width + block.width };
-                }
-                _ => moves.push(Move { from: block.low, to, width: block.width }),
-            }
-        }
-        Self { bits, prefix_bits, moves }
+    /// The order of `bits` bits in which `block` leads.
+    pub(crate) fn leading(bits: u32, block: Block) -> Self {
+        Self { bits, left: bits - block.low - block.width }
     }
 
-    /// Bits of the fingerprints it permutes.
+    /// Bits that it moves.
     #[must_use]
     pub fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// Leading bits that must agree for two fingerprints to meet in this order's table.
+    /// Whether it moves nothing.
     #[must_use]
-    pub fn prefix_bits(&self) -> u32 {
-        self.prefix_bits
+    pub fn is_identity(&self) -> bool {
+        self.left == 0
     }
 
-    /// The permuted value, in the lowest [`bits`](Self::bits) bits. Bits above them must be 0.
+    /// The permuted value.
     #[inline]
     pub fn permute<F: Fingerprint>(&self, fingerprint: F) -> F {
-        self.moves.iter().fold(F::ZERO, |out, m| out | (((fingerprint >> m.from) & ones::<F>(m.width)) << m.to))
+        rotate(fingerprint, self.bits, self.left)
     }
 
     /// The value that [`permute`](Self::permute) gives `permuted` for.
     #[inline]
     pub fn invert<F: Fingerprint>(&self, permuted: F) -> F {
-        self.moves.iter().fold(F::ZERO, |out, m| out | (((permuted >> m.to) & ones::<F>(m.width)) << m.from))
+        if self.left == 0 { permuted } else { rotate(permuted, self.bits, self.bits - self.left) }
     }
+}
+
+/// Rotates the lowest `bits` bits to the left by `left` < `bits`.
+#[inline]
+fn rotate<F: Fingerprint>(value: F, bits: u32, left: u32) -> F {
+    if left == 0 {
+        return value;
+    }
+    let all = ones::<F>(bits);
+    let low = value & all;
+    (value & !all) | (((low << left) | (low >> (bits - left))) & all)
 }
 
 /// The lowest `n` bits set; `n` from 0 to `F::BITS`.
 #[inline]
 pub(crate) fn ones<F: Fingerprint>(n: u32) -> F {
     if n == 0 { F::ZERO } else { F::MAX >> (F::BITS - n) }
+}
+
+/// The leading `n` of the lowest `bits` bits set.
+#[inline]
+pub(crate) fn leading_ones<F: Fingerprint>(bits: u32, n: u32) -> F {
+    ones::<F>(bits) ^ ones::<F>(bits - n)
+}
+
+/// How many of the leading ones of the lowest `bits` bits agree.
+#[inline]
+pub(crate) fn common_prefix<F: Fingerprint>(a: F, b: F, bits: u32) -> u32 {
+    ((a ^ b) & ones::<F>(bits)).leading_zeros() + bits - F::BITS
 }

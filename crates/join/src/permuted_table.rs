@@ -1,169 +1,264 @@
-//! Tables of the query fingerprints, each sorted by another order of their bits.
+//! The tables of the query fingerprints, each sorted by another order of their bits, and how sorted runs meet them.
 
-use std::collections::HashMap;
-
-use nearprint_fingerprint::Fingerprint;
+use nearprint_fingerprint::hamming_distance;
 use rayon::prelude::*;
 
-use crate::kernel::scalar;
-use crate::permutation::{Permutation, ones};
-use crate::table_plan::{TablePlan, lookup_bits};
+use crate::cost::{ExistingRun, Workload, merge_bits};
+use crate::kernel::{Kernel, Vectors};
+use crate::permutation::{common_prefix, leading_ones, ones};
+use crate::radix_sort::sort_by_leading_bits;
+use crate::table_plan::{Table, TablePlan};
+use crate::walk::{Leaf, Lists, Walk, for_each_group};
 
-/// A range of a table that shares its prefix and is longer than this is a *hot block*: it gets tables of its own over the
-/// bits that are left, so that a skewed batch costs more memory but never a scan of itself for each probe.
-const HOT_ROWS: usize = 2048;
+/// Pairs of a leaf that are simply compared. More are joined by tables of their own over the bits that are left, if that is
+/// cheaper: a skewed batch costs more time, but never a scan of itself for each probe.
+const COMPARED_PAIRS: usize = 1 << 20;
 
-/// One table for each block order of a plan.
+/// One table for each block of a plan.
 ///
-/// Invariant: a pair within the plan's distance is reported exactly once, from the first table whose lookup prefix both
-/// share.
+/// Invariant: a pair within the plan's distance is reported exactly once, from the first table in whose block it is near
+/// enough.
 #[derive(Debug)]
 pub(crate) struct PermutedTables<F> {
     plan: TablePlan,
-    tables: Vec<PermutedTable<F>>,
+    kernel: Kernel,
+    /// The queries in each table's order, ascending in the bits of the plan.
+    rows: Vec<Vec<F>>,
 }
 
-impl<F: Fingerprint> PermutedTables<F> {
-    /// `values` are distinct and have no bit above `plan.bits()`.
-    pub(crate) fn build(values: &[F], plan: TablePlan) -> Self {
-        let tables = plan.tables().par_iter().map(|p| PermutedTable::build(values, p, plan.max_distance())).collect();
-        Self { plan, tables }
+/// What mapping needs besides the tables; kept from piece to piece.
+#[derive(Debug)]
+pub(crate) struct Scratch<F> {
+    run: Vec<F>,
+    spare: Vec<F>,
+    list: Vec<F>,
+    lists: Lists<F>,
+    starts: Vec<u32>,
+}
+
+impl<F> Default for Scratch<F> {
+    fn default() -> Self {
+        Self { run: Vec::new(), spare: Vec::new(), list: Vec::new(), lists: Lists::default(), starts: Vec::new() }
+    }
+}
+
+impl<F: Vectors> PermutedTables<F> {
+    /// `values` are distinct in the lowest `plan.bits()` bits, and ascending in these.
+    pub(crate) fn build(values: &[F], plan: TablePlan, kernel: Kernel) -> Self {
+        let rows = plan.tables().par_iter().map(|table| Self::rows_of(values, table)).collect();
+        Self { plan, kernel, rows }
+    }
+
+    fn rows_of(values: &[F], table: &Table) -> Vec<F> {
+        let mut rows: Vec<F> = values.iter().map(|&v| table.permutation.permute(v)).collect();
+        if !table.permutation.is_identity() {
+            let bits = table.permutation.bits();
+            rows.par_sort_unstable_by_key(|&row| row & ones::<F>(bits));
+        }
+        rows
     }
 
     pub(crate) fn plan(&self) -> &TablePlan {
         &self.plan
     }
 
+    pub(crate) fn kernel(&self) -> Kernel {
+        self.kernel
+    }
+
+    /// The queries, ascending.
+    pub(crate) fn values(&self) -> &[F] {
+        &self.rows[0]
+    }
+
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.tables.iter().map(PermutedTable::memory_bytes).sum()
+        self.rows.iter().map(|rows| rows.len() * size_of::<F>()).sum()
     }
 
-    /// Calls `found(i, value, distance)` once for every `fingerprints[i]` and every table value within the distance;
-    /// table by table, so that one table at a time is in the caches.
-    pub(crate) fn probe(&self, fingerprints: &[F], found: &mut dyn FnMut(usize, F, u32)) {
-        for t in 0..self.tables.len() {
-            for (i, &fingerprint) in fingerprints.iter().enumerate() {
-                self.probe_table(t, fingerprint, &mut |value, distance| found(i, value, distance));
-            }
+    /// Calls `found(fingerprint, query)` once for every pair within the distance of a fingerprint of `run`, which ascends in
+    /// the plan's bits, and a query.
+    pub(crate) fn map(&self, run: &[F], scratch: &mut Scratch<F>, found: &mut dyn FnMut(F, F)) {
+        let (Some(&first), Some(&last)) = (run.first(), run.last()) else { return };
+        let bits = self.plan.bits();
+        let root = leading_ones::<F>(bits, common_prefix(first, last, bits));
+        for (t, table) in self.plan.tables().iter().enumerate() {
+            let mut permuted = std::mem::take(&mut scratch.run);
+            let (run, sorted_bits) = if table.permutation.is_identity() {
+                (run, bits)
+            } else {
+                permuted.clear();
+                permuted.extend(run.iter().map(|&f| table.permutation.permute(f)));
+                let sorted_bits = self.sorted_bits(table, permuted.len());
+                sort_by_leading_bits(&mut permuted, &mut scratch.spare, bits, sorted_bits);
+                (permuted.as_slice(), sorted_bits)
+            };
+            let (prefix, mask) = (table.permutation.permute(first), table.permutation.permute(root));
+            self.join_table(t, run, sorted_bits, (prefix, mask), scratch, found);
+            scratch.run = permuted;
         }
     }
 
-    fn probe_table(&self, t: usize, fingerprint: F, found: &mut dyn FnMut(F, u32)) {
-        let (earlier, table) = (&self.tables[..t], &self.tables[t]);
-        table.probe(fingerprint, self.plan.max_distance(), &mut |value, distance| {
-            let differing = fingerprint ^ value;
-            if !earlier.iter().any(|other| differing & other.lookup_mask == F::ZERO) {
-                found(value, distance);
-            }
-        });
-    }
-}
-
-/// Permuted values in ascending order, found by their leading `lookup_bits` bits.
-#[derive(Debug)]
-struct PermutedTable<F> {
-    permutation: Permutation,
-    /// Bits of the plan's prefix that the directory resolves; at most the prefix's, so that no pair is missed.
-    lookup_bits: u32,
-    /// The lookup bits where they stand in an unpermuted fingerprint.
-    lookup_mask: F,
-    rows: Vec<F>,
-    /// `rows[starts[p]..starts[p + 1]]` have the lookup prefix p.
-    starts: Vec<u32>,
-    /// Hot blocks by lookup prefix, over the bits below it.
-    hot: HashMap<usize, PermutedTables<F>>,
-}
-
-impl<F: Fingerprint> PermutedTable<F> {
-    fn build(values: &[F], permutation: &Permutation, max_distance: u32) -> Self {
-        let bits = permutation.bits();
-        let lookup_bits = lookup_bits(permutation.prefix_bits(), values.len());
-        let mut rows: Vec<F> = values.iter().map(|&v| permutation.permute(v)).collect();
-        rows.par_sort_unstable();
-        let mut table = Self {
-            permutation: permutation.clone(),
-            lookup_bits,
-            lookup_mask: permutation.invert(ones::<F>(bits) ^ ones::<F>(bits - lookup_bits)),
-            rows,
-            starts: Vec::new(),
-            hot: HashMap::new(),
-        };
-        table.starts = table.directory();
-        table.hot = table.split_hot_blocks(max_distance);
-        table
+    /// Calls `found(a, b)` once for every pair of queries, a ≠ b, within the distance, where a stands in `range` of the table
+    /// that finds the pair. Ranges that cut the rows give every pair twice: as (a, b) and as (b, a).
+    pub(crate) fn map_self(
+        &self,
+        range: std::ops::Range<usize>,
+        scratch: &mut Scratch<F>,
+        found: &mut dyn FnMut(F, F),
+    ) {
+        let bits = self.plan.bits();
+        for t in 0..self.rows.len() {
+            let run = &self.rows[t][range.clone()];
+            let (Some(&first), Some(&last)) = (run.first(), run.last()) else { return };
+            let root = leading_ones::<F>(bits, common_prefix(first, last, bits));
+            self.join_table(t, run, bits, (first, root), scratch, &mut |a, b| {
+                if a != b {
+                    found(a, b);
+                }
+            });
+        }
     }
 
-    /// The bits that are not looked up.
-    fn rest_bits(&self) -> u32 {
-        self.permutation.bits() - self.lookup_bits
-    }
-
-    fn prefix_of(&self, permuted: F) -> usize {
-        // A shift by all bits would overflow; no lookup bits means one range.
-        if self.lookup_bits == 0 {
-            0
+    /// Leading bits that a run of `n` needs to be sorted by.
+    fn sorted_bits(&self, table: &Table, n: usize) -> u32 {
+        let m = self.rows[0].len();
+        if table.max_prefix_distance == 0 {
+            merge_bits(table.block.width, 0, n, m)
         } else {
-            usize::try_from((permuted >> self.rest_bits()).to_u128()).unwrap_or(usize::MAX)
+            self.walk(table).leaf_depth(0, self.plan.bits(), n, m)
         }
     }
 
-    fn directory(&self) -> Vec<u32> {
-        let mut starts = vec![0u32; (1 << self.lookup_bits) + 1];
-        for &row in &self.rows {
-            starts[self.prefix_of(row) + 1] += 1;
+    fn walk(&self, table: &Table) -> Walk {
+        Walk {
+            kernel: self.kernel,
+            bits: self.plan.bits(),
+            prefix_bits: table.block.width,
+            max_prefix_distance: table.max_prefix_distance,
+            max_distance: self.plan.max_distance(),
         }
-        let mut sum = 0;
-        for start in &mut starts {
-            sum += *start;
-            *start = sum;
+    }
+
+    /// Joins a run in the order of table `t` with those of its rows that differ from `root.0` in few of the bits `root.1`, in
+    /// which all of the run agree.
+    fn join_table(
+        &self,
+        t: usize,
+        run: &[F],
+        sorted_bits: u32,
+        root: (F, F),
+        scratch: &mut Scratch<F>,
+        found: &mut dyn FnMut(F, F),
+    ) {
+        let table = &self.plan.tables()[t];
+        let mut list = std::mem::take(&mut scratch.list);
+        let rows = self.near_root(&self.rows[t], root, &mut list);
+        let mut leaf = |run: &[F], queries: &[F], depth: u32| {
+            self.join_leaf(run, queries, depth, &mut |a, b| self.report(t, a, b, found));
+        };
+        if table.max_prefix_distance == 0 {
+            let merge = Merge { kernel: self.kernel, bits: self.plan.bits(), block_width: table.block.width };
+            merge.merge(run, rows, sorted_bits, &mut scratch.starts, &mut leaf);
+        } else {
+            self.walk(table).walk(run, sorted_bits, rows, &mut scratch.lists, &mut leaf);
         }
-        starts
+        scratch.list = list;
     }
 
-    fn split_hot_blocks(&self, max_distance: u32) -> HashMap<usize, PermutedTables<F>> {
-        let rest = self.rest_bits();
-        if self.lookup_bits == 0 {
-            return HashMap::new();
+    /// Rows that can be near to something that agrees with `root.0` in the bits `root.1`; in order.
+    fn near_root<'a>(&self, rows: &'a [F], root: (F, F), list: &'a mut Vec<F>) -> &'a [F] {
+        if root.1.count_ones() <= self.plan.max_distance() {
+            return rows;
         }
-        let hot = (0..self.starts.len() - 1).filter(|&p| self.range(p).len() > HOT_ROWS);
-        let split = hot.filter_map(|prefix| {
-            let rows = self.range(prefix);
-            let plan = TablePlan::choose(rest, max_distance, rows.len(), rows.len() as u64, usize::MAX);
-            let splits = plan.tables().iter().any(|t| t.prefix_bits() > 0);
-            splits.then(|| {
-                let low: Vec<F> = rows.iter().map(|&row| row & ones::<F>(rest)).collect();
-                (prefix, PermutedTables::build(&low, plan))
-            })
-        });
-        split.collect()
+        let room = rows.len() + crate::kernel::PADDING;
+        if list.len() < room {
+            list.resize(room, F::ZERO);
+        }
+        let n = F::select(self.kernel, rows, root.0, root.1, self.plan.max_distance(), list);
+        &list[..n]
     }
 
-    fn range(&self, prefix: usize) -> &[F] {
-        &self.rows[self.starts[prefix] as usize..self.starts[prefix + 1] as usize]
-    }
-
-    fn memory_bytes(&self) -> usize {
-        let own = self.rows.len() * size_of::<F>() + self.starts.len() * size_of::<u32>();
-        own + self.hot.values().map(PermutedTables::memory_bytes).sum::<usize>()
-    }
-
-    fn probe(&self, fingerprint: F, max_distance: u32, found: &mut dyn FnMut(F, u32)) {
-        let permuted = self.permutation.permute(fingerprint);
-        let prefix = self.prefix_of(permuted);
-        let rows = self.range(prefix);
-        if rows.len() > HOT_ROWS
-            && let Some(tables) = self.hot.get(&prefix)
+    /// Compares a leaf, whose fingerprints agree in their leading `depth` bits.
+    fn join_leaf(&self, run: &[F], queries: &[F], depth: u32, found: &mut dyn FnMut(F, F)) {
+        if run.len() * queries.len() > COMPARED_PAIRS
+            && depth > 0
+            && let Some(plan) = self.split(run.len(), queries.len(), depth)
         {
-            return self.probe_hot(tables, permuted, found);
+            return self.join_hot(run, queries, plan, found);
         }
-        scalar::within(permuted, rows, max_distance, |row, distance| found(self.permutation.invert(row), distance));
+        F::pairs(self.kernel, run, queries, self.plan.max_distance(), found);
     }
 
-    fn probe_hot(&self, tables: &PermutedTables<F>, permuted: F, found: &mut dyn FnMut(F, u32)) {
-        let low = ones::<F>(self.rest_bits());
-        let lead = permuted & !low;
-        tables.probe(&[permuted & low], &mut |_, value, distance| {
-            found(self.permutation.invert(lead | value), distance);
+    /// The plan of a hot leaf over the bits below its prefix; none where comparing all is cheaper.
+    fn split(&self, n: usize, m: usize, depth: u32) -> Option<TablePlan> {
+        let rest = self.plan.bits() - depth;
+        if rest <= self.plan.max_distance() {
+            return None;
+        }
+        let workload = Workload {
+            n_queries: m,
+            existing: vec![ExistingRun { n_rows: n as u64, density_rows: n as u64 }],
+            piece_rows: n,
+            itself: false,
+            memory_bytes: usize::MAX,
+            threads: 1,
+        };
+        Some(TablePlan::choose(rest, self.plan.max_distance(), &workload)).filter(|plan| !plan.is_scan())
+    }
+
+    fn join_hot(&self, run: &[F], queries: &[F], plan: TablePlan, found: &mut dyn FnMut(F, F)) {
+        let low = ones::<F>(plan.bits());
+        let sorted = |values: &[F]| {
+            let mut values = values.to_vec();
+            values.sort_unstable_by_key(|&v| v & low);
+            values
+        };
+        let tables = Self::build(&sorted(queries), plan, self.kernel);
+        tables.map(&sorted(run), &mut Scratch::default(), found);
+    }
+
+    /// Passes on a pair of table `t`, in its order, unless an earlier table reports it.
+    fn report(&self, t: usize, a: F, b: F, found: &mut dyn FnMut(F, F)) {
+        let table = &self.plan.tables()[t];
+        let (a, b) = (table.permutation.invert(a), table.permutation.invert(b));
+        let near = |table: &Table| {
+            let mask = table.block.mask::<F>();
+            hamming_distance(a & mask, b & mask) <= table.max_prefix_distance
+        };
+        if near(table) && !self.plan.tables()[..t].iter().any(near) {
+            found(a, b);
+        }
+    }
+}
+
+/// How two sets in the order of a table are merged: by the leading bits of its block, of the `bits` that count.
+#[derive(Debug, Clone, Copy)]
+struct Merge {
+    kernel: Kernel,
+    bits: u32,
+    block_width: u32,
+}
+
+impl Merge {
+    /// Calls `leaf` with the groups of `run` and of `rows` that agree in leading bits of the block, in as many as leave groups of
+    /// a few rows. Both ascend in their leading `sorted_bits`.
+    fn merge<F: Vectors>(&self, run: &[F], rows: &[F], sorted_bits: u32, starts: &mut Vec<u32>, leaf: Leaf<'_, F>) {
+        let (Some(&first), Some(&last)) = (run.first(), run.last()) else { return };
+        let root = common_prefix(first, last, self.bits).min(sorted_bits).min(self.block_width);
+        let shared = leading_ones::<F>(self.bits, root);
+        let rows = &rows[rows.partition_point(|&row| row & shared < first & shared)..];
+        let rows = &rows[..rows.partition_point(|&row| row & shared <= first & shared)];
+        let depth = merge_bits(self.block_width, root, run.len(), rows.len()).min(sorted_bits);
+        let mask = leading_ones::<F>(self.bits, depth);
+        let mut at = 0;
+        for_each_group(self.kernel, run, mask, starts, &mut |group: &[F]| {
+            let prefix = group[0] & mask;
+            at += rows[at..].iter().take_while(|&&row| row & mask < prefix).count();
+            let n = rows[at..].iter().take_while(|&&row| row & mask == prefix).count();
+            if n > 0 {
+                leaf(group, &rows[at..at + n], depth);
+            }
+            at += n;
         });
     }
 }

@@ -1,49 +1,45 @@
-//! The map phase: the new batch's fingerprints in permuted tables, probed with existing fingerprints.
+//! The map phase: sorted runs of existing fingerprints against the permuted tables of the new batch.
 
-use nearprint_fingerprint::Fingerprint;
+use std::ops::Range;
 
-use crate::permuted_table::PermutedTables;
+use crate::kernel::{Kernel, Vectors};
+use crate::permuted_table::{PermutedTables, Scratch};
 use crate::table_plan::TablePlan;
 
-/// Probes between two looks at the next table: their fingerprints stay in the innermost cache.
-const PROBE_SLICE: usize = 2048;
-
 /// Two distinct fingerprints within the plan's distance, as positions among the queries' values and among the existing
-/// fingerprints that were probed with.
+/// fingerprints that were mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pair {
     /// Position in [`Queries::values`].
     pub query: u32,
-    /// Position in the slice given to [`Queries::map`].
+    /// Position in the slice given to [`Queries::map`]; of equal fingerprints, that of the first.
     pub existing: u32,
     /// Their Hamming distance.
     pub distance: u8,
 }
 
-/// The query batch, ready to be probed: its distinct fingerprints and the permuted tables over them.
+/// The query batch, ready to be joined: its distinct fingerprints in permuted tables.
 ///
 /// Complete for every distance up to the plan's, whatever the distribution of the fingerprints: each pair comes out
 /// exactly once, in no particular order.
 #[derive(Debug)]
 pub struct Queries<F> {
-    values: Vec<F>,
     tables: PermutedTables<F>,
 }
 
-impl<F: Fingerprint> Queries<F> {
+impl<F: Vectors> Queries<F> {
     /// Tables of `values`; repeats are collapsed. Bits above the plan's must be 0. At most `u32::MAX` values.
     #[must_use]
-    pub fn new(mut values: Vec<F>, plan: TablePlan) -> Self {
+    pub fn new(mut values: Vec<F>, plan: TablePlan, kernel: Kernel) -> Self {
         values.sort_unstable();
         values.dedup();
-        let tables = PermutedTables::build(&values, plan);
-        Self { values, tables }
+        Self { tables: PermutedTables::build(&values, plan, kernel) }
     }
 
     /// The distinct fingerprints, ascending.
     #[must_use]
     pub fn values(&self) -> &[F] {
-        &self.values
+        self.tables.values()
     }
 
     /// The plan that the tables follow.
@@ -52,39 +48,68 @@ impl<F: Fingerprint> Queries<F> {
         self.tables.plan()
     }
 
-    /// Bytes of the values and tables.
+    /// The instructions in use.
+    #[must_use]
+    pub fn kernel(&self) -> Kernel {
+        self.tables.kernel()
+    }
+
+    /// Bytes of the tables.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.values.len() * size_of::<F>() + self.tables.memory_bytes()
+        self.tables.memory_bytes()
     }
 
-    /// Every pair of a query value and an `existing` fingerprint within the distance. Probing with each distinct existing
-    /// fingerprint once is the caller's part; order does not matter, sorted input is kind to the caches.
-    pub fn map(&self, existing: &[F], mut found: impl FnMut(Pair)) {
-        for (slice, start) in existing.chunks(PROBE_SLICE).zip((0..).step_by(PROBE_SLICE)) {
-            self.tables.probe(slice, &mut |i, value, distance| {
-                if let Ok(query) = self.values.binary_search(&value) {
-                    found(pair(query, start + i, distance));
-                }
-            });
+    /// Every pair of a query value and one of the `existing` fingerprints within the distance. These are best in ascending
+    /// order and distinct, as a store's runs are; otherwise a sorted copy is made.
+    pub fn map(&self, existing: &[F], scratch: &mut MapScratch<F>, mut found: impl FnMut(Pair)) {
+        if F::is_ascending(self.kernel(), existing) {
+            return self.map_run(existing, scratch, &mut found);
         }
+        let mut order: Vec<(F, u32)> = existing.iter().copied().zip(0..).collect();
+        order.sort_unstable();
+        order.dedup_by_key(|(value, _)| *value);
+        let values: Vec<F> = order.iter().map(|(value, _)| *value).collect();
+        self.map_run(&values, scratch, &mut |pair| found(Pair { existing: order[pair.existing as usize].1, ..pair }));
     }
 
-    /// Every pair of two different query values with the second one in `range`, as `existing`, and `query` < `existing`.
-    /// Ranges that cut the values give every pair once.
-    pub fn map_self(&self, range: std::ops::Range<usize>, mut found: impl FnMut(Pair)) {
-        let start = range.start;
-        self.map(&self.values[range], |p| {
-            let existing = p.existing as usize + start;
-            if (p.query as usize) < existing {
-                found(pair(p.query as usize, existing, u32::from(p.distance)));
+    fn map_run(&self, run: &[F], scratch: &mut MapScratch<F>, found: &mut dyn FnMut(Pair)) {
+        self.tables.map(run, &mut scratch.0, &mut |a, b| found(self.pair(b, position(run, a), a)));
+    }
+
+    /// Every pair of two different query values, the first as `query` < the second as `existing`, that stands in `range` of
+    /// the table that finds it. Ranges that cut `0..values().len()` give every pair once.
+    pub fn map_self(&self, range: Range<usize>, scratch: &mut MapScratch<F>, mut found: impl FnMut(Pair)) {
+        self.tables.map_self(range, &mut scratch.0, &mut |a, b| {
+            if b < a {
+                found(self.pair(b, position(self.values(), a), a));
             }
         });
     }
 }
 
-/// Positions of fewer than 2^32 values, and a distance of at most 128 bits, fit.
-#[allow(clippy::cast_possible_truncation, reason = "bounded as said")]
-fn pair(query: usize, existing: usize, distance: u32) -> Pair {
-    Pair { query: query as u32, existing: existing as u32, distance: distance as u8 }
+/// Memory of a mapper: some copies of what it maps. Kept from one piece to the next, it need not be made anew.
+#[derive(Debug)]
+pub struct MapScratch<F>(Scratch<F>);
+
+impl<F> Default for MapScratch<F> {
+    fn default() -> Self {
+        Self(Scratch::default())
+    }
+}
+
+impl<F: Vectors> Queries<F> {
+    /// Positions of fewer than 2^32 values, and a distance of at most 128 bits, fit.
+    #[allow(clippy::cast_possible_truncation, reason = "bounded as said")]
+    fn pair(&self, query: F, existing: usize, value: F) -> Pair {
+        Pair {
+            query: position(self.values(), query) as u32,
+            existing: existing as u32,
+            distance: (query ^ value).count_ones() as u8,
+        }
+    }
+}
+
+fn position<F: Ord>(values: &[F], value: F) -> usize {
+    values.partition_point(|v| *v < value)
 }

@@ -1,85 +1,97 @@
 //! Which permuted tables find every pair within a distance, and which set of them is cheapest.
 
+use crate::cost::{JoinCost, Workload};
 use crate::error::{JoinError, Result};
 use crate::permutation::{Block, Permutation};
 
-/// The tables of a join: block orders such that any two fingerprints within `max_distance` agree in the prefix of at
-/// least one of them.
+/// The tables of a join: blocks of bits, each with the largest number of its bits that may differ, such that any two
+/// fingerprints within `max_distance` are near enough in at least one block.
 ///
-/// Cut into `n` blocks, two fingerprints that differ in at most k bits agree in at least n − k blocks, so one table for
-/// each choice of n − k blocks to lead is complete (Manku, Jain, Das Sarma, WWW 2007, section 3.1). For 64 bits and
-/// k = 3 the paper's table of plans is `blocks(64, 3, 4)`, 4 tables of 16 leading bits; `blocks(64, 3, 5)`, 10 of 25 or
-/// 26; `two_level(64, 3, 4, 4)`, 16 of 28; `blocks(64, 3, 6)`, 20 of 31 to 33.
+/// Let block i allow tᵢ differing bits. Two fingerprints that are too far apart in every block differ in at least Σ (tᵢ + 1)
+/// bits, so the tables are complete if that is more than k = `max_distance`. With k + 1 blocks of tᵢ = 0 these are the tables of
+/// Manku, Jain, Das Sarma (WWW 2007, section 3.1), where the leading bits must agree; with fewer blocks it is the general
+/// pigeonhole principle of Qin et al., "GPH: Similarity Search in Hamming Space" (ICDE 2018, section III). One block that
+/// allows k bits needs no permutation: the sorted run itself is walked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TablePlan {
     bits: u32,
     max_distance: u32,
-    tables: Vec<Permutation>,
+    tables: Vec<Table>,
 }
 
-/// More tables than this cost more to build and probe than they save.
-const MAX_TABLES: u64 = 1 << 12;
+/// One table: the queries in the order of a block, and how many bits of that block may differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Table {
+    pub(crate) permutation: Permutation,
+    pub(crate) block: Block,
+    pub(crate) max_prefix_distance: u32,
+}
 
-impl TablePlan {
-    /// One table for each choice of `blocks` − `max_distance` leading blocks: C(blocks, max_distance) tables.
-    ///
-    /// # Errors
-    /// [`JoinError::Blocks`] unless `max_distance` < `blocks` ≤ `bits`.
-    pub fn blocks(bits: u32, max_distance: u32, blocks: u32) -> Result<Self> {
-        check_blocks(bits, max_distance, blocks)?;
-        let cut = Block::cut(bits, blocks);
-        let tables = prefixes(&cut, blocks - max_distance)
-            .into_iter()
-            .map(|(prefix, rest)| Permutation::new(bits, &prefix, &rest))
-            .collect();
-        Ok(Self { bits, max_distance, tables })
+impl Table {
+    /// The order of its rows.
+    #[must_use]
+    pub fn permutation(&self) -> Permutation {
+        self.permutation
     }
 
-    /// Two levels (the paper's 16 tables): `outer` blocks, and for each choice of leading ones the remaining bits cut
-    /// again into `inner` blocks, of which `inner` − `max_distance` lead next.
+    /// The block that leads.
+    #[must_use]
+    pub fn block(&self) -> Block {
+        self.block
+    }
+
+    /// Bits of the block that may differ.
+    #[must_use]
+    pub fn max_prefix_distance(&self) -> u32 {
+        self.max_prefix_distance
+    }
+}
+
+impl TablePlan {
+    /// One table for each of `prefix_distances`, the number of bits that may differ in its block; `bits` are cut evenly.
     ///
     /// # Errors
-    /// [`JoinError::Blocks`] where either cut cannot be made.
-    pub fn two_level(bits: u32, max_distance: u32, outer: u32, inner: u32) -> Result<Self> {
-        check_blocks(bits, max_distance, outer)?;
-        let mut tables = Vec::new();
-        for (prefix, rest) in prefixes(&Block::cut(bits, outer), outer - max_distance) {
-            let rest_bits: u32 = rest.iter().map(|b| b.width).sum();
-            check_blocks(rest_bits, max_distance, inner)?;
-            for (second, tail) in prefixes(&Block::cut(rest_bits, inner), inner - max_distance) {
-                let leading = [prefix.clone(), spread(&second, &rest)].concat();
-                tables.push(Permutation::new(bits, &leading, &spread(&tail, &rest)));
-            }
+    /// [`JoinError::Tables`] where the tables would miss pairs, or where there are more of them than bits.
+    pub fn new(bits: u32, max_distance: u32, prefix_distances: &[u32]) -> Result<Self> {
+        let n_tables = u32::try_from(prefix_distances.len()).unwrap_or(u32::MAX);
+        let covered: u64 = prefix_distances.iter().map(|&t| u64::from(t) + 1).sum();
+        if covered <= u64::from(max_distance) || n_tables > bits {
+            return Err(JoinError::Tables { prefix_distances: prefix_distances.to_vec(), max_distance, bits });
         }
+        let table = |(block, &max_prefix_distance): (Block, &u32)| Table {
+            permutation: Permutation::leading(bits, block),
+            block,
+            max_prefix_distance,
+        };
+        let tables = Block::cut(bits, n_tables).into_iter().zip(prefix_distances).map(table).collect();
         Ok(Self { bits, max_distance, tables })
     }
 
     /// One table without a prefix: every fingerprint is a candidate for every other.
     #[must_use]
     pub fn scan(bits: u32, max_distance: u32) -> Self {
-        Self { bits, max_distance, tables: vec![Permutation::new(bits, &[], &[Block { low: 0, width: bits }])] }
+        let block = Block { low: bits, width: 0 };
+        let table = Table { permutation: Permutation::leading(bits, block), block, max_prefix_distance: 0 };
+        Self { bits, max_distance, tables: vec![table] }
     }
 
-    /// The plan with the least estimated [`TableCost`] among those whose tables fit `memory_bytes`; [`scan`](Self::scan),
-    /// the smallest, when none does.
+    /// The plan with the least estimated time among those whose tables fit the workload's memory;
+    /// [`scan`](Self::scan), the smallest, when none does.
     #[must_use]
-    pub fn choose(bits: u32, max_distance: u32, n_queries: usize, n_existing: u64, memory_bytes: usize) -> Self {
+    pub fn choose(bits: u32, max_distance: u32, workload: &Workload) -> Self {
         Self::alternatives(bits, max_distance)
-            .map(|plan| (plan.cost(n_queries, n_existing), plan))
-            .filter(|(cost, _)| cost.memory_bytes <= memory_bytes)
+            .map(|plan| (JoinCost::of(&plan, workload), plan))
+            .filter(|(cost, _)| cost.memory_bytes <= workload.memory_bytes)
             .min_by(|(a, _), (b, _)| a.total_ns.total_cmp(&b.total_ns))
             .map_or_else(|| Self::scan(bits, max_distance), |(_, plan)| plan)
     }
 
-    fn alternatives(bits: u32, max_distance: u32) -> impl Iterator<Item = Self> {
-        let one_level = (max_distance + 1..=(max_distance + 6).min(bits))
-            .filter(move |&blocks| n_choices(blocks, max_distance) <= MAX_TABLES)
-            .filter_map(move |blocks| Self::blocks(bits, max_distance, blocks).ok());
-        let n = max_distance + 1;
-        let two_level = (n_choices(n, max_distance).pow(2) <= MAX_TABLES)
-            .then(|| Self::two_level(bits, max_distance, n, n).ok())
-            .flatten();
-        std::iter::once(Self::scan(bits, max_distance)).chain(one_level).chain(two_level)
+    /// The scan, and every cut into blocks that allow together just enough, the first ones the most.
+    pub fn alternatives(bits: u32, max_distance: u32) -> impl Iterator<Item = Self> {
+        let cuts = (1..=(max_distance + 1).min(bits))
+            .flat_map(move |n| descending(n, max_distance + 1 - n.min(max_distance + 1), max_distance));
+        std::iter::once(Self::scan(bits, max_distance))
+            .chain(cuts.filter_map(move |distances| Self::new(bits, max_distance, &distances).ok()))
     }
 
     /// Bits of the fingerprints.
@@ -94,104 +106,45 @@ impl TablePlan {
         self.max_distance
     }
 
-    /// The block order of each table.
+    /// The tables, in the order in which they report pairs.
     #[must_use]
-    pub fn tables(&self) -> &[Permutation] {
+    pub fn tables(&self) -> &[Table] {
         &self.tables
     }
 
-    /// What the plan costs with `n_queries` fingerprints in the tables and `n_existing` probes.
+    /// Whether everything is compared with everything.
     #[must_use]
-    pub fn cost(&self, n_queries: usize, n_existing: u64) -> TableCost {
-        TableCost::of(self, n_queries, n_existing)
+    pub fn is_scan(&self) -> bool {
+        self.tables[0].block.width == 0
     }
 }
 
-/// An estimate to rank plans by. Its constants are nanoseconds of one current server core with the scalar kernel; only
-/// their proportions matter.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TableCost {
-    /// Candidates an existing fingerprint is expected to meet, if fingerprints were uniform.
-    pub candidates_per_probe: f64,
-    /// Memory of the tables.
-    pub memory_bytes: usize,
-    /// Building and probing.
-    pub total_ns: f64,
-}
-
-impl TableCost {
-    const BUILD_NS_PER_ROW: f64 = 25.0;
-    const LOOKUP_NS: f64 = 4.0;
-    const LOOKUP_MISS_NS: f64 = 25.0;
-    const CANDIDATE_NS: f64 = 0.7;
-    const CACHE_BYTES: usize = 1 << 20;
-
-    #[allow(clippy::cast_precision_loss, reason = "an estimate")]
-    fn of(plan: &TablePlan, n_queries: usize, n_existing: u64) -> Self {
-        let row_bytes = plan.bits.div_ceil(32) as usize * 4;
-        let mut cost = Self { candidates_per_probe: 0.0, memory_bytes: 0, total_ns: 0.0 };
-        let mut probe_ns = 0.0;
-        for table in &plan.tables {
-            let lookup_bits = lookup_bits(table.prefix_bits(), n_queries);
-            let table_bytes = n_queries * row_bytes + (4 << lookup_bits);
-            let candidates = n_queries as f64 / 2f64.powi(i32::try_from(lookup_bits).unwrap_or(i32::MAX));
-            let miss = if table_bytes > Self::CACHE_BYTES { Self::LOOKUP_MISS_NS } else { 0.0 };
-            probe_ns += Self::LOOKUP_NS + miss + candidates * Self::CANDIDATE_NS;
-            cost.candidates_per_probe += candidates;
-            cost.memory_bytes += table_bytes;
-        }
-        let build_ns = plan.tables.len() as f64 * n_queries as f64 * Self::BUILD_NS_PER_ROW;
-        cost.total_ns = build_ns + probe_ns * n_existing as f64;
-        cost
+/// Every way to write `sum` as `n` numbers of at most `largest`, in descending order.
+fn descending(n: u32, sum: u32, largest: u32) -> Vec<Vec<u32>> {
+    if n == 0 {
+        return if sum == 0 { vec![Vec::new()] } else { Vec::new() };
     }
+    let firsts = (sum.div_ceil(n)..=largest.min(sum)).rev();
+    firsts
+        .flat_map(|first| {
+            descending(n - 1, sum - first, first).into_iter().map(move |rest| [vec![first], rest].concat())
+        })
+        .collect()
 }
 
-/// Leading bits that a table of `n_rows` is looked up by: its prefix, cut where more bits would only make empty ranges.
-pub(crate) fn lookup_bits(prefix_bits: u32, n_rows: usize) -> u32 {
-    prefix_bits.min(usize::BITS - n_rows.leading_zeros()).min(28)
+/// The chance that two uniform fingerprints are within a distance of each other.
+#[must_use]
+pub fn chance_of_near(bits: u32, max_distance: u32) -> f64 {
+    n_near_prefixes(bits, max_distance) / 2f64.powi(bits.cast_signed())
 }
 
-fn check_blocks(bits: u32, max_distance: u32, blocks: u32) -> Result<()> {
-    if max_distance < blocks && blocks <= bits { Ok(()) } else { Err(JoinError::Blocks { blocks, max_distance, bits }) }
-}
-
-/// C(n, k), saturating.
-fn n_choices(n: u32, k: u32) -> u64 {
-    (0..u64::from(k.min(n - k))).fold(1, |c: u64, i| c.saturating_mul(u64::from(n) - i) / (i + 1))
-}
-
-/// Every choice of `n` blocks, in order, each with the blocks left over.
-fn prefixes(blocks: &[Block], n: u32) -> Vec<(Vec<Block>, Vec<Block>)> {
-    let Some((first, others)) = blocks.split_first() else {
-        return if n == 0 { vec![(Vec::new(), Vec::new())] } else { Vec::new() };
-    };
-    let mut all = Vec::new();
-    if n > 0 {
-        for (prefix, rest) in prefixes(others, n - 1) {
-            all.push(([vec![*first], prefix].concat(), rest));
-        }
+/// Σ C(n, i) for i from 0 to k: the values of `n` bits within distance `k` of one of them.
+pub(crate) fn n_near_prefixes(n: u32, k: u32) -> f64 {
+    let mut choices = 1.0;
+    let mut sum = 0.0;
+    for i in 0..=k.min(n) {
+        sum += choices;
+        choices *= f64::from(n - i) / f64::from(i + 1);
     }
-    for (prefix, rest) in prefixes(others, n) {
-        all.push((prefix, [vec![*first], rest].concat()));
-    }
-    all
-}
-
-/// Blocks counted along the bits of `onto` laid end to end, as the pieces of `onto` that they cover.
-fn spread(blocks: &[Block], onto: &[Block]) -> Vec<Block> {
-    blocks.iter().flat_map(|block| spread_one(*block, onto)).collect()
-}
-
-fn spread_one(block: Block, onto: &[Block]) -> Vec<Block> {
-    let mut above: u32 = onto.iter().map(|b| b.width).sum();
-    let mut pieces = Vec::new();
-    for piece in onto {
-        above -= piece.width;
-        let low = block.low.max(above);
-        let high = (block.low + block.width).min(above + piece.width);
-        if low < high {
-            pieces.push(Block { low: piece.low + low - above, width: high - low });
-        }
-    }
-    pieces
+    sum
 }

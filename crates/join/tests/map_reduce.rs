@@ -5,15 +5,16 @@ mod data;
 
 use data::{Rng, Skew};
 use nearprint_fingerprint::Fingerprint;
-use nearprint_join::{Queries, TablePlan, naive, reduce};
+use nearprint_join::{ExistingRun, Kernel, MapScratch, Queries, TablePlan, Vectors, Workload, naive, reduce};
 use proptest::prelude::*;
 
 /// What a run of the two phases gives, as (query value, existing value, distance): the existing set is cut into `n_mappers` runs.
-fn map_and_reduce<F: Fingerprint>(queries: &Queries<F>, existing: &[F], n_mappers: usize) -> Vec<(F, F, u32)> {
+fn map_and_reduce<F: Vectors>(queries: &Queries<F>, existing: &[F], n_mappers: usize) -> Vec<(F, F, u32)> {
     let piece = existing.len().div_ceil(n_mappers).max(1);
+    let mut scratch = MapScratch::default();
     reduce(existing.chunks(piece).map(|run| {
         let mut pairs = Vec::new();
-        queries.map(run, |p| {
+        queries.map(run, &mut scratch, |p| {
             pairs.push((queries.values()[p.query as usize], run[p.existing as usize], u32::from(p.distance)));
         });
         pairs
@@ -25,17 +26,14 @@ fn oracle<F: Fingerprint>(queries: &[F], existing: &[F], k: u32) -> Vec<(F, F, u
     reduce([pairs.into_iter().map(|(q, e, d)| (queries[q], existing[e], d)).collect()])
 }
 
-fn plan(bits: u32, k: u32, choice: u32, n: usize) -> TablePlan {
-    let made = match choice % 4 {
-        0 => TablePlan::blocks(bits, k, k + 1 + choice / 4 % 3),
-        1 => TablePlan::two_level(bits, k, k + 1, k + 1),
-        2 => Ok(TablePlan::scan(bits, k)),
-        _ => Ok(TablePlan::choose(bits, k, n, 1 << 20, 1 << 24)),
-    };
-    made.unwrap_or_else(|_| TablePlan::choose(bits, k, n, 1 << 20, 1 << 24))
+/// A plan of those that there are, and a kernel.
+fn plan(bits: u32, k: u32, choice: u32) -> (TablePlan, Kernel) {
+    let plans: Vec<TablePlan> = TablePlan::alternatives(bits, k).collect();
+    let kernels = Kernel::available();
+    (plans[choice as usize % plans.len()].clone(), kernels[choice as usize / 64 % kernels.len()])
 }
 
-fn check<F: Fingerprint>(
+fn check<F: Vectors>(
     seed: u64,
     n_queries: usize,
     n_existing: usize,
@@ -45,16 +43,21 @@ fn check<F: Fingerprint>(
 ) -> Result<(), TestCaseError> {
     let mut rng = Rng(seed | 1);
     let queries: Vec<F> = rng.fingerprints(n_queries, skew);
-    let existing: Vec<F> = rng.near(&queries, n_existing, k + 2, skew);
-    // Two-level plans of large k have thousands of tables: enough for a few rows, slow for ten thousand cases.
-    let choice = if k > 4 && choice % 4 == 1 { choice + 1 } else { choice };
-    let built = Queries::new(queries.clone(), plan(F::BITS, k, choice, n_queries));
+    let mut existing: Vec<F> = rng.near(&queries, n_existing, k + 2, skew);
+    if choice.is_multiple_of(2) {
+        existing.sort_unstable();
+        existing.dedup();
+    }
+    let (plan, kernel) = plan(F::BITS, k, choice);
+    let built = Queries::new(queries.clone(), plan, kernel);
     prop_assert_eq!(map_and_reduce(&built, &existing, 1 + choice as usize % 3), oracle(&queries, &existing, k));
 
     let mut within = Vec::new();
     let middle = built.values().len() / 2;
     for range in [0..middle, middle..built.values().len()] {
-        built.map_self(range, |p| within.push((p.query as usize, p.existing as usize, u32::from(p.distance))));
+        built.map_self(range, &mut MapScratch::default(), |p| {
+            within.push((p.query as usize, p.existing as usize, u32::from(p.distance)))
+        });
     }
     let expected =
         naive::cross_pairs(built.values(), built.values(), k).into_iter().filter(|(a, b, _)| a < b).collect();
@@ -67,7 +70,7 @@ proptest! {
 
     #[test]
     fn map_and_reduce_find_exactly_the_pairs_of_the_oracle(
-        seed: u64, n_queries in 0usize..48, n_existing in 0usize..48, k in 0u32..=8, skew in 0u32..5, width in 0u32..3, choice in 0u32..48,
+        seed: u64, n_queries in 0usize..48, n_existing in 0usize..48, k in 0u32..=8, skew in 0u32..5, width in 0u32..3, choice in 0u32..256,
     ) {
         let skew = Skew::ALL[skew as usize];
         match width {
@@ -78,23 +81,59 @@ proptest! {
     }
 }
 
+fn workload(n_queries: usize, n_existing: usize) -> Workload {
+    Workload {
+        n_queries,
+        existing: vec![ExistingRun { n_rows: n_existing as u64, density_rows: n_existing as u64 }],
+        piece_rows: n_existing,
+        itself: true,
+        memory_bytes: 1 << 30,
+        threads: 1,
+    }
+}
+
 #[test]
-fn hot_blocks_split_into_tables_of_their_own_lose_no_pair() {
-    let mut rng = Rng(7);
-    for k in [0, 3, 6] {
-        for skew in [Skew::SharedBlock, Skew::FewBits] {
-            let queries: Vec<u64> = rng.fingerprints(6000, skew);
-            let existing: Vec<u64> = rng.near(&queries, 500, k + 1, skew);
-            let built = Queries::new(queries.clone(), TablePlan::blocks(64, k, k + 1).unwrap());
-            assert_eq!(map_and_reduce(&built, &existing, 1), oracle(&queries, &existing, k), "k = {k}, {skew:?}");
+fn larger_sets_lose_no_pair_by_any_plan_or_kernel() {
+    let mut rng = Rng(11);
+    for skew in Skew::ALL {
+        let queries: Vec<u64> = rng.fingerprints(1500, skew);
+        let mut existing: Vec<u64> = rng.near(&queries, 4000, 6, skew);
+        existing.sort_unstable();
+        existing.dedup();
+        for k in [0, 3, 6] {
+            let expected = oracle(&queries, &existing, k);
+            for plan in TablePlan::alternatives(64, k) {
+                for kernel in Kernel::available() {
+                    let built = Queries::new(queries.clone(), plan.clone(), kernel);
+                    assert_eq!(map_and_reduce(&built, &existing, 1), expected, "{plan:?}, {kernel:?}, {skew:?}");
+                }
+            }
         }
     }
 }
 
 #[test]
-fn a_pair_comes_out_of_the_map_once_although_many_tables_hold_it() {
-    let queries = Queries::new(vec![0u64], TablePlan::blocks(64, 3, 6).unwrap());
+fn hot_blocks_split_into_tables_of_their_own_lose_no_pair() {
+    let mut rng = Rng(7);
+    for k in [0, 3, 6] {
+        for skew in [Skew::SharedBlock, Skew::FewBits, Skew::Ball] {
+            let queries: Vec<u64> = rng.fingerprints(6000, skew);
+            let mut existing: Vec<u64> = rng.near(&queries, 3000, k + 1, skew);
+            existing.sort_unstable();
+            let chosen = TablePlan::choose(64, k, &workload(queries.len(), existing.len()));
+            let all = vec![0; k as usize + 1];
+            for plan in [chosen, TablePlan::new(64, k, &all).unwrap(), TablePlan::new(64, k, &[k]).unwrap()] {
+                let built = Queries::new(queries.clone(), plan, Kernel::best());
+                assert_eq!(map_and_reduce(&built, &existing, 1), oracle(&queries, &existing, k), "k = {k}, {skew:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pair_comes_out_of_the_map_once_although_several_tables_hold_it() {
+    let queries = Queries::new(vec![0u64], TablePlan::new(64, 3, &[0, 0, 0, 0]).unwrap(), Kernel::best());
     let mut n = 0;
-    queries.map(&[0, 1], |_| n += 1);
+    queries.map(&[0, 1], &mut MapScratch::default(), |_| n += 1);
     assert_eq!(n, 2);
 }

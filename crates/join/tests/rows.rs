@@ -6,8 +6,8 @@ mod data;
 use data::Rng;
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{
-    Canonical, ClassNeighbours, Clusters, Decision, ExistingNeighbour, Queries, QueryRows, RowPair, TablePlan,
-    UnionFind, Verifier, naive, reduce, star,
+    Canonical, ClassNeighbours, Clusters, Decision, ExistingNeighbour, Kernel, MapScratch, Queries, QueryRows, RowPair,
+    TablePlan, UnionFind, Verifier, naive, reduce, star,
 };
 use proptest::prelude::*;
 
@@ -31,11 +31,12 @@ fn batch(seed: u64, n: usize) -> (Vec<Option<u64>>, Vec<Option<Sketch>>) {
 
 fn for_each_value_pair(rows: &QueryRows<u64>, k: u32, mut f: impl FnMut(u32, u32, u8)) {
     let n = rows.values().len();
-    let queries = Queries::new(rows.values().to_vec(), TablePlan::blocks(64, k, k + 1).unwrap());
+    let queries =
+        Queries::new(rows.values().to_vec(), TablePlan::new(64, k, &vec![0; k as usize + 1]).unwrap(), Kernel::best());
     for value in 0..u32::try_from(n).unwrap() {
         f(value, value, 0);
     }
-    queries.map_self(0..n, |p| f(p.query, p.existing, p.distance));
+    queries.map_self(0..n, &mut MapScratch::default(), |p| f(p.query, p.existing, p.distance));
 }
 
 fn star_of(rows: &QueryRows<u64>, pairs: &[RowPair], order: &[u32]) -> Vec<(u32, Decision)> {

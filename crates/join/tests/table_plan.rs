@@ -1,62 +1,69 @@
-//! Table plans: the paper's, and that every choice of differing bits leaves one prefix clean.
+//! Table plans: that every choice of differing bits leaves one block near enough, and what the planner chooses.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
 
-use nearprint_join::{JoinError, TablePlan};
+use nearprint_join::{ExistingRun, JoinCost, JoinError, TablePlan, Workload};
 use proptest::prelude::*;
 
-fn prefixes(plan: &TablePlan) -> Vec<u32> {
-    plan.tables().iter().map(|t| t.prefix_bits()).collect()
+fn workload(n_queries: usize, n_existing: u64, memory_bytes: usize) -> Workload {
+    let existing = vec![ExistingRun { n_rows: n_existing, density_rows: n_existing }];
+    Workload { n_queries, existing, piece_rows: 1 << 20, itself: false, memory_bytes, threads: 2 }
 }
 
 #[test]
-fn the_papers_plans_for_64_bits_and_distance_3_have_4_10_16_and_20_tables() {
-    let sizes = |plan: TablePlan| {
-        let p = prefixes(&plan);
-        (p.len(), *p.iter().min().unwrap(), *p.iter().max().unwrap())
-    };
-    assert_eq!(sizes(TablePlan::blocks(64, 3, 4).unwrap()), (4, 16, 16));
-    assert_eq!(sizes(TablePlan::blocks(64, 3, 5).unwrap()), (10, 25, 26));
-    assert_eq!(sizes(TablePlan::two_level(64, 3, 4, 4).unwrap()), (16, 28, 28));
-    assert_eq!(sizes(TablePlan::blocks(64, 3, 6).unwrap()), (20, 31, 33));
+fn the_papers_four_tables_for_64_bits_and_distance_3_are_led_by_16_bits() {
+    let plan = TablePlan::new(64, 3, &[0, 0, 0, 0]).unwrap();
+    let blocks: Vec<(u32, u32)> = plan.tables().iter().map(|t| (t.block().low, t.block().width)).collect();
+    assert_eq!(blocks, [(48, 16), (32, 16), (16, 16), (0, 16)]);
 }
 
 #[test]
-fn a_cut_that_cannot_cover_the_distance_is_refused() {
-    assert!(matches!(TablePlan::blocks(64, 3, 3), Err(JoinError::Blocks { blocks: 3, max_distance: 3, bits: 64 })));
-    assert!(TablePlan::blocks(4, 3, 5).is_err());
+fn tables_that_cannot_cover_the_distance_are_refused() {
+    assert!(matches!(TablePlan::new(64, 3, &[0, 0, 0]), Err(JoinError::Tables { max_distance: 3, bits: 64, .. })));
+    assert!(TablePlan::new(64, 3, &[1, 0]).is_err());
+    assert!(TablePlan::new(64, 3, &[1, 1]).is_ok());
+    assert!(TablePlan::new(4, 4, &[0; 5]).is_err());
 }
 
 #[test]
 fn the_choice_fits_the_memory_it_is_given() {
     for memory in [0, 1 << 20, 1 << 26, 1 << 30] {
-        let plan = TablePlan::choose(64, 6, 1 << 20, 1 << 30, memory);
-        assert!(plan.cost(1 << 20, 1 << 30).memory_bytes <= memory.max(16 << 20), "{memory}");
+        let workload = workload(1 << 20, 1 << 30, memory);
+        let plan = TablePlan::choose(64, 6, &workload);
+        assert!(plan.is_scan() || JoinCost::of(&plan, &workload).memory_bytes <= memory, "{memory}");
     }
+}
+
+#[test]
+fn a_large_store_is_walked_and_a_small_one_meets_tables() {
+    let walked = TablePlan::choose(64, 3, &workload(1 << 16, 1 << 29, 1 << 30));
+    assert_eq!(walked.tables().len(), 1, "{walked:?}");
+    let tables = TablePlan::choose(64, 3, &workload(1 << 20, 1 << 20, 1 << 30));
+    assert!(tables.tables().len() > 1, "{tables:?}");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn permuting_moves_every_bit_once_and_inverts(value: u64, k in 0u32..8, extra in 1u32..4, bits in 16u32..=64) {
+    fn permuting_moves_every_bit_once_and_inverts(value: u64, k in 0u32..8, choice: usize, bits in 16u32..=64) {
         let value = value >> (64 - bits);
-        let plan = TablePlan::blocks(bits, k, (k + extra).min(bits)).unwrap();
-        for table in plan.tables() {
-            let permuted: u64 = table.permute(value);
+        let plans: Vec<TablePlan> = TablePlan::alternatives(bits, k).collect();
+        for table in plans[choice % plans.len()].tables() {
+            let permuted: u64 = table.permutation().permute(value);
             prop_assert_eq!(permuted.count_ones(), value.count_ones());
-            prop_assert_eq!(table.invert(permuted), value);
+            prop_assert_eq!(table.permutation().invert(permuted), value);
         }
     }
 
     #[test]
-    fn any_k_differing_bits_leave_the_prefix_of_one_table_equal(flips in prop::collection::vec(0u32..64, 0..=8), two_level: bool) {
+    fn any_k_differing_bits_leave_one_block_near_enough(flips in prop::collection::vec(0u32..64, 0..=8), choice: usize) {
         let k = u32::try_from(flips.len()).unwrap();
-        let plan = if two_level && (1..=4).contains(&k) { TablePlan::two_level(64, k, k + 1, k + 1) } else { TablePlan::blocks(64, k, k + 2) };
+        let plans: Vec<TablePlan> = TablePlan::alternatives(64, k).collect();
         let differing = flips.iter().fold(0u64, |d, bit| d ^ (1 << bit));
-        let clean = plan.unwrap().tables().iter().any(|t| {
-            let prefix = t.prefix_bits();
-            prefix == 0 || t.permute(differing) >> (64 - prefix) == 0
+        let near = plans[choice % plans.len()].tables().iter().any(|t| {
+            let block = t.block();
+            block.width == 0 || (differing >> block.low << (64 - block.width)).count_ones() <= t.max_prefix_distance()
         });
-        prop_assert!(clean);
+        prop_assert!(near);
     }
 }

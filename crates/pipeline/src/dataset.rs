@@ -71,7 +71,7 @@ impl DatasetWriter {
     pub(crate) fn new(folder: &Path, name: &str, schema: &SchemaRef, metadata: &[(&str, &str)]) -> Self {
         Self {
             schema: schema.clone(),
-            properties: properties(schema, metadata),
+            properties: writer_properties(schema, metadata),
             folder: folder.to_path_buf(),
             name: name.to_owned(),
             rows_per_file: FILE_ROWS,
@@ -160,9 +160,10 @@ fn write_error(path: &Path, error: parquet::errors::ParquetError) -> PipelineErr
     }
 }
 
-/// Sorted numbers as deltas without compression, near the entropy bound and fast to decode; unique strings and hashes without
+/// How nearprint writes the columns of its datasets. Sorted numbers as deltas without compression, near the entropy bound and fast to decode; unique strings and hashes without
 /// dictionary; zstd for the rest.
-fn properties(schema: &SchemaRef, metadata: &[(&str, &str)]) -> WriterProperties {
+#[must_use]
+pub fn writer_properties(schema: &SchemaRef, metadata: &[(&str, &str)]) -> WriterProperties {
     const DELTAS: [&str; 2] = ["fingerprint", "id_hash"];
     const UNIQUE: [&str; 6] = ["doc_id", "sketch", "text_hash", "id_a", "id_b", "row"];
     let pairs = metadata.iter().map(|(k, v)| KeyValue::new((*k).to_owned(), Some((*v).to_owned())));

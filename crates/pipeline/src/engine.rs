@@ -20,6 +20,7 @@ use datafusion_physical_plan::repartition::RepartitionExec;
 use datafusion_physical_plan::sorts::sort::SortExec;
 use datafusion_physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion_physical_plan::{ExecutionPlan, Partitioning};
+use nearprint_join::{Kernel, KernelName};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{PipelineError, Result};
@@ -38,6 +39,8 @@ pub struct Resources {
     pub reduce_memory: Option<usize>,
     /// Folder of temporary files; the system's where none is said.
     pub spill_dir: Option<PathBuf>,
+    /// Instructions of the join: `scalar`, `neon`, `avx2` or `avx512`; the best that the processor has where none is said.
+    pub kernel: Option<String>,
 }
 
 impl Resources {
@@ -46,6 +49,17 @@ impl Resources {
     pub fn n_threads(&self) -> usize {
         let all = || std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.unwrap_or_else(all).max(1)
+    }
+
+    /// The kernel to use.
+    pub(crate) fn join_kernel(&self) -> Result<Kernel> {
+        let Some(wanted) = &self.kernel else { return Ok(Kernel::best()) };
+        let name = KernelName::ALL.into_iter().find(|name| name.name() == wanted);
+        let name = name.ok_or_else(|| PipelineError::Config {
+            key: "kernel".to_owned(),
+            reason: format!("no kernel '{wanted}': use {}", KernelName::ALL.map(KernelName::name).join(", ")),
+        })?;
+        Ok(Kernel::try_new(name)?)
     }
 
     /// A private temporary folder, removed when dropped.

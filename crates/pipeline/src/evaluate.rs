@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use nearprint_join::{Queries, QueryRows, TablePlan, Verifier};
+use nearprint_join::{Kernel, MapScratch, Queries, QueryRows, TablePlan, Verifier, Workload};
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::Serialize;
 
@@ -186,13 +186,15 @@ fn score(
         batch.rows().map(|row| batch.fingerprints[row as usize].filter(|_| !left_out[row as usize])).collect();
     let rows = QueryRows::new(&fingerprints, &batch.sketches)?;
     let n = rows.values().len();
-    let plan = TablePlan::choose(bits, u32::from(widest.max_distance), n, n as u64, 1 << 30);
-    let queries = Queries::new(rows.values().to_vec(), plan);
+    let workload =
+        Workload { n_queries: n, existing: Vec::new(), piece_rows: n, itself: true, memory_bytes: 1 << 30, threads: 1 };
+    let plan = TablePlan::choose(bits, u32::from(widest.max_distance), &workload);
+    let queries = Queries::new(rows.values().to_vec(), plan, Kernel::best());
     let mut found = Counts::new(batch, truth);
     for value in 0..u32::try_from(n).unwrap_or(u32::MAX) {
         rows.all_pairs(value, value, 0, &widest, |p| found.add(p.a, p.b, p.distance));
     }
-    queries.map_self(0..n, |pair| {
+    queries.map_self(0..n, &mut MapScratch::default(), |pair| {
         rows.all_pairs(pair.query, pair.existing, pair.distance, &widest, |p| found.add(p.a, p.b, p.distance));
     });
     found.add_exact_short_texts(&left_out);

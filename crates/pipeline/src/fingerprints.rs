@@ -1,5 +1,7 @@
-//! Fingerprints datasets: nearprint's own, and other people's that have just `doc_id` and `fingerprint`.
+//! Fingerprints datasets: nearprint's own, and other people's that have just `fingerprint`, with or without `doc_id`. Without
+//! it the number of the row in the dataset stands in, from 0.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array, new_null_array};
@@ -36,12 +38,14 @@ fn check_columns(parquet: &ParquetFile, needs_sketch: bool) -> Result<()> {
     let wrong = |column: &str, got: &DataType, expected: &'static str| {
         Err(PipelineError::ColumnType { file: file.clone(), column: column.to_owned(), got: got.to_string(), expected })
     };
-    match parquet.data_type(DOC_ID, "a fingerprints dataset has doc_id and fingerprint")? {
-        DataType::Utf8 => {}
-        t if t.is_integer() => {}
-        other => return wrong(DOC_ID, other, "string or integer"),
+    if parquet.has_column(DOC_ID) {
+        match parquet.data_type(DOC_ID, "rename it")? {
+            DataType::Utf8 => {}
+            t if t.is_integer() => {}
+            other => return wrong(DOC_ID, other, "string or integer"),
+        }
     }
-    match parquet.data_type(FINGERPRINT, "a fingerprints dataset has doc_id and fingerprint")? {
+    match parquet.data_type(FINGERPRINT, "a fingerprints dataset has fingerprint, and doc_id or row numbers")? {
         DataType::UInt64 => {}
         other => return wrong(FINGERPRINT, other, "UInt64"),
     }
@@ -52,6 +56,22 @@ fn check_columns(parquet: &ParquetFile, needs_sketch: bool) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether row numbers stand in for ids.
+///
+/// # Errors
+/// [`PipelineError::Refused`] where some of the files have `doc_id` and others do not.
+pub(crate) fn are_numbered<'a>(files: impl IntoIterator<Item = &'a ParquetFile>) -> Result<bool> {
+    let mut numbered = None;
+    for parquet in files {
+        let this = !parquet.has_column(DOC_ID);
+        if *numbered.get_or_insert(this) != this {
+            let reason = "only some files of the dataset have doc_id: write the files with one schema".to_owned();
+            return Err(PipelineError::Refused { url: parquet.file.url.clone(), reason });
+        }
+    }
+    Ok(numbered.unwrap_or(false))
 }
 
 /// Refuses to join files that say they were made with different configurations.
@@ -71,16 +91,20 @@ pub(crate) fn refuse_mixed_configs<'a>(files: impl Iterator<Item = &'a ParquetFi
 /// Loads a dataset as the query batch.
 pub(crate) async fn load(files: &[ParquetFile], bits: u32) -> Result<QueryBatch> {
     let mut batches = Vec::new();
+    let mut rows_before = 0;
     for (position, parquet) in (0..).zip(files) {
         let mut stream = parquet.stream(parquet.whole(&[DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH]))?;
         let mut first_row = 1;
         while let Some(batch) = stream.try_next().await? {
             let n = batch.num_rows() as u64;
-            batches.push(as_fingerprinted(&parquet.file.url, position, first_row, bits, &batch)?);
+            let numbers = rows_before + first_row - 1..rows_before + first_row - 1 + n;
+            batches.push(as_fingerprinted(&parquet.file.url, (position, first_row), numbers, bits, &batch)?);
             first_row += n;
         }
+        rows_before += parquet.n_rows();
     }
-    let batch = QueryBatch::collect(&batches, &[], |file| files[file as usize].file.url.clone())?;
+    let mut batch = QueryBatch::collect(&batches, &[], |file| files[file as usize].file.url.clone())?;
+    batch.numbered = are_numbered(files)?;
     match batch.bad_rows.first() {
         None => Ok(batch),
         Some(bad) => Err(PipelineError::BadRow {
@@ -91,8 +115,15 @@ pub(crate) async fn load(files: &[ParquetFile], bits: u32) -> Result<QueryBatch>
     }
 }
 
-/// A batch of the dataset with the columns that [`QueryBatch::collect`] takes.
-fn as_fingerprinted(url: &str, file: u32, first_row: u64, bits: u32, batch: &RecordBatch) -> Result<RecordBatch> {
+/// A batch of the dataset with the columns that [`QueryBatch::collect`] takes. `place` is the file and the first row, from 1;
+/// `numbers` are those of the rows in the dataset.
+fn as_fingerprinted(
+    url: &str,
+    (file, first_row): (u32, u64),
+    numbers: Range<u64>,
+    bits: u32,
+    batch: &RecordBatch,
+) -> Result<RecordBatch> {
     let columns = Columns { batch, file: url };
     let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?;
     check_fingerprints(url, first_row, bits, fingerprints)?;
@@ -111,8 +142,12 @@ fn as_fingerprinted(url: &str, file: u32, first_row: u64, bits: u32, batch: &Rec
         Field::new(FILE, DataType::UInt32, false),
         Field::new(ROW, DataType::UInt64, false),
     ]);
+    let ids: ArrayRef = match batch.column_by_name(DOC_ID) {
+        Some(_) => Arc::new(columns.ids(DOC_ID)?),
+        None => Arc::new(StringArray::from_iter_values(numbers.map(|number| number.to_string()))),
+    };
     let arrays: Vec<ArrayRef> = vec![
-        Arc::new(columns.ids(DOC_ID)?),
+        ids,
         Arc::new(fingerprints.clone()),
         or_null(SKETCH)?,
         or_null(TEXT_HASH)?,

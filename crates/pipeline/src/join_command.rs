@@ -57,6 +57,8 @@ pub struct JoinSummary {
     pub counts: PairCounts,
     /// Permuted tables of the queries.
     pub n_tables: usize,
+    /// Instructions of the join.
+    pub kernel: &'static str,
     /// What the reduce spilled.
     pub spill: SpillStats,
     /// Seconds of the join alone, reading to pairs.
@@ -112,6 +114,7 @@ pub async fn join(
         pairs: request.pairs,
         counts,
         n_tables: near.n_tables(),
+        kernel: near.kernel(),
         spill,
         join_seconds,
     })
@@ -126,8 +129,13 @@ async fn existing_files(storage: &Storage, pattern: &str, needs_sketch: bool) ->
         }
     }
     let files = fingerprints::open(storage, pattern, needs_sketch).await?;
-    let n_live_rows = files.iter().map(ParquetFile::n_rows).sum();
-    let none = || Documents::Here { shadowed: RowSet::default() };
-    let files = files.into_iter().map(|parquet| ExistingFile { parquet, documents: none() }).collect();
+    let numbered = fingerprints::are_numbered(&files)?;
+    let mut n_live_rows = 0;
+    let existing = files.into_iter().map(|parquet| {
+        let numbered_from = numbered.then_some(n_live_rows);
+        n_live_rows += parquet.n_rows();
+        ExistingFile { parquet, documents: Documents::Here { shadowed: RowSet::default() }, numbered_from }
+    });
+    let files = existing.collect();
     Ok(Existing { files, n_live_rows })
 }

@@ -10,7 +10,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::displayable;
 use datafusion_physical_plan::streaming::StreamingTableExec;
 use futures::TryStreamExt;
-use nearprint_join::{Queries, QueryRows, TablePlan, Verifier};
+use nearprint_join::{Queries, QueryRows, Verifier, Workload};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
@@ -18,6 +18,7 @@ use crate::columns::Columns;
 use crate::dataset::{DatasetWriter, StagedFile};
 use crate::engine::{Engine, Resources, SpillStats, spill_stats};
 use crate::error::{PipelineError, Result};
+use crate::join_plan::{JoinPlan, existing_run};
 use crate::operators::{ForestPass, ForestState, ProbeTasks, TaskExec};
 use crate::progress::Progress;
 use crate::query_batch::QueryBatch;
@@ -56,6 +57,7 @@ pub(crate) struct NearDuplicates {
     verifier: Verifier,
     existing: Arc<HashMap<String, ExistingFile>>,
     n_existing: u64,
+    piece_rows: u64,
     itself: bool,
     pub(crate) engine: Engine,
     progress: Progress,
@@ -78,21 +80,34 @@ impl NearDuplicates {
         progress: Progress,
     ) -> Result<Self> {
         let n_existing = existing.n_live_rows;
-        let own = resources.clone();
+        let (own, threads, kernel) = (resources.clone(), resources.n_threads(), resources.join_kernel()?);
+        let runs = existing.files.iter().map(|f| existing_run(&f.parquet)).collect();
         progress.start("tables", "fingerprints", batch.len() as u64);
-        let (batch, rows, queries, engine) = blocking("tables", move || {
+        let (batch, rows, queries, piece_rows, engine) = blocking("tables", move || {
             let rows = QueryRows::new(&batch.fingerprints, &batch.sketches)?;
             let held = batch.memory_bytes() + rows.memory_bytes();
-            let n_values = rows.values().len();
-            let probes = n_existing + if itself { n_values as u64 } else { 0 };
-            let plan =
-                TablePlan::choose(bits, u32::from(verifier.max_distance), n_values, probes, table_bytes(&own, held));
-            let queries = Queries::new(rows.values().to_vec(), plan);
-            let engine = Engine::new(&own, held + queries.memory_bytes())?;
-            Ok((batch, rows, queries, engine))
+            let workload = Workload {
+                n_queries: rows.values().len(),
+                existing: runs,
+                piece_rows: 0,
+                itself,
+                memory_bytes: table_bytes(&own, held),
+                threads,
+            };
+            let plan = JoinPlan::choose(bits, u32::from(verifier.max_distance), &workload);
+            tracing::info!(
+                tables = plan.tables.tables().len(),
+                kernel = kernel.name().name(),
+                estimated_ns = plan.cost.ns_per_fingerprint,
+                "join planned"
+            );
+            let scratch_bytes = plan.cost.memory_bytes;
+            let queries = Queries::new(rows.values().to_vec(), plan.tables, kernel);
+            let engine = Engine::new(&own, held + scratch_bytes)?;
+            Ok((batch, rows, queries, plan.piece_rows as u64, engine))
         })
         .await?;
-        tracing::info!(tables = queries.plan().tables().len(), bytes = queries.memory_bytes(), "query tables built");
+        tracing::info!(bytes = queries.memory_bytes(), "query tables built");
         let existing = existing.files.into_iter().map(|f| (f.parquet.file.url.clone(), f)).collect();
         Ok(Self {
             batch: Arc::new(batch),
@@ -101,6 +116,7 @@ impl NearDuplicates {
             verifier,
             existing: Arc::new(existing),
             n_existing,
+            piece_rows,
             itself,
             engine,
             progress,
@@ -110,6 +126,11 @@ impl NearDuplicates {
     /// The number of query tables.
     pub(crate) fn n_tables(&self) -> usize {
         self.queries.plan().tables().len()
+    }
+
+    /// The instructions in use.
+    pub(crate) fn kernel(&self) -> &'static str {
+        self.queries.kernel().name().name()
     }
 
     /// Existing fingerprints that will probe.
@@ -122,7 +143,8 @@ impl NearDuplicates {
         let mut urls: Vec<&String> = self.existing.keys().collect();
         urls.sort_unstable();
         let existing = urls.into_iter().flat_map(|url| {
-            let ranges = self.existing[url].parquet.row_group_ranges(TASK_ROWS);
+            let parquet = &self.existing[url].parquet;
+            let ranges = parquet.row_group_ranges(0..parquet.n_row_groups(), TASK_ROWS);
             ranges.into_iter().map(move |row_groups| MapTask::Existing { file: url.clone(), row_groups })
         });
         let n = if self.itself { self.rows.values().len() } else { 0 };
@@ -143,9 +165,13 @@ impl NearDuplicates {
             queries: Arc::clone(&self.queries),
             verifier: self.verifier,
             itself: self.itself,
+            ids_are_names: !self.batch.numbered,
             want,
             files: Arc::clone(&self.existing),
-            permits: Semaphore::new(self.engine.threads()),
+            piece_rows: self.piece_rows,
+            under_way: Semaphore::new(2 * self.engine.threads()),
+            threads: Semaphore::new(self.engine.threads()),
+            mappers: Mutex::default(),
             progress: self.progress.clone(),
         };
         let tasks = ProbeTasks { context: Arc::new(context), tasks: self.tasks() };

@@ -14,7 +14,8 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection};
 use parquet::arrow::async_reader::{AsyncFileReader, ParquetRecordBatchStreamBuilder};
 use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::statistics::Statistics;
 
 use crate::error::{PipelineError, Result};
 use crate::storage::InputFile;
@@ -92,11 +93,11 @@ impl ParquetFile {
         u64::try_from(self.metadata.metadata().row_group(row_group).num_rows()).unwrap_or(0)
     }
 
-    /// Consecutive row groups of together at most `max_rows` rows; a larger one stands alone.
-    pub(crate) fn row_group_ranges(&self, max_rows: u64) -> Vec<Range<usize>> {
+    /// Those of `row_groups` that stand next to each other, together at most `max_rows` rows; a larger one stands alone.
+    pub(crate) fn row_group_ranges(&self, row_groups: Range<usize>, max_rows: u64) -> Vec<Range<usize>> {
         let mut ranges: Vec<Range<usize>> = Vec::new();
         let mut rows = 0;
-        for group in 0..self.n_row_groups() {
+        for group in row_groups {
             let more = self.row_group_rows(group);
             match ranges.last_mut() {
                 Some(last) if rows + more <= max_rows => {
@@ -115,6 +116,31 @@ impl ParquetFile {
     /// Rows of the row groups before one.
     pub(crate) fn rows_before(&self, row_group: usize) -> u64 {
         (0..row_group).map(|g| self.row_group_rows(g)).sum()
+    }
+
+    /// Whether there is a column of this name.
+    pub(crate) fn has_column(&self, column: &str) -> bool {
+        self.schema().field_with_name(column).is_ok()
+    }
+
+    /// A column of a row group, as the footer describes it.
+    pub(crate) fn column_chunk(&self, row_group: usize, column: &str) -> Option<&ColumnChunkMetaData> {
+        let columns = self.metadata.metadata().row_group(row_group).columns();
+        columns.iter().find(|chunk| chunk.column_path().string() == column)
+    }
+
+    /// Bytes of the file.
+    pub(crate) async fn read_range(&self, range: Range<u64>) -> ParquetResult<Bytes> {
+        ObjectReader { file: self.file.clone() }.get_bytes(range).await
+    }
+
+    /// The smallest and the largest value of a column of unsigned integers, as far as the footer knows them.
+    pub(crate) fn bounds(&self, column: &str) -> Option<(u64, u64)> {
+        let chunks = (0..self.n_row_groups()).map(|group| match self.column_chunk(group, column)?.statistics()? {
+            Statistics::Int64(known) => Some((known.min_opt()?.cast_unsigned(), known.max_opt()?.cast_unsigned())),
+            _ => None,
+        });
+        chunks.reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)))).flatten()
     }
 
     /// The type of a column.

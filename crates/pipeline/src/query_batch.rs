@@ -45,6 +45,8 @@ impl SkipReason {
 #[derive(Debug)]
 pub struct QueryBatch {
     ids: LargeStringArray,
+    /// Whether row numbers stand in for ids, which then equal no id of other documents.
+    pub(crate) numbered: bool,
     /// None where a document has none.
     pub fingerprints: Vec<Option<u64>>,
     /// Empty where the profile makes none.
@@ -145,6 +147,7 @@ impl QueryBatch {
     pub(crate) fn empty() -> Self {
         Self {
             ids: LargeStringArray::from(Vec::<&str>::new()),
+            numbered: false,
             fingerprints: Vec::new(),
             sketches: Vec::new(),
             text_hashes: Vec::new(),

@@ -3,6 +3,7 @@
 mod evaluate;
 mod fingerprint;
 mod join;
+mod plan;
 mod report;
 mod run;
 mod store;
@@ -25,6 +26,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Run(args) => run::run(&global, &args),
         Command::Fingerprint(args) => fingerprint::fingerprint(&global, &args),
         Command::Join(args) => join::join(&global, &args),
+        Command::Plan(args) => plan::plan(&global, &args),
         Command::Evaluate(args) => evaluate::evaluate(&global, &args),
         Command::Report(args) => report::report(&global, &args),
         Command::Store(command) => store::store(&global, &command),

@@ -1,3 +1,204 @@
-//! The inner loop of the join: which rows of a range lie within a distance of one fingerprint.
+//! The inner loops of the join, for each set of instructions; [`scalar`] is the definition of all of them.
+//!
+//! A [`Kernel`] is a proof: it can be had only where the processor that runs the program has its instructions, so a build
+//! for the oldest processor of a family uses what the newest one has.
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 pub mod scalar;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+use nearprint_fingerprint::Fingerprint;
+
+use crate::error::{JoinError, Result};
+
+/// The name of a set of instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum KernelName {
+    /// Portable code.
+    Scalar,
+    /// Advanced SIMD of 64-bit ARM.
+    Neon,
+    /// AVX2 of x86-64.
+    Avx2,
+    /// AVX-512 of x86-64 with its population counts (`vpopcntq`).
+    Avx512,
+}
+
+impl KernelName {
+    /// All, the slowest first.
+    pub const ALL: [Self; 4] = [Self::Scalar, Self::Neon, Self::Avx2, Self::Avx512];
+
+    /// As flags and summaries name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Scalar => "scalar",
+            Self::Neon => "neon",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+        }
+    }
+}
+
+/// Instructions that the running processor has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kernel {
+    /// Invariant: its instructions were detected.
+    name: KernelName,
+}
+
+impl Kernel {
+    /// The kernel of a name.
+    ///
+    /// # Errors
+    /// [`JoinError::Kernel`] where the processor lacks its instructions.
+    pub fn try_new(name: KernelName) -> Result<Self> {
+        if detected(name) { Ok(Self { name }) } else { Err(JoinError::Kernel { name: name.name() }) }
+    }
+
+    /// The fastest kernel that this processor can run.
+    #[must_use]
+    pub fn best() -> Self {
+        Self::available().last().copied().unwrap_or(Self { name: KernelName::Scalar })
+    }
+
+    /// Every kernel that this processor can run, the slowest first.
+    #[must_use]
+    pub fn available() -> Vec<Self> {
+        KernelName::ALL.into_iter().filter_map(|name| Self::try_new(name).ok()).collect()
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> KernelName {
+        self.name
+    }
+}
+
+fn detected(name: KernelName) -> bool {
+    match name {
+        KernelName::Scalar => true,
+        #[cfg(target_arch = "x86_64")]
+        KernelName::Avx2 => x86_64::has_avx2(),
+        #[cfg(target_arch = "x86_64")]
+        KernelName::Avx512 => x86_64::has_avx512(),
+        #[cfg(target_arch = "aarch64")]
+        KernelName::Neon => std::arch::is_aarch64_feature_detected!("neon"),
+        _ => false,
+    }
+}
+
+/// Room that [`Vectors::select`] and [`Vectors::group_starts`] need behind their output: whole vectors are stored, and the
+/// next ones overwrite their tails.
+pub(crate) const PADDING: usize = 16;
+
+/// What the walk asks of a list of queries; all of its arithmetic on fingerprints. For `u64` there are vector kernels, other
+/// widths have the portable one.
+pub trait Vectors: Fingerprint {
+    /// The lowest bits, as many as fit.
+    fn low_bits(self) -> usize;
+
+    /// Moves the values of `list` that differ from `prefix` in at most `max_distance` of the bits of `mask` to the front of
+    /// `out`, in their order, and says how many these are. `out` has room for `list` and 16 values more, whose content is
+    /// lost.
+    fn select(kernel: Kernel, list: &[Self], prefix: Self, mask: Self, max_distance: u32, out: &mut [Self]) -> usize;
+
+    /// Whether every value is greater than the one before.
+    fn is_ascending(kernel: Kernel, values: &[Self]) -> bool;
+
+    /// Positions from 1 at which the bits of `mask` change from one value to the next, at the front of `starts`; their number.
+    /// `starts` has room for as many as there are values and 16 more, whose content is lost.
+    fn group_starts(kernel: Kernel, values: &[Self], mask: Self, starts: &mut [u32]) -> usize;
+
+    /// Calls `found(a, b)` for every pair of a value of `left` and one of `right` within `max_distance`, in no particular
+    /// order.
+    fn pairs(kernel: Kernel, left: &[Self], right: &[Self], max_distance: u32, found: &mut dyn FnMut(Self, Self));
+}
+
+macro_rules! portable_vectors {
+    ($($int:ty),+) => {$(
+        impl Vectors for $int {
+            #[inline]
+            #[allow(clippy::cast_possible_truncation, reason = "the lowest bits are asked for")]
+            fn low_bits(self) -> usize {
+                self as usize
+            }
+
+            fn select(_: Kernel, list: &[Self], prefix: Self, mask: Self, max_distance: u32, out: &mut [Self]) -> usize {
+                scalar::select(list, prefix, mask, max_distance, out)
+            }
+
+            fn is_ascending(_: Kernel, values: &[Self]) -> bool {
+                scalar::is_ascending(values)
+            }
+
+            fn group_starts(_: Kernel, values: &[Self], mask: Self, starts: &mut [u32]) -> usize {
+                scalar::group_starts(values, mask, starts)
+            }
+
+            fn pairs(_: Kernel, left: &[Self], right: &[Self], max_distance: u32, found: &mut dyn FnMut(Self, Self)) {
+                scalar::pairs(left, right, max_distance, found);
+            }
+        }
+    )+};
+}
+
+portable_vectors!(u32, u128);
+
+impl Vectors for u64 {
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "the lowest bits are asked for")]
+    fn low_bits(self) -> usize {
+        self as usize
+    }
+
+    fn select(kernel: Kernel, list: &[Self], prefix: Self, mask: Self, max_distance: u32, out: &mut [Self]) -> usize {
+        match kernel.name {
+            #[cfg(target_arch = "x86_64")]
+            KernelName::Avx512 => x86_64::avx512::select(kernel, list, prefix, mask, max_distance, out),
+            #[cfg(target_arch = "x86_64")]
+            KernelName::Avx2 => x86_64::avx2::select(kernel, list, prefix, mask, max_distance, out),
+            #[cfg(target_arch = "aarch64")]
+            KernelName::Neon => aarch64::select(kernel, list, prefix, mask, max_distance, out),
+            _ => scalar::select(list, prefix, mask, max_distance, out),
+        }
+    }
+
+    fn is_ascending(kernel: Kernel, values: &[Self]) -> bool {
+        match kernel.name {
+            #[cfg(target_arch = "x86_64")]
+            KernelName::Avx512 => x86_64::avx512::is_ascending(kernel, values),
+            _ => scalar::is_ascending(values),
+        }
+    }
+
+    fn group_starts(kernel: Kernel, values: &[Self], mask: Self, starts: &mut [u32]) -> usize {
+        match kernel.name {
+            #[cfg(target_arch = "x86_64")]
+            KernelName::Avx512 => x86_64::avx512::group_starts(kernel, values, mask, starts),
+            _ => scalar::group_starts(values, mask, starts),
+        }
+    }
+
+    fn pairs(kernel: Kernel, left: &[Self], right: &[Self], max_distance: u32, found: &mut dyn FnMut(Self, Self)) {
+        // The longer side fills the vectors.
+        if left.len() < right.len() {
+            return lanes_and_rows(kernel, right, left, max_distance, &mut |b, a| found(a, b));
+        }
+        lanes_and_rows(kernel, left, right, max_distance, found);
+    }
+}
+
+fn lanes_and_rows(kernel: Kernel, lanes: &[u64], rows: &[u64], max_distance: u32, found: &mut dyn FnMut(u64, u64)) {
+    match kernel.name {
+        #[cfg(target_arch = "x86_64")]
+        KernelName::Avx512 => x86_64::avx512::pairs(kernel, lanes, rows, max_distance, found),
+        #[cfg(target_arch = "x86_64")]
+        KernelName::Avx2 => x86_64::avx2::pairs(kernel, lanes, rows, max_distance, found),
+        #[cfg(target_arch = "aarch64")]
+        KernelName::Neon => aarch64::pairs(kernel, lanes, rows, max_distance, found),
+        _ => scalar::pairs(lanes, rows, max_distance, found),
+    }
+}

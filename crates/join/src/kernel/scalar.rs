@@ -1,14 +1,41 @@
 //! The portable kernel, and the definition of what every other kernel must do.
 
-use nearprint_fingerprint::Fingerprint;
+use nearprint_fingerprint::{Fingerprint, hamming_distance};
 
-/// Calls `found(row, distance)` for every fingerprint of `rows` within `max_distance` of `fingerprint`, in row order.
-#[inline]
-pub fn within<F: Fingerprint>(fingerprint: F, rows: &[F], max_distance: u32, mut found: impl FnMut(F, u32)) {
-    for &row in rows {
-        let distance = (fingerprint ^ row).count_ones();
-        if distance <= max_distance {
-            found(row, distance);
+/// Moves the values of `list` that differ from `prefix` in at most `max_distance` of the bits of `mask` to the front of
+/// `out`, in their order, and says how many these are. `out` is at least as long as `list`.
+pub fn select<F: Fingerprint>(list: &[F], prefix: F, mask: F, max_distance: u32, out: &mut [F]) -> usize {
+    let mut n = 0;
+    for &value in list {
+        out[n] = value; // n counts values before this one, so it is below the length
+        n += usize::from(((value ^ prefix) & mask).count_ones() <= max_distance);
+    }
+    n
+}
+
+/// Calls `found(a, b)` for every pair of a value of `left` and one of `right` within `max_distance`.
+pub fn pairs<F: Fingerprint>(left: &[F], right: &[F], max_distance: u32, found: &mut dyn FnMut(F, F)) {
+    for &b in right {
+        for &a in left {
+            if hamming_distance(a, b) <= max_distance {
+                found(a, b);
+            }
         }
     }
+}
+
+/// Whether every value is greater than the one before.
+pub fn is_ascending<F: Fingerprint>(values: &[F]) -> bool {
+    values.is_sorted_by(|a, b| a < b)
+}
+
+/// Positions from 1 at which the bits of `mask` change from one value to the next, at the front of `starts`; their number.
+/// `starts` is at least as long as `values`, of which there are fewer than 2^32.
+pub fn group_starts<F: Fingerprint>(values: &[F], mask: F, starts: &mut [u32]) -> usize {
+    let mut n = 0;
+    for (position, pair) in (1..).zip(values.windows(2)) {
+        starts[n] = position;
+        n += usize::from((pair[0] ^ pair[1]) & mask != F::ZERO);
+    }
+    n
 }

@@ -46,7 +46,7 @@ impl ParquetDocuments {
 
     /// Consecutive row groups of together at most `max_rows`, or single larger ones.
     pub(super) fn row_group_ranges(&self, max_rows: u64) -> Vec<Range<usize>> {
-        self.parquet.row_group_ranges(max_rows)
+        self.parquet.row_group_ranges(0..self.parquet.n_row_groups(), max_rows)
     }
 
     pub(super) fn read(

@@ -112,7 +112,11 @@ impl Store {
         for segment in self.segments() {
             files.extend(self.segment_files(segment, &mut runs).await?);
         }
-        let own = |RunFile { parquet, shadowed }| ExistingFile { parquet, documents: Documents::Here { shadowed } };
+        let own = |RunFile { parquet, shadowed }| ExistingFile {
+            parquet,
+            documents: Documents::Here { shadowed },
+            numbered_from: None,
+        };
         files.extend(runs.into_values().map(own));
         Ok(Existing { files, n_live_rows })
     }
@@ -133,7 +137,11 @@ impl Store {
         };
         let covered: Arc<Vec<Option<RunFile>>> =
             Arc::new(segment.runs.iter().map(|digest| runs.remove(digest.as_str())).collect());
-        let part = |parquet| ExistingFile { parquet, documents: Documents::InRuns { runs: Arc::clone(&covered) } };
+        let part = |parquet| ExistingFile {
+            parquet,
+            documents: Documents::InRuns { runs: Arc::clone(&covered) },
+            numbered_from: None,
+        };
         Ok(parts.into_iter().map(part).collect())
     }
 

@@ -2,27 +2,28 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arrow::array::{
     Array, ArrayRef, BinaryBuilder, BooleanBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt16Builder,
     UInt32Builder, UInt64Builder,
 };
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type, UInt64Type};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fingerprint::Sketch;
-use nearprint_join::{Pair, Queries, QueryRows, Verifier};
+use nearprint_join::{MapScratch, Pair, Queries, QueryRows, Verifier};
 use tokio::sync::Semaphore;
 
+use super::existing_values::ExistingValues;
 use super::{BATCH_ROWS, MapTask, Sender, blocking, produce};
 use crate::columns::{Columns, fixed};
 use crate::error::{PipelineError, Result};
-use crate::fingerprints::check_fingerprints;
+use crate::fingerprint_column;
 use crate::parquet_file::{ParquetFile, Read, selection};
 use crate::progress::Progress;
 use crate::query_batch::QueryBatch;
-use crate::schema::{CANONICAL_ID, DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH};
+use crate::schema::{CANONICAL_ID, DOC_ID, SKETCH, TEXT_HASH};
 
 /// Which pairs a task reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,10 +43,27 @@ pub(crate) struct MapContext {
     pub(crate) verifier: Verifier,
     /// The batch is joined with itself: it replaces existing documents of the same ids.
     pub(crate) itself: bool,
+    /// Whether equal ids are one document; not so where row numbers stand in for the batch's.
+    pub(crate) ids_are_names: bool,
     pub(crate) want: Want,
     pub(crate) files: Arc<HashMap<String, ExistingFile>>,
-    pub(crate) permits: Semaphore,
+    /// Rows that are mapped together, at most.
+    pub(crate) piece_rows: u64,
+    /// Tasks that may be under way: more than threads, so that some wait for their input while others compute.
+    pub(crate) under_way: Semaphore,
+    /// Threads that may compute.
+    pub(crate) threads: Semaphore,
+    /// Memory of mappers that have nothing to do.
+    pub(crate) mappers: Mutex<Vec<Mapper>>,
     pub(crate) progress: Progress,
+}
+
+/// Memory of a mapper.
+#[derive(Debug, Default)]
+pub(crate) struct Mapper {
+    fingerprints: Vec<u64>,
+    values: ExistingValues,
+    scratch: MapScratch<u64>,
 }
 
 /// All existing fingerprints of a join.
@@ -61,6 +79,8 @@ pub(crate) struct Existing {
 pub(crate) struct ExistingFile {
     pub(crate) parquet: ParquetFile,
     pub(crate) documents: Documents,
+    /// Where the file has no `doc_id`: rows of the dataset before it. Row numbers stand in, which equal no other id.
+    pub(crate) numbered_from: Option<u64>,
 }
 
 /// Where the documents of a file's fingerprints are.
@@ -81,16 +101,6 @@ pub(crate) struct RunFile {
     pub(crate) parquet: ParquetFile,
     /// Rows whose documents a later night has again.
     pub(crate) shadowed: RowSet,
-}
-
-impl ExistingFile {
-    /// Whether a row takes no part, as far as that is known before its document is looked for.
-    fn hides(&self, row: u32) -> bool {
-        match &self.documents {
-            Documents::Here { shadowed } => shadowed.contains(row),
-            Documents::InRuns { .. } => false,
-        }
-    }
 }
 
 impl RunFile {
@@ -168,18 +178,64 @@ pub(crate) fn pair_schema(want: Want) -> SchemaRef {
 pub(crate) fn map_task(context: &Arc<MapContext>, task: &MapTask) -> BoxStream<'static, Result<RecordBatch>> {
     let (context, task) = (Arc::clone(context), task.clone());
     produce("map", |sender| async move {
-        let permits = Arc::clone(&context);
-        let _permit = permits.permits.acquire().await;
+        let under_way = Arc::clone(&context);
+        let _permit = under_way.under_way.acquire().await;
         match task {
-            MapTask::Itself { values } => blocking("map", move || map_itself(&context, values, sender)).await,
+            MapTask::Itself { values } => {
+                let own = Arc::clone(&context);
+                context.compute(move || map_itself(&own, values, sender)).await
+            }
             MapTask::Existing { file, row_groups } => {
-                for row_group in row_groups {
-                    map_row_group(&context, &file, row_group, &sender).await?;
+                for piece in context.files[&file].parquet.row_group_ranges(row_groups, context.piece_rows) {
+                    map_piece(&context, &file, piece, &sender).await?;
                 }
                 Ok(())
             }
         }
     })
+}
+
+impl MapContext {
+    /// Computes on one of the run's threads.
+    async fn compute<T: Send + 'static>(&self, compute: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+        let _permit = self.threads.acquire().await;
+        blocking("map", compute).await
+    }
+
+    fn idle_mapper(&self) -> Mapper {
+        self.mappers.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default()
+    }
+
+    fn keep_mapper(&self, mapper: Mapper) {
+        if let Ok(mut idle) = self.mappers.lock() {
+            idle.push(mapper);
+        }
+    }
+}
+
+/// Pairs of fingerprints held before the documents behind them are looked at.
+const PAIRS_HELD: usize = 1 << 19;
+
+/// Maps the last of `ranges`; one with too many pairs is cut first. Gives its pairs, and leaves those still to be mapped.
+fn map_last(ranges: &mut Vec<Range<usize>>, mut map: impl FnMut(Range<usize>, &mut dyn FnMut(Pair))) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    while let Some(range) = ranges.pop() {
+        let held = if range.len() > 1 { PAIRS_HELD } else { usize::MAX };
+        let mut n_pairs = 0;
+        map(range.clone(), &mut |pair| {
+            n_pairs += 1;
+            if n_pairs <= held {
+                pairs.push(pair);
+            }
+        });
+        if n_pairs <= held {
+            break;
+        }
+        pairs.clear();
+        let step = range.len().div_ceil(n_pairs.div_ceil(PAIRS_HELD / 2));
+        ranges.extend(range.clone().step_by(step).map(|at| at..range.end.min(at + step)));
+    }
+    pairs
 }
 
 fn map_itself(context: &MapContext, values: Range<usize>, sender: Sender) -> Result<()> {
@@ -188,111 +244,66 @@ fn map_itself(context: &MapContext, values: Range<usize>, sender: Sender) -> Res
     for i in values.clone() {
         out.new_new(value(i), value(i), 0)?;
     }
-    // Pairs are gathered before rows are expanded: an error cannot leave the probe's callback.
-    for slice in slices(values) {
-        let mut pairs = Vec::new();
-        context.queries.map_self(slice.clone(), |pair| pairs.push(pair));
+    let n_values = values.len() as u64;
+    let mut mapper = context.idle_mapper();
+    let mut ranges = vec![values];
+    while !ranges.is_empty() {
+        let pairs = map_last(&mut ranges, |range, found| context.queries.map_self(range, &mut mapper.scratch, found));
         for pair in pairs {
             out.new_new(pair.query, pair.existing, pair.distance)?;
         }
-        context.progress.advance(slice.len() as u64);
     }
+    context.keep_mapper(mapper);
+    context.progress.advance(n_values);
     out.finish()
 }
 
-/// Values probed before their pairs are expanded.
-const SLICE_VALUES: usize = 4096;
-
-fn slices(values: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let end = values.end;
-    values.step_by(SLICE_VALUES).map(move |start| start..end.min(start + SLICE_VALUES))
-}
-
-/// The distinct fingerprints of a row group, ascending, and the rows behind each.
-#[derive(Debug, Default)]
-struct ExistingValues {
-    values: Vec<u64>,
-    /// `rows[starts[v]..starts[v + 1]]` have value v.
-    starts: Vec<usize>,
-    /// Rows of the row group.
-    rows: Vec<u32>,
-}
-
-impl ExistingValues {
-    fn rows(&self, value: usize) -> &[u32] {
-        &self.rows[self.starts[value]..self.starts[value + 1]]
-    }
-}
-
-/// Pairs of fingerprints held before the documents behind them are fetched.
-const PAIRS_HELD: usize = 1 << 19;
-
-async fn map_row_group(context: &Arc<MapContext>, file: &str, row_group: usize, sender: &Sender) -> Result<()> {
+/// Maps row groups that stand next to each other.
+async fn map_piece(context: &Arc<MapContext>, file: &str, row_groups: Range<usize>, sender: &Sender) -> Result<()> {
     let existing = &context.files[file];
-    let first_row = existing.parquet.rows_before(row_group);
-    let values = Arc::new(read_values(existing, row_group, first_row, context.queries.plan().bits()).await?);
-    let n_values = values.values.len();
-    let mut next = 0;
-    while next < n_values {
-        let (probing, known) = (Arc::clone(context), Arc::clone(&values));
-        let (pairs, reached) = blocking("map", move || {
-            let mut pairs: Vec<Pair> = Vec::new();
-            let mut at = next;
-            while at < n_values && pairs.len() < PAIRS_HELD {
-                let slice = at..n_values.min(at + SLICE_VALUES);
-                probing.queries.map(&known.values[slice.clone()], |p| {
-                    pairs.push(Pair { existing: p.existing + u32::try_from(at).unwrap_or(u32::MAX), ..p });
-                });
-                probing.progress.advance(known.starts[slice.end] as u64 - known.starts[slice.start] as u64);
-                at = slice.end;
-            }
-            pairs.sort_unstable_by_key(|p| (p.existing, p.query));
-            Ok((pairs, at))
-        })
-        .await?;
-        next = reached;
-        for piece in pieces(&pairs, &values) {
-            expand(context, file, row_group, &values, piece, sender).await?;
+    let bits = context.queries.plan().bits();
+    let fetches = row_groups.clone().map(|row_group| fingerprint_column::fetch(&existing.parquet, row_group, bits));
+    let columns = futures::future::try_join_all(fetches).await?;
+    let (own, url) = (Arc::clone(context), file.to_owned());
+    let decode = move || {
+        let mut mapper = own.idle_mapper();
+        mapper.fingerprints.clear();
+        for column in columns {
+            column.decode(&url, &mut mapper.fingerprints)?;
         }
+        own.progress.advance(mapper.fingerprints.len() as u64);
+        mapper.fingerprints = mapper.values.group(mapper.fingerprints);
+        let all = 0..mapper.values.values().len();
+        Ok(map_mapper(&own, mapper, vec![all]))
+    };
+    let (mut mapper, mut pairs, mut ranges) = context.compute(decode).await?;
+    loop {
+        for piece in pieces(&pairs, &mapper.values) {
+            expand(context, file, &row_groups, &mapper.values, piece, sender).await?;
+        }
+        if ranges.is_empty() {
+            break;
+        }
+        let own = Arc::clone(context);
+        (mapper, pairs, ranges) = context.compute(move || Ok(map_mapper(&own, mapper, ranges))).await?;
     }
+    context.keep_mapper(mapper);
     Ok(())
 }
 
-/// All not shadowed fingerprints of a row group.
-async fn read_values(existing: &ExistingFile, row_group: usize, first_row: u64, bits: u32) -> Result<ExistingValues> {
-    let read = Read { row_groups: vec![row_group], columns: &[FINGERPRINT], rows: None, batch_rows: BATCH_ROWS };
-    let mut batches = existing.parquet.stream(read)?;
-    let url = &existing.parquet.file.url;
-    let mut found: Vec<(u64, u32)> = Vec::new();
-    let mut row = 0u32;
-    while let Some(batch) = batches.try_next().await? {
-        let fingerprints = Columns { batch: &batch, file: url }.primitive::<UInt64Type>(FINGERPRINT)?;
-        check_fingerprints(url, first_row + u64::from(row) + 1, bits, fingerprints)?;
-        for &fingerprint in fingerprints.values() {
-            let in_file = u32::try_from(first_row + u64::from(row)).unwrap_or(u32::MAX);
-            if !existing.hides(in_file) {
-                found.push((fingerprint, row));
-            }
-            row += 1;
-        }
-    }
-    if !found.is_sorted() {
-        found.sort_unstable();
-    }
-    Ok(collapse(&found))
-}
-
-fn collapse(found: &[(u64, u32)]) -> ExistingValues {
-    let mut collapsed = ExistingValues::default();
-    for (at, &(value, row)) in found.iter().enumerate() {
-        if collapsed.values.last() != Some(&value) {
-            collapsed.values.push(value);
-            collapsed.starts.push(at);
-        }
-        collapsed.rows.push(row);
-    }
-    collapsed.starts.push(found.len());
-    collapsed
+/// The next pairs of a mapper's values, by existing value, and the ranges of values that are still to be mapped.
+fn map_mapper(
+    context: &MapContext,
+    mut mapper: Mapper,
+    mut ranges: Vec<Range<usize>>,
+) -> (Mapper, Vec<Pair>, Vec<Range<usize>>) {
+    let (values, scratch) = (mapper.values.values(), &mut mapper.scratch);
+    let mut pairs = map_last(&mut ranges, |range, found| {
+        let start = u32::try_from(range.start).unwrap_or(u32::MAX);
+        context.queries.map(&values[range], scratch, |p| found(Pair { existing: p.existing + start, ..p }));
+    });
+    pairs.sort_unstable_by_key(|p| (p.existing, p.query));
+    (mapper, pairs, ranges)
 }
 
 /// Existing documents fetched at once.
@@ -313,7 +324,7 @@ fn pieces<'a>(pairs: &'a [Pair], values: &ExistingValues) -> Vec<Piece<'a>> {
     let groups: Vec<&[Pair]> = pairs.chunk_by(|a, b| a.existing == b.existing).collect();
     let mut end = 0;
     for group in groups {
-        let rows = values.rows(group[0].existing as usize).len();
+        let rows = values.n_rows(group[0].existing);
         if n_rows + rows > ROWS_FETCHED && n_rows > 0 {
             cut.push(Piece { pairs: &pairs[start..end], rows: 0..usize::MAX });
             (start, n_rows) = (end, 0);
@@ -348,61 +359,71 @@ struct ExistingDocument {
 async fn expand(
     context: &Arc<MapContext>,
     file: &str,
-    row_group: usize,
-    values: &Arc<ExistingValues>,
+    row_groups: &Range<usize>,
+    values: &ExistingValues,
     piece: Piece<'_>,
     sender: &Sender,
 ) -> Result<()> {
-    let rows_of = |value: u32| {
-        let rows = values.rows(value as usize);
-        &rows[piece.rows.start.min(rows.len())..piece.rows.end.min(rows.len())]
-    };
+    let rows_of = |value: u32| values.rows(value, &piece.rows);
     let groups: Vec<&[Pair]> = piece.pairs.chunk_by(|a, b| a.existing == b.existing).collect();
-    let mut wanted: Vec<u32> = groups.iter().flat_map(|g| rows_of(g[0].existing)).copied().collect();
+    let mut wanted: Vec<u32> = groups.iter().flat_map(|g| rows_of(g[0].existing)).collect();
     wanted.sort_unstable();
-    let documents = fetch(context, &context.files[file], row_group, &wanted).await?;
+    let documents = fetch(context, &context.files[file], row_groups, &wanted).await?;
     let at = |row: u32| wanted.binary_search(&row).unwrap_or(usize::MAX);
     let groups: Vec<(u64, Vec<usize>, Vec<Pair>)> = groups
         .into_iter()
         .map(|g| {
-            (values.values[g[0].existing as usize], rows_of(g[0].existing).iter().map(|&r| at(r)).collect(), g.to_vec())
+            let members = rows_of(g[0].existing).map(at).collect();
+            (values.values()[g[0].existing as usize], members, g.to_vec())
         })
         .collect();
-    let (context, sender) = (Arc::clone(context), sender.clone());
-    blocking("map", move || {
-        let mut out = PairWriter::new(&context, sender);
-        for (fingerprint, members, pairs) in groups {
-            let replaced = |d: &&ExistingDocument| context.itself && d.same_id_row.is_some();
-            let members = members.iter().filter_map(|&i| documents.get(i)?.as_ref()).filter(|d| !replaced(d));
-            let members: Vec<&ExistingDocument> = members.collect();
-            for pair in pairs {
-                out.new_existing(&pair, fingerprint, &members)?;
+    let (own, sender) = (Arc::clone(context), sender.clone());
+    context
+        .compute(move || {
+            let context = own;
+            let mut out = PairWriter::new(&context, sender);
+            for (fingerprint, members, pairs) in groups {
+                let replaced = |d: &&ExistingDocument| context.itself && d.same_id_row.is_some();
+                let members = members.iter().filter_map(|&i| documents.get(i)?.as_ref()).filter(|d| !replaced(d));
+                let members: Vec<&ExistingDocument> = members.collect();
+                for pair in pairs {
+                    out.new_existing(&pair, fingerprint, &members)?;
+                }
             }
-        }
-        out.finish()
-    })
-    .await
+            out.finish()
+        })
+        .await
 }
 
-/// The documents of `rows` (ascending) of a row group, in their order; none where a row takes no part.
+/// The documents of `rows` (ascending) of row groups laid end to end, in their order; none where a row takes no part.
 async fn fetch(
     context: &MapContext,
     existing: &ExistingFile,
-    row_group: usize,
+    row_groups: &Range<usize>,
     rows: &[u32],
 ) -> Result<Vec<Option<ExistingDocument>>> {
+    let mut documents: Vec<Option<ExistingDocument>> = rows.iter().map(|_| None).collect();
     let runs = match &existing.documents {
-        Documents::Here { .. } => {
-            let found = fetch_documents(context, &existing.parquet, vec![row_group], rows).await?;
-            return Ok(found.into_iter().map(Some).collect());
+        Documents::Here { shadowed } => {
+            let before = existing.parquet.rows_before(row_groups.start);
+            let in_file = |row: u32| u32::try_from(before + u64::from(row)).unwrap_or(u32::MAX);
+            let live = (0..rows.len()).filter(|&i| !shadowed.contains(in_file(rows[i])));
+            let live: Vec<usize> = live.collect();
+            let wanted: Vec<u32> = live.iter().map(|&i| rows[i]).collect();
+            let numbered_from = existing.numbered_from.map(|first| first + before);
+            let row_groups = row_groups.clone().collect();
+            let found = fetch_documents(context, &existing.parquet, numbered_from, row_groups, &wanted).await?;
+            for (i, document) in live.into_iter().zip(found) {
+                documents[i] = Some(document);
+            }
+            return Ok(documents);
         }
         Documents::InRuns { runs } => runs,
     };
     let mut by_run: BTreeMap<u32, Vec<(u32, usize)>> = BTreeMap::new();
-    for (position, (run, row)) in resolve(&existing.parquet, row_group, rows).await?.into_iter().enumerate() {
+    for (position, (run, row)) in resolve(&existing.parquet, row_groups, rows).await?.into_iter().enumerate() {
         by_run.entry(run).or_default().push((row, position));
     }
-    let mut documents: Vec<Option<ExistingDocument>> = rows.iter().map(|_| None).collect();
     let fetches: Vec<_> =
         by_run.into_iter().map(|(run, rows)| fetch_of_run(context, existing, runs, run, rows)).collect();
     let mut fetched = futures::stream::iter(fetches).buffer_unordered(RUNS_AT_ONCE);
@@ -417,10 +438,11 @@ async fn fetch(
 /// Runs of which one piece's documents are fetched at the same time.
 const RUNS_AT_ONCE: usize = 8;
 
-/// (run, row of the run) of `rows` (ascending) of a segment's row group, in their order.
-async fn resolve(parquet: &ParquetFile, row_group: usize, rows: &[u32]) -> Result<Vec<(u32, u32)>> {
-    let selected = Some(selection(rows, parquet.row_group_rows(row_group)));
-    let read = Read { row_groups: vec![row_group], columns: &["run", "row"], rows: selected, batch_rows: BATCH_ROWS };
+/// (run, row of the run) of `rows` (ascending) of a segment's row groups laid end to end, in their order.
+async fn resolve(parquet: &ParquetFile, row_groups: &Range<usize>, rows: &[u32]) -> Result<Vec<(u32, u32)>> {
+    let row_groups: Vec<usize> = row_groups.clone().collect();
+    let selected = Some(selection(rows, row_groups.iter().map(|&g| parquet.row_group_rows(g)).sum()));
+    let read = Read { row_groups, columns: &["run", "row"], rows: selected, batch_rows: BATCH_ROWS };
     let mut batches = parquet.stream(read)?;
     let mut places = Vec::with_capacity(rows.len());
     while let Some(batch) = batches.try_next().await? {
@@ -455,23 +477,37 @@ async fn fetch_of_run(
         return Ok(Vec::new());
     }
     let all_groups = (0..file.parquet.n_row_groups()).collect();
-    let documents = fetch_documents(context, &file.parquet, all_groups, &wanted).await?;
+    let documents = fetch_documents(context, &file.parquet, None, all_groups, &wanted).await?;
     Ok(rows.into_iter().map(|(_, position)| position).zip(documents).collect())
 }
 
-/// Ids and what verification and decisions need, of `rows` (ascending) of row groups laid end to end, by page index.
+/// Ids and what verification and decisions need, of `rows` (ascending) of row groups laid end to end, by page index. Ids are
+/// row numbers, counted on from `numbered_from`, where that is given.
 async fn fetch_documents(
     context: &MapContext,
     parquet: &ParquetFile,
+    numbered_from: Option<u64>,
     row_groups: Vec<usize>,
     rows: &[u32],
 ) -> Result<Vec<ExistingDocument>> {
-    let mut columns = vec![DOC_ID];
+    let number = |row: u32| numbered_from.map(|first| (first + u64::from(row)).to_string());
+    let mut columns = Vec::new();
+    if numbered_from.is_none() {
+        columns.push(DOC_ID);
+    }
     if context.verifier.max_sketch_distance.is_some() {
         columns.push(SKETCH);
     }
     if context.want == Want::Forest {
         columns.extend([TEXT_HASH, CANONICAL_ID]);
+    }
+    columns.retain(|column| parquet.has_column(column));
+    if columns.is_empty() {
+        let numbers = rows.iter().filter_map(|&row| number(row));
+        return Ok(numbers.map(|id| ExistingDocument::new(context, id, false)).collect());
+    }
+    if rows.is_empty() {
+        return Ok(Vec::new());
     }
     let n_rows = row_groups.iter().map(|&g| parquet.row_group_rows(g)).sum();
     let selected = Some(selection(rows, n_rows));
@@ -479,23 +515,32 @@ async fn fetch_documents(
     let mut documents = Vec::with_capacity(rows.len());
     while let Some(batch) = batches.try_next().await? {
         let columns = Columns { batch: &batch, file: &parquet.file.url };
-        let ids = columns.ids(DOC_ID)?;
+        let ids = if numbered_from.is_none() { Some(columns.ids(DOC_ID)?) } else { None };
         let (sketches, text_hashes) = (columns.bytes(SKETCH)?, columns.bytes(TEXT_HASH)?);
         let canonical = batch.column_by_name(CANONICAL_ID);
         for i in 0..batch.num_rows() {
-            let id = ids.value(i);
-            let before_row = context.batch.first_row_not_before(id);
-            documents.push(ExistingDocument {
-                id: id.to_owned(),
-                before_row,
-                same_id_row: context.batch.has_id(before_row, id).then_some(before_row),
-                sketch: fixed::<32>(sketches, i).map(Sketch),
-                text_hash: fixed(text_hashes, i),
-                kept: canonical.is_none_or(|c| c.is_null(i)),
-            });
+            let row = rows.get(documents.len()).copied().unwrap_or(u32::MAX);
+            let mut document = match &ids {
+                Some(ids) => ExistingDocument::new(context, ids.value(i).to_owned(), true),
+                None => ExistingDocument::new(context, number(row).unwrap_or_default(), false),
+            };
+            document.sketch = fixed::<32>(sketches, i).map(Sketch);
+            document.text_hash = fixed(text_hashes, i);
+            document.kept = canonical.is_none_or(|c| c.is_null(i));
+            documents.push(document);
         }
     }
     all_found(parquet, rows.len(), documents)
+}
+
+impl ExistingDocument {
+    /// A document whose id is the name of one, or only the number of its row.
+    fn new(context: &MapContext, id: String, is_name: bool) -> Self {
+        let before_row = context.batch.first_row_not_before(&id);
+        let same = is_name && context.ids_are_names && context.batch.has_id(before_row, &id);
+        let same_id_row = same.then_some(before_row);
+        Self { id, sketch: None, text_hash: None, kept: true, before_row, same_id_row }
+    }
 }
 
 fn all_found<T>(parquet: &ParquetFile, n_rows: usize, found: Vec<T>) -> Result<Vec<T>> {

@@ -2,6 +2,7 @@
 //! deterministic and has no effect but its batches, so it can run anywhere, again, and in any order; the local run drives
 //! exactly these, and another engine can.
 
+mod existing_values;
 mod fingerprint_task;
 mod map_task;
 
@@ -39,9 +40,10 @@ pub enum MapTask {
         /// Row groups.
         row_groups: Range<usize>,
     },
-    /// With a range of the queries' own distinct fingerprints, ascending.
+    /// With the queries' own distinct fingerprints: pairs that stand in a range of the table that finds them, and the documents
+    /// behind the values of that range.
     Itself {
-        /// Positions among them.
+        /// Positions among the values, and in each table.
         values: Range<usize>,
     },
 }

@@ -1,0 +1,49 @@
+//! `nearprint-bench`: measures the join on generated data whose answers are known. One JSON object a line.
+#![allow(clippy::cast_precision_loss, reason = "nanoseconds and counts as numbers to divide")]
+#![allow(clippy::print_stdout, reason = "a program that prints what it measured")]
+
+mod data;
+mod files;
+mod kernels;
+mod nights;
+mod reference;
+mod self_join;
+
+use clap::Parser;
+use serde::Serialize;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Benchmarks of the join.
+#[derive(Debug, clap::Parser)]
+enum Command {
+    /// The join in memory: plans and kernels against the textbook probe.
+    Kernels(kernels::Args),
+    /// The self-join in memory, on one thread.
+    #[command(name = "self")]
+    SelfJoin(self_join::Args),
+    /// Writes a generated set as Parquet.
+    Generate(files::Generate),
+    /// Reads and decodes the column of a set with the Parquet crate's own reader.
+    Decode(files::Decode),
+    /// Looks for the planted pairs of a set among those of a join.
+    Check(files::Check),
+    /// Writes documents of many nights.
+    Nights(nights::Args),
+}
+
+fn main() -> Result<()> {
+    match Command::parse() {
+        Command::Kernels(args) => kernels::run(&args),
+        Command::Generate(args) => args.run(),
+        Command::Decode(args) => args.run(),
+        Command::Check(args) => args.run(),
+        Command::SelfJoin(args) => args.run(),
+        Command::Nights(args) => args.run(),
+    }
+}
+
+fn print(value: &impl Serialize) -> Result<()> {
+    println!("{}", serde_json::to_string(value)?);
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! What a table plan costs: the model by which plans are ranked.
+
+use crate::kernel::Kernel;
+use crate::permutation::Block;
+use crate::table_plan::{Table, TablePlan, n_near_prefixes};
+use crate::walk::{LEAF_ROWS, STEP_BITS, Walk};
+
+/// What is to be joined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workload {
+    /// Distinct query fingerprints.
+    pub n_queries: usize,
+    /// The existing fingerprints.
+    pub existing: Vec<ExistingRun>,
+    /// Existing fingerprints that are mapped at once.
+    pub piece_rows: usize,
+    /// Whether the queries are joined with each other.
+    pub itself: bool,
+    /// Bytes that the tables, and what mapping takes, may have.
+    pub memory_bytes: usize,
+    /// Pieces that are mapped at the same time.
+    pub threads: usize,
+}
+
+/// Existing fingerprints in ascending order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExistingRun {
+    /// Their number.
+    pub n_rows: u64,
+    /// How many there would be if the run went on as densely over all values; more than `n_rows` where it is a part of a range.
+    pub density_rows: u64,
+}
+
+impl Workload {
+    /// Existing fingerprints of all runs.
+    #[must_use]
+    pub fn n_existing(&self) -> u64 {
+        self.existing.iter().map(|run| run.n_rows).sum()
+    }
+}
+
+/// An estimate for uniform fingerprints, in nanoseconds of one core.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct JoinCost {
+    /// Queries that an existing fingerprint is compared with.
+    pub candidates_per_fingerprint: f64,
+    /// Mapping one existing fingerprint.
+    pub ns_per_fingerprint: f64,
+    /// Memory of the tables and of the pieces that are mapped.
+    pub memory_bytes: usize,
+    /// Building, mapping, and joining the queries with each other.
+    pub total_ns: f64,
+}
+
+/// Moving a fingerprint to its place in another order; measured, as all of these, by `nearprint-bench kernels` on one core
+/// with AVX-512. Only their proportions matter.
+const SORT_NS: f64 = 6.0;
+/// Walking over a fingerprint without looking at it closely.
+const PASS_NS: f64 = 0.6;
+/// Calling for a list, and for each eight of its queries.
+const SELECT_CALL_NS: f64 = 8.0;
+const SELECT_VECTOR_NS: f64 = 1.3;
+/// Calling for a leaf, and for each sixteen of its pairs.
+const LEAF_CALL_NS: f64 = 20.0;
+const PAIR_VECTOR_NS: f64 = 0.5;
+
+/// What a step costs and how many pairs it compares.
+#[derive(Debug, Clone, Copy, Default)]
+struct Step {
+    ns: f64,
+    pairs: f64,
+}
+
+impl JoinCost {
+    /// The cost of a plan.
+    #[must_use]
+    pub fn of(plan: &TablePlan, workload: &Workload) -> Self {
+        let m = as_f64(workload.n_queries as u64);
+        let mut mapped = Step::default();
+        for run in workload.existing.iter().filter(|run| run.n_rows > 0) {
+            let rows = usize::try_from(run.n_rows).unwrap_or(usize::MAX).min(workload.piece_rows).max(1);
+            let pieces = as_f64(run.n_rows) / as_f64(rows as u64);
+            let piece =
+                plan.piece(as_f64(rows as u64), m, (run.density_rows / rows as u64).checked_ilog2().unwrap_or(0));
+            mapped.add(Step { ns: piece.ns * pieces, pairs: piece.pairs * pieces });
+        }
+        let n_permuted = plan.tables().iter().filter(|t| !t.permutation.is_identity()).count();
+        let mut total_ns = mapped.ns + as_f64(n_permuted as u64) * m * SORT_NS;
+        if workload.itself {
+            total_ns += plan.tables().iter().map(|table| plan.step(table, m, m, 0).ns).sum::<f64>();
+        }
+        let n_existing = as_f64(workload.n_existing().max(1));
+        Self {
+            candidates_per_fingerprint: mapped.pairs / n_existing,
+            ns_per_fingerprint: mapped.ns / n_existing,
+            memory_bytes: plan.tables().len() * workload.n_queries * 8 + plan.scratch_bytes(workload),
+            total_ns,
+        }
+    }
+}
+
+impl TablePlan {
+    /// What mappers hold: the piece, a permuted copy and its spare, and the lists of a walk.
+    fn scratch_bytes(&self, workload: &Workload) -> usize {
+        let piece = usize::try_from(workload.n_existing()).unwrap_or(usize::MAX).min(workload.piece_rows);
+        let copies = if self.tables().len() > 1 { 24 } else { 8 };
+        let lists = if self.is_scan() { 0 } else { workload.n_queries.saturating_mul(24) };
+        (piece.saturating_mul(copies) + lists).saturating_mul(workload.threads)
+    }
+
+    /// A piece of `n` existing fingerprints that agree in `root` leading bits.
+    fn piece(&self, n: f64, m: f64, root: u32) -> Step {
+        let root = root.min(self.bits());
+        let mut all = Step::default();
+        for (i, table) in self.tables().iter().enumerate() {
+            all.ns += m / 8.0 * SELECT_VECTOR_NS;
+            if !table.permutation.is_identity() {
+                all.ns += n * SORT_NS;
+            }
+            all.add(self.step(table, n, m * self.narrowed(table, root), if i == 0 { root } else { 0 }));
+        }
+        all
+    }
+}
+
+impl Step {
+    fn add(&mut self, other: Self) {
+        self.ns += other.ns;
+        self.pairs += other.pairs;
+    }
+}
+
+impl TablePlan {
+    /// The share of uniform queries that can be near to anything in a piece whose fingerprints agree in `root` leading bits.
+    fn narrowed(&self, table: &Table, root: u32) -> f64 {
+        let allowed = if table.permutation.is_identity() && root <= table.block.width {
+            table.max_prefix_distance
+        } else {
+            self.max_distance()
+        };
+        if self.is_scan() { 1.0 } else { n_near_prefixes(root, allowed) / 2f64.powi(root.cast_signed()) }
+    }
+
+    /// One table: `n` fingerprints with `m` queries that were selected for the `root` leading bits.
+    fn step(&self, table: &Table, n: f64, m: f64, root: u32) -> Step {
+        if table.max_prefix_distance == 0 {
+            return merge_step(table.block, n, m, root);
+        }
+        let walk = Walk {
+            kernel: Kernel::best(),
+            bits: self.bits(),
+            prefix_bits: table.block.width,
+            max_prefix_distance: table.max_prefix_distance,
+            max_distance: self.max_distance(),
+        };
+        walk_step(&walk, n, m, root)
+    }
+}
+
+fn merge_step(block: Block, n: f64, m: f64, root: u32) -> Step {
+    let bits = merge_bits(block.width, root, rows(n), rows(m));
+    let groups = 2f64.powi((bits - root.min(bits)).cast_signed());
+    let pairs = n * m / groups;
+    let occupied = groups.min(n).min(m);
+    let vectors = occupied * (n.max(m) / groups / 16.0).ceil().max(1.0) * (n.min(m) / groups).max(1.0);
+    Step { ns: (n + m) * PASS_NS + occupied * LEAF_CALL_NS + vectors * PAIR_VECTOR_NS, pairs }
+}
+
+fn walk_step(walk: &Walk, n: f64, m: f64, root: u32) -> Step {
+    let bottom = walk.leaf_depth(root, walk.bits, rows(n), rows(m));
+    let len = |depth: u32| m * walk.list_share(depth) / walk.list_share(root);
+    let nodes = |depth: u32| 2f64.powi((depth - root).cast_signed()).min(n);
+    let mut ns = n * PASS_NS;
+    let mut depth = bottom;
+    while depth > root {
+        let above = depth - STEP_BITS.min(depth - root);
+        ns += nodes(depth) * (SELECT_CALL_NS + (len(above) / 8.0).ceil() * SELECT_VECTOR_NS);
+        depth = above;
+    }
+    let (leaves, len) = (nodes(bottom), len(bottom));
+    let (long, short) = if n / leaves > len { (n / leaves, len) } else { (len, n / leaves) };
+    ns += leaves * len.min(1.0) * LEAF_CALL_NS + leaves * (long / 16.0).ceil() * short * PAIR_VECTOR_NS;
+    Step { ns, pairs: n * len }
+}
+
+/// Leading bits by which two sorted sets are merged: a block's, as far as these leave both sides more than a few rows, past
+/// the `root` bits that all agree in.
+pub(crate) fn merge_bits(block_width: u32, root: u32, n: usize, m: usize) -> u32 {
+    let useful = root + (n.max(m) / (LEAF_ROWS / 2)).checked_ilog2().unwrap_or(0);
+    useful.min(block_width)
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate")]
+fn rows(n: f64) -> usize {
+    n as usize
+}
+
+#[allow(clippy::cast_precision_loss, reason = "an estimate")]
+fn as_f64(n: u64) -> f64 {
+    n as f64
+}

@@ -1,0 +1,251 @@
+//! AVX-512 with `vpopcntq`: eight fingerprints, or sixteen low halves, at a time.
+#![allow(unsafe_code, reason = "intrinsics; each block says why it is sound")]
+
+use std::arch::x86_64::{
+    __m512i, _mm512_add_epi32, _mm512_and_si512, _mm512_castsi256_si512, _mm512_cmple_epu32_mask,
+    _mm512_cmple_epu64_mask, _mm512_cvtepi64_epi32, _mm512_inserti64x4, _mm512_loadu_si512,
+    _mm512_mask_cmple_epu64_mask, _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64, _mm512_maskz_loadu_epi64,
+    _mm512_min_epu32, _mm512_popcnt_epi32, _mm512_popcnt_epi64, _mm512_set1_epi32, _mm512_set1_epi64,
+    _mm512_setr_epi32, _mm512_storeu_si512, _mm512_test_epi64_mask, _mm512_xor_si512,
+};
+
+use super::super::{Kernel, KernelName, PADDING, scalar};
+
+/// Lanes of a vector of fingerprints.
+const LANES: usize = 8;
+
+/// See [`Vectors::select`](super::super::Vectors::select).
+pub(in super::super) fn select(
+    kernel: Kernel,
+    list: &[u64],
+    prefix: u64,
+    mask: u64,
+    max_distance: u32,
+    out: &mut [u64],
+) -> usize {
+    assert!(kernel.name() == KernelName::Avx512 && out.len() >= list.len() + PADDING);
+    // SAFETY: the kernel proves the instructions; `out` has the room that is asked for.
+    unsafe { select_lanes(list, prefix, mask, max_distance, out) }
+}
+
+/// # Safety
+/// The processor has the instructions, and `out` is at least `LANES` longer than `list`.
+#[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq,popcnt")]
+unsafe fn select_lanes(list: &[u64], prefix: u64, mask: u64, max_distance: u32, out: &mut [u64]) -> usize {
+    let prefix = _mm512_set1_epi64(prefix.cast_signed());
+    let mask = _mm512_set1_epi64(mask.cast_signed());
+    let max_distance = _mm512_set1_epi64(i64::from(max_distance));
+    let distance = |values: __m512i| _mm512_popcnt_epi64(_mm512_and_si512(_mm512_xor_si512(values, prefix), mask));
+    let mut n = 0;
+    let (vectors, rest) = list.as_chunks::<LANES>();
+    for vector in vectors {
+        // SAFETY: a chunk is a whole vector; at most as many values as were read are kept, so n + LANES ≤ list.len() + LANES.
+        unsafe {
+            let values = _mm512_loadu_si512(vector.as_ptr().cast());
+            let near = _mm512_cmple_epu64_mask(distance(values), max_distance);
+            _mm512_storeu_si512(out.as_mut_ptr().add(n).cast(), _mm512_maskz_compress_epi64(near, values));
+            n += near.count_ones() as usize;
+        }
+    }
+    if !rest.is_empty() {
+        let there = first_lanes(rest.len());
+        // SAFETY: masked lanes are not read; the store is as above.
+        unsafe {
+            let values = _mm512_maskz_loadu_epi64(there, rest.as_ptr().cast());
+            let near = _mm512_mask_cmple_epu64_mask(there, distance(values), max_distance);
+            _mm512_storeu_si512(out.as_mut_ptr().add(n).cast(), _mm512_maskz_compress_epi64(near, values));
+            n += near.count_ones() as usize;
+        }
+    }
+    n
+}
+
+/// A mask of the first `n` < 8 lanes.
+#[inline]
+fn first_lanes(n: usize) -> u8 {
+    !(u8::MAX << n)
+}
+
+/// Calls `found(a, b)` for every pair of `lanes` and `rows` within the distance.
+///
+/// Low halves are compared first, sixteen at a time: their distance is at most the whole one, so nothing is missed, and of
+/// uniform fingerprints one pair in 700,000 is within 3 there alone. Where a piece holds one, it is compared whole.
+pub(in super::super) fn pairs(
+    kernel: Kernel,
+    lanes: &[u64],
+    rows: &[u64],
+    max_distance: u32,
+    found: &mut dyn FnMut(u64, u64),
+) {
+    assert!(kernel.name() == KernelName::Avx512);
+    // SAFETY: the kernel proves the instructions.
+    unsafe { pairs_lanes(lanes, rows, max_distance, found) }
+}
+
+/// Rows compared before hits are looked for. For larger distances low halves are often near by chance (one in 3,700 within
+/// 6), so that less is compared again.
+fn rows_at_once(max_distance: u32) -> usize {
+    if max_distance > 4 { 8 } else { 64 }
+}
+
+/// # Safety
+/// The processor has the instructions.
+#[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq,popcnt")]
+unsafe fn pairs_lanes(lanes: &[u64], rows: &[u64], max_distance: u32, found: &mut dyn FnMut(u64, u64)) {
+    for lanes in lanes.chunks(4 * 16) {
+        for rows in rows.chunks(rows_at_once(max_distance)) {
+            // SAFETY: as here.
+            let near = unsafe {
+                match lanes.len().div_ceil(16) {
+                    1 => near_halves::<1>(lanes, rows, max_distance),
+                    2 => near_halves::<2>(lanes, rows, max_distance),
+                    3 => near_halves::<3>(lanes, rows, max_distance),
+                    _ => near_halves::<4>(lanes, rows, max_distance),
+                }
+            };
+            if near {
+                // SAFETY: as here.
+                unsafe { pairs_whole(lanes, rows, max_distance, found) }
+            }
+        }
+    }
+}
+
+/// Whether the low half of one of up to `16 N` lanes is within the distance of that of a row.
+///
+/// # Safety
+/// The processor has the instructions.
+#[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq,popcnt")]
+unsafe fn near_halves<const N: usize>(lanes: &[u64], rows: &[u64], max_distance: u32) -> bool {
+    let mut halves = [_mm512_set1_epi32(0); N];
+    for (half, lanes) in halves.iter_mut().zip(lanes.chunks(16)) {
+        let (first, second) = lanes.split_at(lanes.len().min(LANES));
+        // SAFETY: as here.
+        *half = unsafe {
+            _mm512_inserti64x4::<1>(
+                _mm512_castsi256_si512(_mm512_cvtepi64_epi32(load(first))),
+                _mm512_cvtepi64_epi32(load(second)),
+            )
+        };
+    }
+    let mut nearest = [_mm512_set1_epi32(-1); N];
+    for &row in rows {
+        #[allow(clippy::cast_possible_truncation, reason = "the low half")]
+        let row = _mm512_set1_epi32((row as u32).cast_signed());
+        for (nearest, &half) in nearest.iter_mut().zip(&halves) {
+            *nearest = _mm512_min_epu32(*nearest, _mm512_popcnt_epi32(_mm512_xor_si512(half, row)));
+        }
+    }
+    let max_distance = _mm512_set1_epi32(max_distance.cast_signed());
+    let mut near = 0;
+    for (i, nearest) in nearest.into_iter().enumerate() {
+        let there = if lanes.len() >= 16 * (i + 1) { u16::MAX } else { !(u16::MAX << (lanes.len() - 16 * i)) };
+        near |= _mm512_cmple_epu32_mask(nearest, max_distance) & there;
+    }
+    near != 0
+}
+
+/// Up to eight values, zeros behind them.
+///
+/// # Safety
+/// The processor has the instructions.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn load(values: &[u64]) -> __m512i {
+    if values.len() >= LANES {
+        // SAFETY: eight values are there.
+        unsafe { _mm512_loadu_si512(values.as_ptr().cast()) }
+    } else {
+        // SAFETY: masked lanes are not read.
+        unsafe { _mm512_maskz_loadu_epi64(first_lanes(values.len()), values.as_ptr().cast()) }
+    }
+}
+
+/// See [`Vectors::is_ascending`](super::super::Vectors::is_ascending).
+pub(in super::super) fn is_ascending(kernel: Kernel, values: &[u64]) -> bool {
+    assert!(kernel.name() == KernelName::Avx512);
+    // SAFETY: the kernel proves the instructions.
+    unsafe { is_ascending_lanes(values) }
+}
+
+/// # Safety
+/// The processor has the instructions.
+#[target_feature(enable = "avx512f")]
+unsafe fn is_ascending_lanes(values: &[u64]) -> bool {
+    let Some((_, seconds)) = values.split_first() else { return true };
+    let (vectors, rest) = seconds.as_chunks::<LANES>();
+    let mut descents = 0;
+    for (second, first) in vectors.iter().zip(values.chunks_exact(LANES)) {
+        // SAFETY: both are whole vectors.
+        descents |= unsafe {
+            _mm512_cmple_epu64_mask(
+                _mm512_loadu_si512(second.as_ptr().cast()),
+                _mm512_loadu_si512(first.as_ptr().cast()),
+            )
+        };
+    }
+    descents == 0 && scalar::is_ascending(&values[values.len() - rest.len() - 1..])
+}
+
+/// See [`Vectors::group_starts`](super::super::Vectors::group_starts).
+pub(in super::super) fn group_starts(kernel: Kernel, values: &[u64], mask: u64, starts: &mut [u32]) -> usize {
+    assert!(kernel.name() == KernelName::Avx512 && starts.len() >= values.len() + PADDING);
+    // SAFETY: the kernel proves the instructions; `starts` has the room that is asked for.
+    unsafe { group_starts_lanes(values, mask, starts) }
+}
+
+/// # Safety
+/// The processor has the instructions, and `starts` is at least 16 longer than `values`.
+#[target_feature(enable = "avx512f,avx512bw,popcnt")]
+#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "fewer than 2^31 values")]
+unsafe fn group_starts_lanes(values: &[u64], mask: u64, starts: &mut [u32]) -> usize {
+    let masks = _mm512_set1_epi64(mask.cast_signed());
+    let lanes = _mm512_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
+    let Some((_, seconds)) = values.split_first() else { return 0 };
+    let mut n = 0;
+    let (vectors, rest) = seconds.as_chunks::<{ 2 * LANES }>();
+    for (i, vector) in vectors.iter().enumerate() {
+        // SAFETY: sixteen values and the one before are there; n ≤ 16 i, so n + 16 ≤ values.len() + 16.
+        unsafe {
+            let first = values.as_ptr().add(2 * LANES * i);
+            let changed = |at: usize| {
+                let before = _mm512_loadu_si512(first.add(at).cast());
+                let after = _mm512_loadu_si512(vector.as_ptr().add(at).cast());
+                _mm512_test_epi64_mask(_mm512_xor_si512(before, after), masks)
+            };
+            let starting = u16::from(changed(0)) | u16::from(changed(LANES)) << LANES;
+            let positions = _mm512_add_epi32(lanes, _mm512_set1_epi32((2 * LANES * i) as i32));
+            _mm512_storeu_si512(starts.as_mut_ptr().add(n).cast(), _mm512_maskz_compress_epi32(starting, positions));
+            n += starting.count_ones() as usize;
+        }
+    }
+    let done = values.len() - rest.len() - 1;
+    let n_rest = scalar::group_starts(&values[done..], mask, &mut starts[n..]);
+    for start in &mut starts[n..n + n_rest] {
+        *start += done as u32;
+    }
+    n + n_rest
+}
+
+/// Finds the pairs of a piece.
+///
+/// # Safety
+/// The processor has the instructions.
+#[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq,popcnt")]
+unsafe fn pairs_whole(lanes: &[u64], rows: &[u64], max_distance: u32, found: &mut dyn FnMut(u64, u64)) {
+    let limit = _mm512_set1_epi64(i64::from(max_distance));
+    let (vectors, rest) = lanes.as_chunks::<LANES>();
+    for vector in vectors {
+        // SAFETY: a chunk is a whole vector.
+        let values = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
+        for &row in rows {
+            let differing = _mm512_xor_si512(values, _mm512_set1_epi64(row.cast_signed()));
+            let mut near = _mm512_cmple_epu64_mask(_mm512_popcnt_epi64(differing), limit);
+            while near != 0 {
+                found(vector[near.trailing_zeros() as usize], row);
+                near &= near - 1;
+            }
+        }
+    }
+    scalar::pairs(rest, rows, max_distance, found);
+}

@@ -1,0 +1,46 @@
+//! Sorting fingerprints by some of their leading bits.
+
+use crate::kernel::Vectors;
+use crate::permutation::ones;
+
+/// Bits of a pass: its counters and the lines it writes to fit the second cache.
+const DIGIT_BITS: u32 = 11;
+/// Fewer values are sorted by comparison.
+const FEW: usize = 512;
+
+/// Sorts by the leading `sorted_bits` of the lowest `bits` bits, least significant digit first; `spare` is overwritten.
+pub(crate) fn sort_by_leading_bits<F: Vectors>(values: &mut Vec<F>, spare: &mut Vec<F>, bits: u32, sorted_bits: u32) {
+    if values.len() < FEW {
+        return values.sort_unstable_by_key(|&v| v & ones::<F>(bits));
+    }
+    if spare.len() != values.len() {
+        spare.resize(values.len(), F::ZERO);
+    }
+    let n_passes = sorted_bits.div_ceil(DIGIT_BITS);
+    let mut low = bits - sorted_bits;
+    for pass in 0..n_passes {
+        let width = sorted_bits / n_passes + u32::from(pass < sorted_bits % n_passes);
+        pass_by_digit(values, spare, low, width);
+        std::mem::swap(values, spare);
+        low += width;
+    }
+}
+
+fn pass_by_digit<F: Vectors>(values: &[F], out: &mut [F], low: u32, width: u32) {
+    let digit = |value: F| (value >> low).low_bits() & ((1 << width) - 1);
+    let mut ends = vec![0usize; 1 << width];
+    for &value in values {
+        ends[digit(value)] += 1;
+    }
+    let mut sum = 0;
+    for end in &mut ends {
+        let n = *end;
+        *end = sum;
+        sum += n;
+    }
+    for &value in values {
+        let end = &mut ends[digit(value)];
+        out[*end] = value;
+        *end += 1;
+    }
+}

@@ -1,0 +1,182 @@
+//! The prefix walk: sorted fingerprints as a trie, and at each of its nodes the queries that can still be near.
+//!
+//! A sorted run is a binary trie. Descending it, only those queries are kept whose own leading bits differ from the node's in
+//! few enough places: of m uniform ones, m · Σ C(p, i) / 2^p at depth p, so the list shrinks by about half with every bit.
+//! Where the run's range is short, everything that is left is compared. No tables of the run are needed, it is read once, in
+//! order, and all that is touched is in the innermost caches.
+
+use crate::kernel::{Kernel, PADDING, Vectors};
+use crate::permutation::{common_prefix, leading_ones};
+use crate::table_plan::n_near_prefixes;
+
+/// Fingerprints of a leaf, about.
+pub(crate) const LEAF_ROWS: usize = 32;
+/// Bits from one level to the next: four children share their parent's list, which costs as much as two levels of two.
+pub(crate) const STEP_BITS: u32 = 2;
+/// A list this short is not made shorter.
+const SHORT_LIST: usize = 4;
+/// Fingerprints whose leaves are found at once, to be compared while they are in the innermost cache.
+const SLICE_ROWS: usize = 4096;
+
+/// How a walk prunes: of the `bits` lowest bits, at most `max_prefix_distance` of the leading `prefix_bits` may differ, and at
+/// most `max_distance` in all.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Walk {
+    pub(crate) kernel: Kernel,
+    pub(crate) bits: u32,
+    pub(crate) prefix_bits: u32,
+    pub(crate) max_prefix_distance: u32,
+    pub(crate) max_distance: u32,
+}
+
+/// Takes fingerprints of a run that agree in some leading bits, the queries that may be near to them, and the number of these
+/// bits.
+pub(crate) type Leaf<'a, F> = &'a mut dyn FnMut(&[F], &[F], u32);
+
+/// Lists of the nodes from the root to the leaf, one behind the other; kept from walk to walk.
+#[derive(Debug)]
+pub(crate) struct Lists<F> {
+    values: Vec<F>,
+    starts: Vec<u32>,
+}
+
+impl<F> Default for Lists<F> {
+    fn default() -> Self {
+        Self { values: Vec::new(), starts: Vec::new() }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Level<F> {
+    depth: u32,
+    mask: F,
+    max_distance: u32,
+    start: usize,
+    len: usize,
+}
+
+impl Walk {
+    /// Calls `leaf(fingerprints, queries, depth)` such that every pair of a fingerprint of `run` and a query of `list` that
+    /// are within the distances stand in one leaf. `run` is in ascending order of its leading `sorted_bits`; the fingerprints
+    /// of a leaf agree in their leading `depth` bits.
+    pub(crate) fn walk<F: Vectors>(
+        &self,
+        run: &[F],
+        sorted_bits: u32,
+        list: &[F],
+        lists: &mut Lists<F>,
+        leaf: Leaf<'_, F>,
+    ) {
+        let (Some(&first), Some(&last)) = (run.first(), run.last()) else { return };
+        let root = common_prefix(first, last, self.bits).min(sorted_bits);
+        let mut levels = self.levels(root, sorted_bits, run.len(), list.len());
+        let Lists { values, starts } = lists;
+        let needed = (levels.len() + 1) * (list.len() + PADDING);
+        if values.len() < needed.min(2 * list.len() + 64 * PADDING) {
+            values.resize(needed.min(2 * list.len() + 64 * PADDING), F::ZERO);
+        }
+        levels[0].len = F::select(self.kernel, list, first, levels[0].mask, levels[0].max_distance, values);
+        let (mut valid, mut last_leaf) = (1, first);
+        let mask = levels[levels.len() - 1].mask;
+        for_each_group(self.kernel, run, mask, starts, &mut |group: &[F]| {
+            let shared = common_prefix(group[0], last_leaf, self.bits);
+            last_leaf = group[0];
+            while levels[valid - 1].depth > shared {
+                valid -= 1;
+            }
+            while valid < levels.len() && levels[valid - 1].len > SHORT_LIST {
+                self.descend(&mut levels, valid, group[0], values);
+                valid += 1;
+            }
+            let bottom = levels[valid - 1];
+            if bottom.len > 0 {
+                leaf(group, &values[bottom.start..bottom.start + bottom.len], mask_depth(&levels));
+            }
+        });
+    }
+
+    /// Makes the list of level `to` from that above it.
+    fn descend<F: Vectors>(&self, levels: &mut [Level<F>], to: usize, value: F, values: &mut Vec<F>) {
+        let above = levels[to - 1];
+        let start = above.start + above.len;
+        if values.len() < start + above.len + PADDING {
+            values.resize(2 * (start + above.len + PADDING), F::ZERO);
+        }
+        let (known, room) = values.split_at_mut(start);
+        let level = &mut levels[to];
+        level.start = start;
+        level.len = F::select(self.kernel, &known[above.start..], value, level.mask, level.max_distance, room);
+    }
+
+    /// From the root, which all of the run agree in, to the leaves.
+    fn levels<F: Vectors>(&self, root: u32, sorted_bits: u32, n_rows: usize, n_queries: usize) -> Vec<Level<F>> {
+        let bottom = self.leaf_depth(root, sorted_bits, n_rows, n_queries);
+        let mut depths: Vec<u32> = (root..=bottom).rev().step_by(STEP_BITS as usize).collect();
+        if depths.last() != Some(&root) {
+            depths.push(root);
+        }
+        depths.reverse();
+        let level = |depth: u32| Level {
+            depth,
+            mask: leading_ones::<F>(self.bits, depth),
+            max_distance: if depth <= self.prefix_bits { self.max_prefix_distance } else { self.max_distance },
+            start: 0,
+            len: 0,
+        };
+        depths.into_iter().map(level).collect()
+    }
+
+    /// The depth at which ranges of uniform rows are short, or lists are.
+    pub(crate) fn leaf_depth(&self, root: u32, sorted_bits: u32, n_rows: usize, n_queries: usize) -> u32 {
+        let short_range = root + (n_rows / LEAF_ROWS).checked_ilog2().unwrap_or(0);
+        let deepest = short_range.min(sorted_bits).min(self.bits);
+        let expected = |depth: u32| self.list_share(depth) / self.list_share(root) * to_f64(n_queries);
+        (root..deepest).find(|&depth| expected(depth) < 1.0).unwrap_or(deepest)
+    }
+
+    /// The share of uniform queries that a node at `depth` keeps.
+    pub(crate) fn list_share(&self, depth: u32) -> f64 {
+        let lead = depth.min(self.prefix_bits);
+        let led = n_near_prefixes(lead, self.max_prefix_distance);
+        led * n_near_prefixes(depth - lead, self.max_distance) / 2f64.powi(depth.cast_signed())
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "an estimate")]
+fn to_f64(n: usize) -> f64 {
+    n as f64
+}
+
+fn mask_depth<F>(levels: &[Level<F>]) -> u32 {
+    levels.last().map_or(0, |level| level.depth)
+}
+
+/// Calls `group` with each longest range of values that agree in the bits of `mask`, in order.
+pub(crate) fn for_each_group<F: Vectors>(
+    kernel: Kernel,
+    values: &[F],
+    mask: F,
+    starts: &mut Vec<u32>,
+    group: &mut dyn FnMut(&[F]),
+) {
+    let (mut at, mut rows) = (0, SLICE_ROWS);
+    while at < values.len() {
+        let end = values.len().min(at + rows);
+        let slice = &values[at..end];
+        if starts.len() < slice.len() + PADDING {
+            starts.resize(slice.len() + PADDING, 0);
+        }
+        let n_starts = F::group_starts(kernel, slice, mask, starts);
+        let mut from = 0;
+        for &start in &starts[..n_starts] {
+            group(&slice[from..start as usize]);
+            from = start as usize;
+        }
+        if end == values.len() {
+            return group(&slice[from..]);
+        }
+        // The last group may go on behind the slice; one that fills it is looked for in a longer one.
+        rows = if from == 0 { 2 * rows } else { SLICE_ROWS };
+        at += from;
+    }
+}

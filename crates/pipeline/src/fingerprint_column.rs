@@ -1,0 +1,214 @@
+//! The `fingerprint` column of a row group, decoded from its pages: what every existing fingerprint costs.
+//!
+//! Columns as nearprint writes them (required, DELTA_BINARY_PACKED; see docs/store-format.md) are decoded here, straight into
+//! the memory that is mapped; any other goes through Arrow, which gives the same values at several times the cost.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, UInt64Array};
+use arrow::datatypes::UInt64Type;
+use bytes::{Buf, Bytes};
+use futures::TryStreamExt;
+use parquet::basic::Encoding;
+use parquet::column::page::{Page, PageReader};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::serialized_reader::SerializedPageReader;
+
+use crate::columns::Columns;
+use crate::error::{PipelineError, Result};
+use crate::fingerprints::check_fingerprints;
+use crate::kernel::unpack_deltas;
+use crate::parquet_file::{ParquetFile, Read};
+use crate::schema::FINGERPRINT;
+use crate::tasks::BATCH_ROWS;
+
+/// A row group's fingerprints, read but not decoded.
+#[derive(Debug)]
+pub(crate) enum FetchedColumn {
+    /// Bytes of the column chunk.
+    Chunk { chunk: Box<ColumnChunkMetaData>, n_rows: u64, bytes: Bytes },
+    /// Values, as Arrow gave them.
+    Values(Vec<u64>),
+}
+
+/// Reads the column of a row group. `bits` are those a fingerprint may have.
+pub(crate) async fn fetch(file: &ParquetFile, row_group: usize, bits: u32) -> Result<FetchedColumn> {
+    let url = &file.file.url;
+    let Some(chunk) = file.column_chunk(row_group, FINGERPRINT) else {
+        return by_arrow(file, row_group, bits).await;
+    };
+    let required = chunk.column_descr().max_def_level() == 0 && chunk.column_descr().max_rep_level() == 0;
+    let packed = chunk.encodings().all(|e| matches!(e, Encoding::DELTA_BINARY_PACKED | Encoding::RLE));
+    if !required || !packed || bits != u64::BITS {
+        return by_arrow(file, row_group, bits).await;
+    }
+    let (start, length) = chunk.byte_range();
+    let bytes = file.read_range(start..start + length).await.map_err(|e| PipelineError::of_parquet(url, e))?;
+    Ok(FetchedColumn::Chunk { chunk: Box::new(chunk.clone()), n_rows: file.row_group_rows(row_group), bytes })
+}
+
+async fn by_arrow(file: &ParquetFile, row_group: usize, bits: u32) -> Result<FetchedColumn> {
+    let url = &file.file.url;
+    let first_row = file.rows_before(row_group);
+    let read = Read { row_groups: vec![row_group], columns: &[FINGERPRINT], rows: None, batch_rows: BATCH_ROWS };
+    let mut batches = file.stream(read)?;
+    let mut values = Vec::new();
+    while let Some(batch) = batches.try_next().await? {
+        let fingerprints: &UInt64Array = Columns { batch: &batch, file: url }.primitive::<UInt64Type>(FINGERPRINT)?;
+        check_fingerprints(url, first_row + values.len() as u64 + 1, bits, fingerprints)?;
+        debug_assert_eq!(fingerprints.null_count(), 0);
+        values.extend_from_slice(fingerprints.values());
+    }
+    Ok(FetchedColumn::Values(values))
+}
+
+impl FetchedColumn {
+    /// Appends the values, in row order.
+    ///
+    /// # Errors
+    /// [`PipelineError::BadFile`] naming `url` where pages do not hold what the footer says.
+    pub(crate) fn decode(&self, url: &str, values: &mut Vec<u64>) -> Result<()> {
+        match self {
+            Self::Values(known) => values.extend_from_slice(known),
+            Self::Chunk { chunk, n_rows, bytes } => {
+                let n = usize::try_from(*n_rows).unwrap_or(usize::MAX);
+                let end = values.len() + n;
+                decode_chunk(chunk, n, bytes, values).map_err(|e| PipelineError::of_parquet(url, e))?;
+                if values.len() != end {
+                    let reason = format!("pages of a row group hold {} of {n} fingerprints", n + values.len() - end);
+                    return Err(PipelineError::bad_file(url, reason));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn decode_chunk(chunk: &ColumnChunkMetaData, n_rows: usize, bytes: &Bytes, values: &mut Vec<u64>) -> ParquetResult<()> {
+    let reader = ChunkBytes { offset: chunk.byte_range().0, bytes: bytes.clone() };
+    let mut pages = SerializedPageReader::new(Arc::new(reader), chunk, n_rows, None)?;
+    while let Some(page) = pages.get_next_page()? {
+        let n = page.num_values() as usize;
+        match &page {
+            Page::DataPage { buf, encoding: Encoding::DELTA_BINARY_PACKED, .. }
+            | Page::DataPageV2 { buf, encoding: Encoding::DELTA_BINARY_PACKED, num_nulls: 0, .. } => {
+                decode_page(buf, n, values)?;
+            }
+            other => return Err(damaged(&format!("a page is encoded as {}", other.encoding()))),
+        }
+    }
+    Ok(())
+}
+
+/// A page of DELTA_BINARY_PACKED values (Parquet format, Encodings, "Delta Encoding").
+fn decode_page(page: &[u8], n: usize, values: &mut Vec<u64>) -> ParquetResult<()> {
+    let mut bytes = page;
+    let block_values = length(&mut bytes)?;
+    let n_miniblocks = length(&mut bytes)?;
+    let n_values = length(&mut bytes)?;
+    let mut last = zigzag(&mut bytes)?;
+    let whole = n_miniblocks > 0 && block_values.is_multiple_of(128) && block_values.is_multiple_of(n_miniblocks);
+    let miniblock_values = if whole { block_values / n_miniblocks } else { 0 };
+    if miniblock_values == 0 || !miniblock_values.is_multiple_of(32) || n_values != n {
+        return Err(damaged("the header of a page is not one of DELTA_BINARY_PACKED"));
+    }
+    if n == 0 {
+        return Ok(());
+    }
+    let start = values.len();
+    values.resize(start + n, 0);
+    let mut rest = &mut values[start..];
+    rest[0] = last;
+    rest = &mut rest[1..];
+    while !rest.is_empty() {
+        let min_delta = zigzag(&mut bytes)?;
+        let widths = take(&mut bytes, n_miniblocks)?;
+        for &width in widths {
+            let n_bytes = miniblock_values / 8 * usize::from(width);
+            if rest.is_empty() {
+                break;
+            }
+            if width > 64 || bytes.len() < n_bytes {
+                return Err(damaged("a page ends too early"));
+            }
+            let (now, later) = rest.split_at_mut(miniblock_values.min(rest.len()));
+            // The bytes behind the miniblock are given too: whole vectors are loaded from them.
+            last = unpack_deltas(bytes, u32::from(width), min_delta, last, now);
+            rest = later;
+            bytes = &bytes[n_bytes..];
+        }
+    }
+    Ok(())
+}
+
+fn damaged(reason: &str) -> ParquetError {
+    ParquetError::General(reason.to_owned())
+}
+
+fn take<'a>(bytes: &mut &'a [u8], n: usize) -> ParquetResult<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(n).ok_or_else(|| damaged("a page ends too early"))?;
+    *bytes = rest;
+    Ok(taken)
+}
+
+/// An unsigned LEB128 number.
+fn varint(bytes: &mut &[u8]) -> ParquetResult<u64> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let byte = take(bytes, 1)?[0];
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Ok(value);
+        }
+    }
+    Err(damaged("a number in a page has no end"))
+}
+
+fn length(bytes: &mut &[u8]) -> ParquetResult<usize> {
+    usize::try_from(varint(bytes)?).map_err(|_| damaged("a length in a page is too large"))
+}
+
+/// A signed number, zigzag-encoded, modulo 2^64.
+fn zigzag(bytes: &mut &[u8]) -> ParquetResult<u64> {
+    let value = varint(bytes)?;
+    Ok((value >> 1) ^ (value & 1).wrapping_neg())
+}
+
+/// A column chunk as if the whole file were there.
+struct ChunkBytes {
+    offset: u64,
+    bytes: Bytes,
+}
+
+impl ChunkBytes {
+    fn from(&self, start: u64) -> ParquetResult<Bytes> {
+        let at = start.checked_sub(self.offset).and_then(|at| usize::try_from(at).ok());
+        at.filter(|&at| at <= self.bytes.len())
+            .map(|at| self.bytes.slice(at..))
+            .ok_or_else(|| damaged("a page lies outside its column chunk"))
+    }
+}
+
+impl Length for ChunkBytes {
+    fn len(&self) -> u64 {
+        self.offset + self.bytes.len() as u64
+    }
+}
+
+impl ChunkReader for ChunkBytes {
+    type T = bytes::buf::Reader<Bytes>;
+
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
+        Ok(self.from(start)?.reader())
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        let bytes = self.from(start)?;
+        if bytes.len() < length {
+            return Err(damaged("a page lies outside its column chunk"));
+        }
+        Ok(bytes.slice(..length))
+    }
+}

@@ -1,0 +1,169 @@
+//! Choosing how to join: what is to be joined, as the planner sees it.
+
+use nearprint_join::{ExistingRun, JoinCost, TablePlan, Workload};
+use serde::Serialize;
+
+use crate::engine::Resources;
+use crate::error::Result;
+use crate::parquet_file::ParquetFile;
+use crate::schema::FINGERPRINT;
+
+/// Existing fingerprints mapped at once: several passes over a piece stay in the last cache, and larger ones make tables that
+/// allow differing bits cheaper.
+const PIECE_ROWS: [usize; 3] = [1 << 20, 1 << 21, 1 << 22];
+
+/// A plan, its estimate, and how many existing fingerprints are mapped at once.
+#[derive(Debug, Clone)]
+pub(crate) struct JoinPlan {
+    pub(crate) tables: TablePlan,
+    pub(crate) cost: JoinCost,
+    pub(crate) piece_rows: usize,
+}
+
+impl JoinPlan {
+    /// The cheapest plan for a workload, whose piece is chosen too.
+    pub(crate) fn choose(bits: u32, max_distance: u32, workload: &Workload) -> Self {
+        let smallest = Self::of_piece(bits, max_distance, workload, PIECE_ROWS[0]);
+        PIECE_ROWS[1..].iter().fold(smallest, |best, &piece_rows| {
+            let other = Self::of_piece(bits, max_distance, workload, piece_rows);
+            // A larger piece must be worth its memory.
+            let better = other.cost.total_ns < 0.8 * best.cost.total_ns;
+            if better && other.cost.memory_bytes <= workload.memory_bytes { other } else { best }
+        })
+    }
+
+    fn of_piece(bits: u32, max_distance: u32, workload: &Workload, piece_rows: usize) -> Self {
+        let workload = Workload { piece_rows, ..workload.clone() };
+        let tables = TablePlan::choose(bits, max_distance, &workload);
+        let cost = JoinCost::of(&tables, &workload);
+        Self { tables, cost, piece_rows }
+    }
+}
+
+/// A file of existing fingerprints as the planner sees it: how densely it covers its range of values.
+pub(crate) fn existing_run(parquet: &ParquetFile) -> ExistingRun {
+    let n_rows = parquet.n_rows();
+    let shared = parquet.bounds(FINGERPRINT).map_or(0, |(min, max)| (min ^ max).leading_zeros());
+    let one_value = shared == u64::BITS;
+    let density_rows = if one_value { n_rows } else { n_rows.saturating_mul(1 << shared.min(40)) };
+    ExistingRun { n_rows, density_rows }
+}
+
+/// Sizes to plan for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanRequest {
+    /// Existing fingerprints.
+    pub existing_rows: u64,
+    /// Distinct query fingerprints.
+    pub query_rows: u64,
+    /// Bits of the fingerprints, 32 or 64.
+    pub bits: u32,
+    /// The largest distance that counts.
+    pub max_distance: u32,
+    /// Sorted runs that the existing fingerprints are spread over, equally.
+    pub runs: u64,
+    /// Whether the queries are joined with each other.
+    pub itself: bool,
+}
+
+/// How a join of given sizes would be done. Times are of uniform fingerprints on the machine that the model was measured on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlanSummary {
+    /// In a few words.
+    pub strategy: String,
+    /// The tables, in their order.
+    pub tables: Vec<PlannedTable>,
+    /// Existing fingerprints mapped at once.
+    pub piece_rows: usize,
+    /// Queries that an existing fingerprint is compared with.
+    pub candidates_per_fingerprint: f64,
+    /// Pairs within the distance among as many uniform fingerprints, which are no near-duplicates.
+    pub chance_pairs: f64,
+    /// Bytes of tables and mappers.
+    pub memory_bytes: usize,
+    /// Threads.
+    pub threads: usize,
+    /// Instructions in use.
+    pub kernel: &'static str,
+    /// Reading and mapping one existing fingerprint, on one core.
+    pub estimated_ns_per_fingerprint: f64,
+    /// Of it, reading and decoding.
+    pub decode_ns_per_fingerprint: f64,
+    /// All of the map phase.
+    pub estimated_seconds: f64,
+}
+
+/// One table of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlannedTable {
+    /// Width of the block that leads.
+    pub prefix_bits: u32,
+    /// Its lowest bit.
+    pub low_bit: u32,
+    /// How many of its bits may differ.
+    pub max_prefix_distance: u32,
+}
+
+/// Reading a fingerprint from the page cache and decoding it; `nearprint-bench decode` measures it.
+const DECODE_NS: f64 = 1.0;
+
+/// Plans a join without doing it.
+///
+/// # Errors
+/// [`PipelineError::Config`](crate::PipelineError::Config) for a kernel that does not exist or cannot run here.
+pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary> {
+    let runs = request.runs.max(1);
+    let of_run = |i: u64| request.existing_rows / runs + u64::from(i < request.existing_rows % runs);
+    let run = |i: u64| ExistingRun { n_rows: of_run(i), density_rows: of_run(i) };
+    let workload = Workload {
+        n_queries: usize::try_from(request.query_rows).unwrap_or(usize::MAX),
+        existing: (0..runs).map(run).collect(),
+        piece_rows: 0,
+        itself: request.itself,
+        memory_bytes: resources.memory_limit.map_or(4 << 30, |limit| limit / 2),
+        threads: resources.n_threads(),
+    };
+    let plan = JoinPlan::choose(request.bits, request.max_distance, &workload);
+    let tables: Vec<PlannedTable> = plan.tables.tables().iter().map(PlannedTable::of).collect();
+    let decode_ns = if request.existing_rows == 0 { 0.0 } else { DECODE_NS };
+    let total_ns = plan.cost.total_ns + decode_ns * as_f64(request.existing_rows);
+    let of_queries = if request.itself { as_f64(request.query_rows) / 2.0 } else { 0.0 };
+    let pairs = as_f64(request.query_rows) * (as_f64(request.existing_rows) + of_queries);
+    Ok(PlanSummary {
+        strategy: strategy(&plan.tables),
+        tables,
+        piece_rows: plan.piece_rows,
+        candidates_per_fingerprint: plan.cost.candidates_per_fingerprint,
+        chance_pairs: pairs * nearprint_join::chance_of_near(request.bits, request.max_distance),
+        memory_bytes: plan.cost.memory_bytes,
+        threads: workload.threads,
+        kernel: resources.join_kernel()?.name().name(),
+        estimated_ns_per_fingerprint: plan.cost.ns_per_fingerprint + decode_ns,
+        decode_ns_per_fingerprint: decode_ns,
+        estimated_seconds: total_ns / 1e9 / as_f64(workload.threads as u64),
+    })
+}
+
+impl PlannedTable {
+    fn of(table: &nearprint_join::Table) -> Self {
+        Self {
+            prefix_bits: table.block().width,
+            low_bit: table.block().low,
+            max_prefix_distance: table.max_prefix_distance(),
+        }
+    }
+}
+
+/// What a plan does, in a few words.
+pub(crate) fn strategy(plan: &TablePlan) -> String {
+    match plan.tables() {
+        _ if plan.is_scan() => "scan: every fingerprint is compared with every query".to_owned(),
+        [_] => "prefix walk: sorted runs are walked as tries, with the queries that can still be near".to_owned(),
+        tables => format!("{} permuted tables, each met in its own order", tables.len()),
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "an estimate")]
+fn as_f64(n: u64) -> f64 {
+    n as f64
+}

@@ -1,0 +1,103 @@
+//! Existing fingerprints that are mapped together, and the rows behind them.
+
+use std::ops::Range;
+
+/// The distinct fingerprints of some row groups, ascending, and the rows behind each; rows count from the first row group on.
+#[derive(Debug, Default)]
+pub(super) struct ExistingValues {
+    values: Vec<u64>,
+    /// `starts[v]..starts[v + 1]` are the places of value v; empty where each value has one, its own.
+    starts: Vec<u32>,
+    /// Rows by place; empty where places are rows, since these ascend.
+    rows: Vec<u32>,
+}
+
+impl ExistingValues {
+    /// Takes the fingerprints of all rows, in row order, and gives back memory of that size for the next ones.
+    pub(super) fn group(&mut self, fingerprints: Vec<u64>) -> Vec<u64> {
+        self.starts.clear();
+        self.rows.clear();
+        let before = std::mem::replace(&mut self.values, fingerprints);
+        if self.values.is_sorted_by(|a, b| a < b) {
+            return before;
+        }
+        if !self.values.is_sorted() {
+            let mut order: Vec<(u64, u32)> = self.values.iter().copied().zip(0..).collect();
+            order.sort_unstable();
+            self.values.clear();
+            self.values.extend(order.iter().map(|(value, _)| value));
+            self.rows.extend(order.iter().map(|(_, row)| row));
+        }
+        self.collapse();
+        before
+    }
+
+    fn collapse(&mut self) {
+        let mut n_values = 0;
+        for place in 0..self.values.len() {
+            let value = self.values[place];
+            if n_values == 0 || self.values[n_values - 1] != value {
+                self.values[n_values] = value;
+                n_values += 1;
+                self.starts.push(narrow(place));
+            }
+        }
+        self.starts.push(narrow(self.values.len()));
+        self.values.truncate(n_values);
+    }
+
+    /// Ascending.
+    pub(super) fn values(&self) -> &[u64] {
+        &self.values
+    }
+
+    /// Rows with a value.
+    pub(super) fn n_rows(&self, value: u32) -> usize {
+        self.places(value).len()
+    }
+
+    /// The `nth` of the rows with a value, ascending; those that are there.
+    pub(super) fn rows(&self, value: u32, nth: &Range<usize>) -> impl Iterator<Item = u32> + '_ {
+        let places = self.places(value);
+        let from = places.start + nth.start.min(places.len());
+        let to = places.start + nth.end.min(places.len());
+        (from..to).map(|place| self.rows.get(place).copied().unwrap_or(narrow(place)))
+    }
+
+    fn places(&self, value: u32) -> Range<usize> {
+        let value = value as usize;
+        match self.starts.get(value..value + 2) {
+            Some(&[from, to]) => from as usize..to as usize,
+            _ => value..value + 1,
+        }
+    }
+}
+
+/// Rows of a piece are fewer than 2^32.
+fn narrow(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ExistingValues;
+
+    #[test]
+    fn rows_of_every_value_are_found_whatever_their_order_and_repeats() {
+        for fingerprints in [vec![], vec![1, 2, 9], vec![1, 1, 2, 9, 9, 9], vec![9, 1, 2, 1, 9, 0], vec![5, 5]] {
+            let mut grouped = ExistingValues::default();
+            grouped.group(vec![7, 7]);
+            grouped.group(fingerprints.clone());
+            assert!(grouped.values().is_sorted_by(|a, b| a < b));
+            let mut seen = 0;
+            for (v, value) in (0..).zip(grouped.values()) {
+                let rows: Vec<u32> = grouped.rows(v, &(0..usize::MAX)).collect();
+                assert!(rows.is_sorted() && rows.len() == grouped.n_rows(v));
+                assert!(rows.iter().all(|&row| fingerprints[row as usize] == *value));
+                assert_eq!(grouped.rows(v, &(1..2)).collect::<Vec<_>>(), rows.get(1..2).unwrap_or(&[]));
+                seen += rows.len();
+            }
+            assert_eq!(seen, fingerprints.len());
+        }
+    }
+}
