@@ -2,17 +2,21 @@
 
 use nearprint_fingerprint::hamming_distance;
 use rayon::prelude::*;
+use std::ops::Range;
 
 use crate::cost::{ExistingRun, Workload, merge_bits};
 use crate::kernel::{Kernel, Vectors};
-use crate::permutation::{common_prefix, leading_ones, ones};
-use crate::radix_sort::sort_by_leading_bits;
+use crate::permutation::{common_prefix, leading_ones};
+use crate::radix_sort::{sort, sort_by_leading_bits};
 use crate::table_plan::{Table, TablePlan};
 use crate::walk::{Leaf, Lists, Walk, for_each_group};
 
 /// Pairs of a leaf that are simply compared. More are joined by tables of their own over the bits that are left, if that is
 /// cheaper: a skewed batch costs more time, but never a scan of itself for each probe.
-const COMPARED_PAIRS: usize = 1 << 20;
+const COMPARED_PAIRS: usize = 1 << 26;
+
+/// Leading bits that rows and runs are sorted by, at most: two passes. Groups and leaves are no narrower.
+const ROW_BITS: u32 = 22;
 
 /// One table for each block of a plan.
 ///
@@ -22,7 +26,8 @@ const COMPARED_PAIRS: usize = 1 << 20;
 pub(crate) struct PermutedTables<F> {
     plan: TablePlan,
     kernel: Kernel,
-    /// The queries in each table's order, ascending in the bits of the plan.
+    /// The queries in each table's order, ascending in the bits of the plan: in all of them in the first table, whose order is
+    /// their own, in the leading [`ROW_BITS`] in the others.
     rows: Vec<Vec<F>>,
 }
 
@@ -53,7 +58,7 @@ impl<F: Vectors> PermutedTables<F> {
         let mut rows: Vec<F> = values.iter().map(|&v| table.permutation.permute(v)).collect();
         if !table.permutation.is_identity() {
             let bits = table.permutation.bits();
-            rows.par_sort_unstable_by_key(|&row| row & ones::<F>(bits));
+            sort_by_leading_bits(&mut rows, &mut Vec::new(), bits, ROW_BITS.min(bits));
         }
         rows
     }
@@ -98,35 +103,58 @@ impl<F: Vectors> PermutedTables<F> {
         }
     }
 
-    /// Calls `found(a, b)` once for every pair of queries, a ≠ b, within the distance, where a stands in `range` of the table
-    /// that finds the pair. Ranges that cut the rows give every pair twice: as (a, b) and as (b, a).
-    pub(crate) fn map_self(
-        &self,
-        range: std::ops::Range<usize>,
-        scratch: &mut Scratch<F>,
-        found: &mut dyn FnMut(F, F),
-    ) {
-        let bits = self.plan.bits();
-        for t in 0..self.rows.len() {
-            let run = &self.rows[t][range.clone()];
-            let (Some(&first), Some(&last)) = (run.first(), run.last()) else { return };
-            let root = leading_ones::<F>(bits, common_prefix(first, last, bits));
-            self.join_table(t, run, bits, (first, root), scratch, &mut |a, b| {
-                if a != b {
-                    found(a, b);
-                }
-            });
+    /// Calls `found(a, b)` once for every two queries within the distance of which the latter, in the order of the table that
+    /// finds them, stands in `range`. Ranges that cut the rows give every pair once.
+    pub(crate) fn map_self(&self, range: Range<usize>, scratch: &mut Scratch<F>, found: &mut dyn FnMut(F, F)) {
+        for (t, table) in self.plan.tables().iter().enumerate() {
+            if table.max_prefix_distance == 0 {
+                self.merge_self(t, &range, &mut scratch.starts, &mut |a, b| self.report(t, a, b, found));
+            } else {
+                self.walk_self(t, &range, scratch, found);
+            }
         }
+    }
+
+    /// Every two rows of a group, of which one is in `range`, and the other one before it.
+    fn merge_self(&self, t: usize, range: &Range<usize>, starts: &mut Vec<u32>, found: &mut dyn FnMut(F, F)) {
+        let (rows, bits) = (&self.rows[t], self.plan.bits());
+        let depth = merge_bits(self.plan.tables()[t].block.width, 0, rows.len(), rows.len()).min(ROW_BITS);
+        let mask = leading_ones::<F>(bits, depth);
+        let mut at = range.start;
+        for_each_group(self.kernel, &rows[range.clone()], mask, starts, &mut |group: &[F]| {
+            if at == range.start {
+                let before = &rows[..at];
+                let before = &before[before.partition_point(|&row| row & mask < group[0] & mask)..];
+                self.join_leaf(group, before, depth, found);
+            }
+            at += group.len();
+            self.join_group(group, depth, found);
+        });
+    }
+
+    fn walk_self(&self, t: usize, range: &Range<usize>, scratch: &mut Scratch<F>, found: &mut dyn FnMut(F, F)) {
+        let bits = self.plan.bits();
+        let run = &self.rows[t][range.clone()];
+        let (Some(&first), Some(&last)) = (run.first(), run.last()) else { return };
+        let sorted_bits = if self.plan.tables()[t].permutation.is_identity() { bits } else { ROW_BITS.min(bits) };
+        let root = leading_ones::<F>(bits, common_prefix(first, last, bits).min(sorted_bits));
+        self.join_table(t, run, sorted_bits, (first, root), scratch, &mut |a, b| {
+            // Any two meet twice, and each meets itself.
+            if b < a {
+                found(a, b);
+            }
+        });
     }
 
     /// Leading bits that a run of `n` needs to be sorted by.
     fn sorted_bits(&self, table: &Table, n: usize) -> u32 {
         let m = self.rows[0].len();
-        if table.max_prefix_distance == 0 {
+        let needed = if table.max_prefix_distance == 0 {
             merge_bits(table.block.width, 0, n, m)
         } else {
             self.walk(table).leaf_depth(0, self.plan.bits(), n, m)
-        }
+        };
+        needed.min(ROW_BITS)
     }
 
     fn walk(&self, table: &Table) -> Walk {
@@ -189,7 +217,20 @@ impl<F: Vectors> PermutedTables<F> {
         F::pairs(self.kernel, run, queries, self.plan.max_distance(), found);
     }
 
-    /// The plan of a hot leaf over the bits below its prefix; none where comparing all is cheaper.
+    /// Compares rows, which agree in their leading `depth` bits, with each other.
+    fn join_group(&self, rows: &[F], depth: u32, found: &mut dyn FnMut(F, F)) {
+        if rows.len() * rows.len() > COMPARED_PAIRS
+            && depth > 0
+            && let Some(plan) = self.split(0, rows.len(), depth)
+        {
+            let rows = sorted(rows, plan.bits());
+            return Self::build(&rows, plan, self.kernel).map_self(0..rows.len(), &mut Scratch::default(), found);
+        }
+        F::pairs_within(self.kernel, rows, self.plan.max_distance(), found);
+    }
+
+    /// The plan of a hot leaf over the bits below its prefix, of `n` fingerprints and `m` queries, or of the queries with each
+    /// other; none where comparing all is cheaper.
     fn split(&self, n: usize, m: usize, depth: u32) -> Option<TablePlan> {
         let rest = self.plan.bits() - depth;
         if rest <= self.plan.max_distance() {
@@ -198,8 +239,8 @@ impl<F: Vectors> PermutedTables<F> {
         let workload = Workload {
             n_queries: m,
             existing: vec![ExistingRun { n_rows: n as u64, density_rows: n as u64 }],
-            piece_rows: n,
-            itself: false,
+            piece_rows: n.max(1),
+            itself: n == 0,
             memory_bytes: usize::MAX,
             threads: 1,
         };
@@ -207,14 +248,8 @@ impl<F: Vectors> PermutedTables<F> {
     }
 
     fn join_hot(&self, run: &[F], queries: &[F], plan: TablePlan, found: &mut dyn FnMut(F, F)) {
-        let low = ones::<F>(plan.bits());
-        let sorted = |values: &[F]| {
-            let mut values = values.to_vec();
-            values.sort_unstable_by_key(|&v| v & low);
-            values
-        };
-        let tables = Self::build(&sorted(queries), plan, self.kernel);
-        tables.map(&sorted(run), &mut Scratch::default(), found);
+        let (run, queries) = (sorted(run, plan.bits()), sorted(queries, plan.bits()));
+        Self::build(&queries, plan, self.kernel).map(&run, &mut Scratch::default(), found);
     }
 
     /// Passes on a pair of table `t`, in its order, unless an earlier table reports it.
@@ -229,6 +264,13 @@ impl<F: Vectors> PermutedTables<F> {
             found(a, b);
         }
     }
+}
+
+/// A copy in the order of the lowest `bits` bits.
+fn sorted<F: Vectors>(values: &[F], bits: u32) -> Vec<F> {
+    let mut values = values.to_vec();
+    sort(&mut values, bits);
+    values
 }
 
 /// How two sets in the order of a table are merged: by the leading bits of its block, of the `bits` that count.

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::kernel::{Kernel, Vectors};
 use crate::permuted_table::{PermutedTables, Scratch};
+use crate::radix_sort::sort;
 use crate::table_plan::TablePlan;
 
 /// Two distinct fingerprints within the plan's distance, as positions among the queries' values and among the existing
@@ -31,7 +32,9 @@ impl<F: Vectors> Queries<F> {
     /// Tables of `values`; repeats are collapsed. Bits above the plan's must be 0. At most `u32::MAX` values.
     #[must_use]
     pub fn new(mut values: Vec<F>, plan: TablePlan, kernel: Kernel) -> Self {
-        values.sort_unstable();
+        if !values.is_sorted() {
+            sort(&mut values, F::BITS);
+        }
         values.dedup();
         Self { tables: PermutedTables::build(&values, plan, kernel) }
     }
@@ -77,13 +80,12 @@ impl<F: Vectors> Queries<F> {
         self.tables.map(run, &mut scratch.0, &mut |a, b| found(self.pair(b, position(run, a), a)));
     }
 
-    /// Every pair of two different query values, the first as `query` < the second as `existing`, that stands in `range` of
-    /// the table that finds it. Ranges that cut `0..values().len()` give every pair once.
+    /// Every pair of two different query values, the smaller one as `query`, the larger as `existing`, of which the latter in the
+    /// table that finds it stands in `range`. Ranges that cut `0..values().len()` give every pair once.
     pub fn map_self(&self, range: Range<usize>, scratch: &mut MapScratch<F>, mut found: impl FnMut(Pair)) {
         self.tables.map_self(range, &mut scratch.0, &mut |a, b| {
-            if b < a {
-                found(self.pair(b, position(self.values(), a), a));
-            }
+            let (smaller, larger) = if a < b { (a, b) } else { (b, a) };
+            found(self.pair(smaller, position(self.values(), larger), larger));
         });
     }
 }

@@ -8,7 +8,8 @@ const DIGIT_BITS: u32 = 11;
 /// Fewer values are sorted by comparison.
 const FEW: usize = 512;
 
-/// Sorts by the leading `sorted_bits` of the lowest `bits` bits, least significant digit first; `spare` is overwritten.
+/// Sorts by at least the leading `sorted_bits` of the lowest `bits` bits, least significant digit first (Knuth, The Art of
+/// Computer Programming, volume 3, section 5.2.5); `spare` is overwritten.
 pub(crate) fn sort_by_leading_bits<F: Vectors>(values: &mut Vec<F>, spare: &mut Vec<F>, bits: u32, sorted_bits: u32) {
     if values.len() < FEW {
         return values.sort_unstable_by_key(|&v| v & ones::<F>(bits));
@@ -25,6 +26,21 @@ pub(crate) fn sort_by_leading_bits<F: Vectors>(values: &mut Vec<F>, spare: &mut 
         low += width;
     }
 }
+
+/// Sorts by the lowest `bits` bits: radix passes over the leading ones, then a comparison sort of what agrees in them.
+pub(crate) fn sort<F: Vectors>(values: &mut Vec<F>, bits: u32) {
+    let leading = bits.min(LEADING_BITS);
+    sort_by_leading_bits(values, &mut Vec::new(), bits, leading);
+    let (all, rest) = (ones::<F>(bits), bits - leading);
+    for group in values.chunk_by_mut(|&a, &b| rest == 0 || ((a ^ b) & all) >> rest == F::ZERO) {
+        if group.len() > 1 {
+            group.sort_unstable_by_key(|&v| v & all);
+        }
+    }
+}
+
+/// Three passes, after which few uniform values are still out of order.
+const LEADING_BITS: u32 = 33;
 
 fn pass_by_digit<F: Vectors>(values: &[F], out: &mut [F], low: u32, width: u32) {
     let digit = |value: F| (value >> low).low_bits() & ((1 << width) - 1);

@@ -86,10 +86,13 @@ impl TablePlan {
             .map_or_else(|| Self::scan(bits, max_distance), |(_, plan)| plan)
     }
 
-    /// The scan, and every cut into blocks that allow together just enough, the first ones the most.
+    /// The scan, and cuts into blocks that allow together just enough, the first ones the most: all of them for distances up
+    /// to 12, those into nearly equal parts above, where there are too many.
     pub fn alternatives(bits: u32, max_distance: u32) -> impl Iterator<Item = Self> {
-        let cuts = (1..=(max_distance + 1).min(bits))
-            .flat_map(move |n| descending(n, max_distance + 1 - n.min(max_distance + 1), max_distance));
+        let cuts = (1..=(max_distance + 1).min(bits)).flat_map(move |n| {
+            let sum = max_distance + 1 - n;
+            if max_distance <= 12 { descending(n, sum, sum) } else { vec![nearly_equal(n, sum)] }
+        });
         std::iter::once(Self::scan(bits, max_distance))
             .chain(cuts.filter_map(move |distances| Self::new(bits, max_distance, &distances).ok()))
     }
@@ -117,6 +120,11 @@ impl TablePlan {
     pub fn is_scan(&self) -> bool {
         self.tables[0].block.width == 0
     }
+}
+
+/// `sum` as `n` numbers, in descending order, that differ by at most 1.
+fn nearly_equal(n: u32, sum: u32) -> Vec<u32> {
+    (0..n).map(|i| sum / n + u32::from(i < sum % n)).collect()
 }
 
 /// Every way to write `sum` as `n` numbers of at most `largest`, in descending order.

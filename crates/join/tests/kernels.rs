@@ -15,6 +15,10 @@ fn pairs(find: impl FnOnce(&mut dyn FnMut(u64, u64))) -> Vec<(u64, u64)> {
     found
 }
 
+fn unordered(find: impl FnOnce(&mut dyn FnMut(u64, u64))) -> Vec<(u64, u64)> {
+    pairs(|found| find(&mut |a, b| found(a.min(b), a.max(b))))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -36,6 +40,11 @@ proptest! {
             let mut selected = vec![0; n + 16];
             let n_selected = u64::select(kernel, &list, prefix, mask, k.min(8), &mut selected);
             prop_assert_eq!(&selected[..n_selected], &expected[..n_expected], "{:?}", kernel);
+            prop_assert_eq!(
+                unordered(|found| u64::pairs_within(kernel, &list, k, found)),
+                unordered(|found| scalar::pairs_within(&list, k, found)),
+                "{:?}", kernel
+            );
             let mut starts = vec![0; n + 16];
             let n_starts = u64::group_starts(kernel, &list, mask, &mut starts);
             let mut expected_starts = vec![0; n];

@@ -34,6 +34,15 @@ fn the_choice_fits_the_memory_it_is_given() {
 }
 
 #[test]
+fn every_distance_has_few_enough_plans_to_choose_from() {
+    for k in 0..64 {
+        let plans: Vec<TablePlan> = TablePlan::alternatives(64, k).collect();
+        assert!((2..400).contains(&plans.len()), "{} plans for {k}", plans.len());
+        assert!(TablePlan::choose(64, k, &workload(1 << 10, 1 << 10, 1 << 30)).max_distance() == k);
+    }
+}
+
+#[test]
 fn a_large_store_is_walked_and_a_small_one_meets_tables() {
     let walked = TablePlan::choose(64, 3, &workload(1 << 16, 1 << 29, 1 << 30));
     assert_eq!(walked.tables().len(), 1, "{walked:?}");

@@ -94,6 +94,9 @@ fn detected(name: KernelName) -> bool {
 /// next ones overwrite their tails.
 pub(crate) const PADDING: usize = 16;
 
+/// Values that are compared with each other before they are compared with all that follow: a vector of low halves.
+const CHUNK: usize = 16;
+
 /// What the walk asks of a list of queries; all of its arithmetic on fingerprints. For `u64` there are vector kernels, other
 /// widths have the portable one.
 pub trait Vectors: Fingerprint {
@@ -111,6 +114,19 @@ pub trait Vectors: Fingerprint {
     /// Positions from 1 at which the bits of `mask` change from one value to the next, at the front of `starts`; their number.
     /// `starts` has room for as many as there are values and 16 more, whose content is lost.
     fn group_starts(kernel: Kernel, values: &[Self], mask: Self, starts: &mut [u32]) -> usize;
+
+    /// Calls `found(a, b)` for every two values at different positions within `max_distance`, once, in no particular order.
+    fn pairs_within(kernel: Kernel, values: &[Self], max_distance: u32, found: &mut dyn FnMut(Self, Self)) {
+        for (n, chunk) in (1..).zip(values.chunks(CHUNK)) {
+            Self::pairs(kernel, values.get(n * CHUNK..).unwrap_or(&[]), chunk, max_distance, found);
+            if Self::may_have_pairs(kernel, chunk, max_distance) {
+                scalar::pairs_within(chunk, max_distance, found);
+            }
+        }
+    }
+
+    /// False only where no two of up to 16 values are within `max_distance`.
+    fn may_have_pairs(kernel: Kernel, values: &[Self], max_distance: u32) -> bool;
 
     /// Calls `found(a, b)` for every pair of a value of `left` and one of `right` within `max_distance`, in no particular
     /// order.
@@ -136,6 +152,10 @@ macro_rules! portable_vectors {
 
             fn group_starts(_: Kernel, values: &[Self], mask: Self, starts: &mut [u32]) -> usize {
                 scalar::group_starts(values, mask, starts)
+            }
+
+            fn may_have_pairs(_: Kernel, _: &[Self], _: u32) -> bool {
+                true
             }
 
             fn pairs(_: Kernel, left: &[Self], right: &[Self], max_distance: u32, found: &mut dyn FnMut(Self, Self)) {
@@ -179,6 +199,14 @@ impl Vectors for u64 {
             #[cfg(target_arch = "x86_64")]
             KernelName::Avx512 => x86_64::avx512::group_starts(kernel, values, mask, starts),
             _ => scalar::group_starts(values, mask, starts),
+        }
+    }
+
+    fn may_have_pairs(kernel: Kernel, values: &[Self], max_distance: u32) -> bool {
+        match kernel.name {
+            #[cfg(target_arch = "x86_64")]
+            KernelName::Avx512 => x86_64::avx512::may_have_pairs(kernel, values, max_distance),
+            _ => true,
         }
     }
 

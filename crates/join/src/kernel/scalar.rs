@@ -24,6 +24,13 @@ pub fn pairs<F: Fingerprint>(left: &[F], right: &[F], max_distance: u32, found: 
     }
 }
 
+/// Calls `found(a, b)` for every two values at different positions within `max_distance`, once.
+pub fn pairs_within<F: Fingerprint>(values: &[F], max_distance: u32, found: &mut dyn FnMut(F, F)) {
+    for (i, &b) in values.iter().enumerate() {
+        pairs(&values[..i], &[b], max_distance, found);
+    }
+}
+
 /// Whether every value is greater than the one before.
 pub fn is_ascending<F: Fingerprint>(values: &[F]) -> bool {
     values.is_sorted_by(|a, b| a < b)

@@ -5,8 +5,8 @@ use std::arch::x86_64::{
     __m512i, _mm512_add_epi32, _mm512_and_si512, _mm512_castsi256_si512, _mm512_cmple_epu32_mask,
     _mm512_cmple_epu64_mask, _mm512_cvtepi64_epi32, _mm512_inserti64x4, _mm512_loadu_si512,
     _mm512_mask_cmple_epu64_mask, _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64, _mm512_maskz_loadu_epi64,
-    _mm512_min_epu32, _mm512_popcnt_epi32, _mm512_popcnt_epi64, _mm512_set1_epi32, _mm512_set1_epi64,
-    _mm512_setr_epi32, _mm512_storeu_si512, _mm512_test_epi64_mask, _mm512_xor_si512,
+    _mm512_min_epu32, _mm512_permutexvar_epi32, _mm512_popcnt_epi32, _mm512_popcnt_epi64, _mm512_set1_epi32,
+    _mm512_set1_epi64, _mm512_setr_epi32, _mm512_storeu_si512, _mm512_test_epi64_mask, _mm512_xor_si512,
 };
 
 use super::super::{Kernel, KernelName, PADDING, scalar};
@@ -119,14 +119,8 @@ unsafe fn pairs_lanes(lanes: &[u64], rows: &[u64], max_distance: u32, found: &mu
 unsafe fn near_halves<const N: usize>(lanes: &[u64], rows: &[u64], max_distance: u32) -> bool {
     let mut halves = [_mm512_set1_epi32(0); N];
     for (half, lanes) in halves.iter_mut().zip(lanes.chunks(16)) {
-        let (first, second) = lanes.split_at(lanes.len().min(LANES));
-        // SAFETY: as here.
-        *half = unsafe {
-            _mm512_inserti64x4::<1>(
-                _mm512_castsi256_si512(_mm512_cvtepi64_epi32(load(first))),
-                _mm512_cvtepi64_epi32(load(second)),
-            )
-        };
+        // SAFETY: a chunk has at most sixteen lanes.
+        *half = unsafe { low_halves(lanes) };
     }
     let mut nearest = [_mm512_set1_epi32(-1); N];
     for &row in rows {
@@ -143,6 +137,51 @@ unsafe fn near_halves<const N: usize>(lanes: &[u64], rows: &[u64], max_distance:
         near |= _mm512_cmple_epu32_mask(nearest, max_distance) & there;
     }
     near != 0
+}
+
+/// See [`Vectors::may_have_pairs`](super::super::Vectors::may_have_pairs).
+pub(in super::super) fn may_have_pairs(kernel: Kernel, values: &[u64], max_distance: u32) -> bool {
+    assert!(kernel.name() == KernelName::Avx512 && values.len() <= 2 * LANES);
+    // SAFETY: the kernel proves the instructions; there are at most sixteen values.
+    unsafe { may_have_pairs_lanes(values, max_distance) }
+}
+
+/// Compares the low halves with themselves, turned by 1 to 8 lanes: of sixteen, any two meet.
+///
+/// # Safety
+/// The processor has the instructions; there are at most sixteen values.
+#[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq")]
+unsafe fn may_have_pairs_lanes(values: &[u64], max_distance: u32) -> bool {
+    // SAFETY: as here.
+    let halves = unsafe { low_halves(values) };
+    let there = if values.len() == 16 { u16::MAX } else { !(u16::MAX << values.len()) };
+    let limit = _mm512_set1_epi32(max_distance.cast_signed());
+    let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    let mut near = 0;
+    for turn in 1..=8 {
+        // Indices count modulo 16.
+        let turned = _mm512_permutexvar_epi32(_mm512_add_epi32(lanes, _mm512_set1_epi32(turn)), halves);
+        let distances = _mm512_popcnt_epi32(_mm512_xor_si512(halves, turned));
+        near |= _mm512_cmple_epu32_mask(distances, limit) & there & there.rotate_right(turn.cast_unsigned());
+    }
+    near != 0
+}
+
+/// The low halves of up to sixteen values, zeros behind them.
+///
+/// # Safety
+/// The processor has the instructions; there are at most sixteen values.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn low_halves(values: &[u64]) -> __m512i {
+    let (first, second) = values.split_at(values.len().min(LANES));
+    // SAFETY: as here.
+    unsafe {
+        _mm512_inserti64x4::<1>(
+            _mm512_castsi256_si512(_mm512_cvtepi64_epi32(load(first))),
+            _mm512_cvtepi64_epi32(load(second)),
+        )
+    }
 }
 
 /// Up to eight values, zeros behind them.
