@@ -58,6 +58,7 @@ impl Args {
             itself: true,
             memory_bytes: usize::MAX,
             threads: 1,
+            pieces_under_way: 1,
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
         pool.install(|| {

@@ -186,7 +186,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = bits)]
     pub bits: u32,
     /// Sorted runs that the existing fingerprints are spread over: nights since the store was compacted
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub runs: u64,
     /// Join the queries with each other too
     #[arg(long = "self")]

@@ -20,6 +20,8 @@ pub struct Workload {
     pub memory_bytes: usize,
     /// Pieces that are mapped at the same time.
     pub threads: usize,
+    /// Pieces that are in memory, with those that are mapped.
+    pub pieces_under_way: usize,
 }
 
 /// Existing fingerprints in ascending order.
@@ -54,7 +56,7 @@ pub struct JoinCost {
 
 /// Moving a fingerprint to its place in another order; measured, as all of these, by `nearprint-bench kernels` on one core
 /// with AVX-512. Only their proportions matter.
-const SORT_NS: f64 = 6.0;
+pub(crate) const SORT_NS: f64 = 6.0;
 /// Walking over a fingerprint without looking at it closely.
 const PASS_NS: f64 = 0.6;
 /// Calling for a list, and for each eight of its queries.
@@ -93,19 +95,24 @@ impl JoinCost {
         Self {
             candidates_per_fingerprint: mapped.pairs / n_existing,
             ns_per_fingerprint: mapped.ns / n_existing,
-            memory_bytes: plan.tables().len() * workload.n_queries * 8 + plan.scratch_bytes(workload),
+            memory_bytes: workload
+                .n_queries
+                .saturating_mul(plan.tables().len() * 8)
+                .saturating_add(plan.scratch_bytes(workload)),
             total_ns,
         }
     }
 }
 
 impl TablePlan {
-    /// What mappers hold: the piece, a permuted copy and its spare, and the lists of a walk.
+    /// What is held beside the tables: of each piece its fingerprints and as much for the next ones; of each that is mapped a
+    /// permuted copy and its spare, and the lists of a walk.
     fn scratch_bytes(&self, workload: &Workload) -> usize {
         let piece = usize::try_from(workload.n_existing()).unwrap_or(usize::MAX).min(workload.piece_rows);
-        let copies = if self.tables().len() > 1 { 24 } else { 8 };
+        let copies = if self.tables().len() > 1 { piece.saturating_mul(16) } else { 0 };
         let lists = if self.is_scan() { 0 } else { workload.n_queries.saturating_mul(24) };
-        (piece.saturating_mul(copies) + lists).saturating_mul(workload.threads)
+        let mapped = copies.saturating_add(lists).saturating_mul(workload.threads);
+        mapped.saturating_add(piece.saturating_mul(16).saturating_mul(workload.pieces_under_way))
     }
 
     /// A piece of `n` existing fingerprints that agree in `root` leading bits.
@@ -147,7 +154,7 @@ impl TablePlan {
             return merge_step(table.block, n, m, root);
         }
         let walk = Walk {
-            kernel: Kernel::best(),
+            kernel: Kernel::SCALAR,
             bits: self.bits(),
             prefix_bits: table.block.width,
             max_prefix_distance: table.max_prefix_distance,
@@ -177,7 +184,7 @@ fn walk_step(walk: &Walk, n: f64, m: f64, root: u32) -> Step {
         ns += nodes(depth) * (SELECT_CALL_NS + (len(above) / 8.0).ceil() * SELECT_VECTOR_NS);
         depth = above;
     }
-    let (leaves, len) = (nodes(bottom), len(bottom));
+    let (leaves, len) = (nodes(bottom).max(1.0), len(bottom));
     let (long, short) = if n / leaves > len { (n / leaves, len) } else { (len, n / leaves) };
     ns += leaves * len.min(1.0) * LEAF_CALL_NS + leaves * (long / 16.0).ceil() * short * PAIR_VECTOR_NS;
     Step { ns, pairs: n * len }

@@ -4,7 +4,7 @@ use nearprint_fingerprint::hamming_distance;
 use rayon::prelude::*;
 use std::ops::Range;
 
-use crate::cost::{ExistingRun, Workload, merge_bits};
+use crate::cost::{ExistingRun, JoinCost, SORT_NS, Workload, merge_bits};
 use crate::kernel::{Kernel, Vectors};
 use crate::permutation::{common_prefix, leading_ones};
 use crate::radix_sort::{sort, sort_by_leading_bits};
@@ -243,8 +243,14 @@ impl<F: Vectors> PermutedTables<F> {
             itself: n == 0,
             memory_bytes: usize::MAX,
             threads: 1,
+            pieces_under_way: 1,
         };
-        Some(TablePlan::choose(rest, self.plan.max_distance(), &workload)).filter(|plan| !plan.is_scan())
+        let plan = TablePlan::choose(rest, self.plan.max_distance(), &workload);
+        let scan = JoinCost::of(&TablePlan::scan(rest, self.plan.max_distance()), &workload).total_ns;
+        // Both sides are sorted by the bits that are left, in more passes than a table is.
+        #[allow(clippy::cast_precision_loss, reason = "an estimate")]
+        let sorting = 4.0 * SORT_NS * (n + m) as f64;
+        (JoinCost::of(&plan, &workload).total_ns + sorting < scan).then_some(plan)
     }
 
     fn join_hot(&self, run: &[F], queries: &[F], plan: TablePlan, found: &mut dyn FnMut(F, F)) {

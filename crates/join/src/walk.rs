@@ -103,9 +103,11 @@ impl Walk {
             values.resize(2 * (start + above.len + PADDING), F::ZERO);
         }
         let (known, room) = values.split_at_mut(start);
+        let list = &known[above.start..start];
         let level = &mut levels[to];
-        level.start = start;
-        level.len = F::select(self.kernel, &known[above.start..], value, level.mask, level.max_distance, room);
+        level.len = F::select(self.kernel, list, value, level.mask, level.max_distance, room);
+        // Where nothing was dropped, the list above serves: lists that do not shrink take no memory.
+        level.start = if level.len == above.len { above.start } else { start };
     }
 
     /// From the root, which all of the run agree in, to the leaves.

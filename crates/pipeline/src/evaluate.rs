@@ -186,8 +186,15 @@ fn score(
         batch.rows().map(|row| batch.fingerprints[row as usize].filter(|_| !left_out[row as usize])).collect();
     let rows = QueryRows::new(&fingerprints, &batch.sketches)?;
     let n = rows.values().len();
-    let workload =
-        Workload { n_queries: n, existing: Vec::new(), piece_rows: n, itself: true, memory_bytes: 1 << 30, threads: 1 };
+    let workload = Workload {
+        n_queries: n,
+        existing: Vec::new(),
+        piece_rows: n,
+        itself: true,
+        memory_bytes: 1 << 30,
+        threads: 1,
+        pieces_under_way: 1,
+    };
     let plan = TablePlan::choose(bits, u32::from(widest.max_distance), &workload);
     let queries = Queries::new(rows.values().to_vec(), plan, Kernel::best());
     let mut found = Counts::new(batch, truth);

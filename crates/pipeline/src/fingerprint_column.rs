@@ -40,7 +40,9 @@ pub(crate) async fn fetch(file: &ParquetFile, row_group: usize, bits: u32) -> Re
         return by_arrow(file, row_group, bits).await;
     };
     let required = chunk.column_descr().max_def_level() == 0 && chunk.column_descr().max_rep_level() == 0;
-    let packed = chunk.encodings().all(|e| matches!(e, Encoding::DELTA_BINARY_PACKED | Encoding::RLE));
+    // RLE is listed for levels, of which required columns have none.
+    let packed = chunk.encodings().all(|e| matches!(e, Encoding::DELTA_BINARY_PACKED | Encoding::RLE))
+        && chunk.encodings().any(|e| e == Encoding::DELTA_BINARY_PACKED);
     if !required || !packed || bits != u64::BITS {
         return by_arrow(file, row_group, bits).await;
     }
@@ -89,18 +91,30 @@ impl FetchedColumn {
 fn decode_chunk(chunk: &ColumnChunkMetaData, n_rows: usize, bytes: &Bytes, values: &mut Vec<u64>) -> ParquetResult<()> {
     let reader = ChunkBytes { offset: chunk.byte_range().0, bytes: bytes.clone() };
     let mut pages = SerializedPageReader::new(Arc::new(reader), chunk, n_rows, None)?;
+    let end = values.len() + n_rows;
     while let Some(page) = pages.get_next_page()? {
         let n = page.num_values() as usize;
+        if n > end - values.len() {
+            return Err(damaged("pages hold more fingerprints than their row group has rows"));
+        }
         match &page {
             Page::DataPage { buf, encoding: Encoding::DELTA_BINARY_PACKED, .. }
-            | Page::DataPageV2 { buf, encoding: Encoding::DELTA_BINARY_PACKED, num_nulls: 0, .. } => {
-                decode_page(buf, n, values)?;
-            }
+            | Page::DataPageV2 {
+                buf,
+                encoding: Encoding::DELTA_BINARY_PACKED,
+                num_nulls: 0,
+                def_levels_byte_len: 0,
+                rep_levels_byte_len: 0,
+                ..
+            } => decode_page(buf, n, values)?,
             other => return Err(damaged(&format!("a page is encoded as {}", other.encoding()))),
         }
     }
     Ok(())
 }
+
+/// Writers' blocks have some hundreds.
+const MAX_BLOCK_VALUES: usize = 1 << 20;
 
 /// A page of DELTA_BINARY_PACKED values (Parquet format, Encodings, "Delta Encoding").
 fn decode_page(page: &[u8], n: usize, values: &mut Vec<u64>) -> ParquetResult<()> {
@@ -109,7 +123,10 @@ fn decode_page(page: &[u8], n: usize, values: &mut Vec<u64>) -> ParquetResult<()
     let n_miniblocks = length(&mut bytes)?;
     let n_values = length(&mut bytes)?;
     let mut last = zigzag(&mut bytes)?;
-    let whole = n_miniblocks > 0 && block_values.is_multiple_of(128) && block_values.is_multiple_of(n_miniblocks);
+    let whole = n_miniblocks > 0
+        && block_values <= MAX_BLOCK_VALUES
+        && block_values.is_multiple_of(128)
+        && block_values.is_multiple_of(n_miniblocks);
     let miniblock_values = if whole { block_values / n_miniblocks } else { 0 };
     if miniblock_values == 0 || !miniblock_values.is_multiple_of(32) || n_values != n {
         return Err(damaged("the header of a page is not one of DELTA_BINARY_PACKED"));
@@ -126,18 +143,18 @@ fn decode_page(page: &[u8], n: usize, values: &mut Vec<u64>) -> ParquetResult<()
         let min_delta = zigzag(&mut bytes)?;
         let widths = take(&mut bytes, n_miniblocks)?;
         for &width in widths {
-            let n_bytes = miniblock_values / 8 * usize::from(width);
             if rest.is_empty() {
                 break;
             }
-            if width > 64 || bytes.len() < n_bytes {
+            let (now, later) = rest.split_at_mut(miniblock_values.min(rest.len()));
+            // Writers may leave out what pads the last miniblock.
+            if width > 64 || bytes.len() < (now.len() * usize::from(width)).div_ceil(8) {
                 return Err(damaged("a page ends too early"));
             }
-            let (now, later) = rest.split_at_mut(miniblock_values.min(rest.len()));
             // The bytes behind the miniblock are given too: whole vectors are loaded from them.
             last = unpack_deltas(bytes, u32::from(width), min_delta, last, now);
             rest = later;
-            bytes = &bytes[n_bytes..];
+            bytes = &bytes[(miniblock_values / 8 * usize::from(width)).min(bytes.len())..];
         }
     }
     Ok(())

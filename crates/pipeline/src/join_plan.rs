@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::engine::Resources;
 use crate::error::Result;
+use crate::near_duplicates::PIECES_A_THREAD;
 use crate::parquet_file::ParquetFile;
 use crate::schema::FINGERPRINT;
 
@@ -41,11 +42,11 @@ impl JoinPlan {
 }
 
 /// A file of existing fingerprints as the planner sees it: how densely it covers its range of values.
-pub(crate) fn existing_run(parquet: &ParquetFile) -> ExistingRun {
+pub(crate) fn existing_run(parquet: &ParquetFile, bits: u32) -> ExistingRun {
     let n_rows = parquet.n_rows();
-    let shared = parquet.bounds(FINGERPRINT).map_or(0, |(min, max)| (min ^ max).leading_zeros());
-    let one_value = shared == u64::BITS;
-    let density_rows = if one_value { n_rows } else { n_rows.saturating_mul(1 << shared.min(40)) };
+    let differing = parquet.bounds(FINGERPRINT).map_or(u64::MAX, |(min, max)| min ^ max);
+    let shared = differing.leading_zeros().saturating_sub(u64::BITS - bits);
+    let density_rows = if differing == 0 { n_rows } else { n_rows.saturating_mul(1 << shared.min(40)) };
     ExistingRun { n_rows, density_rows }
 }
 
@@ -122,6 +123,7 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
         itself: request.itself,
         memory_bytes: resources.memory_limit.map_or(4 << 30, |limit| limit / 2),
         threads: resources.n_threads(),
+        pieces_under_way: PIECES_A_THREAD * resources.n_threads(),
     };
     let plan = JoinPlan::choose(request.bits, request.max_distance, &workload);
     let tables: Vec<PlannedTable> = plan.tables.tables().iter().map(PlannedTable::of).collect();

@@ -63,6 +63,9 @@ pub(crate) struct NearDuplicates {
     progress: Progress,
 }
 
+/// Pieces of existing fingerprints that are read, mapped, or wait for their documents, for each thread: as many as keep a disk busy
+/// while the threads compute.
+pub(crate) const PIECES_A_THREAD: usize = 4;
 /// Existing rows of one map task.
 const TASK_ROWS: u64 = 4 << 20;
 /// The batch's own values of one map task.
@@ -81,7 +84,7 @@ impl NearDuplicates {
     ) -> Result<Self> {
         let n_existing = existing.n_live_rows;
         let (own, threads, kernel) = (resources.clone(), resources.n_threads(), resources.join_kernel()?);
-        let runs = existing.files.iter().map(|f| existing_run(&f.parquet)).collect();
+        let runs = existing.files.iter().map(|f| existing_run(&f.parquet, bits)).collect();
         progress.start("tables", "fingerprints", batch.len() as u64);
         let (batch, rows, queries, piece_rows, engine) = blocking("tables", move || {
             let rows = QueryRows::new(&batch.fingerprints, &batch.sketches)?;
@@ -93,6 +96,7 @@ impl NearDuplicates {
                 itself,
                 memory_bytes: table_bytes(&own, held),
                 threads,
+                pieces_under_way: PIECES_A_THREAD * threads,
             };
             let plan = JoinPlan::choose(bits, u32::from(verifier.max_distance), &workload);
             tracing::info!(
@@ -169,9 +173,10 @@ impl NearDuplicates {
             want,
             files: Arc::clone(&self.existing),
             piece_rows: self.piece_rows,
-            under_way: Semaphore::new(2 * self.engine.threads()),
+            under_way: Semaphore::new(PIECES_A_THREAD * self.engine.threads()),
             threads: Semaphore::new(self.engine.threads()),
-            mappers: Mutex::default(),
+            pieces: Mutex::default(),
+            scratches: Mutex::default(),
             progress: self.progress.clone(),
         };
         let tasks = ProbeTasks { context: Arc::new(context), tasks: self.tasks() };

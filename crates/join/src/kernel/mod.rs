@@ -50,6 +50,9 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// The kernel that every processor can run.
+    pub const SCALAR: Self = Self { name: KernelName::Scalar };
+
     /// The kernel of a name.
     ///
     /// # Errors
@@ -61,7 +64,7 @@ impl Kernel {
     /// The fastest kernel that this processor can run.
     #[must_use]
     pub fn best() -> Self {
-        Self::available().last().copied().unwrap_or(Self { name: KernelName::Scalar })
+        Self::available().last().copied().unwrap_or(Self::SCALAR)
     }
 
     /// Every kernel that this processor can run, the slowest first.
@@ -202,6 +205,7 @@ impl Vectors for u64 {
         }
     }
 
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables, reason = "only AVX-512 looks"))]
     fn may_have_pairs(kernel: Kernel, values: &[Self], max_distance: u32) -> bool {
         match kernel.name {
             #[cfg(target_arch = "x86_64")]

@@ -53,17 +53,18 @@ pub(crate) struct MapContext {
     pub(crate) under_way: Semaphore,
     /// Threads that may compute.
     pub(crate) threads: Semaphore,
-    /// Memory of mappers that have nothing to do.
-    pub(crate) mappers: Mutex<Vec<Mapper>>,
+    /// Memory of pieces that are done.
+    pub(crate) pieces: Mutex<Vec<PieceMemory>>,
+    /// Memory of threads that map nothing.
+    pub(crate) scratches: Mutex<Vec<MapScratch<u64>>>,
     pub(crate) progress: Progress,
 }
 
-/// Memory of a mapper.
+/// Fingerprints of a piece, and room for those of the next one.
 #[derive(Debug, Default)]
-pub(crate) struct Mapper {
-    fingerprints: Vec<u64>,
+pub(crate) struct PieceMemory {
     values: ExistingValues,
-    scratch: MapScratch<u64>,
+    room: Vec<u64>,
 }
 
 /// All existing fingerprints of a join.
@@ -202,14 +203,22 @@ impl MapContext {
         blocking("map", compute).await
     }
 
-    fn idle_mapper(&self) -> Mapper {
-        self.mappers.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default()
+    /// Maps with memory that no other thread uses meanwhile.
+    fn map<T>(&self, map: impl FnOnce(&Queries<u64>, &mut MapScratch<u64>) -> T) -> T {
+        let mut scratch = take(&self.scratches);
+        let mapped = map(&self.queries, &mut scratch);
+        keep(&self.scratches, scratch);
+        mapped
     }
+}
 
-    fn keep_mapper(&self, mapper: Mapper) {
-        if let Ok(mut idle) = self.mappers.lock() {
-            idle.push(mapper);
-        }
+fn take<T: Default>(idle: &Mutex<Vec<T>>) -> T {
+    idle.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default()
+}
+
+fn keep<T>(idle: &Mutex<Vec<T>>, done: T) {
+    if let Ok(mut idle) = idle.lock() {
+        idle.push(done);
     }
 }
 
@@ -245,15 +254,14 @@ fn map_itself(context: &MapContext, values: Range<usize>, sender: Sender) -> Res
         out.new_new(value(i), value(i), 0)?;
     }
     let n_values = values.len() as u64;
-    let mut mapper = context.idle_mapper();
     let mut ranges = vec![values];
     while !ranges.is_empty() {
-        let pairs = map_last(&mut ranges, |range, found| context.queries.map_self(range, &mut mapper.scratch, found));
+        let pairs = context
+            .map(|queries, scratch| map_last(&mut ranges, |range, found| queries.map_self(range, scratch, found)));
         for pair in pairs {
             out.new_new(pair.query, pair.existing, pair.distance)?;
         }
     }
-    context.keep_mapper(mapper);
     context.progress.advance(n_values);
     out.finish()
 }
@@ -266,44 +274,46 @@ async fn map_piece(context: &Arc<MapContext>, file: &str, row_groups: Range<usiz
     let columns = futures::future::try_join_all(fetches).await?;
     let (own, url) = (Arc::clone(context), file.to_owned());
     let decode = move || {
-        let mut mapper = own.idle_mapper();
-        mapper.fingerprints.clear();
+        let PieceMemory { mut values, room: mut fingerprints } = take(&own.pieces);
+        fingerprints.clear();
         for column in columns {
-            column.decode(&url, &mut mapper.fingerprints)?;
+            column.decode(&url, &mut fingerprints)?;
         }
-        own.progress.advance(mapper.fingerprints.len() as u64);
-        mapper.fingerprints = mapper.values.group(mapper.fingerprints);
-        let all = 0..mapper.values.values().len();
-        Ok(map_mapper(&own, mapper, vec![all]))
+        own.progress.advance(fingerprints.len() as u64);
+        let room = values.group(fingerprints);
+        let all = 0..values.values().len();
+        Ok(map_values(&own, PieceMemory { values, room }, vec![all]))
     };
-    let (mut mapper, mut pairs, mut ranges) = context.compute(decode).await?;
+    let (mut memory, mut pairs, mut ranges) = context.compute(decode).await?;
     loop {
-        for piece in pieces(&pairs, &mapper.values) {
-            expand(context, file, &row_groups, &mapper.values, piece, sender).await?;
+        for piece in pieces(&pairs, &memory.values) {
+            expand(context, file, &row_groups, &memory.values, piece, sender).await?;
         }
         if ranges.is_empty() {
             break;
         }
         let own = Arc::clone(context);
-        (mapper, pairs, ranges) = context.compute(move || Ok(map_mapper(&own, mapper, ranges))).await?;
+        (memory, pairs, ranges) = context.compute(move || Ok(map_values(&own, memory, ranges))).await?;
     }
-    context.keep_mapper(mapper);
+    keep(&context.pieces, memory);
     Ok(())
 }
 
-/// The next pairs of a mapper's values, by existing value, and the ranges of values that are still to be mapped.
-fn map_mapper(
+/// The next pairs of a piece's values, by existing value, and the ranges of values that are still to be mapped.
+fn map_values(
     context: &MapContext,
-    mut mapper: Mapper,
+    memory: PieceMemory,
     mut ranges: Vec<Range<usize>>,
-) -> (Mapper, Vec<Pair>, Vec<Range<usize>>) {
-    let (values, scratch) = (mapper.values.values(), &mut mapper.scratch);
-    let mut pairs = map_last(&mut ranges, |range, found| {
-        let start = u32::try_from(range.start).unwrap_or(u32::MAX);
-        context.queries.map(&values[range], scratch, |p| found(Pair { existing: p.existing + start, ..p }));
+) -> (PieceMemory, Vec<Pair>, Vec<Range<usize>>) {
+    let values = memory.values.values();
+    let mut pairs = context.map(|queries, scratch| {
+        map_last(&mut ranges, |range, found| {
+            let start = u32::try_from(range.start).unwrap_or(u32::MAX);
+            queries.map(&values[range], scratch, |p| found(Pair { existing: p.existing + start, ..p }));
+        })
     });
     pairs.sort_unstable_by_key(|p| (p.existing, p.query));
-    (mapper, pairs, ranges)
+    (memory, pairs, ranges)
 }
 
 /// Existing documents fetched at once.
@@ -504,7 +514,8 @@ async fn fetch_documents(
     columns.retain(|column| parquet.has_column(column));
     if columns.is_empty() {
         let numbers = rows.iter().filter_map(|&row| number(row));
-        return Ok(numbers.map(|id| ExistingDocument::new(context, id, false)).collect());
+        let documents = numbers.map(|id| ExistingDocument::new(context, id, false)).collect();
+        return all_found(parquet, rows.len(), documents);
     }
     if rows.is_empty() {
         return Ok(Vec::new());
@@ -520,6 +531,10 @@ async fn fetch_documents(
         let canonical = batch.column_by_name(CANONICAL_ID);
         for i in 0..batch.num_rows() {
             let row = rows.get(documents.len()).copied().unwrap_or(u32::MAX);
+            if ids.as_ref().is_some_and(|ids| ids.is_null(i)) {
+                let reason = "doc_id is NULL: leave such rows out".to_owned();
+                return Err(PipelineError::bad_file(&parquet.file.url, reason));
+            }
             let mut document = match &ids {
                 Some(ids) => ExistingDocument::new(context, ids.value(i).to_owned(), true),
                 None => ExistingDocument::new(context, number(row).unwrap_or_default(), false),

@@ -6,13 +6,14 @@ pub(super) mod avx512;
 use super::scalar;
 
 pub(super) fn has_avx2() -> bool {
-    is_x86_feature_detected!("avx2")
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt")
 }
 
 pub(super) fn has_avx512() -> bool {
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vpopcntdq")
+        && is_x86_feature_detected!("popcnt")
 }
 
 /// Rows of a leaf compared before hits are looked for: few enough that a hit costs little to find again.

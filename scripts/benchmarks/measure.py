@@ -1,0 +1,244 @@
+"""Measures nearprint and its references on this machine; appends JSON lines to a results file.
+
+    python3 scripts/benchmarks/measure.py --folder /big/disk --results docs/benchmarks/results.jsonl [part ...]
+
+Parts: kernels, growth, ratio, skew, peers, documents, nights, whole (2^33 fingerprints, 37 GB); without names all but whole and
+nights. Needs release builds of nearprint and nearprint-bench, and for peers a C++ compiler and the network. Every measurement
+is a whole process or says its own seconds; those that are compared alternate in one run.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+NEARPRINT, BENCH = ROOT / "target/release/nearprint", ROOT / "target/release/nearprint-bench"
+
+
+class Results:
+    """A file of JSON lines; each line names its part."""
+
+    def __init__(self, path, part):
+        self.path, self.part = path, part
+
+    def add(self, **fields):
+        line = json.dumps({"part": self.part, **fields})
+        print(line, flush=True)
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+
+def run(*arguments):
+    """Runs a command; gives its last line as JSON, its seconds and its peak memory in KiB."""
+    started = time.monotonic()
+    done = subprocess.run(
+        ["/usr/bin/time", "-f", "%M", *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    seconds = time.monotonic() - started
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, arguments))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    rss = int(done.stderr.strip().splitlines()[-1])
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return lines, seconds, rss
+
+
+def drop_page_cache():
+    """False where that is not allowed."""
+    subprocess.run(["sync"], check=True)
+    try:
+        Path("/proc/sys/vm/drop_caches").write_text("3", encoding="ascii")
+    except OSError:
+        return False
+    return True
+
+
+def generate(folder, log_existing, log_queries, *more):
+    shutil.rmtree(folder, ignore_errors=True)
+    lines, _, _ = run(BENCH, "generate", "--log-existing", log_existing, "--log-queries", log_queries, "--output", folder, *more)
+    return lines[-1]
+
+
+def join(folder, max_distance=3, threads=2, *more):
+    lines, seconds, rss = run(
+        NEARPRINT, "join", "--queries", folder / "queries.parquet", "--existing", folder / "existing", "--max-distance",
+        max_distance, "--pairs", "all", "--output", folder / "out", "--replace", "--threads", threads, "--json", *more,
+    )
+    return lines[-1], seconds, rss
+
+
+def kernels(results, _folder):
+    """ns per fingerprint in memory, one core, against |F|, |B| and k; every kernel at one size."""
+    points = [(f, 16, 3) for f in range(20, 34)] + [(29, b, 3) for b in range(8, 21, 2)] + [(29, 16, k) for k in range(9)]
+    points += [(26, 20, k) for k in (3, 6)]
+    for log_existing, log_queries, k in dict.fromkeys(points):
+        sizes = ["--log-existing", log_existing, "--log-queries", log_queries, "--max-distance", k]
+        wide = 22 if log_existing >= 22 and k > 4 else 20
+        best = {}
+        for log_piece in sorted({20, wide}):
+            kernel = [] if (log_existing, log_queries, k) == (29, 16, 3) else ["--kernel", "avx512"]
+            lines, _, _ = run(BENCH, "kernels", *sizes, "--pieces", 16, "--log-piece", log_piece, *kernel)
+            for line in lines:
+                key = (line["operation"], line.get("kernel"))
+                if key not in best or line["ns_per_fingerprint"] < best[key]["ns_per_fingerprint"]:
+                    best[key] = {"log_existing": log_existing, "max_distance": k, "log_piece": log_piece, **line}
+        for line in best.values():
+            results.add(**line)
+
+
+def growth(results, folder):
+    """Whole joins from Parquet, warm page cache, two threads, against |F|."""
+    for log_existing in range(20, 31):
+        place = folder / "growth"
+        made = generate(place, log_existing, 16)
+        runs = [join(place) for _ in range(4)][1:]
+        decoded = [run(BENCH, "decode", place / "existing", "--threads", 2)[0][-1]["seconds"] for _ in range(3)]
+        results.add(
+            log_existing=log_existing, log_queries=16, seconds=statistics.median(r[1] for r in runs),
+            decode_seconds=statistics.median(decoded), rss_kib=max(r[2] for r in runs),
+            files_over_entropy=made["files_over_entropy"],
+        )
+        shutil.rmtree(place)
+
+
+def ratio(results, folder):
+    """2^29 x 2^16: the whole join against reading and decoding the column alone, warm and cold, alternating."""
+    place = folder / "ratio"
+    made = generate(place, 29, 16)
+    results.add(operation="generate", **{k: v for k, v in made.items() if k != "operation"})
+    for cache in ("warm", "cold"):
+        if cache == "cold" and not drop_page_cache():
+            continue
+        pairs = []
+        for number in range(8):
+            if cache == "cold":
+                drop_page_cache()
+            decode = run(BENCH, "decode", place / "existing", "--threads", 2)[1]
+            if cache == "cold":
+                drop_page_cache()
+            _, seconds, rss = join(place)
+            if number > 0:
+                pairs.append((decode, seconds, rss))
+        results.add(
+            cache=cache, log_existing=29, log_queries=16, decode_seconds=statistics.median(p[0] for p in pairs),
+            join_seconds=statistics.median(p[1] for p in pairs), rss_kib=max(p[2] for p in pairs),
+            ratio=statistics.median(p[1] / p[0] for p in pairs), ratios=[round(p[1] / p[0], 2) for p in pairs],
+        )
+    results.add(**run(BENCH, "check", place / "out")[0][-1])
+    shutil.rmtree(place)
+
+
+def skew(results, _folder):
+    """Self-joins in memory, one thread: uniform, half in one block, all near one point."""
+    for arguments in (
+        ["--log-rows", 20], ["--log-rows", 23], ["--log-rows", 20, "--max-distance", 6], ["--log-rows", 20, "--spread", "half-block"],
+        ["--log-rows", 23, "--spread", "half-block"], ["--log-rows", 23, "--spread", "half-prefix"], ["--spread", "ball"],
+    ):
+        lines, _, rss = run(BENCH, "self", *arguments)
+        results.add(**lines[-1], rss_kib=rss)
+
+
+def peers(results, folder):
+    """Published programs on the same sets, one thread each; see scripts/peers."""
+    place = folder / "peers"
+    generate(place, 20, 16, "--raw")
+    measure = ROOT / "scripts/peers/measure.sh"
+    os.environ.setdefault("PEERS_DIR", str(folder / "peers-build"))
+    cross = ["--existing", place / "existing.u64", "--queries", place / "queries.u64", "--max-distance", 3, "--sample", 1 << 18]
+    for line in run("bash", measure, *cross)[0]:
+        results.add(**line)
+    for log_rows in (20, 23):
+        raw = place / "self.u64"
+        ours = run(BENCH, "self", "--log-rows", log_rows, "--raw", raw)[0][-1]
+        results.add(**ours)
+        for line in run("bash", measure, "--self", raw, "--max-distance", 3, "--gaoya-blocks", 6)[0]:
+            results.add(**line)
+    shutil.rmtree(place)
+
+
+def documents(results, folder):
+    """2^27 with URL-like ids: what fetching ids costs; k = 6 with and without sketches."""
+    place = folder / "documents"
+    made = generate(place, 27, 16, "--documents", "--planted", 65536, "--max-distance", 3)
+    results.add(operation="generate", **{k: v for k, v in made.items() if k != "operation"})
+    for max_distance, more in ((3, []), (6, []), (6, ["--max-sketch-distance", 56])):
+        runs = [join(place, max_distance, 2, *more) for _ in range(4)][1:]
+        results.add(
+            max_distance=max_distance, sketches=bool(more), seconds=statistics.median(r[1] for r in runs),
+            rss_kib=max(r[2] for r in runs), n_pairs=runs[0][0]["n_pairs"],
+        )
+    shutil.rmtree(place)
+
+
+def nights(results, folder):
+    """365 nights of 2^16 documents through nearprint run; a join with all of them before and after store compact."""
+    place = folder / "nights"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    subprocess.run([BENCH, "nights", "--output", place / "documents"], check=True, stdout=subprocess.DEVNULL)
+    job = place / "job.toml"
+    job.write_text(
+        f'profile = "paper"\ndocuments = "{place}/documents"\nstore = "{place}/store"\noutput = "{place}/results"\n',
+        encoding="utf-8",
+    )
+    seconds = []
+    for night in sorted((place / "documents").iterdir()):
+        date = night.name.removeprefix("dt=")
+        seconds.append(run(NEARPRINT, "run", "--config", job, "--dt", date, "--json")[1])
+        shutil.rmtree(night)
+    results.add(operation="run", first=seconds[0], last=seconds[-1], seconds=seconds)
+    generate(place / "set", 20, 16)
+
+    def joined():
+        return [
+            run(
+                NEARPRINT, "join", "--queries", place / "set/queries.parquet", "--existing", place / "store", "--max-distance",
+                3, "--pairs", "all", "--output", place / "out", "--replace", "--threads", 2, "--json",
+            )
+            for _ in range(4)
+        ][1:]
+
+    before = joined()
+    compacted, compact_seconds, compact_rss = run(NEARPRINT, "store", "compact", place / "store", "--threads", 2, "--json")
+    after = joined()
+    results.add(
+        operation="compact", before_seconds=statistics.median(r[1] for r in before), after_seconds=statistics.median(r[1] for r in after),
+        compact_seconds=compact_seconds, compact_rss_kib=compact_rss, n_existing=before[0][0][-1]["n_existing"],
+        n_pairs_before=before[0][0][-1]["n_pairs"], n_pairs_after=after[0][0][-1]["n_pairs"], summary=compacted[-1],
+    )
+    shutil.rmtree(place)
+
+
+def whole(results, folder):
+    """2^33 x 2^20, the paper's sizes: 37 GB, once with a cold page cache and twice more."""
+    place = folder / "whole"
+    results.add(**generate(place, 33, 20, "--planted", 100_000))
+    cold = drop_page_cache()
+    for number in range(3):
+        summary, seconds, rss = join(place)
+        results.add(operation="join", cold=cold and number == 0, seconds=seconds, rss_kib=rss, n_pairs=summary["n_pairs"])
+    results.add(**run(BENCH, "check", place / "out", "--planted", 100_000)[0][-1])
+
+
+PARTS = {f.__name__: f for f in (kernels, growth, ratio, skew, peers, documents, nights, whole)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, required=True, help="for generated sets: 10 GB, for whole 40 GB")
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    arguments.results.parent.mkdir(parents=True, exist_ok=True)
+    for part in arguments.parts or [p for p in PARTS if p not in ("nights", "whole")]:
+        PARTS[part](Results(arguments.results, part), arguments.folder)
+
+
+if __name__ == "__main__":
+    main()

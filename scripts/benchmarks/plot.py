@@ -1,0 +1,74 @@
+"""Draws docs/benchmarks/*.svg from a results file. Needs matplotlib.
+
+    python3 scripts/benchmarks/plot.py docs/benchmarks/results.jsonl docs/benchmarks
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+plt.rcParams.update({"svg.hashsalt": "nearprint", "axes.grid": True, "grid.alpha": 0.3, "figure.figsize": (6.4, 4)})
+
+
+def save(figure, path):
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
+def line(path, points, x_label, y_label, title, x_powers=True, log_y=True):
+    """One curve for each label of `points`: {label: [(x, y)]}; x is a binary logarithm where x_powers."""
+    figure, axes = plt.subplots()
+    for label, curve in points.items():
+        curve = sorted(curve)
+        axes.plot([x for x, _ in curve], [y for _, y in curve], marker="o", label=label)
+    xs = sorted({x for curve in points.values() for x, _ in curve})
+    axes.set_xticks(xs, [f"$2^{{{x}}}$" for x in xs] if x_powers else xs)
+    if log_y:
+        axes.set_yscale("log")
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    axes.set_title(title)
+    if len(points) > 1:
+        axes.legend()
+    save(figure, path)
+
+
+def main():
+    results, folder = Path(sys.argv[1]), Path(sys.argv[2])
+    lines = [json.loads(text) for text in results.read_text(encoding="utf-8").splitlines()]
+    mapped = [r for r in lines if r["part"] == "kernels" and r["operation"] == "map" and r["kernel"] == "avx512"]
+    textbook = [r for r in lines if r["part"] == "kernels" and r["operation"] == "textbook"]
+
+    def curve(rows, x, **fixed):
+        return [(r[x], r["ns_per_fingerprint"]) for r in rows if all(r[k] == v for k, v in fixed.items())]
+
+    ns = "ns per existing fingerprint, one core"
+    at = {"log_queries": 16, "max_distance": 3}
+    line(folder / "ns_by_existing.svg", {"nearprint": curve(mapped, "log_existing", **at), "textbook probe": curve(textbook, "log_existing", **at)},
+         "existing fingerprints", ns, "$2^{16}$ queries, k = 3, in memory")
+    at = {"log_existing": 29, "max_distance": 3}
+    line(folder / "ns_by_queries.svg", {"nearprint": curve(mapped, "log_queries", **at), "textbook probe": curve(textbook, "log_queries", **at)},
+         "queries", ns, "$2^{29}$ existing, k = 3, in memory")
+    at = {"log_existing": 29, "log_queries": 16}
+    line(folder / "ns_by_distance.svg", {"nearprint": curve(mapped, "max_distance", **at)}, "k", ns,
+         "$2^{29}$ existing, $2^{16}$ queries, in memory", x_powers=False)
+    grown = [r for r in lines if r["part"] == "growth"]
+    if grown:
+        line(folder / "seconds_by_existing.svg",
+             {"nearprint join": [(r["log_existing"], r["seconds"]) for r in grown],
+              "reading and decoding alone": [(r["log_existing"], r["decode_seconds"]) for r in grown]},
+             "existing fingerprints", "seconds, two threads", "$2^{16}$ queries, k = 3, from Parquet, warm page cache")
+    runs = [r for r in lines if r["part"] == "nights" and r["operation"] == "run"]
+    if runs:
+        line(folder / "seconds_by_night.svg", {"nearprint run": list(enumerate(runs[-1]["seconds"], 1))[::14]}, "night", "seconds",
+             "365 nights of $2^{16}$ documents, never compacted", x_powers=False, log_y=False)
+
+
+if __name__ == "__main__":
+    main()
