@@ -113,7 +113,9 @@ impl Args {
                 Some(naive::cross_pairs(values, values, self.max_distance).iter().filter(|(a, b, _)| a < b).count()
                     as u64)
             }
-            Spread::Uniform if self.log_rows <= 20 => Some(self.planted.min(values.len() / 2) as u64),
+            Spread::Uniform if self.log_rows <= 20 && self.max_distance <= 3 => {
+                Some(self.planted.min(values.len() / 2) as u64)
+            }
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 use crate::kernel::Kernel;
 use crate::permutation::Block;
 use crate::table_plan::{Table, TablePlan, n_near_prefixes};
-use crate::walk::{LEAF_ROWS, STEP_BITS, Walk};
+use crate::walk::{STEP_BITS, Walk};
 
 /// What is to be joined.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,10 +190,13 @@ fn walk_step(walk: &Walk, n: f64, m: f64, root: u32) -> Step {
     Step { ns, pairs: n * len }
 }
 
+/// Rows of a merged group, about: a vector of halves.
+const GROUP_ROWS: usize = 16;
+
 /// Leading bits by which two sorted sets are merged: a block's, as far as these leave both sides more than a few rows, past
 /// the `root` bits that all agree in.
 pub(crate) fn merge_bits(block_width: u32, root: u32, n: usize, m: usize) -> u32 {
-    let useful = root + (n.max(m) / (LEAF_ROWS / 2)).checked_ilog2().unwrap_or(0);
+    let useful = root + (n.max(m) / GROUP_ROWS).checked_ilog2().unwrap_or(0);
     useful.min(block_width)
 }
 

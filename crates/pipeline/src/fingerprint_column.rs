@@ -67,36 +67,37 @@ async fn by_arrow(file: &ParquetFile, row_group: usize, bits: u32) -> Result<Fet
 }
 
 impl FetchedColumn {
-    /// Appends the values, in row order.
+    /// Rows of the row group.
+    pub(crate) fn n_rows(&self) -> usize {
+        match self {
+            Self::Values(known) => known.len(),
+            Self::Chunk { n_rows, .. } => usize::try_from(*n_rows).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Writes the values, in row order, to `values`, which has [`n_rows`](Self::n_rows) places.
     ///
     /// # Errors
     /// [`PipelineError::BadFile`] naming `url` where pages do not hold what the footer says.
-    pub(crate) fn decode(&self, url: &str, values: &mut Vec<u64>) -> Result<()> {
+    pub(crate) fn decode(&self, url: &str, values: &mut [u64]) -> Result<()> {
         match self {
-            Self::Values(known) => values.extend_from_slice(known),
-            Self::Chunk { chunk, n_rows, bytes } => {
-                let n = usize::try_from(*n_rows).unwrap_or(usize::MAX);
-                let end = values.len() + n;
-                decode_chunk(chunk, n, bytes, values).map_err(|e| PipelineError::of_parquet(url, e))?;
-                if values.len() != end {
-                    let reason = format!("pages of a row group hold {} of {n} fingerprints", n + values.len() - end);
-                    return Err(PipelineError::bad_file(url, reason));
-                }
+            Self::Values(known) => values.copy_from_slice(known),
+            Self::Chunk { chunk, bytes, .. } => {
+                decode_chunk(chunk, bytes, values).map_err(|e| PipelineError::of_parquet(url, e))?;
             }
         }
         Ok(())
     }
 }
 
-fn decode_chunk(chunk: &ColumnChunkMetaData, n_rows: usize, bytes: &Bytes, values: &mut Vec<u64>) -> ParquetResult<()> {
+fn decode_chunk(chunk: &ColumnChunkMetaData, bytes: &Bytes, values: &mut [u64]) -> ParquetResult<()> {
     let reader = ChunkBytes { offset: chunk.byte_range().0, bytes: bytes.clone() };
-    let mut pages = SerializedPageReader::new(Arc::new(reader), chunk, n_rows, None)?;
-    let end = values.len() + n_rows;
+    let mut pages = SerializedPageReader::new(Arc::new(reader), chunk, values.len(), None)?;
+    let mut rest = values;
     while let Some(page) = pages.get_next_page()? {
-        let n = page.num_values() as usize;
-        if n > end - values.len() {
-            return Err(damaged("pages hold more fingerprints than their row group has rows"));
-        }
+        let now = rest
+            .split_off_mut(..page.num_values() as usize)
+            .ok_or_else(|| damaged("pages hold more fingerprints than their row group has rows"))?;
         match &page {
             Page::DataPage { buf, encoding: Encoding::DELTA_BINARY_PACKED, .. }
             | Page::DataPageV2 {
@@ -106,18 +107,18 @@ fn decode_chunk(chunk: &ColumnChunkMetaData, n_rows: usize, bytes: &Bytes, value
                 def_levels_byte_len: 0,
                 rep_levels_byte_len: 0,
                 ..
-            } => decode_page(buf, n, values)?,
+            } => decode_page(buf, now)?,
             other => return Err(damaged(&format!("a page is encoded as {}", other.encoding()))),
         }
     }
-    Ok(())
+    if rest.is_empty() { Ok(()) } else { Err(damaged("pages hold fewer fingerprints than their row group has rows")) }
 }
 
 /// Writers' blocks have some hundreds.
 const MAX_BLOCK_VALUES: usize = 1 << 20;
 
 /// A page of DELTA_BINARY_PACKED values (Parquet format, Encodings, "Delta Encoding").
-fn decode_page(page: &[u8], n: usize, values: &mut Vec<u64>) -> ParquetResult<()> {
+fn decode_page(page: &[u8], values: &mut [u64]) -> ParquetResult<()> {
     let mut bytes = page;
     let block_values = length(&mut bytes)?;
     let n_miniblocks = length(&mut bytes)?;
@@ -128,17 +129,13 @@ fn decode_page(page: &[u8], n: usize, values: &mut Vec<u64>) -> ParquetResult<()
         && block_values.is_multiple_of(128)
         && block_values.is_multiple_of(n_miniblocks);
     let miniblock_values = if whole { block_values / n_miniblocks } else { 0 };
-    if miniblock_values == 0 || !miniblock_values.is_multiple_of(32) || n_values != n {
+    if miniblock_values == 0 || !miniblock_values.is_multiple_of(32) || n_values != values.len() {
         return Err(damaged("the header of a page is not one of DELTA_BINARY_PACKED"));
     }
-    if n == 0 {
+    let Some((first, mut rest)) = values.split_first_mut() else {
         return Ok(());
-    }
-    let start = values.len();
-    values.resize(start + n, 0);
-    let mut rest = &mut values[start..];
-    rest[0] = last;
-    rest = &mut rest[1..];
+    };
+    *first = last;
     while !rest.is_empty() {
         let min_delta = zigzag(&mut bytes)?;
         let widths = take(&mut bytes, n_miniblocks)?;

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use nearprint_join::{Kernel, Vectors};
+
 /// The distinct fingerprints of some row groups, ascending, and the rows behind each; rows count from the first row group on.
 #[derive(Debug, Default)]
 pub(super) struct ExistingValues {
@@ -14,11 +16,11 @@ pub(super) struct ExistingValues {
 
 impl ExistingValues {
     /// Takes the fingerprints of all rows, in row order, and gives back memory of that size for the next ones.
-    pub(super) fn group(&mut self, fingerprints: Vec<u64>) -> Vec<u64> {
+    pub(super) fn group(&mut self, kernel: Kernel, fingerprints: Vec<u64>) -> Vec<u64> {
         self.starts.clear();
         self.rows.clear();
         let before = std::mem::replace(&mut self.values, fingerprints);
-        if self.values.is_sorted_by(|a, b| a < b) {
+        if u64::is_ascending(kernel, &self.values) {
             return before;
         }
         if !self.values.is_sorted() {
@@ -80,14 +82,16 @@ fn narrow(n: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use nearprint_join::Kernel;
+
     use super::ExistingValues;
 
     #[test]
     fn rows_of_every_value_are_found_whatever_their_order_and_repeats() {
         for fingerprints in [vec![], vec![1, 2, 9], vec![1, 1, 2, 9, 9, 9], vec![9, 1, 2, 1, 9, 0], vec![5, 5]] {
             let mut grouped = ExistingValues::default();
-            grouped.group(vec![7, 7]);
-            grouped.group(fingerprints.clone());
+            grouped.group(Kernel::best(), vec![7, 7]);
+            grouped.group(Kernel::best(), fingerprints.clone());
             assert!(grouped.values().is_sorted_by(|a, b| a < b));
             let mut seen = 0;
             for (v, value) in (0..).zip(grouped.values()) {

@@ -19,7 +19,7 @@ use super::existing_values::ExistingValues;
 use super::{BATCH_ROWS, MapTask, Sender, blocking, produce};
 use crate::columns::{Columns, fixed};
 use crate::error::{PipelineError, Result};
-use crate::fingerprint_column;
+use crate::fingerprint_column::{self, FetchedColumn};
 use crate::parquet_file::{ParquetFile, Read, selection};
 use crate::progress::Progress;
 use crate::query_batch::QueryBatch;
@@ -275,12 +275,16 @@ async fn map_piece(context: &Arc<MapContext>, file: &str, row_groups: Range<usiz
     let (own, url) = (Arc::clone(context), file.to_owned());
     let decode = move || {
         let PieceMemory { mut values, room: mut fingerprints } = take(&own.pieces);
-        fingerprints.clear();
+        // What the room holds is overwritten.
+        fingerprints.resize(columns.iter().map(FetchedColumn::n_rows).sum(), 0);
+        let mut rest = fingerprints.as_mut_slice();
         for column in columns {
-            column.decode(&url, &mut fingerprints)?;
+            let (now, later) = rest.split_at_mut(column.n_rows());
+            column.decode(&url, now)?;
+            rest = later;
         }
         own.progress.advance(fingerprints.len() as u64);
-        let room = values.group(fingerprints);
+        let room = values.group(own.queries.kernel(), fingerprints);
         let all = 0..values.values().len();
         Ok(map_values(&own, PieceMemory { values, room }, vec![all]))
     };
