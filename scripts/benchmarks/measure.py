@@ -2,7 +2,7 @@
 
     python3 scripts/benchmarks/measure.py --folder /big/disk --results docs/benchmarks/results.jsonl [part ...]
 
-Parts: kernels, growth, ratio, skew, peers, documents, nights, whole (2^33 fingerprints, 37 GB); without names all but whole and
+Parts: kernels, growth, ratio, skew, peers, documents, sketches, nights, whole (2^33 fingerprints, 37 GB); without names all but whole and
 nights. Needs release builds of nearprint and nearprint-bench, and for peers a C++ compiler and the network. Every measurement
 is a whole process or says its own seconds; those that are compared alternate in one run.
 """
@@ -35,7 +35,7 @@ class Results:
 
 
 def run(*arguments):
-    """Runs a command; gives its last line as JSON, its seconds and its peak memory in KiB."""
+    """Runs a command; gives its lines of JSON, its seconds and its peak memory in KiB."""
     started = time.monotonic()
     done = subprocess.run(
         ["/usr/bin/time", "-f", "%M", *map(str, arguments)], capture_output=True, text=True, check=False
@@ -46,6 +46,19 @@ def run(*arguments):
     rss = int(done.stderr.strip().splitlines()[-1])
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     return lines, seconds, rss
+
+
+def bytes_read(*arguments):
+    """Bytes that a command reads, by its own account in /proc (Linux), asked until it ends."""
+    process = subprocess.Popen([*map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    read = 0
+    while process.poll() is None:
+        try:
+            read = int(Path(f"/proc/{process.pid}/io").read_text(encoding="ascii").split()[1])
+        except (OSError, IndexError):
+            pass
+        time.sleep(0.002)
+    return read
 
 
 def drop_page_cache():
@@ -75,7 +88,7 @@ def join(folder, max_distance=3, threads=2, *more):
 def kernels(results, _folder):
     """ns per fingerprint in memory, one core, against |F|, |B| and k; every kernel at one size."""
     points = [(f, 16, 3) for f in range(20, 34)] + [(29, b, 3) for b in range(8, 21, 2)] + [(29, 16, k) for k in range(9)]
-    points += [(26, 20, k) for k in (3, 6)]
+    points += [(26, 20, 3), (26, 20, 6), (33, 20, 3)]
     for log_existing, log_queries, k in dict.fromkeys(points):
         sizes = ["--log-existing", log_existing, "--log-queries", log_queries, "--max-distance", k]
         wide = 22 if log_existing >= 22 and k > 4 else 20
@@ -162,17 +175,35 @@ def peers(results, folder):
 
 
 def documents(results, folder):
-    """2^27 with URL-like ids: what fetching ids costs; k = 6 with and without sketches."""
+    """2^27 with URL-like ids: what fetching ids costs, without, and with sketches."""
     place = folder / "documents"
     made = generate(place, 27, 16, "--documents", "--planted", 65536, "--max-distance", 3)
     results.add(operation="generate", **{k: v for k, v in made.items() if k != "operation"})
     for max_distance, more in ((3, []), (6, []), (6, ["--max-sketch-distance", 56])):
-        runs = [join(place, max_distance, 2, *more) for _ in range(4)][1:]
-        results.add(
-            max_distance=max_distance, sketches=bool(more), seconds=statistics.median(r[1] for r in runs),
-            rss_kib=max(r[2] for r in runs), n_pairs=runs[0][0]["n_pairs"],
-        )
+        joined(results, place, 27, max_distance, more)
     shutil.rmtree(place)
+
+
+def sketches(results, folder):
+    """2^29 with sketches, no ids: k = 3 and 6 alone, and as the default profile verifies."""
+    place = folder / "sketches"
+    generate(place, 29, 16, "--sketches")
+    for max_distance, more in ((3, []), (6, []), (6, ["--max-sketch-distance", 56])):
+        joined(results, place, 29, max_distance, more)
+    shutil.rmtree(place)
+
+
+def joined(results, place, log_existing, max_distance, more):
+    runs = [join(place, max_distance, 2, *more) for _ in range(4)][1:]
+    read = bytes_read(
+        NEARPRINT, "join", "--queries", place / "queries.parquet", "--existing", place / "existing", "--max-distance",
+        max_distance, "--pairs", "all", "--output", place / "out", "--replace", "--threads", 2, *more,
+    )
+    results.add(
+        operation="join", log_existing=log_existing, log_queries=16, max_distance=max_distance, sketches=bool(more),
+        seconds=statistics.median(r[1] for r in runs), rss_kib=max(r[2] for r in runs), n_pairs=runs[0][0]["n_pairs"],
+        bytes_read=read,
+    )
 
 
 def nights(results, folder):
@@ -194,7 +225,7 @@ def nights(results, folder):
     results.add(operation="run", first=seconds[0], last=seconds[-1], seconds=seconds)
     generate(place / "set", 20, 16)
 
-    def joined():
+    def with_all():
         return [
             run(
                 NEARPRINT, "join", "--queries", place / "set/queries.parquet", "--existing", place / "store", "--max-distance",
@@ -203,13 +234,13 @@ def nights(results, folder):
             for _ in range(4)
         ][1:]
 
-    before = joined()
+    before = with_all()
     compacted, compact_seconds, compact_rss = run(NEARPRINT, "store", "compact", place / "store", "--threads", 2, "--json")
-    after = joined()
+    after = with_all()
     results.add(
         operation="compact", before_seconds=statistics.median(r[1] for r in before), after_seconds=statistics.median(r[1] for r in after),
         compact_seconds=compact_seconds, compact_rss_kib=compact_rss, n_existing=before[0][0][-1]["n_existing"],
-        n_pairs_before=before[0][0][-1]["n_pairs"], n_pairs_after=after[0][0][-1]["n_pairs"], summary=compacted[-1],
+        n_pairs_before=before[0][0][-1]["n_pairs"], n_pairs_after=after[0][0][-1]["n_pairs"], summary={k: v for k, v in compacted[-1].items() if k != "store"},
     )
     shutil.rmtree(place)
 
@@ -225,12 +256,12 @@ def whole(results, folder):
     results.add(**run(BENCH, "check", place / "out", "--planted", 100_000)[0][-1])
 
 
-PARTS = {f.__name__: f for f in (kernels, growth, ratio, skew, peers, documents, nights, whole)}
+PARTS = {f.__name__: f for f in (kernels, growth, ratio, skew, peers, documents, sketches, nights, whole)}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, required=True, help="for generated sets: 10 GB, for whole 40 GB")
+    parser.add_argument("--folder", type=Path, required=True, help="for generated sets: 20 GB, for whole 40 GB")
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
     arguments = parser.parse_args()

@@ -28,7 +28,8 @@ def line(path, points, x_label, y_label, title, x_powers=True, log_y=True):
         curve = sorted(curve)
         axes.plot([x for x, _ in curve], [y for _, y in curve], marker="o", label=label)
     xs = sorted({x for curve in points.values() for x, _ in curve})
-    axes.set_xticks(xs, [f"$2^{{{x}}}$" for x in xs] if x_powers else xs)
+    if x_powers:
+        axes.set_xticks(xs, [f"$2^{{{x}}}$" for x in xs])
     if log_y:
         axes.set_yscale("log")
     axes.set_xlabel(x_label)

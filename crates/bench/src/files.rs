@@ -38,6 +38,9 @@ pub struct Generate {
     /// Also `doc_id`, like URLs, and a random `sketch`.
     #[arg(long)]
     documents: bool,
+    /// Also a random `sketch`.
+    #[arg(long)]
+    sketches: bool,
     /// Also raw little-endian `existing.u64` and `queries.u64`.
     #[arg(long)]
     raw: bool,
@@ -87,7 +90,7 @@ impl Generate {
         if with_ids {
             fields.insert(0, Field::new("doc_id", DataType::Utf8, false));
         }
-        if self.documents {
+        if self.documents || self.sketches {
             fields.push(Field::new("sketch", DataType::FixedSizeBinary(32), false));
         }
         let schema: SchemaRef = Arc::new(Schema::new(fields));

@@ -105,14 +105,14 @@ impl JoinCost {
 }
 
 impl TablePlan {
-    /// What is held beside the tables: of each piece its fingerprints and as much for the next ones; of each that is mapped a
+    /// What is held beside the tables: of each piece its fingerprints, these as they were read, and as much for the next ones; of each that is mapped a
     /// permuted copy and its spare, and the lists of a walk.
     fn scratch_bytes(&self, workload: &Workload) -> usize {
         let piece = usize::try_from(workload.n_existing()).unwrap_or(usize::MAX).min(workload.piece_rows);
         let copies = if self.tables().len() > 1 { piece.saturating_mul(16) } else { 0 };
         let lists = if self.is_scan() { 0 } else { workload.n_queries.saturating_mul(24) };
         let mapped = copies.saturating_add(lists).saturating_mul(workload.threads);
-        mapped.saturating_add(piece.saturating_mul(16).saturating_mul(workload.pieces_under_way))
+        mapped.saturating_add(piece.saturating_mul(24).saturating_mul(workload.pieces_under_way))
     }
 
     /// A piece of `n` existing fingerprints that agree in `root` leading bits.

@@ -56,7 +56,7 @@ async fn by_arrow(file: &ParquetFile, row_group: usize, bits: u32) -> Result<Fet
     let first_row = file.rows_before(row_group);
     let read = Read { row_groups: vec![row_group], columns: &[FINGERPRINT], rows: None, batch_rows: BATCH_ROWS };
     let mut batches = file.stream(read)?;
-    let mut values = Vec::new();
+    let mut values = Vec::with_capacity(usize::try_from(file.row_group_rows(row_group)).unwrap_or(0));
     while let Some(batch) = batches.try_next().await? {
         let fingerprints: &UInt64Array = Columns { batch: &batch, file: url }.primitive::<UInt64Type>(FINGERPRINT)?;
         check_fingerprints(url, first_row + values.len() as u64 + 1, bits, fingerprints)?;

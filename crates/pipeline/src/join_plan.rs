@@ -5,39 +5,43 @@ use serde::Serialize;
 
 use crate::engine::Resources;
 use crate::error::Result;
-use crate::near_duplicates::PIECES_A_THREAD;
 use crate::parquet_file::ParquetFile;
 use crate::schema::FINGERPRINT;
 
 /// Existing fingerprints mapped at once: several passes over a piece stay in the last cache, and larger ones make tables that
 /// allow differing bits cheaper.
 const PIECE_ROWS: [usize; 3] = [1 << 20, 1 << 21, 1 << 22];
+/// Pieces of existing fingerprints that are read, mapped, or wait for their documents, for each thread: as many as keep a disk
+/// busy while the threads compute; fewer where memory for tables is worth more.
+const PIECES_A_THREAD: [usize; 3] = [4, 2, 1];
 
-/// A plan, its estimate, and how many existing fingerprints are mapped at once.
+/// A plan, its estimate, and what is in memory at once.
 #[derive(Debug, Clone)]
 pub(crate) struct JoinPlan {
     pub(crate) tables: TablePlan,
     pub(crate) cost: JoinCost,
     pub(crate) piece_rows: usize,
+    pub(crate) pieces_under_way: usize,
 }
 
 impl JoinPlan {
-    /// The cheapest plan for a workload, whose piece is chosen too.
+    /// The cheapest plan for a workload, whose pieces are chosen too.
     pub(crate) fn choose(bits: u32, max_distance: u32, workload: &Workload) -> Self {
-        let smallest = Self::of_piece(bits, max_distance, workload, PIECE_ROWS[0]);
-        PIECE_ROWS[1..].iter().fold(smallest, |best, &piece_rows| {
-            let other = Self::of_piece(bits, max_distance, workload, piece_rows);
-            // A larger piece must be worth its memory.
-            let better = other.cost.total_ns < 0.8 * best.cost.total_ns;
-            if better && other.cost.memory_bytes <= workload.memory_bytes { other } else { best }
+        let sizes = PIECES_A_THREAD.iter().flat_map(|&pieces| PIECE_ROWS.map(|rows| (rows, pieces * workload.threads)));
+        let plans = sizes.map(|(piece_rows, pieces_under_way)| {
+            let workload = Workload { piece_rows, pieces_under_way, ..workload.clone() };
+            let tables = TablePlan::choose(bits, max_distance, &workload);
+            Self { cost: JoinCost::of(&tables, &workload), tables, piece_rows, pieces_under_way }
+        });
+        // Another size than the first must be worth it.
+        let better = |best: Self, other: Self| {
+            let fits = other.cost.memory_bytes <= workload.memory_bytes;
+            if fits && other.cost.total_ns < 0.8 * best.cost.total_ns { other } else { best }
+        };
+        plans.reduce(better).unwrap_or_else(|| {
+            let tables = TablePlan::scan(bits, max_distance);
+            Self { cost: JoinCost::of(&tables, workload), tables, piece_rows: PIECE_ROWS[0], pieces_under_way: 1 }
         })
-    }
-
-    fn of_piece(bits: u32, max_distance: u32, workload: &Workload, piece_rows: usize) -> Self {
-        let workload = Workload { piece_rows, ..workload.clone() };
-        let tables = TablePlan::choose(bits, max_distance, &workload);
-        let cost = JoinCost::of(&tables, &workload);
-        Self { tables, cost, piece_rows }
     }
 }
 
@@ -123,7 +127,7 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
         itself: request.itself,
         memory_bytes: resources.memory_limit.map_or(4 << 30, |limit| limit / 2),
         threads: resources.n_threads(),
-        pieces_under_way: PIECES_A_THREAD * resources.n_threads(),
+        pieces_under_way: 0,
     };
     let plan = JoinPlan::choose(request.bits, request.max_distance, &workload);
     let tables: Vec<PlannedTable> = plan.tables.tables().iter().map(PlannedTable::of).collect();

@@ -58,14 +58,12 @@ pub(crate) struct NearDuplicates {
     existing: Arc<HashMap<String, ExistingFile>>,
     n_existing: u64,
     piece_rows: u64,
+    pieces_under_way: usize,
     itself: bool,
     pub(crate) engine: Engine,
     progress: Progress,
 }
 
-/// Pieces of existing fingerprints that are read, mapped, or wait for their documents, for each thread: as many as keep a disk busy
-/// while the threads compute.
-pub(crate) const PIECES_A_THREAD: usize = 4;
 /// Existing rows of one map task.
 const TASK_ROWS: u64 = 4 << 20;
 /// The batch's own values of one map task.
@@ -86,7 +84,7 @@ impl NearDuplicates {
         let (own, threads, kernel) = (resources.clone(), resources.n_threads(), resources.join_kernel()?);
         let runs = existing.files.iter().map(|f| existing_run(&f.parquet, bits)).collect();
         progress.start("tables", "fingerprints", batch.len() as u64);
-        let (batch, rows, queries, piece_rows, engine) = blocking("tables", move || {
+        let (batch, rows, queries, pieces, engine) = blocking("tables", move || {
             let rows = QueryRows::new(&batch.fingerprints, &batch.sketches)?;
             let held = batch.memory_bytes() + rows.memory_bytes();
             let workload = Workload {
@@ -96,7 +94,7 @@ impl NearDuplicates {
                 itself,
                 memory_bytes: table_bytes(&own, held),
                 threads,
-                pieces_under_way: PIECES_A_THREAD * threads,
+                pieces_under_way: 0,
             };
             let plan = JoinPlan::choose(bits, u32::from(verifier.max_distance), &workload);
             tracing::info!(
@@ -108,7 +106,7 @@ impl NearDuplicates {
             let scratch_bytes = plan.cost.memory_bytes;
             let queries = Queries::new(rows.values().to_vec(), plan.tables, kernel);
             let engine = Engine::new(&own, held + scratch_bytes)?;
-            Ok((batch, rows, queries, plan.piece_rows as u64, engine))
+            Ok((batch, rows, queries, (plan.piece_rows as u64, plan.pieces_under_way), engine))
         })
         .await?;
         tracing::info!(bytes = queries.memory_bytes(), "query tables built");
@@ -120,7 +118,8 @@ impl NearDuplicates {
             verifier,
             existing: Arc::new(existing),
             n_existing,
-            piece_rows,
+            piece_rows: pieces.0,
+            pieces_under_way: pieces.1,
             itself,
             engine,
             progress,
@@ -173,7 +172,7 @@ impl NearDuplicates {
             want,
             files: Arc::clone(&self.existing),
             piece_rows: self.piece_rows,
-            under_way: Semaphore::new(PIECES_A_THREAD * self.engine.threads()),
+            under_way: Semaphore::new(self.pieces_under_way),
             threads: Semaphore::new(self.engine.threads()),
             pieces: Mutex::default(),
             scratches: Mutex::default(),
