@@ -3,6 +3,7 @@
 //! Columns as nearprint writes them (required, DELTA_BINARY_PACKED; see docs/store-format.md) are decoded here, straight into
 //! the memory that is mapped; any other goes through Arrow, which gives the same values at several times the cost.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, UInt64Array};
@@ -35,20 +36,27 @@ pub(crate) enum FetchedColumn {
 
 /// Reads the column of a row group. `bits` are those a fingerprint may have.
 pub(crate) async fn fetch(file: &ParquetFile, row_group: usize, bits: u32) -> Result<FetchedColumn> {
-    let url = &file.file.url;
-    let Some(chunk) = file.column_chunk(row_group, FINGERPRINT) else {
+    let Some(chunk) = packed_chunk(file, row_group, bits) else {
         return by_arrow(file, row_group, bits).await;
     };
+    let (start, length) = chunk.byte_range();
+    let bytes = file.read_range(start..start + length).await;
+    let bytes = bytes.map_err(|e| PipelineError::of_parquet(&file.file.url, e))?;
+    Ok(FetchedColumn::Chunk { chunk: Box::new(chunk.clone()), n_rows: file.row_group_rows(row_group), bytes })
+}
+
+/// Whether fetching row groups only reads them; other files are decoded by Arrow on the way.
+pub(crate) fn is_packed(file: &ParquetFile, mut row_groups: Range<usize>, bits: u32) -> bool {
+    row_groups.all(|row_group| packed_chunk(file, row_group, bits).is_some())
+}
+
+fn packed_chunk(file: &ParquetFile, row_group: usize, bits: u32) -> Option<&ColumnChunkMetaData> {
+    let chunk = file.column_chunk(row_group, FINGERPRINT)?;
     let required = chunk.column_descr().max_def_level() == 0 && chunk.column_descr().max_rep_level() == 0;
     // RLE is listed for levels, of which required columns have none.
     let packed = chunk.encodings().all(|e| matches!(e, Encoding::DELTA_BINARY_PACKED | Encoding::RLE))
         && chunk.encodings().any(|e| e == Encoding::DELTA_BINARY_PACKED);
-    if !required || !packed || bits != u64::BITS {
-        return by_arrow(file, row_group, bits).await;
-    }
-    let (start, length) = chunk.byte_range();
-    let bytes = file.read_range(start..start + length).await.map_err(|e| PipelineError::of_parquet(url, e))?;
-    Ok(FetchedColumn::Chunk { chunk: Box::new(chunk.clone()), n_rows: file.row_group_rows(row_group), bytes })
+    (required && packed && bits == u64::BITS).then_some(chunk)
 }
 
 async fn by_arrow(file: &ParquetFile, row_group: usize, bits: u32) -> Result<FetchedColumn> {

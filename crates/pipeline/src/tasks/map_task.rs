@@ -271,7 +271,13 @@ async fn map_piece(context: &Arc<MapContext>, file: &str, row_groups: Range<usiz
     let existing = &context.files[file];
     let bits = context.queries.plan().bits();
     let fetches = row_groups.clone().map(|row_group| fingerprint_column::fetch(&existing.parquet, row_group, bits));
-    let columns = futures::future::try_join_all(fetches).await?;
+    let columns = if fingerprint_column::is_packed(&existing.parquet, row_groups.clone(), bits) {
+        futures::future::try_join_all(fetches).await?
+    } else {
+        // Decoding counts as computing, and takes memory of its own.
+        let _permit = context.threads.acquire().await;
+        futures::future::try_join_all(fetches).await?
+    };
     let (own, url) = (Arc::clone(context), file.to_owned());
     let decode = move || {
         let PieceMemory { mut values, room: mut fingerprints } = take(&own.pieces);
