@@ -16,7 +16,7 @@ pub struct Workload {
     pub piece_rows: usize,
     /// Whether the queries are joined with each other.
     pub itself: bool,
-    /// Bytes that the tables, and what mapping takes, may have.
+    /// Bytes that the tables, and what mapping takes, may have beside [`least_bytes`](Self::least_bytes).
     pub memory_bytes: usize,
     /// Pieces that are mapped at the same time.
     pub threads: usize,
@@ -34,6 +34,23 @@ pub struct ExistingRun {
 }
 
 impl Workload {
+    /// Bytes that any plan takes: one piece for each thread.
+    #[must_use]
+    pub fn least_bytes(&self) -> usize {
+        self.piece_bytes().saturating_mul(self.pieces_under_way.min(self.threads))
+    }
+
+    /// A piece's fingerprints, these as they were read, and as much for the next ones.
+    fn piece_bytes(&self) -> usize {
+        usize::try_from(self.n_existing()).unwrap_or(usize::MAX).min(self.piece_rows).saturating_mul(24)
+    }
+
+    /// Whether a plan of this cost has the memory it needs.
+    #[must_use]
+    pub fn fits(&self, cost: &JoinCost) -> bool {
+        cost.memory_bytes.saturating_sub(self.least_bytes()) <= self.memory_bytes
+    }
+
     /// Existing fingerprints of all runs.
     #[must_use]
     pub fn n_existing(&self) -> u64 {
@@ -105,14 +122,13 @@ impl JoinCost {
 }
 
 impl TablePlan {
-    /// What is held beside the tables: of each piece its fingerprints, these as they were read, and as much for the next ones; of each that is mapped a
-    /// permuted copy and its spare, and the lists of a walk.
+    /// What is held beside the tables: the pieces; of each that is mapped a permuted copy and its spare, and the lists of a walk.
     fn scratch_bytes(&self, workload: &Workload) -> usize {
         let piece = usize::try_from(workload.n_existing()).unwrap_or(usize::MAX).min(workload.piece_rows);
         let copies = if self.tables().len() > 1 { piece.saturating_mul(16) } else { 0 };
         let lists = if self.is_scan() { 0 } else { workload.n_queries.saturating_mul(24) };
         let mapped = copies.saturating_add(lists).saturating_mul(workload.threads);
-        mapped.saturating_add(piece.saturating_mul(24).saturating_mul(workload.pieces_under_way))
+        mapped.saturating_add(workload.piece_bytes().saturating_mul(workload.pieces_under_way))
     }
 
     /// A piece of `n` existing fingerprints that agree in `root` leading bits.

@@ -81,7 +81,7 @@ impl TablePlan {
     pub fn choose(bits: u32, max_distance: u32, workload: &Workload) -> Self {
         Self::alternatives(bits, max_distance)
             .map(|plan| (JoinCost::of(&plan, workload), plan))
-            .filter(|(cost, _)| cost.memory_bytes <= workload.memory_bytes)
+            .filter(|(cost, _)| workload.fits(cost))
             .min_by(|(a, _), (b, _)| a.total_ns.total_cmp(&b.total_ns))
             .map_or_else(|| Self::scan(bits, max_distance), |(_, plan)| plan)
     }

@@ -22,6 +22,8 @@ pub(crate) struct JoinPlan {
     pub(crate) cost: JoinCost,
     pub(crate) piece_rows: usize,
     pub(crate) pieces_under_way: usize,
+    /// Bytes that count against a limit: all but one piece a thread, which readers hold whatever the plan.
+    pub(crate) counted_bytes: usize,
 }
 
 impl JoinPlan {
@@ -31,16 +33,24 @@ impl JoinPlan {
         let plans = sizes.map(|(piece_rows, pieces_under_way)| {
             let workload = Workload { piece_rows, pieces_under_way, ..workload.clone() };
             let tables = TablePlan::choose(bits, max_distance, &workload);
-            Self { cost: JoinCost::of(&tables, &workload), tables, piece_rows, pieces_under_way }
+            let cost = JoinCost::of(&tables, &workload);
+            Self {
+                counted_bytes: cost.memory_bytes.saturating_sub(workload.least_bytes()),
+                cost,
+                tables,
+                piece_rows,
+                pieces_under_way,
+            }
         });
         // Another size than the first must be worth it.
         let better = |best: Self, other: Self| {
-            let fits = other.cost.memory_bytes <= workload.memory_bytes;
+            let fits = other.counted_bytes <= workload.memory_bytes;
             if fits && other.cost.total_ns < 0.8 * best.cost.total_ns { other } else { best }
         };
         plans.reduce(better).unwrap_or_else(|| {
             let tables = TablePlan::scan(bits, max_distance);
-            Self { cost: JoinCost::of(&tables, workload), tables, piece_rows: PIECE_ROWS[0], pieces_under_way: 1 }
+            let cost = JoinCost::of(&tables, workload);
+            Self { cost, tables, piece_rows: PIECE_ROWS[0], pieces_under_way: 1, counted_bytes: 0 }
         })
     }
 }

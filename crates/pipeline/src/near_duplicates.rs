@@ -103,9 +103,9 @@ impl NearDuplicates {
                 estimated_ns = plan.cost.ns_per_fingerprint,
                 "join planned"
             );
-            let scratch_bytes = plan.cost.memory_bytes;
+            let counted_bytes = plan.counted_bytes;
             let queries = Queries::new(rows.values().to_vec(), plan.tables, kernel);
-            let engine = Engine::new(&own, held + scratch_bytes)?;
+            let engine = Engine::new(&own, held + counted_bytes)?;
             Ok((batch, rows, queries, (plan.piece_rows as u64, plan.pieces_under_way), engine))
         })
         .await?;
