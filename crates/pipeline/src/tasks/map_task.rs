@@ -4,11 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use arrow::array::{
-    Array, ArrayRef, BinaryBuilder, BooleanBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt16Builder,
-    UInt32Builder, UInt64Builder,
-};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
+use arrow::array::{Array, RecordBatch};
+use arrow::datatypes::{SchemaRef, UInt32Type};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fingerprint::Sketch;
@@ -16,6 +13,7 @@ use nearprint_join::{MapScratch, Pair, Queries, QueryRows, Verifier};
 use tokio::sync::Semaphore;
 
 use super::existing_values::ExistingValues;
+use super::pair_writer::{ExistingDocument, PairWriter, pair_schema};
 use super::{BATCH_ROWS, MapTask, Sender, blocking, produce};
 use crate::columns::{Columns, fixed};
 use crate::error::{PipelineError, Result};
@@ -139,40 +137,10 @@ impl RowSet {
     }
 }
 
-/// Columns of pairs on their way to the reduce, which sorts by all of them in this order. `a` is a row of the batch; so is
-/// `b` where the other document is `new`. The `id_b` of an existing one stands between the ids of the rows `b` − 1 and `b`: so
-/// `b`, `new`, `id_b` sort as ids do, and new documents need not carry theirs.
-const ALL_PAIRS: [&str; 6] = ["a", "b", "new", "id_b", "distance", "sketch_distance"];
-
-/// Columns of forest candidates, nearest first: as above, and `fingerprint_b` and `text_hash_b` of an existing document; an
-/// `edge` may join two components, a `kept` document may become canonical.
-const FOREST: [&str; 10] =
-    ["distance", "a", "b", "new", "id_b", "sketch_distance", "fingerprint_b", "edge", "kept", "text_hash_b"];
-
 impl MapContext {
     pub(crate) fn schema(&self) -> SchemaRef {
         pair_schema(self.want)
     }
-}
-
-pub(crate) fn pair_schema(want: Want) -> SchemaRef {
-    let field = |name: &&str| {
-        let (data_type, nullable) = match *name {
-            "a" | "b" => (DataType::UInt32, false),
-            "id_b" => (DataType::Utf8, false),
-            "distance" => (DataType::UInt8, false),
-            "sketch_distance" => (DataType::UInt16, true),
-            "fingerprint_b" => (DataType::UInt64, true),
-            "text_hash_b" => (DataType::Binary, true),
-            _ => (DataType::Boolean, false),
-        };
-        Field::new(*name, data_type, nullable)
-    };
-    let fields: Vec<Field> = match want {
-        Want::AllPairs => ALL_PAIRS.iter().map(field).collect(),
-        Want::Forest => FOREST.iter().map(field).collect(),
-    };
-    Arc::new(Schema::new(fields))
 }
 
 /// The pairs of a task, each at most once, in no particular order.
@@ -362,18 +330,6 @@ fn pieces<'a>(pairs: &'a [Pair], values: &ExistingValues) -> Vec<Piece<'a>> {
         cut.push(Piece { pairs: &pairs[start..end], rows: 0..usize::MAX });
     }
     cut
-}
-
-/// An existing document that shares a pair, and the row of the batch with the same id.
-#[derive(Debug)]
-struct ExistingDocument {
-    id: String,
-    sketch: Option<Sketch>,
-    text_hash: Option<[u8; 16]>,
-    kept: bool,
-    /// The first row of the batch whose id is not smaller.
-    before_row: u32,
-    same_id_row: Option<u32>,
 }
 
 async fn expand(
@@ -573,229 +529,4 @@ fn all_found<T>(parquet: &ParquetFile, n_rows: usize, found: Vec<T>) -> Result<V
         return Ok(found);
     }
     Err(PipelineError::bad_file(&parquet.file.url, format!("gave {} of {n_rows} rows", found.len())))
-}
-
-/// Builds batches of pairs and sends them.
-struct PairWriter<'a> {
-    context: &'a MapContext,
-    sender: Sender,
-    rows: PairRows,
-}
-
-#[derive(Default)]
-struct PairRows {
-    n: usize,
-    a: UInt32Builder,
-    id_b: StringBuilder,
-    distance: UInt8Builder,
-    sketch_distance: UInt16Builder,
-    new: BooleanBuilder,
-    b: UInt32Builder,
-    fingerprint_b: UInt64Builder,
-    edge: BooleanBuilder,
-    kept: BooleanBuilder,
-    text_hash_b: BinaryBuilder,
-}
-
-/// The far side of a pair.
-enum Far<'a> {
-    /// A row of the batch.
-    New(u32),
-    Existing {
-        document: &'a ExistingDocument,
-        fingerprint: u64,
-        edge: bool,
-    },
-}
-
-impl<'a> PairWriter<'a> {
-    fn new(context: &'a MapContext, sender: Sender) -> Self {
-        Self { context, sender, rows: PairRows::default() }
-    }
-
-    fn new_new(&mut self, value_a: u32, value_b: u32, distance: u8) -> Result<()> {
-        let context = self.context;
-        let mut outcome = Ok(());
-        let found = |pair: nearprint_join::RowPair| {
-            if outcome.is_ok() {
-                outcome = self.push(pair.a, &Far::New(pair.b), distance, pair.sketch_distance);
-            }
-        };
-        match context.want {
-            Want::AllPairs => context.rows.all_pairs(value_a, value_b, distance, &context.verifier, found),
-            Want::Forest => context.rows.forest_pairs(value_a, value_b, distance, &context.verifier, found),
-        }
-        outcome
-    }
-
-    /// The pairs of the documents behind one query value and one existing value.
-    fn new_existing(&mut self, pair: &Pair, fingerprint: u64, members: &[&ExistingDocument]) -> Result<()> {
-        let context = self.context;
-        for class in context.rows.classes_of(pair.query) {
-            let sketch = context.rows.sketch(class);
-            let verified = members.iter().filter_map(|document| {
-                let distance = context.verifier.verify(pair.distance, sketch, document.sketch.as_ref())?;
-                Some((*document, distance))
-            });
-            match context.want {
-                Want::AllPairs => {
-                    for (document, sketch_distance) in verified {
-                        self.all_of_class(class, document, pair.distance, sketch_distance, fingerprint)?;
-                    }
-                }
-                Want::Forest => self.few_of_class(class, verified, pair.distance, fingerprint)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn all_of_class(
-        &mut self,
-        class: u32,
-        document: &ExistingDocument,
-        distance: u8,
-        sketch_distance: Option<u16>,
-        fingerprint: u64,
-    ) -> Result<()> {
-        for &row in self.context.rows.members(class) {
-            if document.same_id_row != Some(row) {
-                self.push(row, &Far::Existing { document, fingerprint, edge: true }, distance, sketch_distance)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The forest needs the first pair, by (id_a, id_b), of a class and an existing fingerprint; decisions the kept existing
-    /// document with the smallest id.
-    fn few_of_class<'d>(
-        &mut self,
-        class: u32,
-        verified: impl Iterator<Item = (&'d ExistingDocument, Option<u16>)>,
-        distance: u8,
-        fingerprint: u64,
-    ) -> Result<()> {
-        let (mut any, mut kept) = (Smallest::default(), Smallest::default());
-        for found in verified {
-            any.offer(found);
-            if found.0.kept {
-                kept.offer(found);
-            }
-        }
-        let members = self.context.rows.members(class);
-        if !self.context.itself {
-            // Nothing else joins the members, so each needs a pair of its own.
-            for row in members {
-                if let Some((document, sketch_distance)) = any.other_than(*row) {
-                    self.push(*row, &Far::Existing { document, fingerprint, edge: true }, distance, sketch_distance)?;
-                }
-            }
-            return Ok(());
-        }
-        // The batch joined with itself replaces existing documents of its ids, so any pair is allowed.
-        let edge = any.two[0];
-        if let Some((document, sketch_distance)) = edge {
-            self.push(members[0], &Far::Existing { document, fingerprint, edge: true }, distance, sketch_distance)?;
-        }
-        if let Some((document, sketch_distance)) = kept.two[0]
-            && !edge.is_some_and(|(other, _)| std::ptr::eq(other, document))
-        {
-            self.push(members[0], &Far::Existing { document, fingerprint, edge: false }, distance, sketch_distance)?;
-        }
-        Ok(())
-    }
-
-    fn push(&mut self, a: u32, far: &Far<'_>, distance: u8, sketch_distance: Option<u16>) -> Result<()> {
-        let rows = &mut self.rows;
-        rows.n += 1;
-        rows.a.append_value(a);
-        rows.distance.append_value(distance);
-        rows.sketch_distance.append_option(sketch_distance);
-        match far {
-            Far::New(row) => rows.far(*row, true, ""),
-            Far::Existing { document, .. } => rows.far(document.before_row, false, &document.id),
-        }
-        if self.context.want == Want::Forest {
-            rows.candidate(far);
-        }
-        if self.rows.n >= BATCH_ROWS { self.send() } else { Ok(()) }
-    }
-
-    fn send(&mut self) -> Result<()> {
-        let rows = std::mem::take(&mut self.rows);
-        let batch = rows.into_batch(self.context.want)?;
-        self.sender.send_blocking(batch)
-    }
-
-    fn finish(mut self) -> Result<()> {
-        if self.rows.n > 0 { self.send() } else { Ok(()) }
-    }
-}
-
-impl PairRows {
-    fn far(&mut self, b: u32, new: bool, id: &str) {
-        self.b.append_value(b);
-        self.new.append_value(new);
-        self.id_b.append_value(id);
-    }
-
-    fn candidate(&mut self, far: &Far<'_>) {
-        let (fingerprint, edge, kept, text_hash) = match far {
-            Far::New(_) => (None, true, false, None),
-            Far::Existing { document, fingerprint, edge } => {
-                (Some(*fingerprint), *edge, document.kept, document.text_hash.as_ref())
-            }
-        };
-        self.fingerprint_b.append_option(fingerprint);
-        self.edge.append_value(edge);
-        self.kept.append_value(kept);
-        self.text_hash_b.append_option(text_hash);
-    }
-
-    fn into_batch(mut self, want: Want) -> Result<RecordBatch> {
-        let mut column = |name: &str| -> ArrayRef {
-            match name {
-                "a" => Arc::new(self.a.finish()),
-                "id_b" => Arc::new(self.id_b.finish()),
-                "distance" => Arc::new(self.distance.finish()),
-                "sketch_distance" => Arc::new(self.sketch_distance.finish()),
-                "new" => Arc::new(self.new.finish()),
-                "b" => Arc::new(self.b.finish()),
-                "fingerprint_b" => Arc::new(self.fingerprint_b.finish()),
-                "edge" => Arc::new(self.edge.finish()),
-                "kept" => Arc::new(self.kept.finish()),
-                _ => Arc::new(self.text_hash_b.finish()),
-            }
-        };
-        let schema = pair_schema(want);
-        let columns = schema.fields().iter().map(|f| column(f.name())).collect();
-        RecordBatch::try_new(schema, columns)
-            .map_err(|e| PipelineError::Internal { stage: "map", reason: e.to_string() })
-    }
-}
-
-type Found<'d> = (&'d ExistingDocument, Option<u16>);
-
-/// The documents with the two smallest ids: two, since a row never pairs with the document of its own id.
-#[derive(Default)]
-struct Smallest<'d> {
-    two: [Option<Found<'d>>; 2],
-}
-
-impl<'d> Smallest<'d> {
-    fn offer(&mut self, found: Found<'d>) {
-        let before = |other: &Option<Found<'d>>| other.is_none_or(|(document, _)| found.0.id < document.id);
-        let known = self.two.iter().flatten().any(|(document, _)| document.id == found.0.id);
-        if known {
-            return;
-        }
-        if before(&self.two[0]) {
-            self.two[1] = self.two[0].replace(found);
-        } else if before(&self.two[1]) {
-            self.two[1] = Some(found);
-        }
-    }
-
-    fn other_than(&self, row: u32) -> Option<Found<'d>> {
-        self.two.into_iter().flatten().find(|(document, _)| document.same_id_row != Some(row))
-    }
 }

@@ -5,6 +5,7 @@
 mod existing_values;
 mod fingerprint_task;
 mod map_task;
+mod pair_writer;
 
 use std::ops::Range;
 
@@ -14,9 +15,8 @@ use futures::{Stream, StreamExt};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use fingerprint_task::{FingerprintContext, append, fingerprint_task};
-pub(crate) use map_task::{
-    Documents, Existing, ExistingFile, MapContext, RowSet, RunFile, Want, map_task, pair_schema,
-};
+pub(crate) use map_task::{Documents, Existing, ExistingFile, MapContext, RowSet, RunFile, Want, map_task};
+pub(crate) use pair_writer::pair_schema;
 
 use crate::error::{PipelineError, Result};
 
