@@ -119,7 +119,7 @@ pub struct PlannedTable {
     pub max_prefix_distance: u32,
 }
 
-/// Reading a fingerprint from the page cache and decoding it; `nearprint-bench decode` measures it.
+/// Reading a fingerprint from the page cache and decoding it, about: what a join of few queries takes for each.
 const DECODE_NS: f64 = 1.0;
 
 /// Plans a join without doing it.
