@@ -42,7 +42,12 @@ impl Workload {
 
     /// A piece's fingerprints, these as they were read, and as much for the next ones.
     fn piece_bytes(&self) -> usize {
-        usize::try_from(self.n_existing()).unwrap_or(usize::MAX).min(self.piece_rows).saturating_mul(24)
+        self.held_rows().saturating_mul(24)
+    }
+
+    /// Rows of the largest piece that there can be.
+    fn held_rows(&self) -> usize {
+        usize::try_from(self.n_existing()).unwrap_or(usize::MAX).min(self.piece_rows)
     }
 
     /// Whether a plan of this cost has the memory it needs.
@@ -124,8 +129,7 @@ impl JoinCost {
 impl TablePlan {
     /// What is held beside the tables: the pieces; of each that is mapped a permuted copy and its spare, and the lists of a walk.
     fn scratch_bytes(&self, workload: &Workload) -> usize {
-        let piece = usize::try_from(workload.n_existing()).unwrap_or(usize::MAX).min(workload.piece_rows);
-        let copies = if self.tables().len() > 1 { piece.saturating_mul(16) } else { 0 };
+        let copies = if self.tables().len() > 1 { workload.held_rows().saturating_mul(16) } else { 0 };
         let lists = if self.is_scan() { 0 } else { workload.n_queries.saturating_mul(24) };
         let mapped = copies.saturating_add(lists).saturating_mul(workload.threads);
         mapped.saturating_add(workload.piece_bytes().saturating_mul(workload.pieces_under_way))

@@ -71,13 +71,12 @@ impl Walk {
         let root = common_prefix(first, last, self.bits).min(sorted_bits);
         let mut levels = self.levels(root, sorted_bits, run.len(), list.len());
         let Lists { values, starts } = lists;
-        let needed = (levels.len() + 1) * (list.len() + PADDING);
-        if values.len() < needed.min(2 * list.len() + 64 * PADDING) {
-            values.resize(needed.min(2 * list.len() + 64 * PADDING), F::ZERO);
+        if values.len() < list.len() + PADDING {
+            values.resize(list.len() + PADDING, F::ZERO);
         }
         levels[0].len = F::select(self.kernel, list, first, levels[0].mask, levels[0].max_distance, values);
         let (mut valid, mut last_leaf) = (1, first);
-        let mask = levels[levels.len() - 1].mask;
+        let Level { mask, depth: leaf_depth, .. } = levels[levels.len() - 1];
         for_each_group(self.kernel, run, mask, starts, &mut |group: &[F]| {
             let shared = common_prefix(group[0], last_leaf, self.bits);
             last_leaf = group[0];
@@ -90,7 +89,7 @@ impl Walk {
             }
             let bottom = levels[valid - 1];
             if bottom.len > 0 {
-                leaf(group, &values[bottom.start..bottom.start + bottom.len], mask_depth(&levels));
+                leaf(group, &values[bottom.start..bottom.start + bottom.len], leaf_depth);
             }
         });
     }
@@ -147,10 +146,6 @@ impl Walk {
 #[allow(clippy::cast_precision_loss, reason = "an estimate")]
 fn to_f64(n: usize) -> f64 {
     n as f64
-}
-
-fn mask_depth<F>(levels: &[Level<F>]) -> u32 {
-    levels.last().map_or(0, |level| level.depth)
 }
 
 /// Calls `group` with each longest range of values that agree in the bits of `mask`, in order.

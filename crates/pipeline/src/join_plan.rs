@@ -29,29 +29,23 @@ pub(crate) struct JoinPlan {
 impl JoinPlan {
     /// The cheapest plan for a workload, whose pieces are chosen too.
     pub(crate) fn choose(bits: u32, max_distance: u32, workload: &Workload) -> Self {
-        let sizes = PIECES_A_THREAD.iter().flat_map(|&pieces| PIECE_ROWS.map(|rows| (rows, pieces * workload.threads)));
-        let plans = sizes.map(|(piece_rows, pieces_under_way)| {
-            let workload = Workload { piece_rows, pieces_under_way, ..workload.clone() };
-            let tables = TablePlan::choose(bits, max_distance, &workload);
-            let cost = JoinCost::of(&tables, &workload);
-            Self {
-                counted_bytes: cost.memory_bytes.saturating_sub(workload.least_bytes()),
-                cost,
-                tables,
-                piece_rows,
-                pieces_under_way,
-            }
-        });
-        // Another size than the first must be worth it.
-        let better = |best: Self, other: Self| {
+        let of = |piece_rows, pieces| Self::of_pieces(bits, max_distance, workload, piece_rows, pieces);
+        let sizes = PIECES_A_THREAD.into_iter().flat_map(|pieces| PIECE_ROWS.map(|rows| (rows, pieces)));
+        sizes.skip(1).fold(of(PIECE_ROWS[0], PIECES_A_THREAD[0]), |best, (piece_rows, pieces)| {
+            let other = of(piece_rows, pieces);
+            // Another size than the first must be worth it.
             let fits = other.counted_bytes <= workload.memory_bytes;
             if fits && other.cost.total_ns < 0.8 * best.cost.total_ns { other } else { best }
-        };
-        plans.reduce(better).unwrap_or_else(|| {
-            let tables = TablePlan::scan(bits, max_distance);
-            let cost = JoinCost::of(&tables, workload);
-            Self { cost, tables, piece_rows: PIECE_ROWS[0], pieces_under_way: 1, counted_bytes: 0 }
         })
+    }
+
+    fn of_pieces(bits: u32, max_distance: u32, workload: &Workload, piece_rows: usize, pieces_a_thread: usize) -> Self {
+        let pieces_under_way = pieces_a_thread * workload.threads;
+        let workload = Workload { piece_rows, pieces_under_way, ..workload.clone() };
+        let tables = TablePlan::choose(bits, max_distance, &workload);
+        let cost = JoinCost::of(&tables, &workload);
+        let counted_bytes = cost.memory_bytes.saturating_sub(workload.least_bytes());
+        Self { tables, cost, piece_rows, pieces_under_way, counted_bytes }
     }
 }
 

@@ -11,7 +11,6 @@ use std::arch::x86_64::{
 };
 
 use super::super::{Kernel, KernelName, PADDING, scalar};
-use super::verified;
 
 /// Lanes of a vector of fingerprints.
 const LANES: usize = 4;
@@ -90,6 +89,9 @@ fn byte_counts(values: __m256i) -> __m256i {
     _mm256_add_epi8(low, high)
 }
 
+/// Rows compared before hits are looked for: few enough that a hit costs little to find again.
+const ROWS_AT_ONCE: usize = 64;
+
 /// Calls `found(a, b)` for every pair of `lanes` and `rows` within the distance. Low halves are compared first, as in the
 /// AVX-512 kernel.
 pub(in super::super) fn pairs(
@@ -101,23 +103,21 @@ pub(in super::super) fn pairs(
 ) {
     assert!(kernel.name() == KernelName::Avx2);
     let (vectors, rest) = lanes.split_at(lanes.len() - lanes.len() % 8);
-    verified(
-        vectors,
-        rows,
-        16,
-        |lanes, rows| {
+    for lanes in vectors.chunks(2 * 8) {
+        for rows in rows.chunks(ROWS_AT_ONCE) {
             // SAFETY: the kernel proves the instructions.
-            unsafe {
+            let near = unsafe {
                 if lanes.len() == 16 {
                     near_halves::<2>(lanes, rows, max_distance)
                 } else {
                     near_halves::<1>(lanes, rows, max_distance)
                 }
+            };
+            if near {
+                scalar::pairs(lanes, rows, max_distance, found);
             }
-        },
-        max_distance,
-        found,
-    );
+        }
+    }
     scalar::pairs(rest, rows, max_distance, found);
 }
 
