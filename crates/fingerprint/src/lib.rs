@@ -28,9 +28,10 @@ mod feature_hash;
 mod fingerprint;
 mod simhash;
 mod sketch;
+mod votes;
 
 pub use error::FingerprintError;
 pub use feature_hash::FeatureHash;
 pub use fingerprint::{Fingerprint, hamming_distance};
-pub use simhash::{BitRule, FingerprintConfig, simhash};
-pub use sketch::{Sketch, sketch};
+pub use simhash::{BitRule, FingerprintConfig, simhash, simhash_of_hashes};
+pub use sketch::{MAX_OCCURRENCE, Sketch, sketch, token_hash};

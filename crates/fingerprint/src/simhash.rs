@@ -1,9 +1,8 @@
 //! SimHash: features vote on each bit with their weight.
 
-use std::marker::PhantomData;
-
 use serde::{Deserialize, Serialize};
 
+use crate::votes::Votes;
 use crate::{FeatureHash, Fingerprint};
 
 /// When a bit of the fingerprint is 1, v being the weight of the features that have the bit less the weight of those that have not.
@@ -30,13 +29,13 @@ pub struct FingerprintConfig {
 /// The SimHash of weighted features, `(bytes, weight)` with weights in units of 1/65536.
 ///
 /// Bit i is decided by v_i, the sum of the weights of the features whose hash has bit i, less the weights of the others. The order of the
-/// features does not matter, a feature given twice counts with both weights, and weight 0 is no vote. Sums are exact for any weights:
-/// they are kept in 64 bits while the total weight allows it (below 2^48 in whole units) and in 128 bits beyond.
+/// features does not matter, a feature given twice counts with both weights, and weight 0 is no vote. Sums are exact for any weights.
 ///
 /// Do not fingerprint texts without features: all of them get [`F::ZERO`](Fingerprint::ZERO) under [`BitRule::Positive`],
 /// [`F::MAX`](Fingerprint::MAX) under [`BitRule::NonNegative`], and would be duplicates of each other.
 ///
-/// Cost: one hash and [`F::BITS`](Fingerprint::BITS) additions a feature.
+/// Cost: one hash and some seven operations on fingerprints a feature, where features share a few weights; else one hash and
+/// [`F::BITS`](Fingerprint::BITS) additions.
 ///
 /// Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002), section 3; Manku, Jain, Das Sarma, "Detecting
 /// Near-Duplicates for Web Crawling" (WWW 2007), section 2.
@@ -53,75 +52,14 @@ pub fn simhash<'a, F: Fingerprint>(
     features: impl IntoIterator<Item = (&'a [u8], u64)>,
     config: &FingerprintConfig,
 ) -> F {
+    simhash_of_hashes(features.into_iter().map(|(feature, weight)| (config.feature_hash.hash(feature), weight)), config)
+}
+
+/// The same of features that are hashed already, by `config`'s own [`feature_hash`](FingerprintConfig::feature_hash).
+pub fn simhash_of_hashes<F: Fingerprint>(hashes: impl IntoIterator<Item = (F, u64)>, config: &FingerprintConfig) -> F {
     let mut votes = Votes::<F>::default();
-    for (feature, weight) in features {
-        votes.add(config.feature_hash.hash(feature), weight);
+    for (hash, weight) in hashes {
+        votes.add(hash, weight);
     }
     votes.into_fingerprint(config.bit_rule)
-}
-
-const MAX_BITS: usize = 128;
-
-/// The sums of the votes so far, lane i for bit i; lanes from `F::BITS` on stay 0.
-///
-/// Only the weight *for* each bit is summed: v_i = ones_i - (total - ones_i). Invariant: `ones[i] <= total`, which does not overflow; what was
-/// spilled before it would have is in the wide sums.
-pub(crate) struct Votes<F> {
-    ones: [u64; MAX_BITS],
-    total: u64,
-    /// Empty until the first spill.
-    wide_ones: Vec<u128>,
-    wide_total: u128,
-    width: PhantomData<F>,
-}
-
-impl<F: Fingerprint> Default for Votes<F> {
-    fn default() -> Self {
-        Self { ones: [0; MAX_BITS], total: 0, wide_ones: Vec::new(), wide_total: 0, width: PhantomData }
-    }
-}
-
-impl<F: Fingerprint> Votes<F> {
-    /// Adds `weight` for each bit of `hash` that is 1, against each that is 0.
-    #[inline]
-    pub(crate) fn add(&mut self, hash: F, weight: u64) {
-        if self.total.checked_add(weight).is_none() {
-            self.spill();
-        }
-        self.total += weight;
-        for (lanes, word) in self.ones.chunks_exact_mut(64).zip(words(hash)).take(F::BITS.div_ceil(64) as usize) {
-            for (lane, ones) in lanes.iter_mut().enumerate().take(F::BITS as usize) {
-                *ones += weight & ((word >> lane) & 1).wrapping_neg();
-            }
-        }
-    }
-
-    /// The bits that win under `rule`.
-    pub(crate) fn into_fingerprint(mut self, rule: BitRule) -> F {
-        self.spill();
-        let total = self.wide_total;
-        let wins = |ones: u128| match rule {
-            BitRule::Positive => ones > total - ones,
-            BitRule::NonNegative => ones >= total - ones,
-        };
-        // From the highest bit down, so that each step is a shift by one.
-        self.wide_ones.iter().rev().fold(F::ZERO, |bits, &ones| (bits << 1) | F::from_u128(u128::from(wins(ones))))
-    }
-
-    /// Moves the narrow sums into the wide ones. 2^64 spills would be needed to overflow those.
-    fn spill(&mut self) {
-        self.wide_ones.resize(F::BITS as usize, 0);
-        for (wide, narrow) in self.wide_ones.iter_mut().zip(&mut self.ones) {
-            *wide += u128::from(std::mem::take(narrow));
-        }
-        self.wide_total += u128::from(std::mem::take(&mut self.total));
-    }
-}
-
-/// The 64-bit words of `hash`, the lowest first.
-#[inline]
-#[allow(clippy::cast_possible_truncation, reason = "the words are the two halves")]
-fn words<F: Fingerprint>(hash: F) -> [u64; 2] {
-    let bits = hash.to_u128();
-    [bits as u64, (bits >> 64) as u64]
 }

@@ -1,7 +1,9 @@
 //! From one text to its fingerprint, by a profile.
 
-use nearprint_fingerprint::{Sketch, simhash, sketch};
-use nearprint_tokenize::{Analyzer, FeatureConfig, Resources, Weight};
+use std::cell::RefCell;
+
+use nearprint_fingerprint::{FeatureHash, Fingerprint, Sketch, simhash, simhash_of_hashes, sketch, token_hash};
+use nearprint_tokenize::{Analyzer, DistinctTokens, Resources, Scratch};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::config::ProfileConfig;
@@ -71,19 +73,27 @@ impl TextFingerprinter {
         }
         // Big-endian, so that bytes sort as the number does.
         let text_hash = xxh3_128(normalized.as_bytes()).to_be_bytes();
-        let tokens = self.analyzer.tokens(&normalized);
-        let features = tokens.features(&self.config.tokenize.features);
-        if !self.analyzer.has_enough(&normalized, &features) {
-            return FingerprintedText { outcome: Outcome::TooShort { text_hash }, length };
+        SCRATCH.with_borrow_mut(|scratch| {
+            let ThreadScratch { tokens, hashes } = scratch;
+            let tokens = self.analyzer.distinct_tokens(&normalized, tokens);
+            let outcome = match self.fingerprint_tokens(&normalized, &tokens, hashes) {
+                None => Outcome::TooShort { text_hash },
+                Some((fingerprint, sketch)) => Outcome::Fingerprinted { fingerprint, sketch, text_hash },
+            };
+            FingerprintedText { outcome, length }
+        })
+    }
+
+    /// Fingerprint and sketch, if the text has enough features.
+    fn fingerprint_tokens(
+        &self,
+        normalized: &str,
+        tokens: &DistinctTokens<'_>,
+        hashes: &mut Vec<u64>,
+    ) -> Option<(u64, Option<Sketch>)> {
+        let features = &self.config.tokenize.features;
+        if features.shingle > 1 {
         }
-        let sketch = self.config.sketch.as_ref().map(|wide| {
-            let shingles = tokens.features(&FeatureConfig { shingle: wide.shingle, weight: Weight::Set });
-            sketch(shingles.iter(), wide.seed)
-        });
-        let fingerprint = match self.config.bits {
-            32 => u64::from(simhash::<u32>(features.iter(), &self.config.fingerprint)),
-            _ => simhash::<u64>(features.iter(), &self.config.fingerprint),
-        };
-        FingerprintedText { outcome: Outcome::Fingerprinted { fingerprint, sketch, text_hash }, length }
+        None
     }
 }

@@ -1,12 +1,14 @@
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
+use crate::distinct::{DistinctTokens, Scratch};
 use crate::jieba::dictionary;
 use crate::normalize::normalize;
 use crate::script::{is_alphanumeric, is_mostly_han};
 use crate::stop_words::StopWords;
 use crate::tokenizer::{self, Tokenizer};
-use crate::{Features, MinFeatures, NormalizeConfig, TokenizeConfig, TokenizeError, TokenizerKind, Tokens};
+use crate::{MinFeatures, NormalizeConfig, TokenizeConfig, TokenizeError, TokenizerKind, Tokens};
 
 /// A [`TokenizeConfig`] made ready: dictionary and word lists loaded. Build one and share it between threads.
 pub struct Analyzer {
@@ -58,23 +60,36 @@ impl Analyzer {
     /// The tokens of a text that [`normalize`](Self::normalize) gave, without those that the config drops. Linear in its length.
     #[must_use]
     pub fn tokens<'a>(&self, normalized: &'a str) -> Tokens<'a> {
-        let text = self.tokenizer.prepare(normalized);
-        let mut spans = Vec::with_capacity(text.len() / 4);
-        self.tokenizer.spans(&text, &mut spans);
-        spans.retain(|span| self.keeps(&text[span.clone()]));
+        let mut spans = Vec::with_capacity(normalized.len() / 4);
+        let text = self.cut(normalized, &mut spans);
         Tokens::new(text, spans)
     }
 
-    fn keeps(&self, token: &str) -> bool {
-        let has_substance = !self.drop_without_alphanumeric || token.chars().any(is_alphanumeric);
-        has_substance && !self.stop_words.contains(token)
+    /// The same tokens, counted and numbered, in memory that is used again for the next text.
+    #[must_use]
+    pub fn distinct_tokens<'a>(&self, normalized: &'a str, scratch: &'a mut Scratch) -> DistinctTokens<'a> {
+        scratch.spans.clear();
+        let text = self.cut(normalized, &mut scratch.spans);
+        scratch.number_tokens(text)
     }
 
-    /// Whether a text has the distinct features that [`MinFeatures`] asks of its script. A text without any never has.
+    /// Appends the kept tokens' ranges in the text that is returned.
+    fn cut<'a>(&self, normalized: &'a str, spans: &mut Vec<Range<usize>>) -> Cow<'a, str> {
+        let text = self.tokenizer.prepare(normalized);
+        self.tokenizer.spans(&text, spans);
+        if self.drop_without_alphanumeric && !self.tokenizer.drops_symbols() {
+            spans.retain(|span| text[span.clone()].chars().any(is_alphanumeric));
+        }
+        if !self.stop_words.is_empty() {
+            spans.retain(|span| !self.stop_words.contains(&text[span.clone()]));
+        }
+        text
+    }
+
+    /// Whether `n_distinct` features are as many as [`MinFeatures`] asks of the text's script. None never are.
     #[must_use]
-    pub fn has_enough(&self, normalized: &str, features: &Features) -> bool {
+    pub fn has_enough(&self, normalized: &str, n_distinct: usize) -> bool {
         let MinFeatures { han, other } = self.min_features;
-        let n_distinct = features.n_distinct();
         if n_distinct == 0 || n_distinct < han.min(other) {
             return false;
         }

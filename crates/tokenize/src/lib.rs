@@ -19,13 +19,14 @@
 //! assert_eq!(tokens.iter().collect::<Vec<_>>(), ["near", "duplicates", "in", "北京"]);
 //! let features = tokens.features(&config.features);
 //! assert_eq!(features.iter().next(), Some((&b"near"[..], 65_536)));
-//! assert!(!analyzer.has_enough(&text, &features));
+//! assert!(!analyzer.has_enough(&text, features.n_distinct()));
 //! # Ok::<(), nearprint_tokenize::TokenizeError>(())
 //! ```
 
 mod analyzer;
 mod char_ngrams;
 mod config;
+mod distinct;
 mod error;
 mod jieba;
 mod mixed;
@@ -42,6 +43,7 @@ pub use analyzer::{Analyzer, Resources};
 pub use config::{
     FeatureConfig, MinFeatures, NormalizeConfig, StopWordsConfig, TokenizeConfig, TokenizerConfig, TokenizerKind,
 };
+pub use distinct::{DistinctTokens, Scratch};
 pub use error::TokenizeError;
 pub use shingle::Features;
 pub use tokenizer::Tokens;

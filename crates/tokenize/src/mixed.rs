@@ -1,29 +1,31 @@
 use std::ops::Range;
 
 use crate::jieba::JiebaCutter;
-use crate::script::han_runs;
+use crate::script::{han_run_len, is_han};
 use crate::tokenizer::Tokenizer;
-use crate::words::word_spans;
+use crate::words::{Scan, Symbols};
 
 /// Runs of Han characters through jieba, everything between them as Unicode words.
 pub(crate) struct Mixed {
-    jieba: JiebaCutter,
-}
-
-impl Mixed {
-    pub(crate) fn new(jieba: JiebaCutter) -> Self {
-        Self { jieba }
-    }
+    pub(crate) jieba: JiebaCutter,
+    pub(crate) symbols: Symbols,
 }
 
 impl Tokenizer for Mixed {
     fn spans(&self, text: &str, spans: &mut Vec<Range<usize>>) {
-        for (han, base, run) in han_runs(text) {
-            if han {
-                self.jieba.cut(run, base, spans);
-            } else {
-                word_spans(run, base, spans);
+        let mut scan = Scan { text, at: 0, symbols: self.symbols, spans };
+        while scan.at < text.len() {
+            match han_run_len(text, scan.at) {
+                0 => scan.next(is_han),
+                n => {
+                    self.jieba.cut(&text[scan.at..scan.at + n], scan.at, scan.spans);
+                    scan.at += n;
+                }
             }
         }
+    }
+
+    fn drops_symbols(&self) -> bool {
+        self.symbols == Symbols::Dropped
     }
 }

@@ -12,6 +12,17 @@ pub(crate) fn is_han(c: char) -> bool {
     )
 }
 
+/// Whether the character at byte `at` is one of U+4E00 to U+9FFF, which are nearly all Han of nearly all texts: three bytes, the first
+/// of which tells. `at` is the beginning of a character, or the end.
+#[inline]
+pub(crate) fn is_common_han_at(bytes: &[u8], at: usize) -> bool {
+    match bytes.get(at) {
+        Some(0xE5..=0xE9) => true,
+        Some(0xE4) => bytes.get(at + 1).is_some_and(|&second| second >= 0xB8),
+        _ => false,
+    }
+}
+
 /// Whether `c` is a letter or digit of any script.
 pub(crate) fn is_alphanumeric(c: char) -> bool {
     is_han(c) || c.is_alphanumeric()
@@ -31,15 +42,21 @@ pub(crate) fn is_mostly_han(text: &str) -> bool {
     2 * n_han > n_all
 }
 
-/// The maximal runs of `text` in which all characters are Han, or none is: `(is Han, byte offset, run)`, in order, covering it.
-pub(crate) fn han_runs(text: &str) -> impl Iterator<Item = (bool, usize, &str)> {
-    let mut start = 0;
-    std::iter::from_fn(move || {
-        let rest = &text[start..];
-        let han = is_han(rest.chars().next()?);
-        let end = rest.find(|c| is_han(c) != han).unwrap_or(rest.len());
-        let run = (han, start, &rest[..end]);
-        start += end;
-        Some(run)
-    })
+/// Bytes of the longest run of Han characters that begins at byte `at` of `text`.
+pub(crate) fn han_run_len(text: &str, at: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut end = at;
+    loop {
+        while is_common_han_at(bytes, end) {
+            end += 3;
+        }
+        match bytes.get(end) {
+            // Every other Han character is U+3005 or above.
+            Some(0xE3..) => match text[end..].chars().next().filter(|&c| is_han(c)) {
+                Some(c) => end += c.len_utf8(),
+                None => return end - at,
+            },
+            _ => return end - at,
+        }
+    }
 }

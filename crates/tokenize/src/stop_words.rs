@@ -26,6 +26,10 @@ impl StopWords {
     }
 
     pub(crate) fn contains(&self, token: &str) -> bool {
-        !self.words.is_empty() && self.words.contains(token)
+        self.words.contains(token)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.words.is_empty()
     }
 }

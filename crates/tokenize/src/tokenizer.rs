@@ -7,7 +7,7 @@ use crate::jieba::{Jieba, JiebaCutter};
 use crate::mixed::Mixed;
 use crate::shingle;
 use crate::whitespace::Whitespace;
-use crate::words::Words;
+use crate::words::{Symbols, Words};
 use crate::{FeatureConfig, Features, TokenizeConfig, TokenizeError, TokenizerKind};
 
 /// Cuts a normalised text into tokens. A new tokenizer is one file that implements this, and one line in [`build`].
@@ -19,6 +19,11 @@ pub(crate) trait Tokenizer: Send + Sync {
 
     /// Appends the byte range of each token of the prepared text, in order.
     fn spans(&self, prepared: &str, spans: &mut Vec<Range<usize>>);
+
+    /// Whether it was told to give no token without a letter or digit, and gives none.
+    fn drops_symbols(&self) -> bool {
+        false
+    }
 }
 
 /// The tokenizer that `config` names; `jieba` gives the dictionary, and is called only by tokenizers that need one.
@@ -27,10 +32,12 @@ pub(crate) fn build(
     jieba: impl FnOnce() -> Result<Arc<Jieba>, TokenizeError>,
 ) -> Result<Box<dyn Tokenizer>, TokenizeError> {
     let cutter = |jieba| JiebaCutter::new(jieba, config.tokenizer.hmm, &config.stop_words.drop_parts_of_speech);
+    let drops = config.tokenizer.drop_tokens_without_alphanumeric;
+    let symbols = if drops { Symbols::Dropped } else { Symbols::Kept };
     Ok(match config.tokenizer.kind {
-        TokenizerKind::Mixed => Box::new(Mixed::new(cutter(jieba()?))),
+        TokenizerKind::Mixed => Box::new(Mixed { jieba: cutter(jieba()?), symbols }),
         TokenizerKind::Jieba => Box::new(cutter(jieba()?)),
-        TokenizerKind::Words => Box::new(Words),
+        TokenizerKind::Words => Box::new(Words { symbols }),
         TokenizerKind::Whitespace => Box::new(Whitespace),
         TokenizerKind::CharNgrams => Box::new(CharNgrams::new(config.tokenizer.ngram)),
     })

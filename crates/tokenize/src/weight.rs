@@ -1,3 +1,5 @@
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
 
 /// The weight of 1, in the fixed-point unit of all weights: 1/65536.
@@ -42,7 +44,14 @@ impl Weight {
     clippy::cast_sign_loss,
     reason = "1 + ln c lies in 1..46 for any positive u64"
 )]
-fn log_count(count: u64) -> u64 {
+fn compute_log_count(count: u64) -> u64 {
     let c = count.max(1) as f64;
     ((1.0 + c.ln()) * ONE as f64).round() as u64
+}
+
+/// The same, of small counts from a table.
+fn log_count(count: u64) -> u64 {
+    static SMALL: LazyLock<[u64; 64]> = LazyLock::new(|| std::array::from_fn(|count| compute_log_count(count as u64)));
+    let small = usize::try_from(count).ok().and_then(|count| SMALL.get(count));
+    small.copied().unwrap_or_else(|| compute_log_count(count))
 }

@@ -3,9 +3,11 @@ use std::ops::Range;
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::script::{is_alphanumeric, is_common_han_at};
 use crate::tokenizer::Tokenizer;
 
-/// Unicode words (UAX #29), cut further at whatever is not a letter, digit, mark or `_`.
+/// Unicode words (UAX #29), cut further at whatever is not a letter, digit, mark or `_`: each longest run of these characters, cut at
+/// the standard's boundaries inside it.
 ///
 /// In alphabetic text that is what `\w+` gives: `can't` is `can` and `t`, `3.14` is `3` and `14`, `org.example` two words,
 /// `foo_bar` one. The standard's words alone would keep the first three whole, and then one edit inside a long dotted name
@@ -13,40 +15,135 @@ use crate::tokenizer::Tokenizer;
 /// distance 3 / 6 is .863 / .965 so, and .878 / .968 with the further cut (both with jieba's hidden Markov model for Han, means
 /// over six hash seeds). In scripts without spaces the standard's
 /// boundaries cut what `\w+` leaves in one piece: each Han and hiragana character is a word, a katakana run is one.
-pub(crate) struct Words;
+pub(crate) struct Words {
+    pub(crate) symbols: Symbols,
+}
+
+/// What becomes of characters that are neither in a word nor white space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Symbols {
+    /// Each is a token.
+    Kept,
+    /// None is.
+    Dropped,
+}
 
 impl Tokenizer for Words {
     fn spans(&self, text: &str, spans: &mut Vec<Range<usize>>) {
-        word_spans(text, 0, spans);
+        let mut scan = Scan { text, at: 0, symbols: self.symbols, spans };
+        while scan.at < text.len() {
+            if is_common_han_at(text.as_bytes(), scan.at) && scan.ends_token(scan.at + 3) {
+                scan.push(scan.at + 3);
+            } else {
+                scan.next(|_| false);
+            }
+        }
+    }
+
+    fn drops_symbols(&self) -> bool {
+        self.symbols == Symbols::Dropped
     }
 }
 
-/// Appends the words of `text`, which starts at byte `base` of the whole. Every other character that is not white space is a
-/// token of its own, for configs that keep tokens without a letter or digit.
-pub(crate) fn word_spans(text: &str, base: usize, spans: &mut Vec<Range<usize>>) {
-    if text.is_ascii() {
-        return split_at_symbols(text, base, spans); // the standard has no boundary inside an ASCII `\w+`
-    }
-    for (at, piece) in text.split_word_bound_indices() {
-        split_at_symbols(piece, base + at, spans);
-    }
+/// A walk along a text, from token to token.
+pub(crate) struct Scan<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) at: usize,
+    pub(crate) symbols: Symbols,
+    pub(crate) spans: &'a mut Vec<Range<usize>>,
 }
 
-fn split_at_symbols(piece: &str, base: usize, spans: &mut Vec<Range<usize>>) {
-    let mut start = None;
-    for (at, c) in piece.char_indices() {
+impl Scan<'_> {
+    /// Takes what begins here: an ASCII word, a run of word characters that ends where `is_foreign`, a symbol, or white space.
+    pub(crate) fn next(&mut self, is_foreign: impl Fn(char) -> bool) {
+        let bytes = self.text.as_bytes();
+        let end = ascii_word_end(bytes, self.at);
+        if end > self.at && self.ends_token(end) {
+            return self.push_word(end);
+        }
+        let Some(c) = self.text[self.at..].chars().next() else {
+            return;
+        };
         if is_word_character(c) {
-            start.get_or_insert(at);
-            continue;
-        }
-        spans.extend(start.take().map(|from| base + from..base + at));
-        if !c.is_whitespace() {
-            spans.push(base + at..base + at + c.len_utf8());
+            self.push_run(is_foreign);
+        } else {
+            self.push_symbol(c);
         }
     }
-    spans.extend(start.map(|from| base + from..base + piece.len()));
+
+    /// Whether a token, all ASCII or one Han character, is whole at `end`: no mark and no letter that might belong to it follows.
+    fn ends_token(&self, end: usize) -> bool {
+        let bytes = self.text.as_bytes();
+        match bytes.get(end) {
+            None => true,
+            Some(next) if next.is_ascii() => true,
+            Some(_) if is_common_han_at(bytes, end) => true,
+            Some(_) => !self.text[end..].chars().next().is_some_and(is_word_character),
+        }
+    }
+
+    /// The longest run of word characters, cut at the standard's boundaries.
+    #[cold]
+    fn push_run(&mut self, is_foreign: impl Fn(char) -> bool) {
+        let rest = &self.text[self.at..];
+        let run = &rest[..rest.find(|c| !is_word_character(c) || is_foreign(c)).unwrap_or(rest.len())];
+        for word in run.split_word_bounds() {
+            self.push_word(self.at + word.len());
+        }
+    }
+
+    fn push_symbol(&mut self, c: char) {
+        let end = self.at + c.len_utf8();
+        if self.symbols == Symbols::Kept && !c.is_whitespace() {
+            self.push(end);
+        }
+        self.at = end;
+    }
+
+    /// A word without a letter or digit, such as `__`, is a symbol.
+    #[inline]
+    fn push_word(&mut self, end: usize) {
+        let word = &self.text[self.at..end];
+        let is_symbol = || !word.as_bytes()[0].is_ascii_alphanumeric() && !word.chars().any(is_alphanumeric);
+        if self.symbols == Symbols::Dropped && is_symbol() {
+            self.at = end;
+        } else {
+            self.push(end);
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, end: usize) {
+        self.spans.push(self.at..end);
+        self.at = end;
+    }
 }
+
+/// The standard has no boundary inside an ASCII `\w+`.
+#[inline]
+fn ascii_word_end(bytes: &[u8], at: usize) -> usize {
+    let mut end = at;
+    while bytes.get(end).is_some_and(|&byte| ASCII_WORD[usize::from(byte)]) {
+        end += 1;
+    }
+    end
+}
+
+const ASCII_WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_';
+        byte += 1;
+    }
+    table
+};
 
 fn is_word_character(c: char) -> bool {
-    if c.is_ascii() { c.is_ascii_alphanumeric() || c == '_' } else { c.is_alphanumeric() || is_combining_mark(c) }
+    match c {
+        '\0'..='\x7F' => c.is_ascii_alphanumeric() || c == '_',
+        // Punctuation, as tables would say too, but slower.
+        '\u{2010}'..='\u{205E}' | '\u{3001}'..='\u{3004}' | '\u{3008}'..='\u{3020}' => false,
+        _ => c.is_alphanumeric() || is_combining_mark(c),
+    }
 }

@@ -7,7 +7,7 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 use crate::NormalizeConfig;
 use crate::script::is_alphanumeric;
 
-/// Applies the configured steps. Borrows when there is nothing to change.
+/// Applies the configured steps, one pass over the text each: the definition. Borrows when there is nothing to change.
 ///
 /// Removals come before NFKC because they bring characters together that then compose, and NFKC is repeated after case
 /// folding, which can undo it: so the result is a fixed point of everything but the decoding of HTML entities.
@@ -41,11 +41,12 @@ fn apply(text: Cow<'_, str>, step: Step) -> Cow<'_, str> {
     }
 }
 
-fn decode_html_entities(text: &str) -> Cow<'_, str> {
-    html_escape::decode_html_entities(text)
+pub(super) fn decode_html_entities(text: &str) -> Cow<'_, str> {
+    // Searched here first, since the decoder looks at each byte.
+    if text.contains('&') { html_escape::decode_html_entities(text) } else { Cow::Borrowed(text) }
 }
 
-fn nfkc(text: &str) -> Cow<'_, str> {
+pub(super) fn nfkc(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || is_nfkc_quick(text.chars()) == IsNormalized::Yes {
         Cow::Borrowed(text)
     } else {
