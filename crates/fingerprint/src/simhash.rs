@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FeatureHash, Fingerprint};
+use crate::{FeatureHash, Fingerprint, FingerprintError};
 
 /// When a bit of the fingerprint is 1, v being the weight of the features that have the bit less the weight of those that have not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +15,10 @@ pub enum BitRule {
     Positive,
     /// v ≥ 0, as in the Java articles' code.
     NonNegative,
+    /// v < 0: the vote inverted, as in the crate gaoya 0.2.2.
+    Negative,
+    /// v > 1, in whole weights: sing1ee's SimHash of 32 bits.
+    AboveOne,
 }
 
 /// All that, besides the features, decides a fingerprint. Its digest belongs in every store.
@@ -25,6 +29,20 @@ pub struct FingerprintConfig {
     pub feature_hash: FeatureHash,
     /// How votes become bits.
     pub bit_rule: BitRule,
+}
+
+impl FingerprintConfig {
+    /// Checks that the feature hash can fill fingerprints of `bits` bits.
+    ///
+    /// # Errors
+    /// [`FingerprintError::Width`] when it cannot.
+    pub fn validate(&self, bits: u32) -> Result<(), FingerprintError> {
+        let widths = self.feature_hash.widths();
+        if widths.contains(&bits) {
+            return Ok(());
+        }
+        Err(FingerprintError::Width { feature_hash: self.feature_hash.clone(), bits, widths })
+    }
 }
 
 /// The SimHash of weighted features, `(bytes, weight)` with weights in units of 1/65536.
@@ -61,6 +79,9 @@ pub fn simhash<'a, F: Fingerprint>(
 }
 
 const MAX_BITS: usize = 128;
+
+/// The weight of 1 in units of 1/65536.
+const ONE: u128 = 1 << 16;
 
 /// The sums of the votes so far, lane i for bit i; lanes from `F::BITS` on stay 0.
 ///
@@ -103,6 +124,8 @@ impl<F: Fingerprint> Votes<F> {
         let wins = |ones: u128| match rule {
             BitRule::Positive => ones > total - ones,
             BitRule::NonNegative => ones >= total - ones,
+            BitRule::Negative => ones < total - ones,
+            BitRule::AboveOne => ones > total - ones + ONE,
         };
         // From the highest bit down, so that each step is a shift by one.
         self.wide_ones.iter().rev().fold(F::ZERO, |bits, &ones| (bits << 1) | F::from_u128(u128::from(wins(ones))))
