@@ -17,25 +17,32 @@
 //! let text = analyzer.normalize("Near-duplicates&nbsp;in 北京！");
 //! let tokens = analyzer.tokens(&text);
 //! assert_eq!(tokens.iter().collect::<Vec<_>>(), ["near", "duplicates", "in", "北京"]);
-//! let features = tokens.features(&config.features);
+//! let features = analyzer.features(&tokens, &config.features);
 //! assert_eq!(features.iter().next(), Some((&b"near"[..], 65_536)));
 //! assert!(!analyzer.has_enough(&text, &features));
 //! # Ok::<(), nearprint_tokenize::TokenizeError>(())
 //! ```
 
 mod analyzer;
+mod ascii_words;
+mod byte_pieces;
 mod char_ngrams;
 mod config;
+mod cppjieba;
 mod error;
+mod idf;
 mod jieba;
 mod mixed;
 mod normalize;
+mod partial_sort;
 mod script;
 mod shingle;
 mod stop_words;
 mod tokenizer;
+mod utf16_ngrams;
 mod weight;
 mod whitespace;
+mod word_char_ngrams;
 mod words;
 
 pub use analyzer::{Analyzer, Resources};
@@ -43,6 +50,7 @@ pub use config::{
     FeatureConfig, MinFeatures, NormalizeConfig, StopWordsConfig, TokenizeConfig, TokenizerConfig, TokenizerKind,
 };
 pub use error::TokenizeError;
+pub use idf::IdfBuilder;
 pub use shingle::Features;
 pub use tokenizer::Tokens;
-pub use weight::{ONE, Weight};
+pub use weight::{ONE, Top, Weight};

@@ -22,6 +22,17 @@ impl Features {
         self.features.iter().map(|(range, weight)| (&self.joined[range.clone()], *weight))
     }
 
+    /// Distinct features with their weights, in this order.
+    pub(crate) fn of<'a>(weighted: impl Iterator<Item = (&'a [u8], u64)>) -> Self {
+        let mut new = Self::default();
+        for (feature, weight) in weighted {
+            let start = new.joined.len();
+            new.joined.extend_from_slice(feature);
+            new.features.push((start..new.joined.len(), weight));
+        }
+        new
+    }
+
     /// How many distinct features there are.
     #[must_use]
     pub fn n_distinct(&self) -> usize {
