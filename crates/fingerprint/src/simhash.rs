@@ -19,6 +19,9 @@ pub enum BitRule {
     Negative,
     /// v > 1, in whole weights: sing1ee's SimHash of 32 bits.
     AboveOne,
+    /// v > 0, v summed in double precision in the order of the features, whose rounding decides where votes cancel: yanyiwu's simhash. The
+    /// only rule under which the order of the features matters.
+    FloatPositive,
 }
 
 /// All that, besides the features, decides a fingerprint. Its digest belongs in every store.
@@ -48,7 +51,7 @@ impl FingerprintConfig {
 /// The SimHash of weighted features, `(bytes, weight)` with weights in units of 1/65536.
 ///
 /// Bit i is decided by v_i, the sum of the weights of the features whose hash has bit i, less the weights of the others. The order of the
-/// features does not matter, a feature given twice counts with both weights, and weight 0 is no vote. Sums are exact for any weights:
+/// features does not matter (but see [`BitRule::FloatPositive`]), a feature given twice counts with both weights, and weight 0 is no vote. Sums are exact for any weights:
 /// they are kept in 64 bits while the total weight allows it (below 2^48 in whole units) and in 128 bits beyond.
 ///
 /// Do not fingerprint texts without features: all of them get [`F::ZERO`](Fingerprint::ZERO) under [`BitRule::Positive`],
@@ -71,11 +74,31 @@ pub fn simhash<'a, F: Fingerprint>(
     features: impl IntoIterator<Item = (&'a [u8], u64)>,
     config: &FingerprintConfig,
 ) -> F {
+    if config.bit_rule == BitRule::FloatPositive {
+        return float_simhash(features, &config.feature_hash);
+    }
     let mut votes = Votes::<F>::default();
     for (feature, weight) in features {
         votes.add(config.feature_hash.hash(feature), weight);
     }
     votes.into_fingerprint(config.bit_rule)
+}
+
+/// [`BitRule::FloatPositive`].
+fn float_simhash<'a, F: Fingerprint>(
+    features: impl IntoIterator<Item = (&'a [u8], u64)>,
+    feature_hash: &FeatureHash,
+) -> F {
+    let mut sums = [0.0; MAX_BITS];
+    for (feature, weight) in features {
+        let [low, high] = words(feature_hash.hash::<F>(feature));
+        for (bit, sum) in sums.iter_mut().enumerate() {
+            let word = if bit < 64 { low } else { high };
+            *sum += if (word >> (bit % 64)) & 1 == 1 { weight as f64 } else { -(weight as f64) };
+        }
+    }
+    let lanes = sums.iter().take(F::BITS as usize).rev();
+    lanes.fold(F::ZERO, |bits, &sum| (bits << 1) | F::from_u128(u128::from(sum > 0.0)))
 }
 
 const MAX_BITS: usize = 128;
@@ -122,7 +145,7 @@ impl<F: Fingerprint> Votes<F> {
         self.spill();
         let total = self.wide_total;
         let wins = |ones: u128| match rule {
-            BitRule::Positive => ones > total - ones,
+            BitRule::Positive | BitRule::FloatPositive => ones > total - ones,
             BitRule::NonNegative => ones >= total - ones,
             BitRule::Negative => ones < total - ones,
             BitRule::AboveOne => ones > total - ones + ONE,

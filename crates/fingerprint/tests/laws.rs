@@ -66,7 +66,7 @@ fn naive_simhash<F: Fingerprint>(features: &Features, config: &FingerprintConfig
         let v: i128 =
             hashes.iter().map(|(bits, weight)| if bits.as_bytes()[place] == b'1' { *weight } else { -weight }).sum();
         match config.bit_rule {
-            BitRule::Positive => v > 0,
+            BitRule::Positive | BitRule::FloatPositive => v > 0,
             BitRule::NonNegative => v >= 0,
             BitRule::Negative => v < 0,
             BitRule::AboveOne => v > 1 << 16,

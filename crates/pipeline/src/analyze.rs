@@ -72,12 +72,13 @@ impl TextFingerprinter {
         // Big-endian, so that bytes sort as the number does.
         let text_hash = xxh3_128(normalized.as_bytes()).to_be_bytes();
         let tokens = self.analyzer.tokens(&normalized);
-        let features = tokens.features(&self.config.tokenize.features);
+        let features = self.analyzer.features(&tokens, &self.config.tokenize.features);
         if !self.analyzer.has_enough(&normalized, &features) {
             return FingerprintedText { outcome: Outcome::TooShort { text_hash }, length };
         }
         let sketch = self.config.sketch.as_ref().map(|wide| {
-            let shingles = tokens.features(&FeatureConfig { shingle: wide.shingle, weight: Weight::Set });
+            let set = FeatureConfig { shingle: wide.shingle, weight: Weight::Set };
+            let shingles = self.analyzer.features(&tokens, &set);
             sketch(shingles.iter(), wide.seed)
         });
         let fingerprint = match self.config.bits {

@@ -108,7 +108,7 @@ pub enum TokenizerKind {
     /// The UTF-8 bytes in pieces of `ngram`, which may cut characters: mllearning's SimHash. Takes no stop words, and cannot drop
     /// tokens without a letter or digit.
     BytePieces,
-    /// What ASCII punctuation and Unicode white space separate: the crate gaoya.
+    /// What ASCII punctuation and ASCII white space separate: the crate gaoya.
     AsciiWords,
     /// The whole text through cppjieba's rules: yanyiwu's simhash. Every character is in some token, unless dropped.
     Cppjieba,

@@ -12,6 +12,9 @@ use crate::{Features, TokenizeError};
 /// jieba's `idf.txt` as cppjieba has it (`idf.utf8`, MIT, see `cppjieba/LICENSE`; 258,826 words), sorted and compressed.
 const BUILTIN: &[u8] = include_bytes!("cppjieba/idf.txt.zst");
 
+/// The mean over that table, summed in the order of the original file: the sum over the sorted one differs in its last bits.
+const BUILTIN_MEAN: f64 = 11.739204307083542;
+
 /// The largest idf that a table may hold: it keeps weights far from overflow. ln of any number of documents is below 45.
 const MAX_IDF: f64 = 1_000.0;
 
@@ -53,27 +56,46 @@ impl IdfTable {
     /// The table that is used when the user gives none. Decoded once in a process (some tens of milliseconds and megabytes).
     pub(crate) fn builtin() -> Arc<Self> {
         static TABLE: OnceLock<Arc<IdfTable>> = OnceLock::new();
-        Arc::clone(TABLE.get_or_init(|| Arc::new(Self::parse(&unpack(BUILTIN)).unwrap_or_default())))
+        // A constant, which the tests read: that it could not be read is not expected.
+        let make = || Arc::new(Self { mean: BUILTIN_MEAN, ..Self::parse(&unpack(BUILTIN)).unwrap_or_default() });
+        Arc::clone(TABLE.get_or_init(make))
     }
 
     fn of(&self, feature: &[u8]) -> f64 {
         std::str::from_utf8(feature).ok().and_then(|word| self.idf.get(word)).copied().unwrap_or(self.mean)
     }
 
-    /// Gives each feature its count times its idf, and keeps the heaviest of them as `top` says, in the order of their bytes.
+    /// Gives each feature its count times its idf, and keeps the heaviest of them as `top` says, the heaviest first.
     ///
-    /// As in cppjieba, features are ranked by the floating-point product, in the order of their bytes where equal ones depend on it. The
-    /// weight itself is the count times the idf in whole units of 1/65536, so that counts that cancel in the one cancel in the other.
+    /// The products are cppjieba's, in double precision. Their unit is the finest power of two that leaves the heaviest within 63 bits, so
+    /// that rounding to it takes nothing from any product unless the heaviest is hundreds of times as heavy.
     pub(crate) fn weigh(&self, features: &Features, top: Top, text_bytes: usize) -> Features {
-        let mut ranked: Vec<(&[u8], u64, f64)> =
-            features.iter().map(|(feature, weight)| (feature, weight / ONE, self.of(feature))).collect();
-        ranked.sort_unstable_by_key(|&(feature, ..)| feature);
-        if let Some(n) = top.limit(text_bytes) {
-            keep_heaviest(&mut ranked, n, |&(_, count, idf)| count as f64 * idf);
-            ranked.sort_unstable_by_key(|&(feature, ..)| feature);
-        }
-        Features::of(ranked.into_iter().map(|(feature, count, idf)| (feature, count.saturating_mul(fixed_point(idf)))))
+        let product = |weight: u64, idf: f64| (weight / ONE) as f64 * idf;
+        let mut ranked: Vec<(&[u8], f64)> =
+            features.iter().map(|(feature, weight)| (feature, product(weight, self.of(feature)))).collect();
+        ranked.sort_unstable_by_key(|&(feature, _)| feature);
+        let n = top.limit(text_bytes).unwrap_or(ranked.len());
+        keep_heaviest(&mut ranked, n, |&(_, weight)| weight);
+        let unit = unit(ranked.first().map_or(0.0, |&(_, heaviest)| heaviest));
+        Features::of(ranked.into_iter().map(|(feature, weight)| (feature, in_units(weight, unit))))
     }
+}
+
+/// How many units are 1: a power of two.
+fn unit(heaviest: f64) -> f64 {
+    let mut unit = 1.0;
+    while unit < MOST_UNITS && heaviest * unit < MOST_UNITS {
+        unit *= 2.0;
+    }
+    unit
+}
+
+/// Twice this many units still fit 64 bits.
+const MOST_UNITS: f64 = (1_u64 << 62) as f64;
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the unit keeps weights below 2^63")]
+fn in_units(weight: f64, unit: f64) -> u64 {
+    (weight * unit).round() as u64
 }
 
 /// The word and its number.
@@ -89,12 +111,6 @@ fn entry(line: &str) -> Result<(&str, f64), &'static str> {
         Ok(_) => Err("a number that is not between 0 and 1000"),
         Err(_) => Err("no number at the end"),
     }
-}
-
-/// round(idf · 65536).
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an idf is between 0 and 1000")]
-fn fixed_point(idf: f64) -> u64 {
-    (idf * ONE as f64).round() as u64
 }
 
 /// Makes an idf table of documents: count the documents that have each feature, then [`write`](Self::write) it.
@@ -171,5 +187,18 @@ impl IdfBuilder {
             let can_be_told = feature.trim() == feature && !feature.is_empty() && !feature.contains(['\n', '\r']);
             count >= min_documents && can_be_told && !feature.starts_with('\u{FEFF}')
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_in_the_crate_is_complete() {
+        let table = IdfTable::parse(&unpack(BUILTIN)).unwrap();
+        assert_eq!(table.idf.len(), 258_826);
+        assert!((table.mean - BUILTIN_MEAN).abs() < 1e-9);
+        assert_eq!(table.of("劳动防护".as_bytes()), 13.900677652);
     }
 }

@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-/// Moves the `n` heaviest of `features` to the front, in no particular order, and drops the others.
+/// Leaves the `n` heaviest of `features`, the heaviest first.
 ///
-/// Among equals it keeps those that `std::partial_sort` of GNU's libstdc++ keeps: a heap of the first `n` with the lightest at its
-/// root, which every later one that is heavier replaces. A heap is not stable, so the rule has no shorter form. Published
-/// fingerprints depend on it: in cppjieba most words of a text that is not Chinese have the same weight.
+/// Which of several equals stay, and in which order, is what `std::partial_sort` of GNU's libstdc++ gives: a heap of the first `n` with the
+/// lightest at its root, which every later one that is heavier replaces, then a heap sort. A heap is not stable, so the rule has no
+/// shorter form. Published fingerprints depend on it: in cppjieba most words of a text that is not Chinese have the same weight.
 pub(crate) fn keep_heaviest<T>(features: &mut Vec<T>, n: usize, weight: impl Fn(&T) -> f64) {
     let n = n.min(features.len());
     if n == 0 {
@@ -24,6 +24,10 @@ pub(crate) fn keep_heaviest<T>(features: &mut Vec<T>, n: usize, weight: impl Fn(
         }
     }
     features.truncate(n);
+    for last in (1..n).rev() {
+        features.swap(0, last);
+        sift(&mut features[..last], 0, &heavier);
+    }
 }
 
 /// Lets the element at `root` sink to a leaf, always towards the lighter child (the right one of equals), and rise again as far as it

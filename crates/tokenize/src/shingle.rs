@@ -17,7 +17,8 @@ pub struct Features {
 }
 
 impl Features {
-    /// Each distinct feature, UTF-8 (the tokens of a shingle joined by one 0x1F byte), and its weight in units of 1/65536.
+    /// Each distinct feature, UTF-8 (the tokens of a shingle joined by one 0x1F byte), and its weight in units of 1/65536; under
+    /// [`Weight::TfIdf`](crate::Weight::TfIdf) in some other unit, the same for all features of the text, heaviest first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], u64)> {
         self.features.iter().map(|(range, weight)| (&self.joined[range.clone()], *weight))
     }

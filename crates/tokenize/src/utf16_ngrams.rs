@@ -4,7 +4,7 @@ use std::ops::Range;
 use crate::tokenizer::Tokenizer;
 
 /// Every window of `n` UTF-16 units, as Java cuts a string: a character beyond U+FFFF is two units. Half of one is `?`, which is
-/// what Java's `getBytes` makes of it. A text of fewer units, but at least one, is one window. sing1ee's SimHash, with n = 2.
+/// what Java's `getBytes` makes of it. A text of fewer units has none. sing1ee's SimHash, with n = 2.
 pub(crate) struct Utf16Ngrams {
     n: usize,
 }
@@ -20,7 +20,7 @@ impl Tokenizer for Utf16Ngrams {
     /// All windows, one after the other. Each still has `n` units, since `?` is one too.
     fn prepare<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let units: Vec<u16> = text.encode_utf16().collect();
-        if units.len() <= self.n {
+        if units.len() == self.n {
             return Cow::Borrowed(text);
         }
         let windows = units.windows(self.n).flat_map(|window| char::decode_utf16(window.iter().copied()));
@@ -36,6 +36,5 @@ impl Tokenizer for Utf16Ngrams {
                 (start, n_units) = (at + c.len_utf8(), 0);
             }
         }
-        spans.extend((start < windows.len()).then_some(start..windows.len()));
     }
 }
