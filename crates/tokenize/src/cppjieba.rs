@@ -6,7 +6,8 @@
 //! words; the model is not, because cppjieba lets it run over punctuation.
 //!
 //! Of 2,550 texts (1.4 million words: reviews, laws, manuals, news) 2,547 are cut as cppjieba cuts them. In the others two ways are
-//! equally probable, as 好 好好 and 好好 好, of which cppjieba takes the one with the shorter word first and jieba-rs the other.
+//! equally probable, as 好 好好 and 好好 好, of which cppjieba takes the one with the shorter word first and jieba-rs the other. The keywords by
+//! TF-IDF are the same in all, in the same order.
 
 use std::collections::HashMap;
 use std::ops::Range;
