@@ -55,6 +55,9 @@ pub enum Command {
     Run(RunArgs),
     /// Fingerprint documents to a fingerprints dataset
     Fingerprint(FingerprintArgs),
+    /// Make an idf table for weights by TF-IDF
+    #[command(subcommand)]
+    Idf(IdfCommand),
     /// Join fingerprints datasets to pairs
     Join(JoinArgs),
     /// Say how a join of given sizes would be done, and about how long it would take
@@ -105,7 +108,7 @@ pub struct ProfileArgs {
     /// Job file with profile, columns and overrides
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Named profile: default, paper, java, hanlp-java
+    /// Named profile: default, paper, or that of a published program; a wrong name lists them all
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
     /// Override one key of the profile, such as tokenize.features.weight=count; may be repeated
@@ -128,6 +131,30 @@ pub struct FingerprintArgs {
     #[arg(long, value_name = "DIR")]
     pub output: String,
     /// Replace an output that exists
+    #[arg(long)]
+    pub replace: bool,
+    #[command(flatten)]
+    pub profile: ProfileArgs,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub enum IdfCommand {
+    /// Count in how many documents each token occurs, and write the table
+    Build(IdfBuildArgs),
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct IdfBuildArgs {
+    /// Documents: file, folder, glob or s3:// prefix
+    #[arg(long, value_name = "PATH")]
+    pub documents: String,
+    /// The table, a local file for the job's `idf`
+    #[arg(long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Leave out tokens of fewer documents
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub min_documents: u64,
+    /// Replace a table that exists
     #[arg(long)]
     pub replace: bool,
     #[command(flatten)]

@@ -33,6 +33,7 @@ pub struct JobConfig {
     pub clusters: ClusterRule,
     pub user_dictionary: Option<PathBuf>,
     pub stop_words: Option<PathBuf>,
+    pub idf: Option<PathBuf>,
     bits: Option<i64>,
     tokenize: Option<Table>,
     fingerprint: Option<Table>,
@@ -58,6 +59,7 @@ impl Default for JobConfig {
             clusters: ClusterRule::Star,
             user_dictionary: None,
             stop_words: None,
+            idf: None,
             bits: None,
             tokenize: None,
             fingerprint: None,
@@ -217,7 +219,7 @@ impl JobConfig {
         Ok(config)
     }
 
-    /// Contents of the user's dictionary and stop words.
+    /// Contents of the user's dictionary, stop words and idf table.
     pub fn analyzer_resources(&self) -> Result<AnalyzerResources, Failure> {
         let read = |path: &Option<PathBuf>, key: &str| match path {
             None => Ok(None),
@@ -228,6 +230,7 @@ impl JobConfig {
         Ok(AnalyzerResources {
             user_dictionary: read(&self.user_dictionary, "user_dictionary")?,
             stop_words: read(&self.stop_words, "stop_words")?,
+            idf: read(&self.idf, "idf")?,
         })
     }
 

@@ -1,6 +1,8 @@
-//! What can go wrong: only reading a sketch back from bytes.
+//! What can go wrong: a hash too narrow for the fingerprint, and reading a sketch back from bytes.
 
 use thiserror::Error;
+
+use crate::FeatureHash;
 
 /// An error of this crate.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -11,5 +13,18 @@ pub enum FingerprintError {
     SketchLength {
         /// The length that was found, in bytes.
         got: usize,
+    },
+
+    /// The feature hash cannot fill a fingerprint of this width.
+    #[error(
+        "the feature hash {feature_hash:?} has no {bits} bits: use a fingerprint of {widths:?} bits, or another hash"
+    )]
+    Width {
+        /// The hash configured.
+        feature_hash: FeatureHash,
+        /// The bits of the fingerprint.
+        bits: u32,
+        /// The widths that the hash can fill.
+        widths: &'static [u32],
     },
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::votes::Votes;
-use crate::{FeatureHash, Fingerprint};
+use crate::{FeatureHash, Fingerprint, FingerprintError};
 
 /// When a bit of the fingerprint is 1, v being the weight of the features that have the bit less the weight of those that have not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +14,13 @@ pub enum BitRule {
     Positive,
     /// v ≥ 0, as in the Java articles' code.
     NonNegative,
+    /// v < 0: the vote inverted, as in the crate gaoya 0.2.2.
+    Negative,
+    /// v > 1, in whole weights: sing1ee's SimHash of 32 bits.
+    AboveOne,
+    /// v > 0, v summed in double precision in the order of the features, whose rounding decides where votes cancel: yanyiwu's simhash. The
+    /// only rule under which the order of the features matters.
+    FloatPositive,
 }
 
 /// All that, besides the features, decides a fingerprint. Its digest belongs in every store.
@@ -26,10 +33,25 @@ pub struct FingerprintConfig {
     pub bit_rule: BitRule,
 }
 
+impl FingerprintConfig {
+    /// Checks that the feature hash can fill fingerprints of `bits` bits.
+    ///
+    /// # Errors
+    /// [`FingerprintError::Width`] when it cannot.
+    pub fn validate(&self, bits: u32) -> Result<(), FingerprintError> {
+        let widths = self.feature_hash.widths();
+        if widths.contains(&bits) {
+            return Ok(());
+        }
+        Err(FingerprintError::Width { feature_hash: self.feature_hash.clone(), bits, widths })
+    }
+}
+
 /// The SimHash of weighted features, `(bytes, weight)` with weights in units of 1/65536.
 ///
 /// Bit i is decided by v_i, the sum of the weights of the features whose hash has bit i, less the weights of the others. The order of the
-/// features does not matter, a feature given twice counts with both weights, and weight 0 is no vote. Sums are exact for any weights.
+/// features does not matter (but see [`BitRule::FloatPositive`]), a feature given twice counts with both weights, and weight 0 is no vote.
+/// Sums are exact for any weights.
 ///
 /// Do not fingerprint texts without features: all of them get [`F::ZERO`](Fingerprint::ZERO) under [`BitRule::Positive`],
 /// [`F::MAX`](Fingerprint::MAX) under [`BitRule::NonNegative`], and would be duplicates of each other.
@@ -57,9 +79,24 @@ pub fn simhash<'a, F: Fingerprint>(
 
 /// The same of features that are hashed already, by `config`'s own [`feature_hash`](FingerprintConfig::feature_hash).
 pub fn simhash_of_hashes<F: Fingerprint>(hashes: impl IntoIterator<Item = (F, u64)>, config: &FingerprintConfig) -> F {
+    if config.bit_rule == BitRule::FloatPositive {
+        return float_simhash(hashes);
+    }
     let mut votes = Votes::<F>::default();
     for (hash, weight) in hashes {
         votes.add(hash, weight);
     }
     votes.into_fingerprint(config.bit_rule)
+}
+
+/// [`BitRule::FloatPositive`].
+fn float_simhash<F: Fingerprint>(hashes: impl IntoIterator<Item = (F, u64)>) -> F {
+    let mut sums = vec![0.0; F::BITS as usize];
+    for (hash, weight) in hashes {
+        let bits = hash.to_u128();
+        for (bit, sum) in sums.iter_mut().enumerate() {
+            *sum += if (bits >> bit) & 1 == 1 { weight as f64 } else { -(weight as f64) };
+        }
+    }
+    sums.iter().rev().fold(F::ZERO, |bits, &sum| (bits << 1) | F::from_u128(u128::from(sum > 0.0)))
 }

@@ -60,14 +60,19 @@ impl<F: Fingerprint> Votes<F> {
         }
         let total = self.total;
         let wins = |ones: u128| match rule {
-            BitRule::Positive => ones > total - ones,
+            BitRule::Positive | BitRule::FloatPositive => ones > total - ones,
             BitRule::NonNegative => ones >= total - ones,
+            BitRule::Negative => ones < total - ones,
+            BitRule::AboveOne => ones > total - ones + ONE,
         };
         // From the highest bit down, so that each step is a shift by one.
         let bits = (0..F::BITS as usize).rev();
         bits.fold(F::ZERO, |value, bit| (value << 1) | F::from_u128(u128::from(wins(self.lanes.sum(bit)))))
     }
 }
+
+/// The weight of 1 in units of 1/65536.
+const ONE: u128 = 1 << 16;
 
 /// How many of the hashes of one weight have each bit, as binary numbers standing upright: bit i of plane p is bit p of the
 /// count of lane i. Eight hashes at a time go through a tree of carry-save adders, which is some seven operations a hash instead

@@ -123,6 +123,29 @@ fn every_sum_and_bit_string_of_the_java_programs_is_reproduced() {
     assert_eq!((n_sums, n_bit_strings), (126 * 64, 126));
 }
 
+/// Both splitters read the bit string from bit 0 on, in blocks of 16, each as a number whose highest bit comes first. Article 003
+/// gives all four. Article 000 builds its string from the number, so the zeros above the highest 1 bit are lost, and gives a block
+/// only when its 16 bits are complete: the last one or more are missing.
+#[test]
+fn the_block_splits_of_articles_003_and_000_follow_from_the_fingerprint() {
+    let mut n_checked = 0;
+    for row in rows(FINGERPRINTS) {
+        let fingerprint: u64 = row["plain64_ge0_decimal"].as_str().unwrap().parse().unwrap();
+        let blocks: Vec<u64> = (0..4)
+            .map(|block| u64::from(u16::try_from(fingerprint >> (16 * block) & 0xFFFF).unwrap().reverse_bits()))
+            .collect();
+        let n_complete = (64 - fingerprint.leading_zeros() as usize) / 16;
+        assert_eq!(numbers(&row["blocks_seed003_k3"]), blocks, "{}", row["case"]);
+        assert_eq!(numbers(&row["blocks_seed000_k3"]), blocks[..n_complete], "{}", row["case"]);
+        n_checked += 1;
+    }
+    assert_eq!(n_checked, 126);
+}
+
+fn numbers(row: &Value) -> Vec<u64> {
+    row.as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()
+}
+
 /// Article 002 compares a sentence with itself and with four shortened ones. Its segmenter and stop words give the words below: the comma is
 /// dropped, 的 is kept, the name is one word.
 #[test]

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use nearprint_fingerprint::{FeatureHash, Fingerprint, Sketch, simhash, simhash_of_hashes, sketch, token_hash};
+use nearprint_fingerprint::{FeatureHash, Sketch, simhash, simhash_of_hashes, sketch, token_hash};
 use nearprint_tokenize::{Analyzer, DistinctTokens, Resources, Scratch};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -73,27 +73,81 @@ impl TextFingerprinter {
         }
         // Big-endian, so that bytes sort as the number does.
         let text_hash = xxh3_128(normalized.as_bytes()).to_be_bytes();
-        SCRATCH.with_borrow_mut(|scratch| {
-            let ThreadScratch { tokens, hashes } = scratch;
-            let tokens = self.analyzer.distinct_tokens(&normalized, tokens);
-            let outcome = match self.fingerprint_tokens(&normalized, &tokens, hashes) {
-                None => Outcome::TooShort { text_hash },
-                Some((fingerprint, sketch)) => Outcome::Fingerprinted { fingerprint, sketch, text_hash },
-            };
-            FingerprintedText { outcome, length }
-        })
+        let outcome = SCRATCH.with_borrow_mut(|scratch| match self.fingerprint_normalized(&normalized, scratch) {
+            None => Outcome::TooShort { text_hash },
+            Some((fingerprint, sketch)) => Outcome::Fingerprinted { fingerprint, sketch, text_hash },
+        });
+        FingerprintedText { outcome, length }
     }
 
-    /// Fingerprint and sketch, if the text has enough features.
-    fn fingerprint_tokens(
+    /// Fingerprint and sketch, if there are enough features.
+    fn fingerprint_normalized(&self, normalized: &str, scratch: &mut ThreadScratch) -> Option<(u64, Option<Sketch>)> {
+        let config = &self.config.tokenize.features;
+        if self.analyzer.features_are_tokens(config) {
+            let tokens = self.analyzer.distinct_tokens(normalized, &mut scratch.tokens);
+            if !self.analyzer.has_enough(normalized, tokens.len()) {
+                return None;
+            }
+            let features = tokens.iter().map(|(token, count)| (token, config.weight.of(count)));
+            return Some(self.of_tokens(features, &tokens, &mut scratch.hashes));
+        }
+        let features = self.analyzer.features(&self.analyzer.tokens(normalized), config);
+        if !self.analyzer.has_enough(normalized, features.n_distinct()) {
+            return None;
+        }
+        let sketch = self.config.sketch.as_ref().map(|wide| {
+            let tokens = self.analyzer.distinct_tokens(normalized, &mut scratch.tokens);
+            hash_tokens(&tokens, wide.seed, &mut scratch.hashes);
+            sketch(&scratch.hashes, tokens.sequence(), wide.shingle)
+        });
+        Some((self.simhash(features.iter()), sketch))
+    }
+
+    /// The same, where the features are the tokens: hashed once for both, where both take the same hash.
+    fn of_tokens<'a>(
         &self,
-        normalized: &str,
+        features: impl Iterator<Item = (&'a [u8], u64)>,
         tokens: &DistinctTokens<'_>,
         hashes: &mut Vec<u64>,
-    ) -> Option<(u64, Option<Sketch>)> {
-        let features = &self.config.tokenize.features;
-        if features.shingle > 1 {
-        }
-        None
+    ) -> (u64, Option<Sketch>) {
+        let Some(wide) = &self.config.sketch else {
+            return (self.simhash(features), None);
+        };
+        hash_tokens(tokens, wide.seed, hashes);
+        let sketch = sketch(hashes, tokens.sequence(), wide.shingle);
+        let same_hash =
+            self.config.bits == 64 && self.config.fingerprint.feature_hash == FeatureHash::Xxh3 { seed: wide.seed };
+        let fingerprint = if same_hash {
+            let weights = features.map(|(_, weight)| weight);
+            simhash_of_hashes(hashes.iter().copied().zip(weights), &self.config.fingerprint)
+        } else {
+            self.simhash(features)
+        };
+        (fingerprint, Some(sketch))
     }
+
+    /// 32-bit fingerprints zero-extended.
+    fn simhash<'a>(&self, features: impl Iterator<Item = (&'a [u8], u64)>) -> u64 {
+        match self.config.bits {
+            32 => simhash::<u32>(features, &self.config.fingerprint).into(),
+            _ => simhash(features, &self.config.fingerprint),
+        }
+    }
+}
+
+fn hash_tokens(tokens: &DistinctTokens<'_>, seed: u64, hashes: &mut Vec<u64>) {
+    hashes.clear();
+    hashes.extend(tokens.iter().map(|(token, _)| token_hash(token, seed)));
+}
+
+/// What a thread uses again for each text.
+#[derive(Default)]
+struct ThreadScratch {
+    tokens: Scratch,
+    /// The hash of each distinct token.
+    hashes: Vec<u64>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<ThreadScratch> = RefCell::default();
 }

@@ -82,6 +82,9 @@ impl ProfileConfig {
         if !matches!(self.bits, 32 | 64) {
             return invalid("bits", "fingerprints in a store have 32 or 64 bits");
         }
+        if let Err(error) = self.fingerprint.validate(self.bits) {
+            return invalid("fingerprint.feature_hash", &error.to_string());
+        }
         if self.sketch.as_ref().is_some_and(|s| s.shingle == 0) {
             return invalid("sketch.shingle", "a shingle has at least one token");
         }
@@ -98,7 +101,7 @@ impl ProfileConfig {
     /// None that a valid config has.
     pub fn digest(&self, resources: &Resources) -> Result<String> {
         let content = |text: &Option<String>| text.as_ref().map(|t| Sha256Hex::of(t.as_bytes()).0);
-        let parts = serde_json::json!({
+        let mut parts = serde_json::json!({
             "algorithm": ALGORITHM_VERSION,
             "bits": self.bits,
             "tokenize": self.tokenize,
@@ -107,6 +110,10 @@ impl ProfileConfig {
             "user_dictionary": content(&resources.user_dictionary),
             "stop_words": content(&resources.stop_words),
         });
+        // Left out where there is none, so that stores from before there were tables keep their digests.
+        if let Some(idf) = content(&resources.idf) {
+            parts["idf"] = idf.into();
+        }
         Ok(Sha256Hex::of(parts.to_string().as_bytes()).0)
     }
 }

@@ -1,9 +1,9 @@
 //! Profiles from text to fingerprint, against published values.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
-use nearprint_fingerprint::hamming_distance;
-use nearprint_pipeline::{Outcome, TextFingerprinter, profile};
-use nearprint_tokenize::Resources;
+use nearprint_fingerprint::{BitRule, FeatureHash, hamming_distance};
+use nearprint_pipeline::{Outcome, ProfileConfig, TextFingerprinter, profile};
+use nearprint_tokenize::{Resources, Top, Weight};
 
 fn fingerprinter(name: &str) -> TextFingerprinter {
     TextFingerprinter::try_new(profile::by_name(name).unwrap(), &Resources::default()).unwrap()
@@ -46,6 +46,76 @@ fn java_fingerprints_the_golden_texts_as_the_articles_program_does() {
     }
     println!("{checked} texts");
     assert!(checked > 0);
+}
+
+/// A profile under overrides, as a job file would give them.
+fn changed(name: &str, change: impl FnOnce(&mut ProfileConfig)) -> TextFingerprinter {
+    let mut config = profile::by_name(name).unwrap();
+    change(&mut config);
+    TextFingerprinter::try_new(config, &Resources::default()).unwrap()
+}
+
+/// Every row's fingerprint is the decimal number in `column`; a text without a feature has none, and 0 in the vectors.
+fn check(jsonl: &str, (text, column): (&str, &str), fingerprinter: &TextFingerprinter) -> usize {
+    let mut n_rows = 0;
+    for line in jsonl.lines() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        let expected: u64 = row[column].as_str().unwrap().parse().unwrap();
+        let got = match fingerprinter.fingerprint(row[text].as_str().unwrap()).outcome {
+            Outcome::Fingerprinted { fingerprint, .. } => fingerprint,
+            Outcome::TooShort { .. } => 0,
+            other @ Outcome::Empty => panic!("{}: {other:?}", row["id"]),
+        };
+        assert_eq!(got, expected, "{column} of {}", row["id"]);
+        n_rows += 1;
+    }
+    n_rows
+}
+
+macro_rules! peers {
+    ($name:literal) => {
+        include_str!(concat!("../../fingerprint/tests/data/peers/", $name, ".jsonl"))
+    };
+}
+
+#[test]
+fn profiles_of_published_programs_give_their_fingerprints() {
+    let python = peers!("pysimhash_1e0ng");
+    assert_eq!(check(python, ("text", "value"), &fingerprinter("python-simhash")), 13);
+    let seomoz = peers!("seomoz_py_text");
+    assert_eq!(check(seomoz, ("text", "fingerprint"), &fingerprinter("seomoz")), 22);
+    let rust = peers!("rust_simhash_gaoya");
+    assert_eq!(check(rust, ("text", "simhash_rs_sip24"), &fingerprinter("simhash-crate")), 13);
+    assert_eq!(check(rust, ("text", "gaoya64_sip24_keys_5_6"), &fingerprinter("gaoya")), 13);
+    let sing1ee = peers!("sing1ee_docs");
+    assert_eq!(check(sing1ee, ("text", "simhash64_unsigned"), &fingerprinter("sing1ee")), 13);
+    let mllearning = peers!("mllearning_darksun");
+    assert_eq!(check(mllearning, ("line", "simhash32_tokens_bytelen"), &fingerprinter("mllearning")), 15);
+    assert_eq!(check(mllearning, ("line", "simhash32_bytes2"), &fingerprinter("mllearning-bytes2")), 15);
+    assert_eq!(check(peers!("yanyiwu_topauto"), ("text", "fingerprint"), &fingerprinter("cppjieba")), 12);
+}
+
+#[test]
+fn overrides_of_those_profiles_give_the_programs_other_forms() {
+    let fnv = changed("simhash-crate", |config| config.fingerprint.feature_hash = FeatureHash::RustFnv1a);
+    assert_eq!(check(peers!("rust_simhash_gaoya"), ("text", "simhash_rs_fnv"), &fnv), 13);
+    let narrow = changed("sing1ee", |config| {
+        config.bits = 32;
+        config.fingerprint.bit_rule = BitRule::AboveOne;
+    });
+    assert_eq!(check(peers!("sing1ee_docs"), ("text", "simhash32_unsigned"), &narrow), 13);
+    let five = changed("cppjieba", |config| {
+        config.tokenize.features.weight = Weight::TfIdf { top: Top::Best(5) };
+    });
+    assert_eq!(check(peers!("yanyiwu_top5"), ("text", "fingerprint"), &five), 16);
+}
+
+#[test]
+fn a_feature_hash_too_narrow_for_the_fingerprint_is_refused() {
+    let mut config = profile::by_name("mllearning").unwrap();
+    config.bits = 64;
+    let error = config.validate().unwrap_err().to_string();
+    assert!(error.contains("fingerprint.feature_hash") && error.contains("no 64 bits"), "{error}");
 }
 
 #[test]

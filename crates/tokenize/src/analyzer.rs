@@ -1,21 +1,32 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
+use crate::byte_pieces;
 use crate::distinct::{DistinctTokens, Scratch};
+use crate::idf::IdfTable;
 use crate::jieba::dictionary;
 use crate::normalize::normalize;
 use crate::script::{is_alphanumeric, is_mostly_han};
+use crate::shingle;
 use crate::stop_words::StopWords;
 use crate::tokenizer::{self, Tokenizer};
-use crate::{MinFeatures, NormalizeConfig, TokenizeConfig, TokenizeError, TokenizerKind, Tokens};
+use crate::{
+    FeatureConfig, Features, MinFeatures, NormalizeConfig, TokenizeConfig, TokenizeError, TokenizerKind, Tokens, Weight,
+};
 
 /// A [`TokenizeConfig`] made ready: dictionary and word lists loaded. Build one and share it between threads.
 pub struct Analyzer {
     normalize: NormalizeConfig,
     tokenizer: Box<dyn Tokenizer>,
     drop_without_alphanumeric: bool,
+    drop_single_characters: bool,
     stop_words: StopWords,
+    /// Whether the tokens show bytes.
+    of_bytes: bool,
+    /// The user's table.
+    idf: Option<Arc<IdfTable>>,
     min_features: MinFeatures,
 }
 
@@ -27,6 +38,9 @@ pub struct Resources {
     pub user_dictionary: Option<String>,
     /// Stop words of the user's own, one a line, beside or instead of the built-in ones. Each is compared with whole tokens.
     pub stop_words: Option<String>,
+    /// An idf table of the user's own, `word idf` a line, instead of jieba's; [`IdfBuilder`](crate::IdfBuilder) writes one. Words stand in
+    /// it as tokens of normalised texts do.
+    pub idf: Option<String>,
 }
 
 impl Analyzer {
@@ -44,7 +58,10 @@ impl Analyzer {
             normalize: config.normalize.clone(),
             tokenizer,
             drop_without_alphanumeric: config.tokenizer.drop_tokens_without_alphanumeric,
-            stop_words: StopWords::new(config.stop_words.builtin, own, &config.normalize),
+            drop_single_characters: config.stop_words.single_characters,
+            stop_words: StopWords::new(&config.stop_words, own, &config.normalize),
+            of_bytes: config.tokenizer.kind == TokenizerKind::BytePieces,
+            idf: resources.idf.as_deref().map(IdfTable::parse).transpose()?.map(Arc::new),
             min_features: config.min_features,
         })
     }
@@ -73,12 +90,39 @@ impl Analyzer {
         scratch.number_tokens(text)
     }
 
+    /// Whether the features of `config` are the distinct tokens, each with a weight that is a function of its count alone.
+    #[must_use]
+    pub fn features_are_tokens(&self, config: &FeatureConfig) -> bool {
+        config.shingle <= 1 && config.weight.is_of_count() && !self.of_bytes
+    }
+
+    /// The distinct shingles of `config.shingle` tokens (0 is taken as 1) with their weights. Linear in the number of tokens, times its
+    /// logarithm for [`Weight::TfIdf`].
+    ///
+    /// That weight uses the user's table or, without one, jieba's own, which is decoded at its first use in a process.
+    #[must_use]
+    pub fn features(&self, tokens: &Tokens<'_>, config: &FeatureConfig) -> Features {
+        let shown = shingle::features(tokens, config);
+        let features = if self.of_bytes { of_bytes(&shown) } else { shown };
+        match config.weight {
+            Weight::ByteLength => by_length(&features),
+            Weight::TfIdf { top } => {
+                let table = self.idf.clone().unwrap_or_else(IdfTable::builtin);
+                table.weigh(&features, top, tokens.text_bytes())
+            }
+            _ => features,
+        }
+    }
+
     /// Appends the kept tokens' ranges in the text that is returned.
     fn cut<'a>(&self, normalized: &'a str, spans: &mut Vec<Range<usize>>) -> Cow<'a, str> {
         let text = self.tokenizer.prepare(normalized);
         self.tokenizer.spans(&text, spans);
         if self.drop_without_alphanumeric && !self.tokenizer.drops_symbols() {
             spans.retain(|span| text[span.clone()].chars().any(is_alphanumeric));
+        }
+        if self.drop_single_characters {
+            spans.retain(|span| text[span.clone()].chars().nth(1).is_some());
         }
         if !self.stop_words.is_empty() {
             spans.retain(|span| !self.stop_words.contains(&text[span.clone()]));
@@ -103,9 +147,27 @@ impl fmt::Debug for Analyzer {
     }
 }
 
+/// The same features with the bytes that they show.
+fn of_bytes(shown: &Features) -> Features {
+    let bytes: Vec<(Vec<u8>, u64)> =
+        shown.iter().map(|(feature, weight)| (byte_pieces::bytes(feature), weight)).collect();
+    Features::of(bytes.iter().map(|(feature, weight)| (feature.as_slice(), *weight)))
+}
+
+fn by_length(features: &Features) -> Features {
+    Features::of(features.iter().map(|(feature, weight)| (feature, weight.saturating_mul(feature.len() as u64))))
+}
+
 /// Settings that the configured tokenizer cannot honour are refused, not ignored.
 fn refuse_unused(config: &TokenizeConfig, resources: &Resources) -> Result<(), TokenizeError> {
     let kind = config.tokenizer.kind;
+    let weight = config.features.weight;
+    if resources.idf.is_some() && !matches!(weight, Weight::TfIdf { .. }) {
+        return Err(TokenizeError::UnusedIdf { weight });
+    }
+    if kind == TokenizerKind::BytePieces {
+        refuse_characters(config, resources)?;
+    }
     if matches!(kind, TokenizerKind::Mixed | TokenizerKind::Jieba) {
         return Ok(());
     }
@@ -116,4 +178,17 @@ fn refuse_unused(config: &TokenizeConfig, resources: &Resources) -> Result<(), T
         return Err(TokenizeError::NoDictionary { kind });
     }
     Ok(())
+}
+
+/// What looks at characters cannot look at pieces of them.
+fn refuse_characters(config: &TokenizeConfig, resources: &Resources) -> Result<(), TokenizeError> {
+    let asked = [
+        ("tokenizer.drop_tokens_without_alphanumeric", config.tokenizer.drop_tokens_without_alphanumeric),
+        ("stop_words.builtin", config.stop_words.builtin),
+        ("stop_words.cppjieba", config.stop_words.cppjieba),
+        ("stop_words.single_characters", config.stop_words.single_characters),
+        ("stop_words", resources.stop_words.is_some()),
+        ("features.weight.tf_idf", matches!(config.features.weight, Weight::TfIdf { .. })),
+    ];
+    asked.into_iter().find(|(_, on)| *on).map_or(Ok(()), |(key, _)| Err(TokenizeError::NoCharacters { key }))
 }

@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{TokenizeError, Weight};
+use crate::{TokenizeError, Top, Weight};
 
 /// Everything a feature depends on besides the text. Part of the store's config digest: another value, another store.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -27,6 +27,10 @@ impl TokenizeConfig {
         at_least_one("features.shingle", self.features.shingle)?;
         match self.features.weight {
             Weight::CappedCount { cap: 0 } => at_least_one("features.weight.capped_count.cap", 0),
+            Weight::TfIdf { top: Top::Best(0) } => at_least_one("features.weight.tf_idf.top.best", 0),
+            weight @ (Weight::ByteLength | Weight::TfIdf { .. }) if self.features.shingle > 1 => {
+                Err(TokenizeError::WeightOfTokens { weight, shingle: self.features.shingle })
+            }
             _ => Ok(()),
         }
     }
@@ -36,7 +40,7 @@ fn at_least_one(key: &'static str, got: usize) -> Result<(), TokenizeError> {
     if got == 0 { Err(TokenizeError::TooSmall { key, got, least: 1 }) } else { Ok(()) }
 }
 
-/// The steps of normalisation, in the order in which they are applied: HTML entities, control characters, NFKC, case
+/// The steps of normalisation, in the order in which they are applied: HTML entities, control characters, NFKC, lower case, case
 /// folding, special characters, white space.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -56,6 +60,15 @@ pub struct NormalizeConfig {
     /// space is removed, and nothing put in its place (`foo-bar` becomes `foobar`). Han, kana and Hangul are letters.
     /// Off by default.
     pub special_characters: bool,
+    /// Lower case as Python's `str.lower` gives it: the full mapping, with the final sigma. Off by default; `case_fold` brings together
+    /// more.
+    #[serde(skip_serializing_if = "is_off")]
+    pub lower_case: bool,
+}
+
+/// Settings that came later are left out of a config's text, and so of its digest, while they are off.
+fn is_off(setting: &bool) -> bool {
+    !setting
 }
 
 impl Default for NormalizeConfig {
@@ -67,6 +80,7 @@ impl Default for NormalizeConfig {
             control_characters: true,
             white_space: true,
             special_characters: false,
+            lower_case: false,
         }
     }
 }
@@ -75,8 +89,10 @@ impl Default for NormalizeConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenizerKind {
-    /// Runs of Han through jieba, everything else as [`Words`](Self::Words). The default.
+    /// Each two neighbouring characters of a run of Han, everything else as [`Words`](Self::Words). The default.
     #[default]
+    Bigrams,
+    /// Runs of Han through jieba, everything else as [`Words`](Self::Words).
     Mixed,
     /// The whole text through jieba: punctuation and white space are tokens too, unless dropped.
     Jieba,
@@ -87,16 +103,33 @@ pub enum TokenizerKind {
     Whitespace,
     /// Every window of `ngram` characters, white space removed first.
     CharNgrams,
+    /// Every window of `ngram` characters, all that Python's `\W` matches removed first: Python's simhash, seomoz's simhash-py.
+    WordCharNgrams,
+    /// Every window of `ngram` UTF-16 units, nothing removed: sing1ee's SimHash.
+    Utf16Ngrams,
+    /// The UTF-8 bytes in pieces of `ngram`, which may cut characters: mllearning's SimHash. Takes no stop words, and cannot drop
+    /// tokens without a letter or digit.
+    BytePieces,
+    /// What ASCII punctuation and ASCII white space separate: the crate gaoya.
+    AsciiWords,
+    /// The whole text through cppjieba's rules: yanyiwu's simhash. Every character is in some token, unless dropped.
+    Cppjieba,
 }
 
 impl fmt::Display for TokenizerKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Bigrams => "bigrams",
             Self::Mixed => "mixed",
             Self::Jieba => "jieba",
             Self::Words => "words",
             Self::Whitespace => "whitespace",
             Self::CharNgrams => "char_ngrams",
+            Self::WordCharNgrams => "word_char_ngrams",
+            Self::Utf16Ngrams => "utf16_ngrams",
+            Self::BytePieces => "byte_pieces",
+            Self::AsciiWords => "ascii_words",
+            Self::Cppjieba => "cppjieba",
         })
     }
 }
@@ -107,11 +140,12 @@ impl fmt::Display for TokenizerKind {
 pub struct TokenizerConfig {
     /// Which tokenizer.
     pub kind: TokenizerKind,
-    /// `mixed` and `jieba`: whether jieba guesses words that its dictionary lacks with its hidden Markov model. Off by default:
+    /// `mixed`, `jieba` and `cppjieba`: whether jieba guesses words that its dictionary lacks with its hidden Markov model. Off by default:
     /// the labelled sets score a little better without it (macro F1 of log counts at distance 3 / 6: .882 / .970 against
     /// .878 / .968, means over six hash seeds), and a guessed word changes with its neighbours.
     pub hmm: bool,
-    /// `char_ngrams`: characters in a window, at least 1.
+    /// Characters in a window (`char_ngrams`, `word_char_ngrams`), UTF-16 units in one (`utf16_ngrams`) or bytes in a piece
+    /// (`byte_pieces`), at least 1.
     pub ngram: usize,
     /// Whether tokens without a letter or digit are dropped. Kept, punctuation and table rules swamp the words of a page.
     pub drop_tokens_without_alphanumeric: bool,
@@ -119,7 +153,7 @@ pub struct TokenizerConfig {
 
 impl Default for TokenizerConfig {
     fn default() -> Self {
-        Self { kind: TokenizerKind::Mixed, hmm: false, ngram: 4, drop_tokens_without_alphanumeric: true }
+        Self { kind: TokenizerKind::Bigrams, hmm: false, ngram: 4, drop_tokens_without_alphanumeric: true }
     }
 }
 
@@ -134,6 +168,12 @@ pub struct StopWordsConfig {
     /// Drop tokens whose jieba tag starts with one of these (`u` drops `u`, `uj`, `ul`, …; `x` drops punctuation). `mixed`
     /// applies it to Han runs only.
     pub drop_parts_of_speech: Vec<String>,
+    /// Drop the words of cppjieba's list, English and Chinese. They are compared as they stand there.
+    #[serde(skip_serializing_if = "is_off")]
+    pub cppjieba: bool,
+    /// Drop tokens of a single character.
+    #[serde(skip_serializing_if = "is_off")]
+    pub single_characters: bool,
 }
 
 /// How tokens become features. The fingerprint and the sketch each have their own.

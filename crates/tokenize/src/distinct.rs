@@ -6,7 +6,6 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-
 /// Memory that analysing one text after another uses again. One for each thread.
 #[derive(Debug, Default)]
 pub struct Scratch {
@@ -85,7 +84,8 @@ fn number(
     let key = Key::of(token, hasher);
     let same = |other: &Numbered| {
         other.key == key
-            && (token.len() <= SHORT || distinct.get(other.number as usize).is_some_and(|d| bytes[d.0.clone()] == *token))
+            && (token.len() <= SHORT
+                || distinct.get(other.number as usize).is_some_and(|d| bytes[d.0.clone()] == *token))
     };
     match table.entry(key.hash(hasher), same, |other| other.key.hash(hasher)) {
         Entry::Occupied(entry) => {

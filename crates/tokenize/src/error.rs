@@ -1,4 +1,4 @@
-use crate::TokenizerKind;
+use crate::{TokenizerKind, Weight};
 
 /// Why an [`Analyzer`](crate::Analyzer) could not be built. Texts themselves never fail.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,6 +29,42 @@ pub enum TokenizeError {
     NoDictionary {
         /// The tokenizer configured.
         kind: TokenizerKind,
+    },
+
+    /// A weight of single tokens was asked of shingles.
+    #[error(
+        "`features.weight` {weight:?} weighs single tokens, `features.shingle` is {shingle}: set it to 1, or use another weight"
+    )]
+    WeightOfTokens {
+        /// The weight configured.
+        weight: Weight,
+        /// The shingle configured.
+        shingle: usize,
+    },
+
+    /// An idf table was given to a config that weighs without one.
+    #[error("an idf table needs `features.weight` to be tf_idf, it is {weight:?}: change the weight, or give no table")]
+    UnusedIdf {
+        /// The weight configured.
+        weight: Weight,
+    },
+
+    /// A setting looks at characters, the tokens are bytes.
+    #[error("`{key}` needs tokens of whole characters, `byte_pieces` cuts them: turn it off, or use another tokenizer")]
+    NoCharacters {
+        /// The config key, as written in the job file below `[tokenize]`.
+        key: &'static str,
+    },
+
+    /// A line of the idf table is not `word idf`.
+    #[error("idf table, line {line}: {reason} in `{text}`; write `word idf`, separated by a tab or a space")]
+    Idf {
+        /// Line number, from 1.
+        line: usize,
+        /// The line as found.
+        text: String,
+        /// What is wrong with it.
+        reason: &'static str,
     },
 
     /// A line of the user dictionary is not `word [frequency] [tag]`.

@@ -7,8 +7,7 @@ use crate::normalize::normalize;
 use crate::tokenizer::Tokenizer;
 use crate::{NormalizeConfig, TokenizeError};
 
-/// jieba over a whole text; `mixed` uses it for Han runs. Without the hidden Markov model the tokens are those of Python's jieba
-/// 0.42.1 (tested on its own output).
+/// jieba over a whole text; `mixed` uses it for Han runs. The tokens are those of Python's jieba 0.42.1 (tested on its own output).
 pub(crate) struct JiebaCutter {
     jieba: Arc<Jieba>,
     hmm: bool,
@@ -25,16 +24,49 @@ impl JiebaCutter {
     pub(crate) fn cut(&self, text: &str, base: usize, spans: &mut Vec<Range<usize>>) {
         if self.dropped_tags.is_empty() {
             let tokens = self.jieba.cut(text, self.hmm);
-            spans.extend(tokens.iter().map(|token| base + token.byte_start..base + token.byte_end));
+            for token in &tokens {
+                self.push(token.word, base + token.byte_start, spans);
+            }
         } else {
             let tags = self.jieba.tag(text, self.hmm);
-            let kept = tags.iter().filter(|tag| !self.is_dropped(tag.tag));
-            spans.extend(kept.map(|tag| base + tag.byte_start..base + tag.byte_end));
+            for tag in tags.iter().filter(|tag| !self.is_dropped(tag.tag)) {
+                self.push(tag.word, base + tag.byte_start, spans);
+            }
+        }
+    }
+
+    /// Appends a token that starts at byte `start`, cut further where jieba-rs with its hidden Markov model joins what Python's jieba
+    /// does not: `Native-Kubernetes`, `Bondex.png`, `1.2.0`.
+    fn push(&self, token: &str, start: usize, spans: &mut Vec<Range<usize>>) {
+        let is_joined = self.hmm && token.contains(['.', '-', '_']) && token.is_ascii() && !self.jieba.has_word(token);
+        if is_joined {
+            cut_as_python(token, start, spans);
+        } else {
+            spans.push(start..start + token.len());
         }
     }
 
     fn is_dropped(&self, tag: &str) -> bool {
         self.dropped_tags.iter().any(|prefix| tag.starts_with(prefix.as_str()))
+    }
+}
+
+/// Cuts an ASCII token into what Python's `finalseg` matches with `[a-zA-Z0-9]+(?:\.\d+)?%?` and what lies between (jieba 0.42.1).
+fn cut_as_python(token: &str, start: usize, spans: &mut Vec<Range<usize>>) {
+    let bytes = token.as_bytes();
+    let run = |from: usize, is_in: fn(&u8) -> bool| bytes[from..].iter().take_while(|byte| is_in(byte)).count();
+    let mut at = 0;
+    while at < bytes.len() {
+        let mut end = at + run(at, u8::is_ascii_alphanumeric);
+        if end == at {
+            end += run(at, |byte| !byte.is_ascii_alphanumeric());
+        } else {
+            let decimals = if bytes.get(end) == Some(&b'.') { run(end + 1, u8::is_ascii_digit) } else { 0 };
+            end += if decimals > 0 { 1 + decimals } else { 0 };
+            end += usize::from(bytes.get(end) == Some(&b'%'));
+        }
+        spans.push(start + at..start + end);
+        at = end;
     }
 }
 
@@ -50,12 +82,11 @@ impl Tokenizer for JiebaCutter {
 /// # Errors
 /// [`TokenizeError::UserDictionary`] at the first line that is not `word [frequency] [tag]`.
 pub(crate) fn dictionary(user: Option<&str>, config: &NormalizeConfig) -> Result<Arc<Jieba>, TokenizeError> {
-    static DEFAULT: OnceLock<Arc<Jieba>> = OnceLock::new();
-    let default = DEFAULT.get_or_init(|| Arc::new(Jieba::new()));
+    let default = default_dictionary();
     let Some(user) = user else {
-        return Ok(Arc::clone(default));
+        return Ok(default);
     };
-    let mut jieba = Jieba::clone(default);
+    let mut jieba = Jieba::clone(&default);
     for (at, line) in user.lines().enumerate() {
         add_line(&mut jieba, line, config).map_err(|reason| TokenizeError::UserDictionary {
             line: at + 1,
@@ -64,6 +95,12 @@ pub(crate) fn dictionary(user: Option<&str>, config: &NormalizeConfig) -> Result
         })?;
     }
     Ok(Arc::new(jieba))
+}
+
+/// jieba's own dictionary.
+pub(crate) fn default_dictionary() -> Arc<Jieba> {
+    static DEFAULT: OnceLock<Arc<Jieba>> = OnceLock::new();
+    Arc::clone(DEFAULT.get_or_init(|| Arc::new(Jieba::new())))
 }
 
 /// Adds `word [frequency] [tag]`, as Python's `load_userdict` reads it; a blank line adds nothing. The word is normalised like

@@ -14,29 +14,37 @@
 //!
 //! let config = TokenizeConfig::default();
 //! let analyzer = Analyzer::try_new(&config, &Resources::default())?;
-//! let text = analyzer.normalize("Near-duplicates&nbsp;in 北京！");
+//! let text = analyzer.normalize("Near-duplicates&nbsp;in 北京市！");
 //! let tokens = analyzer.tokens(&text);
-//! assert_eq!(tokens.iter().collect::<Vec<_>>(), ["near", "duplicates", "in", "北京"]);
-//! let features = tokens.features(&config.features);
+//! assert_eq!(tokens.iter().collect::<Vec<_>>(), ["near", "duplicates", "in", "北京", "京市"]);
+//! let features = analyzer.features(&tokens, &config.features);
 //! assert_eq!(features.iter().next(), Some((&b"near"[..], 65_536)));
 //! assert!(!analyzer.has_enough(&text, features.n_distinct()));
 //! # Ok::<(), nearprint_tokenize::TokenizeError>(())
 //! ```
 
 mod analyzer;
+mod ascii_words;
+mod bigrams;
+mod byte_pieces;
 mod char_ngrams;
 mod config;
+mod cppjieba;
 mod distinct;
 mod error;
+mod idf;
 mod jieba;
 mod mixed;
 mod normalize;
+mod partial_sort;
 mod script;
 mod shingle;
 mod stop_words;
 mod tokenizer;
+mod utf16_ngrams;
 mod weight;
 mod whitespace;
+mod word_char_ngrams;
 mod words;
 
 pub use analyzer::{Analyzer, Resources};
@@ -45,6 +53,7 @@ pub use config::{
 };
 pub use distinct::{DistinctTokens, Scratch};
 pub use error::TokenizeError;
+pub use idf::IdfBuilder;
 pub use shingle::Features;
 pub use tokenizer::Tokens;
-pub use weight::{ONE, Weight};
+pub use weight::{ONE, Top, Weight};

@@ -17,9 +17,21 @@ pub struct Features {
 }
 
 impl Features {
-    /// Each distinct feature, UTF-8 (the tokens of a shingle joined by one 0x1F byte), and its weight in units of 1/65536.
+    /// Each distinct feature, UTF-8 (the tokens of a shingle joined by one 0x1F byte), and its weight in units of 1/65536; under
+    /// [`Weight::TfIdf`](crate::Weight::TfIdf) in some other unit, the same for all features of the text, heaviest first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], u64)> {
         self.features.iter().map(|(range, weight)| (&self.joined[range.clone()], *weight))
+    }
+
+    /// Distinct features with their weights, in this order.
+    pub(crate) fn of<'a>(weighted: impl Iterator<Item = (&'a [u8], u64)>) -> Self {
+        let mut new = Self::default();
+        for (feature, weight) in weighted {
+            let start = new.joined.len();
+            new.joined.extend_from_slice(feature);
+            new.features.push((start..new.joined.len(), weight));
+        }
+        new
     }
 
     /// How many distinct features there are.

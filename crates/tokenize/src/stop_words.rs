@@ -1,7 +1,8 @@
 use std::collections::HashSet;
 
-use crate::NormalizeConfig;
+use crate::cppjieba::STOP_WORDS as CPPJIEBA;
 use crate::normalize::normalize;
+use crate::{NormalizeConfig, StopWordsConfig};
 
 /// Written for this project: function words only, with the pieces that contractions leave behind (`don`, `t`, `ll`).
 const ENGLISH: &str = include_str!("stop_words/en.txt");
@@ -15,14 +16,15 @@ pub(crate) struct StopWords {
 }
 
 impl StopWords {
-    /// The built-in lists if asked for, and the user's own words, one a line. Words are normalised like the texts; blank lines
-    /// count for nothing.
-    pub(crate) fn new(builtin: bool, own: Option<&str>, config: &NormalizeConfig) -> Self {
+    /// The lists that are asked for, and the user's own words, one a line. Words are normalised like the texts, cppjieba's
+    /// excepted; blank lines count for nothing.
+    pub(crate) fn new(lists: &StopWordsConfig, own: Option<&str>, config: &NormalizeConfig) -> Self {
+        let builtin = lists.builtin;
+        let as_they_are = lists.cppjieba.then_some(CPPJIEBA).into_iter().flat_map(str::lines).map(String::from);
         let lists = [builtin.then_some(ENGLISH), builtin.then_some(CHINESE), own];
         let lines = lists.into_iter().flatten().flat_map(str::lines);
-        let words =
-            lines.map(|line| normalize(line.trim(), config).into_owned()).filter(|word| !word.is_empty()).collect();
-        Self { words }
+        let words = lines.map(|line| normalize(line.trim(), config).into_owned());
+        Self { words: words.chain(as_they_are).filter(|word| !word.is_empty()).collect() }
     }
 
     pub(crate) fn contains(&self, token: &str) -> bool {

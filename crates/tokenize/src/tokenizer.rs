@@ -2,13 +2,18 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::ascii_words::AsciiWords;
+use crate::bigrams::Bigrams;
+use crate::byte_pieces::BytePieces;
 use crate::char_ngrams::CharNgrams;
+use crate::cppjieba::Cppjieba;
 use crate::jieba::{Jieba, JiebaCutter};
 use crate::mixed::Mixed;
-use crate::shingle;
+use crate::utf16_ngrams::Utf16Ngrams;
 use crate::whitespace::Whitespace;
+use crate::word_char_ngrams::WordCharNgrams;
 use crate::words::{Symbols, Words};
-use crate::{FeatureConfig, Features, TokenizeConfig, TokenizeError, TokenizerKind};
+use crate::{TokenizeConfig, TokenizeError, TokenizerKind};
 
 /// Cuts a normalised text into tokens. A new tokenizer is one file that implements this, and one line in [`build`].
 pub(crate) trait Tokenizer: Send + Sync {
@@ -36,10 +41,16 @@ pub(crate) fn build(
     let symbols = if drops { Symbols::Dropped } else { Symbols::Kept };
     Ok(match config.tokenizer.kind {
         TokenizerKind::Mixed => Box::new(Mixed { jieba: cutter(jieba()?), symbols }),
+        TokenizerKind::Bigrams => Box::new(Bigrams { symbols }),
         TokenizerKind::Jieba => Box::new(cutter(jieba()?)),
         TokenizerKind::Words => Box::new(Words { symbols }),
         TokenizerKind::Whitespace => Box::new(Whitespace),
         TokenizerKind::CharNgrams => Box::new(CharNgrams::new(config.tokenizer.ngram)),
+        TokenizerKind::WordCharNgrams => Box::new(WordCharNgrams::new(config.tokenizer.ngram)),
+        TokenizerKind::Utf16Ngrams => Box::new(Utf16Ngrams::new(config.tokenizer.ngram)),
+        TokenizerKind::BytePieces => Box::new(BytePieces::new(config.tokenizer.ngram)),
+        TokenizerKind::AsciiWords => Box::new(AsciiWords),
+        TokenizerKind::Cppjieba => Box::new(Cppjieba::new(config.tokenizer.hmm)),
     })
 }
 
@@ -73,9 +84,8 @@ impl<'a> Tokens<'a> {
         self.spans.is_empty()
     }
 
-    /// The distinct shingles of `config.shingle` tokens (0 is taken as 1) with their weights.
-    #[must_use]
-    pub fn features(&self, config: &FeatureConfig) -> Features {
-        shingle::features(self, config)
+    /// Bytes of the text that the tokens lie in.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.text.len()
     }
 }

@@ -7,7 +7,8 @@ pub const ONE: u64 = 1 << 16;
 
 /// What a feature weighs. Weights are integers, so that their sums do not depend on the order of summing.
 ///
-/// In a job file: `"count"`, `"log_count"`, `"set"` or `{ capped_count = { cap = 6 } }`.
+/// In a job file: `"count"`, `"log_count"`, `"set"`, `{ capped_count = { cap = 6 } }`, `"byte_length"` or
+/// `{ tf_idf = { top = "auto" } }`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Weight {
@@ -22,14 +23,56 @@ pub enum Weight {
         /// The most occurrences that count, at least 1.
         cap: u32,
     },
+    /// c times the bytes of the token, which is the feature: mllearning's SimHash. Tokens only, no shingles.
+    ByteLength,
+    /// c times the token's inverse document frequency, which the user's table gives ([`Resources::idf`](crate::Resources::idf)) or, without
+    /// one, jieba's own. A token that the table lacks has the mean over the table, as in cppjieba. Tokens only, no shingles.
+    TfIdf {
+        /// How many features are kept, the heaviest first.
+        #[serde(default)]
+        top: Top,
+    },
+}
+
+/// How many of a text's features count, the heaviest first.
+///
+/// Which of several equally heavy ones are still among them is what GNU's C++ library says, on which cppjieba's published values
+/// depend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Top {
+    /// All of them.
+    #[default]
+    All,
+    /// As many as yanyiwu's simhash is told to take of a text of so many bytes: bytes / 120, at least 5 and at most 200.
+    Auto,
+    /// At most so many, at least 1. In a job file: `{ best = 5 }`.
+    Best(u32),
+}
+
+impl Top {
+    /// The number for a text of so many bytes; none for all.
+    pub(crate) fn limit(self, text_bytes: usize) -> Option<usize> {
+        match self {
+            Self::All => None,
+            Self::Auto => Some((text_bytes / 120).clamp(5, 200)),
+            Self::Best(n) => Some(usize::try_from(n).unwrap_or(usize::MAX)),
+        }
+    }
 }
 
 impl Weight {
-    /// The weight of a feature that occurs `count` times (at least once), in units of 1/65536.
+    /// Whether it is a function of the count alone.
+    pub(crate) fn is_of_count(self) -> bool {
+        !matches!(self, Self::ByteLength | Self::TfIdf { .. })
+    }
+
+    /// The weight of a feature that occurs `count` times (at least once), in units of 1/65536; for the weights that depend on the feature
+    /// as well, what they multiply.
     #[must_use]
     pub fn of(self, count: u64) -> u64 {
         match self {
-            Self::Count => count.saturating_mul(ONE),
+            Self::Count | Self::ByteLength | Self::TfIdf { .. } => count.saturating_mul(ONE),
             Self::LogCount => log_count(count),
             Self::Set => ONE,
             Self::CappedCount { cap } => count.min(u64::from(cap)).saturating_mul(ONE),

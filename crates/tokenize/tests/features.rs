@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 fn features(text: &str, shingle: usize, weight: Weight) -> Features {
     let analyzer = analyzer(&kind(TokenizerKind::Whitespace));
-    analyzer.tokens(text).features(&FeatureConfig { shingle, weight })
+    analyzer.features(&analyzer.tokens(text), &FeatureConfig { shingle, weight })
 }
 
 fn listed(features: &Features) -> Vec<(String, u64)> {
@@ -67,7 +67,7 @@ fn the_floor_counts_distinct_features_by_script() {
     let min_features = MinFeatures { han: 3, other: 2 };
     let analyzer = analyzer(&TokenizeConfig { min_features, ..TokenizeConfig::default() });
     let enough = |text: &str| {
-        let features = analyzer.tokens(text).features(&FeatureConfig::default());
+        let features = analyzer.features(&analyzer.tokens(text), &FeatureConfig::default());
         analyzer.has_enough(text, features.n_distinct())
     };
     assert!(enough("one two"));
@@ -82,7 +82,7 @@ fn the_floor_counts_distinct_features_by_script() {
 fn a_text_without_features_never_has_enough() {
     let min_features = MinFeatures { han: 0, other: 0 };
     let analyzer = analyzer(&TokenizeConfig { min_features, ..TokenizeConfig::default() });
-    let features = analyzer.tokens("--- !").features(&FeatureConfig::default());
+    let features = analyzer.features(&analyzer.tokens("--- !"), &FeatureConfig::default());
     assert!(!analyzer.has_enough("--- !", features.n_distinct()));
 }
 

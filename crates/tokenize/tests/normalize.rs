@@ -103,10 +103,10 @@ proptest! {
     }
 
     #[test]
-    fn no_combination_of_steps_panics(text in any::<String>(), on in any::<[bool; 6]>()) {
-        let [nfkc, case_fold, html_entities, control_characters, white_space, special_characters] = on;
+    fn no_combination_of_steps_panics(text in any::<String>(), on in any::<[bool; 7]>()) {
+        let [nfkc, case_fold, html_entities, control_characters, white_space, special_characters, lower_case] = on;
         let config = NormalizeConfig {
-            nfkc, case_fold, html_entities, control_characters, white_space, special_characters,
+            nfkc, case_fold, html_entities, control_characters, white_space, special_characters, lower_case,
         };
         let _ = normalized(&text, config);
     }

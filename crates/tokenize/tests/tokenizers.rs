@@ -4,18 +4,26 @@
 mod common;
 
 use common::{AS_IS, analyzer, kind, tokens};
+use std::collections::BTreeMap;
+
 use nearprint_tokenize::{
-    Analyzer, Resources, StopWordsConfig, TokenizeConfig, TokenizeError, TokenizerConfig, TokenizerKind,
+    Analyzer, FeatureConfig, ONE, Resources, StopWordsConfig, TokenizeConfig, TokenizeError, TokenizerConfig,
+    TokenizerKind, Weight,
 };
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
 
-const KINDS: [TokenizerKind; 5] = [
+const KINDS: [TokenizerKind; 10] = [
     TokenizerKind::Mixed,
     TokenizerKind::Jieba,
     TokenizerKind::Words,
     TokenizerKind::Whitespace,
     TokenizerKind::CharNgrams,
+    TokenizerKind::WordCharNgrams,
+    TokenizerKind::Utf16Ngrams,
+    TokenizerKind::BytePieces,
+    TokenizerKind::AsciiWords,
+    TokenizerKind::Cppjieba,
 ];
 
 fn keep_all(kind: TokenizerKind) -> TokenizeConfig {
@@ -125,6 +133,32 @@ fn settings_that_a_tokenizer_cannot_honour_are_refused() {
         TokenizeConfig { stop_words: StopWordsConfig { drop_parts_of_speech, ..StopWordsConfig::default() }, ..words };
     let no_tags = TokenizeError::NoPartsOfSpeech { kind: TokenizerKind::Words };
     assert_eq!(Analyzer::try_new(&config, &Resources::default()).err(), Some(no_tags));
+
+    let cppjieba = kind(TokenizerKind::Cppjieba);
+    let no_dictionary = TokenizeError::NoDictionary { kind: TokenizerKind::Cppjieba };
+    assert_eq!(Analyzer::try_new(&cppjieba, &resources).err(), Some(no_dictionary));
+    let pieces = kind(TokenizerKind::BytePieces);
+    let no_characters = TokenizeError::NoCharacters { key: "tokenizer.drop_tokens_without_alphanumeric" };
+    assert_eq!(Analyzer::try_new(&pieces, &Resources::default()).err(), Some(no_characters));
+    let mut pieces = keep_all(TokenizerKind::BytePieces);
+    pieces.stop_words.single_characters = true;
+    let no_characters = TokenizeError::NoCharacters { key: "stop_words.single_characters" };
+    assert_eq!(Analyzer::try_new(&pieces, &Resources::default()).err(), Some(no_characters));
+}
+
+#[test]
+fn cppjieba_cuts_as_the_program_does() {
+    let mut config = keep_all(TokenizerKind::Cppjieba);
+    config.tokenizer.hmm = true;
+    assert_eq!(tokens("吃了吗？旺旺！", &config), ["吃", "了吗", "？", "旺旺", "！"]);
+    assert_eq!(tokens("“旺吧”！、耶", &config), ["“", "旺", "吧", "”", "！", "、", "耶"]);
+    assert_eq!(tokens("v1.2.3 4S店", &config), ["v1", ".", "2.3", " ", "4", "S", "店"]);
+}
+
+#[test]
+fn word_windows_are_of_what_python_calls_a_word() {
+    // A letter, an alphabetic mark, a letter number, a fraction, a symbol.
+    assert_eq!(tokens("a\u{345}Ⅷ½_-㊗ b", &keep_all(TokenizerKind::WordCharNgrams)), ["aⅧ½_", "Ⅷ½_b"]);
 }
 
 #[test]
@@ -198,11 +232,16 @@ proptest! {
     fn no_text_makes_a_tokenizer_panic(text in any::<String>()) {
         for kind in KINDS {
             for mut config in [common::kind(kind), keep_all(kind)] {
+                if kind == TokenizerKind::BytePieces {
+                    config.tokenizer.drop_tokens_without_alphanumeric = false;
+                }
                 config.tokenizer.hmm = text.len() % 2 == 0;
                 let analyzer = analyzer(&config);
                 let tokens = analyzer.tokens(&text);
                 prop_assert!(tokens.iter().all(|token| !token.is_empty()));
                 prop_assert_eq!(tokens.len(), tokens.iter().count());
+                let features = analyzer.features(&tokens, &FeatureConfig { shingle: 2, weight: Weight::Count });
+                prop_assert!(features.n_distinct() <= tokens.len());
             }
         }
     }
@@ -212,6 +251,35 @@ proptest! {
         let mut config = keep_all(TokenizerKind::Jieba);
         config.tokenizer.hmm = hmm;
         prop_assert_eq!(tokens(&text, &config).concat(), text);
+    }
+
+    #[test]
+    fn cppjieba_covers_the_text(text in "[中文是的我好！、a-c1. _\r\n，😀㐀々γ]{0,20}", hmm in any::<bool>()) {
+        let mut config = keep_all(TokenizerKind::Cppjieba);
+        config.tokenizer.hmm = hmm;
+        prop_assert_eq!(tokens(&text, &config).concat(), text);
+    }
+
+    #[test]
+    fn byte_pieces_are_the_bytes_of_the_text(text in any::<String>(), ngram in 1..5_usize) {
+        let mut config = keep_all(TokenizerKind::BytePieces);
+        config.tokenizer.ngram = ngram;
+        let analyzer = analyzer(&config);
+        let tokens = analyzer.tokens(&text);
+        let features = analyzer.features(&tokens, &FeatureConfig { shingle: 1, weight: Weight::Count });
+        let got: BTreeMap<Vec<u8>, u64> = features.iter().map(|(bytes, w)| (bytes.to_vec(), w / ONE)).collect();
+        let mut expected: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
+        text.as_bytes().chunks(ngram).for_each(|piece| *expected.entry(piece.to_vec()).or_default() += 1);
+        prop_assert_eq!(got, expected);
+    }
+
+    #[test]
+    fn utf16_windows_are_those_of_java(text in "[a中😀]{0,12}", ngram in 1..4_usize) {
+        let mut config = keep_all(TokenizerKind::Utf16Ngrams);
+        config.tokenizer.ngram = ngram;
+        let units: Vec<u16> = text.encode_utf16().collect();
+        let window = |w: &[u16]| char::decode_utf16(w.iter().copied()).map(|c| c.unwrap_or('?')).collect::<String>();
+        prop_assert_eq!(tokens(&text, &config), units.windows(ngram).map(window).collect::<Vec<_>>());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod evaluate;
 mod fingerprint;
+mod idf;
 mod join;
 mod plan;
 mod report;
@@ -25,6 +26,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
     match cli.command {
         Command::Run(args) => run::run(&global, &args),
         Command::Fingerprint(args) => fingerprint::fingerprint(&global, &args),
+        Command::Idf(command) => idf::idf(&global, &command),
         Command::Join(args) => join::join(&global, &args),
         Command::Plan(args) => plan::plan(&global, &args),
         Command::Evaluate(args) => evaluate::evaluate(&global, &args),

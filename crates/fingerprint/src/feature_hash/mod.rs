@@ -1,6 +1,12 @@
 //! How a feature becomes the bits that vote. A new strategy is one new file and one variant.
 
+mod bkdr131;
+mod fnv1a;
 mod java;
+mod lookup3;
+mod md5;
+mod murmur;
+mod siphash24;
 pub(crate) mod xxh3;
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +15,8 @@ use crate::Fingerprint;
 
 /// The function that hashes a feature to as many bits as the fingerprint has.
 ///
-/// In configuration it is written `{ xxh3 = { seed = 0 } }` (the seed may be left out), `"java_plain"` or `"java_pad3"`.
+/// In configuration it is written `{ xxh3 = { seed = 0 } }` (the seed may be left out), `{ rust_sip_hash24 = { k0 = 0, k1 = 0 } }`
+/// (so may the keys), or as a plain name: `"java_plain"`, `"md5_last"`. All but XXH3 are there to reproduce published programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FeatureHash {
@@ -28,6 +35,35 @@ pub enum FeatureHash {
     ///
     /// Blank is what Java calls white space: no-break spaces (U+00A0, U+2007, U+202F) and U+0085 are not blank, U+001C to U+001F are.
     JavaPad3,
+    /// MD5, its first bytes read big-endian: 16 of them for 128 bits, else 8, of which 32 bits are the low half. seomoz's simhash-py, in
+    /// the recipe of its tests.
+    Md5First,
+    /// MD5, its last bytes read big-endian, in the same numbers. Python's simhash 2.1.2 (1e0ng).
+    Md5Last,
+    /// SipHash-2-4 as a Rust program gets it from hashing a `str`: over the feature and one 0xFF byte. 64 bits: its 64-bit output; 32: the
+    /// low half of that; 128: its 128-bit output. The crates simhash 0.3.0 (keys 0, 0) and gaoya 0.2.2 (keys 5, 6).
+    #[serde(rename = "rust_sip_hash24")]
+    RustSipHash24 {
+        /// The first half of the key.
+        #[serde(default)]
+        k0: u64,
+        /// The second half of the key.
+        #[serde(default)]
+        k1: u64,
+    },
+    /// FNV-1a of 64 bits as a Rust program gets it from hashing a `str`: over the feature and one 0xFF byte. The crate simhash 0.3.0 with
+    /// its FNV hasher. 32 bits are the low half.
+    RustFnv1a,
+    /// `hashlittle2` of Bob Jenkins' lookup3, both seeds 0, the primary value `c` as the high half. yanyiwu's simhash over cppjieba. 32
+    /// bits are the low half.
+    Lookup3,
+    /// The BKDR string hash: times 131 plus the byte, as a signed one, masked to 31 bits at the end. For 32 bits only, of which the highest
+    /// is always 0. mllearning's SimHash.
+    Bkdr131,
+    /// Murmur 2 as sing1ee's Java has it, seed 0: MurmurHash64A with its tail bytes sign-extended for 64 bits, MurmurHash2 of 32 bits with
+    /// its tail bytes sign-extended and in reverse for 32 bits. Not the canonical values when a tail byte is above 0x7F, nor, at 32 bits,
+    /// for tails of two and three bytes.
+    MurmurSigned,
 }
 
 impl Default for FeatureHash {
@@ -39,7 +75,7 @@ impl Default for FeatureHash {
 impl FeatureHash {
     /// The hash of `feature`, [`F::BITS`](Fingerprint::BITS) bits wide, equal on every platform.
     ///
-    /// XXH3 takes any bytes. The Java hashes read UTF-8; each invalid sequence counts as U+FFFD. An empty feature is 0 to them.
+    /// All but the Java hashes take any bytes. Those read UTF-8; each invalid sequence counts as U+FFFD. An empty feature is 0 to them.
     ///
     /// ```
     /// use nearprint_fingerprint::FeatureHash;
@@ -53,6 +89,31 @@ impl FeatureHash {
             Self::Xxh3 { seed } => xxh3::hash(feature, *seed),
             Self::JavaPlain => java::plain(feature),
             Self::JavaPad3 => java::pad3(feature),
+            Self::Md5First => md5::first(feature),
+            Self::Md5Last => md5::last(feature),
+            Self::RustSipHash24 { k0, k1 } => siphash24::hash_str(feature, *k0, *k1),
+            Self::RustFnv1a => fnv1a::hash_str(feature),
+            Self::Lookup3 => lookup3::hash(feature),
+            Self::Bkdr131 => bkdr131::hash(feature),
+            Self::MurmurSigned => murmur::hash(feature),
+        }
+    }
+
+    /// The widths, in bits, of the fingerprints that this hash can fill.
+    ///
+    /// Of a wider fingerprint it would leave the highest bits 0: [`FingerprintConfig::validate`](crate::FingerprintConfig::validate) refuses
+    /// that.
+    #[must_use]
+    pub fn widths(&self) -> &'static [u32] {
+        match self {
+            Self::Xxh3 { .. }
+            | Self::JavaPlain
+            | Self::JavaPad3
+            | Self::Md5First
+            | Self::Md5Last
+            | Self::RustSipHash24 { .. } => &[32, 64, 128],
+            Self::RustFnv1a | Self::Lookup3 | Self::MurmurSigned => &[32, 64],
+            Self::Bkdr131 => &[32],
         }
     }
 }

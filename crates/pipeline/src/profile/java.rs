@@ -27,6 +27,7 @@ pub(super) fn profile() -> ProfileConfig {
                 control_characters: false,
                 white_space: false,
                 special_characters: false,
+                lower_case: false,
             },
             tokenizer: plain,
             features: FeatureConfig { shingle: 1, weight: Weight::Count },

@@ -1,7 +1,7 @@
 //! Manku, Jain, Das Sarma (WWW 2007): weighted words, 64 bits, k = 3, no second check.
 
 use nearprint_fingerprint::FingerprintConfig;
-use nearprint_tokenize::{FeatureConfig, TokenizeConfig, Weight};
+use nearprint_tokenize::{FeatureConfig, TokenizeConfig, TokenizerConfig, TokenizerKind, Weight};
 
 use crate::config::{JoinConfig, ProfileConfig};
 
@@ -11,6 +11,7 @@ pub(super) fn profile() -> ProfileConfig {
     ProfileConfig {
         bits: 64,
         tokenize: TokenizeConfig {
+            tokenizer: TokenizerConfig { kind: TokenizerKind::Mixed, ..TokenizerConfig::default() },
             features: FeatureConfig { shingle: 1, weight: Weight::Count },
             ..TokenizeConfig::default()
         },

@@ -17,9 +17,8 @@ use crate::script::is_common_han_at;
 
 /// Whether these are the steps that one pass does.
 pub(super) fn applies(config: &NormalizeConfig) -> bool {
-    let NormalizeConfig { nfkc, case_fold, control_characters, white_space, special_characters, html_entities: _ } =
-        config;
-    *nfkc && *case_fold && *control_characters && *white_space && !special_characters
+    let NormalizeConfig { html_entities, .. } = *config;
+    *config == NormalizeConfig { html_entities, ..NormalizeConfig::default() }
 }
 
 /// What [`steps::normalize`] gives, where [`applies`].
@@ -165,7 +164,9 @@ fn plain_at(text: &str, at: usize) -> Plain {
         return Plain::Space(n);
     }
     match usize::try_from(u32::from(c)).ok().and_then(|c| plain_table().get(c)) {
-        Some(&unit) if unit != NOT_PLAIN => char::from_u32(u32::from(unit)).map_or(Plain::No(n), |p| Plain::Becomes(n, p)),
+        Some(&unit) if unit != NOT_PLAIN => {
+            char::from_u32(u32::from(unit)).map_or(Plain::No(n), |p| Plain::Becomes(n, p))
+        }
         _ => Plain::No(n),
     }
 }

@@ -12,10 +12,11 @@ use crate::script::is_alphanumeric;
 /// Removals come before NFKC because they bring characters together that then compose, and NFKC is repeated after case
 /// folding, which can undo it: so the result is a fixed point of everything but the decoding of HTML entities.
 pub(crate) fn normalize<'a>(text: &'a str, config: &NormalizeConfig) -> Cow<'a, str> {
-    let steps: [(bool, Step); 8] = [
+    let steps: [(bool, Step); 9] = [
         (config.html_entities, decode_html_entities),
         (config.control_characters, remove_control_characters),
         (config.nfkc, nfkc),
+        (config.lower_case, lower_case),
         (config.case_fold, case_fold),
         (config.nfkc && config.case_fold, nfkc),
         (config.special_characters, remove_special_characters),
@@ -64,6 +65,12 @@ fn case_fold(text: &str) -> Cow<'_, str> {
     } else {
         Cow::Owned(text.chars().default_case_fold().collect())
     }
+}
+
+/// Python's `str.lower` and Rust's have the same rules.
+fn lower_case(text: &str) -> Cow<'_, str> {
+    let lower = text.to_lowercase();
+    if lower == text { Cow::Borrowed(text) } else { Cow::Owned(lower) }
 }
 
 fn remove_control_characters(text: &str) -> Cow<'_, str> {

@@ -11,6 +11,7 @@ pub const AS_IS: NormalizeConfig = NormalizeConfig {
     control_characters: false,
     white_space: false,
     special_characters: false,
+    lower_case: false,
 };
 
 /// All steps but the decoding of HTML entities and the removal of special characters.
@@ -21,6 +22,7 @@ pub const WITHOUT_HTML: NormalizeConfig = NormalizeConfig {
     control_characters: true,
     white_space: true,
     special_characters: false,
+    lower_case: false,
 };
 
 /// The defaults, but for the tokenizer.

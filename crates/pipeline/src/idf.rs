@@ -1,0 +1,85 @@
+//! Documents to an idf table.
+
+use std::sync::Arc;
+
+use arrow::array::Array;
+use futures::TryStreamExt;
+use nearprint_tokenize::{Analyzer, IdfBuilder, Resources as AnalyzerResources};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::config::ProfileConfig;
+use crate::documents::{DocumentBatch, DocumentColumns, Documents};
+use crate::error::{PipelineError, Result};
+use crate::progress::Progress;
+use crate::storage::Storage;
+use crate::tasks::blocking;
+
+/// Documents, and how they are cut.
+#[derive(Debug, Clone)]
+pub struct IdfRequest {
+    /// Path, folder, glob or `s3://` prefix.
+    pub documents: String,
+    /// Columns.
+    pub columns: DocumentColumns,
+    /// Text to tokens: only `tokenize` is used of it.
+    pub profile: ProfileConfig,
+    /// Contents of the user's dictionary and stop words.
+    pub analyzer_resources: AnalyzerResources,
+    /// Tokens of fewer documents are left out.
+    pub min_documents: u64,
+}
+
+/// What the table came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct IdfSummary {
+    /// Documents with a text.
+    pub n_documents: u64,
+    /// Lines of the table.
+    pub n_features: u64,
+}
+
+/// Counts in how many documents each token occurs, and gives the table that `idf` in a job file takes.
+///
+/// Its bytes do not depend on threads, nor on the order and splitting of the documents. Memory grows with the distinct tokens.
+///
+/// # Errors
+/// Bad input, a config that cannot be used, or documents that leave no token for the table.
+pub async fn build_idf(storage: &Storage, request: &IdfRequest, progress: &Progress) -> Result<(IdfSummary, String)> {
+    let analyzer = Arc::new(Analyzer::try_new(&request.profile.tokenize, &request.analyzer_resources)?);
+    let documents = Documents::open(storage, &request.documents, request.columns.clone()).await?;
+    progress.start("count", "documents", documents.n_rows().unwrap_or(0));
+    let mut counts = IdfBuilder::default();
+    for task in documents.tasks() {
+        let mut batches = documents.read(&task)?;
+        while let Some(batch) = batches.try_next().await? {
+            progress.advance(batch.texts.len() as u64);
+            let analyzer = Arc::clone(&analyzer);
+            counts.merge(blocking("counting", move || Ok(count(&analyzer, &batch))).await?);
+        }
+    }
+    let n_features = counts.n_features(request.min_documents) as u64;
+    if n_features == 0 {
+        let reason = format!("no token in {} documents or more: nothing to weigh by", request.min_documents);
+        return Err(PipelineError::Config { key: "min_documents".to_owned(), reason });
+    }
+    let summary = IdfSummary { n_documents: counts.n_documents(), n_features };
+    Ok((summary, counts.write(request.min_documents)))
+}
+
+/// The counts of a batch; rows without a text are no documents.
+fn count(analyzer: &Analyzer, batch: &DocumentBatch) -> IdfBuilder {
+    let texts = &batch.texts;
+    let add = |mut counts: IdfBuilder, row: usize| {
+        if texts.is_valid(row) {
+            let normalized = analyzer.normalize(texts.value(row));
+            counts.add(analyzer.tokens(&normalized).iter());
+        }
+        counts
+    };
+    let merge = |mut a: IdfBuilder, b: IdfBuilder| {
+        a.merge(b);
+        a
+    };
+    (0..texts.len()).into_par_iter().fold(IdfBuilder::default, add).reduce(IdfBuilder::default, merge)
+}
