@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use nearprint_pipeline::PairsMode;
+use nearprint_pipeline::profile::PROFILES;
 
 use crate::job_config::Bytes;
 
@@ -105,8 +106,7 @@ pub struct ProfileArgs {
     /// Job file with profile, columns and overrides
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Named profile: default, paper, java, hanlp-java
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = profile_help())]
     pub profile: Option<String>,
     /// Override one key of the profile, such as tokenize.features.weight=count; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -207,6 +207,9 @@ pub struct EvaluateArgs {
     /// List scores up to this distance [default: the profile's]
     #[arg(long, value_name = "K")]
     pub max_distance: Option<u32>,
+    /// Draw the scores by distance and by sketch distance to an SVG file
+    #[arg(long, value_name = "FILE.svg", value_parser = named_svg)]
+    pub plot: Option<PathBuf>,
     /// Seed of the feature hashes
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -270,6 +273,20 @@ impl From<Pairs> for PairsMode {
             Pairs::All => Self::All,
         }
     }
+}
+
+fn profile_help() -> String {
+    let names: Vec<&str> = PROFILES.iter().map(|(name, ..)| *name).collect();
+    format!("Named profile: {}", names.join(", "))
+}
+
+/// So that a slip of the command line does not overwrite documents.
+fn named_svg(text: &str) -> Result<PathBuf, String> {
+    ending(text, ".svg")
+}
+
+fn ending(text: &str, end: &str) -> Result<PathBuf, String> {
+    if text.ends_with(end) { Ok(text.into()) } else { Err(format!("name a file that ends in {end}")) }
 }
 
 /// A number, or a power of two such as 2^33.
