@@ -62,6 +62,8 @@ pub enum Command {
     Plan(PlanArgs),
     /// Score a profile on labelled documents
     Evaluate(EvaluateArgs),
+    /// Say why a profile takes texts for near-duplicates, or does not
+    Explain(ExplainArgs),
     /// Show what a published night found
     Report(ReportArgs),
     /// Look into a store
@@ -213,6 +215,27 @@ pub struct EvaluateArgs {
     /// Seed of the feature hashes
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    #[command(flatten)]
+    pub profile: ProfileArgs,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ExplainArgs {
+    /// Ids of two documents or more
+    #[arg(value_name = "ID", num_args = 2.., requires = "documents", required_unless_present_any = ["text", "text_file"])]
+    pub ids: Vec<String>,
+    /// Documents: file, folder, glob or s3:// prefix
+    #[arg(long, value_name = "PATH", requires = "ids", conflicts_with_all = ["text", "text_file"])]
+    pub documents: Option<String>,
+    /// A text, instead of a document; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    pub text: Vec<String>,
+    /// A file with one text, instead of a document; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub text_file: Vec<PathBuf>,
+    /// Features to list of each kind; --json has all
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub features: usize,
     #[command(flatten)]
     pub profile: ProfileArgs,
 }

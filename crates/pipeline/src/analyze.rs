@@ -23,6 +23,17 @@ pub struct FingerprintedText {
     pub length: u64,
 }
 
+/// A text taken apart.
+#[derive(Debug, Clone)]
+pub(crate) struct DissectedText {
+    /// The normalised text.
+    pub(crate) normalized: String,
+    /// Each distinct feature with its weight in units of 1/65536; none of an empty text.
+    pub(crate) features: Vec<(Vec<u8>, u64)>,
+    /// As [`TextFingerprinter::fingerprint`] has it.
+    pub(crate) outcome: Outcome,
+}
+
 /// A fingerprint, or why there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
@@ -85,5 +96,14 @@ impl TextFingerprinter {
             _ => simhash::<u64>(features.iter(), &self.config.fingerprint),
         };
         FingerprintedText { outcome: Outcome::Fingerprinted { fingerprint, sketch, text_hash }, length }
+    }
+
+    /// The fingerprint of a text, and what it was made from.
+    pub(crate) fn dissect(&self, text: &str) -> DissectedText {
+        let normalized = self.analyzer.normalize(text);
+        let features = self.analyzer.tokens(&normalized).features(&self.config.tokenize.features);
+        let features = features.iter().map(|(feature, weight)| (feature.to_vec(), weight)).collect();
+        let outcome = self.fingerprint(text).outcome;
+        DissectedText { features, outcome, normalized: normalized.into_owned() }
     }
 }

@@ -18,12 +18,14 @@ mod documents;
 mod engine;
 mod error;
 mod evaluate;
+mod explain;
 mod fingerprint_column;
 mod fingerprint_stage;
 mod fingerprints;
 mod join_command;
 mod join_plan;
 mod kernel;
+mod legible;
 mod near_duplicates;
 mod operators;
 mod output;
@@ -48,9 +50,14 @@ pub use documents::DocumentColumns;
 pub use engine::{Resources, SpillStats};
 pub use error::{ErrorKind, PipelineError, Result};
 pub use evaluate::{DistanceScore, EvaluateRequest, Evaluation, Intervals, LengthScore, Score, SketchScore, evaluate};
+pub use explain::{
+    DifferingBit, ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, ExplainedText, Explanation,
+    FeatureTable, Piece, explain,
+};
 pub use fingerprint_stage::{FingerprintCounts, FingerprintRequest, FingerprintSummary, fingerprint};
 pub use join_command::{JoinRequest, JoinSummary, join};
 pub use join_plan::{PlanRequest, PlanSummary, PlannedTable, plan};
+pub use legible::legible;
 pub use near_duplicates::{PairCounts, PairsMode};
 pub use progress::{Progress, Snapshot};
 pub use query_batch::{KeepKey, LENGTH};

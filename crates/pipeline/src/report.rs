@@ -138,14 +138,10 @@ async fn find_texts(
             Err(PipelineError::InputMissing { .. }) => continue,
             other => other?,
         };
-        for task in documents.tasks() {
-            let mut batches = documents.read(&task)?;
-            while let Some(batch) = batches.try_next().await? {
-                for i in (0..batch.ids.len()).filter(|&i| batch.ids.is_valid(i) && batch.texts.is_valid(i)) {
-                    if wanted.remove(batch.ids.value(i)) {
-                        found.insert(batch.ids.value(i).to_owned(), batch.texts.value(i).to_owned());
-                    }
-                }
+        for (id, text) in documents.texts_of(wanted.clone()).await? {
+            if let Some(text) = text {
+                wanted.remove(id.as_str());
+                found.insert(id, text);
             }
         }
     }

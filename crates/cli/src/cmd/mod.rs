@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod evaluate;
+mod explain;
 mod fingerprint;
 mod join;
 mod plan;
@@ -28,6 +29,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Join(args) => join::join(&global, &args),
         Command::Plan(args) => plan::plan(&global, &args),
         Command::Evaluate(args) => evaluate::evaluate(&global, &args),
+        Command::Explain(args) => explain::explain(&global, &args),
         Command::Report(args) => report::report(&global, &args),
         Command::Store(command) => store::store(&global, &command),
     }
