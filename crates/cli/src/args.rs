@@ -62,6 +62,8 @@ pub enum Command {
     Plan(PlanArgs),
     /// Score a profile on labelled documents
     Evaluate(EvaluateArgs),
+    /// Choose distances for documents of your own: draw pairs to label, then read the labels back
+    Tune(TuneArgs),
     /// Say why a profile takes texts for near-duplicates, or does not
     Explain(ExplainArgs),
     /// Show what a published night found
@@ -241,6 +243,33 @@ pub struct ExplainArgs {
 }
 
 #[derive(Debug, Clone, Args)]
+pub struct TuneArgs {
+    /// Documents to draw pairs from: file, folder, glob or s3:// prefix
+    #[arg(long, value_name = "PATH", requires = "sheet")]
+    pub documents: Option<String>,
+    /// Draw pairs to label to this file
+    #[arg(long, value_name = "FILE.csv", requires = "documents", value_parser = named_csv)]
+    pub sheet: Option<String>,
+    /// Write the same pairs to this page too, side by side
+    #[arg(long, value_name = "FILE.html", requires = "sheet", value_parser = named_html)]
+    pub html: Option<String>,
+    /// Pairs of each distance on the sheet
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = at_least_one)]
+    pub per_distance: usize,
+    /// Largest distance of a pair on the sheet
+    #[arg(long, value_name = "K", default_value_t = 12, value_parser = clap::value_parser!(u32).range(0..64))]
+    pub max_distance: u32,
+    /// Replace a sheet that exists
+    #[arg(long)]
+    pub replace: bool,
+    /// A sheet whose column 'label' is filled: estimate precision and recall from it
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["sheet", "documents", "html", "per_distance", "max_distance", "replace"])]
+    pub labels: Option<String>,
+    #[command(flatten)]
+    pub profile: ProfileArgs,
+}
+
+#[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
     /// Job file
     #[arg(long, value_name = "FILE")]
@@ -305,11 +334,23 @@ fn profile_help() -> String {
 
 /// So that a slip of the command line does not overwrite documents.
 fn named_svg(text: &str) -> Result<PathBuf, String> {
-    ending(text, ".svg")
+    ending(text, ".svg").map(PathBuf::from)
 }
 
-fn ending(text: &str, end: &str) -> Result<PathBuf, String> {
-    if text.ends_with(end) { Ok(text.into()) } else { Err(format!("name a file that ends in {end}")) }
+fn named_csv(text: &str) -> Result<String, String> {
+    ending(text, ".csv")
+}
+
+fn named_html(text: &str) -> Result<String, String> {
+    ending(text, ".html")
+}
+
+fn ending(text: &str, end: &str) -> Result<String, String> {
+    if text.ends_with(end) { Ok(text.to_owned()) } else { Err(format!("name a file that ends in {end}")) }
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| "a number from 1 up".to_owned())
 }
 
 /// A number, or a power of two such as 2^33.

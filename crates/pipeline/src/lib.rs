@@ -18,6 +18,7 @@ mod documents;
 mod engine;
 mod error;
 mod evaluate;
+mod excerpts;
 mod explain;
 mod fingerprint_column;
 mod fingerprint_stage;
@@ -41,6 +42,7 @@ pub mod schema;
 mod storage;
 mod store;
 mod tasks;
+mod tune;
 
 pub use analyze::{FingerprintedText, Outcome, TextFingerprinter};
 pub use config::{ALGORITHM_VERSION, JoinConfig, ProfileConfig, SketchConfig};
@@ -66,3 +68,7 @@ pub use run::{RunCounts, RunRequest, RunSummary, run, store_check, store_compact
 pub use storage::{S3Config, Storage};
 pub use store::{CompactRequest, CompactSummary, NightInfo, SegmentInfo, StoreInfo, StoreProblem, StoreReport};
 pub use tasks::{FingerprintTask, MapTask};
+pub use tune::{
+    Estimate, EstimateIntervals, LabelEstimate, LabelsRequest, Recommendation, SheetRequest, SheetSummary, Stratum,
+    draw_sheet, estimate_from_labels,
+};

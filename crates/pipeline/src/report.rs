@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::columns::Columns;
 use crate::documents::{DocumentColumns, Documents};
 use crate::error::{PipelineError, Result};
+use crate::excerpts::excerpts;
 use crate::parquet_file::ParquetFile;
 use crate::run::{RunSummary, night_pattern, published_night};
 use crate::storage::Storage;
@@ -72,7 +73,7 @@ pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightR
     let texts = find_texts(storage, request, &earlier, wanted).await?;
     for example in &mut examples {
         let both = texts.get(&example.doc_id).zip(texts.get(&example.canonical_id));
-        example.excerpts = both.map(|(a, b)| excerpts(a, b));
+        example.excerpts = both.map(|(a, b)| excerpts(a, b, EXCERPT_CHARS, CONTEXT_CHARS));
     }
     Ok(NightReport { summary, largest_clusters, examples })
 }
@@ -146,20 +147,4 @@ async fn find_texts(
         }
     }
     Ok(found)
-}
-
-fn excerpts(a: &str, b: &str) -> (String, String) {
-    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let (a, b) = (flat(a), flat(b));
-    let same = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count();
-    let from = if same == a.chars().count().min(b.chars().count()) && a.len() == b.len() {
-        0
-    } else {
-        same.saturating_sub(CONTEXT_CHARS)
-    };
-    let cut = |text: &str| {
-        let shown: String = text.chars().skip(from).take(EXCERPT_CHARS).filter(|c| !c.is_control()).collect();
-        if from > 0 { format!("…{shown}") } else { shown }
-    };
-    (cut(&a), cut(&b))
 }

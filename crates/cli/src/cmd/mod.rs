@@ -8,6 +8,7 @@ mod plan;
 mod report;
 mod run;
 mod store;
+mod tune;
 
 use std::fmt::Display;
 use std::time::Instant;
@@ -31,6 +32,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Evaluate(args) => evaluate::evaluate(&global, &args),
         Command::Explain(args) => explain::explain(&global, &args),
         Command::Report(args) => report::report(&global, &args),
+        Command::Tune(args) => tune::tune(&global, &args),
         Command::Store(command) => store::store(&global, &command),
     }
 }
