@@ -142,15 +142,16 @@ fn recommendation(out: &mut String, found: &Recommendation) {
     let own = if found.is_own { " (the profile's own)" } else { "" };
     let _ = writeln!(
         out,
-        "\nHighest F1: max_distance = {}{sketch}{own}, {:.3} by {} labels",
+        "\nHighest F1: max_distance = {}{sketch}{own}, {:.3}, resting on {} labels",
         best.max_distance,
         best.f1.unwrap_or_default(),
         best.n_labels
     );
     if !found.is_own {
-        let told = if found.better_than_own >= 0.95 { "" } else { ": these labels do not tell the two apart" };
-        let _ =
-            writeln!(out, "Better than the profile's own in {:.0} % of the draws{told}", 100.0 * found.better_than_own);
+        let told =
+            if found.better_than_own >= 0.95 { "" } else { ": not told apart by these labels, so keep the profile's" };
+        let share = 100.0 * found.better_than_own;
+        let _ = writeln!(out, "Better than the profile's own in {share:.0} % of the draws{told}");
     }
     if !found.enough_labels {
         let _ = writeln!(out, "Too few labels to go by:");

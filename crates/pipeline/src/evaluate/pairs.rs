@@ -68,7 +68,7 @@ pub(super) fn find(
             others.push(LabelledPair { a, b, label, found: Some(distances) });
         }
     };
-    self_join(batch, left_out, candidates, bits, |a, b, distances| add(a, b, distances))?;
+    self_join(batch, left_out, candidates, bits, &mut add)?;
     same_short_texts(batch, left_out, |a, b| add(a, b, Distances { distance: 0, sketch_distance: None }));
     let labelled = truth.labels.iter().map(|(&(a, b), &label)| {
         let found = found.get(&(a, b)).copied();

@@ -170,6 +170,8 @@ const SEED: u64 = 2;
 const SKETCH_STEP: usize = 8;
 /// Labels below which a distance, or the positives, say little.
 const FEW: u64 = 10;
+/// Labels below which no distance is told from another.
+const FEW_IN_ALL: u64 = 50;
 
 struct Labelled {
     rows: Vec<LabelledRow>,
@@ -270,8 +272,9 @@ impl Labelled {
     fn recommendation(&self, own: Limits, last: u32, sketches: &[Option<u16>]) -> Option<Recommendation> {
         let f1 = |limits: Limits| self.sums(&self.estimate, limits).f1();
         let sketches = if sketches.is_empty() { &[None] } else { sketches };
-        // The profile's own where nothing is better, then the smallest.
-        let all = sketches.iter().flat_map(|&sketch| (0..=last).map(move |distance| Limits { distance, sketch }));
+        // The profile's own where nothing is better, then its sketch distance, then the smallest.
+        let sketches = [own.sketch].into_iter().chain(sketches.iter().copied());
+        let all = sketches.flat_map(|sketch| (0..=last).map(move |distance| Limits { distance, sketch }));
         let mut best = (own, f1(own)?);
         for limits in all {
             if let Some(f1) = f1(limits).filter(|&f1| f1 > best.1 + 1e-9) {
@@ -293,6 +296,10 @@ impl Labelled {
     fn too_few(&self, best: &Estimate, last: u32) -> Vec<String> {
         let mut reasons = Vec::new();
         let n_positive = self.count(Some(Label::Positive));
+        let n_told = n_positive + self.count(Some(Label::Negative));
+        if n_told < FEW_IN_ALL {
+            reasons.push(format!("{n_told} labels are pos or neg: label at least {FEW_IN_ALL}"));
+        }
         if n_positive < FEW {
             reasons.push(format!("{n_positive} labels are pos: label at least {FEW}"));
         }
@@ -372,9 +379,9 @@ fn estimate(rows: &[LabelledRow], strata: &BTreeMap<u8, Stratum>) -> Weights {
     Weights { rows: weights, unseen: Vec::new() }
 }
 
-/// A Bayesian bootstrap (Rubin, 1981) of each distance: its unlabelled pairs are shared out among the labelled ones, and to one
-/// half of a positive and one half of a negative pair that nobody saw, in random proportions (Jeffreys' prior). Rows that hang together by a
-/// document count as one observation. Where all pairs are labelled, nothing is random.
+/// A Bayesian bootstrap (Rubin, 1981) of each distance: its pairs are shared out among the labelled ones, and to one half of a positive
+/// and one half of a negative pair that nobody saw, in random proportions (Jeffreys' prior). Rows that hang together by a document count as
+/// one observation. It speaks of documents like these, not of these alone: labels of all their pairs leave an interval too.
 fn draw(rows: &[LabelledRow], strata: &BTreeMap<u8, Stratum>, random: &mut Random) -> Weights {
     let mut weights = Weights { rows: vec![0.0; rows.len()], unseen: Vec::new() };
     for (&distance, stratum) in strata {
@@ -382,11 +389,11 @@ fn draw(rows: &[LabelledRow], strata: &BTreeMap<u8, Stratum>, random: &mut Rando
         let shape = ratio(stratum.n_independent, n.max(1));
         let parts: Vec<f64> = stratum.labelled.iter().map(|_| random.gamma(shape)).collect();
         let unseen = [random.gamma(0.5), random.gamma(0.5)];
-        let rest = ratio(stratum.n_pairs - n, 1) / parts.iter().chain(&unseen).sum::<f64>();
+        let scale = ratio(stratum.n_pairs, 1) / parts.iter().chain(&unseen).sum::<f64>();
         for (&at, part) in stratum.labelled.iter().zip(parts) {
-            weights.rows[at] = 1.0 + rest * part;
+            weights.rows[at] = scale * part;
         }
-        weights.unseen.push((distance, rest * unseen[0], rest * unseen[1]));
+        weights.unseen.push((distance, scale * unseen[0], scale * unseen[1]));
     }
     weights
 }
