@@ -92,6 +92,19 @@ fn a_score_without_errors_is_not_taken_for_certain() {
     assert!((low - 0.025_f64.powf(0.25)).abs() < 1e-12, "{low}");
 }
 
+/// Three texts that are the same, of which the truth calls two a pair: one observation.
+#[test]
+fn pairs_that_all_hang_together_have_no_interval() {
+    let dir = labelled_set();
+    let same = text(1, 40);
+    let rows = ["a1", "a2", "a3"].map(|id| (Some(id), Some(same.as_str())));
+    write_documents(&dir.path().join("docs.parquet"), &rows);
+    std::fs::write(dir.path().join("pairs.tsv"), "id_a\tid_b\tlabel\na1\ta2\tpos\n").unwrap();
+    let done = evaluate(dir.path(), &["--json"]).expect_success().json();
+    assert_eq!([&done["n_found"], &done["n_true"], &done["ci"]["n_components"]], [3, 1, 1]);
+    assert_eq!(done["ci"]["precision"], Value::Null);
+}
+
 #[test]
 fn lengths_and_sketch_distances_add_up_to_the_whole() {
     let dir = labelled_set();

@@ -30,7 +30,8 @@ pub struct Score {
 /// Pairs of one cluster are right or wrong together, so what is drawn anew is not pairs but connected components of positive, gray and
 /// found pairs: 1000 resamples of as many components as there are, with replacement, from a fixed seed; the interval is the middle
 /// 95 % of their values. Where all components are right, or all wrong, no resample can be otherwise: the other end is then that
-/// of the exact binomial interval for as many components, 0.025^(1/n) or one less that.
+/// of the exact binomial interval for as many components, 0.025^(1/n) or one less that. A single component that is partly right tells
+/// nothing of others: there is no interval then.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Intervals {
     /// None where nothing is found.
@@ -110,6 +111,9 @@ impl Intervals {
             let estimate = of(all)?;
             let n = told.iter().filter(|c| of(c).is_some()).count();
             let [low, high] = percentile_interval(resamples.iter().filter_map(of).collect(), estimate)?;
+            if n < 2 && estimate > 0.0 && estimate < 1.0 {
+                return None;
+            }
             let low = if estimate >= 1.0 { low.min(exact_low(n)) } else { low };
             Some([low, if estimate <= 0.0 { high.max(1.0 - exact_low(n)) } else { high }])
         };
