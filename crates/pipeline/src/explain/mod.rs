@@ -2,20 +2,22 @@
 
 pub(crate) mod diff;
 mod features;
+mod text;
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::Serialize;
 
-use crate::analyze::{DissectedText, Outcome, TextFingerprinter};
+use crate::analyze::{Outcome, TextFingerprinter};
 use crate::config::ProfileConfig;
 use crate::documents::{DocumentColumns, Documents};
 use crate::error::{PipelineError, Result};
 use crate::storage::Storage;
 pub use diff::Piece;
 pub use features::{DifferingBit, ExplainedFeature, FeatureTable};
+pub use text::ExplainedText;
+use text::{Taken, distance, sketch_distance};
 
 /// What to explain.
 #[derive(Debug, Clone)]
@@ -61,25 +63,6 @@ pub struct Explanation {
     pub sketch_distances: Vec<Vec<Option<u32>>>,
     /// The two texts beside each other; none where there are more than two.
     pub pair: Option<ExplainedPair>,
-}
-
-/// One text.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ExplainedText {
-    /// Its id, or the name it was given.
-    pub id: String,
-    /// `fingerprinted`, `too_short`, `empty` or `null_text`.
-    pub status: &'static str,
-    /// Why it has no fingerprint.
-    pub reason: Option<String>,
-    /// Characters of the normalised text.
-    pub length: u64,
-    /// Distinct features.
-    pub n_features: u64,
-    /// The fingerprint in hexadecimal.
-    pub fingerprint: Option<String>,
-    /// The sketch in hexadecimal, as it is stored.
-    pub sketch: Option<String>,
 }
 
 /// Two texts beside each other.
@@ -136,86 +119,6 @@ async fn texts(storage: &Storage, wanted: &ExplainTexts) -> Result<Vec<(String, 
         None => Err(PipelineError::NoSuchDocument { id: id.clone(), documents: url.clone() }),
     };
     ids.iter().map(text).collect()
-}
-
-/// A text and what it came to.
-#[derive(Debug)]
-struct Taken {
-    id: String,
-    /// None for NULL.
-    text: Option<DissectedText>,
-}
-
-impl Taken {
-    fn of(id: String, text: Option<String>, fingerprinter: &TextFingerprinter) -> Self {
-        Self { id, text: text.map(|text| fingerprinter.dissect(&text)) }
-    }
-
-    fn outcome(&self) -> Option<&Outcome> {
-        self.text.as_ref().map(|t| &t.outcome)
-    }
-
-    fn fingerprint(&self) -> Option<u64> {
-        match self.outcome()? {
-            Outcome::Fingerprinted { fingerprint, .. } => Some(*fingerprint),
-            _ => None,
-        }
-    }
-
-    fn sketch(&self) -> Option<&nearprint_fingerprint::Sketch> {
-        match self.outcome()? {
-            Outcome::Fingerprinted { sketch, .. } => sketch.as_ref(),
-            _ => None,
-        }
-    }
-
-    fn normalized(&self) -> &str {
-        self.text.as_ref().map_or("", |t| &t.normalized)
-    }
-
-    fn features(&self) -> &[(Vec<u8>, u64)] {
-        self.text.as_ref().map_or(&[], |t| &t.features)
-    }
-
-    fn explained(&self, profile: &ProfileConfig) -> ExplainedText {
-        let n_features = self.features().len() as u64;
-        let floor = profile.tokenize.min_features;
-        let (status, reason) = match self.outcome() {
-            None => ("null_text", Some("its text is NULL".to_owned())),
-            Some(Outcome::Empty) => ("empty", Some("nothing is left of it after normalisation".to_owned())),
-            Some(Outcome::TooShort { .. }) => (
-                "too_short",
-                Some(format!(
-                    "it has {n_features} distinct features; the floor is {} for Chinese, {} for other text",
-                    floor.han, floor.other
-                )),
-            ),
-            Some(Outcome::Fingerprinted { .. }) => ("fingerprinted", None),
-        };
-        let width = profile.bits as usize / 4;
-        ExplainedText {
-            id: self.id.clone(),
-            status,
-            reason,
-            length: self.normalized().chars().count() as u64,
-            n_features,
-            fingerprint: self.fingerprint().map(|f| format!("{f:0width$x}")),
-            sketch: self.sketch().map(|s| {
-                s.0.iter().fold(String::new(), |mut hex, byte| {
-                    let _ = write!(hex, "{byte:02x}");
-                    hex
-                })
-            }),
-        }
-    }
-}
-
-fn distance(a: &Taken, b: &Taken) -> Option<u32> {
-    Some((a.fingerprint()? ^ b.fingerprint()?).count_ones())
-}
-
-fn sketch_distance(a: &Taken, b: &Taken) -> Option<u32> {
-    Some(a.sketch()?.distance(b.sketch()?))
 }
 
 fn explanation(profile: &ProfileConfig, texts: &[Taken]) -> Result<Explanation> {

@@ -95,15 +95,7 @@ pub async fn draw_sheet(
     let max_sketch_distance = request.profile.sketch.is_some().then_some(u16::MAX);
     let verifier = Verifier { max_sketch_distance, ..verifier };
     let documents = Documents::open(storage, &request.documents, request.columns.clone()).await?;
-    let fingerprint = FingerprintRequest {
-        documents: request.documents.clone(),
-        columns: request.columns.clone(),
-        keep: Vec::new(),
-        profile: request.profile.clone(),
-        analyzer_resources: request.analyzer_resources.clone(),
-        max_bad_rows: 0,
-    };
-    let done = fingerprint_documents(&fingerprint, documents, resources, progress).await?;
+    let done = fingerprint_documents(&fingerprint_request(request), documents, resources, progress).await?;
     let (bits, per_distance) = (request.profile.bits, request.per_distance);
     let (n_texts, sample, ids) = blocking("sample", move || {
         let (n_texts, sample) = sample(&done.batch, verifier, bits, per_distance)?;
@@ -125,6 +117,17 @@ pub async fn draw_sheet(
         n_sampled: pairs.len() as u64,
         strata: sample.strata(),
     })
+}
+
+fn fingerprint_request(request: &SheetRequest) -> FingerprintRequest {
+    FingerprintRequest {
+        documents: request.documents.clone(),
+        columns: request.columns.clone(),
+        keep: Vec::new(),
+        profile: request.profile.clone(),
+        analyzer_resources: request.analyzer_resources.clone(),
+        max_bad_rows: 0,
+    }
 }
 
 /// A sheet may have a day's labels in it.

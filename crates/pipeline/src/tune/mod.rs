@@ -4,6 +4,7 @@ mod draw;
 mod estimate;
 mod html;
 mod sheet;
+mod weights;
 
 pub use draw::{SheetRequest, SheetSummary, Stratum, draw_sheet};
 pub use estimate::{Estimate, EstimateIntervals, LabelEstimate, LabelsRequest, Recommendation, estimate_from_labels};
