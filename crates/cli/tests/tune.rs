@@ -77,6 +77,15 @@ fn the_sheet_holds_a_sample_of_every_distance_and_says_how_many_pairs_there_are(
     assert_eq!(sampled, four_at_most);
     assert!(expected.values().any(|n| *n > 4), "nothing was left out: {expected:?}");
     assert_eq!(done["n_pairs"], expected.values().sum::<u64>());
+    // What comes first in the order of ids has no better chance than the rest.
+    let row_id = |row: &BTreeMap<String, String>| row["id_a"].trim_start_matches('\'').to_owned();
+    let mut ids: Vec<&str> = prints.iter().map(|(id, _)| *id).collect();
+    ids.sort_unstable();
+    let place = |id: &str| ids.binary_search(&id).unwrap();
+    let (largest, n) = expected.iter().max_by_key(|(_, n)| **n).unwrap();
+    let drawn = sheet.iter().filter(|row| row["distance"] == largest.to_string());
+    let latest = drawn.map(|row| place(&row_id(row))).max().unwrap();
+    assert!(latest > ids.len() / 4, "four of {n} pairs, all of the first {latest} of {} ids", ids.len());
 }
 
 #[test]
