@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use nearprint_pipeline::PairsMode;
+use nearprint_pipeline::profile::PROFILES;
 
 use crate::job_config::Bytes;
 
@@ -64,6 +65,10 @@ pub enum Command {
     Plan(PlanArgs),
     /// Score a profile on labelled documents
     Evaluate(EvaluateArgs),
+    /// Choose distances for documents of your own: draw pairs to label, then read the labels back
+    Tune(TuneArgs),
+    /// Say why a profile takes texts for near-duplicates, or does not
+    Explain(ExplainArgs),
     /// Show what a published night found
     Report(ReportArgs),
     /// Look into a store
@@ -108,8 +113,7 @@ pub struct ProfileArgs {
     /// Job file with profile, columns and overrides
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Named profile: default, paper, or that of a published program; a wrong name lists them all
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = profile_help())]
     pub profile: Option<String>,
     /// Override one key of the profile, such as tokenize.features.weight=count; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -234,9 +238,60 @@ pub struct EvaluateArgs {
     /// List scores up to this distance [default: the profile's]
     #[arg(long, value_name = "K")]
     pub max_distance: Option<u32>,
+    /// Draw the scores by distance and by sketch distance to an SVG file
+    #[arg(long, value_name = "FILE.svg", value_parser = named_svg)]
+    pub plot: Option<PathBuf>,
     /// Seed of the feature hashes
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    #[command(flatten)]
+    pub profile: ProfileArgs,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ExplainArgs {
+    /// Ids of two documents or more
+    #[arg(value_name = "ID", num_args = 2.., requires = "documents", required_unless_present_any = ["text", "text_file"])]
+    pub ids: Vec<String>,
+    /// Documents: file, folder, glob or s3:// prefix
+    #[arg(long, value_name = "PATH", requires = "ids", conflicts_with_all = ["text", "text_file"])]
+    pub documents: Option<String>,
+    /// A text, instead of a document; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    pub text: Vec<String>,
+    /// A file with one text, instead of a document; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub text_file: Vec<PathBuf>,
+    /// Features to list of each kind; --json has all
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub features: usize,
+    #[command(flatten)]
+    pub profile: ProfileArgs,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct TuneArgs {
+    /// Documents to draw pairs from: file, folder, glob or s3:// prefix
+    #[arg(long, value_name = "PATH", requires = "sheet")]
+    pub documents: Option<String>,
+    /// Draw pairs to label to this file
+    #[arg(long, value_name = "FILE.csv", requires = "documents", value_parser = named_csv)]
+    pub sheet: Option<String>,
+    /// Write the same pairs to this page too, side by side
+    #[arg(long, value_name = "FILE.html", requires = "sheet", value_parser = named_html)]
+    pub html: Option<String>,
+    /// Pairs of each distance on the sheet
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = at_least_one)]
+    pub per_distance: usize,
+    /// Largest distance of a pair on the sheet
+    #[arg(long, value_name = "K", default_value_t = 12, value_parser = clap::value_parser!(u32).range(0..64))]
+    pub max_distance: u32,
+    /// Replace a sheet that exists
+    #[arg(long)]
+    pub replace: bool,
+    /// A sheet whose column 'label' is filled: estimate precision and recall from it
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["sheet", "documents", "html", "per_distance", "max_distance", "replace"])]
+    pub labels: Option<String>,
     #[command(flatten)]
     pub profile: ProfileArgs,
 }
@@ -297,6 +352,32 @@ impl From<Pairs> for PairsMode {
             Pairs::All => Self::All,
         }
     }
+}
+
+fn profile_help() -> String {
+    let names: Vec<&str> = PROFILES.iter().map(|(name, ..)| *name).collect();
+    format!("Named profile: {}", names.join(", "))
+}
+
+/// So that a slip of the command line does not overwrite documents.
+fn named_svg(text: &str) -> Result<PathBuf, String> {
+    ending(text, ".svg").map(PathBuf::from)
+}
+
+fn named_csv(text: &str) -> Result<String, String> {
+    ending(text, ".csv")
+}
+
+fn named_html(text: &str) -> Result<String, String> {
+    ending(text, ".html")
+}
+
+fn ending(text: &str, end: &str) -> Result<String, String> {
+    if text.ends_with(end) { Ok(text.to_owned()) } else { Err(format!("name a file that ends in {end}")) }
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| "a number from 1 up".to_owned())
 }
 
 /// A number, or a power of two such as 2^33.

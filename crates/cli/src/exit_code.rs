@@ -15,6 +15,8 @@ pub struct Failure {
 pub const USAGE: u8 = 64;
 pub const BAD_DATA: u8 = 65;
 pub const INPUT_MISSING: u8 = 66;
+pub const BUG: u8 = 70;
+pub const LOCAL_IO: u8 = 74;
 pub const CONFIG: u8 = 78;
 
 impl From<PipelineError> for Failure {
@@ -30,11 +32,11 @@ fn of_kind(kind: ErrorKind) -> u8 {
         ErrorKind::InputMissing => INPUT_MISSING,
         ErrorKind::StoreUnavailable => 69,
         ErrorKind::OutputExists => 73,
-        ErrorKind::LocalIo => 74,
+        ErrorKind::LocalIo => LOCAL_IO,
         ErrorKind::TryAgain => 75,
         ErrorKind::Permission => 77,
         ErrorKind::Config => CONFIG,
-        _ => 70,
+        _ => BUG,
     }
 }
 
@@ -49,7 +51,7 @@ impl Failure {
 
     pub fn panicked() -> Self {
         let what = LAST_PANIC.lock().map(|last| last.clone()).unwrap_or_default();
-        Self { code: 70, message: format!("internal error: {what}: please report it") }
+        Self { code: BUG, message: format!("internal error: {what}: please report it") }
     }
 
     pub fn signalled(name: &str, code: u8) -> Self {

@@ -241,6 +241,11 @@ impl JobConfig {
         Ok((keys, DocumentColumns { id: self.id_column.clone(), text: self.text_column.clone(), keep }))
     }
 
+    /// The columns, without those of the keep order.
+    pub fn columns(&self) -> DocumentColumns {
+        DocumentColumns { id: self.id_column.clone(), text: self.text_column.clone(), keep: Vec::new() }
+    }
+
     pub fn s3(&self) -> S3Config {
         self.s3.clone()
     }

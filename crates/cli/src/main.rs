@@ -4,6 +4,7 @@ mod args;
 mod cmd;
 mod exit_code;
 mod job_config;
+mod plot;
 mod progress;
 mod summary;
 

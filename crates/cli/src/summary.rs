@@ -40,8 +40,14 @@ impl Report {
 #[allow(clippy::print_stdout, reason = "this is where the command speaks")]
 pub fn print(report: &Report, json: bool) {
     if json {
-        println!("{}", report.json);
+        println!("{}", without_controls(&report.json.to_string()));
     } else {
         print!("{}", report.text);
     }
+}
+
+/// JSON leaves U+007F to U+009F as they are, but a terminal obeys some of them. They can only stand inside strings.
+fn without_controls(json: &str) -> String {
+    let escaped = |c: char| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    if json.contains(char::is_control) { json.chars().map(escaped).collect() } else { json.to_owned() }
 }

@@ -204,7 +204,7 @@ proptest! {
 
     #[test]
     fn counting_hashes_of_equal_weight_is_adding_them_up(
-        features in vec((vec(any::<u8>(), 0..3), prop_oneof![4 => 1..9_u64, 1 => (0..1_u64 << 33)]), 0..400),
+        features in vec((vec(any::<u8>(), 0..3), prop_oneof![4 => 1..9_u64, 1 => 0..1_u64 << 33]), 0..400),
         config in config(),
     ) {
         check_against_naive::<u32>(&features, &config);

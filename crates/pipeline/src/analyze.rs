@@ -25,6 +25,17 @@ pub struct FingerprintedText {
     pub length: u64,
 }
 
+/// A text taken apart.
+#[derive(Debug, Clone)]
+pub(crate) struct DissectedText {
+    /// The normalised text.
+    pub(crate) normalized: String,
+    /// Each distinct feature with its weight in units of 1/65536; none of an empty text.
+    pub(crate) features: Vec<(Vec<u8>, u64)>,
+    /// As [`TextFingerprinter::fingerprint`] has it.
+    pub(crate) outcome: Outcome,
+}
+
 /// A fingerprint, or why there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
@@ -132,6 +143,15 @@ impl TextFingerprinter {
             32 => simhash::<u32>(features, &self.config.fingerprint).into(),
             _ => simhash(features, &self.config.fingerprint),
         }
+    }
+
+    /// The fingerprint of a text, and what it was made from.
+    pub(crate) fn dissect(&self, text: &str) -> DissectedText {
+        let normalized = self.analyzer.normalize(text);
+        let features = self.analyzer.features(&self.analyzer.tokens(&normalized), &self.config.tokenize.features);
+        let features = features.iter().map(|(feature, weight)| (feature.to_vec(), weight)).collect();
+        let outcome = self.fingerprint(text).outcome;
+        DissectedText { features, outcome, normalized: normalized.into_owned() }
     }
 }
 

@@ -19,6 +19,14 @@ pub enum PipelineError {
         /// What to do.
         remedy: &'static str,
     },
+    /// A document that was asked for by its id.
+    #[error("no document '{}' in {documents}: check the id, and --id-column", id.escape_debug())]
+    NoSuchDocument {
+        /// The id.
+        id: String,
+        /// Where it was looked for.
+        documents: String,
+    },
     /// A file that is not what its name says, or is damaged.
     #[error("{file}: {reason}: restore the file or remove it from the input")]
     BadFile {
@@ -219,7 +227,7 @@ impl PipelineError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::InputMissing { .. } => ErrorKind::InputMissing,
+            Self::InputMissing { .. } | Self::NoSuchDocument { .. } => ErrorKind::InputMissing,
             Self::BadFile { .. }
             | Self::Damaged { .. }
             | Self::MissingColumn { .. }

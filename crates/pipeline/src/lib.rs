@@ -18,6 +18,8 @@ mod documents;
 mod engine;
 mod error;
 mod evaluate;
+mod excerpts;
+mod explain;
 mod fingerprint_column;
 mod fingerprint_stage;
 mod fingerprints;
@@ -25,6 +27,7 @@ mod idf;
 mod join_command;
 mod join_plan;
 mod kernel;
+mod legible;
 mod near_duplicates;
 mod operators;
 mod output;
@@ -32,6 +35,7 @@ mod parquet_file;
 pub mod profile;
 mod progress;
 mod query_batch;
+mod random;
 mod reduce_pool;
 mod report;
 mod run;
@@ -39,6 +43,7 @@ pub mod schema;
 mod storage;
 mod store;
 mod tasks;
+mod tune;
 
 pub use analyze::{FingerprintedText, Outcome, TextFingerprinter};
 pub use config::{ALGORITHM_VERSION, JoinConfig, ProfileConfig, SketchConfig};
@@ -47,11 +52,16 @@ pub use decisions::{ClusterRule, DecisionCounts};
 pub use documents::DocumentColumns;
 pub use engine::{Resources, SpillStats};
 pub use error::{ErrorKind, PipelineError, Result};
-pub use evaluate::{EvaluateRequest, Evaluation, Score, evaluate};
+pub use evaluate::{DistanceScore, EvaluateRequest, Evaluation, Intervals, LengthScore, Score, SketchScore, evaluate};
+pub use explain::{
+    DifferingBit, ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, ExplainedText, Explanation,
+    FeatureTable, Piece, explain,
+};
 pub use fingerprint_stage::{FingerprintCounts, FingerprintRequest, FingerprintSummary, fingerprint};
 pub use idf::{IdfRequest, IdfSummary, build_idf};
 pub use join_command::{JoinRequest, JoinSummary, join};
 pub use join_plan::{PlanRequest, PlanSummary, PlannedTable, plan};
+pub use legible::legible;
 pub use near_duplicates::{PairCounts, PairsMode};
 pub use progress::{Progress, Snapshot};
 pub use query_batch::{KeepKey, LENGTH};
@@ -60,3 +70,7 @@ pub use run::{RunCounts, RunRequest, RunSummary, run, store_check, store_compact
 pub use storage::{S3Config, Storage};
 pub use store::{CompactRequest, CompactSummary, NightInfo, SegmentInfo, StoreInfo, StoreProblem, StoreReport};
 pub use tasks::{FingerprintTask, MapTask};
+pub use tune::{
+    Estimate, EstimateIntervals, LabelEstimate, LabelsRequest, Recommendation, SheetRequest, SheetSummary, Stratum,
+    draw_sheet, estimate_from_labels,
+};

@@ -55,6 +55,8 @@ pub struct QueryBatch {
     pub text_hashes: Vec<Option<[u8; 16]>>,
     /// Why a row has no fingerprint.
     pub skipped: Vec<Option<SkipReason>>,
+    /// Characters of each normalised text; empty in fingerprints datasets.
+    pub lengths: Vec<u32>,
     /// Rows by the configured keep order, then id.
     pub keep_order: Vec<u32>,
     /// Rows of the input that are no documents.
@@ -152,6 +154,7 @@ impl QueryBatch {
             sketches: Vec::new(),
             text_hashes: Vec::new(),
             skipped: Vec::new(),
+            lengths: Vec::new(),
             keep_order: Vec::new(),
             bad_rows: Vec::new(),
         }
@@ -161,12 +164,14 @@ impl QueryBatch {
         let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?;
         let (sketches, text_hashes) = (columns.bytes(SKETCH)?, columns.bytes(TEXT_HASH)?);
         let skipped = columns.strings(SKIPPED)?;
+        let lengths = columns.primitive::<UInt64Type>(LENGTH)?;
         for &at in documents.values() {
             let at = at as usize;
             self.fingerprints.push(fingerprints.is_valid(at).then(|| fingerprints.value(at)));
             self.sketches.push(fixed::<32>(sketches, at).map(Sketch));
             self.text_hashes.push(fixed(text_hashes, at));
             self.skipped.push(skipped.is_valid(at).then(|| SkipReason::of_name(skipped.value(at))).flatten());
+            self.lengths.push(u32::try_from(lengths.value(at)).unwrap_or(u32::MAX));
         }
         if self.sketches.iter().all(Option::is_none) {
             self.sketches = Vec::new();
@@ -234,6 +239,7 @@ impl QueryBatch {
             + self.sketches.capacity() * size_of::<Option<Sketch>>()
             + self.text_hashes.capacity() * size_of::<Option<[u8; 16]>>()
             + self.skipped.capacity()
+            + self.lengths.capacity() * 4
             + self.keep_order.capacity() * 4
     }
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::columns::Columns;
 use crate::documents::{DocumentColumns, Documents};
 use crate::error::{PipelineError, Result};
+use crate::excerpts::excerpts;
 use crate::parquet_file::ParquetFile;
 use crate::run::{RunSummary, night_pattern, published_night};
 use crate::storage::Storage;
@@ -72,7 +73,7 @@ pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightR
     let texts = find_texts(storage, request, &earlier, wanted).await?;
     for example in &mut examples {
         let both = texts.get(&example.doc_id).zip(texts.get(&example.canonical_id));
-        example.excerpts = both.map(|(a, b)| excerpts(a, b));
+        example.excerpts = both.map(|(a, b)| excerpts(a, b, EXCERPT_CHARS, CONTEXT_CHARS));
     }
     Ok(NightReport { summary, largest_clusters, examples })
 }
@@ -138,32 +139,12 @@ async fn find_texts(
             Err(PipelineError::InputMissing { .. }) => continue,
             other => other?,
         };
-        for task in documents.tasks() {
-            let mut batches = documents.read(&task)?;
-            while let Some(batch) = batches.try_next().await? {
-                for i in (0..batch.ids.len()).filter(|&i| batch.ids.is_valid(i) && batch.texts.is_valid(i)) {
-                    if wanted.remove(batch.ids.value(i)) {
-                        found.insert(batch.ids.value(i).to_owned(), batch.texts.value(i).to_owned());
-                    }
-                }
+        for (id, text) in documents.texts_of(wanted.clone()).await? {
+            if let Some(text) = text {
+                wanted.remove(id.as_str());
+                found.insert(id, text);
             }
         }
     }
     Ok(found)
-}
-
-fn excerpts(a: &str, b: &str) -> (String, String) {
-    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let (a, b) = (flat(a), flat(b));
-    let same = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count();
-    let from = if same == a.chars().count().min(b.chars().count()) && a.len() == b.len() {
-        0
-    } else {
-        same.saturating_sub(CONTEXT_CHARS)
-    };
-    let cut = |text: &str| {
-        let shown: String = text.chars().skip(from).take(EXCERPT_CHARS).filter(|c| !c.is_control()).collect();
-        if from > 0 { format!("…{shown}") } else { shown }
-    };
-    (cut(&a), cut(&b))
 }

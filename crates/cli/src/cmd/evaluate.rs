@@ -1,26 +1,25 @@
 //! `nearprint evaluate`.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use nearprint_fingerprint::FeatureHash;
 use nearprint_pipeline::{EvaluateRequest, Evaluation, ProfileConfig, Score};
 
-use super::{Outcome, Session};
+use super::{Outcome, Session, grouped};
 use crate::args::{EvaluateArgs, Global};
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
 
 pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
     let job = JobConfig::read_or_default(args.profile.config.as_deref())?.with_profile_args(&args.profile)?;
-    let (_, mut columns) = job.keep()?;
-    columns.keep.clear();
     let mut profile = job.profile_config()?;
     if let Some(seed) = args.seed {
         set_seed(&mut profile, seed)?;
     }
     let request = EvaluateRequest {
         documents: args.documents.clone(),
-        columns,
+        columns: job.columns(),
         truth: args.truth.clone(),
         ignore: args.ignore.clone(),
         profile,
@@ -30,6 +29,9 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
     let session = Session::new(&job, global);
     let work = nearprint_pipeline::evaluate(&session.storage, &request, &session.resources, &session.progress);
     let evaluation = session.block_on(work)?;
+    if let Some(path) = &args.plot {
+        plot(path, &evaluation)?;
+    }
     let text = text(&evaluation);
     Ok(session.report("evaluate", "done", &evaluation, text))
 }
@@ -45,23 +47,65 @@ fn set_seed(profile: &mut ProfileConfig, seed: u64) -> Result<(), Failure> {
     Ok(())
 }
 
+fn plot(path: &Path, evaluation: &Evaluation) -> Result<(), Failure> {
+    let svg = crate::plot::svg(evaluation)
+        .map_err(|e| Failure { code: crate::exit_code::BUG, message: format!("cannot draw the plot: {e}") })?;
+    std::fs::write(path, svg)
+        .map_err(|e| Failure { code: crate::exit_code::LOCAL_IO, message: format!("--plot {}: {e}", path.display()) })
+}
+
 fn text(evaluation: &Evaluation) -> String {
     let mut out = String::new();
     let sketch = evaluation.max_sketch_distance.map_or(String::new(), |d| format!(", sketches within {d}"));
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "{} documents, {} positive pairs{sketch}",
-        evaluation.documents.n_documents, evaluation.n_positive
+        "{} documents, {} positive pairs{sketch}; in brackets 95 % intervals",
+        grouped(evaluation.documents.n_documents),
+        grouped(evaluation.own.score.n_positive)
     );
-    let _ = writeln!(out, "max_distance  precision  recall     f1   found    true    gray");
-    for score in &evaluation.by_max_distance {
-        let Score { max_distance, n_found, n_true, n_gray, precision, recall, f1 } = score;
-        let own = if *max_distance == evaluation.own.max_distance { " <- the profile's" } else { "" };
-        let _ = writeln!(
-            out,
-            "{max_distance:>12}  {precision:>9.3}  {recall:>6.3}  {f1:>5.3} {n_found:>7} {n_true:>7} {n_gray:>7}{own}"
-        );
+    let own = evaluation.own.max_distance;
+    let rows = evaluation.by_max_distance.iter();
+    let rows = rows.map(|r| (r.max_distance.to_string(), &r.score, r.max_distance == own));
+    table(&mut out, "max_distance", rows);
+    let shown = evaluation.by_length.iter().filter(|r| r.own.n_found + r.own.n_gray + r.own.n_positive > 0);
+    let range = |min: u32, max: Option<u32>| max.map_or(format!("{min} and more"), |max| format!("{min} to {max}"));
+    let _ = writeln!(out, "\nAt distance {own}, by characters of the shorter text");
+    table(&mut out, "length", shown.map(|r| (range(r.min_length, r.max_length), &r.own, false)));
+    if !evaluation.by_max_sketch_distance.is_empty() {
+        let _ = writeln!(out, "\nAt distance {own}, by distance of the sketches");
+        let own = evaluation.max_sketch_distance;
+        let name = |d: Option<u16>| d.map_or("not compared".to_owned(), |d| d.to_string());
+        let rows = evaluation.by_max_sketch_distance.iter();
+        let rows = rows.map(|r| (name(r.max_sketch_distance), &r.score, r.max_sketch_distance == own));
+        table(&mut out, "max_sketch_distance", rows);
     }
     out
+}
+
+/// Rows of a name, a score, and whether it is the profile's own.
+fn table<'a>(out: &mut String, name: &str, rows: impl Iterator<Item = (String, &'a Score, bool)>) {
+    let interval = |ci: Option<[f64; 2]>| ci.map_or(String::new(), |[low, high]| format!("[{low:.3} {high:.3}]"));
+    let _ = writeln!(
+        out,
+        "{name:>19}  {:<19}  {:<19}  {:<19}  {:>7} {:>7} {:>7} {:>8}",
+        "precision", "recall", "f1", "found", "true", "gray", "positive"
+    );
+    for (name, s, own) in rows {
+        let _ = writeln!(
+            out,
+            "{name:>19}  {:.3} {:<13}  {:.3} {:<13}  {:.3} {:<13}  {:>7} {:>7} {:>7} {:>8}{}",
+            s.precision,
+            interval(s.ci.precision),
+            s.recall,
+            interval(s.ci.recall),
+            s.f1,
+            interval(s.ci.f1),
+            s.n_found,
+            s.n_true,
+            s.n_gray,
+            s.n_positive,
+            if own { " <- the profile's" } else { "" }
+        );
+    }
 }

@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod evaluate;
+mod explain;
 mod fingerprint;
 mod idf;
 mod join;
@@ -8,6 +9,7 @@ mod plan;
 mod report;
 mod run;
 mod store;
+mod tune;
 
 use std::fmt::Display;
 use std::time::Instant;
@@ -30,7 +32,9 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Join(args) => join::join(&global, &args),
         Command::Plan(args) => plan::plan(&global, &args),
         Command::Evaluate(args) => evaluate::evaluate(&global, &args),
+        Command::Explain(args) => explain::explain(&global, &args),
         Command::Report(args) => report::report(&global, &args),
+        Command::Tune(args) => tune::tune(&global, &args),
         Command::Store(command) => store::store(&global, &command),
     }
 }

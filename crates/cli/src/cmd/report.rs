@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use nearprint_pipeline::{NightReport, ReportRequest};
+use nearprint_pipeline::{NightReport, ReportRequest, legible};
 
 use super::{Outcome, Session, grouped};
 use crate::args::{Global, ReportArgs};
@@ -32,23 +32,18 @@ fn text(night: &NightReport) -> String {
         let _ = writeln!(out, "\nLargest clusters");
     }
     for (id, n) in &night.largest_clusters {
-        let _ = writeln!(out, "  {:>8}  {}", grouped(*n), printable(id));
+        let _ = writeln!(out, "  {:>8}  {}", grouped(*n), legible(id));
     }
     for example in &night.examples {
         let distance = example.distance.map_or(String::new(), |d| format!(" at distance {d}"));
         let _ = writeln!(out, "\nDropped ({}{distance})", example.reason);
         let (dropped, kept) = example.excerpts.clone().unwrap_or_default();
         for (name, id, text) in [("drop", &example.doc_id, dropped), ("keep", &example.canonical_id, kept)] {
-            let _ = writeln!(out, "  {name}  {}", printable(id));
+            let _ = writeln!(out, "  {name}  {}", legible(id));
             if !text.is_empty() {
                 let _ = writeln!(out, "        {text}");
             }
         }
     }
     out
-}
-
-/// Ids come from the crawl: nothing in them may drive the terminal.
-fn printable(id: &str) -> String {
-    id.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

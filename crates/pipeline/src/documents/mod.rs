@@ -4,12 +4,12 @@ mod jsonl;
 mod keep_column;
 mod parquet;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ::arrow::array::{ArrayRef, StringArray};
+use ::arrow::array::{Array, ArrayRef, StringArray};
 use ::arrow::datatypes::DataType;
-use futures::StreamExt;
 use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{PipelineError, Result};
@@ -153,6 +153,28 @@ impl Documents {
                 Err(PipelineError::Internal { stage: "read", reason: format!("no file {} in this run", task.file) })
             }
         }
+    }
+}
+
+impl Documents {
+    /// The texts of these ids, none for NULL; ids that are not there are left out. Reads no further than it must, and keeps no
+    /// other texts.
+    pub(crate) async fn texts_of(&self, mut wanted: BTreeSet<&str>) -> Result<BTreeMap<String, Option<String>>> {
+        let mut found = BTreeMap::new();
+        for task in self.tasks() {
+            let mut batches = self.read(&task)?;
+            while !wanted.is_empty()
+                && let Some(batch) = batches.try_next().await?
+            {
+                for i in (0..batch.ids.len()).filter(|&i| batch.ids.is_valid(i)) {
+                    if wanted.remove(batch.ids.value(i)) {
+                        let text = batch.texts.is_valid(i).then(|| batch.texts.value(i).to_owned());
+                        found.insert(batch.ids.value(i).to_owned(), text);
+                    }
+                }
+            }
+        }
+        Ok(found)
     }
 }
 

@@ -1,0 +1,164 @@
+//! `nearprint explain`.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use nearprint_pipeline::{ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, Explanation, Piece, legible};
+
+use super::{Outcome, Session, grouped};
+use crate::args::{ExplainArgs, Global};
+use crate::exit_code::{BAD_DATA, Failure, INPUT_MISSING, LOCAL_IO};
+use crate::job_config::JobConfig;
+
+pub(super) fn explain(global: &Global, args: &ExplainArgs) -> Outcome {
+    let job = JobConfig::read_or_default(args.profile.config.as_deref())?.with_profile_args(&args.profile)?;
+    let request = ExplainRequest {
+        texts: texts(&job, args)?,
+        profile: job.profile_config()?,
+        analyzer_resources: job.analyzer_resources()?,
+    };
+    let session = Session::new(&job, global);
+    let explanation = session.block_on(nearprint_pipeline::explain(&session.storage, &request))?;
+    let text = text(&explanation, args.features);
+    Ok(session.report("explain", "done", &explanation, text))
+}
+
+fn texts(job: &JobConfig, args: &ExplainArgs) -> Result<ExplainTexts, Failure> {
+    if let Some(documents) = &args.documents {
+        let (documents, ids) = (documents.clone(), args.ids.clone());
+        return Ok(ExplainTexts::Documents { documents, columns: job.columns(), ids });
+    }
+    let mut given: Vec<(String, String)> =
+        (1..).zip(&args.text).map(|(n, text): (u32, &String)| (format!("text {n}"), text.clone())).collect();
+    for path in &args.text_file {
+        given.push((path.display().to_string(), read(path)?));
+    }
+    Ok(ExplainTexts::Given(given))
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|e| Failure {
+        code: match e.kind() {
+            std::io::ErrorKind::NotFound => INPUT_MISSING,
+            std::io::ErrorKind::InvalidData => BAD_DATA,
+            _ => LOCAL_IO,
+        },
+        message: format!("--text-file {}: {e}", path.display()),
+    })
+}
+
+/// Segments of the diff that are shown, and characters of each piece of them.
+const MAX_SEGMENTS: usize = 10;
+const MAX_PIECE: usize = 300;
+/// Deciding features of a bit that are shown.
+const DECIDERS: usize = 3;
+
+// Writing to a string cannot fail.
+fn text(explanation: &Explanation, n_features: usize) -> String {
+    let mut out = String::new();
+    for (name, text) in names().zip(&explanation.texts) {
+        let _ = writeln!(out, "{name}  {}", legible(&text.id));
+        let _ = writeln!(out, "   {} characters, {} features", grouped(text.length), grouped(text.n_features));
+        match (&text.fingerprint, &text.reason) {
+            (Some(fingerprint), _) => drop(writeln!(out, "   fingerprint {fingerprint}")),
+            (None, reason) => {
+                let reason = reason.as_deref().unwrap_or_default();
+                let _ = writeln!(out, "   no fingerprint ({}): {reason}", text.status.replace('_', " "));
+            }
+        }
+    }
+    match &explanation.pair {
+        Some(pair) => self::pair(&mut out, pair, n_features),
+        None => {
+            matrix(&mut out, "Distances of the fingerprints", &explanation.distances);
+            matrix(&mut out, "Distances of the sketches", &explanation.sketch_distances);
+        }
+    }
+    out
+}
+
+/// A, B, … Z, then numbers.
+fn names() -> impl Iterator<Item = String> {
+    ('A'..='Z').map(String::from).chain((27..).map(|n: u32| n.to_string()))
+}
+
+fn matrix(out: &mut String, title: &str, rows: &[Vec<Option<u32>>]) {
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{title}");
+    let header: String = names().take(rows.len()).map(|name| format!("{name:>5}")).collect();
+    let _ = writeln!(out, "   {header}");
+    for (name, row) in names().zip(rows) {
+        let cells: String = row.iter().map(|d| format!("{:>5}", d.map_or("-".to_owned(), |d| d.to_string()))).collect();
+        let _ = writeln!(out, "{name:<3}{cells}");
+    }
+}
+
+fn pair(out: &mut String, pair: &ExplainedPair, n_features: usize) {
+    let verdict = if pair.is_pair { "A pair" } else { "Not a pair" };
+    let _ = writeln!(out, "\n{verdict}: {}", legible(&pair.reasons.join("; ")));
+    if let (Some(distance), Some(similarity)) = (pair.distance, pair.similarity_percent) {
+        let sketch = pair.sketch_distance.map_or(String::new(), |d| format!(", sketch distance {d}"));
+        let _ = writeln!(out, "Distance {distance}, similarity {similarity:.1} %{sketch}");
+    }
+    diff(out, pair);
+    let table = &pair.features;
+    features(out, "shared", &table.shared, n_features, |f| format!("{:>9.3} {:>9.3}", f.weight_a, f.weight_b));
+    features(out, "only in A", &table.only_a, n_features, |f| format!("{:>9.3} {:>9}", f.weight_a, ""));
+    features(out, "only in B", &table.only_b, n_features, |f| format!("{:>9} {:>9.3}", "", f.weight_b));
+    if !pair.differing_bits.is_empty() {
+        let _ = writeln!(out, "\n bit    vote A    vote B  decided by (weight in A, in B)");
+    }
+    for bit in &pair.differing_bits {
+        let decider = |f: &ExplainedFeature| format!("{} ({:.3}, {:.3})", f.feature, f.weight_a, f.weight_b);
+        let deciders: Vec<String> = bit.features.iter().take(DECIDERS).map(decider).collect();
+        let _ = writeln!(out, "{:>4} {:>9.3} {:>9.3}  {}", bit.bit, bit.vote_a, bit.vote_b, deciders.join(", "));
+    }
+}
+
+fn features(
+    out: &mut String,
+    title: &str,
+    rows: &[ExplainedFeature],
+    n: usize,
+    weights: fn(&ExplainedFeature) -> String,
+) {
+    let _ = writeln!(out, "\n{} features {title}", grouped(rows.len() as u64));
+    for row in rows.iter().take(n) {
+        let _ = writeln!(out, "{}  {}", weights(row), row.feature);
+    }
+    if rows.len() > n {
+        let _ = writeln!(out, "  … and {} more: --features N", grouped((rows.len() - n) as u64));
+    }
+}
+
+fn diff(out: &mut String, pair: &ExplainedPair) {
+    if pair.same_text {
+        let _ = writeln!(out, "The normalised texts are equal");
+        return;
+    }
+    let _ = writeln!(out, "\nNormalised texts, [-only in A-] {{+only in B+}}");
+    for segment in pair.diff.iter().take(MAX_SEGMENTS) {
+        let pieces: String = segment.iter().map(piece).collect();
+        let _ = writeln!(out, "  … {pieces} …");
+    }
+    if pair.diff.len() > MAX_SEGMENTS {
+        let _ = writeln!(out, "  … and {} more places", grouped((pair.diff.len() - MAX_SEGMENTS) as u64));
+    }
+}
+
+fn piece(piece: &Piece) -> String {
+    match piece {
+        Piece::Same(text) => shortened(text),
+        Piece::Removed(text) => format!("[-{}-]", shortened(text)),
+        Piece::Added(text) => format!("{{+{}+}}", shortened(text)),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_PIECE) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,162 @@
+//! `nearprint tune`.
+
+use std::fmt::Write;
+
+use nearprint_pipeline::{
+    Estimate, LabelEstimate, LabelsRequest, Recommendation, SheetRequest, SheetSummary, draw_sheet,
+    estimate_from_labels,
+};
+
+use super::{Outcome, Session, grouped};
+use crate::args::{Global, TuneArgs};
+use crate::exit_code::Failure;
+use crate::job_config::JobConfig;
+
+pub(super) fn tune(global: &Global, args: &TuneArgs) -> Outcome {
+    let job = JobConfig::read_or_default(args.profile.config.as_deref())?.with_profile_args(&args.profile)?;
+    let session = Session::new(&job, global);
+    match (&args.labels, &args.documents, &args.sheet) {
+        (Some(labels), ..) => estimate(&session, &job, labels),
+        (None, Some(documents), Some(sheet)) => draw(&session, &job, args, documents, sheet),
+        _ => Err(Failure::usage("give --documents and --sheet to draw a sheet, or --labels to read one back")),
+    }
+}
+
+fn draw(session: &Session, job: &JobConfig, args: &TuneArgs, documents: &str, sheet: &str) -> Outcome {
+    let request = SheetRequest {
+        documents: documents.to_owned(),
+        columns: job.columns(),
+        profile: job.profile_config()?,
+        analyzer_resources: job.analyzer_resources()?,
+        sheet: sheet.to_owned(),
+        html: args.html.clone(),
+        replace: args.replace,
+        per_distance: args.per_distance,
+        max_distance: args.max_distance,
+    };
+    let work = draw_sheet(&session.storage, &request, &session.resources, &session.progress);
+    let summary = session.block_on(work)?;
+    let text = drawn(&summary);
+    Ok(session.report("tune", "drawn", &summary, text))
+}
+
+fn drawn(summary: &SheetSummary) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "{}: {} of {} pairs of {} distinct texts ({} documents)",
+        summary.sheet,
+        grouped(summary.n_sampled),
+        grouped(summary.n_pairs),
+        grouped(summary.n_texts),
+        grouped(summary.documents.n_documents)
+    );
+    if let Some(html) = &summary.html {
+        let _ = writeln!(out, "{html}: the same pairs to read");
+    }
+    let _ = writeln!(out, "distance     pairs  on the sheet");
+    for row in &summary.strata {
+        let _ = writeln!(out, "{:>8} {:>9} {:>13}", row.distance, grouped(row.n_pairs), grouped(row.n_sampled));
+    }
+    let _ = writeln!(
+        out,
+        "Write pos, neg or gray into the column 'label', then: nearprint tune --labels {}",
+        summary.sheet
+    );
+    out
+}
+
+fn estimate(session: &Session, job: &JobConfig, labels: &str) -> Outcome {
+    let profile = job.profile_config()?;
+    let request = LabelsRequest { labels: labels.to_owned(), join: profile.join, bits: profile.bits };
+    let estimate = session.block_on(estimate_from_labels(&session.storage, &request))?;
+    let text = estimated(&estimate);
+    Ok(session.report("tune", "estimated", &estimate, text))
+}
+
+fn estimated(estimate: &LabelEstimate) -> String {
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "{} rows: {} pos, {} neg, {} gray, {} without a label",
+        grouped(estimate.n_rows),
+        grouped(estimate.n_positive),
+        grouped(estimate.n_negative),
+        grouped(estimate.n_gray),
+        grouped(estimate.n_unlabelled)
+    );
+    let last = estimate.sheet_max_distance;
+    let own = &estimate.own;
+    let sketch = own.max_sketch_distance.map_or(String::new(), |d| format!(", sketches within {d}"));
+    let _ = writeln!(
+        out,
+        "Estimates for all pairs up to distance {last}{sketch}; recall is relative to the positive ones of these; in brackets 95 % \
+         intervals"
+    );
+    let rows = estimate.by_max_distance.iter();
+    table(&mut out, "max_distance", rows.map(|r| (r.max_distance.to_string(), r, r.max_distance == own.max_distance)));
+    if !estimate.by_max_sketch_distance.is_empty() {
+        let _ = writeln!(out, "\nAt distance {}, by distance of the sketches", own.max_distance);
+        let name = |d: Option<u16>| d.map_or("not compared".to_owned(), |d| d.to_string());
+        let rows = estimate.by_max_sketch_distance.iter();
+        let rows = rows.map(|r| (name(r.max_sketch_distance), r, r.max_sketch_distance == own.max_sketch_distance));
+        table(&mut out, "max_sketch_distance", rows);
+    }
+    match &estimate.recommendation {
+        Some(found) => recommendation(&mut out, found),
+        None => drop(writeln!(out, "\nNo recommendation: label some rows pos or neg first")),
+    }
+    out
+}
+
+/// Rows of a name, an estimate, and whether it is the profile's own.
+fn table<'a>(out: &mut String, name: &str, rows: impl Iterator<Item = (String, &'a Estimate, bool)>) {
+    let cell = |value: Option<f64>, ci: Option<[f64; 2]>| match (value, ci) {
+        (Some(value), Some([low, high])) => format!("{value:.3} [{low:.3} {high:.3}]"),
+        (Some(value), None) => format!("{value:.3}"),
+        _ => "-".to_owned(),
+    };
+    let _ = writeln!(
+        out,
+        "{name:>19}  {:<19}  {:<19}  {:<19}  {:>9} {:>7}",
+        "precision", "recall", "f1", "pairs", "labels"
+    );
+    for (name, e, own) in rows {
+        let _ = writeln!(
+            out,
+            "{name:>19}  {:<19}  {:<19}  {:<19}  {:>9.0} {:>7}{}",
+            cell(e.precision, e.ci.precision),
+            cell(e.recall, e.ci.recall),
+            cell(e.f1, e.ci.f1),
+            e.n_pairs,
+            e.n_labels,
+            if own { " <- the profile's" } else { "" }
+        );
+    }
+}
+
+fn recommendation(out: &mut String, found: &Recommendation) {
+    let best = &found.best;
+    let sketch = best.max_sketch_distance.map_or(String::new(), |d| format!(", max_sketch_distance = {d}"));
+    let own = if found.is_own { " (the profile's own)" } else { "" };
+    let _ = writeln!(
+        out,
+        "\nHighest F1: max_distance = {}{sketch}{own}, {:.3}, resting on {} labels",
+        best.max_distance,
+        best.f1.unwrap_or_default(),
+        best.n_labels
+    );
+    if !found.is_own {
+        let told =
+            if found.better_than_own >= 0.95 { "" } else { ": not told apart by these labels, so keep the profile's" };
+        let share = 100.0 * found.better_than_own;
+        let _ = writeln!(out, "Better than the profile's own in {share:.0} % of the draws{told}");
+    }
+    if !found.enough_labels {
+        let _ = writeln!(out, "Too few labels to go by:");
+    }
+    for reason in &found.too_few {
+        let _ = writeln!(out, "  {reason}");
+    }
+}

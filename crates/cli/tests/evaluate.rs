@@ -1,0 +1,161 @@
+//! `evaluate` on a tiny labelled set whose scores are known.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
+
+mod support;
+
+use std::path::Path;
+
+use serde_json::Value;
+use support::{Output, nearprint_in, text, write_documents};
+
+/// Two texts of 40 words, a copy of each, another pair of copies that the truth does not list, a copy that it calls gray, and a
+/// positive pair that nothing finds.
+fn labelled_set() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let [a, b, c, d] = [1, 2, 3, 4].map(|seed| text(seed, 40));
+    let (long, other) = (text(5, 400), text(6, 40));
+    let rows = [
+        ("a1", &a),
+        ("a2", &a),
+        ("b1", &b),
+        ("b2", &b),
+        ("c1", &c),
+        ("c2", &c),
+        ("d1", &d),
+        ("d2", &d),
+        ("e1", &long),
+        ("e2", &long),
+        ("f1", &other),
+    ];
+    let rows: Vec<(Option<&str>, Option<&str>)> =
+        rows.iter().map(|(id, text)| (Some(*id), Some(text.as_str()))).collect();
+    write_documents(&dir.path().join("docs.parquet"), &rows);
+    let truth = "id_a\tid_b\tlabel\na1\ta2\tpos\nb2\tb1\tpos\nd1\td2\tgray\ne1\te2\tpos\na1\tf1\tpos\n";
+    std::fs::write(dir.path().join("pairs.tsv"), truth).unwrap();
+    dir
+}
+
+fn evaluate(dir: &Path, more: &[&str]) -> Output {
+    let args = ["evaluate", "--documents", "docs.parquet", "--truth", "pairs.tsv"];
+    nearprint_in(dir, &args.into_iter().chain(more.iter().copied()).collect::<Vec<_>>())
+}
+
+fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or_else(|| panic!("{key} in {value}"))
+}
+
+/// Found are a, b, c, e; c is no pair, a-f is not found, d counts neither way.
+#[test]
+fn a_tiny_set_has_the_scores_that_a_person_counts() {
+    let dir = labelled_set();
+    let done = evaluate(dir.path(), &["--json"]).expect_success().json();
+    assert_eq!([&done["n_found"], &done["n_true"], &done["n_gray"], &done["n_positive"]], [4, 3, 1, 4]);
+    assert!((number(&done, "precision") - 0.75).abs() < 1e-12);
+    assert!((number(&done, "recall") - 0.75).abs() < 1e-12);
+    assert!((number(&done, "f1") - 0.75).abs() < 1e-12);
+    assert_eq!(done["by_max_distance"].as_array().unwrap().len(), 7);
+    // Components: a with f, b, c, e; the gray d has nothing that is found or positive.
+    assert_eq!(done["ci"]["n_components"], 4);
+}
+
+#[test]
+fn intervals_contain_what_they_are_of_and_are_the_same_every_time() {
+    let dir = labelled_set();
+    let done = evaluate(dir.path(), &["--json", "--max-distance", "9"]).expect_success().json();
+    let tables =
+        ["by_max_distance", "by_max_sketch_distance", "by_length"].map(|t| done[t].as_array().unwrap().clone());
+    for row in tables.iter().flatten().chain([&done]) {
+        for key in ["precision", "recall", "f1"] {
+            let Some(ci) = row["ci"][key].as_array() else { continue };
+            let (low, high) = (ci[0].as_f64().unwrap(), ci[1].as_f64().unwrap());
+            assert!(0.0 <= low && low <= number(row, key) && number(row, key) <= high && high <= 1.0, "{key} of {row}");
+        }
+    }
+    let ci = &done["ci"]["precision"];
+    assert!(ci[0].as_f64().unwrap() < 0.75 && ci[1].as_f64().unwrap() > 0.75, "{ci}");
+    let again = evaluate(dir.path(), &["--json", "--max-distance", "9", "--threads", "1"]).json();
+    assert_eq!([&done["ci"], &done["by_length"]], [&again["ci"], &again["by_length"]]);
+}
+
+/// Four positive pairs of separate documents, all found, leave 0.025^(1/4) as the least recall.
+#[test]
+fn a_score_without_errors_is_not_taken_for_certain() {
+    let dir = labelled_set();
+    std::fs::write(
+        dir.path().join("pairs.tsv"),
+        "id_a\tid_b\tlabel\na1\ta2\tpos\nb1\tb2\tpos\nc1\tc2\tpos\ne1\te2\tpos\n",
+    )
+    .unwrap();
+    let done = evaluate(dir.path(), &["--json"]).expect_success().json();
+    assert_eq!(done["recall"], 1.0);
+    let low = done["ci"]["recall"][0].as_f64().unwrap();
+    assert!((low - 0.025_f64.powf(0.25)).abs() < 1e-12, "{low}");
+}
+
+/// Three texts that are the same, of which the truth calls two a pair: one observation.
+#[test]
+fn pairs_that_all_hang_together_have_no_interval() {
+    let dir = labelled_set();
+    let same = text(1, 40);
+    let rows = ["a1", "a2", "a3"].map(|id| (Some(id), Some(same.as_str())));
+    write_documents(&dir.path().join("docs.parquet"), &rows);
+    std::fs::write(dir.path().join("pairs.tsv"), "id_a\tid_b\tlabel\na1\ta2\tpos\n").unwrap();
+    let done = evaluate(dir.path(), &["--json"]).expect_success().json();
+    assert_eq!([&done["n_found"], &done["n_true"], &done["ci"]["n_components"]], [3, 1, 1]);
+    assert_eq!(done["ci"]["precision"], Value::Null);
+}
+
+#[test]
+fn lengths_and_sketch_distances_add_up_to_the_whole() {
+    let dir = labelled_set();
+    let done = evaluate(dir.path(), &["--json"]).expect_success().json();
+    let lengths = done["by_length"].as_array().unwrap();
+    for key in ["n_found", "n_true", "n_gray", "n_positive"] {
+        let sum: u64 = lengths.iter().map(|bucket| bucket[key].as_u64().unwrap()).sum();
+        assert_eq!(done[key], sum, "{key}");
+        let at_0: u64 = lengths.iter().map(|bucket| bucket["by_max_distance"][0][key].as_u64().unwrap()).sum();
+        assert_eq!(done["by_max_distance"][0][key], at_0, "{key}");
+    }
+    // 40 words of six characters, 400 of them.
+    let of = |min: u64| lengths.iter().find(|bucket| bucket["min_length"] == min).unwrap();
+    assert_eq!([&of(100)["n_true"], &of(1000)["n_true"], &of(3000)["n_true"]], [2, 1, 0]);
+    let sketches = done["by_max_sketch_distance"].as_array().unwrap();
+    let own = sketches.iter().find(|row| row["max_sketch_distance"] == done["max_sketch_distance"]).unwrap();
+    assert_eq!([&own["n_found"], &own["f1"]], [&done["n_found"], &done["f1"]]);
+    let without = evaluate(dir.path(), &["--json", "--profile", "paper"]).expect_success().json();
+    assert_eq!(without["by_max_sketch_distance"], serde_json::json!([]));
+}
+
+#[test]
+fn the_table_and_the_plot_show_the_profiles_own_row() {
+    let dir = labelled_set();
+    let done = evaluate(dir.path(), &["--plot", "scores.svg"]).expect_success();
+    let own: Vec<&str> = done.stdout.lines().filter(|line| line.ends_with("<- the profile's")).collect();
+    assert_eq!(own.len(), 2, "{}", done.stdout);
+    assert!(own[0].trim_start().starts_with("6  0.750 ["), "{}", own[0]);
+    let svg = std::fs::read_to_string(dir.path().join("scores.svg")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+    for part in ["max_distance", "max_sketch_distance", "precision", "recall", "F1", "<polyline", "<polygon"] {
+        assert!(svg.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn wrong_arguments_missing_files_and_bad_labels_have_their_exit_codes() {
+    let dir = labelled_set();
+    let plot = evaluate(dir.path(), &["--plot", "docs.parquet"]);
+    assert_eq!(plot.code, 64, "{}", plot.stderr);
+    std::fs::remove_file(dir.path().join("pairs.tsv")).unwrap();
+    assert_eq!(evaluate(dir.path(), &[]).code, 66);
+    for (truth, said) in [
+        ("a1\ta2\tmaybe\n", "row 2: label 'maybe' is not pos, gray or neg"),
+        ("a1\tnobody\tpos\n", "no document 'nobody'"),
+        ("a1\ta2\tpos\na2\ta1\tneg\n", "row 3: this pair has another label"),
+        ("a1\n", "too few columns"),
+    ] {
+        std::fs::write(dir.path().join("pairs.tsv"), format!("id_a\tid_b\tlabel\n{truth}")).unwrap();
+        let done = evaluate(dir.path(), &[]);
+        assert_eq!(done.code, 65, "{}", done.stderr);
+        assert!(done.error().contains(said), "{}", done.stderr);
+    }
+}

@@ -1,0 +1,256 @@
+//! `tune`: the sheet it draws, and what it makes of labels that are known.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::Path;
+
+use nearprint_fingerprint::hamming_distance;
+use serde_json::Value;
+use support::{Output, nearprint_in, rows, text, write_documents};
+
+/// Thirty texts with five variants each, an exact copy of the first, and ids and texts that a spreadsheet would take for formulas.
+fn documents() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let mut documents: Vec<(String, String)> = Vec::new();
+    for seed in 0..30 {
+        let base = text(seed, 60);
+        documents.push((format!("=d{seed}-0"), format!("=SUM(A1) <b>{base}</b>")));
+        for variant in 1..5 {
+            documents.push((format!("d{seed}-{variant}"), format!("{base} {}", text(1000 * variant + seed, 3))));
+        }
+    }
+    documents.push(("copy".to_owned(), documents[0].1.clone()));
+    let rows: Vec<(Option<&str>, Option<&str>)> =
+        documents.iter().map(|(id, text)| (Some(id.as_str()), Some(text.as_str()))).collect();
+    write_documents(&dir.path().join("docs.parquet"), &rows);
+    dir
+}
+
+fn tune(dir: &Path, args: &[&str]) -> Output {
+    nearprint_in(dir, &[&["tune"], args].concat())
+}
+
+fn draw(dir: &Path, sheet: &str, more: &[&str]) -> Output {
+    tune(
+        dir,
+        &[&["--documents", "docs.parquet", "--sheet", sheet, "--per-distance", "4", "--max-distance", "10"], more]
+            .concat(),
+    )
+}
+
+fn read(path: &Path) -> Vec<BTreeMap<String, String>> {
+    let content = std::fs::read_to_string(path).unwrap();
+    let content = content.strip_prefix('\u{feff}').unwrap();
+    csv::Reader::from_reader(content.as_bytes()).deserialize().map(|row| row.unwrap()).collect()
+}
+
+#[test]
+fn the_sheet_holds_a_sample_of_every_distance_and_says_how_many_pairs_there_are() {
+    let dir = documents();
+    let done = draw(dir.path(), "sheet.csv", &["--json"]).expect_success().json();
+    let sheet = read(&dir.path().join("sheet.csv"));
+    nearprint_in(dir.path(), &["fingerprint", "--documents", "docs.parquet", "--output", "prints"]).expect_success();
+    // doc_id, fingerprint: all but the copy, which is no text of its own (the smaller id stays).
+    let prints = rows(&dir.path().join("prints/part-00000.parquet"));
+    let prints: Vec<(&str, u64)> =
+        prints.iter().filter(|r| r[0] != "copy").map(|r| (r[0].as_str(), r[1].parse().unwrap())).collect();
+    assert_eq!(done["n_texts"], prints.len());
+    let mut expected: BTreeMap<u32, u64> = BTreeMap::new();
+    for (i, (_, a)) in prints.iter().enumerate() {
+        for (_, b) in &prints[..i] {
+            let distance = hamming_distance(*a, *b);
+            *expected.entry(distance).or_default() += u64::from(distance <= 10);
+        }
+    }
+    expected.retain(|_, n| *n > 0);
+    let mut sampled: BTreeMap<u32, u64> = BTreeMap::new();
+    for row in &sheet {
+        let distance = row["distance"].parse().unwrap();
+        assert_eq!(row["n_pairs"], expected[&distance].to_string());
+        assert_eq!(row["label"], "");
+        *sampled.entry(distance).or_default() += 1;
+    }
+    let four_at_most: BTreeMap<u32, u64> = expected.iter().map(|(d, n)| (*d, (*n).min(4))).collect();
+    assert_eq!(sampled, four_at_most);
+    assert!(expected.values().any(|n| *n > 4), "nothing was left out: {expected:?}");
+    assert_eq!(done["n_pairs"], expected.values().sum::<u64>());
+    // What comes first in the order of ids has no better chance than the rest.
+    let row_id = |row: &BTreeMap<String, String>| row["id_a"].trim_start_matches('\'').to_owned();
+    let mut ids: Vec<&str> = prints.iter().map(|(id, _)| *id).collect();
+    ids.sort_unstable();
+    let place = |id: &str| ids.binary_search(&id).unwrap();
+    let (largest, n) = expected.iter().max_by_key(|(_, n)| **n).unwrap();
+    let drawn = sheet.iter().filter(|row| row["distance"] == largest.to_string());
+    let latest = drawn.map(|row| place(&row_id(row))).max().unwrap();
+    assert!(latest > ids.len() / 4, "four of {n} pairs, all of the first {latest} of {} ids", ids.len());
+}
+
+#[test]
+fn the_same_documents_give_the_same_sheet_in_whatever_order_they_come() {
+    let dir = documents();
+    draw(dir.path(), "a.csv", &["--html", "a.html"]).expect_success();
+    let reversed: Vec<Vec<String>> = rows(&dir.path().join("docs.parquet")).into_iter().rev().collect();
+    let reversed: Vec<(Option<&str>, Option<&str>)> =
+        reversed.iter().map(|r| (Some(r[0].as_str()), Some(r[1].as_str()))).collect();
+    write_documents(&dir.path().join("docs.parquet"), &reversed);
+    draw(dir.path(), "b.csv", &["--html", "b.html", "--threads", "1"]).expect_success();
+    for (a, b) in [("a.csv", "b.csv"), ("a.html", "b.html")] {
+        assert_eq!(std::fs::read(dir.path().join(a)).unwrap(), std::fs::read(dir.path().join(b)).unwrap());
+    }
+}
+
+#[test]
+fn cells_are_no_formulas_and_the_page_takes_no_markup_from_documents() {
+    let dir = documents();
+    draw(dir.path(), "sheet.csv", &["--html", "page.html"]).expect_success();
+    let sheet = read(&dir.path().join("sheet.csv"));
+    let cells: BTreeSet<char> =
+        sheet.iter().flat_map(BTreeMap::values).filter_map(|cell| cell.chars().next()).collect();
+    assert!(cells.iter().all(|c| !['=', '+', '-', '@'].contains(c)), "{cells:?}");
+    assert!(sheet.iter().any(|row| row["id_a"].starts_with("'=d") && row["text_a"].starts_with("'=SUM(A1) <b>")));
+    let page = std::fs::read_to_string(dir.path().join("page.html")).unwrap();
+    assert!(page.contains("&lt;b&gt;") && !page.contains("<b>"));
+    assert_eq!(page.matches("<section>").count(), sheet.len());
+    assert!(page.contains("<mark>") && !page.contains("http"));
+}
+
+#[test]
+fn a_sheet_is_not_drawn_over_labels() {
+    let dir = documents();
+    std::fs::write(dir.path().join("sheet.csv"), "a day's work").unwrap();
+    let done = draw(dir.path(), "sheet.csv", &[]);
+    assert_eq!(done.code, 73, "{}", done.stderr);
+    assert_eq!(std::fs::read_to_string(dir.path().join("sheet.csv")).unwrap(), "a day's work");
+    draw(dir.path(), "sheet.csv", &["--replace"]).expect_success();
+}
+
+/// (distance, pairs, labels), each pair of documents of its own; the sketch distance is ten times the distance.
+fn labels(strata: &[(u32, u32, &[&str])]) -> String {
+    let mut csv = "distance,sketch_distance,n_pairs,id_a,id_b,text_a,text_b,label\n".to_owned();
+    for (distance, n_pairs, labels) in strata {
+        for (i, label) in labels.iter().enumerate() {
+            let _ = writeln!(csv, "{distance},{},{n_pairs},a{distance}-{i},b{distance}-{i},x,y,{label}", 10 * distance);
+        }
+    }
+    csv
+}
+
+fn estimate(csv: &str, more: &[&str]) -> Output {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("labels.csv"), csv).unwrap();
+    tune(dir.path(), &[&["--labels", "labels.csv"], more].concat())
+}
+
+fn near(value: &Value, expected: f64) -> bool {
+    value.as_f64().is_some_and(|v| (v - expected).abs() < 1e-9)
+}
+
+const P: &str = "pos";
+const N: &str = "neg";
+
+/// Distance 0: 100 pairs, all of 4 labels pos. 3: 40 pairs, 3 of 4 pos. 7: 80 pairs, 1 of 4 pos, one gray, one row empty.
+#[test]
+fn each_label_stands_for_its_share_of_its_distance() {
+    let csv = labels(&[(0, 100, &[P, P, P, P]), (3, 40, &[P, P, P, N]), (7, 80, &[P, N, N, "gray", ""])]);
+    let done = estimate(&csv, &["--json", "--profile", "paper"]).expect_success().json();
+    assert_eq!([&done["n_positive"], &done["n_negative"], &done["n_gray"], &done["n_unlabelled"]], [8, 3, 1, 1]);
+    // Positive are 100 + 30 + 20; of distance 7's 80 pairs 20 are gray, and count neither way.
+    let at = |k: usize| &done["by_max_distance"][k];
+    assert!(near(&at(0)["precision"], 1.0) && near(&at(0)["recall"], 100.0 / 150.0), "{}", at(0));
+    assert!(near(&at(3)["precision"], 130.0 / 140.0) && near(&at(3)["recall"], 130.0 / 150.0), "{}", at(3));
+    assert!(near(&at(3)["f1"], 260.0 / 290.0), "{}", at(3));
+    assert!(near(&at(7)["precision"], 150.0 / 200.0) && near(&at(7)["recall"], 1.0), "{}", at(7));
+    assert_eq!([&at(0)["n_labels"], &at(3)["n_labels"], &at(7)["n_labels"]], [4, 8, 11]);
+    assert_eq!(done["own"], *at(3));
+    let best = &done["recommendation"];
+    assert_eq!(best["max_distance"], 3);
+    assert_eq!([&best["is_own"], &best["enough_labels"]], [true, false]);
+    for row in done["by_max_distance"].as_array().unwrap() {
+        for key in ["precision", "recall", "f1"] {
+            let (ci, value) = (&row["ci"][key], row[key].as_f64().unwrap());
+            assert!(ci[0].as_f64().unwrap() <= value && value <= ci[1].as_f64().unwrap(), "{key}: {row}");
+        }
+    }
+    // Four labels of a hundred pairs leave room for others.
+    assert!(at(0)["ci"]["precision"][0].as_f64().unwrap() < 0.9, "{}", at(0));
+}
+
+/// Labels of all pairs are a sample still, of documents like these.
+#[test]
+fn the_distance_with_the_highest_f1_is_recommended_with_its_interval() {
+    let mut nearly = [P; 40];
+    nearly[0] = N;
+    let csv = labels(&[(0, 40, &[P; 40]), (5, 40, &nearly), (9, 40, &[N; 40])]);
+    let done = estimate(&csv, &["--json", "--set", "join.max_distance=2"]).expect_success().json();
+    let best = &done["recommendation"];
+    assert_eq!(best["max_distance"], 5);
+    assert_eq!([&best["is_own"], &best["enough_labels"]], [false, true], "{best}");
+    assert!(near(&best["f1"], 158.0 / 159.0), "{best}");
+    let ci = [0, 1].map(|end| best["ci"]["f1"][end].as_f64().unwrap());
+    assert!(ci[0] > 0.9 && ci[0] < 158.0 / 159.0 && ci[1] >= 158.0 / 159.0, "{ci:?}");
+    assert_eq!(best["better_than_own"], 1.0);
+}
+
+#[test]
+fn sketch_distances_are_estimated_from_the_same_labels() {
+    let csv = labels(&[(0, 12, &[P; 12]), (4, 12, &[N; 12]), (6, 12, &[P; 12])]);
+    let done = estimate(&csv, &["--json"]).expect_success().json();
+    // The default profile compares sketches up to 56: distance 6 has 60.
+    assert!(near(&done["own"]["precision"], 0.5) && near(&done["own"]["recall"], 0.5), "{}", done["own"]);
+    let rows = done["by_max_sketch_distance"].as_array().unwrap();
+    let open = rows.iter().find(|row| row["max_sketch_distance"].is_null()).unwrap();
+    assert!(near(&open["precision"], 2.0 / 3.0) && near(&open["recall"], 1.0), "{open}");
+    assert_eq!(done["recommendation"]["max_sketch_distance"], Value::Null);
+}
+
+#[test]
+fn too_few_labels_are_said_to_be_too_few() {
+    let csv = labels(&[(0, 1000, &[P, P, "", ""]), (4, 500, &["", "", ""])]);
+    let done = estimate(&csv, &[]).expect_success().stdout;
+    assert!(done.contains("7 rows: 2 pos, 0 neg, 0 gray, 5 without a label"), "{done}");
+    assert!(done.contains("Too few labels to go by:\n  2 labels are pos or neg: label at least 50\n  2 labels are pos: label at least 10"), "{done}");
+    assert!(done.contains("distance 4: 0 of 500 pairs have a label"), "{done}");
+    let none = estimate(&labels(&[(0, 1000, &["", ""])]), &[]).expect_success().stdout;
+    assert!(none.contains("No recommendation: label some rows pos or neg first"), "{none}");
+}
+
+#[test]
+fn sheets_come_back_as_spreadsheets_write_them() {
+    let csv = labels(&[(0, 12, &[P; 12]), (4, 12, &[N; 12])]);
+    let plain = estimate(&csv, &["--json"]).expect_success().json();
+    let german = format!("\u{feff}{}", csv.replace(',', ";").replace('\n', "\r\n").replace("pos", " POS "));
+    let other = estimate(&german, &["--json"]).expect_success().json();
+    assert_eq!(plain["by_max_distance"], other["by_max_distance"]);
+}
+
+#[test]
+fn wrong_arguments_missing_files_and_bad_labels_have_their_exit_codes() {
+    let dir = documents();
+    for args in [
+        &[][..],
+        &["--documents", "docs.parquet"],
+        &["--sheet", "a.csv"],
+        &["--documents", "docs.parquet", "--sheet", "docs.parquet"],
+        &["--documents", "docs.parquet", "--sheet", "a.csv", "--per-distance", "0"],
+        &["--documents", "docs.parquet", "--sheet", "a.csv", "--labels", "b.csv"],
+    ] {
+        let done = tune(dir.path(), args);
+        assert_eq!(done.code, 64, "{args:?}: {}", done.stderr);
+    }
+    assert_eq!(tune(dir.path(), &["--labels", "nothing.csv"]).code, 66);
+    assert_eq!(tune(dir.path(), &["--documents", "nothing.parquet", "--sheet", "a.csv"]).code, 66);
+    for (csv, said) in [
+        (labels(&[(0, 9, &[P, "maybe"])]), "row 3: label 'maybe' is not pos, neg, gray or empty"),
+        (labels(&[(0, 1, &[P, P])]), "row 3: more rows of this distance than n_pairs"),
+        (labels(&[(0, 9, &[P]), (0, 8, &[P])]), "row 3: n_pairs differs"),
+        ("distance,label\n0,pos\n".to_owned(), "no column 'sketch_distance'"),
+        (labels(&[(0, 9, &[P])]).replace("\n0,", "\nzero,"), "row 2: distance 'zero' is not a number"),
+    ] {
+        let done = estimate(&csv, &[]);
+        assert_eq!(done.code, 65, "{}", done.stderr);
+        assert!(done.error().contains(said), "{}", done.stderr);
+    }
+}

@@ -1,0 +1,216 @@
+//! Precision and recall on labelled documents.
+
+mod pairs;
+mod score;
+mod truth;
+
+use std::collections::{BTreeSet, HashSet};
+
+use nearprint_join::Verifier;
+use nearprint_tokenize::Resources as AnalyzerResources;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::config::{JoinConfig, ProfileConfig};
+use crate::documents::{DocumentColumns, Documents};
+use crate::engine::Resources;
+use crate::error::Result;
+use crate::fingerprint_stage::{FingerprintCounts, FingerprintRequest, fingerprint_documents};
+use crate::progress::Progress;
+use crate::query_batch::QueryBatch;
+use crate::storage::Storage;
+use crate::tasks::blocking;
+pub(crate) use pairs::join_rows;
+use pairs::{Limits, Pairs};
+pub use score::{Intervals, Score};
+pub(crate) use truth::Label;
+use truth::Truth;
+
+/// What to evaluate.
+#[derive(Debug, Clone)]
+pub struct EvaluateRequest {
+    /// Documents.
+    pub documents: String,
+    /// Columns.
+    pub columns: DocumentColumns,
+    /// Labelled pairs: tab-separated `id_a`, `id_b`, `label` (`pos`, `gray`, `neg`), with a header.
+    pub truth: String,
+    /// Ids that are left out, one a line.
+    pub ignore: Option<String>,
+    /// Text to pair.
+    pub profile: ProfileConfig,
+    /// Contents of the user's dictionary and stop words.
+    pub analyzer_resources: AnalyzerResources,
+    /// The largest distance that is listed; the profile's where none is said.
+    pub max_distance: Option<u32>,
+}
+
+/// The score at a largest Hamming distance, and the profile's own sketch distance.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DistanceScore {
+    /// Largest Hamming distance that makes a pair.
+    pub max_distance: u32,
+    /// The score.
+    #[serde(flatten)]
+    pub score: Score,
+}
+
+/// The score at a largest sketch distance, and the profile's own Hamming distance.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SketchScore {
+    /// Largest distance of sketches that makes a pair; none where sketches are not verified.
+    pub max_sketch_distance: Option<u16>,
+    /// The score.
+    #[serde(flatten)]
+    pub score: Score,
+}
+
+/// The score of pairs of a length, that of the shorter text in normalised characters.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LengthScore {
+    /// The least length.
+    pub min_length: u32,
+    /// The largest; none for the last bucket.
+    pub max_length: Option<u32>,
+    /// At the profile's own distances.
+    #[serde(flatten)]
+    pub own: Score,
+    /// The same for each distance.
+    pub by_max_distance: Vec<DistanceScore>,
+}
+
+/// Summary of the `evaluate` command.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evaluation {
+    /// At the profile's own distances.
+    #[serde(flatten)]
+    pub own: DistanceScore,
+    /// Sketches verified up to this distance, where they are.
+    pub max_sketch_distance: Option<u16>,
+    /// Documents.
+    #[serde(flatten)]
+    pub documents: FingerprintCounts,
+    /// Documents left out.
+    pub n_ignored: u64,
+    /// The same for each distance.
+    pub by_max_distance: Vec<DistanceScore>,
+    /// The same for each sketch distance; empty where the profile makes no sketches.
+    pub by_max_sketch_distance: Vec<SketchScore>,
+    /// The same by length. The buckets' counts add up to the whole.
+    pub by_length: Vec<LengthScore>,
+}
+
+/// Evaluates a profile.
+///
+/// # Errors
+/// Bad input; labels of documents that are not there.
+pub async fn evaluate(
+    storage: &Storage,
+    request: &EvaluateRequest,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<Evaluation> {
+    let plan = Plan::new(&request.profile, request.max_distance)?;
+    let ignored: HashSet<String> = match &request.ignore {
+        Some(file) => truth::lines(storage, file).await?.into_iter().collect(),
+        None => HashSet::new(),
+    };
+    let documents = Documents::open(storage, &request.documents, request.columns.clone()).await?;
+    let fingerprint = FingerprintRequest {
+        documents: request.documents.clone(),
+        columns: request.columns.clone(),
+        keep: Vec::new(),
+        profile: request.profile.clone(),
+        analyzer_resources: request.analyzer_resources.clone(),
+        max_bad_rows: 0,
+    };
+    let done = fingerprint_documents(&fingerprint, documents, resources, progress).await?;
+    let truth = truth::read(storage, &request.truth, &ignored, &done.batch).await?;
+    let (n_ignored, counts) = (ignored.len() as u64, done.counts);
+    blocking("evaluate", move || plan.evaluation(&done.batch, &truth, &ignored, counts, n_ignored)).await
+}
+
+/// The rows of the tables.
+#[derive(Debug)]
+struct Plan {
+    bits: u32,
+    own: Limits,
+    /// What the join looks for, so that no row misses a pair.
+    candidates: Verifier,
+    distances: Vec<Limits>,
+    sketches: Vec<Limits>,
+}
+
+/// Sketch distances that are listed: every `SKETCH_STEP` up to `MAX_SKETCH`, where unlike texts lie.
+const SKETCH_STEP: usize = 8;
+const MAX_SKETCH: u16 = 128;
+
+/// First length of each bucket.
+const LENGTHS: [u32; 6] = [0, 100, 300, 1000, 3000, 10_000];
+
+impl Plan {
+    fn new(profile: &ProfileConfig, listed: Option<u32>) -> Result<Self> {
+        let verifier = profile.join.verifier(profile.bits)?;
+        let own =
+            Limits { max_distance: verifier.max_distance.into(), max_sketch_distance: verifier.max_sketch_distance };
+        let listed = listed.unwrap_or(own.max_distance).max(own.max_distance);
+        let widest = JoinConfig { max_distance: listed, max_sketch_distance: None }.verifier(profile.bits)?;
+        let has_sketches = profile.sketch.is_some();
+        Ok(Self {
+            bits: profile.bits,
+            own,
+            candidates: Verifier { max_sketch_distance: has_sketches.then_some(u16::MAX), ..widest },
+            distances: (0..=listed).map(|max_distance| Limits { max_distance, ..own }).collect(),
+            sketches: if has_sketches { sketch_limits(own) } else { Vec::new() },
+        })
+    }
+
+    fn evaluation(
+        &self,
+        batch: &QueryBatch,
+        truth: &Truth,
+        ignored: &HashSet<String>,
+        documents: FingerprintCounts,
+        n_ignored: u64,
+    ) -> Result<Evaluation> {
+        let left_out: Vec<bool> = batch.rows().map(|row| ignored.contains(batch.id(row))).collect();
+        let rows: Vec<Limits> = self.distances.iter().chain(&self.sketches).copied().collect();
+        let pairs = pairs::find(batch, truth, &left_out, self.candidates, self.bits, &rows)?;
+        Ok(Evaluation {
+            own: DistanceScore { max_distance: self.own.max_distance, score: pairs.score(&self.own) },
+            max_sketch_distance: self.own.max_sketch_distance,
+            documents,
+            n_ignored,
+            by_max_distance: self.distances.par_iter().map(|row| at_distance(row, pairs.score(row))).collect(),
+            by_max_sketch_distance: self.sketches.par_iter().map(|row| at_sketch(row, pairs.score(row))).collect(),
+            by_length: self.by_length(&pairs),
+        })
+    }
+
+    fn by_length(&self, pairs: &Pairs) -> Vec<LengthScore> {
+        let own = pairs.scores(&self.own, &LENGTHS);
+        let by_distance: Vec<Vec<Score>> = self.distances.par_iter().map(|row| pairs.scores(row, &LENGTHS)).collect();
+        let bucket = |(i, own): (usize, Score)| LengthScore {
+            min_length: LENGTHS[i],
+            max_length: LENGTHS.get(i + 1).map(|next| next - 1),
+            own,
+            by_max_distance: self.distances.iter().zip(&by_distance).map(|(row, s)| at_distance(row, s[i])).collect(),
+        };
+        own.into_iter().enumerate().map(bucket).collect()
+    }
+}
+
+/// From 0 up, the own one included; last the one that verifies no sketches.
+fn sketch_limits(own: Limits) -> Vec<Limits> {
+    let steps = (0..=MAX_SKETCH).step_by(SKETCH_STEP).chain(own.max_sketch_distance);
+    let steps: BTreeSet<u16> = steps.collect();
+    steps.into_iter().map(Some).chain([None]).map(|max_sketch_distance| Limits { max_sketch_distance, ..own }).collect()
+}
+
+fn at_distance(limits: &Limits, score: Score) -> DistanceScore {
+    DistanceScore { max_distance: limits.max_distance, score }
+}
+
+fn at_sketch(limits: &Limits, score: Score) -> SketchScore {
+    SketchScore { max_sketch_distance: limits.max_sketch_distance, score }
+}

@@ -1,0 +1,229 @@
+//! Drawing the sheet: the user's documents are joined with each other, and of each distance some pairs are sampled.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use bytes::Bytes;
+use nearprint_join::{QueryRows, RowPair, Verifier};
+use nearprint_tokenize::Resources as AnalyzerResources;
+use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::{html, sheet};
+use crate::config::{JoinConfig, ProfileConfig};
+use crate::documents::{DocumentColumns, Documents};
+use crate::engine::Resources;
+use crate::error::{PipelineError, Result};
+use crate::evaluate::join_rows;
+use crate::excerpts::excerpts;
+use crate::fingerprint_stage::{FingerprintCounts, FingerprintRequest, fingerprint_documents};
+use crate::progress::Progress;
+use crate::query_batch::QueryBatch;
+use crate::storage::Storage;
+use crate::tasks::blocking;
+
+/// What to draw.
+#[derive(Debug, Clone)]
+pub struct SheetRequest {
+    /// Documents.
+    pub documents: String,
+    /// Columns.
+    pub columns: DocumentColumns,
+    /// Text to fingerprint.
+    pub profile: ProfileConfig,
+    /// Contents of the user's dictionary and stop words.
+    pub analyzer_resources: AnalyzerResources,
+    /// Where the sheet goes, as CSV.
+    pub sheet: String,
+    /// Where the same pairs go as a page to read them on.
+    pub html: Option<String>,
+    /// Whether these may replace files that exist.
+    pub replace: bool,
+    /// The most pairs of one distance.
+    pub per_distance: usize,
+    /// The largest distance.
+    pub max_distance: u32,
+}
+
+/// Summary of drawing a sheet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SheetSummary {
+    /// The sheet.
+    pub sheet: String,
+    /// The page.
+    pub html: Option<String>,
+    /// Documents.
+    #[serde(flatten)]
+    pub documents: FingerprintCounts,
+    /// Distinct normalised texts among those with a fingerprint: these are joined, copies are not.
+    pub n_texts: u64,
+    /// Pairs of them up to the largest distance.
+    pub n_pairs: u64,
+    /// Pairs on the sheet.
+    pub n_sampled: u64,
+    /// Pairs by distance; those that have none are left out.
+    pub strata: Vec<Stratum>,
+}
+
+/// The pairs of one distance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Stratum {
+    /// The distance.
+    pub distance: u8,
+    /// Pairs there are.
+    pub n_pairs: u64,
+    /// Pairs on the sheet.
+    pub n_sampled: u64,
+}
+
+/// Characters of an excerpt on the sheet, and of these before the first difference.
+const EXCERPT_CHARS: usize = 600;
+const CONTEXT_CHARS: usize = 120;
+
+/// Draws a sheet. The same documents and profile give the same sheet.
+///
+/// # Errors
+/// Bad input; a sheet that exists, unless it may be replaced.
+pub async fn draw_sheet(
+    storage: &Storage,
+    request: &SheetRequest,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<SheetSummary> {
+    refuse_existing(storage, request).await?;
+    let limits = JoinConfig { max_distance: request.max_distance, max_sketch_distance: None };
+    let verifier = limits.verifier(request.profile.bits)?;
+    let max_sketch_distance = request.profile.sketch.is_some().then_some(u16::MAX);
+    let verifier = Verifier { max_sketch_distance, ..verifier };
+    let documents = Documents::open(storage, &request.documents, request.columns.clone()).await?;
+    let done = fingerprint_documents(&fingerprint_request(request), documents, resources, progress).await?;
+    let (bits, per_distance) = (request.profile.bits, request.per_distance);
+    let (n_texts, sample, ids) = blocking("sample", move || {
+        let (n_texts, sample) = sample(&done.batch, verifier, bits, per_distance)?;
+        let ids = sample.ids(&done.batch);
+        Ok((n_texts, sample, ids))
+    })
+    .await?;
+    let pairs = sheet_pairs(storage, request, &sample, &ids).await?;
+    write(storage, &request.sheet, sheet::write(&pairs)?).await?;
+    if let Some(page) = &request.html {
+        write(storage, page, html::page(&pairs).into_bytes()).await?;
+    }
+    Ok(SheetSummary {
+        sheet: request.sheet.clone(),
+        html: request.html.clone(),
+        documents: done.counts,
+        n_texts,
+        n_pairs: sample.strata.values().map(|s| s.n_pairs).sum(),
+        n_sampled: pairs.len() as u64,
+        strata: sample.strata(),
+    })
+}
+
+fn fingerprint_request(request: &SheetRequest) -> FingerprintRequest {
+    FingerprintRequest {
+        documents: request.documents.clone(),
+        columns: request.columns.clone(),
+        keep: Vec::new(),
+        profile: request.profile.clone(),
+        analyzer_resources: request.analyzer_resources.clone(),
+        max_bad_rows: 0,
+    }
+}
+
+/// A sheet may have a day's labels in it.
+async fn refuse_existing(storage: &Storage, request: &SheetRequest) -> Result<()> {
+    for url in [Some(&request.sheet), request.html.as_ref()].into_iter().flatten().filter(|_| !request.replace) {
+        if storage.folder(url)?.find().await?.is_some() {
+            let reason = "the file exists, and may hold labels: name another, or replace it with --replace".to_owned();
+            return Err(PipelineError::OutputExists { url: url.clone(), reason });
+        }
+    }
+    Ok(())
+}
+
+async fn write(storage: &Storage, url: &str, content: Vec<u8>) -> Result<()> {
+    storage.folder(url)?.put(Bytes::from(content)).await
+}
+
+/// The sampled pairs by distance.
+#[derive(Debug, Default)]
+struct Sample {
+    strata: BTreeMap<u8, Drawn>,
+}
+
+#[derive(Debug, Default)]
+struct Drawn {
+    n_pairs: u64,
+    /// Those whose hash is smallest: (hash, a, b, sketch distance).
+    kept: BTreeSet<(u64, u32, u32, Option<u16>)>,
+}
+
+const SEED: u64 = 1;
+
+/// Joins the distinct texts with each other and keeps, of each distance, the pairs whose seeded hash is smallest.
+fn sample(batch: &QueryBatch, verifier: Verifier, bits: u32, per_distance: usize) -> Result<(u64, Sample)> {
+    let mut seen = HashSet::new();
+    let mut first_of_its_text = |row: usize| batch.text_hashes[row].is_none_or(|hash| seen.insert(hash));
+    let fingerprints: Vec<Option<u64>> =
+        batch.fingerprints.iter().enumerate().map(|(row, f)| f.filter(|_| first_of_its_text(row))).collect();
+    let mut sample = Sample::default();
+    join_rows(&QueryRows::new(&fingerprints, &batch.sketches)?, verifier, bits, |pair| {
+        sample.offer(batch, pair, per_distance);
+    })?;
+    Ok((fingerprints.iter().flatten().count() as u64, sample))
+}
+
+impl Sample {
+    fn offer(&mut self, batch: &QueryBatch, pair: RowPair, per_distance: usize) {
+        let drawn = self.strata.entry(pair.distance).or_default();
+        drawn.n_pairs += 1;
+        let names = [batch.id(pair.a).as_bytes(), batch.id(pair.b).as_bytes()].join(&0);
+        drawn.kept.insert((xxh3_64_with_seed(&names, SEED), pair.a, pair.b, pair.sketch_distance));
+        if drawn.kept.len() > per_distance {
+            drawn.kept.pop_last();
+        }
+    }
+
+    fn strata(&self) -> Vec<Stratum> {
+        let stratum = |(&distance, drawn): (&u8, &Drawn)| Stratum {
+            distance,
+            n_pairs: drawn.n_pairs,
+            n_sampled: drawn.kept.len() as u64,
+        };
+        self.strata.iter().map(stratum).collect()
+    }
+
+    fn ids(&self, batch: &QueryBatch) -> BTreeMap<u32, String> {
+        let rows = self.strata.values().flat_map(|drawn| &drawn.kept).flat_map(|&(_, a, b, _)| [a, b]);
+        rows.map(|row| (row, batch.id(row).to_owned())).collect()
+    }
+}
+
+/// The sampled pairs with their texts, by distance and then in the order of their hashes.
+async fn sheet_pairs(
+    storage: &Storage,
+    request: &SheetRequest,
+    sample: &Sample,
+    ids: &BTreeMap<u32, String>,
+) -> Result<Vec<sheet::SheetPair>> {
+    let documents = Documents::open(storage, &request.documents, request.columns.clone()).await?;
+    let texts = documents.texts_of(ids.values().map(String::as_str).collect()).await?;
+    let text = |id: &String| texts.get(id).and_then(Option::as_deref).unwrap_or_default();
+    let mut pairs = Vec::new();
+    for (&distance, drawn) in &sample.strata {
+        for (_, a, b, sketch_distance) in &drawn.kept {
+            let (Some(id_a), Some(id_b)) = (ids.get(a), ids.get(b)) else { continue };
+            let (text_a, text_b) = excerpts(text(id_a), text(id_b), EXCERPT_CHARS, CONTEXT_CHARS);
+            pairs.push(sheet::SheetPair {
+                distance,
+                sketch_distance: *sketch_distance,
+                n_pairs: drawn.n_pairs,
+                id_a: id_a.clone(),
+                id_b: id_b.clone(),
+                text_a,
+                text_b,
+            });
+        }
+    }
+    Ok(pairs)
+}
