@@ -192,20 +192,11 @@ impl Default for FeatureConfig {
     }
 }
 
-/// The floor: a text with fewer distinct features gets no fingerprint. One with none never has one.
+/// The floor: a text with fewer distinct features gets no fingerprint, and equals only texts that are the same once normalised. One
+/// without any never has one.
 ///
-/// Measured with the default tokenizer and log counts, 64 bits, means over three hash seeds; a pair is *unalike* when its
-/// features have a Jaccard similarity under 0.7. Unalike pairs at distance 6 or less, by the features of the smaller text:
-///
-/// | distinct features | 2, 3 | 4, 5 | 6, 7 | 8, 9 | 10, 11 | 12 and more |
-/// |---|---|---|---|---|---|---|
-/// | 10,821 short Chinese reviews | 11 | 24 | 12 | 3 | 0.3 | 1 |
-/// | 8,979 clauses of Chinese laws and manuals | 1 | 5 | 2 | 2 | 1 | 1 |
-/// | 14,579 clauses of English news and manuals | 20 | 63 | 1 | 1 | 2 | 1 |
-///
-/// So the trap closes at 8 features in Chinese and at 6 in English. What that costs: no document of `articles_en`,
-/// `docs_rev_en`, `docs_rev_zh`, `laws_zh` or `crawl_seatunnel` (its scored pages have 26 or more), 11 of the 1,000 of
-/// `ndd_r8_en` (stemmed headlines, in no positive pair), and 3,156 of the 10,821 reviews, the labelled set of very short texts.
+/// Measured with the default profile on 10,821 short Chinese reviews, twelve hash seeds: 4 pairs that are not alike with 8 features, 2 with
+/// 9, none with 10 (docs/accuracy.md). No document of the labelled sets of pages and articles has so few.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MinFeatures {
@@ -217,6 +208,6 @@ pub struct MinFeatures {
 
 impl Default for MinFeatures {
     fn default() -> Self {
-        Self { han: 8, other: 6 }
+        Self { han: 10, other: 8 }
     }
 }
