@@ -10,8 +10,9 @@ use nearprint_join::UnionFind;
 use nearprint_pipeline::{Outcome, TextFingerprinter, profile};
 use support::{Night, text};
 
-const MAX_DISTANCE: u32 = 6;
-const MAX_SKETCH_DISTANCE: u32 = 56;
+/// The default profile's.
+const MAX_DISTANCE: u32 = 8;
+const MAX_SKETCH_DISTANCE: u32 = 40;
 
 /// A document as a night leaves it.
 #[derive(Clone)]
@@ -181,6 +182,8 @@ fn documents(seed: u64, n: usize) -> BTreeMap<String, String> {
 #[test]
 fn nights_publish_what_the_definitions_say() {
     let fingerprinter = TextFingerprinter::try_new(profile::by_name("default").unwrap(), &Default::default()).unwrap();
+    let join = fingerprinter.config().join;
+    assert_eq!((join.max_distance, join.max_sketch_distance), (MAX_DISTANCE, Some(MAX_SKETCH_DISTANCE)));
     let (mut n_pairs, mut n_dropped, mut n_recrawled) = (0, 0, 0);
     for seed in 0..6 {
         let night = Night::new("");

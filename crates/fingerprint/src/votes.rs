@@ -86,13 +86,13 @@ struct VerticalCounter<F> {
     n_pending: usize,
     planes: [F; PLANES],
     /// Hashes in the planes, a multiple of [`BLOCK`].
-    n_counted: u32,
+    n_counted: usize,
 }
 
 const BLOCK: usize = 8;
 /// Counts up to 2^20 - 1 fit.
 const PLANES: usize = 20;
-const MAX_COUNTED: u32 = (1 << PLANES) - BLOCK as u32;
+const MAX_COUNTED: usize = (1 << PLANES) - BLOCK;
 
 impl<F: Fingerprint> Default for VerticalCounter<F> {
     fn default() -> Self {
@@ -132,7 +132,7 @@ impl<F: Fingerprint> VerticalCounter<F> {
             (*plane, carry) = (*plane ^ carry, *plane & carry);
         }
         self.n_pending = 0;
-        self.n_counted += BLOCK as u32;
+        self.n_counted += BLOCK;
     }
 
     /// Moves all that was counted into `lanes`: plane p counts 2^p times the weight.
@@ -140,7 +140,7 @@ impl<F: Fingerprint> VerticalCounter<F> {
         for hash in &self.pending[..self.n_pending] {
             lanes.add(*hash, u128::from(self.weight));
         }
-        let n_planes = (u32::BITS - self.n_counted.leading_zeros()) as usize;
+        let n_planes = (usize::BITS - self.n_counted.leading_zeros()) as usize;
         for (p, plane) in self.planes[..n_planes].iter_mut().enumerate() {
             lanes.add(*plane, u128::from(self.weight) << p);
             *plane = F::ZERO;

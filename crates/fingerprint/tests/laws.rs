@@ -147,11 +147,9 @@ fn a_million_votes_of_one_weight_are_counted() {
 
 /// The elements of a sketch, from its description: (occurrence of a token, up to 4) and distinct shingles.
 fn elements(sequence: &[u32], width: usize) -> BTreeSet<Vec<u32>> {
-    let occurrence = |at: usize| sequence[..=at].iter().filter(|&&token| token == sequence[at]).count();
-    let tokens = (0..sequence.len()).filter(|&at| occurrence(at) <= 4).map(|at| {
-        let occurrence = u32::try_from(occurrence(at)).unwrap();
-        vec![sequence[at], u32::MAX - occurrence]
-    });
+    let occurrence = |at: usize| sequence[..=at].iter().filter(|&&token| token == sequence[at]).map(|_| 1).sum::<u32>();
+    let tokens = (0..sequence.len()).map(|at| (at, occurrence(at))).filter(|(_, occurrence)| *occurrence <= 4);
+    let tokens = tokens.map(|(at, occurrence)| vec![sequence[at], u32::MAX - occurrence]);
     let shingles = sequence.windows(width).filter(|_| width > 1).map(<[u32]>::to_vec);
     tokens.chain(shingles).collect()
 }

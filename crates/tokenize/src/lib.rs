@@ -35,6 +35,7 @@ mod error;
 mod idf;
 mod jieba;
 mod mixed;
+pub mod naive;
 mod normalize;
 mod partial_sort;
 mod script;

@@ -131,9 +131,9 @@ fn ascii_word_end(bytes: &[u8], at: usize) -> usize {
 
 const ASCII_WORD: [bool; 256] = {
     let mut table = [false; 256];
-    let mut byte = 0;
+    let mut byte = 0_u8;
     while byte < 128 {
-        table[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_';
+        table[byte as usize] = byte.is_ascii_alphanumeric() || byte == b'_';
         byte += 1;
     }
     table

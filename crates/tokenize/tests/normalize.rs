@@ -6,7 +6,7 @@ mod common;
 use std::borrow::Cow;
 
 use common::{AS_IS, WITHOUT_HTML, analyzer, kind, normalized};
-use nearprint_tokenize::{NormalizeConfig, TokenizerKind};
+use nearprint_tokenize::{NormalizeConfig, TokenizerKind, naive};
 use proptest::prelude::*;
 
 fn all() -> NormalizeConfig {
@@ -79,12 +79,34 @@ fn each_single_character_is_normalised_for_good() {
     }
 }
 
+/// Every character between others that it may compose with, or not.
+#[test]
+fn one_pass_is_what_the_steps_give_for_each_character() {
+    let one_pass = analyzer(&kind_with(all()));
+    for c in ('\0'..='\u{323AF}').chain('\u{E0000}'..='\u{E01EF}') {
+        for text in [format!("{c}"), format!("a{c}\u{301} {c}中"), format!("가 Ａ{c}\u{11A8}{c}\u{3099}é{c}")] {
+            assert_eq!(one_pass.normalize(&text), naive::normalize(&text, &all()), "{c:?} in {text:?}");
+        }
+    }
+}
+
 fn kind_with(normalize: NormalizeConfig) -> nearprint_tokenize::TokenizeConfig {
     nearprint_tokenize::TokenizeConfig { normalize, ..kind(TokenizerKind::Whitespace) }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn one_pass_is_what_the_steps_give(
+        text in "([a-cA-C,&;#<]|  |\n|[\t \u{3000}\u{A0}]|[中文，。Ａ１]|[ßΣİſéÉ①ﬁ㎏]|[\u{AD}\u{200B}\0\u{7}]|[\u{301}\u{307}\u{327}\u{345}\u{3099}か]|[가ᄀ\u{1161}\u{11A8}]|&amp;|&#20013;|[😀𠀀]){0,24}",
+        any_text in any::<String>(),
+    ) {
+        prop_assert_eq!(normalized(&text, all()), naive::normalize(&text, &all()));
+        prop_assert_eq!(normalized(&any_text, all()), naive::normalize(&any_text, &all()));
+        let long = format!("{} {text}  {}", "plain words ".repeat(9), "0123456789".repeat(7));
+        prop_assert_eq!(normalized(&long, all()), naive::normalize(&long, &all()));
+    }
 
     #[test]
     fn normalising_twice_changes_nothing(text in any::<String>()) {

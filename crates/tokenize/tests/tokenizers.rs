@@ -3,17 +3,20 @@
 
 mod common;
 
-use common::{AS_IS, analyzer, kind, tokens};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
+use common::{AS_IS, analyzer, kind, tokens};
 use nearprint_tokenize::{
-    Analyzer, FeatureConfig, ONE, Resources, StopWordsConfig, TokenizeConfig, TokenizeError, TokenizerConfig,
+    Analyzer, FeatureConfig, ONE, Resources, Scratch, StopWordsConfig, TokenizeConfig, TokenizeError, TokenizerConfig,
     TokenizerKind, Weight,
 };
+use proptest::collection::vec;
 use proptest::prelude::*;
+use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 
-const KINDS: [TokenizerKind; 10] = [
+const KINDS: [TokenizerKind; 11] = [
+    TokenizerKind::Bigrams,
     TokenizerKind::Mixed,
     TokenizerKind::Jieba,
     TokenizerKind::Words,
@@ -42,6 +45,15 @@ fn mixed_cuts_han_by_jieba_and_the_rest_by_words() {
     let text = "用 flink-1.17 提交作业，don't panic: foo_bar";
     let expected = ["用", "flink", "1", "17", "提交", "作业", "don", "t", "panic", "foo_bar"];
     assert_eq!(tokens(text, &kind(TokenizerKind::Mixed)), expected);
+}
+
+#[test]
+fn bigrams_are_pairs_of_han_within_a_run_and_words_elsewhere() {
+    let text = "用flink提交作业，大 数据don't";
+    assert_eq!(
+        tokens(text, &kind(TokenizerKind::Bigrams)),
+        ["用", "flink", "提交", "交作", "作业", "大", "数据", "don", "t"]
+    );
 }
 
 #[test]
@@ -116,7 +128,7 @@ fn a_bad_dictionary_line_is_named() {
     ] {
         let user_dictionary = Some(format!("好词 3 n\n{bad}\n"));
         let resources = Resources { user_dictionary, ..Resources::default() };
-        let error = Analyzer::try_new(&TokenizeConfig::default(), &resources).err();
+        let error = Analyzer::try_new(&kind(TokenizerKind::Mixed), &resources).err();
         let expected = TokenizeError::UserDictionary { line: 2, text: bad.to_owned(), reason };
         assert_eq!(error, Some(expected));
     }
@@ -192,9 +204,9 @@ fn naive_ascii_words(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Each character's class first, then runs of the same class; Han runs to jieba, the rest to the Unicode words of the run,
+/// Each character's class first, then runs of the same class; Han runs to `cut_han`, the rest to the Unicode words of the run,
 /// each of which is cut again with a filter.
-fn naive_mixed(text: &str, jieba: &Analyzer) -> Vec<String> {
+fn naive_with_han(text: &str, cut_han: impl Fn(&str) -> Vec<String>) -> Vec<String> {
     let han = |c: char| matches!(c, '\u{3005}' | '\u{3007}' | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}');
     let mut runs: Vec<(bool, String)> = Vec::new();
     for c in text.chars() {
@@ -206,7 +218,7 @@ fn naive_mixed(text: &str, jieba: &Analyzer) -> Vec<String> {
     let mut all = Vec::new();
     for (is_han, run) in &runs {
         if *is_han {
-            all.extend(jieba.tokens(run).iter().map(String::from));
+            all.extend(cut_han(run));
         } else {
             let symbols = |c: char| c != '_' && c.is_ascii_punctuation() || c == '’' || c.is_whitespace();
             all.extend(run.unicode_words().flat_map(|word| word.split(symbols)).map(String::from));
@@ -214,6 +226,18 @@ fn naive_mixed(text: &str, jieba: &Analyzer) -> Vec<String> {
     }
     all.retain(|token| token.chars().any(char::is_alphanumeric));
     all
+}
+
+fn naive_bigrams(run: &str) -> Vec<String> {
+    let characters: Vec<char> = run.chars().collect();
+    characters.windows(2.min(characters.len())).map(|pair| pair.iter().collect()).collect()
+}
+
+/// The definition: longest runs of letters, digits, marks and `_`, each cut at the standard's boundaries.
+fn naive_words(text: &str) -> Vec<&str> {
+    let in_word = |c: char| c == '_' || c.is_alphanumeric() || is_combining_mark(c);
+    let runs = text.split(|c| !in_word(c)).filter(|run| !run.is_empty());
+    runs.flat_map(|run| run.split_word_bounds()).filter(|word| word.contains(char::is_alphanumeric)).collect()
 }
 
 fn naive_char_ngrams(text: &str, n: usize) -> Vec<String> {
@@ -290,8 +314,38 @@ proptest! {
 
     #[test]
     fn mixed_agrees_with_a_naive_splitter(text in "[我们中国人民欢迎的a-e_0-3.'’ ,é々\n]{0,30}") {
-        let naive = naive_mixed(&text, &analyzer(&kind(TokenizerKind::Jieba)));
+        let jieba = analyzer(&kind(TokenizerKind::Jieba));
+        let naive = naive_with_han(&text, |run| jieba.tokens(run).iter().map(String::from).collect());
         prop_assert_eq!(tokens(&text, &kind(TokenizerKind::Mixed)), naive);
+        prop_assert_eq!(tokens(&text, &kind(TokenizerKind::Bigrams)), naive_with_han(&text, naive_bigrams));
+    }
+
+    #[test]
+    fn words_are_those_of_the_definition(
+        text in "[中々㐀𠀀a-c_0-2é.'’ \u{301}\u{FE0F}\u{200D}\u{E0101}\u{20E3}かなカナ한ᄀ\u{1161}कि\u{93F}ไทย、。🇩👩]{0,16}",
+    ) {
+        prop_assert_eq!(tokens(&text, &kind(TokenizerKind::Words)), naive_words(&text));
+    }
+
+    #[test]
+    fn distinct_tokens_are_the_tokens_counted(
+        texts in vec("[我们中国人民欢迎的a-c_0-1.' é々]{0,60}|(abcdefgh|abcdefghi|0123456789abcdefg|0123456789abcdefh|a| ){0,30}", 1..4),
+        at in 0..KINDS.len(),
+    ) {
+        let mut config = keep_all(KINDS[at]);
+        config.stop_words.builtin = KINDS[at] != TokenizerKind::BytePieces;
+        let (analyzer, mut scratch) = (analyzer(&config), Scratch::default());
+        for text in &texts {
+            let tokens = analyzer.tokens(text);
+            let distinct = analyzer.distinct_tokens(text, &mut scratch);
+            let by_number: Vec<&[u8]> = distinct.iter().map(|(token, _)| token).collect();
+            let sequence: Vec<&[u8]> = distinct.sequence().iter().map(|&number| by_number[number as usize]).collect();
+            prop_assert_eq!(&sequence, &tokens.iter().map(str::as_bytes).collect::<Vec<_>>());
+            for (token, count) in distinct.iter() {
+                prop_assert_eq!(count, sequence.iter().filter(|other| **other == token).count() as u64);
+            }
+            prop_assert_eq!(by_number.iter().collect::<HashSet<_>>().len(), by_number.len());
+        }
     }
 
     #[test]
