@@ -1,0 +1,61 @@
+//! `idf build`, and a profile that weighs by its table.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod support;
+
+use std::path::Path;
+
+use support::{nearprint_in, write_documents};
+
+fn documents(dir: &Path) {
+    let rows = [("1", Some("common rare")), ("2", Some("common common once")), ("3", Some("Common rare")), ("4", None)];
+    for (at, row) in rows.iter().enumerate() {
+        write_documents(&dir.join(format!("docs/part-{at}.parquet")), &[(Some(row.0), row.1)]);
+    }
+}
+
+const BUILD: [&str; 6] = ["idf", "build", "--documents", "docs", "--output", "idf.tsv"];
+
+/// ln((1 + N) / (1 + df)) + 1 with N = 3: 1 for all three, 1 + ln(4 / 3) for two, 1 + ln(4 / 2) for one.
+#[test]
+fn the_table_counts_documents_and_not_words() {
+    let dir = tempfile::tempdir().unwrap();
+    documents(dir.path());
+    let done = nearprint_in(dir.path(), &[&BUILD[..], &["--json"]].concat()).expect_success().json();
+    assert_eq!([&done["n_documents"], &done["n_features"]], [3, 3]);
+    let table = std::fs::read_to_string(dir.path().join("idf.tsv")).unwrap();
+    assert_eq!(table, "common\t1.000000\nonce\t1.693147\nrare\t1.287682\n");
+
+    let again = nearprint_in(dir.path(), &BUILD);
+    assert_eq!(again.code, 73, "{}", again.stderr);
+    nearprint_in(dir.path(), &[&BUILD[..], &["--replace", "--min-documents", "2"]].concat()).expect_success();
+    let table = std::fs::read_to_string(dir.path().join("idf.tsv")).unwrap();
+    assert_eq!(table, "common\t1.000000\nrare\t1.287682\n");
+}
+
+#[test]
+fn a_job_weighs_by_the_table_it_names() {
+    let dir = tempfile::tempdir().unwrap();
+    documents(dir.path());
+    nearprint_in(dir.path(), &BUILD).expect_success();
+    let weight = "[tokenize.features]\nweight = { tf_idf = { top = \"all\" } }\n";
+    std::fs::write(dir.path().join("job.toml"), format!("profile = \"paper\"\nidf = \"idf.tsv\"\n{weight}")).unwrap();
+    let explain = ["explain", "--config", "job.toml", "--text", "common common once", "--text", "rare", "--json"];
+    let done = nearprint_in(dir.path(), &explain).expect_success().json();
+    assert_eq!(done["texts"][0]["n_features"], 2, "{done}");
+
+    std::fs::write(dir.path().join("idf.tsv"), "common\t1.0\nrare one\n").unwrap();
+    let bad = nearprint_in(dir.path(), &explain);
+    assert_eq!(bad.code, 78, "{}", bad.stderr);
+    assert!(bad.error().contains("line 2"), "{}", bad.stderr);
+}
+
+#[test]
+fn documents_without_words_and_missing_ones_make_no_table() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(nearprint_in(dir.path(), &BUILD).code, 66);
+    documents(dir.path());
+    let none = nearprint_in(dir.path(), &[&BUILD[..], &["--min-documents", "9"]].concat());
+    assert_eq!(none.code, 78, "{}", none.stderr);
+    assert!(!dir.path().join("idf.tsv").exists());
+}
