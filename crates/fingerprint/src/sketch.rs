@@ -43,10 +43,12 @@ impl TryFrom<&[u8]> for Sketch {
 /// Elements are the tokens, each with the number of its occurrence up to [`MAX_OCCURRENCE`], and the distinct shingles of `width`
 /// tokens. So order counts as well as what is said how often. Their hashes fall into 256 bins; a bin's bit is one bit of its least
 /// hash, mixed. An empty bin takes the least hash of another, which a hash of its own number finds, and mixes it anew, so that copies
-/// are bits of their own. The order of elements changes nothing. `token_hashes` has the hash of each distinct token and `sequence` the
-/// tokens of the text by their numbers in it; a number beyond it is passed over. No tokens give all 0, and are not to be sketched.
+/// are bits of their own. The order of elements changes nothing.
 ///
-/// Cost: one multiplication a token and one a shingle, whatever their lengths, and some 512 for the bins.
+/// `token_hashes` has the [hash](token_hash) of each distinct token, `counts` how often each occurs, and `sequence` the tokens of the text
+/// by their numbers in these. No tokens give all 0, and are not to be sketched.
+///
+/// Cost: a multiplication for each element, and for the bins what some hundred elements cost.
 ///
 /// Source: Li, Owen, Zhang, "One Permutation Hashing" (NIPS 2012), sections 2 and 3; Shrivastava, "Optimal Densification for Fast and
 /// Accurate Minwise Hashing" (ICML 2017), section 5; one bit a value: Li and König, "b-Bit Minwise Hashing" (WWW 2010), section 2.
@@ -55,20 +57,15 @@ impl TryFrom<&[u8]> for Sketch {
 /// use nearprint_fingerprint::{sketch, token_hash};
 ///
 /// let words = ["a", "rose", "is"].map(|word| token_hash(word.as_bytes(), 0));
-/// let rose = sketch(&words, &[0, 1, 2, 0, 1], 2);
+/// let rose = sketch(&words, [2, 2, 1], &[0, 1, 2, 0, 1], 2);
 /// assert_eq!(rose.distance(&rose), 0);
-/// assert!(rose.distance(&sketch(&words, &[1, 0, 2, 1, 0], 2)) > 0);
+/// assert!(rose.distance(&sketch(&words, [2, 2, 1], &[1, 0, 2, 1, 0], 2)) > 0);
 /// ```
-pub fn sketch(token_hashes: &[u64], sequence: &[u32], width: usize) -> Sketch {
+pub fn sketch(token_hashes: &[u64], counts: impl IntoIterator<Item = u64>, sequence: &[u32], width: usize) -> Sketch {
     let mut bins = Bins::default();
-    let mut occurrences = vec![0_u8; token_hashes.len()];
-    for &token in sequence {
-        let Some((hash, seen)) = token_hashes.get(token as usize).zip(occurrences.get_mut(token as usize)) else {
-            continue;
-        };
-        if *seen < MAX_OCCURRENCE {
-            *seen += 1;
-            bins.add(fold(*hash, OCCURRENCE[usize::from(*seen)]));
+    for (hash, count) in token_hashes.iter().zip(counts) {
+        for (_, occurrence) in (0..count).zip(OCCURRENCE) {
+            bins.add(fold(*hash, occurrence));
         }
     }
     add_shingles(token_hashes, sequence, width, |shingle| bins.add(shingle));
@@ -76,7 +73,7 @@ pub fn sketch(token_hashes: &[u64], sequence: &[u32], width: usize) -> Sketch {
 }
 
 /// Occurrences of a token that are elements; later ones are none, or long texts would consist of their most frequent words.
-pub const MAX_OCCURRENCE: u8 = 4;
+pub const MAX_OCCURRENCE: usize = 4;
 
 /// The hash of a token that [`sketch`] takes: XXH3-64.
 #[inline]
@@ -97,9 +94,9 @@ fn add_shingles(token_hashes: &[u64], sequence: &[u32], width: usize, mut add: i
     }
 }
 
-/// Odd numbers without pattern: the fractional parts of the square roots of 2, 3, 5, 7, 11, 13 and 17.
-const OCCURRENCE: [u64; 5] =
-    [0, 0x6A09_E667_F3BC_C909, 0xBB67_AE85_84CA_A73B, 0x3C6E_F372_FE94_F82B, 0xA54F_F53A_5F1D_36F1];
+/// Odd numbers without pattern: the fractional parts of the square roots of 2, 3, 5, 7, 11 and 13.
+const OCCURRENCE: [u64; MAX_OCCURRENCE] =
+    [0x6A09_E667_F3BC_C909, 0xBB67_AE85_84CA_A73B, 0x3C6E_F372_FE94_F82B, 0xA54F_F53A_5F1D_36F1];
 const SECOND: u64 = 0x510E_527F_ADE6_82D1;
 const REDRAW: u64 = 0x9B05_688C_2B3E_6C1F;
 
@@ -145,19 +142,58 @@ impl Bins {
         if self.least.iter().all(|&least| least == EMPTY) {
             return Sketch(bytes);
         }
-        for (bin, number) in self.least.iter().zip(0_u64..) {
-            let value = if *bin == EMPTY { self.borrowed(number) } else { *bin };
-            let bit = mix(value ^ mix(number + 1)) & 1;
-            bytes[usize::try_from(number).unwrap_or_default() / 8] |= u8::from(bit == 1) << (number % 8);
+        let has_value = self.least.map(|least| least != EMPTY);
+        for (number, least) in self.least.iter().enumerate() {
+            let value = if *least == EMPTY { self.least[donor(number, &has_value)] } else { *least };
+            let bit = mix(value ^ DONORS[number].mark) & 1;
+            bytes[number / 8] |= u8::from(bit == 1) << (number % 8);
         }
         Sketch(bytes)
     }
+}
 
-    /// The value that an empty bin takes: that of the first bin that is not empty, in an order of the bin's own.
-    fn borrowed(&self, number: u64) -> u64 {
-        let order = (1_u64..).flat_map(|round| mix(number << 32 | round).to_be_bytes());
-        order.map(|bin| self.least[usize::from(bin)]).find(|&least| least != EMPTY).unwrap_or(EMPTY)
+/// The bin whose value the empty bin `number` takes: the first that has one, in an order of its own. Some bin has.
+fn donor(number: usize, has_value: &[bool; BINS]) -> usize {
+    let first = &DONORS[number].first;
+    // All are looked at, since the place where a loop would end cannot be predicted.
+    let ready =
+        first.iter().enumerate().fold(0_u32, |ready, (at, &bin)| ready | u32::from(has_value[usize::from(bin)]) << at);
+    if let Some(&bin) = first.get(ready.trailing_zeros() as usize) {
+        return usize::from(bin);
     }
+    let rounds = (1 + FIRST_ROUNDS as u64..).flat_map(|round| donors(number, round));
+    rounds.map(usize::from).find(|&bin| has_value[bin]).unwrap_or_default()
+}
+
+/// What an empty bin does, computed once for all.
+#[derive(Clone, Copy)]
+struct Donors {
+    /// Makes the bits of bins with equal values independent.
+    mark: u64,
+    /// The beginning of its order of bins.
+    first: [u8; 8 * FIRST_ROUNDS],
+}
+
+const FIRST_ROUNDS: usize = 2;
+
+static DONORS: [Donors; BINS] = {
+    let mut table = [Donors { mark: 0, first: [0; 8 * FIRST_ROUNDS] }; BINS];
+    let mut number = 0;
+    while number < BINS {
+        table[number].mark = mix(number as u64 + 1);
+        let mut at = 0;
+        while at < 8 * FIRST_ROUNDS {
+            table[number].first[at] = donors(number, 1 + at as u64 / 8)[at % 8];
+            at += 1;
+        }
+        number += 1;
+    }
+    table
+};
+
+/// Eight bins, for each round, from 1, others.
+const fn donors(number: usize, round: u64) -> [u8; 8] {
+    mix((number as u64) << 32 | round).to_be_bytes()
 }
 
 #[inline]
@@ -167,7 +203,7 @@ fn bin_of(hash: u64) -> usize {
 
 /// Murmur3's finaliser in Stafford's variant 13: a change of any bit changes each other with probability one half.
 #[inline]
-fn mix(value: u64) -> u64 {
+const fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     value ^ (value >> 31)

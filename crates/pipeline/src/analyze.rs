@@ -109,7 +109,7 @@ impl TextFingerprinter {
         let sketch = self.config.sketch.as_ref().map(|wide| {
             let tokens = self.analyzer.distinct_tokens(normalized, &mut scratch.tokens);
             hash_tokens(&tokens, wide.seed, &mut scratch.hashes);
-            sketch(&scratch.hashes, tokens.sequence(), wide.shingle)
+            sketch(&scratch.hashes, tokens.iter().map(|(_, count)| count), tokens.sequence(), wide.shingle)
         });
         Some((self.simhash(features.iter()), sketch))
     }
@@ -125,7 +125,7 @@ impl TextFingerprinter {
             return (self.simhash(features), None);
         };
         hash_tokens(tokens, wide.seed, hashes);
-        let sketch = sketch(hashes, tokens.sequence(), wide.shingle);
+        let sketch = sketch(hashes, tokens.iter().map(|(_, count)| count), tokens.sequence(), wide.shingle);
         let same_hash =
             self.config.bits == 64 && self.config.fingerprint.feature_hash == FeatureHash::Xxh3 { seed: wide.seed };
         let fingerprint = if same_hash {
