@@ -10,7 +10,7 @@ use crate::error::{PipelineError, Result};
 
 /// Raised with every change that gives some text another fingerprint, sketch or text hash, or some batch other pairs or
 /// decisions.
-pub const ALGORITHM_VERSION: u32 = 1;
+pub const ALGORITHM_VERSION: u32 = 2;
 
 /// From text to fingerprint to pair: what a [profile](crate::profile) names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
