@@ -107,6 +107,9 @@ fn documents_are_kept_and_dropped_within_and_across_nights() {
     );
     let skipped = night.published("2026-11-20", "skipped");
     assert_eq!(skipped, [["f", "empty"], ["short2", "too_short"], ["short3", "too_short"]]);
+    let said =
+        nearprint_in(night.path(), &["report", "--config", "job.toml", "--dt", "2026-11-20"]).expect_success().stdout;
+    assert!(said.contains("2  below the feature floor, compared as whole texts: 1 kept, 1 dropped\n"), "{said}");
 }
 
 #[test]

@@ -81,6 +81,13 @@ fn counts(out: &mut String, counts: &RunCounts) {
     line("keep", decisions.n_keep, reasons("keep_"));
     line("drop", decisions.n_drop, reasons("drop_"));
     line("skip", decisions.n_skip, reasons("skip_"));
+    if documents.n_too_short > 0 {
+        let n_kept = decisions.by_reason.get("keep_too_short").copied().unwrap_or_default();
+        let n_dropped = documents.n_too_short.saturating_sub(n_kept);
+        let (kept, dropped) = (grouped(n_kept), grouped(n_dropped));
+        let note = format!("  below the feature floor, compared as whole texts: {kept} kept, {dropped} dropped");
+        line("short", documents.n_too_short, note);
+    }
     line(
         "clusters",
         decisions.n_clusters,
