@@ -1,4 +1,5 @@
-//! `nearprint-bench`: measures the join on generated data whose answers are known. One JSON object a line.
+//! `nearprint-bench`: measures the join on generated data whose answers are known, and fingerprinting on texts of yours. One JSON
+//! object a line.
 #![allow(clippy::cast_precision_loss, reason = "nanoseconds and counts as numbers to divide")]
 #![allow(clippy::print_stdout, reason = "a program that prints what it measured")]
 
@@ -8,13 +9,18 @@ mod kernels;
 mod nights;
 mod reference;
 mod self_join;
+mod text;
 
 use clap::Parser;
 use serde::Serialize;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Benchmarks of the join.
+/// As in the `nearprint` command, whose speed is asked for.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Benchmarks of the join and of fingerprinting.
 #[derive(Debug, clap::Parser)]
 enum Command {
     /// The join in memory: plans and kernels against the textbook probe.
@@ -30,6 +36,8 @@ enum Command {
     Check(files::Check),
     /// Writes documents of many nights.
     Nights(nights::Args),
+    /// Text to fingerprint and sketch, beside cutting the same texts into words alone.
+    Text(text::Args),
 }
 
 fn main() -> Result<()> {
@@ -40,6 +48,7 @@ fn main() -> Result<()> {
         Command::Check(args) => args.run(),
         Command::SelfJoin(args) => args.run(),
         Command::Nights(args) => args.run(),
+        Command::Text(args) => text::run(&args),
     }
 }
 
