@@ -86,7 +86,14 @@ fn add_shingles(token_hashes: &[u64], sequence: &[u32], width: usize, mut add: i
     let hash = |token: &u32| token_hashes.get(*token as usize).copied().unwrap_or_default();
     match width {
         0 | 1 => {}
-        2 => sequence.windows(2).for_each(|pair| add(follow(hash(&pair[0]), hash(&pair[1])))),
+        2 => {
+            let mut before = sequence.first().map(hash).unwrap_or_default();
+            for token in sequence.iter().skip(1) {
+                let next = hash(token);
+                add(follow(before, next));
+                before = next;
+            }
+        }
         _ => sequence.windows(width).for_each(|window| {
             let rest = window[1..].iter().fold(hash(&window[0]), |shingle, token| follow(shingle, hash(token)));
             add(rest);

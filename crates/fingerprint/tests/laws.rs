@@ -1,6 +1,6 @@
 //! Laws of fingerprints and sketches, checked against programs too slow and too plain to be wrong.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nearprint_fingerprint::{
     BitRule, FeatureHash, Fingerprint, FingerprintConfig, FingerprintError, Sketch, hamming_distance, simhash, sketch,
@@ -259,16 +259,19 @@ proptest! {
         prop_assert_eq!(x.distance(&Sketch(a.map(|byte| !byte))), Sketch::BITS);
     }
 
+    /// Of two tokens long texts have much the same elements.
     #[test]
     fn a_sketch_is_made_of_its_elements_alone(
-        sequence in vec(0..6_u32, 1..40),
-        other in vec(0..6_u32, 1..40),
+        texts in vec(vec(0..2_u32, 10..20), 2..12),
         width in 1..4_usize,
         seed: u64,
     ) {
-        let hashes: Vec<u64> = (0..6_u8).map(|token| token_hash(&[token], seed)).collect();
-        let equal = elements(&sequence, width) == elements(&other, width);
-        prop_assert_eq!(sketch_of(&hashes, &sequence, width) == sketch_of(&hashes, &other, width), equal);
+        let hashes: Vec<u64> = (0..2_u8).map(|token| token_hash(&[token], seed)).collect();
+        let mut known: BTreeMap<BTreeSet<Vec<u32>>, Sketch> = BTreeMap::new();
+        for text in &texts {
+            let sketch = sketch_of(&hashes, text, width);
+            prop_assert_eq!(*known.entry(elements(text, width)).or_insert(sketch), sketch);
+        }
     }
 
     #[test]

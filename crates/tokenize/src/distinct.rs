@@ -80,12 +80,11 @@ fn number(
     distinct: &mut Vec<(Range<usize>, u64)>,
     hasher: &RandomState,
 ) -> u32 {
-    let token = &bytes[span.clone()];
-    let key = Key::of(token, hasher);
+    let key = Key::of(bytes, span, hasher);
+    let same_bytes = |other: &Range<usize>| bytes[other.clone()] == bytes[span.clone()];
     let same = |other: &Numbered| {
         other.key == key
-            && (token.len() <= SHORT
-                || distinct.get(other.number as usize).is_some_and(|d| bytes[d.0.clone()] == *token))
+            && (span.len() <= SHORT || distinct.get(other.number as usize).is_some_and(|d| same_bytes(&d.0)))
     };
     match table.entry(key.hash(hasher), same, |other| other.key.hash(hasher)) {
         Entry::Occupied(entry) => {
@@ -112,38 +111,48 @@ struct Numbered {
 /// Tokens of at most so many bytes are told apart by their keys alone.
 const SHORT: usize = 16;
 
-/// First and last eight bytes of a short token, which may overlap, and its length; of a long one a hash.
+/// The bytes of a short token, padded with zeros, and its length; of a long one a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Key {
     first: u64,
-    last: u64,
+    second: u64,
     len: u32,
 }
 
 impl Key {
     #[inline]
-    fn of(token: &[u8], hasher: &RandomState) -> Self {
-        let len = u32::try_from(token.len()).unwrap_or(u32::MAX);
-        if let (Some(first), Some(last)) = (token.first_chunk::<8>(), token.last_chunk::<8>()) {
-            if token.len() > SHORT {
-                return Self { first: hasher.hash_one(token), last: 0, len };
+    fn of(bytes: &[u8], span: &Range<usize>, hasher: &RandomState) -> Self {
+        let len = u32::try_from(span.len()).unwrap_or(u32::MAX);
+        if span.len() > SHORT {
+            return Self { first: hasher.hash_one(&bytes[span.clone()]), second: 0, len };
+        }
+        // Words have all lengths in no order: reading what follows them too, and masking it, is faster than to tell lengths apart.
+        let [first, second] = match bytes.get(span.start..span.start + SHORT) {
+            Some(whole) => halves(whole),
+            None => {
+                let mut padded = [0; SHORT];
+                padded[..span.len()].copy_from_slice(&bytes[span.clone()]);
+                halves(&padded)
             }
-            return Self { first: u64::from_le_bytes(*first), last: u64::from_le_bytes(*last), len };
-        }
-        if let (Some(first), Some(last)) = (token.first_chunk::<4>(), token.last_chunk::<4>()) {
-            return Self { first: u32::from_le_bytes(*first).into(), last: u32::from_le_bytes(*last).into(), len };
-        }
-        let [first, middle, last] = match token {
-            [] => [0; 3],
-            [a] => [*a, 0, 0],
-            [a, b] => [*a, *b, 0],
-            [a, b, c, ..] => [*a, *b, *c],
         };
-        Self { first: u32::from_le_bytes([first, middle, last, 0]).into(), last: 0, len }
+        Self { first: first & low_bytes(span.len()), second: second & low_bytes(span.len().saturating_sub(8)), len }
     }
 
     #[inline]
     fn hash(self, hasher: &RandomState) -> u64 {
-        hasher.hash_one((self.first, self.last ^ u64::from(self.len)))
+        hasher.hash_one((self.first, self.second ^ u64::from(self.len)))
     }
+}
+
+/// 16 bytes as two numbers.
+#[inline]
+fn halves(bytes: &[u8]) -> [u64; 2] {
+    let half = |half: Option<&[u8; 8]>| half.copied().map(u64::from_le_bytes).unwrap_or_default();
+    [half(bytes.first_chunk()), half(bytes.last_chunk())]
+}
+
+/// The mask of the lowest `n` bytes, all for 8 and more.
+#[inline]
+fn low_bytes(n: usize) -> u64 {
+    if n >= 8 { u64::MAX } else { (1 << (8 * n)) - 1 }
 }

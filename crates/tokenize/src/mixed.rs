@@ -15,8 +15,9 @@ impl Tokenizer for Mixed {
     fn spans(&self, text: &str, spans: &mut Vec<Range<usize>>) {
         let mut scan = Scan { text, at: 0, symbols: self.symbols, spans };
         while scan.at < text.len() {
+            scan.take_ascii();
             match han_run_len(text, scan.at) {
-                0 => scan.next(is_han),
+                0 => scan.take_other(is_han),
                 n => {
                     self.jieba.cut(&text[scan.at..scan.at + n], scan.at, scan.spans);
                     scan.at += n;

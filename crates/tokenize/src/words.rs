@@ -35,7 +35,8 @@ impl Tokenizer for Words {
             if is_common_han_at(text.as_bytes(), scan.at) && scan.ends_token(scan.at + 3) {
                 scan.push(scan.at + 3);
             } else {
-                scan.next(|_| false);
+                scan.take_ascii();
+                scan.take_other(|_| false);
             }
         }
     }
@@ -54,13 +55,31 @@ pub(crate) struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// Takes what begins here: an ASCII word, a run of word characters that ends where `is_foreign`, a symbol, or white space.
-    pub(crate) fn next(&mut self, is_foreign: impl Fn(char) -> bool) {
+    /// Takes the ASCII words that begin here, and what is between and after them, up to the first other character or the end of the text.
+    /// An ASCII word that goes on with another character is left.
+    #[inline]
+    pub(crate) fn take_ascii(&mut self) {
         let bytes = self.text.as_bytes();
-        let end = ascii_word_end(bytes, self.at);
-        if end > self.at && self.ends_token(end) {
-            return self.push_word(end);
+        while let Some(class) = bytes.get(self.at).map(|&byte| ASCII[usize::from(byte)]) {
+            match class {
+                Ascii::Word => {
+                    let end = ascii_word_end(bytes, self.at);
+                    if !self.ends_token(end) {
+                        return;
+                    }
+                    self.push_word(end);
+                }
+                Ascii::Space => self.at += 1,
+                Ascii::Symbol if self.symbols == Symbols::Dropped => self.at += 1,
+                Ascii::Symbol => self.push(self.at + 1),
+                Ascii::Not => return,
+            }
         }
+    }
+
+    /// Takes what begins here, where [`take_ascii`](Self::take_ascii) stopped: a run of word characters that ends where `is_foreign`, a
+    /// symbol, or white space.
+    pub(crate) fn take_other(&mut self, is_foreign: impl Fn(char) -> bool) {
         let Some(c) = self.text[self.at..].chars().next() else {
             return;
         };
@@ -72,6 +91,7 @@ impl Scan<'_> {
     }
 
     /// Whether a token, all ASCII or one Han character, is whole at `end`: no mark and no letter that might belong to it follows.
+    #[inline]
     fn ends_token(&self, end: usize) -> bool {
         let bytes = self.text.as_bytes();
         match bytes.get(end) {
@@ -104,11 +124,11 @@ impl Scan<'_> {
     #[inline]
     fn push_word(&mut self, end: usize) {
         let word = &self.text[self.at..end];
-        let is_symbol = || !word.as_bytes()[0].is_ascii_alphanumeric() && !word.chars().any(is_alphanumeric);
-        if self.symbols == Symbols::Dropped && is_symbol() {
-            self.at = end;
-        } else {
+        let begins_well = word.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric);
+        if begins_well || self.symbols == Symbols::Kept || word.chars().any(is_alphanumeric) {
             self.push(end);
+        } else {
+            self.at = end;
         }
     }
 
@@ -122,18 +142,29 @@ impl Scan<'_> {
 /// The standard has no boundary inside an ASCII `\w+`.
 #[inline]
 fn ascii_word_end(bytes: &[u8], at: usize) -> usize {
-    let mut end = at;
-    while bytes.get(end).is_some_and(|&byte| ASCII_WORD[usize::from(byte)]) {
-        end += 1;
-    }
-    end
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + rest.iter().position(|&byte| ASCII[usize::from(byte)] != Ascii::Word).unwrap_or(rest.len())
 }
 
-const ASCII_WORD: [bool; 256] = {
-    let mut table = [false; 256];
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ascii {
+    /// A letter, a digit or `_`.
+    Word,
+    Space,
+    Symbol,
+    /// A byte of another character.
+    Not,
+}
+
+const ASCII: [Ascii; 256] = {
+    let mut table = [Ascii::Not; 256];
     let mut byte = 0_u8;
     while byte < 128 {
-        table[byte as usize] = byte.is_ascii_alphanumeric() || byte == b'_';
+        table[byte as usize] = match byte {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' => Ascii::Word,
+            b'\t'..=b'\r' | b' ' => Ascii::Space,
+            _ => Ascii::Symbol,
+        };
         byte += 1;
     }
     table
