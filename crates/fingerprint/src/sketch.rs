@@ -144,16 +144,19 @@ impl Bins {
         *least = hash.min(*least);
     }
 
-    fn into_sketch(self) -> Sketch {
-        let mut bytes = [0; 32];
-        if self.least.iter().all(|&least| least == EMPTY) {
-            return Sketch(bytes);
-        }
+    fn into_sketch(mut self) -> Sketch {
         let has_value = self.least.map(|least| least != EMPTY);
-        for (number, least) in self.least.iter().enumerate() {
-            let value = if *least == EMPTY { self.least[donor(number, &has_value)] } else { *least };
-            let bit = mix(value ^ DONORS[number].mark) & 1;
-            bytes[number / 8] |= u8::from(bit == 1) << (number % 8);
+        if has_value == [false; BINS] {
+            return Sketch([0; 32]);
+        }
+        for number in (0..BINS).filter(|&number| !has_value[number]) {
+            self.least[number] = self.least[donor(number, &has_value)];
+        }
+        let mut bytes = [0; 32];
+        let (eights, _) = self.least.as_chunks::<8>();
+        for ((byte, values), donors) in bytes.iter_mut().zip(eights).zip(DONORS.as_chunks::<8>().0) {
+            let bits = values.iter().zip(donors).map(|(value, donors)| mix(value ^ donors.mark) & 1);
+            *byte = bits.zip(0..).fold(0, |byte, (bit, at)| byte | u8::from(bit == 1) << at);
         }
         Sketch(bytes)
     }
@@ -161,15 +164,16 @@ impl Bins {
 
 /// The bin whose value the empty bin `number` takes: the first that has one, in an order of its own. Some bin has.
 fn donor(number: usize, has_value: &[bool; BINS]) -> usize {
-    let first = &DONORS[number].first;
-    // All are looked at, since the place where a loop would end cannot be predicted.
-    let ready =
-        first.iter().enumerate().fold(0_u32, |ready, (at, &bin)| ready | u32::from(has_value[usize::from(bin)]) << at);
-    if let Some(&bin) = first.get(ready.trailing_zeros() as usize) {
-        return usize::from(bin);
+    let first = DONORS[number].first.as_chunks::<8>().0;
+    let rounds = first.iter().copied().chain((1 + FIRST_ROUNDS as u64..).map(|round| donors(number, round)));
+    for bins in rounds {
+        // All eight are looked at, since the place where a loop would end cannot be predicted.
+        let ready = (0..8).fold(0_u8, |ready, at| ready | u8::from(has_value[usize::from(bins[at])]) << at);
+        if ready != 0 {
+            return usize::from(bins[ready.trailing_zeros() as usize]);
+        }
     }
-    let rounds = (1 + FIRST_ROUNDS as u64..).flat_map(|round| donors(number, round));
-    rounds.map(usize::from).find(|&bin| has_value[bin]).unwrap_or_default()
+    0
 }
 
 /// What an empty bin does, computed once for all.
@@ -181,7 +185,7 @@ struct Donors {
     first: [u8; 8 * FIRST_ROUNDS],
 }
 
-const FIRST_ROUNDS: usize = 2;
+const FIRST_ROUNDS: usize = 4;
 
 static DONORS: [Donors; BINS] = {
     let mut table = [Donors { mark: 0, first: [0; 8 * FIRST_ROUNDS] }; BINS];
