@@ -175,6 +175,18 @@ fn is_word_character(c: char) -> bool {
         '\0'..='\x7F' => c.is_ascii_alphanumeric() || c == '_',
         // Punctuation, as tables would say too, but slower.
         '\u{2010}'..='\u{205E}' | '\u{3001}'..='\u{3004}' | '\u{3008}'..='\u{3020}' => false,
-        _ => c.is_alphanumeric() || is_combining_mark(c),
+        _ => is_alphanumeric(c) || is_combining_mark(c),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Also those of Han that are not assigned yet, which Unicode's tables do not know.
+    #[test]
+    fn every_letter_and_digit_is_a_word_character() {
+        let missing: Vec<char> = ('\0'..=char::MAX).filter(|&c| is_alphanumeric(c) && !is_word_character(c)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
     }
 }
