@@ -1,5 +1,6 @@
 //! Exit codes, after sysexits.h.
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
@@ -58,11 +59,11 @@ impl Failure {
         Self { code, message: format!("stopped by {name} before the end: run it again") }
     }
 
-    /// One line on standard error; with `--json` the summary after it, so that it is the last line of both streams.
-    #[allow(clippy::print_stderr, clippy::print_stdout, reason = "this is where the command speaks")]
+    /// One line on standard error; with `--json` the summary after it, so that it is the last line of both streams. Where they cannot be
+    /// written to, the exit code alone tells.
     pub fn print(&self, json: bool) -> ExitCode {
         let message: String = self.message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        eprintln!("nearprint: error: {message}");
+        let _ = writeln!(std::io::stderr(), "nearprint: error: {message}");
         if json {
             let summary = serde_json::json!({
                 "schema_version": crate::summary::SCHEMA_VERSION,
@@ -70,7 +71,7 @@ impl Failure {
                 "exit_code": self.code,
                 "error": message,
             });
-            println!("{summary}");
+            let _ = crate::summary::write(&crate::summary::json_line(&summary));
         }
         ExitCode::from(self.code)
     }
