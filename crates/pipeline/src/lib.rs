@@ -51,7 +51,7 @@ pub use dataset::{FileRecord, writer_properties};
 pub use decisions::{ClusterRule, DecisionCounts};
 pub use documents::DocumentColumns;
 pub use engine::{Resources, SpillStats};
-pub use error::{ErrorKind, PipelineError, Result};
+pub use error::{ErrorKind, PipelineError, Result, utf8};
 pub use evaluate::{DistanceScore, EvaluateRequest, Evaluation, Intervals, LengthScore, Score, SketchScore, evaluate};
 pub use explain::{
     DifferingBit, ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, ExplainedText, Explanation,

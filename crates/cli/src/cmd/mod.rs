@@ -11,10 +11,10 @@ mod run;
 mod store;
 mod tune;
 
-use std::fmt::Display;
+use std::fmt::{Display, Write};
 use std::time::Instant;
 
-use nearprint_pipeline::{Progress, Resources, Result as PipelineResult, Storage};
+use nearprint_pipeline::{FingerprintCounts, Progress, Resources, Result as PipelineResult, Storage};
 
 use crate::args::{Cli, Command};
 use crate::exit_code::Failure;
@@ -89,6 +89,33 @@ async fn signalled() -> Failure {
     tokio::select! {
         _ = interrupt.recv() => Failure::signalled("SIGINT", 130),
         _ = terminate.recv() => Failure::signalled("SIGTERM", 143),
+    }
+}
+
+/// A score and its interval; `-` where it has no value.
+fn cell(value: Option<f64>, ci: Option<[f64; 2]>) -> String {
+    match (value, ci) {
+        (Some(value), Some([low, high])) => format!("{value:.3} [{low:.3} {high:.3}]"),
+        (Some(value), None) => format!("{value:.3}"),
+        _ => "-".to_owned(),
+    }
+}
+
+fn documents(counts: &FingerprintCounts) -> String {
+    format!(
+        "{} documents: {} fingerprinted, {} too short, {} empty, {} NULL",
+        grouped(counts.n_documents),
+        grouped(counts.n_fingerprinted),
+        grouped(counts.n_too_short),
+        grouped(counts.n_empty),
+        grouped(counts.n_null_text)
+    )
+}
+
+fn warnings(out: &mut String, warnings: &[String]) {
+    for warning in warnings {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "Warning: {warning}");
     }
 }
 
