@@ -104,7 +104,11 @@ pub async fn draw_sheet(
     })
     .await?;
     let pairs = sheet_pairs(storage, request, &sample, &ids).await?;
-    write(storage, &request.sheet, sheet::write(&pairs)?).await?;
+    let about = sheet::About {
+        strata: (0..=request.max_distance).map(|d| sample.n_pairs(d)).collect(),
+        profile: request.profile.digest(&request.analyzer_resources)?,
+    };
+    write(storage, &request.sheet, sheet::write(&pairs, &about)?).await?;
     if let Some(page) = &request.html {
         write(storage, page, html::page(&pairs).into_bytes()).await?;
     }
@@ -182,6 +186,11 @@ impl Sample {
         if drawn.kept.len() > per_distance {
             drawn.kept.pop_last();
         }
+    }
+
+    fn n_pairs(&self, distance: u32) -> u64 {
+        let drawn = u8::try_from(distance).ok().and_then(|distance| self.strata.get(&distance));
+        drawn.map_or(0, |drawn| drawn.n_pairs)
     }
 
     fn strata(&self) -> Vec<Stratum> {
