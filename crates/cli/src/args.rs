@@ -241,6 +241,9 @@ pub struct EvaluateArgs {
     /// Draw the scores by distance and by sketch distance to an SVG file
     #[arg(long, value_name = "FILE.svg", value_parser = named_svg)]
     pub plot: Option<PathBuf>,
+    /// Replace a plot that exists
+    #[arg(long, requires = "plot")]
+    pub replace: bool,
     /// Seed of the feature hashes
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

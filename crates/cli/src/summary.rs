@@ -18,6 +18,8 @@ pub struct Report {
     /// The JSON summary.
     pub json: Value,
     pub exit_code: u8,
+    /// What failed after the work was done.
+    failure: Option<Failure>,
 }
 
 impl Report {
@@ -38,13 +40,25 @@ impl Report {
         }
         let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
         json.insert("elapsed_ms".to_owned(), milliseconds.into());
-        Self { text, json: Value::Object(json), exit_code: 0 }
+        Self { text, json: Value::Object(json), exit_code: 0, failure: None }
+    }
+
+    /// The same, of a command that failed after all.
+    pub fn but(mut self, failure: Failure) -> Self {
+        self.exit_code = failure.code;
+        self.json["status"] = "failed".into();
+        self.json["exit_code"] = failure.code.into();
+        self.json["error"] = failure.message.as_str().into();
+        Self { failure: Some(failure), ..self }
     }
 }
 
 /// Prints the report. A reader that has gone away is no failure, and the exit code stays what it is; any other failure to write is said,
 /// and is 74.
 pub fn print(report: &Report, json: bool) -> ExitCode {
+    if let Some(failure) = &report.failure {
+        failure.say();
+    }
     let text = if json { json_line(&report.json) } else { report.text.clone() };
     match write(&text) {
         Ok(()) => ExitCode::from(report.exit_code),

@@ -251,6 +251,7 @@ impl PipelineError {
             Self::Usage { .. } | Self::Join(_) => ErrorKind::Usage,
             Self::TryAgain { .. } => ErrorKind::TryAgain,
             Self::Store { source, .. } => store_kind(source),
+            Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => ErrorKind::Permission,
             Self::Io { .. } | Self::Resources { .. } => ErrorKind::LocalIo,
             Self::Internal { .. } => ErrorKind::Bug,
         }

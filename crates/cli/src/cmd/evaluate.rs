@@ -1,10 +1,9 @@
 //! `nearprint evaluate`.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use nearprint_fingerprint::FeatureHash;
-use nearprint_pipeline::{EvaluateRequest, Evaluation, ProfileConfig, Score};
+use nearprint_pipeline::{EvaluateRequest, Evaluation, LocalFile, ProfileConfig, Score};
 
 use super::{Outcome, Session, cell, documents, grouped, warnings};
 use crate::args::{EvaluateArgs, Global};
@@ -17,6 +16,7 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
     if let Some(seed) = args.seed {
         set_seed(&mut profile, seed)?;
     }
+    let file = args.plot.as_deref().map(|path| LocalFile::try_new(path, args.replace)).transpose()?;
     let request = EvaluateRequest {
         documents: args.documents.clone(),
         columns: job.columns(),
@@ -29,11 +29,14 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
     let session = Session::new(&job, global);
     let work = nearprint_pipeline::evaluate(&session.storage, &request, &session.resources, &session.progress);
     let evaluation = session.block_on(work)?;
-    if let Some(path) = &args.plot {
-        plot(path, &evaluation)?;
-    }
     let text = text(&evaluation);
-    Ok(session.report("evaluate", "done", &evaluation, text))
+    let report = session.report("evaluate", "done", &evaluation, text);
+    let plotted = file.map_or(Ok(()), |file| plot(&file, &evaluation));
+    // The scores stand without their plot.
+    Ok(match plotted {
+        Ok(()) => report,
+        Err(failure) => report.but(failure),
+    })
 }
 
 fn set_seed(profile: &mut ProfileConfig, seed: u64) -> Result<(), Failure> {
@@ -47,11 +50,10 @@ fn set_seed(profile: &mut ProfileConfig, seed: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-fn plot(path: &Path, evaluation: &Evaluation) -> Result<(), Failure> {
+fn plot(file: &LocalFile, evaluation: &Evaluation) -> Result<(), Failure> {
     let svg = crate::plot::svg(evaluation)
         .map_err(|e| Failure { code: crate::exit_code::BUG, message: format!("cannot draw the plot: {e}") })?;
-    std::fs::write(path, svg)
-        .map_err(|e| Failure { code: crate::exit_code::LOCAL_IO, message: format!("--plot {}: {e}", path.display()) })
+    Ok(file.write(svg.as_bytes())?)
 }
 
 fn text(evaluation: &Evaluation) -> String {

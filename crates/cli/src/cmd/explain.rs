@@ -7,7 +7,7 @@ use nearprint_pipeline::{ExplainRequest, ExplainTexts, ExplainedFeature, Explain
 
 use super::{Outcome, Session, grouped};
 use crate::args::{ExplainArgs, Global};
-use crate::exit_code::{BAD_DATA, Failure, INPUT_MISSING, LOCAL_IO};
+use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
 
 pub(super) fn explain(global: &Global, args: &ExplainArgs) -> Outcome {
@@ -37,14 +37,8 @@ fn texts(job: &JobConfig, args: &ExplainArgs) -> Result<ExplainTexts, Failure> {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|e| Failure {
-        code: match e.kind() {
-            std::io::ErrorKind::NotFound => INPUT_MISSING,
-            std::io::ErrorKind::InvalidData => BAD_DATA,
-            _ => LOCAL_IO,
-        },
-        message: format!("--text-file {}: {e}", path.display()),
-    })
+    let said = || format!("--text-file {}", path.display());
+    std::fs::read_to_string(path).map_err(|e| Failure::reading(&said(), &e))
 }
 
 /// Segments of the diff that are shown, and characters of each piece of them.
