@@ -118,7 +118,8 @@ fn features(
     n: usize,
     weights: fn(&ExplainedFeature) -> String,
 ) {
-    let _ = writeln!(out, "\n{} features {title}", grouped(rows.len() as u64));
+    let features = if rows.len() == 1 { "feature" } else { "features" };
+    let _ = writeln!(out, "\n{} {features} {title}", grouped(rows.len() as u64));
     for row in rows.iter().take(n) {
         let _ = writeln!(out, "{}  {}", weights(row), row.feature);
     }
@@ -133,6 +134,12 @@ fn diff(out: &mut String, pair: &ExplainedPair) {
         return;
     }
     let _ = writeln!(out, "\nNormalised texts, [-only in A-] {{+only in B+}}");
+    if pair.diff_of_sentences {
+        let _ = writeln!(
+            out,
+            "Too long to compare word by word: whole sentences are shown, so less may differ than is marked"
+        );
+    }
     for segment in pair.diff.iter().take(MAX_SEGMENTS) {
         let pieces: String = segment.iter().map(piece).collect();
         let _ = writeln!(out, "  … {pieces} …");
