@@ -33,7 +33,7 @@ pub enum TokenizeError {
 
     /// A weight of single tokens was asked of shingles.
     #[error(
-        "`features.weight` {weight:?} weighs single tokens, `features.shingle` is {shingle}: set it to 1, or use another weight"
+        "`features.weight` {weight} weighs single tokens, `features.shingle` is {shingle}: set it to 1, or use another weight"
     )]
     WeightOfTokens {
         /// The weight configured.
@@ -43,7 +43,7 @@ pub enum TokenizeError {
     },
 
     /// An idf table was given to a config that weighs without one.
-    #[error("an idf table needs `features.weight` to be tf_idf, it is {weight:?}: change the weight, or give no table")]
+    #[error("an idf table needs `features.weight` to be tf_idf, it is {weight}: change the weight, or give no table")]
     UnusedIdf {
         /// The weight configured.
         weight: Weight,

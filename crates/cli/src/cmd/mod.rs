@@ -12,9 +12,12 @@ mod store;
 mod tune;
 
 use std::fmt::{Display, Write};
+use std::path::PathBuf;
 use std::time::Instant;
 
-use nearprint_pipeline::{FingerprintCounts, Progress, Resources, Result as PipelineResult, Storage};
+use nearprint_pipeline::{FingerprintCounts, PipelineError, Progress, Resources, Result as PipelineResult, Storage};
+
+use nearprint_tokenize::TokenizeError;
 
 use crate::args::{Cli, Command};
 use crate::exit_code::Failure;
@@ -45,6 +48,9 @@ struct Session {
     resources: Resources,
     progress: Progress,
     started: Instant,
+    /// The job's idf table and user dictionary, for messages.
+    idf: Option<PathBuf>,
+    user_dictionary: Option<PathBuf>,
 }
 
 impl Session {
@@ -54,6 +60,8 @@ impl Session {
             resources: job.resources(global),
             progress: Progress::default(),
             started: Instant::now(),
+            idf: job.idf.clone(),
+            user_dictionary: job.user_dictionary.clone(),
         }
     }
 
@@ -66,13 +74,25 @@ impl Session {
         let runtime = runtime.map_err(|e| failed(&e))?;
         let outcome = runtime.block_on(async {
             tokio::select! {
-                done = work => done.map_err(Failure::from),
+                done = work => done.map_err(|e| self.failure(e)),
                 () = crate::progress::show(self.progress.clone()) => Err(Failure::panicked()),
                 failure = signalled() => Err(failure),
             }
         });
         runtime.shutdown_background();
         outcome
+    }
+
+    /// With the name of the file where the error knows only its line.
+    fn failure(&self, error: PipelineError) -> Failure {
+        let file = match &error {
+            PipelineError::Tokenize(TokenizeError::Idf { .. }) => &self.idf,
+            PipelineError::Tokenize(TokenizeError::UserDictionary { .. }) => &self.user_dictionary,
+            _ => &None,
+        };
+        let file = file.as_ref().map_or(String::new(), |file| format!("{}: ", file.display()));
+        let failure = Failure::from(error);
+        Failure { message: file + &failure.message, ..failure }
     }
 
     fn report(&self, command: &str, status: &str, value: &impl serde::Serialize, text: String) -> Report {
