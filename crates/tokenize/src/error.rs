@@ -31,6 +31,19 @@ pub enum TokenizeError {
         kind: TokenizerKind,
     },
 
+    /// A setting that the tokenizer does not look at.
+    #[error("`{key}` is not used by the tokenizer `{kind}`: leave it at {default}, or use {users}")]
+    UnusedByTokenizer {
+        /// The config key, as written in the job file below `[tokenize]`.
+        key: &'static str,
+        /// The tokenizer configured.
+        kind: TokenizerKind,
+        /// What it is unless set.
+        default: &'static str,
+        /// Tokenizers that use it.
+        users: &'static str,
+    },
+
     /// A weight of single tokens was asked of shingles.
     #[error(
         "`features.weight` {weight} weighs single tokens, `features.shingle` is {shingle}: set it to 1, or use another weight"

@@ -52,7 +52,7 @@ fn text(explanation: &Explanation, n_features: usize) -> String {
     let mut out = String::new();
     for (name, text) in names().zip(&explanation.texts) {
         let _ = writeln!(out, "{name}  {}", legible(&text.id));
-        let _ = writeln!(out, "   {} characters, {} features", grouped(text.length), grouped(text.n_features));
+        let _ = writeln!(out, "   {}, {}", counted(text.length, "character"), counted(text.n_features, "feature"));
         match (&text.fingerprint, &text.reason) {
             (Some(fingerprint), _) => drop(writeln!(out, "   fingerprint {fingerprint}")),
             (None, reason) => {
@@ -111,6 +111,10 @@ fn pair(out: &mut String, pair: &ExplainedPair, n_features: usize) {
     }
 }
 
+fn counted(n: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
 fn features(
     out: &mut String,
     title: &str,
@@ -118,8 +122,7 @@ fn features(
     n: usize,
     weights: fn(&ExplainedFeature) -> String,
 ) {
-    let features = if rows.len() == 1 { "feature" } else { "features" };
-    let _ = writeln!(out, "\n{} {features} {title}", grouped(rows.len() as u64));
+    let _ = writeln!(out, "\n{} {title}", counted(rows.len() as u64, "feature"));
     for row in rows.iter().take(n) {
         let _ = writeln!(out, "{}  {}", weights(row), row.feature);
     }
