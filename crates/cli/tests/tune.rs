@@ -317,6 +317,17 @@ fn sheets_come_back_as_spreadsheets_write_them() {
 }
 
 #[test]
+fn rows_are_counted_as_spreadsheets_do() {
+    let csv = labels(&[(0, 9, &[P, P, P])]).replace("x,y", "\"x\nx\",y");
+    let bad = csv.replacen("a0-2,", "'a0-2,", 1).replace("b0-2,\"x\nx\",y,pos", "b0-2,x,y,maybe");
+    let blank = bad.replacen("profile\n", "profile\n\n", 1);
+    for (csv, row) in [(&bad, 4), (&bad.replace('\n', "\r\n"), 4), (&blank, 5), (&blank.replace('\n', "\r\n"), 5)] {
+        let done = estimate(csv, &[]);
+        assert!(done.error().contains(&format!("row {row}: label 'maybe'")), "{}", done.stderr);
+    }
+}
+
+#[test]
 fn wrong_arguments_missing_files_and_bad_labels_have_their_exit_codes() {
     let dir = documents();
     for args in [

@@ -116,16 +116,35 @@ pub(super) fn read(file: &str, content: &[u8]) -> Result<Sheet> {
     let mut reader = builder.delimiter(delimiter.unwrap_or(b',')).flexible(true).from_reader(text.as_bytes());
     let columns = Columns::of(file, reader.headers().map_err(|e| PipelineError::bad_file(file, e))?)?;
     let mut rows = Rows::default();
+    let mut lines = LineNumbers { text, at: 0, line: 1 };
     let mut breaks_in_cells = 0;
     for record in reader.records() {
         let record = record.map_err(|e| PipelineError::bad_file(file, e))?;
-        let row = record.position().map_or(0, csv::Position::line) - breaks_in_cells;
+        let row = lines.of(record.position().map_or(0, csv::Position::byte)) - breaks_in_cells;
         breaks_in_cells += record.iter().map(|cell| cell.matches('\n').count() as u64).sum::<u64>();
         if record.iter().any(|cell| !cell.trim().is_empty()) {
             rows.add(row, &columns, &record).map_err(|reason| bad_row(file, row, reason))?;
         }
     }
     rows.sheet().ok_or_else(|| bad_row(file, 2, "no row: draw a sheet of documents that have pairs".to_owned()))
+}
+
+/// Counts lines as it goes: csv's own count lags behind at blank lines, and where lines end as on Windows.
+struct LineNumbers<'a> {
+    text: &'a str,
+    at: usize,
+    line: u64,
+}
+
+impl LineNumbers<'_> {
+    /// The line of a record that is read from `byte` on; records come in their order.
+    fn of(&mut self, byte: u64) -> u64 {
+        let rest = usize::try_from(byte).ok().and_then(|byte| self.text.get(byte..)).unwrap_or_default();
+        let begin = self.text.len() - rest.trim_start_matches(['\r', '\n']).len();
+        self.line += self.text.get(self.at..begin).unwrap_or_default().matches('\n').count() as u64;
+        self.at = begin;
+        self.line
+    }
 }
 
 fn bad_row(file: &str, row: u64, reason: String) -> PipelineError {
