@@ -180,7 +180,7 @@ pub struct JoinArgs {
     #[arg(long, value_name = "DIR")]
     pub output: String,
     /// Largest Hamming distance of a pair
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..64))]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..=63))]
     pub max_distance: u32,
     /// Largest distance of the sketches of a pair [default: not verified]
     #[arg(long, value_name = "N")]
@@ -211,7 +211,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "N", value_parser = count)]
     pub query_rows: u64,
     /// Largest Hamming distance of a pair
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..64))]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..=63))]
     pub max_distance: u32,
     /// Bits of the fingerprints
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = bits)]
@@ -241,6 +241,9 @@ pub struct EvaluateArgs {
     /// Draw the scores by distance and by sketch distance to an SVG file
     #[arg(long, value_name = "FILE.svg", value_parser = named_svg)]
     pub plot: Option<PathBuf>,
+    /// Replace a plot that exists
+    #[arg(long, requires = "plot")]
+    pub replace: bool,
     /// Seed of the feature hashes
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -284,7 +287,7 @@ pub struct TuneArgs {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = at_least_one)]
     pub per_distance: usize,
     /// Largest distance of a pair on the sheet
-    #[arg(long, value_name = "K", default_value_t = 12, value_parser = clap::value_parser!(u32).range(0..64))]
+    #[arg(long, value_name = "K", default_value_t = 12, value_parser = clap::value_parser!(u32).range(0..=63))]
     pub max_distance: u32,
     /// Replace a sheet that exists
     #[arg(long)]

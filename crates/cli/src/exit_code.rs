@@ -1,5 +1,6 @@
 //! Exit codes, after sysexits.h.
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
@@ -17,6 +18,7 @@ pub const BAD_DATA: u8 = 65;
 pub const INPUT_MISSING: u8 = 66;
 pub const BUG: u8 = 70;
 pub const LOCAL_IO: u8 = 74;
+pub const PERMISSION: u8 = 77;
 pub const CONFIG: u8 = 78;
 
 impl From<PipelineError> for Failure {
@@ -34,7 +36,7 @@ fn of_kind(kind: ErrorKind) -> u8 {
         ErrorKind::OutputExists => 73,
         ErrorKind::LocalIo => LOCAL_IO,
         ErrorKind::TryAgain => 75,
-        ErrorKind::Permission => 77,
+        ErrorKind::Permission => PERMISSION,
         ErrorKind::Config => CONFIG,
         _ => BUG,
     }
@@ -43,6 +45,18 @@ fn of_kind(kind: ErrorKind) -> u8 {
 impl Failure {
     pub fn config(message: impl Into<String>) -> Self {
         Self { code: CONFIG, message: message.into() }
+    }
+
+    /// A file that is to be read: `what` names it and the flag or key.
+    pub fn reading(what: &str, error: &std::io::Error) -> Self {
+        use std::io::ErrorKind::{InvalidData, NotFound, PermissionDenied};
+        let (code, remedy) = match error.kind() {
+            NotFound => (INPUT_MISSING, ""),
+            InvalidData => (BAD_DATA, ": save it as UTF-8"),
+            PermissionDenied => (PERMISSION, ""),
+            _ => (LOCAL_IO, ""),
+        };
+        Self { code, message: format!("{what}: {error}{remedy}") }
     }
 
     pub fn usage(message: impl Into<String>) -> Self {
@@ -58,11 +72,17 @@ impl Failure {
         Self { code, message: format!("stopped by {name} before the end: run it again") }
     }
 
-    /// One line on standard error; with `--json` the summary after it, so that it is the last line of both streams.
-    #[allow(clippy::print_stderr, clippy::print_stdout, reason = "this is where the command speaks")]
-    pub fn print(&self, json: bool) -> ExitCode {
+    /// One line on standard error: what it says.
+    pub fn say(&self) -> String {
         let message: String = self.message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        eprintln!("nearprint: error: {message}");
+        let _ = writeln!(std::io::stderr(), "nearprint: error: {message}");
+        message
+    }
+
+    /// One line on standard error; with `--json` the summary after it, so that it is the last line of both streams. Where they cannot be
+    /// written to, the exit code alone tells.
+    pub fn print(&self, json: bool) -> ExitCode {
+        let message = self.say();
         if json {
             let summary = serde_json::json!({
                 "schema_version": crate::summary::SCHEMA_VERSION,
@@ -70,7 +90,7 @@ impl Failure {
                 "exit_code": self.code,
                 "error": message,
             });
-            println!("{summary}");
+            let _ = crate::summary::write(&crate::summary::json_line(&summary));
         }
         ExitCode::from(self.code)
     }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use crate::args::{Global, ProfileArgs};
-use crate::exit_code::{Failure, INPUT_MISSING};
+use crate::exit_code::Failure;
 
 /// The most pairs that `--pairs all` writes unless told otherwise.
 pub const MAX_PAIRS: u64 = 50_000_000;
@@ -127,13 +127,8 @@ impl FromStr for Bytes {
 impl JobConfig {
     /// Reads a job file.
     pub fn read(path: &Path) -> Result<Self, Failure> {
-        let text = std::fs::read_to_string(path).map_err(|e| {
-            let missing = e.kind() == std::io::ErrorKind::NotFound;
-            Failure {
-                code: if missing { INPUT_MISSING } else { 74 },
-                message: format!("job file {}: {e}", path.display()),
-            }
-        })?;
+        let said = || format!("job file {}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|e| Failure::reading(&said(), &e))?;
         toml::from_str(&text).map_err(|e| Failure::config(toml_error(path, &text, &e)))
     }
 
@@ -225,7 +220,7 @@ impl JobConfig {
             None => Ok(None),
             Some(path) => std::fs::read_to_string(path)
                 .map(Some)
-                .map_err(|e| Failure { code: INPUT_MISSING, message: format!("{key}: {}: {e}", path.display()) }),
+                .map_err(|e| Failure::reading(&format!("{key} {}", path.display()), &e)),
         };
         Ok(AnalyzerResources {
             user_dictionary: read(&self.user_dictionary, "user_dictionary")?,

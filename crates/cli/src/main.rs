@@ -30,10 +30,7 @@ fn main() -> ExitCode {
     let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| cmd::dispatch(cli)));
     let outcome = outcome.unwrap_or_else(|_| Err(Failure::panicked()));
     match outcome {
-        Ok(report) => {
-            summary::print(&report, json);
-            ExitCode::from(report.exit_code)
-        }
+        Ok(report) => summary::print(&report, json),
         Err(failure) => failure.print(json),
     }
 }

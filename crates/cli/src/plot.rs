@@ -10,10 +10,10 @@ type Drawn = Result<(), Box<dyn Error>>;
 type Panel<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// A score's name, colour (of Okabe and Ito's palette, told apart by the colour-blind), value and interval.
-type Curve = (&'static str, RGBColor, fn(&Score) -> f64, fn(&Score) -> Option<[f64; 2]>);
+type Curve = (&'static str, RGBColor, fn(&Score) -> Option<f64>, fn(&Score) -> Option<[f64; 2]>);
 
 const CURVES: [Curve; 3] = [
-    ("precision", RGBColor(0, 114, 178), |s| s.precision, |s| s.ci.precision),
+    ("precision", RGBColor(0, 114, 178), |s| Some(s.precision), |s| s.ci.precision),
     ("recall", RGBColor(213, 94, 0), |s| s.recall, |s| s.ci.recall),
     ("F1", RGBColor(0, 0, 0), |s| s.f1, |s| s.ci.f1),
 ];
@@ -96,7 +96,7 @@ fn draw(area: &Panel<'_>, series: &Series<'_>) -> Drawn {
         chart.draw_series(line)?.label("the profile's").legend(|(x, y)| key(x, y, BLACK.mix(0.4)));
     }
     for (name, color, value, _) in CURVES {
-        let points: Vec<(f64, f64)> = series.points.iter().map(|(x, score)| (*x, value(score))).collect();
+        let points: Vec<(f64, f64)> = series.points.iter().filter_map(|(x, score)| Some((*x, value(score)?))).collect();
         let line = LineSeries::new(points, color.stroke_width(2)).point_size(2);
         chart.draw_series(line)?.label(name).legend(move |(x, y)| key(x, y, color.mix(1.0)));
     }

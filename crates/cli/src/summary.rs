@@ -1,6 +1,11 @@
 //! What a command says at its end: text for people, one JSON line for programs, from one value.
 
+use std::io::Write;
+use std::process::ExitCode;
+
 use serde_json::{Map, Value};
+
+use crate::exit_code::{Failure, LOCAL_IO};
 
 /// Raised when a field of a summary changes its meaning.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -13,6 +18,8 @@ pub struct Report {
     /// The JSON summary.
     pub json: Value,
     pub exit_code: u8,
+    /// What failed after the work was done.
+    failure: Option<Failure>,
 }
 
 impl Report {
@@ -33,16 +40,43 @@ impl Report {
         }
         let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
         json.insert("elapsed_ms".to_owned(), milliseconds.into());
-        Self { text, json: Value::Object(json), exit_code: 0 }
+        Self { text, json: Value::Object(json), exit_code: 0, failure: None }
+    }
+
+    /// The same, of a command that failed after all.
+    pub fn but(mut self, failure: Failure) -> Self {
+        self.exit_code = failure.code;
+        self.json["status"] = "failed".into();
+        self.json["exit_code"] = failure.code.into();
+        self.json["error"] = failure.message.as_str().into();
+        Self { failure: Some(failure), ..self }
     }
 }
 
-#[allow(clippy::print_stdout, reason = "this is where the command speaks")]
-pub fn print(report: &Report, json: bool) {
-    if json {
-        println!("{}", without_controls(&report.json.to_string()));
-    } else {
-        print!("{}", report.text);
+/// Prints the report. A reader that has gone away is no failure, and the exit code stays what it is; any other failure to write is said,
+/// and is 74.
+pub fn print(report: &Report, json: bool) -> ExitCode {
+    if let Some(failure) = &report.failure {
+        failure.say();
+    }
+    let text = if json { json_line(&report.json) } else { report.text.clone() };
+    match write(&text) {
+        Ok(()) => ExitCode::from(report.exit_code),
+        Err(error) => Failure { code: LOCAL_IO, message: format!("standard output: {error}") }.print(false),
+    }
+}
+
+/// One line of JSON, with its line break.
+pub fn json_line(json: &Value) -> String {
+    without_controls(&json.to_string()) + "\n"
+}
+
+/// Writes to standard output, unless its reader has gone away.
+pub fn write(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        done => done,
     }
 }
 

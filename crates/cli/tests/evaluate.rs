@@ -141,6 +141,37 @@ fn the_table_and_the_plot_show_the_profiles_own_row() {
 }
 
 #[test]
+fn recall_and_f1_have_no_value_where_nothing_is_positive() {
+    let dir = labelled_set();
+    std::fs::write(dir.path().join("pairs.tsv"), "id_a\tid_b\tlabel\na1\ta2\tneg\n").unwrap();
+    let done = evaluate(dir.path(), &["--json", "--plot", "scores.svg"]).expect_success().json();
+    assert_eq!([&done["recall"], &done["f1"], &done["ci"]["f1"]], [&Value::Null; 3]);
+    assert_eq!(done["precision"], 0.0);
+    let said = evaluate(dir.path(), &[]).expect_success().stdout;
+    assert!(said.contains("Warning: no pair of the truth is positive: recall and F1 have no value"), "{said}");
+    assert!(said.lines().any(|line| line.split_whitespace().filter(|cell| *cell == "-").count() == 2), "{said}");
+}
+
+#[test]
+fn documents_that_do_not_count_are_said() {
+    let dir = labelled_set();
+    let same = text(1, 40);
+    let rows = [("a1", Some(same.as_str())), ("a2", Some(same.as_str())), ("short", Some("two words")), ("null", None)];
+    write_documents(&dir.path().join("docs.parquet"), &rows.map(|(id, text)| (Some(id), text)));
+    std::fs::write(dir.path().join("pairs.tsv"), "\u{feff}ID_A\tid_b\tlabel\na1\ta2\t Pos \n").unwrap();
+    std::fs::write(dir.path().join("ignore.txt"), "\u{feff}short\nnobody\n").unwrap();
+    let done = evaluate(dir.path(), &["--ignore", "ignore.txt"]).expect_success().stdout;
+    assert!(done.contains("4 documents: 2 fingerprinted, 1 too short, 0 empty, 1 NULL; 2 ids left out"), "{done}");
+    assert!(done.contains("Warning: ids of --ignore that no document has: 1"), "{done}");
+    let json = evaluate(dir.path(), &["--ignore", "ignore.txt", "--json"]).expect_success().json();
+    assert_eq!([&json["n_true"], &json["n_ignored"], &json["n_ignored_unknown"]], [1, 2, 1]);
+    std::fs::write(dir.path().join("pairs.tsv"), b"id_a\tid_b\tlabel\na\xff\ta2\tpos\n").unwrap();
+    let done = evaluate(dir.path(), &[]);
+    assert_eq!(done.code, 65, "{}", done.stderr);
+    assert!(done.error().ends_with("pairs.tsv: line 2 is not UTF-8: save it as UTF-8"), "{}", done.stderr);
+}
+
+#[test]
 fn wrong_arguments_missing_files_and_bad_labels_have_their_exit_codes() {
     let dir = labelled_set();
     let plot = evaluate(dir.path(), &["--plot", "docs.parquet"]);
@@ -152,6 +183,7 @@ fn wrong_arguments_missing_files_and_bad_labels_have_their_exit_codes() {
         ("a1\tnobody\tpos\n", "no document 'nobody'"),
         ("a1\ta2\tpos\na2\ta1\tneg\n", "row 3: this pair has another label"),
         ("a1\n", "too few columns"),
+        ("\na1\ta1\tpos\n", "row 3: 'a1' with itself is no pair"),
     ] {
         std::fs::write(dir.path().join("pairs.tsv"), format!("id_a\tid_b\tlabel\n{truth}")).unwrap();
         let done = evaluate(dir.path(), &[]);

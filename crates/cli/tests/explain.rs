@@ -165,6 +165,28 @@ fn ids_are_found_in_any_row_group_and_missing_ones_are_named() {
     assert!(missing.error().contains("no document 'nobody' in docs.parquet"), "{}", missing.stderr);
 }
 
+/// Some 140 KB without a full stop, two words changed.
+#[test]
+fn small_changes_of_long_texts_are_shown_as_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let long = text(1, 20_000);
+    let mut words: Vec<&str> = long.split(' ').collect();
+    (words[5_000], words[15_000]) = ("first", "second");
+    std::fs::write(dir.path().join("a.txt"), &long).unwrap();
+    std::fs::write(dir.path().join("b.txt"), words.join(" ")).unwrap();
+    let args = ["explain", "--text-file", "a.txt", "--text-file", "b.txt", "--json"];
+    let pair = nearprint_in(dir.path(), &args).expect_success().json()["pair"].clone();
+    let added = |at: usize| pair["diff"][at].as_array().unwrap().iter().filter_map(|p| p["added"].as_str()).collect();
+    let added: [Vec<&str>; 2] = [added(0), added(1)];
+    assert_eq!((added, pair["diff"].as_array().unwrap().len()), ([vec!["first"], vec!["second"]], 2));
+    assert_eq!(pair["diff_of_sentences"], false);
+
+    std::fs::write(dir.path().join("a.txt"), "a ".repeat(120_000)).unwrap();
+    std::fs::write(dir.path().join("b.txt"), "a ".repeat(120_000) + "b").unwrap();
+    let said = nearprint_in(dir.path(), &args[..5]).expect_success().stdout;
+    assert!(said.contains("Too long to compare word by word: whole sentences are shown"), "{said}");
+}
+
 #[test]
 fn wrong_arguments_and_missing_files_have_their_exit_codes() {
     let dir = documents();

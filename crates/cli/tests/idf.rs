@@ -47,7 +47,16 @@ fn a_job_weighs_by_the_table_it_names() {
     std::fs::write(dir.path().join("idf.tsv"), "common\t1.0\nrare one\n").unwrap();
     let bad = nearprint_in(dir.path(), &explain);
     assert_eq!(bad.code, 78, "{}", bad.stderr);
-    assert!(bad.error().contains("line 2"), "{}", bad.stderr);
+    assert!(bad.error().contains("idf.tsv: idf table, line 2: "), "{}", bad.stderr);
+
+    std::fs::write(dir.path().join("idf.tsv"), b"common\t1.0\nr\xe4re\t1.0\n").unwrap();
+    let bad = nearprint_in(dir.path(), &explain);
+    assert_eq!(bad.code, 65, "{}", bad.stderr);
+    assert!(bad.error().contains("idf idf.tsv: ") && bad.error().ends_with("save it as UTF-8"), "{}", bad.stderr);
+
+    std::fs::write(dir.path().join("job.toml"), "profile = \"paper\"\nidf = \"job.toml\"\n").unwrap();
+    let bad = nearprint_in(dir.path(), &explain);
+    assert!(bad.error().contains("needs `features.weight` to be tf_idf, it is count: "), "{}", bad.stderr);
 }
 
 #[test]
@@ -57,5 +66,10 @@ fn documents_without_words_and_missing_ones_make_no_table() {
     documents(dir.path());
     let none = nearprint_in(dir.path(), &[&BUILD[..], &["--min-documents", "9"]].concat());
     assert_eq!(none.code, 78, "{}", none.stderr);
+    assert!(none.error().contains("--min-documents: no token is in 9 documents or more"), "{}", none.stderr);
+    write_documents(&dir.path().join("null.parquet"), &[(Some("1"), None)]);
+    let none = nearprint_in(dir.path(), &[&BUILD[..3], &["null.parquet", "--output", "idf.tsv"]].concat());
+    assert_eq!(none.code, 66, "{}", none.stderr);
+    assert!(none.error().contains("no document with a text at null.parquet"), "{}", none.stderr);
     assert!(!dir.path().join("idf.tsv").exists());
 }

@@ -129,10 +129,15 @@ fn a_sheet_is_not_drawn_over_labels() {
 
 /// (distance, pairs, labels), each pair of documents of its own; the sketch distance is ten times the distance.
 fn labels(strata: &[(u32, u32, &[&str])]) -> String {
-    let mut csv = "distance,sketch_distance,n_pairs,id_a,id_b,text_a,text_b,label\n".to_owned();
+    let mut csv = "distance,sketch_distance,n_pairs,id_a,id_b,text_a,text_b,label,strata,profile\n".to_owned();
+    let last = strata.iter().map(|(distance, ..)| *distance).max().unwrap();
+    let n_pairs = |distance| strata.iter().find(|stratum| stratum.0 == distance).map_or(0, |stratum| stratum.1);
+    let all: Vec<String> = (0..=last).map(|distance| format!("{distance}={}", n_pairs(distance))).collect();
     for (distance, n_pairs, labels) in strata {
         for (i, label) in labels.iter().enumerate() {
-            let _ = writeln!(csv, "{distance},{},{n_pairs},a{distance}-{i},b{distance}-{i},x,y,{label}", 10 * distance);
+            let (sketch, all) = (10 * distance, all.join(" "));
+            let _ =
+                writeln!(csv, "{distance},{sketch},{n_pairs},a{distance}-{i},b{distance}-{i},x,y,{label},{all},of old");
         }
     }
     csv
@@ -198,12 +203,92 @@ fn the_distance_with_the_highest_f1_is_recommended_with_its_interval() {
 fn sketch_distances_are_estimated_from_the_same_labels() {
     let csv = labels(&[(0, 12, &[P; 12]), (4, 12, &[N; 12]), (6, 12, &[P; 12])]);
     let done = estimate(&csv, &["--json"]).expect_success().json();
-    // The default profile compares sketches up to 56: distance 6 has 60.
+    // The default profile compares sketches up to 40: distance 6 has 60.
     assert!(near(&done["own"]["precision"], 0.5) && near(&done["own"]["recall"], 0.5), "{}", done["own"]);
     let rows = done["by_max_sketch_distance"].as_array().unwrap();
     let open = rows.iter().find(|row| row["max_sketch_distance"].is_null()).unwrap();
     assert!(near(&open["precision"], 2.0 / 3.0) && near(&open["recall"], 1.0), "{open}");
-    assert_eq!(done["recommendation"]["max_sketch_distance"], Value::Null);
+    // That sketches are not compared cannot be set: the largest on the sheet comes to the same.
+    assert_eq!(done["recommendation"]["max_sketch_distance"], 60);
+    let without = estimate(&csv, &["--json", "--profile", "paper"]).expect_success().json();
+    assert_eq!(without["by_max_sketch_distance"], serde_json::json!([]));
+    assert_eq!(without["recommendation"]["max_sketch_distance"], Value::Null);
+}
+
+#[test]
+fn no_distance_beyond_the_sheets_largest_is_recommended() {
+    let csv = labels(&[(0, 40, &[P; 40]), (3, 40, &[P; 40]), (5, 40, &[N; 40])]);
+    let wide = ["--json", "--set", "join.max_distance=20", "--set", "join.max_sketch_distance=60"];
+    let best = &estimate(&csv, &wide).expect_success().json()["recommendation"];
+    assert_eq!(
+        [&best["max_distance"], &best["is_own"], &best["enough_labels"]],
+        [&Value::from(3), &Value::Bool(false), &Value::Bool(false)]
+    );
+    let csv = labels(&[(0, 40, &[P; 40]), (5, 40, &[P; 40])]);
+    for (own, at, said) in [
+        (
+            20,
+            5,
+            "the profile's max_distance 20 is beyond the sheet's largest, 5: draw a wider one with --max-distance 20",
+        ),
+        (2, 5, "the best distance is the sheet's largest, 5: draw a wider one with --max-distance 9"),
+    ] {
+        let own = format!("join.max_distance={own}");
+        let done = estimate(&csv, &["--set", &own, "--set", "join.max_sketch_distance=60"]).expect_success().stdout;
+        assert!(done.contains(&format!("Highest F1: max_distance = {at},")), "{done}");
+        assert!(done.contains(said), "{done}");
+    }
+}
+
+#[test]
+fn rows_that_are_gone_or_stand_twice_are_noticed() {
+    let csv = labels(&[(0, 40, &[P; 12]), (3, 30, &[P; 12]), (5, 20, &["", ""])]);
+    let lines: Vec<&str> = csv.lines().filter(|line| !line.starts_with("3,")).collect();
+    let done = estimate(&lines.join("\n"), &["--json"]).expect_success().json();
+    assert_eq!(
+        [&done["unlabelled_distances"], &done["sheet_max_distance"]],
+        [&serde_json::json!([3, 5]), &Value::from(5)]
+    );
+    let said = estimate(&lines.join("\n"), &[]).expect_success().stdout;
+    assert!(said.contains("Warning: distance 3: all rows are gone: the estimates are without its 30 pairs"), "{said}");
+    assert!(said.contains("Warning: distance 5: no row has a label: the estimates are without its 20 pairs"), "{said}");
+
+    let (plain, lines) = (estimate(&csv, &["--json"]).json(), csv.lines().collect::<Vec<_>>());
+    let twice = format!("{csv}{}\n{}\n", lines[1], lines[2].replace("a0-1,b0-1", "b0-1,a0-1").replace(P, ""));
+    let done = estimate(&twice, &["--json"]).expect_success().json();
+    assert_eq!([&done["n_repeated"], &done["n_rows"]], [2, 26]);
+    assert_eq!(done["by_max_distance"], plain["by_max_distance"]);
+    let other = format!("{csv}{}\n", lines[2].replace("a0-1,b0-1", "b0-1,a0-1").replace(P, N));
+    let done = estimate(&other, &[]);
+    assert_eq!(done.code, 65, "{}", done.stderr);
+    assert!(done.error().contains("row 28: this pair has another label in row 3"), "{}", done.stderr);
+}
+
+#[test]
+fn a_profile_other_than_the_sheets_is_noticed() {
+    let dir = documents();
+    draw(dir.path(), "sheet.csv", &[]).expect_success();
+    let warnings = |more: &[&str]| {
+        let done = tune(dir.path(), &[&["--labels", "sheet.csv", "--json"], more].concat()).expect_success().json();
+        done["warnings"].to_string().contains("drawn with another profile")
+    };
+    assert!(!warnings(&["--set", "join.max_distance=3"]));
+    assert!(warnings(&["--profile", "paper"]));
+}
+
+#[test]
+fn documents_that_give_no_pairs_are_not_to_be_labelled() {
+    let dir = tempfile::tempdir().unwrap();
+    write_documents(
+        &dir.path().join("docs.parquet"),
+        &[(Some("1"), Some("short")), (Some("2"), Some(" ")), (Some("3"), None)],
+    );
+    let done = draw(dir.path(), "sheet.csv", &[]).expect_success().stdout;
+    assert!(done.contains("3 documents: 0 fingerprinted, 1 too short, 1 empty, 1 NULL"), "{done}");
+    assert!(done.contains("No pairs to label: no document has a fingerprint"), "{done}");
+    assert!(!done.contains("--labels"), "{done}");
+    let done = tune(dir.path(), &["--labels", "sheet.csv"]);
+    assert_eq!(done.code, 65, "{}", done.stderr);
 }
 
 #[test]
@@ -222,8 +307,24 @@ fn sheets_come_back_as_spreadsheets_write_them() {
     let csv = labels(&[(0, 12, &[P; 12]), (4, 12, &[N; 12])]);
     let plain = estimate(&csv, &["--json"]).expect_success().json();
     let german = format!("\u{feff}{}", csv.replace(',', ";").replace('\n', "\r\n").replace("pos", " POS "));
-    let other = estimate(&german, &["--json"]).expect_success().json();
-    assert_eq!(plain["by_max_distance"], other["by_max_distance"]);
+    let capital = csv.replacen("label", "Label", 1).replacen("n_pairs", "N_Pairs", 1) + ",,,,,,,,,\n\n,,,,,,,,,\n";
+    let mut lines: Vec<&str> = csv.lines().collect();
+    lines[1..].reverse();
+    for other in [german, capital, lines.join("\n")] {
+        let other = estimate(&other, &["--json"]).expect_success().json();
+        assert_eq!(plain["by_max_distance"], other["by_max_distance"]);
+    }
+}
+
+#[test]
+fn rows_are_counted_as_spreadsheets_do() {
+    let csv = labels(&[(0, 9, &[P, P, P])]).replace("x,y", "\"x\nx\",y");
+    let bad = csv.replacen("a0-2,", "'a0-2,", 1).replace("b0-2,\"x\nx\",y,pos", "b0-2,x,y,maybe");
+    let blank = bad.replacen("profile\n", "profile\n\n", 1);
+    for (csv, row) in [(&bad, 4), (&bad.replace('\n', "\r\n"), 4), (&blank, 5), (&blank.replace('\n', "\r\n"), 5)] {
+        let done = estimate(csv, &[]);
+        assert!(done.error().contains(&format!("row {row}: label 'maybe'")), "{}", done.stderr);
+    }
 }
 
 #[test]
@@ -246,8 +347,22 @@ fn wrong_arguments_missing_files_and_bad_labels_have_their_exit_codes() {
         (labels(&[(0, 9, &[P, "maybe"])]), "row 3: label 'maybe' is not pos, neg, gray or empty"),
         (labels(&[(0, 1, &[P, P])]), "row 3: more rows of this distance than n_pairs"),
         (labels(&[(0, 9, &[P]), (0, 8, &[P])]), "row 3: n_pairs differs"),
+        (labels(&[(0, 9, &[P, P])]).replace(",0=9,", ",9,"), "row 2: strata '9' is not as tune wrote it"),
+        (
+            labels(&[(0, 9, &[P, P])]) + &labels(&[(0, 9, &[P])]).replace("of old", "of new"),
+            "row 4: distance 'distance'",
+        ),
+        (labels(&[(0, 9, &[P, P])]).replacen("of old", "of new", 1), "row 3: strata or profile differ"),
+        (labels(&[(0, 9, &[P])]).replacen("text_a", "label", 1), "row 1: two columns 'label': keep one of them"),
+        (
+            labels(&[(0, 9, &[P])]).replace("\n0,0,", "\n0,300,"),
+            "sketch_distance '300' is not a whole number from 0 to 256",
+        ),
         ("distance,label\n0,pos\n".to_owned(), "no column 'sketch_distance'"),
-        (labels(&[(0, 9, &[P])]).replace("\n0,", "\nzero,"), "row 2: distance 'zero' is not a number"),
+        (
+            labels(&[(0, 9, &[P])]).replace("\n0,", "\nzero,"),
+            "row 2: distance 'zero' is not a whole number from 0 to 63",
+        ),
     ] {
         let done = estimate(&csv, &[]);
         assert_eq!(done.code, 65, "{}", done.stderr);

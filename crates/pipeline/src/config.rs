@@ -89,7 +89,8 @@ impl ProfileConfig {
             return invalid("sketch.shingle", "a shingle has at least one token");
         }
         if self.sketch.is_none() && self.join.max_sketch_distance.is_some() {
-            return invalid("join.max_sketch_distance", "this profile makes no sketches: set [sketch] shingle = 3");
+            let reason = "this profile makes no sketches: leave it out, or set [sketch] shingle = 2";
+            return invalid("join.max_sketch_distance", reason);
         }
         self.join.verifier(self.bits).map(drop)
     }

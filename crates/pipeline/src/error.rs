@@ -35,6 +35,14 @@ pub enum PipelineError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A text file in another encoding.
+    #[error("{file}: line {line} is not UTF-8: save it as UTF-8")]
+    NotUtf8 {
+        /// The file.
+        file: String,
+        /// The first line that is not, from 1.
+        line: usize,
+    },
     /// A file of a store or a published night that is not what the store's commit says.
     #[error("{file}: {reason}: the store is damaged; restore the file, or publish the night anew with --replace")]
     Damaged {
@@ -229,6 +237,7 @@ impl PipelineError {
         match self {
             Self::InputMissing { .. } | Self::NoSuchDocument { .. } => ErrorKind::InputMissing,
             Self::BadFile { .. }
+            | Self::NotUtf8 { .. }
             | Self::Damaged { .. }
             | Self::MissingColumn { .. }
             | Self::ColumnType { .. }
@@ -242,6 +251,7 @@ impl PipelineError {
             Self::Usage { .. } | Self::Join(_) => ErrorKind::Usage,
             Self::TryAgain { .. } => ErrorKind::TryAgain,
             Self::Store { source, .. } => store_kind(source),
+            Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => ErrorKind::Permission,
             Self::Io { .. } | Self::Resources { .. } => ErrorKind::LocalIo,
             Self::Internal { .. } => ErrorKind::Bug,
         }
@@ -379,6 +389,19 @@ fn innermost(error: &object_store::Error) -> String {
 fn element<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = xml.split_once(&format!("<{name}>"))?;
     rest.split_once(&format!("</{name}>")).map(|(inner, _)| inner)
+}
+
+/// The text of a file, without a byte order mark.
+///
+/// # Errors
+/// [`PipelineError::NotUtf8`].
+pub fn utf8<'a>(file: &str, content: &'a [u8]) -> Result<&'a str> {
+    let not_utf8 = |e: std::str::Utf8Error| {
+        let line = 1 + content[..e.valid_up_to()].iter().filter(|&&b| b == b'\n').count();
+        PipelineError::NotUtf8 { file: file.to_owned(), line }
+    };
+    let text = std::str::from_utf8(content).map_err(not_utf8)?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
 pub(crate) fn one_line(text: &str) -> String {

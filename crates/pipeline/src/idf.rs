@@ -58,10 +58,15 @@ pub async fn build_idf(storage: &Storage, request: &IdfRequest, progress: &Progr
             counts.merge(blocking("counting", move || Ok(count(&analyzer, &batch))).await?);
         }
     }
+    if counts.n_documents() == 0 {
+        let (what, url) = ("document with a text", request.documents.clone());
+        return Err(PipelineError::InputMissing { what, url, remedy: "check the path and --text-column" });
+    }
     let n_features = counts.n_features(request.min_documents) as u64;
     if n_features == 0 {
-        let reason = format!("no token in {} documents or more: nothing to weigh by", request.min_documents);
-        return Err(PipelineError::Config { key: "min_documents".to_owned(), reason });
+        let reason =
+            format!("no token is in {} documents or more: lower it, or give more documents", request.min_documents);
+        return Err(PipelineError::Config { key: "--min-documents".to_owned(), reason });
     }
     let summary = IdfSummary { n_documents: counts.n_documents(), n_features };
     Ok((summary, counts.write(request.min_documents)))

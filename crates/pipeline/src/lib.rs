@@ -31,6 +31,7 @@ mod legible;
 mod near_duplicates;
 mod operators;
 mod output;
+mod output_file;
 mod parquet_file;
 pub mod profile;
 mod progress;
@@ -51,7 +52,7 @@ pub use dataset::{FileRecord, writer_properties};
 pub use decisions::{ClusterRule, DecisionCounts};
 pub use documents::DocumentColumns;
 pub use engine::{Resources, SpillStats};
-pub use error::{ErrorKind, PipelineError, Result};
+pub use error::{ErrorKind, PipelineError, Result, utf8};
 pub use evaluate::{DistanceScore, EvaluateRequest, Evaluation, Intervals, LengthScore, Score, SketchScore, evaluate};
 pub use explain::{
     DifferingBit, ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, ExplainedText, Explanation,
@@ -63,6 +64,7 @@ pub use join_command::{JoinRequest, JoinSummary, join};
 pub use join_plan::{PlanRequest, PlanSummary, PlannedTable, plan};
 pub use legible::legible;
 pub use near_duplicates::{PairCounts, PairsMode};
+pub use output_file::LocalFile;
 pub use progress::{Progress, Snapshot};
 pub use query_batch::{KeepKey, LENGTH};
 pub use report::{Example, NightReport, ReportRequest, report};

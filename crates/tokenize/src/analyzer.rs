@@ -13,7 +13,8 @@ use crate::shingle;
 use crate::stop_words::StopWords;
 use crate::tokenizer::{self, Tokenizer};
 use crate::{
-    FeatureConfig, Features, MinFeatures, NormalizeConfig, TokenizeConfig, TokenizeError, TokenizerKind, Tokens, Weight,
+    FeatureConfig, Features, MinFeatures, NormalizeConfig, TokenizeConfig, TokenizeError, TokenizerConfig,
+    TokenizerKind, Tokens, Weight,
 };
 
 /// A [`TokenizeConfig`] made ready: dictionary and word lists loaded. Build one and share it between threads.
@@ -165,6 +166,7 @@ fn refuse_unused(config: &TokenizeConfig, resources: &Resources) -> Result<(), T
     if resources.idf.is_some() && !matches!(weight, Weight::TfIdf { .. }) {
         return Err(TokenizeError::UnusedIdf { weight });
     }
+    refuse_unused_by_tokenizer(&config.tokenizer)?;
     if kind == TokenizerKind::BytePieces {
         refuse_characters(config, resources)?;
     }
@@ -176,6 +178,20 @@ fn refuse_unused(config: &TokenizeConfig, resources: &Resources) -> Result<(), T
     }
     if resources.user_dictionary.is_some() {
         return Err(TokenizeError::NoDictionary { kind });
+    }
+    Ok(())
+}
+
+/// Settings that differ from their defaults although the tokenizer does not look at them.
+fn refuse_unused_by_tokenizer(config: &TokenizerConfig) -> Result<(), TokenizeError> {
+    use TokenizerKind::{BytePieces, CharNgrams, Cppjieba, Jieba, Mixed, Utf16Ngrams, WordCharNgrams};
+    let (kind, unset) = (config.kind, TokenizerConfig::default());
+    let unused = |key, default, users| Err(TokenizeError::UnusedByTokenizer { key, kind, default, users });
+    if config.hmm != unset.hmm && !matches!(kind, Mixed | Jieba | Cppjieba) {
+        return unused("tokenizer.hmm", "false", "`mixed`, `jieba` or `cppjieba`");
+    }
+    if config.ngram != unset.ngram && !matches!(kind, CharNgrams | WordCharNgrams | Utf16Ngrams | BytePieces) {
+        return unused("tokenizer.ngram", "4", "`char_ngrams`, `word_char_ngrams`, `utf16_ngrams` or `byte_pieces`");
     }
     Ok(())
 }

@@ -31,9 +31,22 @@ pub enum TokenizeError {
         kind: TokenizerKind,
     },
 
+    /// A setting that the tokenizer does not look at.
+    #[error("`{key}` is not used by the tokenizer `{kind}`: leave it at {default}, or use {users}")]
+    UnusedByTokenizer {
+        /// The config key, as written in the job file below `[tokenize]`.
+        key: &'static str,
+        /// The tokenizer configured.
+        kind: TokenizerKind,
+        /// What it is unless set.
+        default: &'static str,
+        /// Tokenizers that use it.
+        users: &'static str,
+    },
+
     /// A weight of single tokens was asked of shingles.
     #[error(
-        "`features.weight` {weight:?} weighs single tokens, `features.shingle` is {shingle}: set it to 1, or use another weight"
+        "`features.weight` {weight} weighs single tokens, `features.shingle` is {shingle}: set it to 1, or use another weight"
     )]
     WeightOfTokens {
         /// The weight configured.
@@ -43,7 +56,7 @@ pub enum TokenizeError {
     },
 
     /// An idf table was given to a config that weighs without one.
-    #[error("an idf table needs `features.weight` to be tf_idf, it is {weight:?}: change the weight, or give no table")]
+    #[error("an idf table needs `features.weight` to be tf_idf, it is {weight}: change the weight, or give no table")]
     UnusedIdf {
         /// The weight configured.
         weight: Weight,

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,20 @@ pub enum Weight {
         #[serde(default)]
         top: Top,
     },
+}
+
+/// The name in a job file.
+impl fmt::Display for Weight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Count => "count",
+            Self::LogCount => "log_count",
+            Self::Set => "set",
+            Self::CappedCount { .. } => "capped_count",
+            Self::ByteLength => "byte_length",
+            Self::TfIdf { .. } => "tf_idf",
+        })
+    }
 }
 
 /// How many of a text's features count, the heaviest first.

@@ -135,6 +135,26 @@ fn a_bad_dictionary_line_is_named() {
 }
 
 #[test]
+fn settings_that_a_tokenizer_does_not_look_at_are_refused_unless_they_are_the_defaults() {
+    let refused = |kind, hmm, ngram| {
+        let tokenizer = TokenizerConfig { kind, hmm, ngram, drop_tokens_without_alphanumeric: false };
+        let config = TokenizeConfig { tokenizer, ..TokenizeConfig::default() };
+        match Analyzer::try_new(&config, &Resources::default()).err() {
+            Some(TokenizeError::UnusedByTokenizer { key, .. }) => Some(key),
+            None => None,
+            other => panic!("{other:?}"),
+        }
+    };
+    for kind in KINDS {
+        let has_hmm = matches!(kind, TokenizerKind::Mixed | TokenizerKind::Jieba | TokenizerKind::Cppjieba);
+        let has_ngram = kind.to_string().contains("ngrams") || kind == TokenizerKind::BytePieces;
+        assert_eq!(refused(kind, false, 4), None, "{kind}");
+        assert_eq!(refused(kind, true, 4), (!has_hmm).then_some("tokenizer.hmm"), "{kind}");
+        assert_eq!(refused(kind, false, 3), (!has_ngram).then_some("tokenizer.ngram"), "{kind}");
+    }
+}
+
+#[test]
 fn settings_that_a_tokenizer_cannot_honour_are_refused() {
     let words = kind(TokenizerKind::Words);
     let resources = Resources { user_dictionary: Some(String::new()), ..Resources::default() };
@@ -259,7 +279,8 @@ proptest! {
                 if kind == TokenizerKind::BytePieces {
                     config.tokenizer.drop_tokens_without_alphanumeric = false;
                 }
-                config.tokenizer.hmm = text.len() % 2 == 0;
+                let has_hmm = matches!(kind, TokenizerKind::Mixed | TokenizerKind::Jieba | TokenizerKind::Cppjieba);
+                config.tokenizer.hmm = has_hmm && text.len() % 2 == 0;
                 let analyzer = analyzer(&config);
                 let tokens = analyzer.tokens(&text);
                 prop_assert!(tokens.iter().all(|token| !token.is_empty()));

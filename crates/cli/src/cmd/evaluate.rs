@@ -1,12 +1,11 @@
 //! `nearprint evaluate`.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use nearprint_fingerprint::FeatureHash;
-use nearprint_pipeline::{EvaluateRequest, Evaluation, ProfileConfig, Score};
+use nearprint_pipeline::{EvaluateRequest, Evaluation, LocalFile, ProfileConfig, Score};
 
-use super::{Outcome, Session, grouped};
+use super::{Outcome, Session, cell, documents, grouped, warnings};
 use crate::args::{EvaluateArgs, Global};
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
@@ -17,6 +16,7 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
     if let Some(seed) = args.seed {
         set_seed(&mut profile, seed)?;
     }
+    let file = args.plot.as_deref().map(|path| LocalFile::try_new(path, args.replace)).transpose()?;
     let request = EvaluateRequest {
         documents: args.documents.clone(),
         columns: job.columns(),
@@ -29,11 +29,14 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
     let session = Session::new(&job, global);
     let work = nearprint_pipeline::evaluate(&session.storage, &request, &session.resources, &session.progress);
     let evaluation = session.block_on(work)?;
-    if let Some(path) = &args.plot {
-        plot(path, &evaluation)?;
-    }
     let text = text(&evaluation);
-    Ok(session.report("evaluate", "done", &evaluation, text))
+    let report = session.report("evaluate", "done", &evaluation, text);
+    let plotted = file.map_or(Ok(()), |file| plot(&file, &evaluation));
+    // The scores stand without their plot.
+    Ok(match plotted {
+        Ok(()) => report,
+        Err(failure) => report.but(failure),
+    })
 }
 
 fn set_seed(profile: &mut ProfileConfig, seed: u64) -> Result<(), Failure> {
@@ -47,23 +50,27 @@ fn set_seed(profile: &mut ProfileConfig, seed: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-fn plot(path: &Path, evaluation: &Evaluation) -> Result<(), Failure> {
+fn plot(file: &LocalFile, evaluation: &Evaluation) -> Result<(), Failure> {
     let svg = crate::plot::svg(evaluation)
         .map_err(|e| Failure { code: crate::exit_code::BUG, message: format!("cannot draw the plot: {e}") })?;
-    std::fs::write(path, svg)
-        .map_err(|e| Failure { code: crate::exit_code::LOCAL_IO, message: format!("--plot {}: {e}", path.display()) })
+    Ok(file.write(svg.as_bytes())?)
 }
 
 fn text(evaluation: &Evaluation) -> String {
     let mut out = String::new();
     let sketch = evaluation.max_sketch_distance.map_or(String::new(), |d| format!(", sketches within {d}"));
+    let ignored = match evaluation.n_ignored {
+        0 => String::new(),
+        n => format!("; {} ids left out", grouped(n)),
+    };
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "{} documents, {} positive pairs{sketch}; in brackets 95 % intervals",
-        grouped(evaluation.documents.n_documents),
+        "{}{ignored}\n{} positive pairs{sketch}; in brackets 95 % intervals",
+        documents(&evaluation.documents),
         grouped(evaluation.own.score.n_positive)
     );
+    warnings(&mut out, &evaluation.warnings);
     let own = evaluation.own.max_distance;
     let rows = evaluation.by_max_distance.iter();
     let rows = rows.map(|r| (r.max_distance.to_string(), &r.score, r.max_distance == own));
@@ -85,7 +92,6 @@ fn text(evaluation: &Evaluation) -> String {
 
 /// Rows of a name, a score, and whether it is the profile's own.
 fn table<'a>(out: &mut String, name: &str, rows: impl Iterator<Item = (String, &'a Score, bool)>) {
-    let interval = |ci: Option<[f64; 2]>| ci.map_or(String::new(), |[low, high]| format!("[{low:.3} {high:.3}]"));
     let _ = writeln!(
         out,
         "{name:>19}  {:<19}  {:<19}  {:<19}  {:>7} {:>7} {:>7} {:>8}",
@@ -94,13 +100,10 @@ fn table<'a>(out: &mut String, name: &str, rows: impl Iterator<Item = (String, &
     for (name, s, own) in rows {
         let _ = writeln!(
             out,
-            "{name:>19}  {:.3} {:<13}  {:.3} {:<13}  {:.3} {:<13}  {:>7} {:>7} {:>7} {:>8}{}",
-            s.precision,
-            interval(s.ci.precision),
-            s.recall,
-            interval(s.ci.recall),
-            s.f1,
-            interval(s.ci.f1),
+            "{name:>19}  {:<19}  {:<19}  {:<19}  {:>7} {:>7} {:>7} {:>8}{}",
+            cell(Some(s.precision), s.ci.precision),
+            cell(s.recall, s.ci.recall),
+            cell(s.f1, s.ci.f1),
             s.n_found,
             s.n_true,
             s.n_gray,

@@ -7,7 +7,7 @@ use nearprint_pipeline::{ExplainRequest, ExplainTexts, ExplainedFeature, Explain
 
 use super::{Outcome, Session, grouped};
 use crate::args::{ExplainArgs, Global};
-use crate::exit_code::{BAD_DATA, Failure, INPUT_MISSING, LOCAL_IO};
+use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
 
 pub(super) fn explain(global: &Global, args: &ExplainArgs) -> Outcome {
@@ -37,14 +37,8 @@ fn texts(job: &JobConfig, args: &ExplainArgs) -> Result<ExplainTexts, Failure> {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|e| Failure {
-        code: match e.kind() {
-            std::io::ErrorKind::NotFound => INPUT_MISSING,
-            std::io::ErrorKind::InvalidData => BAD_DATA,
-            _ => LOCAL_IO,
-        },
-        message: format!("--text-file {}: {e}", path.display()),
-    })
+    let said = || format!("--text-file {}", path.display());
+    std::fs::read_to_string(path).map_err(|e| Failure::reading(&said(), &e))
 }
 
 /// Segments of the diff that are shown, and characters of each piece of them.
@@ -58,7 +52,7 @@ fn text(explanation: &Explanation, n_features: usize) -> String {
     let mut out = String::new();
     for (name, text) in names().zip(&explanation.texts) {
         let _ = writeln!(out, "{name}  {}", legible(&text.id));
-        let _ = writeln!(out, "   {} characters, {} features", grouped(text.length), grouped(text.n_features));
+        let _ = writeln!(out, "   {}, {}", counted(text.length, "character"), counted(text.n_features, "feature"));
         match (&text.fingerprint, &text.reason) {
             (Some(fingerprint), _) => drop(writeln!(out, "   fingerprint {fingerprint}")),
             (None, reason) => {
@@ -117,6 +111,10 @@ fn pair(out: &mut String, pair: &ExplainedPair, n_features: usize) {
     }
 }
 
+fn counted(n: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
 fn features(
     out: &mut String,
     title: &str,
@@ -124,7 +122,7 @@ fn features(
     n: usize,
     weights: fn(&ExplainedFeature) -> String,
 ) {
-    let _ = writeln!(out, "\n{} features {title}", grouped(rows.len() as u64));
+    let _ = writeln!(out, "\n{} {title}", counted(rows.len() as u64, "feature"));
     for row in rows.iter().take(n) {
         let _ = writeln!(out, "{}  {}", weights(row), row.feature);
     }
@@ -139,6 +137,12 @@ fn diff(out: &mut String, pair: &ExplainedPair) {
         return;
     }
     let _ = writeln!(out, "\nNormalised texts, [-only in A-] {{+only in B+}}");
+    if pair.diff_of_sentences {
+        let _ = writeln!(
+            out,
+            "Too long to compare word by word: whole sentences are shown, so less may differ than is marked"
+        );
+    }
     for segment in pair.diff.iter().take(MAX_SEGMENTS) {
         let pieces: String = segment.iter().map(piece).collect();
         let _ = writeln!(out, "  … {pieces} …");

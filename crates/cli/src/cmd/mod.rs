@@ -11,10 +11,13 @@ mod run;
 mod store;
 mod tune;
 
-use std::fmt::Display;
+use std::fmt::{Display, Write};
+use std::path::PathBuf;
 use std::time::Instant;
 
-use nearprint_pipeline::{Progress, Resources, Result as PipelineResult, Storage};
+use nearprint_pipeline::{FingerprintCounts, PipelineError, Progress, Resources, Result as PipelineResult, Storage};
+
+use nearprint_tokenize::TokenizeError;
 
 use crate::args::{Cli, Command};
 use crate::exit_code::Failure;
@@ -45,6 +48,9 @@ struct Session {
     resources: Resources,
     progress: Progress,
     started: Instant,
+    /// The job's idf table and user dictionary, for messages.
+    idf: Option<PathBuf>,
+    user_dictionary: Option<PathBuf>,
 }
 
 impl Session {
@@ -54,6 +60,8 @@ impl Session {
             resources: job.resources(global),
             progress: Progress::default(),
             started: Instant::now(),
+            idf: job.idf.clone(),
+            user_dictionary: job.user_dictionary.clone(),
         }
     }
 
@@ -66,13 +74,25 @@ impl Session {
         let runtime = runtime.map_err(|e| failed(&e))?;
         let outcome = runtime.block_on(async {
             tokio::select! {
-                done = work => done.map_err(Failure::from),
+                done = work => done.map_err(|e| self.failure(e)),
                 () = crate::progress::show(self.progress.clone()) => Err(Failure::panicked()),
                 failure = signalled() => Err(failure),
             }
         });
         runtime.shutdown_background();
         outcome
+    }
+
+    /// With the name of the file where the error knows only its line.
+    fn failure(&self, error: PipelineError) -> Failure {
+        let file = match &error {
+            PipelineError::Tokenize(TokenizeError::Idf { .. }) => &self.idf,
+            PipelineError::Tokenize(TokenizeError::UserDictionary { .. }) => &self.user_dictionary,
+            _ => &None,
+        };
+        let file = file.as_ref().map_or(String::new(), |file| format!("{}: ", file.display()));
+        let failure = Failure::from(error);
+        Failure { message: file + &failure.message, ..failure }
     }
 
     fn report(&self, command: &str, status: &str, value: &impl serde::Serialize, text: String) -> Report {
@@ -89,6 +109,33 @@ async fn signalled() -> Failure {
     tokio::select! {
         _ = interrupt.recv() => Failure::signalled("SIGINT", 130),
         _ = terminate.recv() => Failure::signalled("SIGTERM", 143),
+    }
+}
+
+/// A score and its interval; `-` where it has no value.
+fn cell(value: Option<f64>, ci: Option<[f64; 2]>) -> String {
+    match (value, ci) {
+        (Some(value), Some([low, high])) => format!("{value:.3} [{low:.3} {high:.3}]"),
+        (Some(value), None) => format!("{value:.3}"),
+        _ => "-".to_owned(),
+    }
+}
+
+fn documents(counts: &FingerprintCounts) -> String {
+    format!(
+        "{} documents: {} fingerprinted, {} too short, {} empty, {} NULL",
+        grouped(counts.n_documents),
+        grouped(counts.n_fingerprinted),
+        grouped(counts.n_too_short),
+        grouped(counts.n_empty),
+        grouped(counts.n_null_text)
+    )
+}
+
+fn warnings(out: &mut String, warnings: &[String]) {
+    for warning in warnings {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "Warning: {warning}");
     }
 }
 

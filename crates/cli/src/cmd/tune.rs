@@ -7,7 +7,7 @@ use nearprint_pipeline::{
     estimate_from_labels,
 };
 
-use super::{Outcome, Session, grouped};
+use super::{Outcome, Session, cell, documents, grouped, warnings};
 use crate::args::{Global, TuneArgs};
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
@@ -45,13 +45,17 @@ fn drawn(summary: &SheetSummary) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "{}: {} of {} pairs of {} distinct texts ({} documents)",
+        "{}: {} of {} pairs of {} distinct texts\n{}",
         summary.sheet,
         grouped(summary.n_sampled),
         grouped(summary.n_pairs),
         grouped(summary.n_texts),
-        grouped(summary.documents.n_documents)
+        documents(&summary.documents)
     );
+    if summary.n_pairs == 0 {
+        let _ = writeln!(out, "No pairs to label: {}", why_no_pairs(summary));
+        return out;
+    }
     if let Some(html) = &summary.html {
         let _ = writeln!(out, "{html}: the same pairs to read");
     }
@@ -67,9 +71,20 @@ fn drawn(summary: &SheetSummary) -> String {
     out
 }
 
+fn why_no_pairs(summary: &SheetSummary) -> &'static str {
+    if summary.documents.n_fingerprinted == 0 {
+        "no document has a fingerprint; give longer texts, or lower tokenize.min_features"
+    } else {
+        "no two texts are within --max-distance; give more documents, or a larger one"
+    }
+}
+
 fn estimate(session: &Session, job: &JobConfig, labels: &str) -> Outcome {
-    let profile = job.profile_config()?;
-    let request = LabelsRequest { labels: labels.to_owned(), join: profile.join, bits: profile.bits };
+    let request = LabelsRequest {
+        labels: labels.to_owned(),
+        profile: job.profile_config()?,
+        analyzer_resources: job.analyzer_resources()?,
+    };
     let estimate = session.block_on(estimate_from_labels(&session.storage, &request))?;
     let text = estimated(&estimate);
     Ok(session.report("tune", "estimated", &estimate, text))
@@ -86,6 +101,7 @@ fn estimated(estimate: &LabelEstimate) -> String {
         grouped(estimate.n_gray),
         grouped(estimate.n_unlabelled)
     );
+    warnings(&mut out, &estimate.warnings);
     let last = estimate.sheet_max_distance;
     let own = &estimate.own;
     let sketch = own.max_sketch_distance.map_or(String::new(), |d| format!(", sketches within {d}"));
@@ -104,7 +120,7 @@ fn estimated(estimate: &LabelEstimate) -> String {
         table(&mut out, "max_sketch_distance", rows);
     }
     match &estimate.recommendation {
-        Some(found) => recommendation(&mut out, found),
+        Some(found) => recommendation(&mut out, found, own.max_distance <= last),
         None => drop(writeln!(out, "\nNo recommendation: label some rows pos or neg first")),
     }
     out
@@ -112,11 +128,6 @@ fn estimated(estimate: &LabelEstimate) -> String {
 
 /// Rows of a name, an estimate, and whether it is the profile's own.
 fn table<'a>(out: &mut String, name: &str, rows: impl Iterator<Item = (String, &'a Estimate, bool)>) {
-    let cell = |value: Option<f64>, ci: Option<[f64; 2]>| match (value, ci) {
-        (Some(value), Some([low, high])) => format!("{value:.3} [{low:.3} {high:.3}]"),
-        (Some(value), None) => format!("{value:.3}"),
-        _ => "-".to_owned(),
-    };
     let _ = writeln!(
         out,
         "{name:>19}  {:<19}  {:<19}  {:<19}  {:>9} {:>7}",
@@ -136,7 +147,7 @@ fn table<'a>(out: &mut String, name: &str, rows: impl Iterator<Item = (String, &
     }
 }
 
-fn recommendation(out: &mut String, found: &Recommendation) {
+fn recommendation(out: &mut String, found: &Recommendation, own_is_known: bool) {
     let best = &found.best;
     let sketch = best.max_sketch_distance.map_or(String::new(), |d| format!(", max_sketch_distance = {d}"));
     let own = if found.is_own { " (the profile's own)" } else { "" };
@@ -147,7 +158,7 @@ fn recommendation(out: &mut String, found: &Recommendation) {
         best.f1.unwrap_or_default(),
         best.n_labels
     );
-    if !found.is_own {
+    if !found.is_own && own_is_known {
         let told =
             if found.better_than_own >= 0.95 { "" } else { ": not told apart by these labels, so keep the profile's" };
         let share = 100.0 * found.better_than_own;

@@ -90,8 +90,12 @@ pub struct Evaluation {
     /// Documents.
     #[serde(flatten)]
     pub documents: FingerprintCounts,
-    /// Documents left out.
+    /// Ids left out, of documents or not.
     pub n_ignored: u64,
+    /// Those of them that no document has.
+    pub n_ignored_unknown: u64,
+    /// What to know before the scores are believed.
+    pub warnings: Vec<String>,
     /// The same for each distance.
     pub by_max_distance: Vec<DistanceScore>,
     /// The same for each sketch distance; empty where the profile makes no sketches.
@@ -112,7 +116,7 @@ pub async fn evaluate(
 ) -> Result<Evaluation> {
     let plan = Plan::new(&request.profile, request.max_distance)?;
     let ignored: HashSet<String> = match &request.ignore {
-        Some(file) => truth::lines(storage, file).await?.into_iter().collect(),
+        Some(file) => truth::lines(storage, file).await?.into_iter().map(|(_, id)| id).collect(),
         None => HashSet::new(),
     };
     let documents = Documents::open(storage, &request.documents, request.columns.clone()).await?;
@@ -126,8 +130,7 @@ pub async fn evaluate(
     };
     let done = fingerprint_documents(&fingerprint, documents, resources, progress).await?;
     let truth = truth::read(storage, &request.truth, &ignored, &done.batch).await?;
-    let (n_ignored, counts) = (ignored.len() as u64, done.counts);
-    blocking("evaluate", move || plan.evaluation(&done.batch, &truth, &ignored, counts, n_ignored)).await
+    blocking("evaluate", move || plan.evaluation(&done.batch, &truth, &ignored, done.counts)).await
 }
 
 /// The rows of the tables.
@@ -171,16 +174,20 @@ impl Plan {
         truth: &Truth,
         ignored: &HashSet<String>,
         documents: FingerprintCounts,
-        n_ignored: u64,
     ) -> Result<Evaluation> {
         let left_out: Vec<bool> = batch.rows().map(|row| ignored.contains(batch.id(row))).collect();
         let rows: Vec<Limits> = self.distances.iter().chain(&self.sketches).copied().collect();
         let pairs = pairs::find(batch, truth, &left_out, self.candidates, self.bits, &rows)?;
+        let own = pairs.score(&self.own);
+        let n_left_out = left_out.iter().filter(|left_out| **left_out).count();
+        let n_ignored_unknown = (ignored.len() - n_left_out) as u64;
         Ok(Evaluation {
-            own: DistanceScore { max_distance: self.own.max_distance, score: pairs.score(&self.own) },
+            own: DistanceScore { max_distance: self.own.max_distance, score: own },
             max_sketch_distance: self.own.max_sketch_distance,
             documents,
-            n_ignored,
+            n_ignored: ignored.len() as u64,
+            n_ignored_unknown,
+            warnings: warnings(&own, n_ignored_unknown),
             by_max_distance: self.distances.par_iter().map(|row| at_distance(row, pairs.score(row))).collect(),
             by_max_sketch_distance: self.sketches.par_iter().map(|row| at_sketch(row, pairs.score(row))).collect(),
             by_length: self.by_length(&pairs),
@@ -198,6 +205,17 @@ impl Plan {
         };
         own.into_iter().enumerate().map(bucket).collect()
     }
+}
+
+fn warnings(own: &Score, n_ignored_unknown: u64) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if own.n_positive == 0 {
+        warnings.push("no pair of the truth is positive: recall and F1 have no value".to_owned());
+    }
+    if n_ignored_unknown > 0 {
+        warnings.push(format!("ids of --ignore that no document has: {n_ignored_unknown}"));
+    }
+    warnings
 }
 
 /// From 0 up, the own one included; last the one that verifies no sketches.

@@ -17,10 +17,10 @@ pub struct Score {
     pub n_positive: u64,
     /// `n_true` / `n_found`; 1 where nothing is found.
     pub precision: f64,
-    /// `n_true` / `n_positive`; 1 where there is none.
-    pub recall: f64,
-    /// Their harmonic mean.
-    pub f1: f64,
+    /// `n_true` / `n_positive`; none where nothing is positive.
+    pub recall: Option<f64>,
+    /// Their harmonic mean; none where nothing is positive.
+    pub f1: Option<f64>,
     /// 95 % intervals.
     pub ci: Intervals,
 }
@@ -38,7 +38,7 @@ pub struct Intervals {
     pub precision: Option<[f64; 2]>,
     /// None where nothing is positive.
     pub recall: Option<[f64; 2]>,
-    /// None where neither is.
+    /// None where nothing is positive.
     pub f1: Option<[f64; 2]>,
     /// Components that were resampled: those with a pair that is found or positive.
     pub n_components: u64,
@@ -73,7 +73,7 @@ impl Counts {
 
     /// 2 true / (found + positive), which is the harmonic mean of precision and recall.
     fn f1(&self) -> Option<f64> {
-        ratio(2 * self.n_true, self.n_found + self.n_positive)
+        ratio(2 * self.n_true, self.n_found + self.n_positive).filter(|_| self.n_positive > 0)
     }
 }
 
@@ -89,15 +89,14 @@ impl Score {
     /// The score of components, and its intervals.
     pub(super) fn of(components: &[Counts]) -> Self {
         let all = components.iter().fold(Counts::default(), Counts::plus);
-        let (precision, recall) = (all.precision().unwrap_or(1.0), all.recall().unwrap_or(1.0));
         Self {
             n_found: all.n_found,
             n_true: all.n_true,
             n_gray: all.n_gray,
             n_positive: all.n_positive,
-            precision,
-            recall,
-            f1: if precision + recall == 0.0 { 0.0 } else { 2.0 * precision * recall / (precision + recall) },
+            precision: all.precision().unwrap_or(1.0),
+            recall: all.recall(),
+            f1: all.f1(),
             ci: Intervals::of(components, &all),
         }
     }

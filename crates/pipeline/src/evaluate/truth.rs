@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::error::{PipelineError, Result};
+use crate::error::{PipelineError, Result, utf8};
 use crate::query_batch::QueryBatch;
 use crate::storage::Storage;
 
@@ -15,9 +15,9 @@ pub(crate) enum Label {
 }
 
 impl Label {
-    /// `pos`, `gray` or `neg`.
+    /// `pos`, `gray` or `neg`, in any case and with blanks around it.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
-        match name {
+        match name.trim().to_ascii_lowercase().as_str() {
             "pos" => Some(Self::Positive),
             "gray" => Some(Self::Gray),
             "neg" => Some(Self::Negative),
@@ -42,40 +42,53 @@ impl Truth {
     }
 }
 
-pub(super) async fn lines(storage: &Storage, url: &str) -> Result<Vec<String>> {
+/// Lines that are not empty, with their numbers from 1.
+pub(super) async fn lines(storage: &Storage, url: &str) -> Result<Vec<(u64, String)>> {
     let missing = || PipelineError::InputMissing { what: "file", url: url.to_owned(), remedy: "check the path" };
     let content = storage.folder(url)?.get().await?.ok_or_else(missing)?;
-    let text = std::str::from_utf8(&content).map_err(|e| PipelineError::bad_file(url, e))?;
-    Ok(text.lines().map(str::to_owned).filter(|l| !l.is_empty()).collect())
+    let lines = (1..).zip(utf8(url, &content)?.lines());
+    Ok(lines.filter(|(_, line)| !line.is_empty()).map(|(number, line)| (number, line.to_owned())).collect())
 }
 
 pub(super) async fn read(storage: &Storage, url: &str, ignored: &HashSet<String>, batch: &QueryBatch) -> Result<Truth> {
     let lines = lines(storage, url).await?;
-    let bad = |row: usize, reason: String| PipelineError::BadRow { file: url.to_owned(), row: row as u64 + 1, reason };
-    let columns = columns(url, lines.first().map_or("", String::as_str))?;
+    let columns = columns(url, lines.first().map_or("", |(_, header)| header))?;
     let mut truth = Truth::default();
-    for (row, line) in lines.iter().enumerate().skip(1) {
-        let fields: Vec<&str> = line.split('\t').collect();
-        let [a, b, label] = columns.map(|at| fields.get(at).copied());
-        let (Some(a), Some(b), Some(name)) = (a, b, label) else {
-            return Err(bad(row, "too few columns: separate them by tabs".to_owned()));
-        };
-        let unknown = [a, b].into_iter().find(|id| batch.row_of(id).is_none() && !ignored.contains(*id));
-        if let Some(unknown) = unknown {
-            return Err(bad(row, format!("no document '{}': label documents that are there", unknown.escape_debug())));
-        }
-        if ignored.contains(a) || ignored.contains(b) {
-            continue;
-        }
-        let label = Label::of_name(name)
-            .ok_or_else(|| bad(row, format!("label '{}' is not pos, gray or neg", name.escape_debug())))?;
-        let (Some(a), Some(b)) = (batch.row_of(a), batch.row_of(b)) else { continue };
-        if truth.add(a, b, label).is_some() {
-            return Err(bad(row, "this pair has another label in an earlier row: keep one of the two".to_owned()));
+    for (row, line) in lines.iter().skip(1) {
+        let bad = |reason| PipelineError::BadRow { file: url.to_owned(), row: *row, reason };
+        if let Some((a, b, label)) = labelled_pair(line, columns, ignored, batch).map_err(bad)?
+            && truth.add(a, b, label).is_some()
+        {
+            return Err(bad("this pair has another label in an earlier row: keep one of the two".to_owned()));
         }
     }
     truth.labels.retain(|_, label| *label != Label::Negative);
     Ok(truth)
+}
+
+/// Rows of two documents, and their label; none where one of them is left out.
+fn labelled_pair(
+    line: &str,
+    columns: [usize; 3],
+    ignored: &HashSet<String>,
+    batch: &QueryBatch,
+) -> std::result::Result<Option<(u32, u32, Label)>, String> {
+    let fields: Vec<&str> = line.split('\t').collect();
+    let [Some(a), Some(b), Some(name)] = columns.map(|at| fields.get(at).copied()) else {
+        return Err("too few columns: separate them by tabs".to_owned());
+    };
+    if let Some(unknown) = [a, b].into_iter().find(|id| batch.row_of(id).is_none() && !ignored.contains(*id)) {
+        return Err(format!("no document '{}': label documents that are there", unknown.escape_debug()));
+    }
+    if a == b {
+        return Err(format!("'{}' with itself is no pair: remove the row", a.escape_debug()));
+    }
+    if ignored.contains(a) || ignored.contains(b) {
+        return Ok(None);
+    }
+    let label =
+        Label::of_name(name).ok_or_else(|| format!("label '{}' is not pos, gray or neg", name.escape_debug()))?;
+    Ok(batch.row_of(a).zip(batch.row_of(b)).map(|(a, b)| (a, b, label)))
 }
 
 /// Positions of `id_a`, `id_b` and `label`.
@@ -88,7 +101,7 @@ fn columns(url: &str, header: &str) -> Result<[usize; 3]> {
             present: names.iter().map(|n| (*n).to_owned()).collect(),
             remedy: "write a tab-separated header",
         };
-        names.iter().position(|n| *n == name).ok_or_else(missing)
+        names.iter().position(|n| n.trim().eq_ignore_ascii_case(name)).ok_or_else(missing)
     };
     Ok([column("id_a")?, column("id_b")?, column("label")?])
 }

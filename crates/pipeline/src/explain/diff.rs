@@ -19,14 +19,23 @@ pub enum Piece {
     Added(String),
 }
 
-/// Past this many tokens of both texts together, whole sentences are compared: time grows with the square of what differs.
-const MAX_TOKENS: usize = 20_000;
+/// Two texts beside each other.
+#[derive(Debug)]
+pub(crate) struct Diff {
+    pub(crate) pieces: Vec<Piece>,
+    /// Whether whole sentences were compared.
+    pub(crate) of_sentences: bool,
+}
+
+/// Past this many tokens of both texts together, whole sentences are compared: texts of so many that share hardly any take seconds.
+const MAX_TOKENS: usize = 400_000;
 
 /// Both texts, cut into what they share and what they do not. Words are whole, but each Han character stands alone.
-pub(crate) fn pieces(a: &str, b: &str) -> Vec<Piece> {
+pub(crate) fn diff(a: &str, b: &str) -> Diff {
     let (a, b) = (legible(a), legible(b));
     let (mut old, mut new) = (words(&a), words(&b));
-    if old.len() + new.len() > MAX_TOKENS {
+    let of_sentences = old.len() + new.len() > MAX_TOKENS;
+    if of_sentences {
         (old, new) = (sentences(&a), sentences(&b));
     }
     let mut pieces = Vec::new();
@@ -39,7 +48,7 @@ pub(crate) fn pieces(a: &str, b: &str) -> Vec<Piece> {
         pieces.extend((!removed.is_empty()).then_some(Piece::Removed(removed)));
         pieces.extend((!added.is_empty()).then_some(Piece::Added(added)));
     }
-    pieces
+    Diff { pieces, of_sentences }
 }
 
 /// The changes with up to `context` characters of what is the same around them; changes nearer to each other than twice that

@@ -86,6 +86,8 @@ pub struct ExplainedPair {
     pub differing_bits: Vec<DifferingBit>,
     /// Where the normalised texts differ, with some of what is around it.
     pub diff: Vec<Vec<Piece>>,
+    /// Whether the texts were too long to compare word by word: the diff is one of whole sentences then.
+    pub diff_of_sentences: bool,
 }
 
 /// Characters around a difference.
@@ -145,6 +147,7 @@ fn pair(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<ExplainedPair> 
     let distance = distance(a, b);
     let (is_pair, reasons) = verdict(profile, a, b)?;
     let bits = a.fingerprint().zip(b.fingerprint());
+    let diff = diff::diff(a.normalized(), b.normalized());
     Ok(ExplainedPair {
         is_pair,
         reasons,
@@ -154,7 +157,8 @@ fn pair(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<ExplainedPair> 
         sketch_distance: sketch_distance(a, b),
         features: features::table(&features),
         differing_bits: bits.map_or(Vec::new(), |(a, b)| features::differing_bits(&features, a, b)),
-        diff: diff::segments(&diff::pieces(a.normalized(), b.normalized()), CONTEXT_CHARS),
+        diff: diff::segments(&diff.pieces, CONTEXT_CHARS),
+        diff_of_sentences: diff.of_sentences,
     })
 }
 

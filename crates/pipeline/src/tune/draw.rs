@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use bytes::Bytes;
 use nearprint_join::{QueryRows, RowPair, Verifier};
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::Serialize;
@@ -12,10 +11,11 @@ use super::{html, sheet};
 use crate::config::{JoinConfig, ProfileConfig};
 use crate::documents::{DocumentColumns, Documents};
 use crate::engine::Resources;
-use crate::error::{PipelineError, Result};
+use crate::error::Result;
 use crate::evaluate::join_rows;
 use crate::excerpts::excerpts;
 use crate::fingerprint_stage::{FingerprintCounts, FingerprintRequest, fingerprint_documents};
+use crate::output_file::OutputFile;
 use crate::progress::Progress;
 use crate::query_batch::QueryBatch;
 use crate::storage::Storage;
@@ -89,7 +89,12 @@ pub async fn draw_sheet(
     resources: &Resources,
     progress: &Progress,
 ) -> Result<SheetSummary> {
-    refuse_existing(storage, request).await?;
+    // A sheet may have a day's labels in it.
+    let sheet = OutputFile::try_new(storage, &request.sheet, request.replace).await?;
+    let page = match &request.html {
+        Some(page) => Some(OutputFile::try_new(storage, page, request.replace).await?),
+        None => None,
+    };
     let limits = JoinConfig { max_distance: request.max_distance, max_sketch_distance: None };
     let verifier = limits.verifier(request.profile.bits)?;
     let max_sketch_distance = request.profile.sketch.is_some().then_some(u16::MAX);
@@ -104,9 +109,13 @@ pub async fn draw_sheet(
     })
     .await?;
     let pairs = sheet_pairs(storage, request, &sample, &ids).await?;
-    write(storage, &request.sheet, sheet::write(&pairs)?).await?;
-    if let Some(page) = &request.html {
-        write(storage, page, html::page(&pairs).into_bytes()).await?;
+    let about = sheet::About {
+        strata: (0..=request.max_distance).map(|d| sample.n_pairs(d)).collect(),
+        profile: request.profile.digest(&request.analyzer_resources)?,
+    };
+    sheet.write(sheet::write(&pairs, &about)?).await?;
+    if let Some(page) = &page {
+        page.write(html::page(&pairs).into_bytes()).await?;
     }
     Ok(SheetSummary {
         sheet: request.sheet.clone(),
@@ -128,21 +137,6 @@ fn fingerprint_request(request: &SheetRequest) -> FingerprintRequest {
         analyzer_resources: request.analyzer_resources.clone(),
         max_bad_rows: 0,
     }
-}
-
-/// A sheet may have a day's labels in it.
-async fn refuse_existing(storage: &Storage, request: &SheetRequest) -> Result<()> {
-    for url in [Some(&request.sheet), request.html.as_ref()].into_iter().flatten().filter(|_| !request.replace) {
-        if storage.folder(url)?.find().await?.is_some() {
-            let reason = "the file exists, and may hold labels: name another, or replace it with --replace".to_owned();
-            return Err(PipelineError::OutputExists { url: url.clone(), reason });
-        }
-    }
-    Ok(())
-}
-
-async fn write(storage: &Storage, url: &str, content: Vec<u8>) -> Result<()> {
-    storage.folder(url)?.put(Bytes::from(content)).await
 }
 
 /// The sampled pairs by distance.
@@ -182,6 +176,11 @@ impl Sample {
         if drawn.kept.len() > per_distance {
             drawn.kept.pop_last();
         }
+    }
+
+    fn n_pairs(&self, distance: u32) -> u64 {
+        let drawn = u8::try_from(distance).ok().and_then(|distance| self.strata.get(&distance));
+        drawn.map_or(0, |drawn| drawn.n_pairs)
     }
 
     fn strata(&self) -> Vec<Stratum> {

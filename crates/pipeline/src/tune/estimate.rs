@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::Serialize;
 
-use super::sheet::{self, LabelledRow};
+use super::sheet::{self, LabelledRow, Sheet};
 use super::weights::{Stratum, Weights, draw, estimate, ratio, strata};
-use crate::config::JoinConfig;
+use crate::config::ProfileConfig;
 use crate::error::{PipelineError, Result};
 use crate::evaluate::Label;
 use crate::random::{Random, percentile_interval};
@@ -17,10 +18,10 @@ use crate::storage::Storage;
 pub struct LabelsRequest {
     /// A sheet that `tune` drew, with its label column filled.
     pub labels: String,
-    /// The profile's distances.
-    pub join: JoinConfig,
-    /// Bits of its fingerprints.
-    pub bits: u32,
+    /// The profile that it was drawn with, whose distances are asked about.
+    pub profile: ProfileConfig,
+    /// Contents of the user's dictionary and stop words.
+    pub analyzer_resources: AnalyzerResources,
 }
 
 /// An estimate at some distances.
@@ -70,6 +71,12 @@ pub struct LabelEstimate {
     pub n_gray: u64,
     /// Rows without a label.
     pub n_unlabelled: u64,
+    /// Rows that repeat the pair of another, which count once; they are not among `n_rows`.
+    pub n_repeated: u64,
+    /// Distances that have pairs and no label: the estimates are without them.
+    pub unlabelled_distances: Vec<u8>,
+    /// What to know before the estimates are believed.
+    pub warnings: Vec<String>,
     /// The sheet's largest distance: recall is relative to the positive pairs up to it.
     pub sheet_max_distance: u32,
     /// The profile's own distances.
@@ -106,11 +113,12 @@ pub async fn estimate_from_labels(storage: &Storage, request: &LabelsRequest) ->
     let url = &request.labels;
     let missing = || PipelineError::InputMissing { what: "sheet", url: url.clone(), remedy: "draw one with --sheet" };
     let content = storage.folder(url)?.get().await?.ok_or_else(missing)?;
-    let rows = sheet::read(url, &content)?;
-    let labelled = Labelled::new(url, rows)?;
-    let verifier = request.join.verifier(request.bits)?;
-    let own_sketch = verifier.max_sketch_distance.filter(|_| labelled.has_sketches());
-    Ok(labelled.summary(url, Limits { distance: verifier.max_distance.into(), sketch: own_sketch }))
+    let labelled = Labelled::new(sheet::read(url, &content)?, request.profile.sketch.is_some());
+    let verifier = request.profile.join.verifier(request.profile.bits)?;
+    let own_sketch = verifier.max_sketch_distance.filter(|_| labelled.has_sketches);
+    let own = Limits { distance: verifier.max_distance.into(), sketch: own_sketch };
+    let warnings = labelled.warnings(&request.profile.digest(&request.analyzer_resources)?);
+    Ok(LabelEstimate { warnings, ..labelled.summary(url, own, request.profile.bits) })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,38 +158,63 @@ impl Sums {
 const DRAWS: usize = 1000;
 const SEED: u64 = 2;
 const SKETCH_STEP: usize = 8;
+/// By how much a wider sheet is wider.
+const WIDER: u32 = 4;
 /// Labels below which a distance, or the positives, say little.
 const FEW: u64 = 10;
 /// Labels below which no distance is told from another.
 const FEW_IN_ALL: u64 = 50;
 
 struct Labelled {
-    rows: Vec<LabelledRow>,
+    sheet: Sheet,
+    /// Whether the rows and the profile have sketches.
+    has_sketches: bool,
     strata: BTreeMap<u8, Stratum>,
     estimate: Weights,
     draws: Vec<Weights>,
 }
 
 impl Labelled {
-    fn new(file: &str, rows: Vec<LabelledRow>) -> Result<Self> {
-        let strata = strata(file, &rows)?;
-        let estimate = estimate(&rows, &strata);
+    fn new(sheet: Sheet, has_sketches: bool) -> Self {
+        let strata = strata(&sheet);
+        let estimate = estimate(&sheet.rows, &strata);
         let mut random = Random::new(SEED);
-        let draws = (0..DRAWS).map(|_| draw(&rows, &strata, &mut random)).collect();
-        Ok(Self { rows, strata, estimate, draws })
+        let draws = (0..DRAWS).map(|_| draw(&sheet.rows, &strata, &mut random)).collect();
+        let has_sketches = has_sketches && sheet.rows.iter().any(|row| row.sketch_distance.is_some());
+        Self { sheet, has_sketches, strata, estimate, draws }
     }
 
-    fn has_sketches(&self) -> bool {
-        self.rows.iter().any(|row| row.sketch_distance.is_some())
+    fn unlabelled_distances(&self) -> Vec<u8> {
+        self.strata.iter().filter(|(_, stratum)| stratum.labelled.is_empty()).map(|(distance, _)| *distance).collect()
+    }
+
+    fn warnings(&self, digest: &str) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.sheet.about.profile != digest {
+            warnings.push(
+                "the sheet was drawn with another profile: give the --config, --profile and --set of then".to_owned(),
+            );
+        }
+        if self.sheet.n_repeated > 0 {
+            warnings
+                .push(format!("rows that repeat the pair of another, which counts once: {}", self.sheet.n_repeated));
+        }
+        for distance in self.unlabelled_distances() {
+            let n_pairs = self.strata[&distance].n_pairs;
+            let rows = self.sheet.rows.iter().filter(|row| row.distance == distance).count();
+            let gone = if rows == 0 { "all rows are gone" } else { "no row has a label" };
+            warnings.push(format!("distance {distance}: {gone}: the estimates are without its {n_pairs} pairs"));
+        }
+        warnings
     }
 
     fn count(&self, label: Option<Label>) -> u64 {
-        self.rows.iter().filter(|row| row.label == label).count() as u64
+        self.sheet.rows.iter().filter(|row| row.label == label).count() as u64
     }
 
     fn sums(&self, weights: &Weights, limits: Limits) -> Sums {
         let mut sums = Sums::default();
-        for (row, &weight) in self.rows.iter().zip(&weights.rows) {
+        for (row, &weight) in self.sheet.rows.iter().zip(&weights.rows) {
             let found = u32::from(row.distance) <= limits.distance && limits.sketch_allows(row);
             match row.label {
                 Some(Label::Positive) => sums.add(weight, if found { weight } else { 0.0 }, true),
@@ -211,7 +244,7 @@ impl Labelled {
         Estimate {
             max_distance: limits.distance,
             max_sketch_distance: limits.sketch,
-            n_labels: self.rows.iter().filter(within).count() as u64,
+            n_labels: self.sheet.rows.iter().filter(within).count() as u64,
             n_pairs: sums.found,
             precision: sums.precision(),
             recall: sums.recall(),
@@ -224,40 +257,47 @@ impl Labelled {
         }
     }
 
-    fn summary(&self, labels: &str, own: Limits) -> LabelEstimate {
-        let last = self.strata.keys().last().copied().map_or(0, u32::from);
+    fn summary(&self, labels: &str, own: Limits, bits: u32) -> LabelEstimate {
+        let last = self.sheet.about.max_distance();
         let sketches = self.sketch_limits(own);
         LabelEstimate {
             labels: labels.to_owned(),
-            n_rows: self.rows.len() as u64,
+            n_rows: self.sheet.rows.len() as u64,
             n_positive: self.count(Some(Label::Positive)),
             n_negative: self.count(Some(Label::Negative)),
             n_gray: self.count(Some(Label::Gray)),
             n_unlabelled: self.count(None),
+            n_repeated: self.sheet.n_repeated,
+            unlabelled_distances: self.unlabelled_distances(),
+            warnings: Vec::new(),
             sheet_max_distance: last,
             own: self.at(own),
             by_max_distance: (0..=last).map(|distance| self.at(Limits { distance, ..own })).collect(),
             by_max_sketch_distance: sketches.iter().map(|&sketch| self.at(Limits { sketch, ..own })).collect(),
-            recommendation: self.recommendation(own, last, &sketches),
+            recommendation: self.recommendation(own, last, &sketches, bits),
         }
     }
 
-    /// Every eighth up to the sheet's largest, the profile's own, and none compared; empty where the sheet has no sketches.
+    /// Every eighth up to the sheet's largest, that and the profile's own, and none compared; empty where there are no sketches.
     fn sketch_limits(&self, own: Limits) -> Vec<Option<u16>> {
-        let Some(largest) = self.rows.iter().filter_map(|row| row.sketch_distance).max() else {
+        let largest = self.sheet.rows.iter().filter_map(|row| row.sketch_distance).max();
+        let Some(largest) = largest.filter(|_| self.has_sketches) else {
             return Vec::new();
         };
-        let steps: BTreeSet<u16> = (0..=largest).step_by(SKETCH_STEP).chain(own.sketch).collect();
+        // 256 cannot be set.
+        let largest = largest.min(255);
+        let steps: BTreeSet<u16> = (0..=largest).step_by(SKETCH_STEP).chain([largest]).chain(own.sketch).collect();
         steps.into_iter().map(Some).chain([None]).collect()
     }
 
-    fn recommendation(&self, own: Limits, last: u32, sketches: &[Option<u16>]) -> Option<Recommendation> {
+    /// Among the limits that can be set, up to the sheet's largest distance: nothing is known of what lies beyond.
+    fn recommendation(&self, own: Limits, last: u32, sketches: &[Option<u16>], bits: u32) -> Option<Recommendation> {
         let f1 = |limits: Limits| self.sums(&self.estimate, limits).f1();
-        let sketches = if sketches.is_empty() { &[None] } else { sketches };
         // The profile's own where nothing is better, then its sketch distance, then the smallest.
-        let sketches = [own.sketch].into_iter().chain(sketches.iter().copied());
+        let sketches = [own.sketch].into_iter().chain(sketches.iter().copied().filter(Option::is_some));
         let all = sketches.flat_map(|sketch| (0..=last).map(move |distance| Limits { distance, sketch }));
-        let mut best = (own, f1(own)?);
+        let nearest = Limits { distance: own.distance.min(last), ..own };
+        let mut best = (nearest, f1(nearest)?);
         for limits in all {
             if let Some(f1) = f1(limits).filter(|&f1| f1 > best.1 + 1e-9) {
                 best = (limits, f1);
@@ -265,7 +305,8 @@ impl Labelled {
         }
         let (limits, estimate) = (best.0, self.at(best.0));
         let better = self.draws.iter().filter(|draw| self.sums(draw, limits).f1() > self.sums(draw, own).f1()).count();
-        let too_few = self.too_few(&estimate, last);
+        let mut too_few = self.too_few(&estimate);
+        too_few.extend(beyond(own, limits, last, bits));
         Some(Recommendation {
             best: estimate,
             is_own: limits == own,
@@ -275,7 +316,7 @@ impl Labelled {
         })
     }
 
-    fn too_few(&self, best: &Estimate, last: u32) -> Vec<String> {
+    fn too_few(&self, best: &Estimate) -> Vec<String> {
         let mut reasons = Vec::new();
         let n_positive = self.count(Some(Label::Positive));
         let n_told = n_positive + self.count(Some(Label::Negative));
@@ -294,11 +335,20 @@ impl Labelled {
         if let Some([low, high]) = best.ci.f1.filter(|[low, high]| high - low > 0.2) {
             reasons.push(format!("F1 there may be anything from {low:.2} to {high:.2}"));
         }
-        if best.max_distance == last {
-            reasons.push("the best distance is the sheet's largest: draw one with a larger --max-distance".to_owned());
-        }
         reasons
     }
+}
+
+/// That the sheet ends too early to tell, with a --max-distance that would do.
+fn beyond(own: Limits, best: Limits, last: u32, bits: u32) -> Option<String> {
+    let (what, wider) = if own.distance > last {
+        (format!("the profile's max_distance {} is beyond the sheet's largest, {last}", own.distance), own.distance)
+    } else if best.distance == last && last + 1 < bits {
+        (format!("the best distance is the sheet's largest, {last}"), (last + WIDER).min(bits - 1))
+    } else {
+        return None;
+    };
+    Some(format!("{what}: draw a wider one with --max-distance {wider}"))
 }
 
 impl Sums {

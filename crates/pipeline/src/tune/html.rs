@@ -5,7 +5,7 @@ use std::fmt::Write;
 use html_escape::encode_text;
 
 use super::sheet::SheetPair;
-use crate::explain::diff::{Piece, pieces};
+use crate::explain::diff::{Piece, diff};
 use crate::legible::legible;
 
 const HEAD: &str = "<!doctype html>
@@ -35,7 +35,7 @@ pub(super) fn page(pairs: &[SheetPair]) -> String {
 fn section(out: &mut String, row: u32, pair: &SheetPair) {
     let sketch = pair.sketch_distance.map_or(String::new(), |d| format!(", sketch distance {d}"));
     let (mut a, mut b) = (String::new(), String::new());
-    for piece in pieces(&pair.text_a, &pair.text_b) {
+    for piece in diff(&pair.text_a, &pair.text_b).pieces {
         match piece {
             Piece::Same(text) => {
                 a += &encode_text(&text);

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use nearprint_join::UnionFind;
 
-use super::sheet::{LabelledRow, bad_row};
-use crate::error::Result;
+use super::sheet::{LabelledRow, Sheet};
 use crate::random::Random;
 
 /// The pairs of one distance.
@@ -26,27 +25,16 @@ pub(super) struct Weights {
     pub(super) unseen: Vec<(u8, f64, f64)>,
 }
 
-pub(super) fn strata(file: &str, rows: &[LabelledRow]) -> Result<BTreeMap<u8, Stratum>> {
-    let mut strata: BTreeMap<u8, Stratum> = BTreeMap::new();
-    let mut n_rows: BTreeMap<u8, u64> = BTreeMap::new();
-    for (at, row) in rows.iter().enumerate() {
-        let new = || Stratum { n_pairs: row.n_pairs, labelled: Vec::new(), n_independent: 0 };
-        let stratum = strata.entry(row.distance).or_insert_with(new);
-        let n = n_rows.entry(row.distance).or_default();
-        *n += 1;
-        let refuse = |reason: &str| Err(bad_row(file, at as u64 + 2, reason.to_owned()));
-        if stratum.n_pairs != row.n_pairs {
-            return refuse("n_pairs differs from that of an earlier row of this distance: do not mix sheets");
-        }
-        if *n > stratum.n_pairs {
-            return refuse("more rows of this distance than n_pairs: remove repeated rows");
-        }
-        stratum.labelled.extend(row.label.is_some().then_some(at));
+/// The distances that have pairs, also those whose rows are gone.
+pub(super) fn strata(sheet: &Sheet) -> BTreeMap<u8, Stratum> {
+    let (mut strata, rows) = (BTreeMap::new(), &sheet.rows);
+    for (distance, &n_pairs) in (0..).zip(&sheet.about.strata).filter(|(_, n_pairs)| **n_pairs > 0) {
+        let is_labelled = |&at: &usize| rows[at].distance == distance && rows[at].label.is_some();
+        let labelled: Vec<usize> = (0..rows.len()).filter(is_labelled).collect();
+        let n_independent = n_components(rows, &labelled);
+        strata.insert(distance, Stratum { n_pairs, labelled, n_independent });
     }
-    for stratum in strata.values_mut() {
-        stratum.n_independent = n_components(rows, &stratum.labelled);
-    }
-    Ok(strata)
+    strata
 }
 
 /// Connected components of the pairs.
