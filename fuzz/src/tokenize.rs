@@ -82,6 +82,15 @@ impl Settings {
         let on = |bit: u8| flags >> bit & 1 == 1;
         // Pieces of characters are no words: such settings are refused.
         let of_words = kind != TokenizerKind::BytePieces;
+        // And so are those that a tokenizer does not look at.
+        let has_model = matches!(kind, TokenizerKind::Mixed | TokenizerKind::Jieba | TokenizerKind::Cppjieba);
+        let has_pieces = matches!(
+            kind,
+            TokenizerKind::CharNgrams
+                | TokenizerKind::WordCharNgrams
+                | TokenizerKind::Utf16Ngrams
+                | TokenizerKind::BytePieces
+        );
         let seed = u64::from(bits >> 2);
         let weight = match weight % 9 {
             0 => Weight::Count,
@@ -113,13 +122,17 @@ impl Settings {
         Self {
             kind,
             drop_symbols: on(0) && of_words,
-            hmm: on(1),
+            hmm: on(1) && has_model,
             as_is: on(2),
             single_characters: on(3) && of_words,
             builtin: on(4) && of_words,
             cppjieba: on(5) && of_words,
             parts_of_speech: on(6) && matches!(kind, TokenizerKind::Mixed | TokenizerKind::Jieba),
-            ngram: if ngram >= 248 { 1000 } else { 1 + usize::from(ngram % 8) },
+            ngram: match ngram {
+                _ if !has_pieces => TokenizerConfig::default().ngram,
+                248.. => 1000,
+                _ => 1 + usize::from(ngram % 8),
+            },
             features: FeatureConfig { shingle: if of_tokens { 1 } else { 1 + usize::from(shingle % 4) }, weight },
             bits: widths[usize::from(bits & 3) % widths.len()],
             fingerprint: FingerprintConfig { feature_hash, bit_rule: rules[usize::from(rule) % rules.len()] },

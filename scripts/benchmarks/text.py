@@ -21,7 +21,7 @@ PEERS = ROOT / "scripts/peers"
 # What computes the same fingerprints in nearprint.
 PROFILES = {"simhash 2.1.2 python-simhash": "python-simhash", "simhash 0.3.0": "simhash-crate", "gaoya 0.2.2 SimHash": "gaoya"}
 PYTHON_WAYS = {
-    "english": ["python-simhash", "minhash-words", "minhash-shingles"],
+    "english": ["python-simhash", "minhash-words", "minhash-shingles", "minhash-words-each", "minhash-shingles-each"],
     "chinese": ["python-simhash", "minhash-words", "minhash-bigrams"],
 }
 

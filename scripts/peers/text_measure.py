@@ -40,6 +40,19 @@ def minhash(elements):
     return run
 
 
+def minhash_each(elements):
+    """The same signature, an element at a time, as datasketch's README begins."""
+    from datasketch import MinHash
+
+    def run(text):
+        signature = MinHash(num_perm=128)
+        for element in elements(text.lower()):
+            signature.update(element.encode("utf-8"))
+        return int(signature.hashvalues.sum())
+
+    return run
+
+
 def words(text):
     """The distinct words; a run of Han characters is one word."""
     return set(WORD.findall(text))
@@ -60,6 +73,8 @@ WAYS = {
     "python-simhash": ("simhash", "Simhash(text)", python_simhash),
     "minhash-words": ("datasketch", r"MinHash(num_perm=128).update_batch, words \w+ lower-cased", lambda: minhash(words)),
     "minhash-shingles": ("datasketch", "the same, shingles of 5 words", lambda: minhash(shingles)),
+    "minhash-words-each": ("datasketch", "MinHash(num_perm=128).update, a word at a time", lambda: minhash_each(words)),
+    "minhash-shingles-each": ("datasketch", "the same, shingles of 5 words", lambda: minhash_each(shingles)),
     "minhash-bigrams": ("datasketch", "the same, pairs of characters", lambda: minhash(bigrams)),
 }
 
