@@ -155,7 +155,13 @@ impl TextFingerprinter {
     }
 }
 
+/// Hashes that memory is kept for.
+const KEPT_HASHES: usize = 1 << 20;
+
 fn hash_tokens(tokens: &DistinctTokens<'_>, seed: u64, hashes: &mut Vec<u64>) {
+    if hashes.capacity() > KEPT_HASHES {
+        *hashes = Vec::new();
+    }
     hashes.clear();
     hashes.extend(tokens.iter().map(|(token, _)| token_hash(token, seed)));
 }

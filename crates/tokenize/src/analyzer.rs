@@ -86,7 +86,7 @@ impl Analyzer {
     /// The same tokens, counted and numbered, in memory that is used again for the next text.
     #[must_use]
     pub fn distinct_tokens<'a>(&self, normalized: &'a str, scratch: &'a mut Scratch) -> DistinctTokens<'a> {
-        scratch.spans.clear();
+        scratch.clear();
         let text = self.cut(normalized, &mut scratch.spans);
         scratch.number_tokens(text)
     }

@@ -54,7 +54,18 @@ impl<'a> DistinctTokens<'a> {
 /// later text more than the text itself.
 const KEPT_CAPACITY: usize = 1 << 14;
 
+/// Tokens that memory is kept for: a text with more gets memory of its own, which goes with the next text.
+const KEPT_TOKENS: usize = 1 << 20;
+
 impl Scratch {
+    /// Ready for the next text.
+    pub(crate) fn clear(&mut self) {
+        if self.spans.capacity() > KEPT_TOKENS {
+            *self = Self::default();
+        }
+        self.spans.clear();
+    }
+
     /// Numbers the tokens that `self.spans` cut from `text`.
     pub(crate) fn number_tokens<'a>(&'a mut self, text: Cow<'a, str>) -> DistinctTokens<'a> {
         self.distinct.clear();

@@ -217,6 +217,18 @@ fn own_stop_words_are_normalised_like_the_text() {
     assert_eq!(analyzer.tokens(&text).iter().collect::<Vec<_>>(), ["the", "stores"]);
 }
 
+/// Its memory is given back before the next text.
+#[test]
+fn a_text_after_a_huge_one_is_counted_anew() {
+    let (analyzer, mut scratch) = (analyzer(&kind(TokenizerKind::Words)), Scratch::default());
+    let huge = "to be or not ".repeat(400_000);
+    let counted: Vec<u64> = analyzer.distinct_tokens(&huge, &mut scratch).iter().map(|(_, count)| count).collect();
+    assert_eq!(counted, [400_000; 4]);
+    let next = analyzer.distinct_tokens("not now", &mut scratch);
+    assert_eq!(next.iter().collect::<Vec<_>>(), [(&b"not"[..], 1), (&b"now"[..], 1)]);
+    assert_eq!(next.sequence(), [0, 1]);
+}
+
 /// `\w+` by hand, for ASCII.
 fn naive_ascii_words(text: &str) -> Vec<&str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
