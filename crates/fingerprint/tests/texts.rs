@@ -22,7 +22,12 @@ fn plain(kind: TokenizerKind, ngram: usize) -> TokenizeConfig {
             special_characters: false,
             lower_case: false,
         },
-        tokenizer: TokenizerConfig { kind, ngram, drop_tokens_without_alphanumeric: false, hmm: true },
+        tokenizer: TokenizerConfig {
+            kind,
+            ngram,
+            drop_tokens_without_alphanumeric: false,
+            hmm: kind == TokenizerKind::Cppjieba,
+        },
         features: FeatureConfig { shingle: 1, weight: Weight::Count },
         ..TokenizeConfig::default()
     }
@@ -39,7 +44,7 @@ fn weighted(weight: Weight, config: TokenizeConfig) -> TokenizeConfig {
 fn cppjieba(top: Top) -> TokenizeConfig {
     TokenizeConfig {
         stop_words: StopWordsConfig { cppjieba: true, single_characters: true, ..StopWordsConfig::default() },
-        ..weighted(Weight::TfIdf { top }, plain(TokenizerKind::Cppjieba, 1))
+        ..weighted(Weight::TfIdf { top }, plain(TokenizerKind::Cppjieba, 4))
     }
 }
 
@@ -87,11 +92,11 @@ fn seomoz_is_reproduced() {
 fn the_rust_crates_simhash_and_gaoya_are_reproduced() {
     let vectors = include_str!("data/peers/rust_simhash_gaoya.jsonl");
     let sip = |k0, k1| FeatureHash::RustSipHash24 { k0, k1 };
-    let words = plain(TokenizerKind::Whitespace, 1);
+    let words = plain(TokenizerKind::Whitespace, 4);
     let rule = BitRule::Positive;
     assert_eq!(check::<u64>(vectors, ("text", "simhash_rs_sip24"), &words, sip(0, 0), rule), 13);
     assert_eq!(check::<u64>(vectors, ("text", "simhash_rs_fnv"), &words, FeatureHash::RustFnv1a, rule), 13);
-    let words = plain(TokenizerKind::AsciiWords, 1);
+    let words = plain(TokenizerKind::AsciiWords, 4);
     let rule = BitRule::Negative;
     assert_eq!(check::<u64>(vectors, ("text", "gaoya64_sip24_keys_5_6"), &words, sip(5, 6), rule), 13);
     assert_eq!(check::<u128>(vectors, ("text", "gaoya128_sip24_keys_5_6"), &words, sip(5, 6), rule), 13);
@@ -110,7 +115,7 @@ fn sing1ee_is_reproduced() {
 fn mllearning_is_reproduced() {
     let vectors = include_str!("data/peers/mllearning_darksun.jsonl");
     let (hash, rule) = (FeatureHash::Bkdr131, BitRule::Positive);
-    let tokens = weighted(Weight::ByteLength, plain(TokenizerKind::Whitespace, 1));
+    let tokens = weighted(Weight::ByteLength, plain(TokenizerKind::Whitespace, 4));
     assert_eq!(check::<u32>(vectors, ("line", "simhash32_tokens_bytelen"), &tokens, hash.clone(), rule), 15);
     let pieces = plain(TokenizerKind::BytePieces, 2);
     assert_eq!(check::<u32>(vectors, ("line", "simhash32_bytes2"), &pieces, hash, rule), 15);
