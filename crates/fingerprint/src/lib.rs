@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! (feature bytes, weight) ─► feature_hash ─► one vote a bit ─► fingerprint   32, 64 or 128 bits, compared by hamming_distance
-//!                            xxh3 twice   ─► one vote a bit ─► sketch        256 bits, compared by Sketch::distance
+//! (token hashes, counts, order)            ─► least hashes   ─► sketch        256 bits, compared by Sketch::distance
 //! ```
 //!
 //! The crate is pure: no I/O, no threads, no text. A feature is any byte string; its weight is a fixed-point integer in units of

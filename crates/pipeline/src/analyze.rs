@@ -50,7 +50,7 @@ pub enum Outcome {
     Fingerprinted {
         /// The SimHash; 32-bit ones zero-extended.
         fingerprint: u64,
-        /// The wider SimHash, where the profile has one.
+        /// The sketch, where the profile has one.
         sketch: Option<Sketch>,
         /// Hash of the normalised text.
         text_hash: [u8; 16],

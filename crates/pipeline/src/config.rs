@@ -22,18 +22,18 @@ pub struct ProfileConfig {
     pub tokenize: TokenizeConfig,
     /// Features to fingerprint.
     pub fingerprint: FingerprintConfig,
-    /// The second, wider SimHash; none in profiles without one.
+    /// What a second look compares; none in profiles without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sketch: Option<SketchConfig>,
     /// The distances that make a pair.
     pub join: JoinConfig,
 }
 
-/// The sketch: a 256-bit SimHash of distinct shingles.
+/// The sketch: 256 bits of least hashes of tokens and shingles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SketchConfig {
-    /// Tokens of a shingle.
+    /// Tokens of a shingle, at least 1; 1 leaves shingles out.
     pub shingle: usize,
     /// Seed of the feature hash.
     #[serde(default)]
