@@ -236,9 +236,10 @@ impl JobConfig {
         Ok((keys, DocumentColumns { id: self.id_column.clone(), text: self.text_column.clone(), keep }))
     }
 
-    /// The columns, without those of the keep order.
-    pub fn columns(&self) -> DocumentColumns {
-        DocumentColumns { id: self.id_column.clone(), text: self.text_column.clone(), keep: Vec::new() }
+    /// The columns, without those of the keep order, which is looked at all the same: a job file is right or wrong for every command.
+    pub fn columns(&self) -> Result<DocumentColumns, Failure> {
+        let (_, columns) = self.keep()?;
+        Ok(DocumentColumns { keep: Vec::new(), ..columns })
     }
 
     pub fn s3(&self) -> S3Config {

@@ -172,6 +172,17 @@ fn documents_that_do_not_count_are_said() {
 }
 
 #[test]
+fn a_job_file_with_a_wrong_keep_order_is_refused_by_every_command() {
+    let dir = labelled_set();
+    std::fs::write(dir.path().join("job.toml"), "keep = [\"fetch_time sideways\"]\n").unwrap();
+    let done = evaluate(dir.path(), &["--config", "job.toml"]);
+    assert_eq!(done.code, 78, "{}", done.stderr);
+    let done =
+        nearprint_in(dir.path(), &["explain", "a1", "a2", "--documents", "docs.parquet", "--config", "job.toml"]);
+    assert_eq!(done.code, 78, "{}", done.stderr);
+}
+
+#[test]
 fn wrong_arguments_missing_files_and_bad_labels_have_their_exit_codes() {
     let dir = labelled_set();
     let plot = evaluate(dir.path(), &["--plot", "docs.parquet"]);

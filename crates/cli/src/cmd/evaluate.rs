@@ -19,7 +19,7 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
     let file = args.plot.as_deref().map(|path| LocalFile::try_new(path, args.replace)).transpose()?;
     let request = EvaluateRequest {
         documents: args.documents.clone(),
-        columns: job.columns(),
+        columns: job.columns()?,
         truth: args.truth.clone(),
         ignore: args.ignore.clone(),
         profile,

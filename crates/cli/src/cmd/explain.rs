@@ -26,7 +26,7 @@ pub(super) fn explain(global: &Global, args: &ExplainArgs) -> Outcome {
 fn texts(job: &JobConfig, args: &ExplainArgs) -> Result<ExplainTexts, Failure> {
     if let Some(documents) = &args.documents {
         let (documents, ids) = (documents.clone(), args.ids.clone());
-        return Ok(ExplainTexts::Documents { documents, columns: job.columns(), ids });
+        return Ok(ExplainTexts::Documents { documents, columns: job.columns()?, ids });
     }
     let mut given: Vec<(String, String)> =
         (1..).zip(&args.text).map(|(n, text): (u32, &String)| (format!("text {n}"), text.clone())).collect();

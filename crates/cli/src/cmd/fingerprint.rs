@@ -8,12 +8,9 @@ use crate::job_config::JobConfig;
 
 pub(super) fn fingerprint(global: &Global, args: &FingerprintArgs) -> Outcome {
     let job = JobConfig::read_or_default(args.profile.config.as_deref())?.with_profile_args(&args.profile)?;
-    let (_, mut columns) = job.keep()?;
-    // The dataset has no keep order.
-    columns.keep.clear();
     let request = FingerprintRequest {
         documents: args.documents.clone(),
-        columns,
+        columns: job.columns()?,
         keep: Vec::new(),
         profile: job.profile_config()?,
         analyzer_resources: job.analyzer_resources()?,

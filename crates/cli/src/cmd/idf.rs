@@ -17,12 +17,9 @@ fn build(global: &Global, args: &IdfBuildArgs) -> Outcome {
     // It may name the table that is to be made.
     job.idf = None;
     let output = LocalFile::try_new(&args.output, args.replace)?;
-    let (_, mut columns) = job.keep()?;
-    // Only ids and texts are read.
-    columns.keep.clear();
     let request = IdfRequest {
         documents: args.documents.clone(),
-        columns,
+        columns: job.columns()?,
         profile: job.profile_config()?,
         analyzer_resources: job.analyzer_resources()?,
         min_documents: args.min_documents,

@@ -10,13 +10,11 @@ use crate::job_config::JobConfig;
 
 pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
     let job = JobConfig::read(&args.config)?;
-    let (_, mut columns) = job.keep()?;
-    columns.keep.clear();
     let request = ReportRequest {
         dt: args.dt.clone(),
         store: job.required("store", job.store.as_ref())?,
         documents: job.required("documents", job.documents.as_ref())?,
-        columns,
+        columns: job.columns()?,
         n_examples: args.examples,
     };
     let session = Session::new(&job, global);

@@ -25,7 +25,7 @@ pub(super) fn tune(global: &Global, args: &TuneArgs) -> Outcome {
 fn draw(session: &Session, job: &JobConfig, args: &TuneArgs, documents: &str, sheet: &str) -> Outcome {
     let request = SheetRequest {
         documents: documents.to_owned(),
-        columns: job.columns(),
+        columns: job.columns()?,
         profile: job.profile_config()?,
         analyzer_resources: job.analyzer_resources()?,
         sheet: sheet.to_owned(),
