@@ -18,24 +18,10 @@ impl Tokenizer {
     /// The kind that the environment variable `TOKENIZER` names, as in a job file.
     pub fn from_environment() -> Self {
         let name = std::env::var("TOKENIZER").unwrap_or_default();
-        let kind = KINDS.into_iter().find(|kind| kind.to_string() == name);
+        let kind = TokenizerKind::ALL.into_iter().find(|kind| kind.to_string() == name);
         Self { kind: kind.expect("TOKENIZER names a tokenizer, such as bigrams") }
     }
 }
-
-const KINDS: [TokenizerKind; 11] = [
-    TokenizerKind::Bigrams,
-    TokenizerKind::Mixed,
-    TokenizerKind::Jieba,
-    TokenizerKind::Words,
-    TokenizerKind::Whitespace,
-    TokenizerKind::CharNgrams,
-    TokenizerKind::WordCharNgrams,
-    TokenizerKind::Utf16Ngrams,
-    TokenizerKind::BytePieces,
-    TokenizerKind::AsciiWords,
-    TokenizerKind::Cppjieba,
-];
 
 const HEADER: usize = 8;
 

@@ -13,15 +13,7 @@ use serde_json::Value;
 /// Every token of a text as it is, by its count.
 fn plain(kind: TokenizerKind, ngram: usize) -> TokenizeConfig {
     TokenizeConfig {
-        normalize: NormalizeConfig {
-            nfkc: false,
-            case_fold: false,
-            html_entities: false,
-            control_characters: false,
-            white_space: false,
-            special_characters: false,
-            lower_case: false,
-        },
+        normalize: NormalizeConfig::NONE,
         tokenizer: TokenizerConfig {
             kind,
             ngram,

@@ -78,17 +78,21 @@ impl TextFingerprinter {
     #[must_use]
     pub fn fingerprint(&self, text: &str) -> FingerprintedText {
         let normalized = self.analyzer.normalize(text);
-        let length = normalized.chars().count() as u64;
+        let outcome = self.outcome(&normalized);
+        let length = if outcome == Outcome::Empty { 0 } else { normalized.chars().count() as u64 };
+        FingerprintedText { outcome, length }
+    }
+
+    fn outcome(&self, normalized: &str) -> Outcome {
         if normalized.trim().is_empty() {
-            return FingerprintedText { outcome: Outcome::Empty, length: 0 };
+            return Outcome::Empty;
         }
         // Big-endian, so that bytes sort as the number does.
         let text_hash = xxh3_128(normalized.as_bytes()).to_be_bytes();
-        let outcome = SCRATCH.with_borrow_mut(|scratch| match self.fingerprint_normalized(&normalized, scratch) {
+        SCRATCH.with_borrow_mut(|scratch| match self.fingerprint_normalized(normalized, scratch) {
             None => Outcome::TooShort { text_hash },
             Some((fingerprint, sketch)) => Outcome::Fingerprinted { fingerprint, sketch, text_hash },
-        });
-        FingerprintedText { outcome, length }
+        })
     }
 
     /// Fingerprint and sketch, if there are enough features.
@@ -150,7 +154,7 @@ impl TextFingerprinter {
         let normalized = self.analyzer.normalize(text);
         let features = self.analyzer.features(&self.analyzer.tokens(&normalized), &self.config.tokenize.features);
         let features = features.iter().map(|(feature, weight)| (feature.to_vec(), weight)).collect();
-        let outcome = self.fingerprint(text).outcome;
+        let outcome = self.outcome(&normalized);
         DissectedText { features, outcome, normalized: normalized.into_owned() }
     }
 }

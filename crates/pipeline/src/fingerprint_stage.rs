@@ -39,6 +39,25 @@ pub struct FingerprintRequest {
     pub max_bad_rows: u64,
 }
 
+impl FingerprintRequest {
+    /// Documents whose order does not matter, and all of whose rows are to be documents.
+    pub fn of(
+        documents: &str,
+        columns: &DocumentColumns,
+        profile: &ProfileConfig,
+        resources: &AnalyzerResources,
+    ) -> Self {
+        Self {
+            documents: documents.to_owned(),
+            columns: columns.clone(),
+            keep: Vec::new(),
+            profile: profile.clone(),
+            analyzer_resources: resources.clone(),
+            max_bad_rows: 0,
+        }
+    }
+}
+
 /// What fingerprinting came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FingerprintCounts {

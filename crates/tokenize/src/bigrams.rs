@@ -1,8 +1,7 @@
 use std::ops::Range;
 
-use crate::script::{han_run_len, is_han};
 use crate::tokenizer::Tokenizer;
-use crate::words::{Scan, Symbols};
+use crate::words::{Symbols, words_and_han};
 
 /// Each two neighbouring characters of a run of Han characters, which overlap; a run of one is that character. Everything between the runs as
 /// Unicode words.
@@ -14,17 +13,7 @@ pub(crate) struct Bigrams {
 
 impl Tokenizer for Bigrams {
     fn spans(&self, text: &str, spans: &mut Vec<Range<usize>>) {
-        let mut scan = Scan { text, at: 0, symbols: self.symbols, spans };
-        while scan.at < text.len() {
-            scan.take_ascii();
-            match han_run_len(text, scan.at) {
-                0 => scan.take_other(is_han),
-                n => {
-                    push_pairs(&text[..scan.at + n], scan.at, scan.spans);
-                    scan.at += n;
-                }
-            }
-        }
+        words_and_han(text, self.symbols, spans, push_pairs);
     }
 
     fn drops_symbols(&self) -> bool {
@@ -32,10 +21,10 @@ impl Tokenizer for Bigrams {
     }
 }
 
-/// The pairs of the characters from byte `start` of `text` on, of which there is one at least.
-fn push_pairs(text: &str, start: usize, spans: &mut Vec<Range<usize>>) {
+/// The pairs of characters of `run`, which has one at least and starts at byte `start` of the text.
+fn push_pairs(run: &str, start: usize, spans: &mut Vec<Range<usize>>) {
     let before = spans.len();
-    let mut ends = text[start..].char_indices().map(|(at, c)| start + at + c.len_utf8());
+    let mut ends = run.char_indices().map(|(at, c)| start + at + c.len_utf8());
     let (mut first, mut second) = (start, ends.next().unwrap_or(start));
     for end in ends {
         spans.push(first..end);

@@ -66,6 +66,19 @@ pub struct NormalizeConfig {
     pub lower_case: bool,
 }
 
+impl NormalizeConfig {
+    /// No step at all: the text as it is.
+    pub const NONE: Self = Self {
+        nfkc: false,
+        case_fold: false,
+        html_entities: false,
+        control_characters: false,
+        white_space: false,
+        special_characters: false,
+        lower_case: false,
+    };
+}
+
 /// Settings that came later are left out of a config's text, and so of its digest, while they are off.
 fn is_off(setting: &bool) -> bool {
     !setting
@@ -114,6 +127,23 @@ pub enum TokenizerKind {
     AsciiWords,
     /// The whole text through cppjieba's rules: yanyiwu's simhash. Every character is in some token, unless dropped.
     Cppjieba,
+}
+
+impl TokenizerKind {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Bigrams,
+        Self::Mixed,
+        Self::Jieba,
+        Self::Words,
+        Self::Whitespace,
+        Self::CharNgrams,
+        Self::WordCharNgrams,
+        Self::Utf16Ngrams,
+        Self::BytePieces,
+        Self::AsciiWords,
+        Self::Cppjieba,
+    ];
 }
 
 impl fmt::Display for TokenizerKind {

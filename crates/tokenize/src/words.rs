@@ -3,7 +3,7 @@ use std::ops::Range;
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::script::{is_alphanumeric, is_common_han_at};
+use crate::script::{han_run_len, is_alphanumeric, is_common_han_at, is_han};
 use crate::tokenizer::Tokenizer;
 
 /// Unicode words (UAX #29), cut further at whatever is not a letter, digit, mark or `_`: each longest run of these characters, cut at
@@ -46,19 +46,39 @@ impl Tokenizer for Words {
     }
 }
 
+/// Cuts the text into words, but each longest run of Han characters, at byte `start`, by `cut_run(run, start, spans)`.
+pub(crate) fn words_and_han(
+    text: &str,
+    symbols: Symbols,
+    spans: &mut Vec<Range<usize>>,
+    cut_run: impl Fn(&str, usize, &mut Vec<Range<usize>>),
+) {
+    let mut scan = Scan { text, at: 0, symbols, spans };
+    while scan.at < text.len() {
+        scan.take_ascii();
+        match han_run_len(text, scan.at) {
+            0 => scan.take_other(is_han),
+            n => {
+                cut_run(&text[scan.at..scan.at + n], scan.at, scan.spans);
+                scan.at += n;
+            }
+        }
+    }
+}
+
 /// A walk along a text, from token to token.
-pub(crate) struct Scan<'a> {
-    pub(crate) text: &'a str,
-    pub(crate) at: usize,
-    pub(crate) symbols: Symbols,
-    pub(crate) spans: &'a mut Vec<Range<usize>>,
+struct Scan<'a> {
+    text: &'a str,
+    at: usize,
+    symbols: Symbols,
+    spans: &'a mut Vec<Range<usize>>,
 }
 
 impl Scan<'_> {
     /// Takes the ASCII words that begin here, and what is between and after them, up to the first other character or the end of the text.
     /// An ASCII word that goes on with another character is left.
     #[inline]
-    pub(crate) fn take_ascii(&mut self) {
+    fn take_ascii(&mut self) {
         let bytes = self.text.as_bytes();
         while let Some(class) = bytes.get(self.at).map(|&byte| ASCII[usize::from(byte)]) {
             match class {
@@ -79,7 +99,7 @@ impl Scan<'_> {
 
     /// Takes what begins here, where [`take_ascii`](Self::take_ascii) stopped: a run of word characters that ends where `is_foreign`, a
     /// symbol, or white space.
-    pub(crate) fn take_other(&mut self, is_foreign: impl Fn(char) -> bool) {
+    fn take_other(&mut self, is_foreign: impl Fn(char) -> bool) {
         let Some(c) = self.text[self.at..].chars().next() else {
             return;
         };

@@ -15,20 +15,6 @@ use proptest::prelude::*;
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 
-const KINDS: [TokenizerKind; 11] = [
-    TokenizerKind::Bigrams,
-    TokenizerKind::Mixed,
-    TokenizerKind::Jieba,
-    TokenizerKind::Words,
-    TokenizerKind::Whitespace,
-    TokenizerKind::CharNgrams,
-    TokenizerKind::WordCharNgrams,
-    TokenizerKind::Utf16Ngrams,
-    TokenizerKind::BytePieces,
-    TokenizerKind::AsciiWords,
-    TokenizerKind::Cppjieba,
-];
-
 fn keep_all(kind: TokenizerKind) -> TokenizeConfig {
     let tokenizer = TokenizerConfig { kind, drop_tokens_without_alphanumeric: false, ..TokenizerConfig::default() };
     TokenizeConfig { tokenizer, ..TokenizeConfig::default() }
@@ -145,7 +131,7 @@ fn settings_that_a_tokenizer_does_not_look_at_are_refused_unless_they_are_the_de
             other => panic!("{other:?}"),
         }
     };
-    for kind in KINDS {
+    for kind in TokenizerKind::ALL {
         let has_hmm = matches!(kind, TokenizerKind::Mixed | TokenizerKind::Jieba | TokenizerKind::Cppjieba);
         let has_ngram = kind.to_string().contains("ngrams") || kind == TokenizerKind::BytePieces;
         assert_eq!(refused(kind, false, 4), None, "{kind}");
@@ -286,7 +272,7 @@ proptest! {
 
     #[test]
     fn no_text_makes_a_tokenizer_panic(text in any::<String>()) {
-        for kind in KINDS {
+        for kind in TokenizerKind::ALL {
             for mut config in [common::kind(kind), keep_all(kind)] {
                 if kind == TokenizerKind::BytePieces {
                     config.tokenizer.drop_tokens_without_alphanumeric = false;
@@ -363,10 +349,10 @@ proptest! {
     #[test]
     fn distinct_tokens_are_the_tokens_counted(
         texts in vec("[我们中国人民欢迎的a-c_0-1.' é々]{0,60}|(abcdefgh|abcdefghi|0123456789abcdefg|0123456789abcdefh|a| ){0,30}", 1..4),
-        at in 0..KINDS.len(),
+        at in 0..TokenizerKind::ALL.len(),
     ) {
-        let mut config = keep_all(KINDS[at]);
-        config.stop_words.builtin = KINDS[at] != TokenizerKind::BytePieces;
+        let mut config = keep_all(TokenizerKind::ALL[at]);
+        config.stop_words.builtin = TokenizerKind::ALL[at] != TokenizerKind::BytePieces;
         let (analyzer, mut scratch) = (analyzer(&config), Scratch::default());
         for text in &texts {
             let tokens = analyzer.tokens(text);

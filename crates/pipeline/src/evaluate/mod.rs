@@ -120,14 +120,8 @@ pub async fn evaluate(
         None => HashSet::new(),
     };
     let documents = Documents::open(storage, &request.documents, request.columns.clone()).await?;
-    let fingerprint = FingerprintRequest {
-        documents: request.documents.clone(),
-        columns: request.columns.clone(),
-        keep: Vec::new(),
-        profile: request.profile.clone(),
-        analyzer_resources: request.analyzer_resources.clone(),
-        max_bad_rows: 0,
-    };
+    let EvaluateRequest { documents: path, columns, profile, analyzer_resources, .. } = request;
+    let fingerprint = FingerprintRequest::of(path, columns, profile, analyzer_resources);
     let done = fingerprint_documents(&fingerprint, documents, resources, progress).await?;
     let truth = truth::read(storage, &request.truth, &ignored, &done.batch).await?;
     blocking("evaluate", move || plan.evaluation(&done.batch, &truth, &ignored, done.counts)).await

@@ -20,15 +20,7 @@ pub(super) fn profile() -> ProfileConfig {
     ProfileConfig {
         bits: 64,
         tokenize: TokenizeConfig {
-            normalize: NormalizeConfig {
-                nfkc: false,
-                case_fold: false,
-                html_entities: false,
-                control_characters: false,
-                white_space: false,
-                special_characters: false,
-                lower_case: false,
-            },
+            normalize: NormalizeConfig::NONE,
             tokenizer: plain,
             features: FeatureConfig { shingle: 1, weight: Weight::Count },
             // The published program fingerprints whatever has a word.

@@ -100,7 +100,9 @@ pub async fn draw_sheet(
     let max_sketch_distance = request.profile.sketch.is_some().then_some(u16::MAX);
     let verifier = Verifier { max_sketch_distance, ..verifier };
     let documents = Documents::open(storage, &request.documents, request.columns.clone()).await?;
-    let done = fingerprint_documents(&fingerprint_request(request), documents, resources, progress).await?;
+    let SheetRequest { documents: path, columns, profile, analyzer_resources, .. } = request;
+    let fingerprint = FingerprintRequest::of(path, columns, profile, analyzer_resources);
+    let done = fingerprint_documents(&fingerprint, documents, resources, progress).await?;
     let (bits, per_distance) = (request.profile.bits, request.per_distance);
     let (n_texts, sample, ids) = blocking("sample", move || {
         let (n_texts, sample) = sample(&done.batch, verifier, bits, per_distance)?;
@@ -126,17 +128,6 @@ pub async fn draw_sheet(
         n_sampled: pairs.len() as u64,
         strata: sample.strata(),
     })
-}
-
-fn fingerprint_request(request: &SheetRequest) -> FingerprintRequest {
-    FingerprintRequest {
-        documents: request.documents.clone(),
-        columns: request.columns.clone(),
-        keep: Vec::new(),
-        profile: request.profile.clone(),
-        analyzer_resources: request.analyzer_resources.clone(),
-        max_bad_rows: 0,
-    }
 }
 
 /// The sampled pairs by distance.

@@ -4,15 +4,7 @@
 use nearprint_tokenize::{Analyzer, NormalizeConfig, Resources, TokenizeConfig, TokenizerConfig, TokenizerKind};
 
 /// No normalisation at all.
-pub const AS_IS: NormalizeConfig = NormalizeConfig {
-    nfkc: false,
-    case_fold: false,
-    html_entities: false,
-    control_characters: false,
-    white_space: false,
-    special_characters: false,
-    lower_case: false,
-};
+pub const AS_IS: NormalizeConfig = NormalizeConfig::NONE;
 
 /// All steps but the decoding of HTML entities and the removal of special characters.
 pub const WITHOUT_HTML: NormalizeConfig = NormalizeConfig {
