@@ -288,11 +288,6 @@ fn jittered(pause: Duration) -> Duration {
     pause / 2 + pause / 2048 * u32::try_from(share).unwrap_or_default()
 }
 
-/// Waits after the `n`th failure, as requests do.
-pub(super) async fn pause(n: u32) {
-    tokio::time::sleep(jittered((FIRST_PAUSE * (1 << n.min(6))).min(LONGEST_PAUSE))).await;
-}
-
 fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
     let digit = |at: usize| text.get(at..at + 2).and_then(|two| u8::from_str_radix(two, 16).ok());
     (text.len() == 64).then(|| (0..64).step_by(2).map(digit).collect()).flatten()

@@ -24,7 +24,7 @@ pub struct InputFile {
     /// What the store calls this version of it.
     pub version: String,
     /// When it was last written, by the store's clock.
-    pub(crate) modified: SystemTime,
+    pub modified: SystemTime,
 }
 
 /// Ranges that are nearer than this are read together.

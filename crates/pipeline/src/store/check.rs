@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use arrow::array::Array;
 use arrow::datatypes::{UInt32Type, UInt64Type};
 use futures::TryStreamExt;
-use object_store::ObjectStoreExt;
 use serde::Serialize;
 
 use super::merge::{Merge, MergedRow, SortedRun};
