@@ -4,13 +4,15 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
-use nearprint_pipeline::{ErrorKind, PipelineError};
+use nearprint_pipeline::{ErrorKind, PipelineError, Requests};
 
 /// Why a command ends without success.
 #[derive(Debug)]
 pub struct Failure {
     pub code: u8,
     pub message: String,
+    /// What was asked of object stores until then, where anything was.
+    pub requests: Option<Requests>,
 }
 
 pub const USAGE: u8 = 64;
@@ -23,7 +25,7 @@ pub const CONFIG: u8 = 78;
 
 impl From<PipelineError> for Failure {
     fn from(error: PipelineError) -> Self {
-        Self { code: of_kind(error.kind()), message: error.to_string() }
+        Self::new(of_kind(error.kind()), error.to_string())
     }
 }
 
@@ -43,8 +45,12 @@ fn of_kind(kind: ErrorKind) -> u8 {
 }
 
 impl Failure {
+    pub fn new(code: u8, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), requests: None }
+    }
+
     pub fn config(message: impl Into<String>) -> Self {
-        Self { code: CONFIG, message: message.into() }
+        Self::new(CONFIG, message)
     }
 
     /// A file that is to be read: `what` names it and the flag or key.
@@ -56,20 +62,20 @@ impl Failure {
             PermissionDenied => (PERMISSION, ""),
             _ => (LOCAL_IO, ""),
         };
-        Self { code, message: format!("{what}: {error}{remedy}") }
+        Self::new(code, format!("{what}: {error}{remedy}"))
     }
 
     pub fn usage(message: impl Into<String>) -> Self {
-        Self { code: USAGE, message: message.into() }
+        Self::new(USAGE, message)
     }
 
     pub fn panicked() -> Self {
         let what = LAST_PANIC.lock().map(|last| last.clone()).unwrap_or_default();
-        Self { code: BUG, message: format!("internal error: {what}: please report it") }
+        Self::new(BUG, format!("internal error: {what}: please report it"))
     }
 
     pub fn signalled(name: &str, code: u8) -> Self {
-        Self { code, message: format!("stopped by {name} before the end: run it again") }
+        Self::new(code, format!("stopped by {name} before the end: run it again"))
     }
 
     /// One line on standard error: what it says.
@@ -84,12 +90,15 @@ impl Failure {
     pub fn print(&self, json: bool) -> ExitCode {
         let message = self.say();
         if json {
-            let summary = serde_json::json!({
+            let mut summary = serde_json::json!({
                 "schema_version": crate::summary::SCHEMA_VERSION,
                 "status": "failed",
                 "exit_code": self.code,
                 "error": message,
             });
+            if let Some(requests) = self.requests {
+                summary["requests"] = serde_json::json!(requests);
+            }
             let _ = crate::summary::write(&crate::summary::json_line(&summary));
         }
         ExitCode::from(self.code)

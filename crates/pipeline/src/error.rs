@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::storage::redact;
+use crate::storage::{CredentialsError, redact};
 
 /// An error of the edge tier. Each names the file, column, row or key it is about and what to do; [`kind`](Self::kind)
 /// says what an operator's scheduler should make of it.
@@ -278,8 +278,8 @@ impl PipelineError {
     /// An error that Parquet or Arrow reports about a file; one of the store beneath keeps its own kind.
     pub(crate) fn of_parquet(file: &str, error: parquet::errors::ParquetError) -> Self {
         match error {
-            parquet::errors::ParquetError::External(inner) => match inner.downcast::<object_store::Error>() {
-                Ok(source) => Self::Store { action: "read", url: file.to_owned(), source: *source },
+            parquet::errors::ParquetError::External(inner) => match inner.downcast::<Self>() {
+                Ok(own) => *own,
                 Err(other) => Self::bad_file(file, other),
             },
             other => Self::bad_file(file, other),
@@ -335,11 +335,19 @@ fn store_kind(source: &object_store::Error) -> ErrorKind {
     }
 }
 
-/// object_store gives refusals of a LIST, and credentials that are nowhere to be found, as generic errors: only their text
-/// tells them apart.
+/// object_store gives refusals of a LIST, and those that servers answer with 400, as generic errors: only their text tells them
+/// apart.
 fn told_kind(text: &str) -> ErrorKind {
-    const DENIED: [&str; 5] =
-        ["AccessDenied", "SignatureDoesNotMatch", "InvalidAccessKeyId", "403 Forbidden", CREDENTIALS_SERVER];
+    const DENIED: [&str; 8] = [
+        "AccessDenied",
+        "SignatureDoesNotMatch",
+        "InvalidAccessKeyId",
+        "InvalidToken",
+        "QuotaExceeded",
+        "RequestTimeTooSkewed",
+        "ExpiredToken",
+        "403 Forbidden",
+    ];
     if text.contains("NoSuchBucket") {
         ErrorKind::InputMissing
     } else if DENIED.iter().any(|sign| text.contains(sign)) {
@@ -349,8 +357,15 @@ fn told_kind(text: &str) -> ErrorKind {
     }
 }
 
-/// Where credentials are asked for when the environment has none.
-const CREDENTIALS_SERVER: &str = "169.254.";
+/// What to do about a refusal, by the code that a server gives.
+const REMEDIES: [(&str, &str); 6] = [
+    ("NoSuchBucket", "there is no such bucket: create it or mend the name"),
+    ("QuotaExceeded", "the quota is used up: raise it or delete something"),
+    ("RequestTimeTooSkewed", "the clock of this machine is wrong: set it"),
+    ("ExpiredToken", "the credentials have expired: renew them"),
+    ("TokenRefreshRequired", "the credentials have expired: renew them"),
+    ("AccessDenied", "no permission: grant it to these credentials"),
+];
 
 fn io_cause(error: &(dyn std::error::Error + 'static)) -> Option<std::io::ErrorKind> {
     let mut next = Some(error);
@@ -370,23 +385,23 @@ fn innermost(error: &object_store::Error) -> String {
     let mut next = std::error::Error::source(error);
     while let Some(cause) = next {
         let said = one_line(&cause.to_string());
+        if cause.is::<CredentialsError>() {
+            return said;
+        }
         if !text.contains(&said) {
             text = format!("{text}: {said}");
         }
         next = cause.source();
     }
-    if text.contains(CREDENTIALS_SERVER) {
-        return format!(
-            "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY ({CREDENTIALS_SERVER}… did not answer)"
-        );
-    }
-    match (element(&text, "Code"), element(&text, "Message")) {
-        (Some(code), message) => format!("{code} {}", message.unwrap_or_default()).trim_end().to_owned(),
-        _ => text,
+    let Some(code) = element(&text, "Code") else { return text };
+    let message = element(&text, "Message").map(|message| format!(" {message}")).unwrap_or_default();
+    match REMEDIES.iter().find(|(known, _)| code == *known) {
+        Some((_, remedy)) => format!("{code}{message}: {remedy}"),
+        None => format!("{code}{message}"),
     }
 }
 
-fn element<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn element<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = xml.split_once(&format!("<{name}>"))?;
     rest.split_once(&format!("</{name}>")).map(|(inner, _)| inner)
 }

@@ -69,7 +69,7 @@ pub use progress::{Progress, Snapshot};
 pub use query_batch::{KeepKey, LENGTH};
 pub use report::{Example, NightReport, ReportRequest, report};
 pub use run::{RunCounts, RunRequest, RunSummary, run, store_check, store_compact, store_info};
-pub use storage::{S3Config, Storage};
+pub use storage::{Requests, S3Config, Storage};
 pub use store::{CompactRequest, CompactSummary, NightInfo, SegmentInfo, StoreInfo, StoreProblem, StoreReport};
 pub use tasks::{FingerprintTask, MapTask};
 pub use tune::{

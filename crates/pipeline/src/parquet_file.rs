@@ -9,7 +9,6 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
-use object_store::ObjectStoreExt;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection};
 use parquet::arrow::async_reader::{AsyncFileReader, ParquetRecordBatchStreamBuilder};
@@ -202,17 +201,17 @@ struct ObjectReader {
     file: InputFile,
 }
 
-fn external(error: object_store::Error) -> ParquetError {
+fn external(error: PipelineError) -> ParquetError {
     ParquetError::External(Box::new(error))
 }
 
 impl AsyncFileReader for ObjectReader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
-        async move { self.file.store.get_range(&self.file.path, range).await.map_err(external) }.boxed()
+        async move { self.file.read_range(range).await.map_err(external) }.boxed()
     }
 
     fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
-        async move { self.file.store.get_ranges(&self.file.path, &ranges).await.map_err(external) }.boxed()
+        async move { self.file.read_ranges(&ranges).await.map_err(external) }.boxed()
     }
 
     fn get_metadata<'a>(

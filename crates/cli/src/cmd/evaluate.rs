@@ -52,7 +52,7 @@ fn set_seed(profile: &mut ProfileConfig, seed: u64) -> Result<(), Failure> {
 
 fn plot(file: &LocalFile, evaluation: &Evaluation) -> Result<(), Failure> {
     let svg = crate::plot::svg(evaluation)
-        .map_err(|e| Failure { code: crate::exit_code::BUG, message: format!("cannot draw the plot: {e}") })?;
+        .map_err(|e| Failure::new(crate::exit_code::BUG, format!("cannot draw the plot: {e}")))?;
     Ok(file.write(svg.as_bytes())?)
 }
 

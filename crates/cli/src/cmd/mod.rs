@@ -15,7 +15,9 @@ use std::fmt::{Display, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use nearprint_pipeline::{FingerprintCounts, PipelineError, Progress, Resources, Result as PipelineResult, Storage};
+use nearprint_pipeline::{
+    FingerprintCounts, PipelineError, Progress, Requests, Resources, Result as PipelineResult, Storage,
+};
 
 use nearprint_tokenize::TokenizeError;
 
@@ -65,22 +67,31 @@ impl Session {
         }
     }
 
-    /// Runs `work` with progress shown, until it ends or a signal comes.
+    /// Runs `work` with progress shown, until it ends or a signal comes. Uploads that it leaves open are aborted.
     fn block_on<T>(&self, work: impl Future<Output = PipelineResult<T>>) -> Result<T, Failure> {
         let threads = self.resources.n_threads();
-        let failed = |e: &dyn Display| Failure { code: 74, message: format!("cannot start {threads} threads: {e}") };
+        let failed = |e: &dyn Display| Failure::new(74, format!("cannot start {threads} threads: {e}"));
         rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(|e| failed(&e))?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
         let runtime = runtime.map_err(|e| failed(&e))?;
         let outcome = runtime.block_on(async {
-            tokio::select! {
+            let done = tokio::select! {
                 done = work => done.map_err(|e| self.failure(e)),
                 () = crate::progress::show(self.progress.clone()) => Err(Failure::panicked()),
                 failure = signalled() => Err(failure),
+            };
+            if done.is_err() {
+                self.storage.abort_uploads().await;
             }
+            done
         });
         runtime.shutdown_background();
-        outcome
+        outcome.map_err(|failure| Failure { requests: self.requests(), ..failure })
+    }
+
+    /// What was asked of object stores; none where all is local.
+    fn requests(&self) -> Option<Requests> {
+        Some(self.storage.requests()).filter(|requests| requests.total() > 0)
     }
 
     /// With the name of the file where the error knows only its line.
@@ -96,7 +107,11 @@ impl Session {
     }
 
     fn report(&self, command: &str, status: &str, value: &impl serde::Serialize, text: String) -> Report {
-        Report::new(command, status, value, self.started.elapsed(), text)
+        let mut report = Report::new(command, status, value, self.started.elapsed(), text);
+        if let Some(requests) = self.requests() {
+            report.json["requests"] = serde_json::json!(requests);
+        }
+        report
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use nearprint_pipeline::{RunCounts, RunRequest, RunSummary};
+use nearprint_pipeline::{Requests, RunCounts, RunRequest, RunSummary};
 
 use super::{Outcome, Session, grouped};
 use crate::args::{Global, RunArgs};
@@ -30,8 +30,14 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
     let session = Session::new(&job, global);
     let summary =
         session.block_on(nearprint_pipeline::run(&session.storage, &request, &session.resources, &session.progress))?;
-    let text = text(&summary);
+    let text = text(&summary) + &session.requests().map(requests_line).unwrap_or_default();
     Ok(session.report("run", summary.status, &summary, text))
+}
+
+fn requests_line(requests: Requests) -> String {
+    let Requests { get, head, list, put, delete, post, retries, .. } = requests;
+    let kinds = format!("GET {get}, HEAD {head}, LIST {list}, PUT {put}, DELETE {delete}, POST {post}");
+    format!("  {:<10} {:>12}  to object stores: {kinds}; {retries} tried again\n", "requests", grouped(requests.total()))
 }
 
 /// The summary for people.

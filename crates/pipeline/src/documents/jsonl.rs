@@ -5,8 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, StringArray};
 use arrow::datatypes::DataType;
 use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
-use futures::{Stream, StreamExt, TryStreamExt};
-use object_store::ObjectStoreExt;
+use futures::{Stream, TryStreamExt};
 use serde_json::{Map, Value};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader};
 use tokio_util::io::StreamReader;
@@ -75,8 +74,7 @@ struct Numbered {
 
 impl Numbered {
     async fn open(file: &InputFile) -> Result<Self> {
-        let got = file.store.get(&file.path).await.map_err(PipelineError::store("read", &file.url))?;
-        let bytes = BufReader::new(StreamReader::new(got.into_stream().map_err(std::io::Error::from).boxed()));
+        let bytes = BufReader::new(StreamReader::new(file.stream().map_err(std::io::Error::other)));
         let reader: Box<dyn AsyncBufRead + Send + Unpin> = match file.url.rsplit('.').next() {
             Some("gz") => Box::new(BufReader::new(several(GzipDecoder::new(bytes)))),
             Some("zst") => Box::new(BufReader::new(several_zstd(ZstdDecoder::new(bytes)))),
@@ -87,7 +85,7 @@ impl Numbered {
 
     async fn next_object(&mut self) -> Result<Option<(u64, Object)>> {
         loop {
-            let line = self.lines.next_line().await.map_err(|e| self.cannot_read(&e))?;
+            let line = self.lines.next_line().await.map_err(|e| self.cannot_read(e))?;
             let Some(line) = line else { return Ok(None) };
             self.n_read += 1;
             if line.trim().is_empty() {
@@ -102,9 +100,12 @@ impl Numbered {
         }
     }
 
-    fn cannot_read(&self, error: &std::io::Error) -> PipelineError {
-        let reason = format!("cannot be read past line {} ({error})", self.n_read);
-        PipelineError::bad_file(&self.url, reason)
+    /// An error of the store beneath the decoder keeps its own kind.
+    fn cannot_read(&self, error: std::io::Error) -> PipelineError {
+        error.downcast::<PipelineError>().unwrap_or_else(|error| {
+            let reason = format!("cannot be read past line {} ({error})", self.n_read);
+            PipelineError::bad_file(&self.url, reason)
+        })
     }
 }
 

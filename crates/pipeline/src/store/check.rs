@@ -4,9 +4,7 @@ use std::collections::HashSet;
 
 use arrow::array::Array;
 use arrow::datatypes::{UInt32Type, UInt64Type};
-use bytes::Bytes;
 use futures::TryStreamExt;
-use object_store::ObjectStoreExt;
 use serde::Serialize;
 
 use super::merge::{Merge, MergedRow, SortedRun};
@@ -152,6 +150,7 @@ impl StoreReport {
         match checked {
             Ok(()) => Ok(true),
             Err(error @ PipelineError::Store { .. }) if error.kind() != ErrorKind::InputMissing => Err(error),
+            Err(error @ PipelineError::TryAgain { .. }) => Err(error),
             Err(error) => {
                 let file = match &error {
                     PipelineError::BadFile { file, .. } | PipelineError::Damaged { file, .. } => file.clone(),
@@ -200,11 +199,9 @@ fn reason(error: &PipelineError) -> String {
 
 pub(super) async fn hash(file: &InputFile) -> Result<(u64, String)> {
     use std::io::Write;
-    let fail = |source| PipelineError::Store { action: "read", url: file.url.clone(), source };
-    let mut stream = file.store.get(&file.path).await.map_err(fail)?.into_stream();
+    let mut stream = file.stream();
     let mut hasher = HashingWriter::new(std::io::sink());
-    while let Some(piece) = stream.try_next().await.map_err(fail)? {
-        let piece: Bytes = piece;
+    while let Some(piece) = stream.try_next().await? {
         hasher.write_all(&piece).map_err(PipelineError::io(&file.url))?;
     }
     let (_, bytes, sha256) = hasher.finish();

@@ -1,93 +1,142 @@
-//! Places on local disk and S3, all through `object_store`: one code path for both.
+//! Places on local disk and S3. Both are read through `object_store`; local files are written by [`local`], since a file must be
+//! whole or not there.
 
+mod credentials;
+mod http;
+mod input;
+mod local;
+mod redact;
+mod s3;
+
+use std::collections::BTreeMap;
 use std::path::{Path as LocalPath, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::TryStreamExt;
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
-use object_store::{
-    BackoffConfig, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, RetryConfig,
-    WriteMultipart,
-};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::credentials::CredentialsError;
+pub use self::http::Requests;
+use self::http::locked;
+pub use self::input::InputFile;
+pub(crate) use self::redact::redact;
+use self::redact::refuse_secrets;
+use self::s3::{Bucket, Shared, Upload};
 use crate::error::{ErrorKind, PipelineError, Result};
 
-/// How `s3://` places are reached. Credentials never stand here: they come from the environment.
+/// How `s3://` places are reached. Credentials never stand here: they come from the environment, a profile, or the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct S3Config {
-    /// URL of an S3-compatible server; AWS where none is given here or in `AWS_ENDPOINT_URL`.
+    /// URL of an S3-compatible server; AWS where none is given here, in `AWS_ENDPOINT_URL` or in the profile.
     pub endpoint: Option<String>,
-    /// Region, if not `AWS_REGION`.
+    /// Region, if not `AWS_REGION` or the profile's.
     pub region: Option<String>,
-    /// Allows plain `http` endpoints.
+    /// Profile of the shared AWS files, if not `AWS_PROFILE`.
+    pub profile: Option<String>,
+    /// Allows plain `http` endpoints beyond loopback.
     pub allow_http: bool,
     /// Seconds in which a request that fails in passing is tried again.
     pub retry_seconds: u64,
+    /// Seconds without progress after which an attempt counts as failed.
+    pub timeout_seconds: u64,
+    /// Requests that are under way at once.
+    pub requests: u16,
 }
 
 impl Default for S3Config {
     fn default() -> Self {
-        Self { endpoint: None, region: None, allow_http: false, retry_seconds: 60 }
+        Self {
+            endpoint: None,
+            region: None,
+            profile: None,
+            allow_http: false,
+            retry_seconds: 60,
+            timeout_seconds: 30,
+            requests: 16,
+        }
     }
 }
 
-/// Opens places by path or URL.
-#[derive(Debug, Clone, Default)]
+/// Opens places by path or URL. Clones share connections, credentials and counts.
+#[derive(Debug, Clone)]
 pub struct Storage {
     s3: S3Config,
+    shared: Arc<Shared>,
+    buckets: Arc<Mutex<BTreeMap<String, Arc<Bucket>>>>,
+}
+
+impl Default for Storage {
+    fn default() -> Self {
+        Self::new(S3Config::default())
+    }
+}
+
+/// What an object lies in.
+#[derive(Debug, Clone)]
+enum Backend {
+    Disk,
+    Bucket(Arc<Bucket>),
+}
+
+impl Backend {
+    async fn store(&self) -> Result<Arc<dyn ObjectStore>> {
+        match self {
+            Self::Disk => Ok(Arc::new(LocalFileSystem::new())),
+            Self::Bucket(bucket) => Ok(Arc::clone(bucket.store().await?) as _),
+        }
+    }
 }
 
 /// A folder on local disk, or a prefix of an S3 bucket.
 #[derive(Debug, Clone)]
 pub struct Folder {
-    store: Arc<dyn ObjectStore>,
+    backend: Backend,
     prefix: Path,
     url: String,
     local: Option<PathBuf>,
 }
 
-/// An object as it was when it was listed.
-#[derive(Debug, Clone)]
-pub struct InputFile {
-    pub(crate) store: Arc<dyn ObjectStore>,
-    pub(crate) path: Path,
-    /// Its path or URL as the user would write it.
-    pub url: String,
-    /// Bytes.
-    pub size: u64,
-    /// What the store calls this version of it.
-    pub version: String,
-}
-
-/// Parts of a multipart upload.
-const PART_BYTES: usize = 8 << 20;
+/// The most that one request reads: what fails is read again, and what stalls is noticed.
+const PIECE_BYTES: usize = 8 << 20;
 
 impl Storage {
     /// Places on `s3://` are reached as `s3` says.
     #[must_use]
     pub fn new(s3: S3Config) -> Self {
-        Self { s3 }
+        let shared = Arc::new(Shared::new(&s3));
+        Self { s3, shared, buckets: Arc::default() }
+    }
+
+    /// The requests that were sent to object stores so far.
+    #[must_use]
+    pub fn requests(&self) -> Requests {
+        self.shared.traffic.requests()
+    }
+
+    /// Aborts the uploads that work which has failed, or was stopped, left open. Takes at most 5 seconds.
+    pub async fn abort_uploads(&self) {
+        self.shared.abort_uploads().await;
     }
 
     /// The folder at a local path or `s3://bucket/prefix`; it need not exist.
     ///
     /// # Errors
-    /// A URL of another scheme, or S3 settings that cannot be used.
+    /// A URL of another scheme, or one that holds credentials.
     pub fn folder(&self, url: &str) -> Result<Folder> {
+        refuse_secrets(url)?;
         let url = if url == "/" { url } else { url.trim_end_matches('/') };
         match url.split_once("://") {
             Some(("s3", rest)) => self.s3_folder(url, rest),
             Some(("file", path)) => local_folder(path),
             None => local_folder(url),
             Some((scheme, _)) => {
-                let reason =
-                    format!("{}: no support for {scheme}://: use a local path or s3://bucket/prefix", redact(url));
+                let reason = format!("{url}: no support for {scheme}://: use a local path or s3://bucket/prefix");
                 Err(PipelineError::Usage { reason })
             }
         }
@@ -95,32 +144,11 @@ impl Storage {
 
     fn s3_folder(&self, url: &str, rest: &str) -> Result<Folder> {
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        let invalid = |source| PipelineError::Store { action: "use", url: url.to_owned(), source };
-        let store = self.s3_builder(bucket).build().map_err(invalid)?;
-        let prefix = Path::parse(prefix).map_err(|e| invalid(e.into()))?;
-        Ok(Folder { store: Arc::new(store), prefix, url: url.to_owned(), local: None })
-    }
-
-    fn s3_builder(&self, bucket: &str) -> AmazonS3Builder {
-        let retry = RetryConfig {
-            backoff: BackoffConfig { max_backoff: Duration::from_secs(5), ..BackoffConfig::default() },
-            max_retries: 1000,
-            retry_timeout: Duration::from_secs(self.s3.retry_seconds),
-        };
-        let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
-        if let Some(endpoint) = &self.s3.endpoint {
-            builder = builder.with_endpoint(endpoint);
-        }
-        if let Some(region) = &self.s3.region {
-            builder = builder.with_region(region);
-        }
-        let loopback = builder
-            .get_config_value(&AmazonS3ConfigKey::Endpoint)
-            .is_some_and(|e| e.starts_with("http://127.") || e.starts_with("http://localhost"));
-        if self.s3.allow_http || loopback {
-            builder = builder.with_allow_http(true);
-        }
-        builder
+        let prefix = Path::parse(prefix).map_err(|e| PipelineError::store("use", url)(e.into()))?;
+        let mut buckets = locked(&self.buckets);
+        let new = || Arc::new(Bucket::new(bucket, &self.s3, &self.shared));
+        let bucket = Arc::clone(buckets.entry(bucket.to_owned()).or_insert_with(new));
+        Ok(Folder { backend: Backend::Bucket(bucket), prefix, url: url.to_owned(), local: None })
     }
 
     /// The files that a path, folder, glob or S3 prefix names, sorted by path. In folders and globs, names that start with
@@ -140,15 +168,19 @@ impl Storage {
         Ok(files)
     }
 
+    /// The folder is looked at first: it is the usual case, and a missing bucket tells itself from a missing prefix only there.
     async fn file_or_folder(&self, pattern: &str) -> Result<Vec<InputFile>> {
         let place = self.folder(pattern)?;
-        match place.store.head(&place.prefix).await {
-            Ok(meta) if !pattern.ends_with('/') => Ok(vec![place.input(meta, place.url.clone())]),
-            Ok(_) | Err(object_store::Error::NotFound { .. }) => place.list().await,
-            // A local folder is no object: its head is an error of its own kind.
-            Err(_) if place.local.as_ref().is_some_and(|p| p.is_dir()) => place.list().await,
-            Err(source) => Err(PipelineError::Store { action: "read", url: place.url, source }),
+        if place.local.as_ref().is_none_or(|path| !path.is_file()) {
+            let listed = place.list().await?;
+            if !listed.is_empty() || !place.is_remote() || place.prefix.as_ref().is_empty() {
+                return Ok(listed);
+            }
         }
+        if pattern.ends_with('/') {
+            return Ok(Vec::new());
+        }
+        Ok(place.find().await?.into_iter().collect())
     }
 
     async fn matching(&self, pattern: &str, wildcard: usize) -> Result<Vec<InputFile>> {
@@ -170,7 +202,7 @@ fn local_folder(path: &str) -> Result<Folder> {
     let absolute = resolved(path).map_err(PipelineError::io(path))?;
     let invalid = |e: object_store::path::Error| PipelineError::Usage { reason: format!("{path}: {e}") };
     let prefix = Path::from_absolute_path(&absolute).map_err(invalid)?;
-    Ok(Folder { store: Arc::new(LocalFileSystem::new()), prefix, url: path.to_owned(), local: Some(absolute) })
+    Ok(Folder { backend: Backend::Disk, prefix, url: path.to_owned(), local: Some(absolute) })
 }
 
 /// The absolute path, without `..` and links as far as it exists.
@@ -207,7 +239,7 @@ impl Folder {
     pub fn join(&self, name: &str) -> Self {
         let prefix = name.split('/').fold(self.prefix.clone(), |p, part| p.join(part));
         let local = self.local.as_ref().map(|p| p.join(name));
-        Self { store: Arc::clone(&self.store), prefix, url: format!("{}/{name}", self.url), local }
+        Self { backend: self.backend.clone(), prefix, url: format!("{}/{name}", self.url), local }
     }
 
     /// All files below, sorted by path, without hidden ones; empty where the folder does not exist.
@@ -216,7 +248,7 @@ impl Folder {
     /// The store's.
     pub async fn list(&self) -> Result<Vec<InputFile>> {
         let fail = PipelineError::store("list", &self.url);
-        let listed: Vec<ObjectMeta> = match self.store.list(Some(&self.prefix)).try_collect().await {
+        let listed: Vec<ObjectMeta> = match self.backend.store().await?.list(Some(&self.prefix)).try_collect().await {
             Ok(listed) => listed,
             Err(object_store::Error::NotFound { .. }) if self.local.is_some() => Vec::new(),
             Err(source) => return Err(fail(source)),
@@ -234,10 +266,7 @@ impl Folder {
     }
 
     fn input(&self, meta: ObjectMeta, url: String) -> InputFile {
-        // A local ETag holds the inode: a restored copy with its old time is the same version.
-        let remote = meta.e_tag.filter(|_| self.is_remote());
-        let version = remote.unwrap_or_else(|| meta.last_modified.to_rfc3339());
-        InputFile { store: Arc::clone(&self.store), path: meta.location, url, size: meta.size, version }
+        InputFile::new(self.backend.clone(), meta, url)
     }
 
     /// Names directly below it, hidden ones included; none where it is no folder.
@@ -246,7 +275,7 @@ impl Folder {
             return Ok(Vec::new());
         }
         let fail = PipelineError::store("list", &self.url);
-        let listed = self.store.list_with_delimiter(Some(&self.prefix)).await.map_err(fail)?;
+        let listed = self.backend.store().await?.list_with_delimiter(Some(&self.prefix)).await.map_err(fail)?;
         let name = |path: &Path| path.filename().map(str::to_owned);
         let files = listed.objects.iter().filter_map(|o| name(&o.location));
         Ok(files.chain(listed.common_prefixes.iter().filter_map(name)).collect())
@@ -254,7 +283,8 @@ impl Folder {
 
     /// The file at this place, as it is now.
     pub(crate) async fn file(&self) -> Result<InputFile> {
-        let meta = self.store.head(&self.prefix).await.map_err(PipelineError::store("read", &self.url))?;
+        let store = self.backend.store().await?;
+        let meta = store.head(&self.prefix).await.map_err(PipelineError::store("read", &self.url))?;
         Ok(self.input(meta, self.url.clone()))
     }
 
@@ -270,7 +300,7 @@ impl Folder {
     /// The content of the object at this place; none where there is no such object.
     pub(crate) async fn get(&self) -> Result<Option<Bytes>> {
         let fail = |source| PipelineError::Store { action: "read", url: self.url.clone(), source };
-        match self.store.get(&self.prefix).await {
+        match self.backend.store().await?.get(&self.prefix).await {
             Ok(found) => Ok(Some(found.bytes().await.map_err(fail)?)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(source) => Err(fail(source)),
@@ -279,94 +309,93 @@ impl Folder {
 
     /// Writes the object at this place, replacing one that is there.
     pub(crate) async fn put(&self, content: Bytes) -> Result<()> {
-        let fail = PipelineError::store("write", &self.url);
-        self.store.put(&self.prefix, PutPayload::from_bytes(content)).await.map_err(fail)?;
-        self.sync()
+        if let Some(path) = &self.local {
+            return local::put(path, content).await;
+        }
+        let store = self.backend.store().await?;
+        let put = store.put(&self.prefix, PutPayload::from_bytes(content)).await;
+        put.map(drop).map_err(PipelineError::store("write", &self.url))
     }
 
-    /// Writes the object at this place unless there is one; false where there is. After any doubt what is there is read
+    /// Writes the object at this place unless there is one; false where there is another. After any doubt what is there is read
     /// back, so that a lost reply to our own write counts as ours.
+    ///
+    /// # Errors
+    /// Of kind [`ErrorKind::TryAgain`] where it was not written within the time for retries, or where nobody can tell.
     pub(crate) async fn put_if_absent(&self, content: Bytes) -> Result<bool> {
+        if let Some(path) = &self.local {
+            let is_there = || async { Ok(self.get().await?.is_some_and(|there| there == content)) };
+            return if local::put_if_absent(path, content.clone()).await? { Ok(true) } else { is_there().await };
+        }
+        let store = self.backend.store().await?;
         let options = PutOptions::from(PutMode::Create);
-        let put = self.store.put_opts(&self.prefix, PutPayload::from_bytes(content.clone()), options).await;
-        match put {
-            Ok(_) => self.sync().map(|()| true),
-            Err(source) => match self.get().await? {
-                Some(there) => Ok(there == content),
-                None => Err(PipelineError::store("write", &self.url)(source)),
-            },
+        let put = store.put_opts(&self.prefix, PutPayload::from_bytes(content.clone()), options).await;
+        let Err(source) = put else { return Ok(true) };
+        let failed = PipelineError::store("write", &self.url)(source);
+        if matches!(failed.kind(), ErrorKind::Permission | ErrorKind::Config | ErrorKind::InputMissing) {
+            return Err(failed);
+        }
+        match self.get().await {
+            Ok(Some(there)) => Ok(there == content),
+            Ok(None) => Err(PipelineError::TryAgain { reason: format!("{failed}: it was not written") }),
+            Err(_) => {
+                let reason = format!("{failed}; cannot tell whether {} was written; nothing was removed", self.url);
+                Err(PipelineError::TryAgain { reason })
+            }
         }
     }
 
     pub(crate) async fn delete(&self) -> Result<()> {
-        self.store.delete(&self.prefix).await.map_err(PipelineError::store("delete", &self.url))
+        let store = self.backend.store().await?;
+        store.delete(&self.prefix).await.map_err(PipelineError::store("delete", &self.url))
     }
 
     /// Writes a local file to this place, replacing an object that is there.
     pub(crate) async fn put_file(&self, from: &LocalPath) -> Result<()> {
+        let bucket = match (&self.backend, &self.local) {
+            (Backend::Bucket(bucket), _) => bucket,
+            (Backend::Disk, Some(path)) => return local::put_file(path, from).await,
+            (Backend::Disk, None) => return Ok(()),
+        };
         let size = std::fs::metadata(from).map_err(PipelineError::io(from))?.len();
-        if size <= PART_BYTES as u64 {
+        if size <= PIECE_BYTES as u64 {
             let content = tokio::fs::read(from).await.map_err(PipelineError::io(from))?;
             return self.put(content.into()).await;
         }
-        self.put_parts(from).await?;
-        self.sync()
-    }
-
-    async fn put_parts(&self, from: &LocalPath) -> Result<()> {
-        use tokio::io::AsyncReadExt;
-        let upload = self.store.put_multipart(&self.prefix).await.map_err(PipelineError::store("write", &self.url))?;
-        let mut upload = WriteMultipart::new_with_chunk_size(upload, PART_BYTES);
-        let mut file = tokio::fs::File::open(from).await.map_err(PipelineError::io(from))?;
-        let copied: Result<()> = async {
-            loop {
-                let mut part = Vec::with_capacity(PART_BYTES);
-                let n = (&mut file)
-                    .take(PART_BYTES as u64)
-                    .read_to_end(&mut part)
-                    .await
-                    .map_err(PipelineError::io(from))?;
-                if n == 0 {
-                    return Ok(());
-                }
-                upload.wait_for_capacity(4).await.map_err(PipelineError::store("write", &self.url))?;
-                upload.put(part.into());
-            }
-        }
-        .await;
-        match copied {
-            Ok(()) => upload.finish().await.map(drop).map_err(PipelineError::store("write", &self.url)),
-            Err(error) => {
-                // The first error is the one to report.
-                let _ = upload.abort().await;
-                Err(error)
-            }
-        }
-    }
-
-    /// object_store does not sync local files: the file and its folder are, here.
-    fn sync(&self) -> Result<()> {
-        let Some(local) = &self.local else {
+        let Upload::Doubtful { id, source } = bucket.upload(&self.prefix, &self.url, from, size).await? else {
             return Ok(());
         };
-        for path in [Some(local.as_path()), local.parent()].into_iter().flatten() {
-            std::fs::File::open(path).and_then(|f| f.sync_all()).map_err(PipelineError::io(path))?;
-        }
-        Ok(())
+        let is_there = self.is_copy_of(from, size).await;
+        bucket.abort(&self.prefix, &id).await;
+        if is_there.unwrap_or(false) { Ok(()) } else { Err(PipelineError::store("write", &self.url)(source)) }
     }
-}
 
-/// A URL or message without user info in URLs and without signed query parameters.
-pub(crate) fn redact(text: &str) -> String {
-    text.split(' ').map(redact_word).collect::<Vec<_>>().join(" ")
-}
+    /// Whether the object at this place has a local file's bytes.
+    async fn is_copy_of(&self, from: &LocalPath, size: u64) -> Result<bool> {
+        let Some(there) = self.find().await?.filter(|there| there.size == size) else {
+            return Ok(false);
+        };
+        let mut pieces = there.stream();
+        let mut start = 0;
+        while let Some(piece) = pieces.try_next().await? {
+            let own = s3::read_part(from, start, piece.len() as u64).await?;
+            if own != piece {
+                return Ok(false);
+            }
+            start += piece.len() as u64;
+        }
+        Ok(start == size)
+    }
 
-fn redact_word(word: &str) -> String {
-    let Some((scheme, rest)) = word.split_once("://") else {
-        return word.to_owned();
-    };
-    let (authority, path) = rest.find('/').map_or((rest, ""), |i| rest.split_at(i));
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    let path = path.split_once("?X-Amz-").map_or(path, |(path, _)| path);
-    format!("{scheme}://{host}{path}")
+    /// Uploads in parts below this place that were begun longer ago than `older_than` and never ended, as runs that are killed
+    /// leave them: aborted, unless `dry_run`. Gives their keys; none on local disks.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn abort_stale_uploads(&self, older_than: Duration, dry_run: bool) -> Result<Vec<String>> {
+        match &self.backend {
+            Backend::Disk => Ok(Vec::new()),
+            Backend::Bucket(bucket) => bucket.abort_stale_uploads(&self.prefix, &self.url, older_than, dry_run).await,
+        }
+    }
 }

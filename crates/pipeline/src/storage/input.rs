@@ -1,0 +1,133 @@
+//! Files that are read: each bound to the version that was listed.
+
+use std::ops::Range;
+use std::time::SystemTime;
+
+use bytes::{Bytes, BytesMut};
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
+use object_store::{GetOptions, GetResult, GetResultPayload, ObjectMeta, coalesce_ranges};
+
+use super::{Backend, PIECE_BYTES, local};
+use crate::error::{PipelineError, Result};
+
+/// An object as it was when it was listed. Reading it gives the bytes of that version, or an error of kind
+/// [`TryAgain`](crate::ErrorKind::TryAgain).
+#[derive(Debug, Clone)]
+pub struct InputFile {
+    backend: Backend,
+    meta: ObjectMeta,
+    /// Its path or URL as the user would write it.
+    pub url: String,
+    /// Bytes.
+    pub size: u64,
+    /// What the store calls this version of it.
+    pub version: String,
+    /// When it was last written, by the store's clock.
+    pub modified: SystemTime,
+}
+
+/// Ranges that are nearer than this are read together.
+const COALESCE_BYTES: u64 = 1 << 20;
+/// Pieces of a long read that are on their way at once.
+const PIECES_AT_ONCE: usize = 4;
+
+impl InputFile {
+    pub(super) fn new(backend: Backend, meta: ObjectMeta, url: String) -> Self {
+        // A local ETag holds the inode: a restored copy with its old time is the same version.
+        let remote = meta.e_tag.clone().filter(|_| matches!(backend, Backend::Bucket(_)));
+        let version = remote.unwrap_or_else(|| meta.last_modified.to_rfc3339());
+        Self { backend, url, size: meta.size, version, modified: meta.last_modified.into(), meta }
+    }
+
+    /// Its bytes in order.
+    pub(crate) fn stream(&self) -> BoxStream<'static, Result<Bytes>> {
+        let file = self.clone();
+        let pieces = pieces(0..self.size).map(move |piece| {
+            let file = file.clone();
+            async move { file.read(piece).await }
+        });
+        // One piece is fetched while the one before it is worked on.
+        futures::stream::iter(pieces).buffered(2).boxed()
+    }
+
+    /// Some of its bytes.
+    pub(crate) async fn read_range(&self, range: Range<u64>) -> Result<Bytes> {
+        if range.end - range.start <= PIECE_BYTES as u64 {
+            return self.read(range).await;
+        }
+        let mut whole = BytesMut::with_capacity(usize::try_from(range.end - range.start).unwrap_or(0));
+        let mut read = futures::stream::iter(pieces(range).map(|piece| self.read(piece))).buffered(PIECES_AT_ONCE);
+        while let Some(piece) = read.try_next().await? {
+            whole.extend_from_slice(&piece);
+        }
+        Ok(whole.freeze())
+    }
+
+    /// Several ranges of its bytes, in their order.
+    pub(crate) async fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        // On a disk, bytes between two ranges cost more than another read.
+        let coalesce = if matches!(self.backend, Backend::Disk) { 0 } else { COALESCE_BYTES };
+        coalesce_ranges(ranges, |range| self.read_range(range), coalesce).await
+    }
+
+    async fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        let options = match self.backend {
+            Backend::Disk => GetOptions::default(),
+            Backend::Bucket(_) => GetOptions::new().with_range(Some(range.clone())),
+        };
+        let found = match self.backend.store().await?.get_opts(&self.meta.location, options).await {
+            Ok(found) => found,
+            Err(object_store::Error::NotFound { .. }) => return Err(self.changed()),
+            Err(source) if is_out_of_range(&source) => return Err(self.changed()),
+            Err(source) => return Err(PipelineError::store("read", &self.url)(source)),
+        };
+        self.refuse_other_version(&found.meta)?;
+        match found {
+            GetResult { payload: GetResultPayload::File(file, _), .. } => self.read_local(file, range).await,
+            remote => remote.bytes().await.map_err(PipelineError::store("read", &self.url)),
+        }
+    }
+
+    async fn read_local(&self, file: std::fs::File, range: Range<u64>) -> Result<Bytes> {
+        use std::os::unix::fs::FileExt;
+        let path = self.url.clone();
+        let read = local::blocking(move || {
+            let mut bytes = vec![0; usize::try_from(range.end - range.start).unwrap_or(usize::MAX)];
+            Ok(file.read_exact_at(&mut bytes, range.start).map(|()| Bytes::from(bytes)))
+        });
+        match read.await? {
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(self.changed()),
+            read => read.map_err(PipelineError::io(path)),
+        }
+    }
+
+    /// Servers differ in what they make of a conditional read, so what was read is compared.
+    fn refuse_other_version(&self, found: &ObjectMeta) -> Result<()> {
+        let bare = |tag: &Option<String>| tag.as_ref().map(|tag| tag.trim_matches('"').to_owned());
+        let (listed, read) = (bare(&self.meta.e_tag), bare(&found.e_tag));
+        let same_tag = listed.is_none() || read.is_none() || listed == read;
+        if same_tag && found.size == self.size { Ok(()) } else { Err(self.changed()) }
+    }
+
+    fn changed(&self) -> PipelineError {
+        PipelineError::TryAgain { reason: format!("{}: changed or removed while it was read", self.url) }
+    }
+}
+
+/// A range that begins behind the object's end, as it does once the object is shorter.
+fn is_out_of_range(error: &object_store::Error) -> bool {
+    let mut next: Option<&dyn std::error::Error> = Some(error);
+    while let Some(cause) = next {
+        if cause.to_string().contains("416 Range Not Satisfiable") {
+            return true;
+        }
+        next = cause.source();
+    }
+    false
+}
+
+/// A range in pieces, each of which one request reads.
+fn pieces(range: Range<u64>) -> impl Iterator<Item = Range<u64>> + Send {
+    range.clone().step_by(PIECE_BYTES).map(move |start| start..range.end.min(start + PIECE_BYTES as u64))
+}

@@ -1,0 +1,133 @@
+//! Files on a local disk that are whole or not there, also after a power failure: written beside their place, synced, renamed,
+//! and their folders synced.
+
+use std::fs::{File, Permissions};
+use std::io::{Error, ErrorKind, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use tempfile::TempPath;
+
+use crate::error::{PipelineError, Result};
+
+/// Bytes that one step of a copy moves: between two steps a run that is stopped ends it.
+const STEP_BYTES: u64 = 8 << 20;
+
+/// Writes a file, in place of one that is there.
+pub(super) async fn put(path: &Path, content: Bytes) -> Result<()> {
+    let part = Part::write(path, content).await?;
+    part.keep(true).await.map(drop)
+}
+
+/// Writes a file unless there is one; false where there is.
+pub(super) async fn put_if_absent(path: &Path, content: Bytes) -> Result<bool> {
+    let part = Part::write(path, content).await?;
+    part.keep(false).await
+}
+
+/// Copies a file, in place of one that is there.
+pub(super) async fn put_file(path: &Path, from: &Path) -> Result<()> {
+    let source = File::open(from).map_err(PipelineError::io(from))?;
+    let n_bytes = source.metadata().map_err(PipelineError::io(from))?.len();
+    let mut part = Part::create(path, n_bytes).await?;
+    let source = std::sync::Arc::new(source);
+    loop {
+        let source = std::sync::Arc::clone(&source);
+        let copied = part.step(move |file| std::io::copy(&mut source.take(STEP_BYTES), file)).await?;
+        if copied == 0 {
+            return part.keep(true).await.map(drop);
+        }
+    }
+}
+
+/// A file under a name of its own in the folder of its place; gone when dropped. `store gc` knows these names, for those that a
+/// killed run leaves.
+struct Part {
+    place: PathBuf,
+    folder: PathBuf,
+    n_bytes: u64,
+    file: Option<File>,
+    path: TempPath,
+}
+
+impl Part {
+    async fn create(place: &Path, n_bytes: u64) -> Result<Self> {
+        let place = place.to_path_buf();
+        blocking(move || {
+            let folder = place.parent().map_or_else(|| PathBuf::from("/"), Path::to_path_buf);
+            let failed = |source| failure(&place, n_bytes, source);
+            create_folder(&folder).map_err(failed)?;
+            let mut builder = tempfile::Builder::new();
+            // Less what the umask takes away.
+            builder.prefix(".nearprint-").suffix(".tmp").permissions(Permissions::from_mode(0o666));
+            let (file, path) = builder.tempfile_in(&folder).map_err(failed)?.into_parts();
+            Ok(Self { place, folder, n_bytes, file: Some(file), path })
+        })
+        .await
+    }
+
+    async fn write(place: &Path, content: Bytes) -> Result<Self> {
+        let mut part = Self::create(place, content.len() as u64).await?;
+        part.step(move |file| std::io::Write::write_all(file, &content)).await?;
+        Ok(part)
+    }
+
+    /// Does something with the file, off the threads that others wait for.
+    async fn step<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut File) -> std::io::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let gone = || Error::other("the step before did not end");
+        let mut file = self.file.take().ok_or_else(gone).map_err(|e| failure(&self.place, self.n_bytes, e))?;
+        let (file, done) = blocking(move || {
+            let done = work(&mut file);
+            Ok((file, done))
+        })
+        .await?;
+        self.file = Some(file);
+        done.map_err(|source| failure(&self.place, self.n_bytes, source))
+    }
+
+    /// Gives the file its name once its bytes are on the disk; false where another has it and may not be replaced.
+    async fn keep(mut self, replace: bool) -> Result<bool> {
+        self.step(|file| file.sync_all()).await?;
+        blocking(move || {
+            let Self { place, folder, n_bytes, path, .. } = self;
+            let kept = if replace { path.persist(&place) } else { path.persist_noclobber(&place) };
+            match kept {
+                Err(error) if !replace && error.error.kind() == ErrorKind::AlreadyExists => return Ok(false),
+                kept => kept.map_err(|e| failure(&place, n_bytes, e.error))?,
+            }
+            sync_folder(&folder).map_err(|source| failure(&place, n_bytes, source))?;
+            Ok(true)
+        })
+        .await
+    }
+}
+
+/// With all folders above it, each of which its own folder knows after a power failure.
+fn create_folder(folder: &Path) -> std::io::Result<()> {
+    let missing: Vec<&Path> = folder.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists()).collect();
+    for new in missing.into_iter().rev() {
+        match std::fs::create_dir(new) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            _ => new.parent().map_or(Ok(()), sync_folder)?,
+        }
+    }
+    Ok(())
+}
+
+fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+fn failure(place: &Path, n_bytes: u64, source: Error) -> PipelineError {
+    let source = Error::new(source.kind(), format!("cannot write its {n_bytes} bytes: {source}"));
+    PipelineError::Io { path: place.to_path_buf(), source }
+}
+
+pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let stopped = |e: tokio::task::JoinError| PipelineError::Internal { stage: "file", reason: e.to_string() };
+    tokio::task::spawn_blocking(work).await.map_err(stopped)?
+}

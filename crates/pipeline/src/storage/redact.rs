@@ -1,0 +1,45 @@
+//! Secrets that people put into URLs: refused at the door, and left out of every message.
+
+use crate::error::{PipelineError, Result};
+
+/// Refuses a place whose URL holds credentials; the message does not repeat them.
+pub(super) fn refuse_secrets(url: &str) -> Result<()> {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return Ok(());
+    };
+    let authority = rest.split('/').next().unwrap_or(rest);
+    let in_authority = authority.contains('@') || (scheme == "s3" && authority.contains(':'));
+    if !in_authority && !is_presigned(rest) {
+        return Ok(());
+    }
+    let reason = format!(
+        "{scheme}://…: a URL must not hold credentials: write s3://bucket/prefix and give them by the environment or a profile"
+    );
+    Err(PipelineError::Usage { reason })
+}
+
+fn is_presigned(text: &str) -> bool {
+    text.to_ascii_lowercase().contains("x-amz-")
+}
+
+/// A URL or message without user info in URLs and without signed query parameters.
+pub(crate) fn redact(text: &str) -> String {
+    text.split(' ').map(redact_word).collect::<Vec<_>>().join(" ")
+}
+
+fn redact_word(word: &str) -> String {
+    let Some((scheme, rest)) = word.split_once("://") else {
+        return word.to_owned();
+    };
+    let (authority, path) = rest.find('/').map_or((rest, ""), |i| rest.split_at(i));
+    let port = |(_, port): (&str, &str)| port.trim_end_matches([':', ',', ')', '(']).bytes().all(|b| b.is_ascii_digit());
+    // A secret may hold slashes: then the '@' that ends it stands in what looks like the path.
+    let holds_secret = authority.contains('@') || !authority.split_once(':').is_none_or(port);
+    let shown = match rest.rsplit_once('@').filter(|_| holds_secret) {
+        Some((_, shown)) => shown.to_owned(),
+        None if holds_secret => "…".to_owned(),
+        None => format!("{authority}{path}"),
+    };
+    let presigned = shown.split_once('?').filter(|(_, query)| is_presigned(query));
+    format!("{scheme}://{}", presigned.map_or(shown.as_str(), |(before, _)| before))
+}
