@@ -54,6 +54,8 @@ pub struct RunRequest {
     pub late: bool,
     /// Replaces a published night.
     pub replace: bool,
+    /// Nobody else writes to the store: a server that cannot tell who was first will do.
+    pub single_writer: bool,
 }
 
 /// What a run did. Its counts are also the published manifest's.
@@ -172,7 +174,7 @@ async fn attempt(
     } else {
         refuse_late(&plan.store, request)?;
     }
-    plan.store.probe_conditional_put().await?;
+    plan.store.probe_conditional_put(request.single_writer).await?;
     execute(request, plan, resources, progress).await
 }
 
@@ -497,7 +499,7 @@ pub async fn store_compact(
     resources: &Resources,
     progress: &Progress,
 ) -> Result<CompactSummary> {
-    open_store(storage, &request.store).await?.compact(request.part_rows, resources, progress).await
+    open_store(storage, &request.store).await?.compact(request, resources, progress).await
 }
 
 async fn open_store(storage: &Storage, url: &str) -> Result<Store> {
