@@ -1,6 +1,7 @@
 //! The fingerprint store: one immutable sorted run a night, made visible by one numbered commit (docs/store-format.md).
 
 mod check;
+mod check_published;
 mod commit;
 mod compact;
 mod gc;
@@ -11,6 +12,8 @@ mod writer;
 use std::collections::{BTreeMap, HashSet};
 
 pub use check::{StoreProblem, StoreReport};
+pub(crate) use check_published::check;
+pub use check_published::{CheckReport, CheckRequest};
 pub(crate) use commit::{Commit, Night, Removal, SegmentRecord, to_json};
 pub use compact::{CompactRequest, CompactSummary};
 pub(crate) use gc::gc;
@@ -102,6 +105,11 @@ impl Store {
 
     pub(crate) fn night(&self, dt: &str) -> Option<&Night> {
         self.nights().iter().find(|n| n.dt == dt)
+    }
+
+    /// The night that the newest commit, or the last one before it that did so, added or replaced.
+    pub(crate) fn newest(&self) -> Option<&Night> {
+        self.commit.as_ref().and_then(|commit| self.night(&commit.dt))
     }
 
     /// Nights that a run for `dt` joins: those of earlier dates.
@@ -239,7 +247,7 @@ impl Store {
             n_fingerprints: night.run.n_fingerprints,
             n_short: night.run.n_short,
             bytes: night.run.files.iter().map(|f| f.bytes).sum(),
-            output: format!("{}/gen={}", night.output, night.gen_digest),
+            output: format!("{}/{}", night.output, generation_name(&night.gen_digest)),
             stale: night.joined != joined_now,
         }
     }
