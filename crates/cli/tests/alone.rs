@@ -109,13 +109,11 @@ fn runs_of_one_date_at_once_publish_it_once() {
     let night = Night::new("");
     many_documents(&night, 300);
     let runs: Vec<Child> = (0..6).map(|_| start(&night, &["--threads", "1"])).collect();
-    let mut published = 0;
     for run in runs {
-        let done = finish(run).expect_success().json();
-        published += u32::from(done["status"] == "published");
+        // Equal commits are one: whoever wrote it.
+        let status = finish(run).expect_success().json()["status"].clone();
+        assert!(status == "published" || status == "already_published", "{status}");
     }
-    // Whoever commits says so; a lost race is won by another.
-    assert_eq!(published, 1);
     assert_eq!(std::fs::read_dir(night.path().join("store/_commits")).unwrap().count(), 1);
     let check = nearprint_in(night.path(), &["check", "--config", "job.toml", "--json"]).expect_success().json();
     assert_eq!((check["status"].as_str(), check["n_unreferenced_files"].as_u64()), (Some("sound"), Some(0)), "{check}");

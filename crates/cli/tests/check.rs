@@ -33,9 +33,10 @@ fn gc(night: &Night, more: &[&str]) -> Value {
 
 /// Every published file.
 fn published(night: &Night) -> Vec<PathBuf> {
-    let below = |part: &str| snapshot(&night.path().join(part)).into_keys().map(move |p| Path::new(part).join(p));
-    let (store, results) = (below("store").collect::<Vec<_>>(), below("results").collect::<Vec<_>>());
-    store.into_iter().chain(results).collect()
+    let below = |part: &str| -> Vec<PathBuf> {
+        snapshot(&night.path().join(part)).into_keys().map(|p| Path::new(part).join(p)).collect()
+    };
+    [below("store"), below("results")].concat()
 }
 
 fn flip(path: &Path, bit: usize) {
