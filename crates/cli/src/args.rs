@@ -71,6 +71,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Show what a published night found
     Report(ReportArgs),
+    /// Re-read everything that a store published, against its commits
+    Check(CheckArgs),
     /// Look into a store
     #[command(subcommand)]
     Store(StoreCommand),
@@ -105,6 +107,40 @@ pub struct RunArgs {
     /// The most pairs that `--pairs all` may write
     #[arg(long, value_name = "N")]
     pub max_pairs: Option<u64>,
+    #[command(flatten)]
+    pub breakers: BreakerArgs,
+    /// Refuse documents, store and output that do not lie below PATH; may be repeated; instead of the job file's
+    #[arg(long = "root", value_name = "PATH")]
+    pub roots: Vec<String>,
+    /// Nobody else writes to the store: use an S3 server that ignores If-None-Match
+    #[arg(long)]
+    pub single_writer: bool,
+    /// Hold a lock on this file during the run, instead of the job file's
+    #[arg(long, value_name = "FILE")]
+    pub lock_file: Option<PathBuf>,
+    /// Wait so long for the lock, then end with 75 [default: 0]
+    #[arg(long, value_name = "SECONDS")]
+    pub lock_wait: Option<u64>,
+    /// Exit code where the night has no documents
+    #[arg(long, value_name = "N", default_value_t = crate::exit_code::INPUT_MISSING)]
+    pub empty_exit_code: u8,
+}
+
+/// Breakers, instead of the job file's.
+#[derive(Debug, Clone, Args)]
+pub struct BreakerArgs {
+    /// Stop where a cluster has more different texts; 0: never
+    #[arg(long, value_name = "N")]
+    pub max_cluster: Option<u64>,
+    /// Stop where a source loses a larger share to near-duplicates; 1: never
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub max_source_loss: Option<f64>,
+    /// Stop where the share of dropped documents changes by more; 1: never
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub max_rate_change: Option<f64>,
+    /// Publish whatever the breakers say
+    #[arg(long)]
+    pub no_breakers: bool,
 }
 
 /// Where documents and a profile come from.
@@ -320,6 +356,36 @@ pub enum StoreCommand {
     Check(StoreArgs),
     /// Merge the fingerprints of all nights into one segment, which later joins read instead
     Compact(CompactArgs),
+    /// Delete what no commit names: replaced nights, leftovers of killed runs, superseded segments
+    Gc(GcArgs),
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct GcArgs {
+    #[command(flatten)]
+    pub place: StoreArgs,
+    /// Root of results to look into, beside those of the store's nights [default: the job file's]
+    #[arg(long, value_name = "PATH")]
+    pub output: Option<String>,
+    /// Leave alone what was written, or was named by the newest commit, in these last hours
+    #[arg(long, value_name = "HOURS", default_value_t = 24)]
+    pub grace_hours: u32,
+    /// Only list
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct CheckArgs {
+    /// Job file
+    #[arg(long, value_name = "FILE", required_unless_present = "store")]
+    pub config: Option<PathBuf>,
+    /// Store, instead of the job file's
+    #[arg(long, value_name = "PATH")]
+    pub store: Option<String>,
+    /// This night only [default: all]
+    #[arg(long, value_name = "DATE")]
+    pub dt: Option<String>,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -377,6 +443,10 @@ fn named_html(text: &str) -> Result<String, String> {
 
 fn ending(text: &str, end: &str) -> Result<String, String> {
     if text.ends_with(end) { Ok(text.to_owned()) } else { Err(format!("name a file that ends in {end}")) }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| "a number from 0 to 1".to_owned())
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

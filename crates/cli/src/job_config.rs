@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use nearprint_pipeline::{
-    ClusterRule, DocumentColumns, KeepKey, LENGTH, PairsMode, ProfileConfig, Resources, S3Config, profile,
+    Breakers, ClusterRule, DocumentColumns, KeepKey, LENGTH, PairsMode, ProfileConfig, Resources, S3Config, profile,
 };
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::args::{Global, ProfileArgs};
+use crate::args::{BreakerArgs, Global, ProfileArgs};
 use crate::exit_code::Failure;
 
 /// The most pairs that `--pairs all` writes unless told otherwise.
@@ -41,6 +41,12 @@ pub struct JobConfig {
     join: Option<Table>,
     resources: ResourcesConfig,
     s3: S3Config,
+    pub breakers: Breakers,
+    pub roots: Vec<String>,
+    pub single_writer: bool,
+    pub lock: Option<PathBuf>,
+    /// Seconds.
+    pub lock_wait: u64,
 }
 
 impl Default for JobConfig {
@@ -67,6 +73,11 @@ impl Default for JobConfig {
             join: None,
             resources: ResourcesConfig::default(),
             s3: S3Config::default(),
+            breakers: Breakers::default(),
+            roots: Vec::new(),
+            single_writer: false,
+            lock: None,
+            lock_wait: 0,
         }
     }
 }
@@ -78,6 +89,7 @@ struct ResourcesConfig {
     memory_limit: Option<Bytes>,
     reduce_memory: Option<Bytes>,
     spill_dir: Option<PathBuf>,
+    preflight: Option<bool>,
 }
 
 /// A number of bytes, written as `512MiB`, `4GB` or plain digits.
@@ -255,6 +267,25 @@ impl JobConfig {
             reduce_memory: global.reduce_memory.or(own.reduce_memory).map(|b| b.0),
             spill_dir: global.spill_dir.clone().or_else(|| own.spill_dir.clone()),
             kernel: global.kernel.clone(),
+        }
+    }
+
+    /// Whether a run looks first whether the spill folder has room.
+    pub fn preflight(&self) -> bool {
+        self.resources.preflight.unwrap_or(true)
+    }
+
+    /// The job's breakers, under the command line's.
+    pub fn breakers(&self, args: &BreakerArgs) -> Breakers {
+        if args.no_breakers {
+            return Breakers::off();
+        }
+        let own = self.breakers;
+        Breakers {
+            max_cluster: args.max_cluster.unwrap_or(own.max_cluster),
+            max_source_loss: args.max_source_loss.unwrap_or(own.max_source_loss),
+            max_rate_change: args.max_rate_change.unwrap_or(own.max_rate_change),
+            ..own
         }
     }
 

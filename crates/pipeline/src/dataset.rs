@@ -1,7 +1,8 @@
 //! Writing a dataset: Parquet files with the same bytes for the same rows, whoever computed them.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::BufWriter;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
@@ -120,7 +121,8 @@ impl DatasetWriter {
             let path = self.folder.join(self.file_name());
             let parent = path.parent().unwrap_or(&self.folder);
             std::fs::create_dir_all(parent).map_err(PipelineError::io(parent))?;
-            let file = File::create_new(&path).map_err(PipelineError::io(&path))?;
+            let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+            let file = file.map_err(PipelineError::io(&path))?;
             let sink = HashingWriter::new(BufWriter::with_capacity(1 << 20, file));
             let writer = ArrowWriter::try_new(sink, self.schema.clone(), Some(self.properties.clone()));
             self.open = Some(OpenFile { writer: writer.map_err(|e| write_error(&path, e))?, path, rows: 0 });

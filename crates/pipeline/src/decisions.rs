@@ -94,6 +94,11 @@ impl Decisions {
         Self { rows: made.into_iter().enumerate().map(finish).collect() }
     }
 
+    /// The first row and the number of rows of a row's cluster; none for skipped documents.
+    pub(crate) fn cluster(&self, row: u32) -> Option<(u32, u32)> {
+        self.rows[row as usize].cluster
+    }
+
     pub(crate) fn counts(&self) -> DecisionCounts {
         let mut counts = DecisionCounts::default();
         for (row, made) in (0..).zip(&self.rows) {

@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{PipelineError, Result};
 use crate::reduce_pool::ReducePool;
 use crate::tasks::BATCH_ROWS;
+use crate::temp_folder::TempFolder;
 
 /// What a run may use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,10 +64,13 @@ impl Resources {
     }
 
     /// A private temporary folder, removed when dropped.
-    pub(crate) fn temp_dir(&self) -> Result<tempfile::TempDir> {
-        let parent = self.spill_dir.clone().unwrap_or_else(std::env::temp_dir);
-        let made = tempfile::Builder::new().prefix("nearprint-").tempdir_in(&parent);
-        made.map_err(PipelineError::io(parent))
+    pub(crate) fn temp_dir(&self) -> Result<TempFolder> {
+        TempFolder::try_new(&self.temp_parent())
+    }
+
+    /// Where temporary folders are made.
+    pub(crate) fn temp_parent(&self) -> PathBuf {
+        self.spill_dir.clone().unwrap_or_else(std::env::temp_dir)
     }
 }
 
@@ -77,7 +81,7 @@ pub(crate) struct Engine {
     threads: usize,
     /// Bytes of the limit that the queries leave.
     pub(crate) free_bytes: usize,
-    pub(crate) temp: tempfile::TempDir,
+    pub(crate) temp: TempFolder,
 }
 
 /// What a run's reduce did.

@@ -185,6 +185,19 @@ pub enum PipelineError {
         /// Who asked for how much.
         reason: String,
     },
+    /// Too little room on the disk of the temporary files.
+    #[error(
+        "{}: {needed} bytes are needed for temporary files, {free} are free: free some, name another --spill-dir, or set preflight = false in [resources]",
+        path.display()
+    )]
+    NoSpace {
+        /// The spill folder.
+        path: PathBuf,
+        /// Bytes, about.
+        needed: u64,
+        /// Bytes.
+        free: u64,
+    },
     /// A defect of nearprint.
     #[error("internal error in {stage}: {reason}: please report it")]
     Internal {
@@ -252,7 +265,7 @@ impl PipelineError {
             Self::TryAgain { .. } => ErrorKind::TryAgain,
             Self::Store { source, .. } => store_kind(source),
             Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => ErrorKind::Permission,
-            Self::Io { .. } | Self::Resources { .. } => ErrorKind::LocalIo,
+            Self::Io { .. } | Self::Resources { .. } | Self::NoSpace { .. } => ErrorKind::LocalIo,
             Self::Internal { .. } => ErrorKind::Bug,
         }
     }

@@ -33,17 +33,21 @@ mod operators;
 mod output;
 mod output_file;
 mod parquet_file;
+mod preflight;
 pub mod profile;
 mod progress;
 mod query_batch;
 mod random;
 mod reduce_pool;
 mod report;
+mod roots;
 mod run;
+mod run_lock;
 pub mod schema;
 mod storage;
 mod store;
 mod tasks;
+mod temp_folder;
 mod tune;
 
 pub use analyze::{FingerprintedText, Outcome, TextFingerprinter};
@@ -68,10 +72,19 @@ pub use output_file::LocalFile;
 pub use progress::{Progress, Snapshot};
 pub use query_batch::{KeepKey, LENGTH};
 pub use report::{Example, NightReport, ReportRequest, report};
-pub use run::{RunCounts, RunRequest, RunSummary, run, store_check, store_compact, store_info};
+pub use roots::Roots;
+pub use run::{
+    Breakers, DropRate, LargestCluster, Measured, RunCounts, RunRequest, RunSummary, SourceLoss, TrippedBreaker, check,
+    run, store_check, store_compact, store_gc, store_info,
+};
+pub use run_lock::RunLock;
 pub use storage::{Requests, S3Config, Storage};
-pub use store::{CompactRequest, CompactSummary, NightInfo, SegmentInfo, StoreInfo, StoreProblem, StoreReport};
+pub use store::{
+    CheckReport, CheckRequest, CompactRequest, CompactSummary, GcRequest, GcSummary, NightInfo, RemovedFiles,
+    SegmentInfo, StoreInfo, StoreProblem, StoreReport,
+};
 pub use tasks::{FingerprintTask, MapTask};
+pub use temp_folder::remove_temp_folders;
 pub use tune::{
     Estimate, EstimateIntervals, LabelEstimate, LabelsRequest, Recommendation, SheetRequest, SheetSummary, Stratum,
     draw_sheet, estimate_from_labels,

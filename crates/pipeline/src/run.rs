@@ -1,6 +1,11 @@
 //! The nightly run: documents of a date to pairs, decisions, and the store's next commit.
 
+mod breakers;
+
 use std::path::Path;
+use std::time::SystemTime;
+
+pub use breakers::{Breakers, DropRate, LargestCluster, Measured, SourceLoss, TrippedBreaker};
 
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::{Deserialize, Serialize};
@@ -18,10 +23,16 @@ use crate::fingerprint_stage::{
 use crate::near_duplicates::{NearDuplicates, PairCounts, PairsMode};
 use crate::operators::locked;
 use crate::output::upload;
+use crate::preflight;
 use crate::progress::Progress;
 use crate::query_batch::KeepKey;
+use crate::roots::Roots;
 use crate::storage::{Folder, Storage};
-use crate::store::{CompactRequest, CompactSummary, Night, StagedRun, Store, existing_short, to_json, write_run};
+use crate::store::{
+    CheckReport, CheckRequest, CompactRequest, CompactSummary, GcRequest, GcSummary, Night, StagedRun, Store,
+    existing_short, generation_name, to_json, write_run,
+};
+use crate::temp_folder::remove_dead;
 
 /// A night's work.
 #[derive(Debug, Clone)]
@@ -54,12 +65,20 @@ pub struct RunRequest {
     pub late: bool,
     /// Replaces a published night.
     pub replace: bool,
+    /// Nobody else writes to the store: a server that cannot tell who was first will do.
+    pub single_writer: bool,
+    /// What stops the night before it is published.
+    pub breakers: Breakers,
+    /// Where documents, store and output must lie.
+    pub roots: Roots,
+    /// Refuses a spill folder without room for the night.
+    pub preflight: bool,
 }
 
 /// What a run did. Its counts are also the published manifest's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunSummary {
-    /// `published` or `already_published`.
+    /// `published`, `already_published`, or `stopped` by a breaker.
     pub status: &'static str,
     /// The night.
     pub dt: String,
@@ -76,6 +95,14 @@ pub struct RunSummary {
     pub n_tables: usize,
     /// Later nights whose results were made without this one: `--replace` joins them anew.
     pub stale: Vec<String>,
+    /// When the newest input was written, in UTC; none in reports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newest_input: Option<String>,
+    /// The breakers that stopped it.
+    pub breakers: Vec<TrippedBreaker>,
+    /// What the breakers looked at, in this execution.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
 }
 
 /// What a night came to.
@@ -98,7 +125,7 @@ pub struct RunCounts {
 
 /// What a generation holds and was made from.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Manifest {
+pub(crate) struct Manifest {
     version: u32,
     nearprint: String,
     algorithm: u32,
@@ -108,7 +135,30 @@ struct Manifest {
     ignored_inputs: Vec<String>,
     joined: Vec<String>,
     counts: RunCounts,
-    files: Vec<FileRecord>,
+    pub(crate) files: Vec<FileRecord>,
+}
+
+impl Manifest {
+    /// The manifest of a night's generation, as the commit names it.
+    pub(crate) async fn read(generation: &Folder, night: &Night) -> Result<Self> {
+        let manifest = generation.join("manifest.json");
+        let content = manifest
+            .get()
+            .await?
+            .ok_or_else(|| PipelineError::damaged(manifest.url(), "committed, but its manifest is gone"))?;
+        if Sha256Hex::of(&content).0 != night.manifest_sha256 {
+            return Err(PipelineError::damaged(
+                manifest.url(),
+                "its SHA-256 is not the one that the store's commit records",
+            ));
+        }
+        serde_json::from_slice(&content).map_err(|e| PipelineError::damaged(manifest.url(), e))
+    }
+
+    /// Whether it says of the night what the commit says.
+    pub(crate) fn is_of(&self, night: &Night, config_digest: &str) -> bool {
+        self.dt == night.dt && self.joined == night.joined && self.config_digest == config_digest
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -134,8 +184,11 @@ pub async fn run(
 ) -> Result<RunSummary> {
     check_date(&request.dt)?;
     request.profile.validate()?;
-    for _ in 0..MAX_ATTEMPTS {
-        if let Some(summary) = attempt(storage, request, resources, progress).await? {
+    request.breakers.validate()?;
+    request.refuse_outside_roots(storage)?;
+    remove_dead(&resources.temp_parent());
+    for attempts in 0..MAX_ATTEMPTS {
+        if let Some(summary) = attempt(storage, request, attempts, resources, progress).await? {
             return Ok(summary);
         }
         tracing::warn!("another run committed meanwhile: joining again");
@@ -151,6 +204,7 @@ struct Plan {
     joined: Vec<String>,
     inputs: Vec<InputRecord>,
     gen_digest: String,
+    newest_input: Option<String>,
     /// `<output>/dt=D`
     night: Folder,
 }
@@ -158,22 +212,30 @@ struct Plan {
 async fn attempt(
     storage: &Storage,
     request: &RunRequest,
+    attempts: usize,
     resources: &Resources,
     progress: &Progress,
 ) -> Result<Option<RunSummary>> {
     let plan = plan(storage, request).await?;
+    complete_newest(storage, &plan.store, request).await;
     if let Some(published) = plan.store.night(&request.dt) {
-        // Asked to replace it, a run writes a night anew even from the same inputs: that mends damaged files.
-        if published.gen_digest == plan.gen_digest && !request.replace {
+        // Asked to replace it, a run writes a night anew even from the same inputs: that mends damaged files. Once it has written
+        // them, a commit of another run that did the same is as good as its own.
+        if published.gen_digest == plan.gen_digest && (!request.replace || attempts > 0) {
             roll_forward(&storage.folder(&published.output)?, &published.gen_digest).await?;
-            return already_published(storage, &plan.store, published).await.map(Some);
+            let summary = already_published(storage, &plan.store, published).await?;
+            return Ok(Some(RunSummary { newest_input: plan.newest_input, ..summary }));
         }
         refuse_republishing(&plan, request)?;
     } else {
         refuse_late(&plan.store, request)?;
     }
-    plan.store.probe_conditional_put().await?;
-    execute(request, plan, resources, progress).await
+    plan.store.refuse_removing(&generation_name(&plan.gen_digest))?;
+    if request.preflight {
+        preflight::refuse_full(&resources.temp_parent(), plan.documents.n_rows())?;
+    }
+    plan.store.probe_conditional_put(request.single_writer).await?;
+    execute(storage, request, plan, resources, progress).await
 }
 
 async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
@@ -182,6 +244,10 @@ async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
     store.refuse_other_config(&config_digest)?;
     let documents =
         Documents::open(storage, &night_pattern(&request.documents, &request.dt), request.columns.clone()).await?;
+    for file in documents.files() {
+        request.roots.refuse_file_outside(storage, &file.url)?;
+    }
+    let newest_input = documents.files().map(|f| f.modified).max().map(utc);
     let joined: Vec<String> = store.before(&request.dt).into_iter().map(|n| n.run.digest.clone()).collect();
     let mut inputs: Vec<InputRecord> = documents
         .files()
@@ -190,7 +256,11 @@ async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
     inputs.sort();
     let gen_digest = generation(request, &config_digest, &inputs, &joined)?;
     let night = storage.folder(&request.output)?.join(&format!("dt={}", request.dt));
-    Ok(Plan { store, documents, config_digest, joined, inputs, gen_digest, night })
+    Ok(Plan { store, documents, config_digest, joined, inputs, gen_digest, newest_input, night })
+}
+
+fn utc(time: SystemTime) -> String {
+    chrono::DateTime::<chrono::Utc>::from(time).to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
 }
 
 /// Digest of all that a night's results depend on.
@@ -218,9 +288,11 @@ struct Staged {
     counts: RunCounts,
     spill: SpillStats,
     n_tables: usize,
+    measured: Measured,
 }
 
 async fn execute(
+    storage: &Storage,
     request: &RunRequest,
     mut plan: Plan,
     resources: &Resources,
@@ -229,7 +301,14 @@ async fn execute(
     let ignored_inputs = plan.documents.ignored.clone();
     let documents = std::mem::take(&mut plan.documents);
     let temp = resources.temp_dir()?;
-    let staged = stage(request, &plan, documents, temp.path(), resources, progress).await?;
+    let mut staged = stage(request, &plan, documents, temp.path(), resources, progress).await?;
+    let trailing_nights = request.breakers.trailing_nights;
+    staged.measured.drop_rate =
+        breakers::drop_rate(storage, &plan.store, &request.dt, &staged.counts, trailing_nights).await;
+    let tripped = request.breakers.tripped(&staged.measured);
+    if !tripped.is_empty() {
+        return Ok(Some(stopped(request, &plan, staged, tripped)));
+    }
     let manifest = Manifest {
         version: 1,
         nearprint: env!("CARGO_PKG_VERSION").to_owned(),
@@ -274,7 +353,25 @@ async fn stage(
     let run = write_run(&near.batch, &decisions, &recrawls, &plan.config_digest, &folder.join("run"))?;
     let (n_existing, n_same_id) = (near.n_existing(), recrawls.n_same_id());
     let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decisions.counts() };
-    Ok(Staged { files, run, counts, spill, n_tables: near.n_tables() })
+    let measured = Measured::of(&near.batch, &decisions, &request.breakers);
+    Ok(Staged { files, run, counts, spill, n_tables: near.n_tables(), measured })
+}
+
+/// Nothing was published.
+fn stopped(request: &RunRequest, plan: &Plan, staged: Staged, tripped: Vec<TrippedBreaker>) -> RunSummary {
+    RunSummary {
+        status: "stopped",
+        dt: request.dt.clone(),
+        output: plan.night.url().to_owned(),
+        commit: plan.store.info().commit,
+        counts: staged.counts,
+        spill: staged.spill,
+        n_tables: staged.n_tables,
+        stale: Vec::new(),
+        newest_input: plan.newest_input.clone(),
+        breakers: tripped,
+        measured: Some(staged.measured),
+    }
 }
 
 /// The generation, the run, and then the commit that makes both visible; none where another commit was first.
@@ -285,7 +382,7 @@ async fn publish(
     manifest: &Manifest,
     progress: &Progress,
 ) -> Result<Option<RunSummary>> {
-    let generation = plan.night.join(&format!("gen={}", plan.gen_digest));
+    let generation = plan.night.join(&generation_name(&plan.gen_digest));
     let manifest_sha256 = publish_generation(&generation, &staged.files, manifest, progress).await?;
     upload(&plan.store.run_folder(&staged.run.record.digest), &staged.run.files, progress).await?;
     let night = Night {
@@ -310,10 +407,21 @@ async fn publish(
         spill: staged.spill,
         n_tables: staged.n_tables,
         stale,
+        newest_input: plan.newest_input.clone(),
+        breakers: Vec::new(),
+        measured: Some(staged.measured),
     }))
 }
 
 impl RunRequest {
+    fn refuse_outside_roots(&self, storage: &Storage) -> Result<()> {
+        let documents = night_pattern(&self.documents, &self.dt);
+        for (key, url) in [("documents", &documents), ("store", &self.store), ("output", &self.output)] {
+            self.roots.refuse_outside(storage, key, url)?;
+        }
+        Ok(())
+    }
+
     fn fingerprint_request(&self) -> FingerprintRequest {
         FingerprintRequest {
             documents: self.documents.clone(),
@@ -356,7 +464,7 @@ async fn publish_generation(
 /// What plain readers look for, from what is committed: `_SUCCESS` in the generation, and the name of the current one beside
 /// it. A run that dies before this is completed by the next one of its date.
 async fn roll_forward(night: &Folder, gen_digest: &str) -> Result<()> {
-    let success = night.join(&format!("gen={gen_digest}")).join("_SUCCESS");
+    let success = night.join(&generation_name(gen_digest)).join("_SUCCESS");
     if success.get().await?.is_none() {
         success.put(bytes::Bytes::new()).await?;
     }
@@ -368,6 +476,21 @@ async fn roll_forward(night: &Folder, gen_digest: &str) -> Result<()> {
     Ok(())
 }
 
+/// Completes the night of the newest commit, if the run that made it died before it could. Where that cannot be done it is not this
+/// night's matter.
+async fn complete_newest(storage: &Storage, store: &Store, request: &RunRequest) {
+    let Some(newest) = store.newest().filter(|newest| newest.dt != request.dt) else {
+        return;
+    };
+    let done = async {
+        request.roots.refuse_outside(storage, "output", &newest.output)?;
+        roll_forward(&storage.folder(&newest.output)?, &newest.gen_digest).await
+    };
+    if let Err(error) = done.await {
+        tracing::warn!(night = newest.dt, %error, "cannot complete it: run its date again");
+    }
+}
+
 async fn after_commit(store: &Store, night: &Night) -> Result<(u64, Vec<String>)> {
     let info = Store::open(store.folder()).await?.info();
     let stale = info.nights.iter().filter(|n| n.stale && n.dt > night.dt).map(|n| n.dt.clone()).collect();
@@ -376,19 +499,8 @@ async fn after_commit(store: &Store, night: &Night) -> Result<(u64, Vec<String>)
 
 async fn already_published(storage: &Storage, store: &Store, night: &Night) -> Result<RunSummary> {
     let place = storage.folder(&night.output)?;
-    let generation = place.join(&format!("gen={}", night.gen_digest));
-    let manifest = generation.join("manifest.json");
-    let content = manifest
-        .get()
-        .await?
-        .ok_or_else(|| PipelineError::damaged(manifest.url(), "committed, but its manifest is gone"))?;
-    if Sha256Hex::of(&content).0 != night.manifest_sha256 {
-        return Err(PipelineError::damaged(
-            manifest.url(),
-            "its SHA-256 is not the one that the store's commit records",
-        ));
-    }
-    let read: Manifest = serde_json::from_slice(&content).map_err(|e| PipelineError::damaged(manifest.url(), e))?;
+    let generation = place.join(&generation_name(&night.gen_digest));
+    let read = Manifest::read(&generation, night).await?;
     let (commit, stale) = after_commit(store, night).await?;
     Ok(RunSummary {
         status: "already_published",
@@ -399,6 +511,9 @@ async fn already_published(storage: &Storage, store: &Store, night: &Night) -> R
         spill: SpillStats::default(),
         n_tables: 0,
         stale,
+        newest_input: None,
+        breakers: Vec::new(),
+        measured: None,
     })
 }
 
@@ -487,6 +602,25 @@ pub async fn store_check(storage: &Storage, url: &str, progress: &Progress) -> R
     open_store(storage, url).await?.check(progress).await
 }
 
+/// Checks every file of a store and of what it published.
+///
+/// # Errors
+/// The store's; damage is in the report.
+pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progress) -> Result<CheckReport> {
+    if let Some(dt) = &request.dt {
+        check_date(dt)?;
+    }
+    crate::store::check(storage, request, progress).await
+}
+
+/// Deletes what no commit of a store names.
+///
+/// # Errors
+/// The store's. Nothing is deleted after any doubt about what is needed.
+pub async fn store_gc(storage: &Storage, request: &GcRequest) -> Result<GcSummary> {
+    crate::store::gc(storage, request).await
+}
+
 /// Merges the fingerprints of a store's runs into one segment, which later joins read instead of the runs.
 ///
 /// # Errors
@@ -497,7 +631,7 @@ pub async fn store_compact(
     resources: &Resources,
     progress: &Progress,
 ) -> Result<CompactSummary> {
-    open_store(storage, &request.store).await?.compact(request.part_rows, resources, progress).await
+    open_store(storage, &request.store).await?.compact(request, resources, progress).await
 }
 
 async fn open_store(storage: &Storage, url: &str) -> Result<Store> {

@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod check;
 mod evaluate;
 mod explain;
 mod fingerprint;
@@ -40,6 +41,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Explain(args) => explain::explain(&global, &args),
         Command::Report(args) => report::report(&global, &args),
         Command::Tune(args) => tune::tune(&global, &args),
+        Command::Check(args) => check::check(&global, &args),
         Command::Store(command) => store::store(&global, &command),
     }
 }
@@ -86,6 +88,7 @@ impl Session {
             done
         });
         runtime.shutdown_background();
+        nearprint_pipeline::remove_temp_folders();
         outcome.map_err(|failure| Failure { requests: self.requests(), ..failure })
     }
 

@@ -2,10 +2,15 @@
 
 use std::fmt::Write;
 
-use nearprint_pipeline::{Requests, RunCounts, RunRequest, RunSummary};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use nearprint_pipeline::{Measured, PipelineError, Requests, Roots, RunCounts, RunLock, RunRequest, RunSummary, legible};
 
 use super::{Outcome, Session, grouped};
 use crate::args::{Global, RunArgs};
+use crate::exit_code::{BAD_DATA, Failure};
 use crate::job_config::JobConfig;
 
 pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
@@ -26,12 +31,43 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
         clusters: job.clusters,
         late: args.late,
         replace: args.replace,
+        single_writer: args.single_writer || job.single_writer,
+        breakers: job.breakers(&args.breakers),
+        roots: Roots(if args.roots.is_empty() { job.roots.clone() } else { args.roots.clone() }),
+        preflight: job.preflight(),
     };
+    let lock = args.lock_file.clone().or_else(|| job.lock.clone());
+    let lock_wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
     let session = Session::new(&job, global);
-    let summary =
-        session.block_on(nearprint_pipeline::run(&session.storage, &request, &session.resources, &session.progress))?;
+    let no_documents = AtomicBool::new(false);
+    let work = async {
+        let _lock = held(lock, lock_wait).await?;
+        let done = nearprint_pipeline::run(&session.storage, &request, &session.resources, &session.progress).await;
+        let is_empty = matches!(done, Err(PipelineError::InputMissing { what: "documents", .. }));
+        no_documents.store(is_empty, Ordering::Relaxed);
+        done
+    };
+    let summary = session.block_on(work).map_err(|failure| match no_documents.load(Ordering::Relaxed) {
+        true => Failure { code: args.empty_exit_code, ..failure },
+        false => failure,
+    })?;
     let text = text(&summary) + &session.requests().map(requests_line).unwrap_or_default();
-    Ok(session.report("run", summary.status, &summary, text))
+    let report = session.report("run", summary.status, &summary, text);
+    if summary.breakers.is_empty() {
+        return Ok(report);
+    }
+    let why: Vec<String> = summary.breakers.iter().map(nearprint_pipeline::TrippedBreaker::message).collect();
+    let message = format!("stopped before publishing: {}", why.join("; "));
+    let mut report = report.but(Failure { code: BAD_DATA, message, requests: session.requests() });
+    report.json["status"] = summary.status.into();
+    Ok(report)
+}
+
+async fn held(lock: Option<PathBuf>, wait: Duration) -> Result<Option<RunLock>, PipelineError> {
+    match lock {
+        Some(path) => RunLock::acquire(&path, wait).await.map(Some),
+        None => Ok(None),
+    }
 }
 
 fn requests_line(requests: Requests) -> String {
@@ -47,6 +83,9 @@ pub(super) fn text(summary: &RunSummary) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(out, "{} {status}: {} (commit {})", summary.dt, summary.output, summary.commit);
     counts(&mut out, &summary.counts);
+    if let Some(measured) = &summary.measured {
+        self::measured(&mut out, measured);
+    }
     if !summary.stale.is_empty() {
         let _ = writeln!(
             out,
@@ -55,6 +94,22 @@ pub(super) fn text(summary: &RunSummary) -> String {
         );
     }
     out
+}
+
+/// What the breakers looked at.
+fn measured(out: &mut String, measured: &Measured) {
+    if let Some(cluster) = &measured.largest_cluster {
+        let n = grouped(cluster.n_texts);
+        let _ = writeln!(out, "  breakers   {n:>12}  different texts in cluster {}", legible(&cluster.cluster_id));
+    }
+    if let Some(worst) = measured.worst_sources.first() {
+        let loss = format!("{:.3}", worst.loss);
+        let _ = writeln!(out, "             {loss:>12}  of source {} near-duplicates", legible(&worst.source));
+    }
+    if let Some(rate) = &measured.drop_rate {
+        let share = format!("{:.3}", rate.share);
+        let _ = writeln!(out, "             {share:>12}  of documents dropped, {:.3} in nights before", rate.median);
+    }
 }
 
 fn counts(out: &mut String, counts: &RunCounts) {

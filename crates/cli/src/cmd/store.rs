@@ -1,11 +1,12 @@
-//! `nearprint store info`, `nearprint store check` and `nearprint store compact`.
+//! `nearprint store info`, `nearprint store check`, `nearprint store compact` and `nearprint store gc`.
 
 use std::fmt::Write;
+use std::time::Duration;
 
-use nearprint_pipeline::{CompactRequest, CompactSummary, StoreInfo, StoreReport};
+use nearprint_pipeline::{CompactRequest, CompactSummary, GcRequest, GcSummary, StoreInfo, StoreReport};
 
 use super::{Outcome, Session, grouped};
-use crate::args::{CompactArgs, Global, StoreArgs, StoreCommand};
+use crate::args::{CompactArgs, GcArgs, Global, StoreArgs, StoreCommand};
 use crate::exit_code::BAD_DATA;
 use crate::job_config::JobConfig;
 
@@ -14,6 +15,7 @@ pub(super) fn store(global: &Global, command: &StoreCommand) -> Outcome {
         StoreCommand::Info(args) => info(global, args),
         StoreCommand::Check(args) => check(global, args),
         StoreCommand::Compact(args) => compact(global, args),
+        StoreCommand::Gc(args) => gc(global, args),
     }
 }
 
@@ -103,6 +105,7 @@ fn check_text(found: &StoreReport) -> String {
 fn compact(global: &Global, args: &CompactArgs) -> Outcome {
     let (session, url) = open(global, &args.place)?;
     let mut request = CompactRequest::of(url);
+    request.single_writer = JobConfig::read_or_default(args.place.config.as_deref())?.single_writer;
     request.part_rows = args.part_rows.unwrap_or(request.part_rows);
     let work = nearprint_pipeline::store_compact(&session.storage, &request, &session.resources, &session.progress);
     let summary = session.block_on(work)?;
@@ -125,4 +128,49 @@ fn compact_text(summary: &CompactSummary, status: &str) -> String {
         grouped(summary.bytes),
         summary.commit
     )
+}
+
+fn gc(global: &Global, args: &GcArgs) -> Outcome {
+    let (session, store) = open(global, &args.place)?;
+    let job = JobConfig::read_or_default(args.place.config.as_deref())?;
+    let request = GcRequest {
+        store,
+        output: args.output.clone().or(job.output),
+        grace: Duration::from_secs(u64::from(args.grace_hours) * 3600),
+        dry_run: args.dry_run,
+        single_writer: job.single_writer,
+    };
+    let summary = session.block_on(nearprint_pipeline::store_gc(&session.storage, &request))?;
+    let status = if summary.dry_run { "listed" } else { "done" };
+    Ok(session.report("store gc", status, &summary, gc_text(&summary)))
+}
+
+fn gc_text(summary: &GcSummary) -> String {
+    let mut out = String::new();
+    for removed in &summary.removed {
+        let _ = writeln!(
+            out,
+            "  {:>8} files  {:>16} bytes  {}",
+            grouped(removed.n_files),
+            grouped(removed.bytes),
+            removed.place
+        );
+    }
+    let more = summary.n_removed.saturating_sub(summary.removed.len() as u64);
+    if more > 0 {
+        let _ = writeln!(out, "  and {} more", grouped(more));
+    }
+    let _ = writeln!(
+        out,
+        "{}: {} files with {} bytes {} (commit {})",
+        summary.store,
+        grouped(summary.n_files),
+        grouped(summary.bytes),
+        if summary.dry_run { "would be deleted" } else { "deleted" },
+        summary.commit
+    );
+    if summary.n_left > 0 {
+        let _ = writeln!(out, "{} files are left: run it again", grouped(summary.n_left));
+    }
+    out
 }

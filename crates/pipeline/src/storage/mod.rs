@@ -4,6 +4,7 @@
 mod credentials;
 mod http;
 mod input;
+mod inventory;
 mod local;
 mod redact;
 mod s3;
@@ -24,6 +25,7 @@ pub(crate) use self::credentials::CredentialsError;
 pub use self::http::Requests;
 use self::http::locked;
 pub use self::input::InputFile;
+pub(crate) use self::inventory::FoundFile;
 pub(crate) use self::redact::redact;
 use self::redact::refuse_secrets;
 use self::s3::{Bucket, Shared, Upload};

@@ -7,8 +7,10 @@ use arrow::datatypes::{UInt32Type, UInt64Type};
 use futures::TryStreamExt;
 use serde::Serialize;
 
+use super::commit::RunRecord;
 use super::merge::{Merge, MergedRow, SortedRun};
-use super::{SegmentRecord, Store};
+use super::writer::run_digest;
+use super::{Night, SegmentRecord, Store};
 use crate::columns::{Columns, fixed};
 use crate::dataset::FileRecord;
 use crate::digest::HashingWriter;
@@ -45,14 +47,24 @@ pub struct StoreProblem {
 impl Store {
     /// Reads every file: size, SHA-256, rows, order and config digest; of segments also that they are what their runs give.
     pub(crate) async fn check(&self, progress: &Progress) -> Result<StoreReport> {
-        let of_runs: u64 = self.nights().iter().map(|n| n.run.files.len() as u64).sum();
+        self.check_nights(self.nights().iter(), progress).await
+    }
+
+    /// The same of some nights' runs, and of all segments.
+    pub(crate) async fn check_nights<'a>(
+        &'a self,
+        nights: impl Iterator<Item = &'a Night> + Clone,
+        progress: &Progress,
+    ) -> Result<StoreReport> {
+        let of_runs: u64 = nights.clone().map(|n| n.run.files.len() as u64).sum();
         let n_files = of_runs + self.segments().iter().map(|s| s.files.len() as u64).sum::<u64>();
         progress.start("check", "files", n_files);
         let mut report =
             StoreReport { store: self.folder().url().to_owned(), n_files, bytes: 0, n_rows: 0, problems: Vec::new() };
         let mut damaged_runs = HashSet::new();
-        for night in self.nights() {
+        for night in nights {
             let folder = self.run_folder(&night.run.digest);
+            report.note(folder.url(), check_record(&folder, &night.run))?;
             if !self.check_files(&folder, &night.run.files, &mut report, progress).await? {
                 damaged_runs.insert(night.run.digest.as_str());
             }
@@ -114,19 +126,7 @@ impl Store {
     }
 
     async fn check_file(&self, file: Result<InputFile>, recorded: &FileRecord, report: &mut StoreReport) -> Result<()> {
-        let file = file?;
-        report.bytes += file.size;
-        let (bytes, sha256) = hash(&file).await?;
-        if (bytes, &sha256) != (recorded.bytes, &recorded.sha256) {
-            let reason =
-                format!("{bytes} bytes with SHA-256 {sha256}, recorded are {} and {}", recorded.bytes, recorded.sha256);
-            return Err(PipelineError::bad_file(file.url, reason));
-        }
-        let parquet = ParquetFile::open(file).await?;
-        if parquet.n_rows() != recorded.rows {
-            let reason = format!("{} rows, recorded are {}", parquet.n_rows(), recorded.rows);
-            return Err(PipelineError::bad_file(&parquet.file.url, reason));
-        }
+        let parquet = check_content(file, recorded, report).await?;
         self.check_digest(&parquet)?;
         check_order(&parquet).await?;
         report.n_rows += recorded.rows;
@@ -143,10 +143,43 @@ impl Store {
     }
 }
 
+/// Size, SHA-256 and rows of a file, against its record.
+pub(super) async fn check_content(
+    file: Result<InputFile>,
+    recorded: &FileRecord,
+    report: &mut StoreReport,
+) -> Result<ParquetFile> {
+    let file = file?;
+    report.bytes += file.size;
+    let (bytes, sha256) = hash(&file).await?;
+    if (bytes, &sha256) != (recorded.bytes, &recorded.sha256) {
+        let reason =
+            format!("{bytes} bytes with SHA-256 {sha256}, recorded are {} and {}", recorded.bytes, recorded.sha256);
+        return Err(PipelineError::bad_file(file.url, reason));
+    }
+    let parquet = ParquetFile::open(file).await?;
+    if parquet.n_rows() != recorded.rows {
+        let reason = format!("{} rows, recorded are {}", parquet.n_rows(), recorded.rows);
+        return Err(PipelineError::bad_file(&parquet.file.url, reason));
+    }
+    Ok(parquet)
+}
+
+/// Whether a run's record agrees with itself.
+fn check_record(folder: &Folder, run: &RunRecord) -> Result<()> {
+    let rows = |name: &str| run.files.iter().filter(|f| f.name.starts_with(name)).map(|f| f.rows).sum::<u64>();
+    if run_digest(&run.files) == run.digest
+        && (rows("fingerprints/"), rows("short/")) == (run.n_fingerprints, run.n_short)
+    {
+        return Ok(());
+    }
+    Err(PipelineError::bad_file(folder.url(), "the newest commit contradicts itself about this run"))
+}
+
 impl StoreReport {
     /// Notes what is wrong with a file, or with one that the error names; whether nothing is. An object store that does not
     /// answer is an error still.
-    fn note(&mut self, file: &str, checked: Result<()>) -> Result<bool> {
+    pub(super) fn note(&mut self, file: &str, checked: Result<()>) -> Result<bool> {
         match checked {
             Ok(()) => Ok(true),
             Err(error @ PipelineError::Store { .. }) if error.kind() != ErrorKind::InputMissing => Err(error),

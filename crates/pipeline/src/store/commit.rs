@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::FileRecord;
+use crate::digest::Sha256Hex;
 use crate::error::{PipelineError, Result};
 use crate::storage::Folder;
 
@@ -26,6 +27,22 @@ pub(crate) struct Commit {
     /// Left out where there is none, as in stores that were never compacted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) segments: Vec<SegmentRecord>,
+    /// What `store gc` is deleting. A commit that would need it is refused. Left out where there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) removing: Vec<Removal>,
+    /// SHA-256 of the commit's JSON without this field. None in commits of releases that did not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sha256: Option<String>,
+}
+
+/// What one `store gc` deletes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Removal {
+    /// Number of the commit that began it.
+    pub(crate) sequence: u64,
+    /// `runs/<digest>`, `segments/<digest>` or `gen=<digest>`, sorted.
+    pub(crate) names: Vec<String>,
 }
 
 /// A night: its run in the store and its results.
@@ -72,17 +89,33 @@ impl Commit {
     pub(super) async fn read(place: &Folder) -> Result<Self> {
         let content = place.get().await?;
         let missing = || PipelineError::TryAgain { reason: format!("{}: listed, but gone when read", place.url()) };
-        let commit: Self = serde_json::from_slice(&content.ok_or_else(missing)?)
-            .map_err(|e| PipelineError::damaged(place.url(), format!("not a commit of a nearprint store ({e})")))?;
+        Self::parse(place.url(), &content.ok_or_else(missing)?)
+    }
+
+    /// Refuses every byte that is not what some release wrote: a commit is canonical JSON and bears its own checksum.
+    fn parse(url: &str, content: &[u8]) -> Result<Self> {
+        let commit: Self = serde_json::from_slice(content)
+            .map_err(|e| PipelineError::damaged(url, format!("not a commit of a nearprint store ({e})")))?;
         if commit.version != VERSION {
             let reason = format!("commit version {} is not {VERSION}: use the release that wrote it", commit.version);
-            return Err(PipelineError::Refused { url: place.url().to_owned(), reason });
+            return Err(PipelineError::Refused { url: url.to_owned(), reason });
+        }
+        if to_json(&commit)? != content {
+            return Err(PipelineError::damaged(url, "a commit that no release wrote in this form"));
+        }
+        let recorded = commit.sha256.as_deref();
+        if recorded.is_some() && recorded != Some(commit.own_sha256()?.as_str()) {
+            return Err(PipelineError::damaged(url, "its content is not what its own SHA-256 says"));
         }
         Ok(commit)
     }
 
+    fn own_sha256(&self) -> Result<String> {
+        Ok(Sha256Hex::of(&to_json(&Self { sha256: None, ..self.clone() })?).0)
+    }
+
     pub(super) fn to_json(&self) -> Result<Bytes> {
-        to_json(self)
+        to_json(&Self { sha256: Some(self.own_sha256()?), ..self.clone() })
     }
 }
 

@@ -28,13 +28,15 @@ pub struct CompactRequest {
     pub store: String,
     /// Rows of a part, about: a part takes a range of fingerprints, and these are nearly uniform.
     pub part_rows: u64,
+    /// Nobody else writes to the store: a server that cannot tell who was first will do.
+    pub single_writer: bool,
 }
 
 impl CompactRequest {
     /// A store, in parts of the usual size.
     #[must_use]
     pub fn of(store: String) -> Self {
-        Self { store, part_rows: FILE_ROWS }
+        Self { store, part_rows: FILE_ROWS, single_writer: false }
     }
 }
 
@@ -72,7 +74,7 @@ impl Store {
     /// overtakes is tried again on top of it: a segment names its runs by their content, so it stays true.
     pub(crate) async fn compact(
         self,
-        part_rows: u64,
+        request: &CompactRequest,
         resources: &Resources,
         progress: &Progress,
     ) -> Result<CompactSummary> {
@@ -87,8 +89,8 @@ impl Store {
         {
             return Ok(self.compacted(known.as_ref(), segment.files.len() as u64, self.sequence(), true));
         }
-        self.probe_conditional_put().await?;
-        let merging = self.merging(&nights, runs, known.as_ref(), part_rows, progress).await?;
+        self.probe_conditional_put(request.single_writer).await?;
+        let merging = self.merging(&nights, runs, known.as_ref(), request.part_rows, progress).await?;
         let (segment, n_resumed) = merging.write(resources).await?;
         if known.as_ref() == Some(&segment) {
             return Ok(self.compacted(known.as_ref(), n_resumed, self.sequence(), true));

@@ -1,8 +1,10 @@
 //! The fingerprint store: one immutable sorted run a night, made visible by one numbered commit (docs/store-format.md).
 
 mod check;
+mod check_published;
 mod commit;
 mod compact;
+mod gc;
 mod merge;
 mod reader;
 mod writer;
@@ -10,8 +12,12 @@ mod writer;
 use std::collections::{BTreeMap, HashSet};
 
 pub use check::{StoreProblem, StoreReport};
-pub(crate) use commit::{Commit, Night, SegmentRecord, to_json};
+pub(crate) use check_published::check;
+pub use check_published::{CheckReport, CheckRequest};
+pub(crate) use commit::{Commit, Night, Removal, SegmentRecord, to_json};
 pub use compact::{CompactRequest, CompactSummary};
+pub(crate) use gc::gc;
+pub use gc::{GcRequest, GcSummary, RemovedFiles};
 pub(crate) use reader::existing_short;
 use serde::Serialize;
 pub(crate) use writer::{StagedRun, write_run};
@@ -58,7 +64,7 @@ impl Store {
 
     /// Where the files of a run lie.
     pub(crate) fn run_folder(&self, digest: &str) -> Folder {
-        self.folder.join("runs").join(digest)
+        self.folder.join(&run_name(digest))
     }
 
     /// Number of the newest commit; 0 before the first.
@@ -73,15 +79,37 @@ impl Store {
 
     /// Where the files of a segment lie.
     fn segment_folder(&self, digest: &str) -> Folder {
-        self.folder.join("segments").join(digest)
+        self.folder.join(&segment_name(digest))
     }
 
     fn segments(&self) -> &[SegmentRecord] {
         self.commit.as_ref().map_or(&[], |c| &c.segments)
     }
 
+    /// What `store gc` is deleting.
+    fn removing(&self) -> &[Removal] {
+        self.commit.as_ref().map_or(&[], |c| &c.removing)
+    }
+
+    /// Refuses to make anew what is being deleted.
+    pub(crate) fn refuse_removing(&self, name: &str) -> Result<()> {
+        if self.removing().iter().all(|removal| removal.names.iter().all(|n| n != name)) {
+            return Ok(());
+        }
+        let reason = format!(
+            "{}: `store gc` is deleting an earlier {name}, or was stopped before its end an hour ago or less",
+            self.folder.url()
+        );
+        Err(PipelineError::TryAgain { reason })
+    }
+
     pub(crate) fn night(&self, dt: &str) -> Option<&Night> {
         self.nights().iter().find(|n| n.dt == dt)
+    }
+
+    /// The night that the newest commit, or the last one before it that did so, added or replaced.
+    pub(crate) fn newest(&self) -> Option<&Night> {
+        self.commit.as_ref().and_then(|commit| self.night(&commit.dt))
     }
 
     /// Nights that a run for `dt` joins: those of earlier dates.
@@ -139,17 +167,30 @@ impl Store {
             config_digest: config_digest.to_owned(),
             nights: nights.into_values().collect(),
             segments,
+            removing: self.removing().to_vec(),
+            sha256: None,
         };
         self.put_commit(&commit).await
     }
 
     /// False where another commit of that number was first.
+    ///
+    /// Invariant: no commit names what an earlier one gives up to deletion. A run that was at work then may have written these files
+    /// anew before they were deleted, so it ends here.
     async fn put_commit(&self, commit: &Commit) -> Result<bool> {
+        for night in &commit.nights {
+            self.refuse_removing(&run_name(&night.run.digest))?;
+            self.refuse_removing(&generation_name(&night.gen_digest))?;
+        }
+        for segment in &commit.segments {
+            self.refuse_removing(&segment_name(&segment.digest))?;
+        }
         self.folder.join(COMMITS).join(&commit_name(commit.sequence)).put_if_absent(commit.to_json()?).await
     }
 
-    /// On S3, whether the server keeps the promise that commits stand on: a second put-if-absent must fail.
-    pub(crate) async fn probe_conditional_put(&self) -> Result<()> {
+    /// On S3, whether the server keeps the promise that commits stand on: a second put-if-absent must fail. Whoever says that there is a
+    /// single writer needs no promise.
+    pub(crate) async fn probe_conditional_put(&self, single_writer: bool) -> Result<()> {
         if !self.folder.is_remote() {
             return Ok(());
         }
@@ -160,8 +201,13 @@ impl Store {
         if first && !second {
             return Ok(());
         }
-        let reason =
-            "the server ignores If-None-Match on PUT, so two runs could overwrite each other: use another server";
+        if single_writer {
+            let store = self.folder.url();
+            tracing::warn!(store, "the server ignores If-None-Match on PUT: two writers at once would lose nights");
+            return Ok(());
+        }
+        let reason = "the server ignores If-None-Match on PUT, so two runs could overwrite each other: use another server, or \
+                      say single_writer (--single-writer) where never two write at once";
         Err(PipelineError::Refused { url: self.folder.url().to_owned(), reason: reason.to_owned() })
     }
 
@@ -201,7 +247,7 @@ impl Store {
             n_fingerprints: night.run.n_fingerprints,
             n_short: night.run.n_short,
             bytes: night.run.files.iter().map(|f| f.bytes).sum(),
-            output: format!("{}/gen={}", night.output, night.gen_digest),
+            output: format!("{}/{}", night.output, generation_name(&night.gen_digest)),
             stale: night.joined != joined_now,
         }
     }
@@ -264,6 +310,21 @@ pub struct NightInfo {
     pub output: String,
     /// Whether nights of earlier dates were added or replaced since it ran: `run --replace` joins it anew.
     pub stale: bool,
+}
+
+/// Below the store.
+fn run_name(digest: &str) -> String {
+    format!("runs/{digest}")
+}
+
+/// Below the store.
+fn segment_name(digest: &str) -> String {
+    format!("segments/{digest}")
+}
+
+/// Below a night's folder.
+pub(crate) fn generation_name(digest: &str) -> String {
+    format!("gen={digest}")
 }
 
 fn commit_name(sequence: u64) -> String {

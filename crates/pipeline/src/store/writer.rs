@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::commit::RunRecord;
 use super::reader::Recrawls;
-use crate::dataset::{DatasetWriter, StagedFile};
+use crate::dataset::{DatasetWriter, FileRecord, StagedFile};
 use crate::decisions::Decisions;
 use crate::digest::Sha256Hex;
 use crate::error::{PipelineError, Result};
@@ -89,15 +89,20 @@ pub(crate) fn write_run(
 }
 
 fn staged(files: Vec<StagedFile>, order: &RunOrder) -> StagedRun {
-    let digests: Vec<String> = files.iter().map(|f| format!("{} {}\n", f.record.name, f.record.sha256)).collect();
-    let digest = Sha256Hex::of(digests.concat().as_bytes()).0;
+    let records: Vec<FileRecord> = files.iter().map(|f| f.record.clone()).collect();
     let record = RunRecord {
-        digest: digest[..32].to_owned(),
+        digest: run_digest(&records),
         n_fingerprints: order.fingerprinted.len() as u64,
         n_short: order.short.len() as u64,
-        files: files.iter().map(|f| f.record.clone()).collect(),
+        files: records,
     };
     StagedRun { record, files }
+}
+
+/// A run is named by what is in it.
+pub(super) fn run_digest(files: &[FileRecord]) -> String {
+    let lines: String = files.iter().map(|f| format!("{} {}\n", f.name, f.sha256)).collect();
+    Sha256Hex::of(lines.as_bytes()).0[..32].to_owned()
 }
 
 fn canonical_ids(decisions: &Decisions, rows: &[u32]) -> ArrayRef {

@@ -1,0 +1,57 @@
+//! `nearprint check`.
+
+use std::fmt::Write;
+
+use nearprint_pipeline::{CheckReport, CheckRequest};
+
+use super::{Outcome, Session, grouped};
+use crate::args::{CheckArgs, Global};
+use crate::exit_code::BAD_DATA;
+use crate::job_config::JobConfig;
+
+pub(super) fn check(global: &Global, args: &CheckArgs) -> Outcome {
+    let job = JobConfig::read_or_default(args.config.as_deref())?;
+    let store = job.required("store", args.store.as_ref().or(job.store.as_ref()))?;
+    let request = CheckRequest { store, output: job.output.clone(), dt: args.dt.clone() };
+    let session = Session::new(&job, global);
+    let found = session.block_on(nearprint_pipeline::check(&session.storage, &request, &session.progress))?;
+    let status = match (found.problems.is_empty(), found.behind.is_empty()) {
+        (false, _) => "damaged",
+        (true, false) => "behind",
+        (true, true) => "sound",
+    };
+    let mut report = session.report("check", status, &found, text(&found, status));
+    report.exit_code = if found.problems.is_empty() { 0 } else { BAD_DATA };
+    Ok(report)
+}
+
+fn text(found: &CheckReport, status: &str) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    for problem in &found.problems {
+        let _ = writeln!(out, "{}: {}", problem.file, problem.problem);
+    }
+    for dt in &found.behind {
+        let _ = writeln!(out, "{dt}: published, but _current and _SUCCESS do not say so yet: run it again");
+    }
+    if found.n_unreferenced_files > 0 {
+        let _ = writeln!(
+            out,
+            "{} files with {} bytes are named by no commit: `nearprint store gc` deletes them",
+            grouped(found.n_unreferenced_files),
+            grouped(found.unreferenced_bytes)
+        );
+    }
+    let n_problems = found.problems.len() as u64;
+    let problems = if n_problems > 0 { format!(", {} problems", grouped(n_problems)) } else { String::new() };
+    let _ = writeln!(
+        out,
+        "{}: {status}{problems}; commit {}, {} nights, {} files, {} bytes read",
+        found.store,
+        found.commit,
+        grouped(found.n_nights),
+        grouped(found.n_files),
+        grouped(found.bytes)
+    );
+    out
+}

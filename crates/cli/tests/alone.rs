@@ -1,0 +1,242 @@
+//! Nobody watches: runs that are killed, that meet each other, or that are asked for what they must not do.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
+
+mod support;
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::{Night, Output, nearprint_in, snapshot, text};
+
+const DT: &str = "2026-11-20";
+
+fn start(night: &Night, more: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_nearprint"))
+        .args(["run", "--config", "job.toml", "--dt", DT, "--json"])
+        .args(more)
+        .current_dir(night.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn finish(child: Child) -> Output {
+    let done = child.wait_with_output().unwrap();
+    Output {
+        code: done.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(done.stdout).unwrap(),
+        stderr: String::from_utf8(done.stderr).unwrap(),
+    }
+}
+
+fn many_documents(night: &Night, n: u64) {
+    let texts: Vec<(String, String)> = (0..n).map(|i| (format!("{i:06}"), text(i / 2, 60))).collect();
+    let rows: Vec<(&str, &str)> = texts.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
+    night.documents(DT, &rows);
+}
+
+fn temporary(folder: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect()
+}
+
+#[test]
+fn the_temporary_folders_of_a_killed_run_are_removed_by_the_next_one_and_no_others() {
+    let night = Night::new("[resources]\nspill_dir = \"spill\"\n");
+    let spill = night.path().join("spill");
+    std::fs::create_dir(&spill).unwrap();
+    many_documents(&night, 30_000);
+    let mut killed = start(&night, &[]);
+    let began = Instant::now();
+    while temporary(&spill).is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    for folder in temporary(&spill) {
+        assert_eq!(std::fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert!(!temporary(&spill).is_empty());
+    assert!(!night.path().join(format!("results/dt={DT}/_current")).exists());
+    // Not ours: a folder that is in use, one of another form, a link, a file.
+    let in_use = spill.join("nearprint-inuse1");
+    std::fs::create_dir(&in_use).unwrap();
+    std::fs::set_permissions(&in_use, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let lock = std::fs::File::open(&in_use).unwrap();
+    lock.lock().unwrap();
+    let elsewhere = night.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::fs::write(elsewhere.join("mine"), "x").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, spill.join("nearprint-link01")).unwrap();
+    std::fs::create_dir(spill.join("nearprint-other-name")).unwrap();
+    std::fs::write(spill.join("nearprint-file01"), "x").unwrap();
+    night.run(DT, &[]).expect_success();
+    let mut left: Vec<String> =
+        temporary(&spill).iter().map(|p| p.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    left.sort();
+    assert_eq!(left, ["nearprint-file01", "nearprint-inuse1", "nearprint-link01", "nearprint-other-name"]);
+    assert!(elsewhere.join("mine").exists());
+    drop(lock);
+    // A rerun that finds the night published removes them too.
+    assert_eq!(night.run(DT, &[]).expect_success().json()["status"], "already_published");
+    assert!(!in_use.exists());
+}
+
+#[test]
+fn sigterm_ends_a_run_with_143_and_leaves_nothing() {
+    for milliseconds in [30, 120, 300, 700] {
+        let night = Night::new("[resources]\nspill_dir = \"spill\"\n");
+        let spill = night.path().join("spill");
+        std::fs::create_dir(&spill).unwrap();
+        many_documents(&night, 20_000);
+        let child = start(&night, &[]);
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+        let began = Instant::now();
+        let done = finish(child);
+        assert!(began.elapsed() < Duration::from_secs(10));
+        assert!(matches!(done.code, 143 | -1), "{}: {}", done.code, done.stderr);
+        assert_eq!(temporary(&spill), Vec::<PathBuf>::new(), "after {milliseconds} ms");
+        assert!(!night.path().join(format!("results/dt={DT}/_current")).exists());
+    }
+}
+
+#[test]
+fn runs_of_one_date_at_once_publish_it_once() {
+    let night = Night::new("");
+    many_documents(&night, 300);
+    let runs: Vec<Child> = (0..6).map(|_| start(&night, &["--threads", "1"])).collect();
+    for run in runs {
+        // Equal commits are one: whoever wrote it.
+        let status = finish(run).expect_success().json()["status"].clone();
+        assert!(status == "published" || status == "already_published", "{status}");
+    }
+    assert_eq!(std::fs::read_dir(night.path().join("store/_commits")).unwrap().count(), 1);
+    let check = nearprint_in(night.path(), &["check", "--config", "job.toml", "--json"]).expect_success().json();
+    assert_eq!((check["status"].as_str(), check["n_unreferenced_files"].as_u64()), (Some("sound"), Some(0)), "{check}");
+}
+
+#[test]
+fn of_runs_of_one_date_with_other_settings_one_wins_and_the_others_say_so() {
+    let night = Night::new("");
+    many_documents(&night, 300);
+    let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
+    std::fs::write(night.path().join("other.toml"), format!("{job}clusters = \"component\"\n")).unwrap();
+    let start = |config: &str| {
+        Command::new(env!("CARGO_BIN_EXE_nearprint"))
+            .args(["run", "--config", config, "--dt", DT, "--json", "--threads", "1"])
+            .current_dir(night.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let runs = [start("job.toml"), start("other.toml")];
+    let mut codes: Vec<i32> = runs.into_iter().map(|run| finish(run).code).collect();
+    codes.sort_unstable();
+    assert_eq!(codes, [0, 73]);
+    nearprint_in(night.path(), &["check", "--config", "job.toml"]).expect_success();
+}
+
+#[test]
+fn a_lock_that_another_run_holds_is_waited_for_and_then_named() {
+    let night = Night::new("lock = \"run.lock\"\n");
+    many_documents(&night, 10);
+    let path = night.path().join("run.lock");
+    let held = std::fs::File::create(&path).unwrap();
+    held.lock().unwrap();
+    let refused = night.run(DT, &[]);
+    assert_eq!(refused.code, 75);
+    assert!(refused.error().contains("run.lock"), "{}", refused.stderr);
+    let waiting = start(&night, &["--lock-wait", "60"]);
+    std::thread::sleep(Duration::from_millis(300));
+    drop(held);
+    finish(waiting).expect_success();
+    let other = night.path().join("other.lock");
+    night.run(DT, &["--lock-file", "other.lock"]).expect_success();
+    assert_eq!(std::fs::metadata(&other).unwrap().mode() & 0o777, 0o600);
+    std::os::unix::fs::symlink(night.path().join("job.toml"), night.path().join("link.lock")).unwrap();
+    let link = night.run(DT, &["--lock-file", "link.lock"]);
+    assert_eq!(link.code, 74, "{}", link.stderr);
+}
+
+#[test]
+fn places_outside_of_the_roots_are_refused() {
+    let night = Night::new("");
+    many_documents(&night, 10);
+    let root = night.path().to_str().unwrap().to_owned();
+    let inside = night.path().join("documents").to_str().unwrap().to_owned();
+    let outside = tempfile::tempdir().unwrap();
+    let link = night.path().join("documents/link");
+    std::os::unix::fs::symlink(outside.path(), &link).unwrap();
+    let refused = |more: &[&str], key: &str| {
+        let done = night.run(DT, more);
+        assert_eq!(done.code, 64, "{more:?}: {}", done.stderr);
+        assert!(done.error().contains(key) && done.error().contains("--root"), "{}", done.stderr);
+    };
+    refused(&["--root", &inside], "store");
+    refused(&["--root", &inside, "--store", "documents/s", "--output", "documents/../o"], "output");
+    refused(&["--root", &inside, "--store", "documents/s", "--output", "documents/link/o"], "output");
+    refused(&["--root", &root, "--documents", "/etc"], "documents");
+    refused(&["--root", &root, "--documents", "file:///etc/*"], "documents");
+    refused(&["--root", &root, "--documents", "s3://bucket/documents"], "documents");
+    refused(&["--root", "s3://bucket/a", "--documents", "s3://bucket/ab"], "documents");
+    assert!(!night.path().join("store").exists());
+    night.run(DT, &["--root", "/nowhere", "--root", &root]).expect_success();
+    // A file that is a link to one elsewhere.
+    std::fs::write(outside.path().join("secret.jsonl"), "{\"id\": 1, \"text\": \"x\"}\n").unwrap();
+    let linked = night.path().join(format!("documents/dt={DT}/linked.jsonl"));
+    std::os::unix::fs::symlink(outside.path().join("secret.jsonl"), linked).unwrap();
+    refused(&["--root", &root, "--replace"], "input");
+}
+
+#[test]
+fn ids_never_make_paths() {
+    let night = Night::new("");
+    let ids = ["../../etc/x", "/etc/passwd", "a\0b", "..", "gen=../x", "dt=1/../..", "s3://b/k", "C:\\x", "\u{202e}x"];
+    let texts: Vec<String> = (0..ids.len() as u64).map(|i| text(i / 2, 60)).collect();
+    let documents: Vec<(&str, &str)> = ids.iter().zip(&texts).map(|(id, text)| (*id, text.as_str())).collect();
+    night.documents(DT, &documents).run(DT, &[]).expect_success();
+    for name in snapshot(night.path()).into_keys() {
+        let name = name.to_str().unwrap().to_owned();
+        let own = ["job.toml", "documents/", "store/_commits/", "store/runs/", &format!("results/dt={DT}/")];
+        assert!(own.iter().any(|o| name.starts_with(o)), "{name}");
+        assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b"/_-=.".contains(&b)), "{name}");
+    }
+    let mut published: Vec<String> = night.decisions(DT).into_keys().collect();
+    published.sort();
+    let mut expected = ids.map(str::to_owned).to_vec();
+    expected.sort();
+    assert_eq!(published, expected);
+}
+
+#[test]
+fn a_night_without_documents_ends_with_the_code_that_was_asked_for() {
+    let night = Night::new("");
+    assert_eq!(night.run(DT, &[]).code, 66);
+    let skipped = night.run(DT, &["--empty-exit-code", "99"]);
+    assert_eq!((skipped.code, skipped.json()["exit_code"].as_u64()), (99, Some(99)));
+    many_documents(&night, 10);
+    night.run(DT, &["--empty-exit-code", "99"]).expect_success();
+}
+
+#[test]
+fn a_rerun_writes_nothing_and_says_when_its_newest_input_was_written() {
+    let night = Night::new("");
+    many_documents(&night, 10);
+    let first = night.run(DT, &[]).expect_success().json();
+    let newest = first["newest_input"].as_str().unwrap().to_owned();
+    assert!(newest.len() == 20 && newest.ends_with('Z'), "{newest}");
+    let times = |folder: &str| {
+        let all = snapshot(&night.path().join(folder)).into_keys();
+        all.map(|name| std::fs::metadata(night.path().join(folder).join(name)).unwrap().ctime_nsec())
+            .collect::<Vec<_>>()
+    };
+    let before = (times("store"), times("results"));
+    let again = night.run(DT, &[]).expect_success().json();
+    assert_eq!((again["status"].as_str(), again["newest_input"].as_str()), (Some("already_published"), Some(&*newest)));
+    assert_eq!((times("store"), times("results")), before);
+}

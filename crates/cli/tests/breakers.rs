@@ -1,0 +1,149 @@
+//! Circuit breakers: a night that looks unlike any crawl is not published unless somebody says so.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
+
+mod support;
+
+use support::{Night, Output, nearprint_in, text};
+
+const DT: &str = "2026-11-20";
+
+/// Texts that are near-duplicates of each other, none of them equal.
+fn varied(seed: u64, n: usize) -> Vec<String> {
+    let base = text(seed, 150);
+    (0..n).map(|i| format!("{base} v{i}")).collect()
+}
+
+fn documents(night: &Night, dt: &str, rows: &[(String, String)]) {
+    let rows: Vec<(&str, &str)> = rows.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
+    night.documents(dt, &rows);
+}
+
+fn named(prefix: &str, texts: &[String]) -> Vec<(String, String)> {
+    texts.iter().enumerate().map(|(i, text)| (format!("{prefix}{i:05}"), text.clone())).collect()
+}
+
+fn expect_stopped(night: &Night, done: &Output, name: &str, flag: &str) {
+    assert_eq!(done.code, 65, "{}{}", done.stdout, done.stderr);
+    let summary = done.json();
+    assert_eq!((summary["status"].as_str(), summary["exit_code"].as_u64()), (Some("stopped"), Some(65)), "{summary}");
+    let names: Vec<&str> =
+        summary["breakers"].as_array().unwrap().iter().map(|b| b["name"].as_str().unwrap()).collect();
+    assert_eq!(names, [name], "{summary}");
+    assert!(done.error().contains(&format!("breakers.{name}")) && done.error().contains(flag), "{}", done.stderr);
+    assert!(done.stdout.len() < 4096, "{}", done.stdout.len());
+    assert!(!night.path().join(format!("results/dt={DT}")).exists());
+}
+
+#[test]
+fn a_cluster_of_many_different_texts_stops_the_night() {
+    let night = Night::new("[breakers]\nmax_cluster = 20\n");
+    documents(&night, DT, &named("d", &varied(1, 21)));
+    let done = night.run(DT, &[]);
+    expect_stopped(&night, &done, "max_cluster", "--max-cluster");
+    assert!(!night.path().join("store").exists());
+    let evidence = &done.json()["breakers"][0]["evidence"];
+    assert_eq!((evidence["cluster_id"].as_str(), evidence["n_texts"].as_u64()), (Some("d00000"), Some(21)));
+    assert_eq!(evidence["ids"].as_array().unwrap().len(), 5);
+    let raised = night.run(DT, &["--max-cluster", "21"]).expect_success().json();
+    assert_eq!(
+        (raised["status"].as_str(), raised["measured"]["largest_cluster"]["n_texts"].as_u64()),
+        (Some("published"), Some(21))
+    );
+    for off in [&["--max-cluster", "0"][..], &["--no-breakers"]] {
+        let night = Night::new("[breakers]\nmax_cluster = 20\n");
+        documents(&night, DT, &named("d", &varied(1, 21)));
+        night.run(DT, off).expect_success();
+    }
+}
+
+#[test]
+fn copies_of_one_text_never_stop_a_night() {
+    let night = Night::new("[breakers]\nmax_cluster = 20\nmin_source_documents = 10\n");
+    let same = text(1, 80);
+    let rows: Vec<(String, String)> =
+        (0..2000).map(|i| (format!("https://example.com/error/{i}"), same.clone())).collect();
+    documents(&night, DT, &rows);
+    let summary = night.run(DT, &[]).expect_success().json();
+    assert_eq!(summary["measured"]["largest_cluster"]["n_documents"], 2000);
+    assert_eq!(summary["measured"]["largest_cluster"]["n_texts"], 1);
+    assert_eq!(summary["breakers"], serde_json::json!([]));
+}
+
+#[test]
+fn a_source_that_loses_nearly_everything_stops_the_night() {
+    let job = "[breakers]\nmin_source_documents = 50\n";
+    let rows = |night: &Night| {
+        let mut rows = named("https://Shop.example:8080/item/", &varied(1, 60));
+        rows.extend(named("http://user@other.example/", &(0..60).map(|i| text(100 + i, 60)).collect::<Vec<_>>()));
+        // Too few to be looked at, and no URLs.
+        rows.extend(named("https://small.example/", &varied(2, 10)));
+        rows.extend(named("plain", &(0..60).map(|i| text(300 + i, 60)).collect::<Vec<_>>()));
+        documents(night, DT, &rows);
+    };
+    let night = Night::new(job);
+    rows(&night);
+    let done = night.run(DT, &[]);
+    expect_stopped(&night, &done, "max_source_loss", "--max-source-loss");
+    let summary = done.json();
+    let sources = summary["breakers"][0]["evidence"].as_array().unwrap();
+    assert_eq!(sources.len(), 1, "{sources:?}");
+    assert_eq!(sources[0]["source"], "shop.example:8080");
+    assert_eq!((sources[0]["n_documents"].as_u64(), sources[0]["n_near"].as_u64()), (Some(60), Some(59)));
+    assert!(done.error().contains("shop.example:8080"), "{}", done.stderr);
+    night.run(DT, &["--max-source-loss", "0.99"]).expect_success();
+    let night = Night::new(job);
+    rows(&night);
+    night.run(DT, &["--max-source-loss", "1"]).expect_success();
+}
+
+#[test]
+fn a_share_of_drops_unlike_the_nights_before_stops_the_night() {
+    let night = Night::new("");
+    let unique = |seed: u64| (0..20).map(|i| text(seed * 1000 + i, 60)).collect::<Vec<_>>();
+    let copies = || {
+        let same = text(9, 60);
+        (0..20).map(|i| if i < 10 { same.clone() } else { text(90_000 + i, 60) }).collect::<Vec<_>>()
+    };
+    let earlier = ["2026-11-15", "2026-11-16", "2026-11-17"];
+    for (i, dt) in (1..).zip(earlier) {
+        if i == 3 {
+            // Two nights before are too few to compare with.
+            documents(&night, dt, &named(&format!("n{i}-"), &copies()));
+            assert_eq!(night.run(dt, &[]).expect_success().json()["measured"]["drop_rate"], serde_json::Value::Null);
+            documents(&night, dt, &named(&format!("n{i}-"), &unique(i)));
+            night.run(dt, &["--replace"]).expect_success();
+        } else {
+            documents(&night, dt, &named(&format!("n{i}-"), &unique(i)));
+            night.run(dt, &[]).expect_success();
+        }
+    }
+    documents(&night, DT, &named("today-", &copies()));
+    let done = night.run(DT, &[]);
+    expect_stopped(&night, &done, "max_rate_change", "--max-rate-change");
+    let evidence = &done.json()["breakers"][0]["evidence"];
+    assert_eq!((evidence["share"].as_f64(), evidence["median"].as_f64()), (Some(0.45), Some(0.0)), "{evidence}");
+    // A manifest that is gone is left out of the median, which then has too few nights.
+    let folder = night.path().join("results/dt=2026-11-16");
+    let generation = std::fs::read_to_string(folder.join("_current")).unwrap();
+    let manifest = folder.join(generation.trim()).join("manifest.json");
+    let content = std::fs::read(&manifest).unwrap();
+    std::fs::remove_file(&manifest).unwrap();
+    let warned = night.run(DT, &[]).expect_success();
+    assert!(warned.stderr.contains("2026-11-16"), "{}", warned.stderr);
+    std::fs::write(&manifest, content).unwrap();
+    let raised = night.run(DT, &["--replace", "--max-rate-change", "0.5"]).expect_success().json();
+    assert_eq!(raised["measured"]["drop_rate"]["n_nights"], 3);
+    assert_eq!(night.run(DT, &["--replace"]).code, 65);
+    night.run(DT, &["--replace", "--no-breakers"]).expect_success();
+}
+
+#[test]
+fn limits_that_are_no_shares_are_refused() {
+    let night = Night::new("[breakers]\nmax_rate_change = 1.5\n");
+    documents(&night, DT, &named("d", &[text(1, 60)]));
+    let job = night.run(DT, &[]);
+    assert_eq!(job.code, 78, "{}", job.stderr);
+    assert!(job.error().contains("breakers.max_rate_change"), "{}", job.stderr);
+    let flag = nearprint_in(night.path(), &["run", "--config", "job.toml", "--dt", DT, "--max-source-loss", "2"]);
+    assert_eq!(flag.code, 64);
+}

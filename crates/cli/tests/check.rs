@@ -1,0 +1,236 @@
+//! `nearprint check` and `nearprint store gc`: what is published is whole, and what is not is gone.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use support::{Night, Output, nearprint_in, snapshot, text};
+
+const NIGHTS: [&str; 2] = ["2026-11-19", "2026-11-20"];
+
+/// Two nights with pairs, a short text and an empty one.
+fn two_nights() -> Night {
+    let night = Night::new("");
+    let same = text(1, 60);
+    night.documents(NIGHTS[0], &[("a", &same), ("b", &same), ("c", &text(2, 60)), ("s", "short"), ("e", " ")]);
+    night.documents(NIGHTS[1], &[("a", &text(3, 60)), ("d", &same), ("f", &text(4, 60))]);
+    for dt in NIGHTS {
+        night.run(dt, &[]).expect_success();
+    }
+    night
+}
+
+fn check(night: &Night) -> Output {
+    nearprint_in(night.path(), &["check", "--config", "job.toml", "--json"])
+}
+
+fn gc(night: &Night, more: &[&str]) -> Value {
+    let args = [&["store", "gc", "--config", "job.toml", "--grace-hours", "0", "--json"], more].concat();
+    nearprint_in(night.path(), &args).expect_success().json()
+}
+
+/// Every published file.
+fn published(night: &Night) -> Vec<PathBuf> {
+    let below = |part: &str| -> Vec<PathBuf> {
+        snapshot(&night.path().join(part)).into_keys().map(|p| Path::new(part).join(p)).collect()
+    };
+    [below("store"), below("results")].concat()
+}
+
+fn flip(path: &Path, bit: usize) {
+    let mut content = std::fs::read(path).unwrap();
+    content[bit / 8] ^= 1 << (bit % 8);
+    std::fs::write(path, content).unwrap();
+}
+
+#[test]
+fn what_two_nights_published_is_sound() {
+    let night = two_nights();
+    let found = check(&night).expect_success().json();
+    assert_eq!((found["status"].as_str(), found["n_commits"].as_u64()), (Some("sound"), Some(2)), "{found}");
+    assert_eq!((found["n_nights"].as_u64(), found["n_files"].as_u64()), (Some(2), Some(18)), "{found}");
+    assert_eq!(found["n_unreferenced_files"], 0, "{found}");
+    let one = ["check", "--store", "store", "--dt", NIGHTS[0], "--json"];
+    assert_eq!(nearprint_in(night.path(), &one).expect_success().json()["n_nights"], 1);
+    let none = ["check", "--store", "store", "--dt", "2026-11-18", "--json"];
+    assert_eq!(nearprint_in(night.path(), &none).code, 66);
+}
+
+#[test]
+fn every_flipped_bit_is_found_in_the_file_that_has_it() {
+    let night = two_nights();
+    let mut n = 0;
+    for (i, name) in published(&night).into_iter().enumerate() {
+        let path = night.path().join(&name);
+        let bits = std::fs::metadata(&path).unwrap().len() as usize * 8;
+        // Text files more often: a bit there may leave a file that still reads.
+        let flips = if name.extension().is_some_and(|e| e == "parquet") { 2 } else { 12 };
+        for j in 0..if bits == 0 { 0 } else { flips } {
+            let bit = (i * 7919 + j * 104_729 + j * j * 31) % bits;
+            flip(&path, bit);
+            let said = check(&night);
+            assert_eq!(said.code, 65, "bit {bit} of {}: {}{}", name.display(), said.stdout, said.stderr);
+            let problems = said.json()["problems"].to_string();
+            assert!(problems.contains(name.to_str().unwrap()), "bit {bit} of {}: {problems}", name.display());
+            flip(&path, bit);
+            n += 1;
+        }
+    }
+    assert!(n > 60, "{n}");
+    check(&night).expect_success();
+}
+
+#[test]
+fn every_digit_of_a_commit_counts() {
+    let night = two_nights();
+    let path = night.path().join("store/_commits/00000002.json");
+    let whole = std::fs::read(&path).unwrap();
+    let digits: Vec<usize> = (0..whole.len()).filter(|&i| whole[i].is_ascii_digit()).collect();
+    for &i in digits.iter().step_by(17) {
+        let mut changed = whole.clone();
+        changed[i] = if whole[i] == b'7' { b'6' } else { b'7' };
+        std::fs::write(&path, &changed).unwrap();
+        assert_eq!(check(&night).code, 65, "byte {i}");
+    }
+    std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+    assert_eq!(check(&night).code, 65, "without its line break");
+    let refused = night.run(NIGHTS[1], &[]);
+    assert_eq!(refused.code, 65, "a run does not build on it: {}", refused.stderr);
+}
+
+#[test]
+fn commits_without_a_checksum_of_their_own_are_read_too() {
+    let night = two_nights();
+    for number in [1, 2] {
+        let path = night.path().join(format!("store/_commits/0000000{number}.json"));
+        let whole = std::fs::read_to_string(&path).unwrap();
+        let at = whole.find(",\"sha256\":\"").unwrap();
+        let own = whole.rfind(",\"sha256\":\"").unwrap();
+        assert!(at < own, "the commit's own comes last");
+        std::fs::write(&path, format!("{}}}\n", &whole[..own])).unwrap();
+    }
+    assert_eq!(check(&night).expect_success().json()["status"], "sound");
+    night.documents("2026-11-21", &[("z", &text(9, 60))]).run("2026-11-21", &[]).expect_success();
+    assert_eq!(check(&night).expect_success().json()["status"], "sound");
+}
+
+#[test]
+fn a_night_that_was_committed_and_no_more_is_behind_and_completed_by_the_next_run() {
+    let night = two_nights();
+    let complete = snapshot(&night.path().join("results"));
+    let folder = night.path().join(format!("results/dt={}", NIGHTS[1]));
+    let generation = std::fs::read_to_string(folder.join("_current")).unwrap();
+    std::fs::remove_file(folder.join("_current")).unwrap();
+    std::fs::remove_file(folder.join(generation.trim()).join("_SUCCESS")).unwrap();
+    let found = check(&night).expect_success().json();
+    assert_eq!((&found["status"], &found["behind"][0]), (&Value::from("behind"), &Value::from(NIGHTS[1])));
+    // A run of any date completes it.
+    night.run(NIGHTS[0], &[]).expect_success();
+    assert_eq!(snapshot(&night.path().join("results")), complete);
+    std::fs::remove_file(folder.join(generation.trim()).join("_SUCCESS")).unwrap();
+    let found = check(&night);
+    assert_eq!((found.code, found.json()["status"].as_str()), (65, Some("damaged")));
+    assert!(found.json()["problems"][0]["file"].as_str().unwrap().ends_with("_SUCCESS"), "{}", found.stdout);
+}
+
+#[test]
+fn gc_removes_what_no_commit_names_and_nothing_else() {
+    let night = two_nights();
+    night.documents(NIGHTS[1], &[("a", &text(3, 60)), ("d", &text(5, 60))]);
+    night.run(NIGHTS[1], &["--replace"]).expect_success();
+    // Of killed runs: a night that was never published, a probe, half-written files; and files of other people.
+    let root = night.path().to_path_buf();
+    let put = |name: &str| {
+        std::fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+        std::fs::write(root.join(name), "x").unwrap();
+    };
+    let (digest, other) = ("0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210");
+    let doomed = [
+        format!("results/dt=2026-11-21/gen={digest}/pairs/part-00000.parquet"),
+        format!("store/runs/{digest}/ids/part-00000.parquet"),
+        format!("store/segments/{digest}/part-00000.parquet"),
+        "store/_probe/0011223344556677".to_owned(),
+        "store/_commits/00000009.json#1".to_owned(),
+        format!("results/dt={}/.nearprint-abc.tmp", NIGHTS[0]),
+    ];
+    let spared = [
+        "results/notes#1".to_owned(),
+        "results/dt=2026-11-21/mine.parquet".to_owned(),
+        "store/readme".to_owned(),
+        // Another store's: its `_current` names it.
+        format!("results/dt=2026-11-22/gen={other}/manifest.json"),
+    ];
+    doomed.iter().chain(&spared).for_each(|name| put(name));
+    std::fs::write(root.join("results/dt=2026-11-22/_current"), format!("gen={other}\n")).unwrap();
+    let before = check(&night).expect_success().json();
+    let n_unreferenced = before["n_unreferenced_files"].as_u64().unwrap();
+    assert!(n_unreferenced > doomed.len() as u64, "{before}");
+
+    let files = snapshot(&root);
+    let listed = gc(&night, &["--dry-run"]);
+    assert_eq!((listed["n_files"].as_u64(), snapshot(&root) == files), (Some(n_unreferenced), true), "{listed}");
+    let young = nearprint_in(&root, &["store", "gc", "--config", "job.toml", "--json"]).expect_success().json();
+    assert_eq!((young["n_files"].as_u64(), snapshot(&root) == files), (Some(0), true), "{young}");
+
+    let done = gc(&night, &[]);
+    assert_eq!(done["n_files"], n_unreferenced, "{done}");
+    for name in &doomed {
+        assert!(!root.join(name).exists(), "{name}");
+    }
+    for name in &spared {
+        assert!(root.join(name).exists(), "{name}");
+    }
+    let after = check(&night).expect_success().json();
+    assert_eq!((after["status"].as_str(), after["n_unreferenced_files"].as_u64()), (Some("sound"), Some(0)), "{after}");
+    assert_eq!(gc(&night, &[])["n_files"], 0);
+    for dt in NIGHTS {
+        assert_eq!(night.run(dt, &[]).expect_success().json()["status"], "already_published");
+    }
+    // What was replaced can be made again, to the same names.
+    night.documents(NIGHTS[1], &[("a", &text(3, 60)), ("d", &text(1, 60)), ("f", &text(4, 60))]);
+    night.run(NIGHTS[1], &["--replace"]).expect_success();
+    assert_eq!(check(&night).expect_success().json()["status"], "sound");
+}
+
+#[test]
+fn a_run_does_not_make_anew_what_a_gc_is_deleting() {
+    let night = two_nights();
+    let generation = std::fs::read_to_string(night.path().join(format!("results/dt={}/_current", NIGHTS[1]))).unwrap();
+    let (name, folder) = (generation.trim().to_owned(), night.path().join("documents"));
+    let first = std::fs::read(folder.join("dt=2026-11-20/part-0.parquet")).unwrap();
+    let modified = std::fs::metadata(folder.join("dt=2026-11-20/part-0.parquet")).unwrap().modified().unwrap();
+    night.documents(NIGHTS[1], &[("a", &text(6, 60))]).run(NIGHTS[1], &["--replace"]).expect_success();
+    // A `store gc` that announced its work, and was then killed before it deleted anything.
+    let commits = night.path().join("store/_commits");
+    let strace = std::process::Command::new("strace").arg("-V").output().is_ok();
+    if !strace {
+        return eprintln!("no strace: skipped");
+    }
+    let killed = std::process::Command::new("strace")
+        .args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=unlink,unlinkat", "-e"])
+        .args(["inject=unlink,unlinkat:signal=KILL", "-P"])
+        .arg(night.path().join(format!("results/dt={}/{name}/_SUCCESS", NIGHTS[1])))
+        .args([env!("CARGO_BIN_EXE_nearprint"), "store", "gc", "--config", "job.toml", "--grace-hours", "0"])
+        .current_dir(night.path())
+        .output()
+        .unwrap();
+    assert!(!killed.status.success());
+    let newest = std::fs::read_to_string(commits.join("00000004.json")).unwrap();
+    assert!(newest.contains("\"removing\"") && newest.contains(&name), "{newest}");
+    assert_eq!(check(&night).expect_success().json()["status"], "sound");
+    // The documents that were replaced, as they were: their generation is the one that is going.
+    let file = folder.join("dt=2026-11-20/part-0.parquet");
+    std::fs::write(&file, first).unwrap();
+    std::fs::File::options().write(true).open(&file).unwrap().set_modified(modified).unwrap();
+    let refused = night.run(NIGHTS[1], &["--replace"]);
+    assert_eq!(refused.code, 75, "{}", refused.stderr);
+    assert!(refused.error().contains("store gc"), "{}", refused.stderr);
+    // Other nights are not concerned, and what was announced goes on to be announced.
+    night.documents("2026-11-21", &[("z", &text(9, 60))]).run("2026-11-21", &[]).expect_success();
+    assert!(std::fs::read_to_string(commits.join("00000005.json")).unwrap().contains(&name));
+    gc(&night, &[]);
+    assert!(!night.path().join(format!("results/dt={}/{name}", NIGHTS[1])).exists());
+    assert_eq!(check(&night).expect_success().json()["status"], "sound");
+}

@@ -1,0 +1,68 @@
+//! The places that a job may touch.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{PipelineError, Result};
+use crate::storage::{Storage, redact};
+
+/// Where everything that a job names must lie; anywhere where none is given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Roots(pub Vec<String>);
+
+impl Roots {
+    /// Refuses a place that is not one of the roots or below it, links and `..` resolved. Of a glob, what comes before its first
+    /// wildcard is looked at: wildcards only match names that are there, never `..`.
+    ///
+    /// # Errors
+    /// [`PipelineError::Usage`] naming `key`.
+    pub fn refuse_outside(&self, storage: &Storage, key: &str, url: &str) -> Result<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let fixed = match url.find(['*', '?', '[']) {
+            Some(wildcard) => url[..wildcard].rsplit_once('/').map_or(".", |(base, _)| base),
+            None => url,
+        };
+        self.refuse(storage, key, url, if fixed.is_empty() { "/" } else { fixed })
+    }
+
+    /// Refuses a file that a link leads out of the roots.
+    pub(crate) fn refuse_file_outside(&self, storage: &Storage, url: &str) -> Result<()> {
+        if self.0.is_empty() || url.starts_with("s3://") { Ok(()) } else { self.refuse(storage, "input", url, url) }
+    }
+
+    fn refuse(&self, storage: &Storage, key: &str, url: &str, fixed: &str) -> Result<()> {
+        let place = Place::of(storage, fixed)?;
+        for root in &self.0 {
+            if place.is_below(&Place::of(storage, root)?) {
+                return Ok(());
+            }
+        }
+        let reason = format!("{key} {} lies outside of --root {}", redact(url), self.0.join(", --root "));
+        Err(PipelineError::Usage { reason })
+    }
+}
+
+enum Place {
+    Local(PathBuf),
+    Remote(String),
+}
+
+impl Place {
+    fn of(storage: &Storage, url: &str) -> Result<Self> {
+        let folder = storage.folder(url)?;
+        Ok(match folder.local_path() {
+            Some(path) => Self::Local(path.to_path_buf()),
+            None => Self::Remote(folder.url().to_owned()),
+        })
+    }
+
+    fn is_below(&self, root: &Self) -> bool {
+        match (self, root) {
+            (Self::Local(path), Self::Local(root)) => path.starts_with(root),
+            // Of keys, as of paths, whole parts are compared; the bucket is the first.
+            (Self::Remote(url), Self::Remote(root)) => Path::new(url).starts_with(Path::new(root)),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Circuit breakers: a night that looks unlike any crawl is not published, and says why.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Manifest, RunCounts};
+use crate::decisions::Decisions;
+use crate::error::{PipelineError, Result};
+use crate::query_batch::QueryBatch;
+use crate::storage::Storage;
+use crate::store::{Night, Store, generation_name};
+
+/// What stops a night before it is published. None of it changes what is published.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Breakers {
+    /// Documents of different texts that one cluster may have; 0: any number.
+    pub max_cluster: u64,
+    /// Share of a source's documents, without exact copies, that may be dropped as near-duplicates; 1: all.
+    pub max_source_loss: f64,
+    /// Sources with fewer documents are not looked at.
+    pub min_source_documents: u64,
+    /// How far the share of dropped documents may lie from the median of the nights before; 1: any.
+    pub max_rate_change: f64,
+    /// Nights before that are looked at.
+    pub trailing_nights: usize,
+}
+
+impl Default for Breakers {
+    fn default() -> Self {
+        Self {
+            max_cluster: 10_000,
+            max_source_loss: 0.95,
+            min_source_documents: 1000,
+            max_rate_change: 0.3,
+            trailing_nights: 7,
+        }
+    }
+}
+
+/// Nights before that a median needs.
+const MIN_TRAILING_NIGHTS: usize = 3;
+/// Sources or ids that evidence lists.
+const LISTED: usize = 5;
+/// Characters of an id in evidence.
+const ID_CHARS: usize = 100;
+/// The source of documents whose ids are no URLs.
+const NO_SOURCE: &str = "-";
+
+impl Breakers {
+    /// None that can trip.
+    #[must_use]
+    pub fn off() -> Self {
+        Self { max_cluster: 0, max_source_loss: 1.0, max_rate_change: 1.0, ..Self::default() }
+    }
+
+    /// # Errors
+    /// [`PipelineError::Config`]: a share that is none.
+    pub fn validate(&self) -> Result<()> {
+        for (key, share) in [("max_source_loss", self.max_source_loss), ("max_rate_change", self.max_rate_change)] {
+            if !(0.0..=1.0).contains(&share) {
+                let reason = format!("{share} is no share: write a number from 0 to 1, 1 is off");
+                return Err(PipelineError::Config { key: format!("breakers.{key}"), reason });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn tripped(&self, measured: &Measured) -> Vec<TrippedBreaker> {
+        let mut tripped = Vec::new();
+        if let Some(cluster) = &measured.largest_cluster
+            && self.max_cluster > 0
+            && cluster.n_texts > self.max_cluster
+        {
+            #[allow(clippy::cast_precision_loss, reason = "for people to read")]
+            let (limit, value) = (self.max_cluster as f64, cluster.n_texts as f64);
+            tripped.push(TrippedBreaker::new("max_cluster", limit, value, cluster));
+        }
+        let lossy: Vec<&SourceLoss> =
+            measured.worst_sources.iter().filter(|source| source.loss > self.max_source_loss).collect();
+        if let Some(worst) = lossy.first() {
+            tripped.push(TrippedBreaker::new("max_source_loss", self.max_source_loss, worst.loss, &lossy));
+        }
+        if let Some(rate) = &measured.drop_rate
+            && rate.change > self.max_rate_change
+        {
+            tripped.push(TrippedBreaker::new("max_rate_change", self.max_rate_change, rate.change, rate));
+        }
+        tripped
+    }
+}
+
+/// A breaker that stopped a night.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrippedBreaker {
+    /// The key below `[breakers]`.
+    pub name: &'static str,
+    /// What the key allows.
+    pub limit: f64,
+    /// What was measured.
+    pub value: f64,
+    /// What it was measured on.
+    pub evidence: serde_json::Value,
+}
+
+impl TrippedBreaker {
+    fn new(name: &'static str, limit: f64, value: f64, evidence: &impl Serialize) -> Self {
+        Self { name, limit, value, evidence: serde_json::to_value(evidence).unwrap_or_default() }
+    }
+
+    /// What stopped the night, and how to let it pass.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let Self { name, limit, evidence, .. } = self;
+        let text = |key: &str| match &evidence[key] {
+            serde_json::Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let (what, flag) = match *name {
+            "max_cluster" => (
+                format!("cluster '{}' has {} different texts, {limit} allowed", text("cluster_id"), text("n_texts")),
+                "--max-cluster",
+            ),
+            "max_source_loss" => {
+                let worst = &evidence[0];
+                let source = worst["source"].as_str().unwrap_or_default();
+                let what = format!(
+                    "{} of {} documents of source '{source}' are dropped as near-duplicates, a share of {limit} is allowed",
+                    worst["n_near"], worst["n_documents"]
+                );
+                (what, "--max-source-loss")
+            }
+            _ => (
+                format!(
+                    "{} of the documents are dropped, the median of the nights before is {}, a change of {limit} is allowed",
+                    text("share"),
+                    text("median")
+                ),
+                "--max-rate-change",
+            ),
+        };
+        format!("{what}: look at them, then raise breakers.{name} or {flag}, or run once with --no-breakers")
+    }
+}
+
+/// What the breakers look at.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Measured {
+    /// The cluster with most different texts.
+    pub largest_cluster: Option<LargestCluster>,
+    /// Sources of enough documents that lose the largest share, the worst first.
+    pub worst_sources: Vec<SourceLoss>,
+    /// Dropped documents; none where there are too few nights before.
+    pub drop_rate: Option<DropRate>,
+}
+
+/// A cluster, its exact copies counted once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LargestCluster {
+    /// Its smallest id.
+    pub cluster_id: String,
+    /// Documents.
+    pub n_documents: u64,
+    /// Different texts.
+    pub n_texts: u64,
+    /// Some of its documents.
+    pub ids: Vec<String>,
+}
+
+/// What a source loses to near-duplicates.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SourceLoss {
+    /// The host that its ids name, `-` for ids that name none.
+    pub source: String,
+    /// Documents that were compared and are no exact copies.
+    pub n_documents: u64,
+    /// Of these, dropped as near-duplicates.
+    pub n_near: u64,
+    /// Their share.
+    pub loss: f64,
+}
+
+/// Dropped documents beside those of the nights before.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DropRate {
+    /// Of the night's documents.
+    pub share: f64,
+    /// Of the nights before.
+    pub median: f64,
+    /// Between the two.
+    pub change: f64,
+    /// Nights before that were looked at.
+    pub n_nights: usize,
+}
+
+impl Measured {
+    pub(super) fn of(batch: &QueryBatch, decisions: &Decisions, breakers: &Breakers) -> Self {
+        Self {
+            largest_cluster: largest_cluster(batch, decisions),
+            worst_sources: worst_sources(batch, decisions, breakers.min_source_documents),
+            drop_rate: None,
+        }
+    }
+}
+
+fn largest_cluster(batch: &QueryBatch, decisions: &Decisions) -> Option<LargestCluster> {
+    let first_row = |row: u32| decisions.cluster(row).filter(|&(_, n)| n > 1).map(|(first, _)| first);
+    // The hash's leading bits tell the texts of one cluster apart.
+    let hash = |row: u32| batch.text_hashes[row as usize].map_or(0, |h| u128::from_be_bytes(h) >> 64);
+    let mut texts: Vec<(u32, u64)> =
+        batch.rows().filter_map(|row| Some((first_row(row)?, u64::try_from(hash(row)).unwrap_or_default()))).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    let largest = texts.chunk_by(|a, b| a.0 == b.0).max_by_key(|texts| (texts.len(), std::cmp::Reverse(texts[0].0)))?;
+    let first = largest[0].0;
+    let members = batch.rows().filter(|&row| first_row(row) == Some(first));
+    Some(LargestCluster {
+        cluster_id: excerpt(batch.id(first)),
+        n_documents: decisions.cluster(first).map_or(0, |(_, n)| u64::from(n)),
+        n_texts: largest.len() as u64,
+        ids: members.take(LISTED).map(|row| excerpt(batch.id(row))).collect(),
+    })
+}
+
+fn worst_sources(batch: &QueryBatch, decisions: &Decisions, min_documents: u64) -> Vec<SourceLoss> {
+    let mut counted: HashMap<&str, (u64, u64)> = HashMap::new();
+    let mut folded: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for (row, made) in batch.rows().zip(&decisions.rows) {
+        let near = made.decision == "drop" && made.reason == "near";
+        if near || made.decision == "keep" {
+            let counts = counted.entry(host(batch.id(row)).unwrap_or(NO_SOURCE)).or_default();
+            counts.0 += 1;
+            counts.1 += u64::from(near);
+        }
+    }
+    for (host, counts) in counted {
+        let sum = folded.entry(host.to_ascii_lowercase()).or_default();
+        *sum = (sum.0 + counts.0, sum.1 + counts.1);
+    }
+    #[allow(clippy::cast_precision_loss, reason = "a share of documents")]
+    let loss = |(n, near): (u64, u64)| near as f64 / n.max(1) as f64;
+    let mut losses: Vec<SourceLoss> = folded
+        .into_iter()
+        .filter(|(_, (n, near))| *n >= min_documents.max(1) && *near > 0)
+        .map(|(source, counts)| SourceLoss {
+            source: excerpt(&source),
+            n_documents: counts.0,
+            n_near: counts.1,
+            loss: loss(counts),
+        })
+        .collect();
+    losses.sort_by(|a, b| b.loss.total_cmp(&a.loss).then_with(|| a.source.cmp(&b.source)));
+    losses.truncate(LISTED);
+    losses
+}
+
+/// `host[:port]` of `scheme://host[:port]/…`, without user info.
+fn host(id: &str) -> Option<&str> {
+    let (scheme, rest) = id.split_once("://")?;
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    (is_scheme && !host.is_empty()).then_some(host)
+}
+
+fn excerpt(id: &str) -> String {
+    if id.chars().nth(ID_CHARS).is_none() {
+        return id.to_owned();
+    }
+    id.chars().take(ID_CHARS).chain(['…']).collect()
+}
+
+/// The share of dropped documents beside the median of the nights before, as their manifests have it. A manifest that cannot be read is
+/// a warning.
+pub(super) async fn drop_rate(
+    storage: &Storage,
+    store: &Store,
+    dt: &str,
+    counts: &RunCounts,
+    trailing_nights: usize,
+) -> Option<DropRate> {
+    let mut shares = Vec::new();
+    for night in store.before(dt).into_iter().rev().take(trailing_nights) {
+        match night_counts(storage, night).await {
+            Ok(counts) => shares.extend(drop_share(&counts)),
+            Err(error) => {
+                tracing::warn!(night = night.dt, %error, "its manifest cannot be read: left out of the median")
+            }
+        }
+    }
+    let share = drop_share(counts).filter(|_| shares.len() >= MIN_TRAILING_NIGHTS)?;
+    shares.sort_by(f64::total_cmp);
+    let middle = shares.len() / 2;
+    let median = if shares.len() % 2 == 1 { shares[middle] } else { f64::midpoint(shares[middle - 1], shares[middle]) };
+    Some(DropRate { share, median, change: (share - median).abs(), n_nights: shares.len() })
+}
+
+async fn night_counts(storage: &Storage, night: &Night) -> Result<RunCounts> {
+    let generation = storage.folder(&night.output)?.join(&generation_name(&night.gen_digest));
+    Ok(Manifest::read(&generation, night).await?.counts)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a share of documents")]
+fn drop_share(counts: &RunCounts) -> Option<f64> {
+    let n = counts.documents.n_documents;
+    (n > 0).then(|| counts.decisions.n_drop as f64 / n as f64)
+}

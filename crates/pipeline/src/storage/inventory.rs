@@ -1,0 +1,88 @@
+//! Everything that lies below a folder, whatever its name, and deleting it.
+
+use std::path::Path as LocalPath;
+use std::time::SystemTime;
+
+use futures::TryStreamExt;
+use object_store::{ObjectMeta, ObjectStore};
+
+use super::Folder;
+use crate::error::{ErrorKind, PipelineError, Result};
+
+/// A file below a folder, whatever its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FoundFile {
+    /// Path below the folder.
+    pub(crate) name: String,
+    pub(crate) bytes: u64,
+    pub(crate) modified: SystemTime,
+}
+
+impl Folder {
+    /// The absolute path on a local disk, without `..` and links as far as it exists; none on S3.
+    pub(crate) fn local_path(&self) -> Option<&LocalPath> {
+        self.local.as_deref()
+    }
+
+    /// All files below, also hidden ones and what interrupted writers left; none where there is no such folder. Links are not
+    /// followed.
+    pub(crate) async fn inventory(&self) -> Result<Vec<FoundFile>> {
+        if let Some(local) = self.local.clone() {
+            return crate::tasks::blocking("list", move || walk(&local)).await;
+        }
+        let fail = PipelineError::store("list", &self.url);
+        let listed: Vec<ObjectMeta> = self.backend.store().await?.list(Some(&self.prefix)).try_collect().await.map_err(fail)?;
+        let found = |meta: ObjectMeta| {
+            let parts: Vec<String> =
+                meta.location.prefix_match(&self.prefix)?.map(|part| part.as_ref().to_owned()).collect();
+            Some(FoundFile { name: parts.join("/"), bytes: meta.size, modified: meta.last_modified.into() })
+        };
+        Ok(listed.into_iter().filter_map(found).collect())
+    }
+
+    /// Deletes a file that [`inventory`](Self::inventory) found, and on local disks the folders that it leaves empty. One that is gone
+    /// already is no error.
+    pub(crate) async fn delete_found(&self, name: &str) -> Result<()> {
+        let Some(local) = &self.local else {
+            return match self.join(name).delete().await {
+                Err(error) if error.kind() == ErrorKind::InputMissing => Ok(()),
+                done => done,
+            };
+        };
+        let path = local.join(name);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(PipelineError::io(path)(error)),
+            _ => {}
+        }
+        // A folder that is not empty stays: that is no error.
+        path.ancestors().skip(1).take_while(|a| *a != local && std::fs::remove_dir(a).is_ok()).for_each(drop);
+        Ok(())
+    }
+}
+
+fn walk(root: &LocalPath) -> Result<Vec<FoundFile>> {
+    let (mut found, mut open) = (Vec::new(), vec![root.to_path_buf()]);
+    while let Some(folder) = open.pop() {
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            // Not there, or gone since it was listed.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(PipelineError::io(folder)(error)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(PipelineError::io(&folder))?;
+            let metadata = match entry.metadata() {
+                Ok(metadata) => metadata,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(PipelineError::io(entry.path())(error)),
+            };
+            if metadata.is_dir() {
+                open.push(entry.path());
+            } else if let Some(name) = entry.path().strip_prefix(root).ok().and_then(LocalPath::to_str) {
+                let modified = metadata.modified().map_err(PipelineError::io(entry.path()))?;
+                found.push(FoundFile { name: name.to_owned(), bytes: metadata.len(), modified });
+            }
+        }
+    }
+    Ok(found)
+}

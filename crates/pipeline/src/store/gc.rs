@@ -1,0 +1,352 @@
+//! `store gc`: deleting what no commit names.
+//!
+//! Files are named by their content, so a run may make the very files anew that are being deleted here. The commits keep the two
+//! apart: what is to be deleted is named in a commit first (`removing`), and no later commit may name it until it is gone. A run that
+//! was at work meanwhile has to commit on top of that one, and so finds out.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::time::{Duration, Instant, SystemTime};
+
+use futures::{StreamExt, TryStreamExt};
+use serde::Serialize;
+
+use super::{COMMITS, Commit, MAX_ATTEMPTS, Removal, Store, commit_name, commit_number};
+use super::{generation_name, run_name, segment_name};
+use crate::error::{PipelineError, Result};
+use crate::storage::{Folder, FoundFile, Storage};
+
+/// What to delete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GcRequest {
+    /// The store.
+    pub store: String,
+    /// Root of results, beside those that the newest commit names.
+    pub output: Option<String>,
+    /// How long ago a file was written, and was last named by the newest commit, at least.
+    pub grace: Duration,
+    /// Says only what would be deleted.
+    pub dry_run: bool,
+    /// Nobody else writes to the store: a server that cannot tell who was first will do.
+    pub single_writer: bool,
+}
+
+/// What was deleted, or would be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GcSummary {
+    /// The store.
+    pub store: String,
+    /// Number of the newest commit.
+    pub commit: u64,
+    /// Whether nothing was deleted, only listed.
+    pub dry_run: bool,
+    /// Files that were deleted, or would be.
+    pub n_files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Folders and single files that these were, or were in.
+    pub n_removed: u64,
+    /// The first of these.
+    pub removed: Vec<RemovedFiles>,
+    /// Files that stay for the next time, because this one took too long.
+    pub n_left: u64,
+}
+
+/// Files that go together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RemovedFiles {
+    /// A run, segment or generation, or a single file.
+    pub place: String,
+    /// Files.
+    pub n_files: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Removed places that a summary lists.
+const LISTED: usize = 20;
+
+/// Deletions end after this time, well before others may take them for dead.
+const WORK_TIME: Duration = Duration::from_secs(30 * 60);
+/// A `store gc` that began so long ago is dead.
+const DEAD_AFTER: Duration = Duration::from_secs(60 * 60);
+/// Deletions under way at once.
+const CONCURRENT: usize = 8;
+/// Commits that others may make while a `store gc` wants to commit that it is done.
+const END_ATTEMPTS: usize = 100;
+
+/// Files that no commit names.
+#[derive(Debug)]
+pub(crate) struct Leftover {
+    root: Folder,
+    /// Path below the root, of a folder or of one file.
+    name: String,
+    /// What commits call it; none for files that no commit ever names.
+    removal: Option<String>,
+    pub(crate) files: Vec<FoundFile>,
+}
+
+impl Leftover {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.files.iter().map(|f| f.bytes).sum()
+    }
+
+    fn place(&self) -> String {
+        format!("{}/{}", self.root.url().trim_end_matches('/'), self.name)
+    }
+
+    fn is_older_than(&self, cutoff: SystemTime) -> bool {
+        self.files.iter().all(|f| f.modified <= cutoff)
+    }
+}
+
+pub(crate) async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSummary> {
+    let folder = storage.folder(&request.store)?;
+    for _ in 0..MAX_ATTEMPTS {
+        let store = Store::open_existing(&folder).await?.ok_or_else(|| no_store(&request.store))?;
+        let cutoff = SystemTime::now().checked_sub(request.grace).unwrap_or(SystemTime::UNIX_EPOCH);
+        let live = store.live(cutoff).await?;
+        let mut found = store.leftovers(storage, request.output.as_deref(), &live).await?;
+        found.retain(|leftover| leftover.is_older_than(cutoff));
+        if request.dry_run {
+            return Ok(summary(&store, &found, store.sequence(), 0, true));
+        }
+        let Some(begun) = store.begin_removal(&found, request.single_writer).await? else {
+            tracing::warn!("somebody else committed meanwhile: looking again");
+            continue;
+        };
+        let n_left = delete(&found).await?;
+        let commit = match begun {
+            Some(sequence) => end_removal(&folder, sequence).await?,
+            None => store.sequence(),
+        };
+        return Ok(summary(&store, &found, commit, n_left, false));
+    }
+    Err(PipelineError::TryAgain { reason: format!("others committed {MAX_ATTEMPTS} times meanwhile") })
+}
+
+fn no_store(url: &str) -> PipelineError {
+    PipelineError::InputMissing { what: "store", url: url.to_owned(), remedy: "the first `nearprint run` makes one" }
+}
+
+fn summary(store: &Store, found: &[Leftover], commit: u64, n_left: u64, dry_run: bool) -> GcSummary {
+    let removed = |leftover: &Leftover| RemovedFiles {
+        place: leftover.place(),
+        n_files: leftover.files.len() as u64,
+        bytes: leftover.bytes(),
+    };
+    GcSummary {
+        store: store.folder().url().to_owned(),
+        commit,
+        dry_run,
+        n_files: found.iter().map(|l| l.files.len() as u64).sum::<u64>() - n_left,
+        bytes: found.iter().map(Leftover::bytes).sum(),
+        n_removed: found.len() as u64,
+        removed: found.iter().take(LISTED).map(removed).collect(),
+        n_left,
+    }
+}
+
+/// Deletes everything, and gives the number of files that there was no time for. What tells readers that a generation is complete
+/// goes before the rest of it.
+async fn delete(found: &[Leftover]) -> Result<u64> {
+    let began = Instant::now();
+    let mut n_left = 0;
+    for leftover in found {
+        let (first, rest): (Vec<&FoundFile>, Vec<&FoundFile>) =
+            leftover.files.iter().partition(|file| file.name.ends_with("/_SUCCESS"));
+        if began.elapsed() > WORK_TIME {
+            n_left += leftover.files.len() as u64;
+            continue;
+        }
+        tracing::info!(place = leftover.place(), files = leftover.files.len(), bytes = leftover.bytes(), "deleting");
+        for files in [first, rest] {
+            let deletions = futures::stream::iter(files).map(|file| leftover.root.delete_found(&file.name));
+            deletions.buffer_unordered(CONCURRENT).try_collect::<()>().await?;
+        }
+    }
+    Ok(n_left)
+}
+
+/// Commits that what the commit `sequence` named is gone.
+async fn end_removal(folder: &Folder, sequence: u64) -> Result<u64> {
+    for _ in 0..END_ATTEMPTS {
+        let store = Store::open(folder).await?;
+        let removing: Vec<Removal> = store.removing().iter().filter(|r| r.sequence != sequence).cloned().collect();
+        if removing.len() == store.removing().len() {
+            return Ok(store.sequence());
+        }
+        if let Some(commit) = store.put_removing(removing).await? {
+            return Ok(commit);
+        }
+    }
+    Err(PipelineError::TryAgain { reason: format!("others committed {END_ATTEMPTS} times meanwhile") })
+}
+
+impl Store {
+    /// What the newest commit names, and commits that were the newest after `cutoff`: somebody may still read that state.
+    pub(crate) async fn live(&self, cutoff: SystemTime) -> Result<HashSet<String>> {
+        let mut commits: BTreeMap<u64, SystemTime> = BTreeMap::new();
+        for file in self.folder.join(COMMITS).inventory().await? {
+            commits.extend(commit_number(&file.name).map(|number| (number, file.modified)));
+        }
+        let mut live = HashSet::new();
+        live.extend(self.commit.iter().flat_map(Commit::names));
+        let superseded = commits.values().skip(1).map(Some).chain([None]);
+        for (&number, superseded) in commits.keys().zip(superseded) {
+            if number != self.sequence() && superseded.is_none_or(|&at| at > cutoff) {
+                live.extend(Commit::read(&self.folder.join(COMMITS).join(&commit_name(number))).await?.names());
+            }
+        }
+        Ok(live)
+    }
+
+    /// Everything below the store and the roots of results that is nearprint's and not `live`, by place.
+    pub(crate) async fn leftovers(
+        &self,
+        storage: &Storage,
+        output: Option<&str>,
+        live: &HashSet<String>,
+    ) -> Result<Vec<Leftover>> {
+        let mut found = grouped(&self.folder, self.folder.inventory().await?, store_place, live);
+        for root in self.output_roots(storage, output)? {
+            let mut of_root = grouped(&root, root.inventory().await?, output_place, live);
+            let named = named_by_current(&root, &of_root).await?;
+            of_root.retain(|leftover| !named.contains(&leftover.name));
+            found.extend(of_root);
+        }
+        Ok(found)
+    }
+
+    /// The folders of the nights' folders, each once.
+    fn output_roots(&self, storage: &Storage, output: Option<&str>) -> Result<Vec<Folder>> {
+        let of_night = |night: &super::Night| {
+            let root = night.output.strip_suffix(&format!("dt={}", night.dt))?;
+            Some(if root.is_empty() { "." } else { root }.to_owned())
+        };
+        let urls: BTreeSet<String> =
+            self.nights().iter().filter_map(of_night).chain(output.map(str::to_owned)).collect();
+        let mut roots = BTreeMap::new();
+        for url in urls {
+            let folder = storage.folder(&url)?;
+            let place = folder.local_path().map_or_else(|| folder.url().to_owned(), |path| path.display().to_string());
+            roots.insert(place, folder);
+        }
+        Ok(roots.into_values().collect())
+    }
+
+    /// Commits what is about to be deleted; none where somebody else committed first. The number of that commit, if one was needed.
+    #[allow(clippy::option_option, reason = "lost, done without a commit, done with one")]
+    async fn begin_removal(&self, found: &[Leftover], single_writer: bool) -> Result<Option<Option<u64>>> {
+        let names: BTreeSet<String> = found.iter().filter_map(|leftover| leftover.removal.clone()).collect();
+        let mut removing = self.removals_at_work().await?;
+        if names.is_empty() && removing == self.removing() {
+            return Ok(Some(None));
+        }
+        self.probe_conditional_put(single_writer).await?;
+        if !names.is_empty() {
+            removing.push(Removal { sequence: self.sequence() + 1, names: names.into_iter().collect() });
+        }
+        Ok(self.put_removing(removing).await?.map(Some))
+    }
+
+    /// Removals without those of a `store gc` that did not live to end its own.
+    async fn removals_at_work(&self) -> Result<Vec<Removal>> {
+        let mut at_work = Vec::new();
+        for removal in self.removing() {
+            let begun = self.folder.join(COMMITS).join(&commit_name(removal.sequence)).file().await?.modified;
+            if begun.elapsed().unwrap_or_default() < DEAD_AFTER {
+                at_work.push(removal.clone());
+            }
+        }
+        Ok(at_work)
+    }
+
+    /// Commits the same nights with other removals; none where another commit was first.
+    async fn put_removing(&self, removing: Vec<Removal>) -> Result<Option<u64>> {
+        let Some(before) = &self.commit else {
+            return Ok(None);
+        };
+        let sequence = before.sequence + 1;
+        let commit = Commit { sequence, parent: Some(before.sequence), removing, ..before.clone() };
+        Ok(self.put_commit(&commit).await?.then_some(sequence))
+    }
+}
+
+impl Commit {
+    /// The names of what it needs, as removals have them.
+    fn names(&self) -> impl Iterator<Item = String> {
+        let nights = self.nights.iter().flat_map(|n| [run_name(&n.run.digest), generation_name(&n.gen_digest)]);
+        nights.chain(self.segments.iter().map(|s| segment_name(&s.digest)))
+    }
+}
+
+/// Where a file belongs: a name below the root, and what commits call it.
+type Place = (String, Option<String>);
+
+fn grouped(
+    root: &Folder,
+    files: Vec<FoundFile>,
+    place: impl Fn(&str) -> Option<Place>,
+    live: &HashSet<String>,
+) -> Vec<Leftover> {
+    let mut found: BTreeMap<Place, Vec<FoundFile>> = BTreeMap::new();
+    for file in files {
+        let Some((name, removal)) = place(&file.name) else {
+            continue;
+        };
+        if removal.as_ref().is_none_or(|removal| !live.contains(removal)) {
+            found.entry((name, removal)).or_default().push(file);
+        } else if is_scratch(&file.name) {
+            found.entry((file.name.clone(), None)).or_default().push(file);
+        }
+    }
+    let leftover = |((name, removal), files)| Leftover { root: root.clone(), name, removal, files };
+    found.into_iter().map(leftover).collect()
+}
+
+fn store_place(file: &str) -> Option<Place> {
+    let parts: Vec<&str> = file.split('/').collect();
+    match parts[..] {
+        ["runs", digest, _, ..] if is_digest(digest) => Some((run_name(digest), Some(run_name(digest)))),
+        ["segments", digest, _, ..] if is_digest(digest) => Some((segment_name(digest), Some(segment_name(digest)))),
+        ["_probe", _] => Some((file.to_owned(), None)),
+        ["runs" | "segments" | COMMITS, ..] if is_scratch(file) => Some((file.to_owned(), None)),
+        _ => None,
+    }
+}
+
+fn output_place(file: &str) -> Option<Place> {
+    let parts: Vec<&str> = file.split('/').collect();
+    let [night, below, ..] = parts[..] else {
+        return None;
+    };
+    night.strip_prefix("dt=")?;
+    match below.strip_prefix("gen=").filter(|digest| is_digest(digest) && parts.len() > 2) {
+        Some(digest) => Some((format!("{night}/{below}"), Some(generation_name(digest)))),
+        None => is_scratch(file).then(|| (file.to_owned(), None)),
+    }
+}
+
+/// 32 hex digits, as runs, segments and generations are named.
+fn is_digest(name: &str) -> bool {
+    name.len() == 32 && name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// A file that a writer on a local disk had not named yet when it died.
+fn is_scratch(file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let numbered = name.rsplit_once('#').is_some_and(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    numbered || name.starts_with(".nearprint-")
+}
+
+/// The generations that the nights' `_current` name, among the leftovers: another store may have published them.
+async fn named_by_current(root: &Folder, found: &[Leftover]) -> Result<HashSet<String>> {
+    let nights: BTreeSet<&str> = found.iter().filter_map(|l| l.name.split_once('/')).map(|(night, _)| night).collect();
+    let mut named = HashSet::new();
+    for night in nights {
+        if let Some(current) = root.join(night).join("_current").get().await? {
+            named.insert(format!("{night}/{}", String::from_utf8_lossy(&current).trim()));
+        }
+    }
+    Ok(named)
+}
