@@ -19,6 +19,7 @@ use crate::near_duplicates::{NearDuplicates, PairCounts, PairsMode};
 use crate::operators::locked;
 use crate::output::upload;
 use crate::progress::Progress;
+use crate::quarantine::{BadFile, InputPolicy};
 use crate::query_batch::KeepKey;
 use crate::storage::{Folder, Storage};
 use crate::store::{CompactRequest, CompactSummary, Night, StagedRun, Store, existing_short, to_json, write_run};
@@ -42,8 +43,8 @@ pub struct RunRequest {
     pub profile: ProfileConfig,
     /// Contents of the user's dictionary and stop words.
     pub analyzer_resources: AnalyzerResources,
-    /// Rows without an id that are quarantined; more are an error.
-    pub max_bad_rows: u64,
+    /// Which rows and files are set aside, and how many may be.
+    pub input: InputPolicy,
     /// Which pairs are written.
     pub pairs: PairsMode,
     /// The most pairs that `all` may write.
@@ -106,6 +107,9 @@ struct Manifest {
     config_digest: String,
     inputs: Vec<InputRecord>,
     ignored_inputs: Vec<String>,
+    /// Files that could not be read, and why; none of their rows counts.
+    #[serde(default)]
+    bad_files: Vec<BadFile>,
     joined: Vec<String>,
     counts: RunCounts,
     files: Vec<FileRecord>,
@@ -181,10 +185,12 @@ async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
     let store = Store::open(&storage.folder(&request.store)?).await?;
     store.refuse_other_config(&config_digest)?;
     let documents =
-        Documents::open(storage, &night_pattern(&request.documents, &request.dt), request.columns.clone()).await?;
+        Documents::open(storage, &night_pattern(&request.documents, &request.dt), request.columns.clone(), &request.input)
+            .await?;
     let joined: Vec<String> = store.before(&request.dt).into_iter().map(|n| n.run.digest.clone()).collect();
     let mut inputs: Vec<InputRecord> = documents
         .files()
+        .chain(documents.bad.iter().map(|(file, _)| file))
         .map(|f| InputRecord { url: f.url.clone(), bytes: f.size, version: f.version.clone() })
         .collect();
     inputs.sort();
@@ -203,6 +209,8 @@ fn generation(request: &RunRequest, config_digest: &str, inputs: &[InputRecord],
         "inputs": inputs,
         "joined": joined,
         "columns": request.columns,
+        "max_doc_bytes": request.input.max_doc_bytes,
+        "on_duplicate_id": request.input.on_duplicate_id,
         "keep": keep,
         "join": request.profile.join,
         "pairs": request.pairs,
@@ -215,6 +223,7 @@ fn generation(request: &RunRequest, config_digest: &str, inputs: &[InputRecord],
 struct Staged {
     files: Vec<StagedFile>,
     run: StagedRun,
+    bad_files: Vec<BadFile>,
     counts: RunCounts,
     spill: SpillStats,
     n_tables: usize,
@@ -238,6 +247,7 @@ async fn execute(
         config_digest: plan.config_digest.clone(),
         inputs: std::mem::take(&mut plan.inputs),
         ignored_inputs,
+        bad_files: staged.bad_files.clone(),
         joined: plan.joined.clone(),
         counts: staged.counts.clone(),
         files: staged.files.iter().map(|f| f.record.clone()).collect(),
@@ -262,6 +272,7 @@ async fn stage(
     let existing = plan.store.existing(&request.dt, shadowed).await?;
     let mut files = write_skipped(&done.batch, folder, "skipped")?;
     files.extend(write_quarantine(&done, folder, "quarantine")?);
+    let bad_files = done.bad_files();
     let Fingerprinted { batch, counts: documents, .. } = done;
     let (bits, verifier) = (request.profile.bits, request.profile.join.verifier(request.profile.bits)?);
     let near = NearDuplicates::new(batch, existing, true, bits, verifier, resources, progress.clone()).await?;
@@ -274,7 +285,7 @@ async fn stage(
     let run = write_run(&near.batch, &decisions, &recrawls, &plan.config_digest, &folder.join("run"))?;
     let (n_existing, n_same_id) = (near.n_existing(), recrawls.n_same_id());
     let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decisions.counts() };
-    Ok(Staged { files, run, counts, spill, n_tables: near.n_tables() })
+    Ok(Staged { files, run, bad_files, counts, spill, n_tables: near.n_tables() })
 }
 
 /// The generation, the run, and then the commit that makes both visible; none where another commit was first.
@@ -321,7 +332,7 @@ impl RunRequest {
             keep: self.keep.clone(),
             profile: self.profile.clone(),
             analyzer_resources: self.analyzer_resources.clone(),
-            max_bad_rows: self.max_bad_rows,
+            input: self.input.clone(),
         }
     }
 }
