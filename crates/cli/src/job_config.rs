@@ -343,7 +343,11 @@ fn merge(into: &mut Value, from: Value) {
 fn toml_error(path: &Path, text: &str, error: &toml::de::Error) -> String {
     let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
     let at = line.map_or(String::new(), |line| format!(" line {line}:"));
-    format!("{}:{at} {}", path.display(), one_line(error.message()))
+    let message = one_line(error.message());
+    // What is wrong with a value does not name its key.
+    let key = line.and_then(|line| text.lines().nth(line - 1)?.split_once('=')).map(|(key, _)| key.trim());
+    let key = key.filter(|key| !message.contains(key)).map_or(String::new(), |key| format!(" {key}:"));
+    format!("{}:{at}{key} {message}", path.display())
 }
 
 fn one_line(text: &str) -> String {

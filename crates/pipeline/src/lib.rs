@@ -32,6 +32,7 @@ mod near_duplicates;
 mod operators;
 mod output;
 mod output_file;
+mod page_checksums;
 mod parquet_file;
 pub mod profile;
 mod progress;

@@ -165,6 +165,8 @@ pub(crate) struct PageSizes {
     pub(crate) packed: u64,
     /// Checksum of the bytes in the file.
     pub(crate) crc: Option<u32>,
+    /// Where in the header a checksum stands or would stand.
+    pub(crate) before_crc: usize,
     /// Bytes of levels before the packed values of a page of version 2.
     pub(crate) level_bytes: u64,
     /// Whether the values of such a page are packed.
@@ -176,12 +178,15 @@ pub(crate) fn page_sizes(bytes: &[u8]) -> Result<PageSizes> {
     const DATA_PAGE_V2: i64 = 8;
     let mut walk = Walk::new(bytes);
     let (mut unpacked, mut packed, mut crc) = (None, None, None);
-    let (mut level_bytes, mut is_packed) = (0, true);
+    let (mut level_bytes, mut is_packed, mut before_crc) = (0, true, 0);
     let mut last = 0;
     while let Some((id, kind)) = walk.field(last)? {
         match (id, kind) {
             (2, I32) => unpacked = Some(walk.zigzag()?),
-            (3, I32) => packed = Some(walk.zigzag()?),
+            (3, I32) => {
+                packed = Some(walk.zigzag()?);
+                before_crc = walk.at;
+            }
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the low 32 bits, as they are")]
             (4, I32) => crc = Some(walk.zigzag()? as u32),
             (DATA_PAGE_V2, STRUCT) => (level_bytes, is_packed) = version_2(&mut walk)?,
@@ -191,7 +196,7 @@ pub(crate) fn page_sizes(bytes: &[u8]) -> Result<PageSizes> {
     }
     let size = |value: Option<i64>| value.and_then(|v| u64::try_from(v).ok()).ok_or(Malformed::Wrong);
     let (unpacked, packed) = (size(unpacked)?, size(packed)?);
-    Ok(PageSizes { header_bytes: walk.at, unpacked, packed, crc, level_bytes, is_packed })
+    Ok(PageSizes { header_bytes: walk.at, unpacked, packed, crc, before_crc, level_bytes, is_packed })
 }
 
 /// Bytes of levels, and whether values are packed.

@@ -295,7 +295,7 @@ impl ColumnBytes {
         let limit = self.state.limits.page_bytes;
         if unpacked > limit {
             return Err(self.refused(format!(
-                "a page of {packed} bytes unpacks to {unpacked}, {limit} can be held: raise --memory-limit, or"
+                "a page of {packed} bytes unpacks to {unpacked}, more than the {limit} that a quarter of --memory-limit, or 1 GiB, allows"
             )));
         }
         if unpacked > RATIO_FREE_BYTES && unpacked / MAX_RATIO > packed {
