@@ -108,6 +108,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "N")]
     pub max_pairs: Option<u64>,
     #[command(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
     pub breakers: BreakerArgs,
     /// Refuse documents, store and output that do not lie below PATH; may be repeated; instead of the job file's
     #[arg(long = "root", value_name = "PATH")]
@@ -143,6 +145,38 @@ pub struct BreakerArgs {
     pub no_breakers: bool,
 }
 
+/// What is set aside of the documents, instead of what the job file says.
+#[derive(Debug, Clone, Args)]
+pub struct InputArgs {
+    /// Rows that are no documents and are quarantined; more fail the run
+    #[arg(long, value_name = "N")]
+    pub max_bad_rows: Option<u64>,
+    /// Files that cannot be read and are passed over; more fail the run
+    #[arg(long, value_name = "N")]
+    pub max_bad_files: Option<u64>,
+    /// Quarantine rows with larger texts, such as 64MiB
+    #[arg(long, value_name = "BYTES")]
+    pub max_doc_bytes: Option<Bytes>,
+    /// What becomes of rows whose id an earlier row has
+    #[arg(long, value_name = "POLICY")]
+    pub on_duplicate_id: Option<OnDuplicateId>,
+    /// Take binary columns of Parquet files for UTF-8
+    #[arg(long)]
+    pub binary_as_utf8: bool,
+    /// Allow no bad row and no bad file, whatever the job file says
+    #[arg(long, conflicts_with_all = ["max_bad_rows", "max_bad_files"])]
+    pub strict: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum OnDuplicateId {
+    /// The run fails
+    Fail,
+    /// The first row in the order of file paths and rows stays, the others are quarantined
+    #[value(name = "keep_first", alias = "keep-first")]
+    KeepFirst,
+}
+
 /// Where documents and a profile come from.
 #[derive(Debug, Clone, Args)]
 pub struct ProfileArgs {
@@ -173,6 +207,8 @@ pub struct FingerprintArgs {
     /// Replace an output that exists
     #[arg(long)]
     pub replace: bool,
+    #[command(flatten)]
+    pub input: InputArgs,
     #[command(flatten)]
     pub profile: ProfileArgs,
 }

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use nearprint_pipeline::{
-    Breakers, ClusterRule, DocumentColumns, KeepKey, LENGTH, PairsMode, ProfileConfig, Resources, S3Config, profile,
+    Breakers, ClusterRule, DocumentColumns, DuplicateIds, InputPolicy, KeepKey, LENGTH, PairsMode, ProfileConfig,
+    Resources, S3Config, profile,
 };
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::args::{BreakerArgs, Global, ProfileArgs};
+use crate::args::{BreakerArgs, Global, InputArgs, OnDuplicateId, ProfileArgs};
 use crate::exit_code::Failure;
 
 /// The most pairs that `--pairs all` writes unless told otherwise.
@@ -27,7 +28,13 @@ pub struct JobConfig {
     pub id_column: String,
     pub text_column: String,
     pub keep: Vec<String>,
-    pub max_bad_rows: u64,
+    max_bad_rows: u64,
+    max_bad_files: u64,
+    max_doc_bytes: Bytes,
+    on_duplicate_id: DuplicateIds,
+    binary_as_utf8: bool,
+    allow_empty: bool,
+    require_marker: Option<String>,
     pub pairs: PairsMode,
     pub max_pairs: u64,
     pub clusters: ClusterRule,
@@ -60,6 +67,12 @@ impl Default for JobConfig {
             text_column: "text".to_owned(),
             keep: Vec::new(),
             max_bad_rows: 0,
+            max_bad_files: 0,
+            max_doc_bytes: Bytes(64 << 20),
+            on_duplicate_id: DuplicateIds::Fail,
+            binary_as_utf8: false,
+            allow_empty: false,
+            require_marker: None,
             pairs: PairsMode::Forest,
             max_pairs: MAX_PAIRS,
             clusters: ClusterRule::Star,
@@ -241,11 +254,56 @@ impl JobConfig {
         })
     }
 
-    /// Keys of the keep order, and the columns they need.
+    /// Keys of the keep order, and the columns they need. `existing` and `id` name what is first and last without being said.
     pub fn keep(&self) -> Result<(Vec<KeepKey>, DocumentColumns), Failure> {
-        let keys: Vec<KeepKey> = self.keep.iter().map(|text| KeepKey::parse(text)).collect::<Result<_, _>>()?;
+        let mut texts = self.keep.as_slice();
+        texts = texts.strip_prefix(&["existing".to_owned()]).unwrap_or(texts);
+        let last = ["id", "id asc"].map(|id| [id.to_owned()]);
+        texts = last.iter().find_map(|id| texts.strip_suffix(id)).unwrap_or(texts);
+        let keys: Vec<KeepKey> = texts.iter().map(|text| KeepKey::parse(text)).collect::<Result<_, _>>()?;
+        for (key, text) in keys.iter().zip(texts) {
+            let refused = |reason: &str| Err(Failure::config(format!("keep: '{text}' {reason}")));
+            match key.column.as_str() {
+                "existing" => return refused("is always first: write it first or not at all, and without an order"),
+                "id" => return refused("is always last, and ascending: write 'id' last or not at all"),
+                _ => {}
+            }
+        }
         let keep = keys.iter().map(|k| k.column.clone()).filter(|c| c != LENGTH).collect();
-        Ok((keys, DocumentColumns { id: self.id_column.clone(), text: self.text_column.clone(), keep }))
+        let (id, text) = (self.id_column.clone(), self.text_column.clone());
+        Ok((keys, DocumentColumns { id, text, keep, binary_as_utf8: self.binary_as_utf8 }))
+    }
+
+    /// The job as the command's own options for documents change it.
+    pub fn with_input_args(mut self, args: &InputArgs) -> Self {
+        self.binary_as_utf8 |= args.binary_as_utf8;
+        self.max_doc_bytes = args.max_doc_bytes.unwrap_or(self.max_doc_bytes);
+        self.max_bad_rows = args.max_bad_rows.unwrap_or(self.max_bad_rows);
+        self.max_bad_files = args.max_bad_files.unwrap_or(self.max_bad_files);
+        if args.strict {
+            (self.max_bad_rows, self.max_bad_files) = (0, 0);
+        }
+        match args.on_duplicate_id {
+            Some(OnDuplicateId::Fail) => self.on_duplicate_id = DuplicateIds::Fail,
+            Some(OnDuplicateId::KeepFirst) => self.on_duplicate_id = DuplicateIds::KeepFirst,
+            None => {}
+        }
+        self
+    }
+
+    /// Which rows and files are set aside.
+    pub fn input(&self) -> Result<InputPolicy, Failure> {
+        if let Some(marker) = self.require_marker.as_ref().filter(|m| m.is_empty() || m.contains('/')) {
+            return Err(Failure::config(format!("require_marker: '{marker}' is no file name, such as _SUCCESS")));
+        }
+        Ok(InputPolicy {
+            max_bad_rows: self.max_bad_rows,
+            max_bad_files: self.max_bad_files,
+            max_doc_bytes: self.max_doc_bytes.0 as u64,
+            on_duplicate_id: self.on_duplicate_id,
+            allow_empty: self.allow_empty,
+            require_marker: self.require_marker.clone(),
+        })
     }
 
     /// The columns, without those of the keep order, which is looked at all the same: a job file is right or wrong for every command.
@@ -317,7 +375,11 @@ fn merge(into: &mut Value, from: Value) {
 fn toml_error(path: &Path, text: &str, error: &toml::de::Error) -> String {
     let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
     let at = line.map_or(String::new(), |line| format!(" line {line}:"));
-    format!("{}:{at} {}", path.display(), one_line(error.message()))
+    let message = one_line(error.message());
+    // What is wrong with a value does not name its key.
+    let key = line.and_then(|line| text.lines().nth(line - 1)?.split_once('=')).map(|(key, _)| key.trim());
+    let key = key.filter(|key| !message.contains(key)).map_or(String::new(), |key| format!(" {key}:"));
+    format!("{}:{at}{key} {message}", path.display())
 }
 
 fn one_line(text: &str) -> String {

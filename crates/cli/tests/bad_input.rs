@@ -7,7 +7,49 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BinaryArray, Int64Array, ListArray, StringArray, UInt64Array};
 use arrow::datatypes::Int32Type;
+use parquet::data_type::{ByteArray, ByteArrayType};
+use parquet::file::writer::SerializedFileWriter;
 use support::{Night, Output, nearprint_in, text, write_documents, write_fingerprints, write_parquet};
+
+/// Strings as a Parquet writer takes them, whether or not they are UTF-8.
+fn write_strings(path: &std::path::Path, ids: &[ByteArray], texts: &[ByteArray]) {
+    let schema = "message schema { required binary id (STRING); required binary text (STRING); }";
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let schema = Arc::new(parquet::schema::parser::parse_message_type(schema).unwrap());
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    for values in [ids, texts] {
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<ByteArrayType>().write_batch(values, None, None).unwrap();
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+fn zstd_documents(path: &std::path::Path, rows: &[(Option<&str>, Option<&str>)]) {
+    let column = |part: fn(&(Option<&str>, Option<&str>)) -> Option<String>| -> ArrayRef {
+        Arc::new(rows.iter().map(part).collect::<StringArray>())
+    };
+    let ids = column(|row| row.0.map(str::to_owned));
+    let texts: ArrayRef = match rows {
+        [(_, first), .., (_, last)] if first == last => {
+            let keys = arrow::array::Int32Array::from(vec![0; rows.len()]);
+            Arc::new(arrow::array::DictionaryArray::new(keys, Arc::new(StringArray::from(vec![*first]))))
+        }
+        _ => column(|row| row.1.map(str::to_owned)),
+    };
+    let batch = arrow::array::RecordBatch::try_from_iter([("id", ids), ("text", texts)]).unwrap();
+    let properties = parquet::file::properties::WriterProperties::builder()
+        .set_compression(parquet::basic::Compression::ZSTD(parquet::basic::ZstdLevel::default()))
+        .set_dictionary_page_size_limit(64 << 20)
+        .build();
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
 
 /// Name and values of each.
 type Columns<'a> = Vec<(&'a str, ArrayRef)>;
@@ -92,19 +134,19 @@ fn repeated_ids_are_refused_with_both_places_and_null_ids_unless_they_are_allowe
     let (a, b) = (text(2, 40), text(3, 40));
     let (night, done) =
         run_with("", "more.parquet", |path| write_documents(path, &[(Some("x"), Some(&a)), (Some("good"), Some(&b))]));
-    expect(&done, 65, &["1 document ids are repeated", "'good' in", "more.parquet row 2", "part-0.parquet row 1"]);
+    expect(&done, 65, &["1 rows repeat a document id", "'good' in", "more.parquet row 2", "part-0.parquet row 1"]);
     expect_nothing_published(&night);
 
     let null_id = |path: &std::path::Path| write_documents(path, &[(Some("x"), Some(&a)), (None, Some(&b))]);
     let (night, done) = run_with("", "more.parquet", null_id);
-    expect(&done, 65, &["1 rows cannot be used, 0 allowed", "more.parquet row 2: null id", "max_bad_rows"]);
+    expect(&done, 65, &["1 rows cannot be used, 0 allowed", "more.parquet row 2: null_id", "max_bad_rows"]);
     expect_nothing_published(&night);
 
     let (night, done) = run_with("max_bad_rows = 1\n", "more.parquet", null_id);
     assert_eq!(done.expect_success().json()["n_bad_rows"], 1);
     let quarantine = night.published(DT, "quarantine");
     assert_eq!(quarantine.len(), 1);
-    assert_eq!(quarantine[0][1..], ["2", "null id"]);
+    assert_eq!(quarantine[0][1..], ["0", "2", "null_id", ""]);
 }
 
 #[test]
@@ -134,9 +176,9 @@ fn a_file_without_rows_is_fine_and_a_night_without_files_is_not() {
 #[test]
 fn bad_lines_of_jsonl_are_named_by_their_number() {
     for (content, parts) in [
-        ("{\"id\":\"a\",\"text\":\"x\"}\n\nnot json\n", ["row 3", "not JSON"]),
-        ("{\"id\":\"a\",\"text\":\"x\"}\n[1]\n", ["row 2", "not a JSON object"]),
-        ("{\"id\":\"a\",\"text\":\"x\"}\n{\"id\":\"b\",\"text\":5}\n", ["row 2", "column 'text' is not a string"]),
+        ("{\"id\":\"a\",\"text\":\"x\"}\n\nnot json\n", ["row 3", "not_json"]),
+        ("{\"id\":\"a\",\"text\":\"x\"}\n[1]\n", ["row 2", "not_json"]),
+        ("{\"id\":\"a\",\"text\":\"x\"}\n{\"id\":\"b\",\"text\":5}\n", ["row 2", "wrong_type"]),
         ("{\"id\":\"a\",\"body\":\"x\"}\n", ["no column 'text'", "it has body, id"]),
     ] {
         let (_night, done) = run_with("", "bad.jsonl", |path| std::fs::write(path, content).unwrap());
@@ -144,6 +186,227 @@ fn bad_lines_of_jsonl_are_named_by_their_number() {
     }
     let (_night, done) = run_with("", "bad.jsonl.gz", |path| std::fs::write(path, b"\x1f\x8b\x08cut").unwrap());
     expect(&done, 65, &["bad.jsonl.gz", "cannot be read past line 0"]);
+}
+
+#[test]
+fn rows_that_are_no_documents_are_quarantined_with_reason_and_id() {
+    let mut lines: Vec<u8> = Vec::new();
+    let long = "x".repeat(5_000_000);
+    for line in [
+        "{\"id\":\"fine\",\"text\":\"some words that are fine\",\"n\":1,\"other\":[[1,{}]]}".as_bytes(),
+        b"{\"id\":null,\"text\":\"x\",\"n\":1}",
+        b"{\"id\":\"latin\",\"text\":\"caf\xe9\",\"n\":1}",
+        b"{\"id\":\"half\",\"text\":\"\\ud800 alone\",\"n\":1}",
+        b"{\"id\":\"cut\",\"text\":\"x",
+        b"{\"id\":\"typed\",\"text\":[1,2],\"n\":1}",
+        b"{\"id\":\"order\",\"text\":\"x\",\"n\":\"many\"}",
+        format!("{{\"id\":\"big\",\"text\":\"{}\",\"n\":1}}", &long[..1_000_001]).as_bytes(),
+        format!("{{\"id\":\"endless\",\"text\":\"{long}\",\"n\":1}}").as_bytes(),
+        b"{\"id\":18446744073709551615,\"text\":\"a large id\",\"n\":2.5}",
+    ] {
+        lines.extend_from_slice(line);
+        lines.push(b'\n');
+    }
+    let job = "max_bad_rows = 8\nmax_doc_bytes = \"1MB\"\n";
+    let night = Night::new(&format!("{job}keep = [\"existing\", \"n desc\", \"length\", \"id\"]\n"));
+    let path = night.path().join(format!("documents/dt={DT}/x.jsonl"));
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, &lines).unwrap();
+    let summary = night.run(DT, &[]).expect_success().json();
+    let by_reason =
+        serde_json::json!({"invalid_utf8": 2, "not_json": 1, "null_id": 1, "too_large": 2, "wrong_type": 2});
+    assert_eq!((&summary["bad_rows_by_reason"], summary["n_bad_rows"].as_u64()), (&by_reason, Some(8)));
+    let quarantined: Vec<Vec<String>> =
+        night.published(DT, "quarantine").into_iter().map(|row| row[1..].to_vec()).collect();
+    let expected = [
+        ["", "2", "null_id", ""],
+        ["", "3", "invalid_utf8", ""],
+        ["", "4", "invalid_utf8", ""],
+        ["", "5", "not_json", ""],
+        ["", "6", "wrong_type", "typed"],
+        ["", "7", "wrong_type", "order"],
+        ["", "8", "too_large", "big"],
+        ["", "9", "too_large", ""],
+    ];
+    assert_eq!(quarantined, expected);
+    assert_eq!(night.decisions(DT).keys().collect::<Vec<_>>(), ["18446744073709551615", "fine"]);
+    expect(
+        &night.run(DT, &["--replace", "--strict"]),
+        65,
+        &["8 rows cannot be used, 0 allowed", "x.jsonl row 2: null_id"],
+    );
+    expect(&night.run(DT, &["--replace", "--max-bad-rows", "7"]), 65, &["8 rows cannot be used, 7 allowed"]);
+}
+
+#[test]
+fn text_that_is_no_utf8_and_ids_and_texts_that_are_too_large_are_quarantined_in_parquet() {
+    let night = Night::new("max_bad_rows = 4\nmax_doc_bytes = 1000\n");
+    let path = night.path().join(format!("documents/dt={DT}/x.parquet"));
+    let (fine, id) = (text(1, 40), "i".repeat(70_000));
+    let texts: [&[u8]; 6] = [fine.as_bytes(), b"caf\xe9", fine.as_bytes(), fine.as_bytes(), b"", &[b'x'; 1001]];
+    let ids: [&[u8]; 6] = [b"fine", b"latin", b"\xff", id.as_bytes(), b"empty", b"big"];
+    let utf8 = |values: &[&[u8]]| values.iter().map(|v| ByteArray::from(v.to_vec())).collect::<Vec<_>>();
+    write_strings(&path, &utf8(&ids), &utf8(&texts));
+    night.run(DT, &[]).expect_success();
+    let rows: Vec<Vec<String>> = night.published(DT, "quarantine").into_iter().map(|row| row[1..].to_vec()).collect();
+    let expected = [
+        ["0", "2", "invalid_utf8", "latin"],
+        ["0", "3", "invalid_utf8", ""],
+        ["0", "4", "too_large", ""],
+        ["0", "6", "too_large", "big"],
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!(night.decisions(DT).keys().collect::<Vec<_>>(), ["empty", "fine"]);
+}
+
+#[test]
+fn repeated_ids_keep_the_first_by_path_and_row_where_that_is_asked_for() {
+    let night = Night::new("max_bad_rows = 3\n");
+    let texts: Vec<String> = (0..5).map(|i| text(i, 40)).collect();
+    let row = |id, i: usize| (Some(id), Some(texts[i].as_str()));
+    let file = |name: &str| night.path().join(format!("documents/dt={DT}/{name}.parquet"));
+    write_documents(&file("b"), &[row("x", 0), row("y", 1)]);
+    write_documents(&file("a"), &[row("z", 2), row("x", 3), row("x", 4), row("z", 0)]);
+    expect(&night.run(DT, &[]), 65, &["3 rows repeat a document id", "a.parquet row 3; ", "keep_first"]);
+    let summary = night.run(DT, &["--on-duplicate-id", "keep_first"]).expect_success().json();
+    assert_eq!((summary["n_documents"].as_u64(), summary["n_bad_rows"].as_u64()), (Some(3), Some(3)));
+    let rows = night.published(DT, "quarantine");
+    let rows: Vec<(&str, &str, &str, &str)> =
+        rows.iter().map(|r| (r[0].rsplit('/').next().unwrap(), r[2].as_str(), r[3].as_str(), r[4].as_str())).collect();
+    let repeated = "repeated_id";
+    assert_eq!(
+        rows,
+        [("a.parquet", "3", repeated, "x"), ("a.parquet", "4", repeated, "z"), ("b.parquet", "1", repeated, "x")]
+    );
+}
+
+#[test]
+fn files_that_cannot_be_read_are_passed_over_as_a_whole_up_to_the_limit() {
+    let night = Night::new("");
+    night.documents(DT, &[("good", &text(1, 40))]);
+    let folder = night.path().join(format!("documents/dt={DT}"));
+    std::fs::write(folder.join("text.parquet"), "no Parquet").unwrap();
+    // Its second row group is damaged: the first one must not count either.
+    let texts: Vec<String> = (0..2000).map(|i| text(100 + i, 20)).collect();
+    let ids: Vec<String> = (0..2000).map(|i| format!("half-{i}")).collect();
+    let rows: Vec<_> = ids.iter().zip(&texts).map(|(id, text)| (Some(id.as_str()), Some(text.as_str()))).collect();
+    write_documents(&folder.join("half.parquet"), &rows);
+    let mut content = std::fs::read(folder.join("half.parquet")).unwrap();
+    let at = content.len() * 6 / 10;
+    content[at..at + 20_000].fill(0xff);
+    std::fs::write(folder.join("half.parquet"), content).unwrap();
+    expect(
+        &night.run(DT, &["--max-bad-files", "1"]),
+        65,
+        &["more than 1 files cannot be read; first: ", "half.parquet"],
+    );
+    expect_nothing_published(&night);
+    let summary = night.run(DT, &["--max-bad-files", "2"]).expect_success().json();
+    assert_eq!((summary["n_bad_files"].as_u64(), summary["n_files"].as_u64()), (Some(2), Some(1)));
+    assert_eq!(night.decisions(DT).keys().collect::<Vec<_>>(), ["good"]);
+    let current = std::fs::read_to_string(night.path().join(format!("results/dt={DT}/_current"))).unwrap();
+    let manifest = night.path().join(format!("results/dt={DT}")).join(current.trim()).join("manifest.json");
+    let manifest: serde_json::Value = serde_json::from_slice(&std::fs::read(manifest).unwrap()).unwrap();
+    let urls: Vec<&str> =
+        manifest["bad_files"].as_array().unwrap().iter().map(|f| f["url"].as_str().unwrap()).collect();
+    assert!(urls.len() == 2 && urls[0].ends_with("half.parquet") && urls[1].ends_with("text.parquet"), "{urls:?}");
+    assert_eq!(manifest["inputs"].as_array().unwrap().len(), 3);
+    // Another schema is no damage.
+    write_parquet(&folder.join("drift.parquet"), &[("id", strings(&[Some("a")])), ("body", strings(&[Some("x")]))]);
+    expect(&night.run(DT, &["--replace", "--max-bad-files", "9"]), 65, &["drift.parquet", "no column 'text'"]);
+}
+
+#[test]
+fn no_page_may_claim_more_than_can_be_held() {
+    let night = Night::new("max_bad_rows = 1\n[resources]\nthreads = 1\nmemory_limit = \"1GiB\"\n");
+    let path = night.path().join(format!("documents/dt={DT}/x.parquet"));
+    // 128 MiB of one letter in a page of some kilobytes.
+    let bomb = "x".repeat(128 << 20);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    zstd_documents(&path, &[(Some("bomb"), Some(&bomb)), (Some("fine"), Some(&text(1, 40)))]);
+    expect(&night.run(DT, &[]), 65, &["x.parquet", "row group 0", "more than 1000 times as many"]);
+    // 20,000 texts of 1 MB, through a dictionary of one.
+    let same = "many words ".repeat(100_000);
+    let ids: Vec<String> = (0..5_000).map(|i| i.to_string()).collect();
+    let rows: Vec<_> = ids.iter().map(|id| (Some(id.as_str()), Some(same.as_str()))).collect();
+    zstd_documents(&path, &rows);
+    assert!(std::fs::metadata(&path).unwrap().len() < 200_000);
+    let summary = night.run(DT, &[]).expect_success().json();
+    assert_eq!(summary["n_documents"].as_u64(), Some(5_000));
+}
+
+#[test]
+fn kinds_of_strings_and_ids_are_read_alike() {
+    use arrow::array::{DictionaryArray, FixedSizeBinaryArray, LargeStringArray, StringViewArray};
+    let texts: Vec<String> = (0..4).map(|i| text(i, 40)).collect();
+    let kinds: [ArrayRef; 4] = [
+        Arc::new(StringArray::from(vec![texts[0].as_str()])),
+        Arc::new(LargeStringArray::from(vec![texts[1].as_str()])),
+        Arc::new(StringViewArray::from(vec![texts[2].as_str()])),
+        Arc::new([texts[3].as_str()].into_iter().collect::<DictionaryArray<Int32Type>>()),
+    ];
+    let night = Night::new("");
+    for (i, kind) in kinds.into_iter().enumerate() {
+        let columns = [("id", strings(&[Some(&format!("{i}"))])), ("text", kind)];
+        write_parquet(&night.path().join(format!("documents/dt={DT}/{i}.parquet")), &columns);
+    }
+    let summary = night.run(DT, &[]).expect_success().json();
+    assert_eq!((summary["n_documents"].as_u64(), summary["n_fingerprinted"].as_u64()), (Some(4), Some(4)));
+
+    let ids: [(ArrayRef, &str); 4] = [
+        (Arc::new(Int64Array::from(vec![9_007_199_254_740_993])), "9007199254740993"),
+        (Arc::new(UInt64Array::from(vec![u64::MAX])), "18446744073709551615"),
+        (
+            Arc::new(FixedSizeBinaryArray::try_from_iter([(0..16u8).collect::<Vec<_>>()].into_iter()).unwrap()),
+            "00010203-0405-0607-0809-0a0b0c0d0e0f",
+        ),
+        (strings(&[Some("a\n\0\u{202e}b")]), "a\n\0\u{202e}b"),
+    ];
+    for (id, expected) in ids {
+        let night = Night::new("");
+        let columns = [("id", id), ("text", strings(&[Some(&texts[0])]))];
+        write_parquet(&night.path().join(format!("documents/dt={DT}/x.parquet")), &columns);
+        night.run(DT, &[]).expect_success();
+        assert_eq!(night.decisions(DT).keys().collect::<Vec<_>>(), [expected]);
+    }
+
+    let night = Night::new("");
+    let bytes: ArrayRef = Arc::new(BinaryArray::from_vec(vec![texts[0].as_bytes()]));
+    let columns = [("id", strings(&[Some("a")])), ("text", bytes)];
+    write_parquet(&night.path().join(format!("documents/dt={DT}/x.parquet")), &columns);
+    expect(&night.run(DT, &[]), 65, &["column 'text' is Binary", "binary_as_utf8"]);
+    night.run(DT, &["--binary-as-utf8"]).expect_success();
+}
+
+#[test]
+fn a_folder_that_is_not_complete_or_empty_is_told_apart_from_one_that_may_be() {
+    let night = Night::new("require_marker = \"_DONE\"\nallow_empty = true\n");
+    night.documents(DT, &[("a", &text(1, 40))]);
+    expect(&night.run(DT, &[]), 66, &["no marker at", "_DONE", "not complete yet"]);
+    std::fs::write(night.path().join(format!("documents/dt={DT}/_DONE")), "").unwrap();
+    let done = night.run(DT, &[]).expect_success().json();
+    assert_eq!((done["n_documents"].as_u64(), done["n_files"].as_u64()), (Some(1), Some(1)));
+    let night = Night::new("allow_empty = true\n");
+    assert_eq!(night.run(DT, &[]).expect_success().json()["n_documents"], 0);
+}
+
+#[test]
+fn hidden_files_are_passed_over_and_names_with_brackets_are_taken_as_they_are() {
+    let night = Night::new("");
+    night.documents(DT, &[("a", &text(1, 40))]);
+    let folder = night.path().join(format!("documents/dt={DT}"));
+    for name in
+        ["_SUCCESS", ".part-0.parquet.crc", "_temporary/0/part-1.parquet", "sub/_started", "sub/.hidden/x.parquet"]
+    {
+        std::fs::create_dir_all(folder.join(name).parent().unwrap()).unwrap();
+        std::fs::write(folder.join(name), "no Parquet").unwrap();
+    }
+    write_documents(&folder.join("sub/part-1.parquet"), &[(Some("b"), Some(&text(2, 40)))]);
+    assert_eq!(night.run(DT, &[]).expect_success().json()["n_files"], 2);
+    let odd = night.path().join("odd[1]");
+    write_documents(&odd.join(format!("dt={DT}/part-0.parquet")), &[(Some("c"), Some(&text(3, 40)))]);
+    let done = night.run(DT, &["--replace", "--documents", "odd[1]"]).expect_success();
+    assert_eq!(done.json()["n_documents"], 1);
 }
 
 #[test]
@@ -155,6 +418,12 @@ fn job_files_with_unknown_keys_or_values_are_refused_by_name() {
         ("[join]\nmax_distance = 65\n", vec!["max_distance", "65 is not below"]),
         ("[tokenize.features]\nweight = \"heavy\"\n", vec!["heavy"]),
         ("keep = [\"a sideways\"]\n", vec!["keep", "'a sideways'"]),
+        ("keep = [\"length\", \"existing\"]\n", vec!["keep: 'existing'", "always first"]),
+        ("keep = [\"existing desc\"]\n", vec!["keep: 'existing desc'"]),
+        ("keep = [\"id desc\"]\n", vec!["keep: 'id desc'", "always last"]),
+        ("on_duplicate_id = \"keep_all\"\n", vec!["keep_all", "keep_first"]),
+        ("max_bad_files = \"many\"\n", vec!["max_bad_files"]),
+        ("require_marker = \"a/b\"\n", vec!["require_marker", "'a/b'"]),
         ("[resources]\nmemory_limit = \"much\"\n", vec!["'much' is not a size"]),
         ("bits = 128\n", vec!["bits", "32 or 64"]),
         ("profile = \"paper\"\n[join]\nmax_sketch_distance = 56\n", vec!["max_sketch_distance", "[sketch]"]),

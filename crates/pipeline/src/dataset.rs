@@ -1,6 +1,6 @@
 //! Writing a dataset: Parquet files with the same bytes for the same rows, whoever computed them.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::BufWriter;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::HashingWriter;
 use crate::error::{PipelineError, Result};
+use crate::page_checksums::copy_with_checksums;
 use crate::tasks::BATCH_ROWS;
 
 /// Rows of a row group: a fingerprint column of 8 MiB at most.
@@ -62,7 +63,8 @@ pub(crate) struct DatasetWriter {
 }
 
 struct OpenFile {
-    writer: ArrowWriter<HashingWriter<BufWriter<File>>>,
+    /// Of a file beside the one that is to be, whose pages have no checksums yet.
+    writer: ArrowWriter<BufWriter<File>>,
     path: PathBuf,
     rows: u64,
 }
@@ -121,10 +123,14 @@ impl DatasetWriter {
             let path = self.folder.join(self.file_name());
             let parent = path.parent().unwrap_or(&self.folder);
             std::fs::create_dir_all(parent).map_err(PipelineError::io(parent))?;
-            let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-            let file = file.map_err(PipelineError::io(&path))?;
-            let sink = HashingWriter::new(BufWriter::with_capacity(1 << 20, file));
-            let writer = ArrowWriter::try_new(sink, self.schema.clone(), Some(self.properties.clone()));
+            let unchecked = path.with_extension("unchecked");
+            let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(&unchecked);
+            let file = file.map_err(PipelineError::io(unchecked))?;
+            let writer = ArrowWriter::try_new(
+                BufWriter::with_capacity(1 << 20, file),
+                self.schema.clone(),
+                Some(self.properties.clone()),
+            );
             self.open = Some(OpenFile { writer: writer.map_err(|e| write_error(&path, e))?, path, rows: 0 });
         }
         self.open.as_mut().ok_or(PipelineError::Internal { stage: "write", reason: "no open file".to_owned() })
@@ -139,9 +145,21 @@ impl DatasetWriter {
         let Some(open) = self.open.take() else {
             return Ok(());
         };
-        let sink = open.writer.into_inner().map_err(|e| write_error(&open.path, e))?;
+        let of_parquet = |e| write_error(&open.path, e);
+        let unchecked = open.writer.into_inner().map_err(of_parquet)?;
+        let unchecked = unchecked.into_inner().map_err(|e| PipelineError::io(&open.path)(e.into_error()))?;
+        let file = File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&open.path)
+            .map_err(PipelineError::io(&open.path))?;
+        let sink = HashingWriter::new(BufWriter::with_capacity(1 << 20, file));
+        let sink = copy_with_checksums(&unchecked, sink, self.properties.clone()).map_err(of_parquet)?;
         let (buffered, bytes, sha256) = sink.finish();
         buffered.into_inner().map_err(|e| PipelineError::io(&open.path)(e.into_error()))?;
+        let unchecked = open.path.with_extension("unchecked");
+        std::fs::remove_file(&unchecked).map_err(PipelineError::io(unchecked))?;
         let record = FileRecord { name: self.file_name(), rows: open.rows, bytes, sha256: sha256.0 };
         self.done.push(StagedFile { record, path: open.path });
         Ok(())

@@ -101,23 +101,33 @@ pub enum PipelineError {
     },
     /// More unusable rows than allowed.
     #[error(
-        "{n} rows cannot be used, {allowed} allowed; first: {example}: mend the rows or raise max_bad_rows to quarantine them"
+        "{n} rows cannot be used, {allowed} allowed; {example}: mend the rows or raise max_bad_rows to quarantine them"
     )]
     TooManyBadRows {
         /// Unusable rows.
         n: u64,
         /// The limit.
         allowed: u64,
-        /// File, row and reason of the first.
+        /// File, row and reason of the first, or of one of the first.
+        example: String,
+    },
+    /// More files that cannot be read than allowed.
+    #[error(
+        "more than {allowed} files cannot be read; first: {example}: restore or remove them, or raise max_bad_files to pass them over"
+    )]
+    TooManyBadFiles {
+        /// The limit.
+        allowed: u64,
+        /// The first and what is wrong with it.
         example: String,
     },
     /// A document id that stands in several rows.
-    #[error("{n} document ids are repeated; first: {example}: make ids unique")]
+    #[error("{n} rows repeat a document id: {examples}: make ids unique, or set on_duplicate_id = \"keep_first\"")]
     RepeatedIds {
         /// Repeated rows.
         n: u64,
-        /// The id and two places it is at.
-        example: String,
+        /// Ids, each with two places it is at.
+        examples: String,
     },
     /// More pairs than allowed.
     #[error("more than {max_pairs} pairs: raise max_pairs, lower max_distance, or write a forest")]
@@ -257,6 +267,7 @@ impl PipelineError {
             | Self::SchemaDrift { .. }
             | Self::BadRow { .. }
             | Self::TooManyBadRows { .. }
+            | Self::TooManyBadFiles { .. }
             | Self::RepeatedIds { .. }
             | Self::TooManyPairs { .. } => ErrorKind::BadData,
             Self::Refused { .. } | Self::Config { .. } | Self::Tokenize(_) => ErrorKind::Config,

@@ -1,9 +1,10 @@
 //! Documents to the query batch, and the `fingerprint` command.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::builder::FixedSizeBinaryBuilder;
-use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
+use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use futures::TryStreamExt;
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::{Deserialize, Serialize};
@@ -11,13 +12,14 @@ use serde::{Deserialize, Serialize};
 use crate::analyze::TextFingerprinter;
 use crate::config::ProfileConfig;
 use crate::dataset::{DatasetWriter, StagedFile};
-use crate::documents::{DocumentColumns, Documents};
+use crate::documents::{DocumentColumns, Documents, ReadLimits};
 use crate::engine::{Engine, Resources};
 use crate::error::{PipelineError, Result};
 use crate::operators::{FingerprintTasks, TaskExec};
 use crate::output;
 use crate::progress::Progress;
-use crate::query_batch::{KeepKey, QueryBatch, SkipReason};
+use crate::quarantine::{BadFile, BadRow, InputPolicy};
+use crate::query_batch::{CollectPolicy, KeepKey, QueryBatch, SkipReason};
 use crate::schema::{CONFIG_DIGEST, FINGERPRINTS, QUARANTINE, SKETCH_BYTES, SKIPPED, TEXT_HASH_BYTES};
 use crate::storage::Storage;
 use crate::tasks::{BATCH_ROWS, FingerprintContext, append};
@@ -35,8 +37,8 @@ pub struct FingerprintRequest {
     pub profile: ProfileConfig,
     /// Contents of the user's dictionary and stop words.
     pub analyzer_resources: AnalyzerResources,
-    /// Rows without an id that are quarantined; more are an error.
-    pub max_bad_rows: u64,
+    /// Which rows and files are set aside, and how many may be.
+    pub input: InputPolicy,
 }
 
 impl FingerprintRequest {
@@ -53,7 +55,7 @@ impl FingerprintRequest {
             keep: Vec::new(),
             profile: profile.clone(),
             analyzer_resources: resources.clone(),
-            max_bad_rows: 0,
+            input: InputPolicy::default(),
         }
     }
 }
@@ -77,48 +79,75 @@ pub struct FingerprintCounts {
     pub n_null_text: u64,
     /// Rows that are no documents.
     pub n_bad_rows: u64,
+    /// The same by reason; those without rows are left out.
+    #[serde(default)]
+    pub bad_rows_by_reason: BTreeMap<String, u64>,
+    /// Files that cannot be read, passed over as a whole.
+    #[serde(default)]
+    pub n_bad_files: u64,
+    /// Parquet files without rows.
+    #[serde(default)]
+    pub n_empty_files: u64,
+    /// Parquet files in which pages without a checksum were read: damage to these may go unseen.
+    #[serde(default)]
+    pub n_files_without_checksums: u64,
 }
 
-/// The batch, its counts, and the names of its files by position.
+/// The batch, its counts, and what its rows were read from.
 #[derive(Debug)]
 pub(crate) struct Fingerprinted {
     pub(crate) batch: QueryBatch,
     pub(crate) counts: FingerprintCounts,
-    pub(crate) file_urls: Vec<String>,
+    pub(crate) context: Arc<FingerprintContext>,
+}
+
+impl Fingerprinted {
+    /// Files that were passed over, by path.
+    pub(crate) fn bad_files(&self) -> Vec<BadFile> {
+        self.context.all_bad_files()
+    }
 }
 
 /// Fingerprints opened documents.
 pub(crate) async fn fingerprint_documents(
     request: &FingerprintRequest,
-    documents: Documents,
+    mut documents: Documents,
     resources: &Resources,
     progress: &Progress,
 ) -> Result<Fingerprinted> {
     let fingerprinter = TextFingerprinter::try_new(request.profile.clone(), &request.analyzer_resources)?;
-    let file_urls: Vec<String> = documents.files().map(|f| f.url.clone()).collect();
-    let n_ignored_files = documents.ignored.len() as u64;
     for file in &documents.ignored {
         tracing::warn!(file, "not .parquet or .jsonl[.gz|.zst]: passed over");
     }
+    let threads = resources.n_threads();
+    documents.limit(ReadLimits::new(resources.memory_limit, threads));
     let tasks = documents.tasks();
     progress.start("fingerprint", "documents", documents.n_rows().unwrap_or(0));
-    let context = FingerprintContext::new(
-        documents,
-        &request.columns.keep,
-        fingerprinter,
-        resources.n_threads(),
-        progress.clone(),
-    );
+    let (keep, input) = (&request.columns.keep, &request.input);
+    let context =
+        Arc::new(FingerprintContext::new(documents, keep, fingerprinter, threads, input.clone(), progress.clone()));
     let engine = Engine::new(resources, 0)?;
-    let exec = TaskExec::plan(FingerprintTasks { context: Arc::new(context), tasks });
+    let exec = TaskExec::plan(FingerprintTasks { context: Arc::clone(&context), tasks });
     let stream = engine.execute("fingerprint", engine.gather(exec))?;
     let batches: Vec<RecordBatch> =
         stream.try_collect().await.map_err(|e| PipelineError::of_datafusion("fingerprint", e))?;
-    let name = |file: u32| file_urls.get(file as usize).cloned().unwrap_or_default();
-    let batch = QueryBatch::collect(&batches, &request.keep, name)?;
-    refuse_bad_rows(&batch, request.max_bad_rows, name)?;
-    let counts = counts(&batch, file_urls.len() as u64, n_ignored_files);
-    Ok(Fingerprinted { batch, counts, file_urls })
+    let left_out = context.bad_files().into_keys().collect();
+    let policy = CollectPolicy { on_duplicate_id: input.on_duplicate_id, left_out };
+    let batch = QueryBatch::collect(&batches, &request.keep, &policy, |file| context.url(file))?;
+    refuse_bad_rows(&batch, input.max_bad_rows, |file| context.url(file))?;
+    let counts = counts(&batch, &context);
+    warn(&context, &counts);
+    Ok(Fingerprinted { batch, counts, context })
+}
+
+fn warn(context: &FingerprintContext, counts: &FingerprintCounts) {
+    for BadFile { url, reason } in context.all_bad_files() {
+        tracing::warn!(file = url, reason, "cannot be read: passed over");
+    }
+    let (unchecked, all) = (counts.n_files_without_checksums, counts.n_files);
+    if unchecked > 0 {
+        tracing::warn!("no page checksums in {unchecked} of {all} files: damage to these may go unseen");
+    }
 }
 
 fn refuse_bad_rows(batch: &QueryBatch, allowed: u64, name: impl Fn(u32) -> String) -> Result<()> {
@@ -126,23 +155,32 @@ fn refuse_bad_rows(batch: &QueryBatch, allowed: u64, name: impl Fn(u32) -> Strin
         Some(first) if batch.bad_rows.len() as u64 > allowed => Err(PipelineError::TooManyBadRows {
             n: batch.bad_rows.len() as u64,
             allowed,
-            example: format!("{} row {}: {}", name(first.file), first.row, first.reason),
+            example: format!("first: {} row {}: {}", name(first.file), first.row, first.reason.name()),
         }),
         _ => Ok(()),
     }
 }
 
-fn counts(batch: &QueryBatch, n_files: u64, n_ignored_files: u64) -> FingerprintCounts {
+fn counts(batch: &QueryBatch, context: &FingerprintContext) -> FingerprintCounts {
     let skipped = |reason| batch.skipped.iter().filter(|&&s| s == Some(reason)).count() as u64;
+    let documents = &context.documents;
+    let mut bad_rows_by_reason = BTreeMap::new();
+    for bad in &batch.bad_rows {
+        *bad_rows_by_reason.entry(bad.reason.name().to_owned()).or_default() += 1;
+    }
     FingerprintCounts {
-        n_files,
-        n_ignored_files,
+        n_files: documents.files().count() as u64 - context.bad_files().len() as u64,
+        n_ignored_files: documents.ignored.len() as u64,
         n_documents: batch.len() as u64,
         n_fingerprinted: batch.fingerprints.iter().flatten().count() as u64,
         n_too_short: skipped(SkipReason::TooShort),
         n_empty: skipped(SkipReason::Empty),
         n_null_text: skipped(SkipReason::NullText),
         n_bad_rows: batch.bad_rows.len() as u64,
+        bad_rows_by_reason,
+        n_bad_files: context.all_bad_files().len() as u64,
+        n_empty_files: documents.n_empty(),
+        n_files_without_checksums: documents.n_unchecked(),
     }
 }
 
@@ -173,7 +211,7 @@ pub async fn fingerprint(
 ) -> Result<FingerprintSummary> {
     let output = storage.folder(output_url)?;
     output::refuse_existing(&output, replace).await?;
-    let documents = Documents::open(storage, &request.documents, request.columns.clone()).await?;
+    let documents = Documents::open(storage, &request.documents, request.columns.clone(), &request.input).await?;
     let config_digest = request.profile.digest(&request.analyzer_resources)?;
     let done = fingerprint_documents(request, documents, resources, progress).await?;
     let temp = resources.temp_dir()?;
@@ -254,12 +292,15 @@ pub(crate) fn write_skipped(batch: &QueryBatch, folder: &std::path::Path, name: 
 pub(crate) fn write_quarantine(done: &Fingerprinted, folder: &std::path::Path, name: &str) -> Result<Vec<StagedFile>> {
     let mut writer = DatasetWriter::new(folder, name, &QUARANTINE, &[]);
     for rows in done.batch.bad_rows.chunks(BATCH_ROWS) {
-        let file =
-            |bad: &crate::query_batch::BadRow| done.file_urls.get(bad.file as usize).cloned().unwrap_or_default();
+        let urls: Vec<String> = rows.iter().map(|bad| done.context.url(bad.file)).collect();
+        let documents = &done.context.documents;
+        let row_group = |(url, bad): (&String, &BadRow)| documents.row_group_of(url, bad.row);
         let arrays: Vec<ArrayRef> = vec![
-            Arc::new(StringArray::from_iter_values(rows.iter().map(file))),
+            Arc::new(StringArray::from_iter_values(&urls)),
+            Arc::new(urls.iter().zip(rows).map(row_group).collect::<UInt32Array>()),
             Arc::new(UInt64Array::from_iter_values(rows.iter().map(|bad| bad.row))),
-            Arc::new(StringArray::from_iter_values(rows.iter().map(|bad| &bad.reason))),
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|bad| bad.reason.name()))),
+            Arc::new(rows.iter().map(|bad| bad.id.as_deref()).collect::<StringArray>()),
         ];
         writer.write(RecordBatch::try_new(Arc::clone(&QUARANTINE), arrays).map_err(internal)?)?;
     }

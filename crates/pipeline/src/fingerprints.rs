@@ -12,7 +12,7 @@ use futures::TryStreamExt;
 use crate::columns::Columns;
 use crate::error::{PipelineError, Result};
 use crate::parquet_file::ParquetFile;
-use crate::query_batch::{FILE, LENGTH, QueryBatch, ROW, SKIPPED};
+use crate::query_batch::{CollectPolicy, FILE, LENGTH, QueryBatch, ROW, SKIPPED};
 use crate::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, FINGERPRINTS, SKETCH, SKETCH_BYTES, TEXT_HASH};
 use crate::storage::Storage;
 
@@ -103,7 +103,8 @@ pub(crate) async fn load(files: &[ParquetFile], bits: u32) -> Result<QueryBatch>
         }
         rows_before += parquet.n_rows();
     }
-    let mut batch = QueryBatch::collect(&batches, &[], |file| files[file as usize].file.url.clone())?;
+    let mut batch =
+        QueryBatch::collect(&batches, &[], &CollectPolicy::default(), |file| files[file as usize].file.url.clone())?;
     batch.numbered = are_numbered(files)?;
     match batch.bad_rows.first() {
         None => Ok(batch),

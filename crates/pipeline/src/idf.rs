@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow::array::Array;
 use futures::TryStreamExt;
 use nearprint_tokenize::{Analyzer, IdfBuilder, Resources as AnalyzerResources};
 use rayon::prelude::*;
@@ -12,6 +11,7 @@ use crate::config::ProfileConfig;
 use crate::documents::{DocumentBatch, DocumentColumns, Documents};
 use crate::error::{PipelineError, Result};
 use crate::progress::Progress;
+use crate::quarantine::InputPolicy;
 use crate::storage::Storage;
 use crate::tasks::blocking;
 
@@ -47,13 +47,14 @@ pub struct IdfSummary {
 /// Bad input, a config that cannot be used, or documents that leave no token for the table.
 pub async fn build_idf(storage: &Storage, request: &IdfRequest, progress: &Progress) -> Result<(IdfSummary, String)> {
     let analyzer = Arc::new(Analyzer::try_new(&request.profile.tokenize, &request.analyzer_resources)?);
-    let documents = Documents::open(storage, &request.documents, request.columns.clone()).await?;
+    let documents =
+        Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
     progress.start("count", "documents", documents.n_rows().unwrap_or(0));
     let mut counts = IdfBuilder::default();
     for task in documents.tasks() {
         let mut batches = documents.read(&task)?;
         while let Some(batch) = batches.try_next().await? {
-            progress.advance(batch.texts.len() as u64);
+            progress.advance(batch.rows.len() as u64);
             let analyzer = Arc::clone(&analyzer);
             counts.merge(blocking("counting", move || Ok(count(&analyzer, &batch))).await?);
         }
@@ -74,11 +75,9 @@ pub async fn build_idf(storage: &Storage, request: &IdfRequest, progress: &Progr
 
 /// The counts of a batch; rows without a text are no documents.
 fn count(analyzer: &Analyzer, batch: &DocumentBatch) -> IdfBuilder {
-    let texts = &batch.texts;
     let add = |mut counts: IdfBuilder, row: usize| {
-        if texts.is_valid(row) {
-            let normalized = analyzer.normalize(texts.value(row));
-            counts.add(analyzer.tokens(&normalized).iter());
+        if let Ok(Some(text)) = batch.text(row) {
+            counts.add(analyzer.tokens(&analyzer.normalize(text)).iter());
         }
         counts
     };
@@ -86,5 +85,5 @@ fn count(analyzer: &Analyzer, batch: &DocumentBatch) -> IdfBuilder {
         a.merge(b);
         a
     };
-    (0..texts.len()).into_par_iter().fold(IdfBuilder::default, add).reduce(IdfBuilder::default, merge)
+    (0..batch.rows.len()).into_par_iter().fold(IdfBuilder::default, add).reduce(IdfBuilder::default, merge)
 }

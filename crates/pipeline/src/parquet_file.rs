@@ -11,7 +11,7 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection};
-use parquet::arrow::async_reader::{AsyncFileReader, ParquetRecordBatchStreamBuilder};
+use parquet::arrow::async_reader::{AsyncFileReader, MetadataFetch, ParquetRecordBatchStreamBuilder};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::statistics::Statistics;
@@ -19,6 +19,7 @@ use parquet::file::statistics::Statistics;
 use crate::error::{PipelineError, Result};
 use crate::storage::InputFile;
 use crate::tasks::BATCH_ROWS;
+use crate::thrift::check_footer;
 
 /// A Parquet file whose footer was read.
 #[derive(Debug, Clone)]
@@ -47,11 +48,22 @@ impl ParquetFile {
     /// # Errors
     /// [`PipelineError::BadFile`] where it is no Parquet file.
     pub async fn open(file: InputFile) -> Result<Self> {
+        Self::open_with(file, PageIndexPolicy::Optional).await
+    }
+
+    /// Reads the footer only: one request where it is small.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(crate) async fn open_without_page_index(file: InputFile) -> Result<Self> {
+        Self::open_with(file, PageIndexPolicy::Skip).await
+    }
+
+    async fn open_with(file: InputFile, page_index: PageIndexPolicy) -> Result<Self> {
         let mut reader = ObjectReader { file: file.clone() };
         // Types as the Parquet schema has them: an Arrow schema that a writer embedded would make its dictionaries, views
         // and large strings column types of their own.
-        let options =
-            ArrowReaderOptions::new().with_skip_arrow_metadata(true).with_page_index_policy(PageIndexPolicy::Optional);
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true).with_page_index_policy(page_index);
         let metadata = ArrowReaderMetadata::load_async(&mut reader, options).await;
         let metadata = metadata.map_err(|e| not_parquet(&file, e))?;
         Ok(Self { file, metadata })
@@ -221,9 +233,57 @@ impl AsyncFileReader for ObjectReader {
         let size = self.file.size;
         async move {
             let reader =
-                ParquetMetaDataReader::new().with_arrow_reader_options(options).with_prefetch_hint(Some(64 << 10));
-            Ok(Arc::new(reader.load_and_finish(self, size).await?))
+                ParquetMetaDataReader::new().with_arrow_reader_options(options).with_prefetch_hint(Some(TAIL_BYTES));
+            let known = CheckedFooter::read(self, size).await?;
+            Ok(Arc::new(reader.load_and_finish(known, size).await?))
         }
         .boxed()
+    }
+}
+
+/// Bytes of a file's end that are read first: most footers.
+const TAIL_BYTES: usize = 64 << 10;
+
+/// Footers are unpacked to several times their size.
+const MAX_FOOTER_BYTES: u64 = 256 << 20;
+
+/// The end of a file, with a footer that holds as much as it says: its reader reserves memory for what it says.
+struct CheckedFooter<'a> {
+    reader: &'a mut ObjectReader,
+    start: u64,
+    tail: Bytes,
+}
+
+impl<'a> CheckedFooter<'a> {
+    async fn read(reader: &'a mut ObjectReader, size: u64) -> ParquetResult<Self> {
+        let mut start = size.saturating_sub(TAIL_BYTES as u64);
+        let mut tail = if size == 0 { Bytes::new() } else { reader.get_bytes(start..size).await? };
+        let Some((footer, end)) = tail.split_last_chunk::<8>().filter(|(_, end)| end.ends_with(b"PAR1")) else {
+            return Ok(Self { reader, start, tail });
+        };
+        let length = u64::from(u32::from_le_bytes([end[0], end[1], end[2], end[3]]));
+        let refused = |reason: &str| ParquetError::General(format!("its footer of {length} bytes {reason}"));
+        if length > MAX_FOOTER_BYTES {
+            return Err(refused("is larger than any that is read"));
+        }
+        if length > footer.len() as u64 {
+            start = size.checked_sub(length + 8).ok_or_else(|| refused("is larger than the file"))?;
+            tail = reader.get_bytes(start..size).await?;
+        }
+        let footer = (tail.len() as u64).checked_sub(length + 8).and_then(|from| usize::try_from(from).ok());
+        let footer = footer.and_then(|from| tail.get(from..tail.len() - 8)).unwrap_or_default();
+        check_footer(footer).map_err(|_| refused("is damaged"))?;
+        Ok(Self { reader, start, tail })
+    }
+}
+
+impl MetadataFetch for CheckedFooter<'_> {
+    fn fetch(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
+        let place = |at: u64| usize::try_from(at.checked_sub(self.start)?).ok();
+        let known = place(range.start).zip(place(range.end)).filter(|&(from, to)| from <= to && to <= self.tail.len());
+        match known {
+            Some((from, to)) => futures::future::ready(Ok(self.tail.slice(from..to))).boxed(),
+            None => self.reader.get_bytes(range),
+        }
     }
 }

@@ -1,14 +1,18 @@
 //! The query batch in memory: tonight's documents, in id order, after fingerprinting.
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, LargeStringArray, RecordBatch, UInt32Array};
-use arrow::compute::{SortColumn, SortOptions, cast, lexsort_to_indices, sort_to_indices, take};
-use arrow::datatypes::{DataType, UInt32Type, UInt64Type};
+mod collect;
+
+use arrow::array::{Array, ArrayRef, Int64Array, LargeStringArray, RecordBatch, UInt32Array};
+use arrow::compute::{SortColumn, SortOptions, lexsort_to_indices, take};
+use arrow::datatypes::UInt64Type;
 use nearprint_fingerprint::Sketch;
 use serde::{Deserialize, Serialize};
 
 use crate::columns::{Columns, fixed};
 use crate::error::{PipelineError, Result};
-use crate::schema::{DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH};
+use crate::quarantine::BadRow;
+use crate::schema::{FINGERPRINT, SKETCH, TEXT_HASH};
+pub(crate) use collect::{BAD, CollectPolicy};
 
 /// Why a document has no fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -63,17 +67,6 @@ pub struct QueryBatch {
     pub bad_rows: Vec<BadRow>,
 }
 
-/// A row that is no document.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct BadRow {
-    /// Position of the file among the night's files.
-    pub file: u32,
-    /// Row from 1, or line.
-    pub row: u64,
-    /// What is wrong with it.
-    pub reason: String,
-}
-
 /// One key of the keep order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeepKey {
@@ -110,42 +103,7 @@ pub(crate) const FILE: &str = "file";
 pub(crate) const ROW: &str = "row";
 pub(crate) const KEEP_PREFIX: &str = "keep.";
 
-/// Prefix of the reason of a row that is no document.
-pub(crate) const NULL_ID: &str = "null id";
-
 impl QueryBatch {
-    /// From batches of fingerprinted documents, in any order. `name_of` gives the file a message is to name.
-    ///
-    /// # Errors
-    /// Repeated ids.
-    pub(crate) fn collect(batches: &[RecordBatch], keys: &[KeepKey], name_of: impl Fn(u32) -> String) -> Result<Self> {
-        let Some(first) = batches.first() else {
-            return Ok(Self::empty());
-        };
-        let all = arrow::compute::concat_batches(&first.schema(), batches).map_err(internal)?;
-        let columns = Columns { batch: &all, file: "fingerprinted documents" };
-        let (files, rows) = (columns.primitive::<UInt32Type>(FILE)?, columns.primitive::<UInt64Type>(ROW)?);
-        let ids = cast(columns.strings(DOC_ID)?, &DataType::LargeUtf8).map_err(internal)?;
-        let order = sort_to_indices(&ids, Some(SortOptions { descending: false, nulls_first: true }), None)
-            .map_err(internal)?;
-        let (null, documents) = order.values().split_at(ids.null_count());
-        let mut bad_rows: Vec<BadRow> = null
-            .iter()
-            .map(|&i| BadRow { file: files.value(i as usize), row: rows.value(i as usize), reason: NULL_ID.to_owned() })
-            .collect();
-        bad_rows.sort_unstable();
-        let documents = UInt32Array::from(documents.to_vec());
-        let ids = take(&ids, &documents, None).map_err(internal)?.as_string::<i64>().clone();
-        let place = |i: usize| {
-            let at = documents.value(i) as usize;
-            format!("{} row {}", name_of(files.value(at)), rows.value(at))
-        };
-        refuse_repeats(&ids, place)?;
-        let mut batch = Self { ids, bad_rows, ..Self::empty() };
-        batch.fill(&columns, &documents, keys)?;
-        Ok(batch)
-    }
-
     pub(crate) fn empty() -> Self {
         Self {
             ids: LargeStringArray::from(Vec::<&str>::new()),
@@ -242,17 +200,6 @@ impl QueryBatch {
             + self.lengths.capacity() * 4
             + self.keep_order.capacity() * 4
     }
-}
-
-fn refuse_repeats(ids: &LargeStringArray, place: impl Fn(usize) -> String) -> Result<()> {
-    let repeats: Vec<usize> = (1..ids.len()).filter(|&i| ids.value(i) == ids.value(i - 1)).collect();
-    let Some(&first) = repeats.first() else {
-        return Ok(());
-    };
-    let mut places = [place(first - 1), place(first)];
-    places.sort();
-    let example = format!("'{}' in {} and {}", ids.value(first).escape_debug(), places[0], places[1]);
-    Err(PipelineError::RepeatedIds { n: repeats.len() as u64, example })
 }
 
 fn keep_order(all: &RecordBatch, documents: &UInt32Array, keys: &[KeepKey]) -> Result<Vec<u32>> {

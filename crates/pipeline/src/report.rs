@@ -12,6 +12,7 @@ use crate::documents::{DocumentColumns, Documents};
 use crate::error::{PipelineError, Result};
 use crate::excerpts::excerpts;
 use crate::parquet_file::ParquetFile;
+use crate::quarantine::InputPolicy;
 use crate::run::{RunSummary, night_pattern, published_night};
 use crate::storage::Storage;
 
@@ -133,7 +134,10 @@ async fn find_texts(
         if wanted.is_empty() {
             break;
         }
-        let opened = Documents::open(storage, &night_pattern(&request.documents, dt), request.columns.clone()).await;
+        // Texts are only shown: what a run passed over is passed over here too.
+        let policy = InputPolicy { max_bad_files: u64::MAX, ..InputPolicy::default() };
+        let pattern = night_pattern(&request.documents, dt);
+        let opened = Documents::open(storage, &pattern, request.columns.clone(), &policy).await;
         let documents = match opened {
             // Documents of earlier nights may have been moved away: their texts are not shown then.
             Err(PipelineError::InputMissing { .. }) => continue,

@@ -25,6 +25,7 @@ use crate::operators::locked;
 use crate::output::upload;
 use crate::preflight;
 use crate::progress::Progress;
+use crate::quarantine::{BadFile, InputPolicy};
 use crate::query_batch::KeepKey;
 use crate::roots::Roots;
 use crate::storage::{Folder, Storage};
@@ -53,8 +54,8 @@ pub struct RunRequest {
     pub profile: ProfileConfig,
     /// Contents of the user's dictionary and stop words.
     pub analyzer_resources: AnalyzerResources,
-    /// Rows without an id that are quarantined; more are an error.
-    pub max_bad_rows: u64,
+    /// Which rows and files are set aside, and how many may be.
+    pub input: InputPolicy,
     /// Which pairs are written.
     pub pairs: PairsMode,
     /// The most pairs that `all` may write.
@@ -133,6 +134,9 @@ pub(crate) struct Manifest {
     config_digest: String,
     inputs: Vec<InputRecord>,
     ignored_inputs: Vec<String>,
+    /// Files that could not be read, and why; none of their rows counts.
+    #[serde(default)]
+    bad_files: Vec<BadFile>,
     joined: Vec<String>,
     counts: RunCounts,
     pub(crate) files: Vec<FileRecord>,
@@ -242,8 +246,13 @@ async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
     let config_digest = request.profile.digest(&request.analyzer_resources)?;
     let store = Store::open(&storage.folder(&request.store)?).await?;
     store.refuse_other_config(&config_digest)?;
-    let documents =
-        Documents::open(storage, &night_pattern(&request.documents, &request.dt), request.columns.clone()).await?;
+    let documents = Documents::open(
+        storage,
+        &night_pattern(&request.documents, &request.dt),
+        request.columns.clone(),
+        &request.input,
+    )
+    .await?;
     for file in documents.files() {
         request.roots.refuse_file_outside(storage, &file.url)?;
     }
@@ -251,6 +260,7 @@ async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
     let joined: Vec<String> = store.before(&request.dt).into_iter().map(|n| n.run.digest.clone()).collect();
     let mut inputs: Vec<InputRecord> = documents
         .files()
+        .chain(documents.bad.iter().map(|(file, _)| file))
         .map(|f| InputRecord { url: f.url.clone(), bytes: f.size, version: f.version.clone() })
         .collect();
     inputs.sort();
@@ -273,6 +283,8 @@ fn generation(request: &RunRequest, config_digest: &str, inputs: &[InputRecord],
         "inputs": inputs,
         "joined": joined,
         "columns": request.columns,
+        "max_doc_bytes": request.input.max_doc_bytes,
+        "on_duplicate_id": request.input.on_duplicate_id,
         "keep": keep,
         "join": request.profile.join,
         "pairs": request.pairs,
@@ -285,6 +297,7 @@ fn generation(request: &RunRequest, config_digest: &str, inputs: &[InputRecord],
 struct Staged {
     files: Vec<StagedFile>,
     run: StagedRun,
+    bad_files: Vec<BadFile>,
     counts: RunCounts,
     spill: SpillStats,
     n_tables: usize,
@@ -317,6 +330,7 @@ async fn execute(
         config_digest: plan.config_digest.clone(),
         inputs: std::mem::take(&mut plan.inputs),
         ignored_inputs,
+        bad_files: staged.bad_files.clone(),
         joined: plan.joined.clone(),
         counts: staged.counts.clone(),
         files: staged.files.iter().map(|f| f.record.clone()).collect(),
@@ -341,6 +355,7 @@ async fn stage(
     let existing = plan.store.existing(&request.dt, shadowed).await?;
     let mut files = write_skipped(&done.batch, folder, "skipped")?;
     files.extend(write_quarantine(&done, folder, "quarantine")?);
+    let bad_files = done.bad_files();
     let Fingerprinted { batch, counts: documents, .. } = done;
     let (bits, verifier) = (request.profile.bits, request.profile.join.verifier(request.profile.bits)?);
     let near = NearDuplicates::new(batch, existing, true, bits, verifier, resources, progress.clone()).await?;
@@ -354,7 +369,7 @@ async fn stage(
     let (n_existing, n_same_id) = (near.n_existing(), recrawls.n_same_id());
     let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decisions.counts() };
     let measured = Measured::of(&near.batch, &decisions, &request.breakers);
-    Ok(Staged { files, run, counts, spill, n_tables: near.n_tables(), measured })
+    Ok(Staged { files, run, bad_files, counts, spill, n_tables: near.n_tables(), measured })
 }
 
 /// Nothing was published.
@@ -429,7 +444,7 @@ impl RunRequest {
             keep: self.keep.clone(),
             profile: self.profile.clone(),
             analyzer_resources: self.analyzer_resources.clone(),
-            max_bad_rows: self.max_bad_rows,
+            input: self.input.clone(),
         }
     }
 }

@@ -113,7 +113,9 @@ pub static SKIPPED: LazyLock<SchemaRef> =
 pub static QUARANTINE: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![
         required("file", DataType::Utf8),
+        nullable("row_group", DataType::UInt32),
         required("row", DataType::UInt64),
         required("reason", DataType::Utf8),
+        nullable("id", DataType::Utf8),
     ])
 });

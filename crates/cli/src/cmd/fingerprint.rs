@@ -8,13 +8,14 @@ use crate::job_config::JobConfig;
 
 pub(super) fn fingerprint(global: &Global, args: &FingerprintArgs) -> Outcome {
     let job = JobConfig::read_or_default(args.profile.config.as_deref())?.with_profile_args(&args.profile)?;
+    let job = job.with_input_args(&args.input);
     let request = FingerprintRequest {
         documents: args.documents.clone(),
         columns: job.columns()?,
         keep: Vec::new(),
         profile: job.profile_config()?,
         analyzer_resources: job.analyzer_resources()?,
-        max_bad_rows: job.max_bad_rows,
+        input: job.input()?,
     };
     let session = Session::new(&job, global);
     let work = nearprint_pipeline::fingerprint(

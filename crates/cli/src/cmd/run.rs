@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use nearprint_pipeline::{Measured, PipelineError, Requests, Roots, RunCounts, RunLock, RunRequest, RunSummary, legible};
+use nearprint_pipeline::{
+    Measured, PipelineError, Requests, Roots, RunCounts, RunLock, RunRequest, RunSummary, legible,
+};
 
 use super::{Outcome, Session, grouped};
 use crate::args::{Global, RunArgs};
@@ -14,7 +16,7 @@ use crate::exit_code::{BAD_DATA, Failure};
 use crate::job_config::JobConfig;
 
 pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
-    let job = JobConfig::read(&args.config)?;
+    let job = JobConfig::read(&args.config)?.with_input_args(&args.input);
     let (keep, columns) = job.keep()?;
     let request = RunRequest {
         dt: args.dt.clone(),
@@ -25,7 +27,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
         keep,
         profile: job.profile_config()?,
         analyzer_resources: job.analyzer_resources()?,
-        max_bad_rows: job.max_bad_rows,
+        input: job.input()?,
         pairs: args.pairs.map_or(job.pairs, Into::into),
         max_pairs: args.max_pairs.unwrap_or(job.max_pairs),
         clusters: job.clusters,
@@ -73,7 +75,11 @@ async fn held(lock: Option<PathBuf>, wait: Duration) -> Result<Option<RunLock>, 
 fn requests_line(requests: Requests) -> String {
     let Requests { get, head, list, put, delete, post, retries, .. } = requests;
     let kinds = format!("GET {get}, HEAD {head}, LIST {list}, PUT {put}, DELETE {delete}, POST {post}");
-    format!("  {:<10} {:>12}  to object stores: {kinds}; {retries} tried again\n", "requests", grouped(requests.total()))
+    format!(
+        "  {:<10} {:>12}  to object stores: {kinds}; {retries} tried again\n",
+        "requests",
+        grouped(requests.total())
+    )
 }
 
 /// The summary for people.
@@ -155,6 +161,11 @@ fn counts(out: &mut String, counts: &RunCounts) {
         format!("  of two or more; the largest has {}", grouped(decisions.largest_cluster)),
     );
     if documents.n_bad_rows > 0 {
-        line("quarantine", documents.n_bad_rows, "  rows that are no documents".to_owned());
+        let by_reason = documents.bad_rows_by_reason.iter().map(|(reason, n)| format!("{} {reason}", grouped(*n)));
+        let note = format!("  rows that are no documents: {}", by_reason.collect::<Vec<_>>().join(", "));
+        line("quarantine", documents.n_bad_rows, note);
+    }
+    if documents.n_bad_files > 0 {
+        line("bad files", documents.n_bad_files, "  passed over; the manifest lists them".to_owned());
     }
 }

@@ -1,52 +1,112 @@
 //! Documents in Parquet.
 
+use std::any::Any;
 use std::ops::Range;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryViewArray, FixedSizeBinaryArray, RecordBatch, StringArray, StringBuilder,
+};
 use arrow::compute::cast;
-use arrow::datatypes::DataType;
-use futures::StreamExt;
+use arrow::datatypes::{DataType, Field, Fields};
 use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection, RowSelector};
+use parquet::arrow::parquet_to_arrow_field_levels;
+use parquet::basic::{Compression, Repetition, Type as PhysicalType};
+use parquet::schema::types::{SchemaDescriptor, Type};
+use tokio::runtime::Handle;
 
 use super::keep_column::{keep_type, to_keep_type};
-use super::{BATCH_ROWS, DocumentBatch, DocumentColumns, keep_type_name};
+use super::pages::{GroupState, PagedRowGroup, ReadLimits};
+use super::{BATCH_ROWS, DocumentBatch, DocumentColumns, MAX_VALUE_BYTES, ReadContext, keep_type_name};
 use crate::columns::Columns;
 use crate::error::{PipelineError, Result};
-use crate::parquet_file::{ParquetFile, Read};
+use crate::parquet_file::ParquetFile;
+use crate::quarantine::BadReason;
 use crate::storage::InputFile;
+use crate::tasks::blocking;
 
+/// A file of documents, and of its footer what tasks are planned by.
 #[derive(Debug)]
 pub(super) struct ParquetDocuments {
-    parquet: ParquetFile,
+    file: InputFile,
     column_types: Vec<(String, DataType)>,
+    row_groups: Vec<RowGroup>,
+    /// Kept as long as the footers of all files weigh little; read again else.
+    footer: Option<Arc<ParquetFile>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct RowGroup {
+    rows: u64,
+    /// Bytes of the texts, unpacked, as the footer says.
+    text_bytes: u64,
 }
 
 impl ParquetDocuments {
     pub(super) async fn open(file: InputFile, columns: &DocumentColumns) -> Result<Self> {
-        let parquet = ParquetFile::open(file).await?;
-        let mut column_types = vec![(columns.id.clone(), id_type(&parquet, &columns.id)?)];
-        require_text(&parquet, &columns.text)?;
+        let parquet = open_footer(file.clone()).await?;
+        let mut column_types = vec![(columns.id.clone(), id_type(&parquet, columns)?)];
+        require_text(&parquet, columns)?;
         for column in &columns.keep {
             column_types.push((column.clone(), keep_column_type(&parquet, column)?));
         }
-        Ok(Self { parquet, column_types })
+        let row_groups = caught(&file.url, || Ok(row_groups(&parquet, &columns.text)))?;
+        Ok(Self { file, column_types, row_groups, footer: Some(Arc::new(parquet)) })
     }
 
     pub(super) fn file(&self) -> &InputFile {
-        &self.parquet.file
+        &self.file
     }
 
     pub(super) fn n_rows(&self) -> u64 {
-        self.parquet.n_rows()
+        self.row_groups.iter().map(|group| group.rows).sum()
     }
 
     pub(super) fn column_types(&self) -> &[(String, DataType)] {
         &self.column_types
     }
 
+    /// Bytes that its footer takes in memory.
+    pub(super) fn footer_bytes(&self) -> usize {
+        self.footer.as_ref().map_or(0, |parquet| parquet.footer().memory_size())
+    }
+
+    pub(super) fn drop_footer(&mut self) {
+        self.footer = None;
+    }
+
+    /// The row group of a row, counted from 1.
+    pub(super) fn row_group_of(&self, row: u64) -> Option<u32> {
+        let mut end = 0;
+        let ends = self.row_groups.iter().map(|group| {
+            end += group.rows;
+            end
+        });
+        (0..).zip(ends).find(|&(_, end)| row <= end).map(|(group, _)| group)
+    }
+
     /// Consecutive row groups of together at most `max_rows`, or single larger ones.
     pub(super) fn row_group_ranges(&self, max_rows: u64) -> Vec<Range<usize>> {
-        self.parquet.row_group_ranges(0..self.parquet.n_row_groups(), max_rows)
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        let mut rows = 0;
+        for (group, RowGroup { rows: more, .. }) in self.row_groups.iter().enumerate() {
+            match ranges.last_mut() {
+                Some(last) if rows + more <= max_rows => {
+                    last.end = group + 1;
+                    rows += more;
+                }
+                _ => {
+                    ranges.push(group..group + 1);
+                    rows = *more;
+                }
+            }
+        }
+        ranges
     }
 
     pub(super) fn read(
@@ -54,45 +114,319 @@ impl ParquetDocuments {
         row_groups: Range<usize>,
         columns: &DocumentColumns,
         keep_types: &[DataType],
-    ) -> Result<BoxStream<'static, Result<DocumentBatch>>> {
-        let names: Vec<&str> =
-            [columns.id.as_str(), &columns.text].into_iter().chain(columns.keep.iter().map(String::as_str)).collect();
-        let first_row = self.parquet.rows_before(row_groups.start) + 1;
-        let read = Read { row_groups: row_groups.collect(), columns: &names, rows: None, batch_rows: BATCH_ROWS };
-        let (url, columns, keep_types) = (self.file().url.clone(), columns.clone(), keep_types.to_vec());
-        let batches = self.parquet.stream(read)?.scan(first_row, move |next_row, batch| {
-            let documents = batch.and_then(|batch| to_documents(&url, &columns, &keep_types, &batch, *next_row));
-            if let Ok(documents) = &documents {
-                *next_row += documents.ids.len() as u64;
-            }
-            futures::future::ready(Some(documents))
+        context: &ReadContext,
+    ) -> BoxStream<'static, Result<DocumentBatch>> {
+        let first_row = self.row_groups[..row_groups.start].iter().map(|group| group.rows).sum::<u64>() + 1;
+        let groups: Vec<(usize, RowGroup)> =
+            row_groups.clone().zip(self.row_groups[row_groups].iter().copied()).collect();
+        let (file, footer) = (self.file.clone(), self.footer.clone());
+        let (columns, keep_types, context) = (columns.clone(), keep_types.to_vec(), context.clone());
+        let opened = async move {
+            let parquet = match footer {
+                Some(parquet) => parquet,
+                None => Arc::new(open_footer(file).await?),
+            };
+            let task = TaskReader {
+                shape: Arc::new(caught(&parquet.file.url, || Shape::new(&parquet, &columns))?),
+                groups: groups.into_iter(),
+                first_row,
+                columns,
+                keep_types,
+                context,
+                parquet,
+                group: None,
+            };
+            Ok::<_, PipelineError>(futures::stream::try_unfold(task, |mut task| async move {
+                if task.group.is_none() && !task.begin_group().await? {
+                    return Ok(None);
+                }
+                blocking("reading", move || {
+                    let batch = task.next()?;
+                    Ok(Some((batch, task)))
+                })
+                .await
+            }))
+        };
+        let batches = futures::stream::once(opened).map(|opened| match opened {
+            Ok(batches) => batches.boxed(),
+            Err(error) => futures::stream::once(futures::future::err(error)).boxed(),
         });
-        Ok(batches.boxed())
+        // The end of a row group is an empty batch.
+        batches.flatten().filter(|batch| futures::future::ready(!matches!(batch, Ok(b) if b.rows.is_empty()))).boxed()
     }
 }
 
-fn to_documents(
-    url: &str,
-    columns: &DocumentColumns,
-    keep_types: &[DataType],
-    batch: &RecordBatch,
-    first_row: u64,
-) -> Result<DocumentBatch> {
-    let found = Columns { batch, file: url };
-    let of_arrow = |e| PipelineError::of_arrow(url, e);
-    let ids = cast(found.get(&columns.id)?, &DataType::Utf8).map_err(of_arrow)?;
-    let texts = cast(found.get(&columns.text)?, &DataType::Utf8).map_err(of_arrow)?;
-    let keep_column = |(name, data_type): (&String, &DataType)| {
-        let unreadable = |e| PipelineError::bad_file(url, format!("column '{name}': {e}"));
-        to_keep_type(found.get(name)?, data_type).map_err(unreadable)
+async fn open_footer(file: InputFile) -> Result<ParquetFile> {
+    let url = file.url.clone();
+    let opened = AssertUnwindSafe(ParquetFile::open_without_page_index(file)).catch_unwind().await;
+    opened.unwrap_or_else(|panic| Err(panicked(&url, &*panic)))
+}
+
+/// A panic of the Parquet reader is an error of the file that it read.
+fn caught<T>(url: &str, read: impl FnOnce() -> Result<T>) -> Result<T> {
+    std::panic::catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| Err(panicked(url, &*panic)))
+}
+
+fn panicked(url: &str, panic: &(dyn Any + Send)) -> PipelineError {
+    PipelineError::bad_file(url, format!("the Parquet reader failed on it ({})", crate::tasks::panic_text(panic)))
+}
+
+fn row_groups(parquet: &ParquetFile, text: &str) -> Vec<RowGroup> {
+    let group = |i: usize| {
+        let text_bytes = parquet.column_chunk(i, text).map_or(0, |c| c.uncompressed_size());
+        RowGroup { rows: parquet.row_group_rows(i), text_bytes: u64::try_from(text_bytes).unwrap_or(0) }
     };
-    let keep = columns.keep.iter().zip(keep_types).map(keep_column).collect::<Result<_>>()?;
-    Ok(DocumentBatch {
-        ids: ids.as_string::<i32>().clone(),
-        texts: texts.as_string::<i32>().clone(),
-        keep,
-        rows: (first_row..).take(batch.num_rows()).collect(),
-    })
+    (0..parquet.n_row_groups()).map(group).collect()
+}
+
+/// Which columns are read, and as what.
+#[derive(Debug)]
+struct Shape {
+    /// The file's schema, in which text is plain bytes: the reader would fail at the first value that is no UTF-8.
+    schema: SchemaDescriptor,
+    mask: ProjectionMask,
+    leaves: Vec<usize>,
+    hint: Fields,
+}
+
+impl Shape {
+    fn new(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<Self> {
+        let of_parquet = |e| PipelineError::of_parquet(&parquet.file.url, e);
+        let wanted: Vec<&String> = [&columns.id, &columns.text].into_iter().chain(&columns.keep).collect();
+        let schema = parquet.footer().file_metadata().schema_descr();
+        let fields = schema.root_schema().get_fields();
+        let fields = fields.iter().map(plain_bytes).collect::<parquet::errors::Result<Vec<_>>>().map_err(of_parquet)?;
+        let root = Type::group_type_builder("schema").with_fields(fields).build().map_err(of_parquet)?;
+        let leaf = |name: &String| {
+            (0..schema.num_columns()).find(|&i| schema.column(i).path().parts() == std::slice::from_ref(name))
+        };
+        let mut leaves: Vec<usize> = wanted.into_iter().filter_map(leaf).collect();
+        leaves.sort_unstable();
+        leaves.dedup();
+        let as_views = |field: &Arc<Field>| match field.data_type() {
+            DataType::Utf8 | DataType::Binary => field.as_ref().clone().with_data_type(DataType::BinaryView),
+            _ => field.as_ref().clone(),
+        };
+        Ok(Self {
+            mask: ProjectionMask::leaves(schema, leaves.iter().copied()),
+            hint: parquet.schema().fields().iter().map(as_views).collect(),
+            schema: SchemaDescriptor::new(Arc::new(root)),
+            leaves,
+        })
+    }
+}
+
+/// A column of strings without what says that they are strings.
+fn plain_bytes(field: &Arc<Type>) -> parquet::errors::Result<Arc<Type>> {
+    let info = field.get_basic_info();
+    let flat = info.has_repetition() && info.repetition() != Repetition::REPEATED;
+    if !field.is_primitive() || field.get_physical_type() != PhysicalType::BYTE_ARRAY || !flat {
+        return Ok(Arc::clone(field));
+    }
+    let plain = Type::primitive_type_builder(field.name(), PhysicalType::BYTE_ARRAY);
+    Ok(Arc::new(plain.with_repetition(info.repetition()).build()?))
+}
+
+/// Reads the row groups of a task.
+struct TaskReader {
+    parquet: Arc<ParquetFile>,
+    shape: Arc<Shape>,
+    groups: std::vec::IntoIter<(usize, RowGroup)>,
+    group: Option<GroupReader>,
+    /// The first row of the next row group, from 1.
+    first_row: u64,
+    columns: DocumentColumns,
+    keep_types: Vec<DataType>,
+    context: ReadContext,
+}
+
+struct GroupReader {
+    index: usize,
+    group: RowGroup,
+    rows_done: u64,
+    batch_rows: usize,
+    known: (u64, bytes::Bytes),
+    open: Option<(ParquetRecordBatchReader, Arc<GroupState>)>,
+}
+
+impl TaskReader {
+    /// False where there is no further row group.
+    async fn begin_group(&mut self) -> Result<bool> {
+        let Some((index, group)) = self.groups.next() else {
+            return Ok(false);
+        };
+        let known = AssertUnwindSafe(PagedRowGroup::small(&self.parquet, index, &self.shape.leaves)).catch_unwind();
+        let url = &self.parquet.file.url;
+        let known = match known.await {
+            Ok(known) => known.map_err(|e| PipelineError::of_parquet(url, e))?,
+            Err(panic) => return Err(panicked(url, &*panic)),
+        };
+        let batch_rows = batch_rows(group, &self.context.limits);
+        self.group = Some(GroupReader { index, group, rows_done: 0, batch_rows, known, open: None });
+        Ok(true)
+    }
+
+    /// The next batch of the row group; one without rows at its end.
+    fn next(&mut self) -> Result<DocumentBatch> {
+        let url = self.parquet.file.url.clone();
+        let Some(mut group) = self.group.take() else {
+            return Ok(DocumentBatch::empty());
+        };
+        let batch = caught(&url, || self.next_of(&mut group))?;
+        let n = batch.rows.len() as u64;
+        group.rows_done += n;
+        if n > 0 && group.rows_done <= group.group.rows {
+            self.group = Some(group);
+            return Ok(batch);
+        }
+        if group.rows_done != group.group.rows {
+            let reason =
+                format!("row group {} has not the {} rows that its footer says", group.index, group.group.rows);
+            return Err(PipelineError::bad_file(url, reason));
+        }
+        self.first_row += group.group.rows;
+        Ok(batch)
+    }
+
+    fn next_of(&self, group: &mut GroupReader) -> Result<DocumentBatch> {
+        loop {
+            let (reader, state) = match &mut group.open {
+                Some(open) => open,
+                closed => closed.insert(self.open(group.index, group.batch_rows, &group.known, group.rows_done)?),
+            };
+            state.begin_batch();
+            let next = reader.next();
+            if state.unchecked.load(Ordering::Relaxed) {
+                self.context.note_unchecked(&self.parquet.file.url);
+            }
+            match next {
+                None => return Ok(DocumentBatch::empty()),
+                Some(Ok(batch)) => return self.to_documents(&batch, self.first_row + group.rows_done),
+                Some(Err(error)) => {
+                    let fewer = state.fewer_rows.load(Ordering::Relaxed);
+                    let failure = state.take_failure();
+                    group.open = None;
+                    match failure {
+                        Some(failure) => return Err(failure),
+                        None if fewer > 0 => group.batch_rows = fewer,
+                        None => return Err(self.in_row_group(group.index, error)),
+                    }
+                }
+            }
+        }
+    }
+
+    fn in_row_group(&self, row_group: usize, error: arrow::error::ArrowError) -> PipelineError {
+        match PipelineError::of_arrow(&self.parquet.file.url, error) {
+            PipelineError::BadFile { file, reason } => {
+                PipelineError::BadFile { file, reason: format!("row group {row_group}: {reason}") }
+            }
+            other => other,
+        }
+    }
+
+    fn open(
+        &self,
+        row_group: usize,
+        batch_rows: usize,
+        known: &(u64, bytes::Bytes),
+        skip: u64,
+    ) -> Result<(ParquetRecordBatchReader, Arc<GroupState>)> {
+        let of_parquet = |e| PipelineError::of_parquet(&self.parquet.file.url, e);
+        refuse_codec(&self.parquet, row_group, &self.shape.leaves)?;
+        let Shape { schema, mask, hint, .. } = self.shape.as_ref();
+        let levels = parquet_to_arrow_field_levels(schema, mask.clone(), Some(hint)).map_err(of_parquet)?;
+        let state = Arc::new(GroupState::new(&self.context.limits, batch_rows, Handle::current()));
+        let (parquet, known) = (Arc::clone(&self.parquet), known.clone());
+        let pages = PagedRowGroup { parquet, row_group, state: Arc::clone(&state), known };
+        let rest = |rows| RowSelection::from(vec![RowSelector::skip(count(skip)), RowSelector::select(rows)]);
+        let selection = (skip > 0).then(|| rest(count(self.parquet.row_group_rows(row_group).saturating_sub(skip))));
+        let reader = ParquetRecordBatchReader::try_new_with_row_groups(&levels, &pages, batch_rows, selection);
+        let reader = reader.map_err(|e| state.take_failure().unwrap_or_else(|| of_parquet(e)))?;
+        Ok((reader, state))
+    }
+
+    fn to_documents(&self, batch: &RecordBatch, first_row: u64) -> Result<DocumentBatch> {
+        let url = &self.parquet.file.url;
+        let found = Columns { batch, file: url };
+        let mut faults = vec![None; batch.num_rows()];
+        let ids = ids(url, found.get(&self.columns.id)?, &mut faults)?;
+        let texts = found.get(&self.columns.text)?;
+        let texts = texts.as_binary_view_opt().cloned().unwrap_or_else(|| BinaryViewArray::new_null(texts.len()));
+        let mut keep = Vec::new();
+        for (name, data_type) in self.columns.keep.iter().zip(&self.keep_types) {
+            let values = found.get(name)?;
+            let values = match values.as_binary_view_opt() {
+                Some(bytes) => Arc::new(strings(bytes, &mut faults)) as ArrayRef,
+                None => Arc::clone(values),
+            };
+            let unreadable = |e| PipelineError::bad_file(url, format!("column '{name}': {e}"));
+            keep.push(to_keep_type(&values, data_type).map_err(unreadable)?);
+        }
+        let rows = (first_row..).take(batch.num_rows()).collect();
+        Ok(DocumentBatch { ids, texts, keep, rows, faults, max_doc_bytes: self.context.max_doc_bytes })
+    }
+}
+
+fn count(rows: u64) -> usize {
+    usize::try_from(rows).unwrap_or(usize::MAX)
+}
+
+/// Rows whose texts are half of a batch's share if they are as long as the row group's others.
+fn batch_rows(group: RowGroup, limits: &ReadLimits) -> usize {
+    let rows = limits.batch_bytes / 2 * group.rows.max(1) / group.text_bytes.max(1);
+    count(rows).clamp(1, BATCH_ROWS)
+}
+
+fn refuse_codec(parquet: &ParquetFile, row_group: usize, leaves: &[usize]) -> Result<()> {
+    for &leaf in leaves {
+        let chunk = parquet.footer().row_group(row_group).column(leaf);
+        if chunk.compression() == Compression::LZO {
+            let reason =
+                format!("column '{}' is compressed with LZO: write it with another codec", chunk.column_path());
+            return Err(PipelineError::bad_file(&parquet.file.url, reason));
+        }
+    }
+    Ok(())
+}
+
+/// Ids as text. Bytes of 16 are written as UUIDs.
+fn ids(url: &str, values: &ArrayRef, faults: &mut [Option<BadReason>]) -> Result<StringArray> {
+    if let Some(bytes) = values.as_binary_view_opt() {
+        return Ok(strings(bytes, faults));
+    }
+    if let Some(bytes) = values.as_fixed_size_binary_opt() {
+        return Ok(uuids(bytes));
+    }
+    let text = cast(values, &DataType::Utf8).map_err(|e| PipelineError::of_arrow(url, e))?;
+    Ok(text.as_string::<i32>().clone())
+}
+
+/// Values as text; NULL where a value cannot be one, and why.
+fn strings(values: &BinaryViewArray, faults: &mut [Option<BadReason>]) -> StringArray {
+    let mut text = StringBuilder::with_capacity(values.len(), 0);
+    for (value, fault) in values.iter().zip(faults) {
+        let value = value.map(|bytes| match bytes.len() {
+            n if n > MAX_VALUE_BYTES => Err(BadReason::TooLarge),
+            _ => std::str::from_utf8(bytes).map_err(|_| BadReason::InvalidUtf8),
+        });
+        match value.transpose() {
+            Ok(value) => text.append_option(value),
+            Err(reason) => {
+                fault.get_or_insert(reason);
+                text.append_null();
+            }
+        }
+    }
+    text.finish()
+}
+
+fn uuids(values: &FixedSizeBinaryArray) -> StringArray {
+    let uuid = |bytes: &[u8]| {
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| hex.get(part).unwrap_or_default().to_owned()).join("-")
+    };
+    values.iter().map(|value| value.map(uuid)).collect()
 }
 
 fn wrong_type(parquet: &ParquetFile, column: &str, got: &DataType, expected: &'static str) -> PipelineError {
@@ -104,18 +438,26 @@ fn wrong_type(parquet: &ParquetFile, column: &str, got: &DataType, expected: &'s
     }
 }
 
-fn id_type(parquet: &ParquetFile, column: &str) -> Result<DataType> {
-    match parquet.data_type(column, "set id_column or rename it")? {
-        DataType::Utf8 => Ok(DataType::Utf8),
+fn id_type(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<DataType> {
+    match parquet.data_type(&columns.id, "set id_column or rename it")? {
+        DataType::Utf8 | DataType::FixedSizeBinary(16) => Ok(DataType::Utf8),
+        DataType::Binary if columns.binary_as_utf8 => Ok(DataType::Utf8),
         t if t.is_integer() => Ok(DataType::Int64),
-        other => Err(wrong_type(parquet, column, other, "string or integer")),
+        other => Err(wrong_type(parquet, &columns.id, other, "string or integer")),
     }
 }
 
-fn require_text(parquet: &ParquetFile, column: &str) -> Result<()> {
-    match parquet.data_type(column, "set text_column or rename it")? {
+fn require_text(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<()> {
+    match parquet.data_type(&columns.text, "set text_column or rename it")? {
         DataType::Utf8 => Ok(()),
-        other => Err(wrong_type(parquet, column, other, "string")),
+        DataType::Binary if columns.binary_as_utf8 => Ok(()),
+        DataType::Binary => Err(wrong_type(
+            parquet,
+            &columns.text,
+            &DataType::Binary,
+            "string (or set binary_as_utf8, if its bytes are UTF-8)",
+        )),
+        other => Err(wrong_type(parquet, &columns.text, other, "string")),
     }
 }
 

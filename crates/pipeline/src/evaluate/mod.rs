@@ -17,6 +17,7 @@ use crate::engine::Resources;
 use crate::error::Result;
 use crate::fingerprint_stage::{FingerprintCounts, FingerprintRequest, fingerprint_documents};
 use crate::progress::Progress;
+use crate::quarantine::InputPolicy;
 use crate::query_batch::QueryBatch;
 use crate::storage::Storage;
 use crate::tasks::blocking;
@@ -119,7 +120,8 @@ pub async fn evaluate(
         Some(file) => truth::lines(storage, file).await?.into_iter().map(|(_, id)| id).collect(),
         None => HashSet::new(),
     };
-    let documents = Documents::open(storage, &request.documents, request.columns.clone()).await?;
+    let documents =
+        Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
     let EvaluateRequest { documents: path, columns, profile, analyzer_resources, .. } = request;
     let fingerprint = FingerprintRequest::of(path, columns, profile, analyzer_resources);
     let done = fingerprint_documents(&fingerprint, documents, resources, progress).await?;

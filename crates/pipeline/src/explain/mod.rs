@@ -13,6 +13,7 @@ use crate::analyze::{Outcome, TextFingerprinter};
 use crate::config::ProfileConfig;
 use crate::documents::{DocumentColumns, Documents};
 use crate::error::{PipelineError, Result};
+use crate::quarantine::InputPolicy;
 use crate::storage::Storage;
 pub use diff::Piece;
 pub use features::{DifferingBit, ExplainedFeature, FeatureTable};
@@ -114,7 +115,7 @@ async fn texts(storage: &Storage, wanted: &ExplainTexts) -> Result<Vec<(String, 
         }
         ExplainTexts::Documents { documents, columns, ids } => (documents, columns, ids),
     };
-    let documents = Documents::open(storage, url, columns.clone()).await?;
+    let documents = Documents::open(storage, url, columns.clone(), &InputPolicy::default()).await?;
     let found = documents.texts_of(ids.iter().map(String::as_str).collect::<BTreeSet<_>>()).await?;
     let text = |id: &String| match found.get(id) {
         Some(text) => Ok((id.clone(), text.clone())),

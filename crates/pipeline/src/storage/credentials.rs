@@ -117,7 +117,9 @@ async fn fetch(source: SharedCredentialsProvider) -> Result<Known, CredentialsEr
     let given = tokio::time::timeout(LONGEST, source.provide_credentials()).await.map_err(late)?;
     let given = given.map_err(|error| not_given(&error))?;
     let fits = |text: &str| text.bytes().all(|b| b.is_ascii_graphic());
-    if ![given.access_key_id(), given.secret_access_key(), given.session_token().unwrap_or_default()].map(fits).contains(&false)
+    if ![given.access_key_id(), given.secret_access_key(), given.session_token().unwrap_or_default()]
+        .map(fits)
+        .contains(&false)
     {
         let credential = Arc::new(AwsCredential {
             key_id: given.access_key_id().to_owned(),
@@ -126,7 +128,9 @@ async fn fetch(source: SharedCredentialsProvider) -> Result<Known, CredentialsEr
         });
         return Ok(Known { source, credential, expires: given.expiry(), fetched: Instant::now() });
     }
-    Err(CredentialsError("the credentials hold blanks or other characters that none can hold: set them anew".to_owned()))
+    Err(CredentialsError(
+        "the credentials hold blanks or other characters that none can hold: set them anew".to_owned(),
+    ))
 }
 
 fn not_given(error: &SdkError) -> CredentialsError {

@@ -31,7 +31,8 @@ impl Folder {
             return crate::tasks::blocking("list", move || walk(&local)).await;
         }
         let fail = PipelineError::store("list", &self.url);
-        let listed: Vec<ObjectMeta> = self.backend.store().await?.list(Some(&self.prefix)).try_collect().await.map_err(fail)?;
+        let listed: Vec<ObjectMeta> =
+            self.backend.store().await?.list(Some(&self.prefix)).try_collect().await.map_err(fail)?;
         let found = |meta: ObjectMeta| {
             let parts: Vec<String> =
                 meta.location.prefix_match(&self.prefix)?.map(|part| part.as_ref().to_owned()).collect();

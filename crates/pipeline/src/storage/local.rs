@@ -108,7 +108,8 @@ impl Part {
 
 /// With all folders above it, each of which its own folder knows after a power failure.
 fn create_folder(folder: &Path) -> std::io::Result<()> {
-    let missing: Vec<&Path> = folder.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists()).collect();
+    let missing: Vec<&Path> =
+        folder.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists()).collect();
     for new in missing.into_iter().rev() {
         match std::fs::create_dir(new) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),

@@ -159,6 +159,13 @@ impl Storage {
     /// # Errors
     /// [`PipelineError::InputMissing`] where there is none.
     pub async fn files(&self, pattern: &str, what: &'static str) -> Result<Vec<InputFile>> {
+        // Where the path stands as it is written, brackets are part of it.
+        if pattern.contains('[')
+            && let Ok(files) = self.file_or_folder(pattern).await
+            && !files.is_empty()
+        {
+            return Ok(files);
+        }
         let files = match pattern.find(['*', '?', '[']) {
             Some(wildcard) => self.matching(pattern, wildcard).await?,
             None => self.file_or_folder(pattern).await?,

@@ -32,7 +32,8 @@ fn redact_word(word: &str) -> String {
         return word.to_owned();
     };
     let (authority, path) = rest.find('/').map_or((rest, ""), |i| rest.split_at(i));
-    let port = |(_, port): (&str, &str)| port.trim_end_matches([':', ',', ')', '(']).bytes().all(|b| b.is_ascii_digit());
+    let port =
+        |(_, port): (&str, &str)| port.trim_end_matches([':', ',', ')', '(']).bytes().all(|b| b.is_ascii_digit());
     // A secret may hold slashes: then the '@' that ends it stands in what looks like the path.
     let holds_secret = authority.contains('@') || !authority.split_once(':').is_none_or(port);
     let shown = match rest.rsplit_once('@').filter(|_| holds_secret) {

@@ -199,7 +199,8 @@ impl Bucket {
         let mut after = None;
         loop {
             let page = opened.page(prefix, url, after.as_ref()).await?;
-            let age = |upload: &OpenedUpload| page.now.signed_duration_since(upload.initiated).to_std().unwrap_or_default();
+            let age =
+                |upload: &OpenedUpload| page.now.signed_duration_since(upload.initiated).to_std().unwrap_or_default();
             stale.extend(page.listed.upload.iter().filter(|upload| age(upload) >= older_than).cloned());
             let next = page.listed.next_key_marker.zip(page.listed.next_upload_id_marker);
             if !page.listed.is_truncated || next.is_none() || next == after {
@@ -210,7 +211,8 @@ impl Bucket {
         let mut keys = Vec::new();
         for upload in stale {
             if !dry_run {
-                let key = Path::parse(&upload.key).map_err(|e| PipelineError::store("abort uploads of", url)(e.into()))?;
+                let key =
+                    Path::parse(&upload.key).map_err(|e| PipelineError::store("abort uploads of", url)(e.into()))?;
                 match opened.store.abort_multipart(&key, &upload.upload_id).await {
                     // Its owner ended it meanwhile.
                     Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
@@ -304,7 +306,8 @@ impl Opened {
         if !parts.status.is_success() {
             return Err(other(format!("{}: {text}", parts.status).into()));
         }
-        let date = parts.headers.get(http::header::DATE).and_then(|v| DateTime::parse_from_rfc2822(v.to_str().ok()?).ok());
+        let date =
+            parts.headers.get(http::header::DATE).and_then(|v| DateTime::parse_from_rfc2822(v.to_str().ok()?).ok());
         let now = date.map_or_else(|| SystemTime::now().into(), |date| date.to_utc());
         let listed = quick_xml::de::from_str(&text).map_err(|e| other(e.into()))?;
         Ok(Page { listed, now })

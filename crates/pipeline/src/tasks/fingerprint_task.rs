@@ -1,10 +1,12 @@
 //! One task of fingerprinting: documents to fingerprinted documents.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::builder::FixedSizeBinaryBuilder;
-use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use futures::StreamExt;
 use futures::TryStreamExt;
@@ -12,25 +14,36 @@ use futures::stream::BoxStream;
 use rayon::prelude::*;
 use tokio::sync::Semaphore;
 
-use super::{FingerprintTask, blocking};
+use super::{FingerprintTask, blocking, panic_text};
 use crate::analyze::{FingerprintedText, Outcome, TextFingerprinter};
 use crate::documents::{DocumentBatch, Documents};
 use crate::error::{PipelineError, Result};
 use crate::progress::Progress;
-use crate::query_batch::{FILE, KEEP_PREFIX, LENGTH, ROW, SKIPPED, SkipReason};
+use crate::quarantine::{BadFile, BadReason, InputPolicy};
+use crate::query_batch::{BAD, FILE, KEEP_PREFIX, LENGTH, ROW, SKIPPED, SkipReason};
 use crate::schema::{FINGERPRINTS, SKETCH_BYTES, TEXT_HASH_BYTES};
 
 /// What all fingerprint tasks of a run share.
 #[derive(Debug)]
 pub(crate) struct FingerprintContext {
-    documents: Documents,
+    pub(crate) documents: Documents,
     fingerprinter: TextFingerprinter,
-    /// Position of each file among the night's files, in path order.
+    /// The files, in path order.
+    urls: Vec<String>,
+    /// Position of each file among them.
     positions: HashMap<String, u32>,
     schema: SchemaRef,
     permits: Arc<Semaphore>,
     progress: Progress,
+    policy: InputPolicy,
+    /// Rows so far that are no documents.
+    n_bad_rows: AtomicU64,
+    /// Files that could not be read to their end.
+    bad_files: Mutex<BTreeMap<u32, String>>,
 }
+
+/// A run whose rows are mostly no documents stops this far past the limit, and does not list them all.
+const BAD_ROWS_PAST_LIMIT: u64 = 100_000;
 
 impl FingerprintContext {
     pub(crate) fn new(
@@ -38,15 +51,82 @@ impl FingerprintContext {
         keep: &[String],
         fingerprinter: TextFingerprinter,
         threads: usize,
+        policy: InputPolicy,
         progress: Progress,
     ) -> Self {
-        let positions = documents.files().zip(0..).map(|(file, i)| (file.url.clone(), i)).collect();
-        let schema = schema(keep, documents.keep_types());
-        Self { documents, fingerprinter, positions, schema, permits: Arc::new(Semaphore::new(threads)), progress }
+        let urls: Vec<String> = documents.files().map(|file| file.url.clone()).collect();
+        let positions = urls.iter().cloned().zip(0..).collect();
+        Self {
+            schema: schema(keep, documents.keep_types()),
+            documents,
+            fingerprinter,
+            urls,
+            positions,
+            permits: Arc::new(Semaphore::new(threads)),
+            progress,
+            policy,
+            n_bad_rows: AtomicU64::new(0),
+            bad_files: Mutex::new(BTreeMap::new()),
+        }
     }
 
     pub(crate) fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
+    }
+
+    /// The file at a position.
+    pub(crate) fn url(&self, file: u32) -> String {
+        self.urls.get(file as usize).cloned().unwrap_or_default()
+    }
+
+    /// Files that could not be read to their end: of these no row counts.
+    pub(crate) fn bad_files(&self) -> BTreeMap<u32, String> {
+        self.bad_files.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// All files that cannot be read, by path.
+    pub(crate) fn all_bad_files(&self) -> Vec<BadFile> {
+        let opened = self.documents.bad.iter().map(|(file, reason)| (file.url.clone(), reason.clone()));
+        let read = self.bad_files().into_iter().map(|(file, reason)| (self.url(file), reason));
+        let mut all: Vec<BadFile> = opened.chain(read).map(|(url, reason)| BadFile { url, reason }).collect();
+        all.sort();
+        all
+    }
+
+    fn is_bad_file(&self, file: u32) -> bool {
+        self.bad_files.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&file)
+    }
+
+    /// Passes over a file that cannot be read, unless there are too many.
+    fn pass_over(&self, file: u32, error: PipelineError) -> Result<()> {
+        let PipelineError::BadFile { reason, .. } = &error else {
+            return Err(error);
+        };
+        if self.policy.max_bad_files == 0 {
+            return Err(error);
+        }
+        self.bad_files.lock().unwrap_or_else(PoisonError::into_inner).entry(file).or_insert_with(|| reason.clone());
+        let all = self.all_bad_files();
+        match all.first() {
+            Some(first) if all.len() as u64 > self.policy.max_bad_files => Err(PipelineError::TooManyBadFiles {
+                allowed: self.policy.max_bad_files,
+                example: format!("{}: {}", first.url, first.reason),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn count_bad_rows(&self, file: u32, bad: &[Option<BadReason>], rows: &[u64]) -> Result<()> {
+        let more = bad.iter().flatten().count() as u64;
+        let n = self.n_bad_rows.fetch_add(more, Ordering::Relaxed) + more;
+        let first = bad.iter().zip(rows).find_map(|(bad, row)| bad.map(|reason| (reason, row)));
+        match first {
+            Some((reason, row)) if n > self.policy.max_bad_rows.saturating_add(BAD_ROWS_PAST_LIMIT) => {
+                let example = format!("stopped at {} row {row}: {}", self.url(file), reason.name());
+                Err(PipelineError::TooManyBadRows { n, allowed: self.policy.max_bad_rows, example })
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -58,6 +138,7 @@ fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
     fields.push(Field::new(LENGTH, DataType::UInt64, false));
     fields.push(Field::new(FILE, DataType::UInt32, false));
     fields.push(Field::new(ROW, DataType::UInt64, false));
+    fields.push(Field::new(BAD, DataType::UInt8, false));
     fields.extend(
         keep.iter().zip(keep_types).map(|(name, t)| Field::new(format!("{KEEP_PREFIX}{name}"), t.clone(), true)),
     );
@@ -72,42 +153,89 @@ pub(crate) fn fingerprint_task(
     let (context, task) = (Arc::clone(context), task.clone());
     let started = async move {
         let permit = Arc::clone(&context.permits).acquire_owned().await.map_err(cancelled)?;
-        let documents = context.documents.read(&task)?;
         let file = context.positions.get(&task.file).copied().unwrap_or(u32::MAX);
-        Ok::<_, PipelineError>(documents.and_then(move |batch| {
+        let documents = context.documents.read(&task)?;
+        let passing = Arc::clone(&context);
+        let batches = documents.and_then(move |batch| {
             // Held until the task's last batch is done: a night of many files opens few at a time.
             let _held = &permit;
             let context = Arc::clone(&context);
             blocking("fingerprinting", move || fingerprint_batch(&context, file, batch))
+        });
+        let wanted = Arc::clone(&passing);
+        let batches = batches.take_while(move |_| futures::future::ready(!wanted.is_bad_file(file)));
+        Ok::<_, PipelineError>(batches.filter_map(move |batch| {
+            let kept = match batch {
+                Err(error) => passing.pass_over(file, error).err().map(Err),
+                batch => Some(batch),
+            };
+            futures::future::ready(kept)
         }))
     };
     futures::stream::once(started).try_flatten().boxed()
 }
 
+type Done = std::result::Result<Option<FingerprintedText>, BadReason>;
+
 fn fingerprint_batch(context: &FingerprintContext, file: u32, batch: DocumentBatch) -> Result<RecordBatch> {
-    let texts = &batch.texts;
-    let done: Vec<Option<FingerprintedText>> = (0..texts.len())
-        .into_par_iter()
-        .map(|i| texts.is_valid(i).then(|| context.fingerprinter.fingerprint(texts.value(i))))
-        .collect();
+    let done = fingerprint_texts(context, file, &batch)?;
     context.progress.advance(done.len() as u64);
     let n = done.len();
+    let bad: Vec<Option<BadReason>> = (0..n)
+        .map(|i| {
+            batch.faults[i]
+                .or_else(|| batch.ids.is_null(i).then_some(BadReason::NullId))
+                .or(done[i].as_ref().err().copied())
+        })
+        .collect();
+    context.count_bad_rows(file, &bad, &batch.rows)?;
+    let done: Vec<Option<&FingerprintedText>> = done.iter().map(|d| d.as_ref().ok().and_then(Option::as_ref)).collect();
     let mut columns = vec![Arc::new(batch.ids) as ArrayRef];
     columns.extend(outcome_columns(&done)?);
-    columns.push(Arc::new(UInt64Array::from_iter_values(done.iter().map(|d| d.as_ref().map_or(0, |d| d.length)))));
+    columns.push(Arc::new(UInt64Array::from_iter_values(done.iter().map(|d| d.map_or(0, |d| d.length)))));
     columns.push(Arc::new(UInt32Array::from_iter_values(std::iter::repeat_n(file, n))));
     columns.push(Arc::new(UInt64Array::from(batch.rows)));
+    columns.push(Arc::new(UInt8Array::from_iter_values(bad.into_iter().map(BadReason::code))));
     columns.extend(batch.keep);
     RecordBatch::try_new(context.schema(), columns).map_err(internal)
 }
 
+/// Each text's fingerprint. Rows of one dictionary value are one text, and it is fingerprinted once.
+fn fingerprint_texts(context: &FingerprintContext, file: u32, batch: &DocumentBatch) -> Result<Vec<Done>> {
+    let views = batch.texts.views();
+    let mut first_of: HashMap<u128, usize> = HashMap::with_capacity(views.len());
+    let same: Vec<usize> = (0..views.len())
+        .map(|i| {
+            let sound = batch.faults[i].is_none() && batch.texts.is_valid(i);
+            if sound { *first_of.entry(views[i]).or_insert(i) } else { i }
+        })
+        .collect();
+    let fingerprint = |i: usize| -> Result<Option<Done>> {
+        if same[i] != i {
+            return Ok(None);
+        }
+        let text = match batch.text(i) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(Some(Ok(None))),
+            Err(reason) => return Ok(Some(Err(reason))),
+        };
+        let done = std::panic::catch_unwind(AssertUnwindSafe(|| context.fingerprinter.fingerprint(text)));
+        done.map(|done| Some(Ok(Some(done)))).map_err(|panic| PipelineError::Internal {
+            stage: "fingerprinting",
+            reason: format!("{} row {}: {}", context.url(file), batch.rows[i], panic_text(&*panic)),
+        })
+    };
+    let done: Vec<Option<Done>> = (0..views.len()).into_par_iter().map(fingerprint).collect::<Result<_>>()?;
+    Ok(same.iter().map(|&i| done[i].clone().unwrap_or(Ok(None))).collect())
+}
+
 /// `fingerprint`, `sketch`, `text_hash`, `skipped`.
-fn outcome_columns(done: &[Option<FingerprintedText>]) -> Result<[ArrayRef; 4]> {
+fn outcome_columns(done: &[Option<&FingerprintedText>]) -> Result<[ArrayRef; 4]> {
     let mut sketches = FixedSizeBinaryBuilder::with_capacity(done.len(), SKETCH_BYTES);
     let mut text_hashes = FixedSizeBinaryBuilder::with_capacity(done.len(), TEXT_HASH_BYTES);
     let (mut fingerprints, mut skipped) = (Vec::new(), Vec::new());
     for text in done {
-        let (fingerprint, sketch, text_hash, reason) = match text.as_ref().map(|t| &t.outcome) {
+        let (fingerprint, sketch, text_hash, reason) = match text.map(|t| &t.outcome) {
             None => (None, None, None, Some(SkipReason::NullText)),
             Some(Outcome::Empty) => (None, None, None, Some(SkipReason::Empty)),
             Some(Outcome::TooShort { text_hash }) => (None, None, Some(text_hash), Some(SkipReason::TooShort)),

@@ -103,6 +103,12 @@ pub(crate) async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(compute).await.map_err(|e| joined(stage, &e)).flatten()
 }
 
+/// What a panic said, on one line.
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let said = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    crate::error::one_line(said.unwrap_or("no message"))
+}
+
 fn joined(stage: &'static str, error: &tokio::task::JoinError) -> PipelineError {
     PipelineError::Internal { stage, reason: error.to_string() }
 }

@@ -17,6 +17,7 @@ use crate::excerpts::excerpts;
 use crate::fingerprint_stage::{FingerprintCounts, FingerprintRequest, fingerprint_documents};
 use crate::output_file::OutputFile;
 use crate::progress::Progress;
+use crate::quarantine::InputPolicy;
 use crate::query_batch::QueryBatch;
 use crate::storage::Storage;
 use crate::tasks::blocking;
@@ -99,7 +100,8 @@ pub async fn draw_sheet(
     let verifier = limits.verifier(request.profile.bits)?;
     let max_sketch_distance = request.profile.sketch.is_some().then_some(u16::MAX);
     let verifier = Verifier { max_sketch_distance, ..verifier };
-    let documents = Documents::open(storage, &request.documents, request.columns.clone()).await?;
+    let documents =
+        Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
     let SheetRequest { documents: path, columns, profile, analyzer_resources, .. } = request;
     let fingerprint = FingerprintRequest::of(path, columns, profile, analyzer_resources);
     let done = fingerprint_documents(&fingerprint, documents, resources, progress).await?;
@@ -196,7 +198,8 @@ async fn sheet_pairs(
     sample: &Sample,
     ids: &BTreeMap<u32, String>,
 ) -> Result<Vec<sheet::SheetPair>> {
-    let documents = Documents::open(storage, &request.documents, request.columns.clone()).await?;
+    let documents =
+        Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
     let texts = documents.texts_of(ids.values().map(String::as_str).collect()).await?;
     let text = |id: &String| texts.get(id).and_then(Option::as_deref).unwrap_or_default();
     let mut pairs = Vec::new();
