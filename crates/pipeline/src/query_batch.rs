@@ -1,12 +1,18 @@
 //! The query batch in memory: tonight's documents, in id order, after fingerprinting.
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, LargeStringArray, RecordBatch, UInt32Array};
-use arrow::compute::{SortColumn, SortOptions, cast, lexsort_to_indices, sort_to_indices, take};
-use arrow::datatypes::{DataType, UInt32Type, UInt64Type};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, LargeStringArray, LargeStringBuilder, RecordBatch, UInt32Array};
+use arrow::compute::{SortColumn, SortOptions, concat, filter, lexsort_to_indices, take};
+use arrow::datatypes::{UInt32Type, UInt64Type};
 use nearprint_fingerprint::Sketch;
+use nearprint_join::Column;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::columns::{Columns, fixed};
+use crate::decimal_order::DecimalOrder;
 use crate::error::{PipelineError, Result};
 use crate::schema::{DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH};
 
@@ -41,26 +47,33 @@ impl SkipReason {
     }
 }
 
-/// Rows are documents in order of their ids; every array has one value a row.
+/// Rows are documents in order of their ids.
 #[derive(Debug)]
 pub struct QueryBatch {
-    ids: LargeStringArray,
-    /// Whether row numbers stand in for ids, which then equal no id of other documents.
-    pub(crate) numbered: bool,
+    n_rows: u32,
+    ids: Ids,
     /// None where a document has none.
-    pub fingerprints: Vec<Option<u64>>,
-    /// Empty where the profile makes none.
-    pub sketches: Vec<Option<Sketch>>,
+    pub fingerprints: Column<u64>,
+    /// None where the profile makes none, too.
+    pub sketches: Arc<Column<Sketch>>,
     /// None for documents without text, and in datasets of other people.
-    pub text_hashes: Vec<Option<[u8; 16]>>,
+    pub text_hashes: Column<[u8; 16]>,
     /// Why a row has no fingerprint.
-    pub skipped: Vec<Option<SkipReason>>,
-    /// Characters of each normalised text; empty in fingerprints datasets.
-    pub lengths: Vec<u32>,
-    /// Rows by the configured keep order, then id.
-    pub keep_order: Vec<u32>,
+    pub skipped: Column<SkipReason>,
+    /// Characters of each normalised text; none for 0, and in fingerprints datasets.
+    pub lengths: Column<u32>,
+    /// Rows by the configured keep order, then id; none where that is the order of the ids.
+    keep_order: Option<Vec<u32>>,
     /// Rows of the input that are no documents.
     pub bad_rows: Vec<BadRow>,
+}
+
+/// The ids of documents.
+#[derive(Debug)]
+enum Ids {
+    Named(LargeStringArray),
+    /// Row numbers stand in for ids, which then equal no id of other documents.
+    Numbered(DecimalOrder),
 }
 
 /// A row that is no document.
@@ -104,7 +117,8 @@ impl KeepKey {
     }
 }
 
-/// Columns of a fingerprinted document beside those of the fingerprints dataset.
+/// Columns of a fingerprinted document beside those of the fingerprints dataset. All but file and row may be left out, `doc_id` too:
+/// where no batch has it, row numbers stand in for ids.
 pub(crate) const SKIPPED: &str = "skipped";
 pub(crate) const FILE: &str = "file";
 pub(crate) const ROW: &str = "row";
@@ -114,83 +128,31 @@ pub(crate) const KEEP_PREFIX: &str = "keep.";
 pub(crate) const NULL_ID: &str = "null id";
 
 impl QueryBatch {
-    /// From batches of fingerprinted documents, in any order. `name_of` gives the file a message is to name.
-    ///
-    /// # Errors
-    /// Repeated ids.
-    pub(crate) fn collect(batches: &[RecordBatch], keys: &[KeepKey], name_of: impl Fn(u32) -> String) -> Result<Self> {
-        let Some(first) = batches.first() else {
-            return Ok(Self::empty());
-        };
-        let all = arrow::compute::concat_batches(&first.schema(), batches).map_err(internal)?;
-        let columns = Columns { batch: &all, file: "fingerprinted documents" };
-        let (files, rows) = (columns.primitive::<UInt32Type>(FILE)?, columns.primitive::<UInt64Type>(ROW)?);
-        let ids = cast(columns.strings(DOC_ID)?, &DataType::LargeUtf8).map_err(internal)?;
-        let order = sort_to_indices(&ids, Some(SortOptions { descending: false, nulls_first: true }), None)
-            .map_err(internal)?;
-        let (null, documents) = order.values().split_at(ids.null_count());
-        let mut bad_rows: Vec<BadRow> = null
-            .iter()
-            .map(|&i| BadRow { file: files.value(i as usize), row: rows.value(i as usize), reason: NULL_ID.to_owned() })
-            .collect();
-        bad_rows.sort_unstable();
-        let documents = UInt32Array::from(documents.to_vec());
-        let ids = take(&ids, &documents, None).map_err(internal)?.as_string::<i64>().clone();
-        let place = |i: usize| {
-            let at = documents.value(i) as usize;
-            format!("{} row {}", name_of(files.value(at)), rows.value(at))
-        };
-        refuse_repeats(&ids, place)?;
-        let mut batch = Self { ids, bad_rows, ..Self::empty() };
-        batch.fill(&columns, &documents, keys)?;
-        Ok(batch)
-    }
-
-    pub(crate) fn empty() -> Self {
-        Self {
-            ids: LargeStringArray::from(Vec::<&str>::new()),
-            numbered: false,
-            fingerprints: Vec::new(),
-            sketches: Vec::new(),
-            text_hashes: Vec::new(),
-            skipped: Vec::new(),
-            lengths: Vec::new(),
-            keep_order: Vec::new(),
-            bad_rows: Vec::new(),
-        }
-    }
-
-    fn fill(&mut self, columns: &Columns<'_>, documents: &UInt32Array, keys: &[KeepKey]) -> Result<()> {
-        let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?;
-        let (sketches, text_hashes) = (columns.bytes(SKETCH)?, columns.bytes(TEXT_HASH)?);
-        let skipped = columns.strings(SKIPPED)?;
-        let lengths = columns.primitive::<UInt64Type>(LENGTH)?;
-        for &at in documents.values() {
-            let at = at as usize;
-            self.fingerprints.push(fingerprints.is_valid(at).then(|| fingerprints.value(at)));
-            self.sketches.push(fixed::<32>(sketches, at).map(Sketch));
-            self.text_hashes.push(fixed(text_hashes, at));
-            self.skipped.push(skipped.is_valid(at).then(|| SkipReason::of_name(skipped.value(at))).flatten());
-            self.lengths.push(u32::try_from(lengths.value(at)).unwrap_or(u32::MAX));
-        }
-        if self.sketches.iter().all(Option::is_none) {
-            self.sketches = Vec::new();
-        }
-        self.keep_order = keep_order(columns.batch, documents, keys)?;
-        Ok(())
-    }
-
     /// Documents.
     #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "nothing asks")]
     pub fn len(&self) -> usize {
-        self.ids.len()
+        self.n_rows as usize
+    }
+
+    /// Drops what only decisions and the store need.
+    pub(crate) fn forget_all_but_ids_and_sketches(&mut self) {
+        (self.fingerprints, self.text_hashes) = (Column::default(), Column::default());
+        (self.skipped, self.lengths) = (Column::default(), Column::default());
+    }
+
+    /// Whether row numbers stand in for ids, which then equal no id of other documents.
+    pub(crate) fn is_numbered(&self) -> bool {
+        matches!(self.ids, Ids::Numbered(_))
     }
 
     /// The id of a row.
     #[must_use]
-    pub fn id(&self, row: u32) -> &str {
-        self.ids.value(row as usize)
+    pub fn id(&self, row: u32) -> Cow<'_, str> {
+        match &self.ids {
+            Ids::Named(ids) => Cow::Borrowed(ids.value(row as usize)),
+            Ids::Numbered(order) => Cow::Owned(order.number_at(row).to_string()),
+        }
     }
 
     /// The row of an id.
@@ -211,7 +173,7 @@ impl QueryBatch {
         let (mut low, mut high) = (0, self.rows().end);
         while low < high {
             let middle = u32::midpoint(low, high);
-            if self.id(middle) < id {
+            if *self.id(middle) < *id {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -220,27 +182,38 @@ impl QueryBatch {
         low
     }
 
+    /// Rows by the configured keep order, then id.
+    pub fn keep_order(&self) -> impl Iterator<Item = u32> {
+        self.rows().map(|rank| self.keep_order.as_ref().map_or(rank, |order| order[rank as usize]))
+    }
+
     /// Moves rows to the front of the keep order, which otherwise stays.
     pub(crate) fn put_first(&mut self, chosen: impl Fn(u32) -> bool) {
-        self.keep_order.sort_by_key(|&row| !chosen(row));
+        if self.rows().any(&chosen) {
+            let mut order: Vec<u32> = self.keep_order.take().unwrap_or_else(|| self.rows().collect());
+            order.sort_by_key(|&row| !chosen(row));
+            self.keep_order = Some(order);
+        }
     }
 
     /// Rows in order of their ids.
-    #[allow(clippy::cast_possible_truncation, reason = "rows are 32-bit numbers")]
     pub fn rows(&self) -> std::ops::Range<u32> {
-        0..self.len() as u32
+        0..self.n_rows
     }
 
     /// Bytes held.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.ids.get_array_memory_size()
-            + self.fingerprints.capacity() * size_of::<Option<u64>>()
-            + self.sketches.capacity() * size_of::<Option<Sketch>>()
-            + self.text_hashes.capacity() * size_of::<Option<[u8; 16]>>()
-            + self.skipped.capacity()
-            + self.lengths.capacity() * 4
-            + self.keep_order.capacity() * 4
+        let ids = match &self.ids {
+            Ids::Named(ids) => ids.get_array_memory_size(),
+            Ids::Numbered(_) => 0,
+        };
+        ids + self.fingerprints.memory_bytes()
+            + self.sketches.memory_bytes()
+            + self.text_hashes.memory_bytes()
+            + self.skipped.memory_bytes()
+            + self.lengths.memory_bytes()
+            + self.keep_order.as_ref().map_or(0, |order| order.capacity() * 4)
     }
 }
 
@@ -255,27 +228,251 @@ fn refuse_repeats(ids: &LargeStringArray, place: impl Fn(usize) -> String) -> Re
     Err(PipelineError::RepeatedIds { n: repeats.len() as u64, example })
 }
 
-fn keep_order(all: &RecordBatch, documents: &UInt32Array, keys: &[KeepKey]) -> Result<Vec<u32>> {
-    let n =
-        u32::try_from(documents.len()).map_err(|_| nearprint_join::JoinError::TooManyRows { rows: documents.len() })?;
-    if keys.is_empty() {
-        return Ok((0..n).collect());
-    }
-    let mut columns = Vec::new();
-    for key in keys {
-        let name = if key.column == LENGTH { LENGTH.to_owned() } else { format!("{KEEP_PREFIX}{}", key.column) };
-        let values =
-            all.column_by_name(&name).ok_or_else(|| PipelineError::Internal { stage: "keep order", reason: name })?;
-        let values = take(values, documents, None).map_err(internal)?;
-        columns
-            .push(SortColumn { values, options: Some(SortOptions { descending: key.descending, nulls_first: false }) });
-    }
-    // The last key makes every order total, so that ties never depend on the input's order.
-    let by_id: ArrayRef = std::sync::Arc::new(Int64Array::from_iter_values((0..n).map(i64::from)));
-    columns.push(SortColumn { values: by_id, options: None });
-    Ok(lexsort_to_indices(&columns, None).map_err(internal)?.values().to_vec())
-}
-
 fn internal(error: arrow::error::ArrowError) -> PipelineError {
     PipelineError::Internal { stage: "collect documents", reason: error.to_string() }
+}
+
+/// The batch while its documents arrive, in any order: columns that grow, and are put in order one by one at the end.
+pub(crate) struct Collecting<'a> {
+    keys: &'a [KeepKey],
+    /// Bytes that it may take.
+    max_bytes: usize,
+    ids: ArrivedIds,
+    places: Places,
+    fingerprints: Column<u64>,
+    sketches: Column<Sketch>,
+    text_hashes: Column<[u8; 16]>,
+    skipped: Column<SkipReason>,
+    lengths: Column<u32>,
+    keep: Vec<KeepColumn>,
+    keep_bytes: usize,
+    bad_rows: Vec<BadRow>,
+}
+
+/// The values of a keep key, as they came.
+type KeepColumn = Vec<ArrayRef>;
+
+/// Bytes a row at the height of putting columns in order: one of them twice, and the order.
+const ORDERING_BYTES: usize = size_of::<Sketch>() + 4;
+
+impl<'a> Collecting<'a> {
+    /// An empty batch that fails before it takes more than `max_bytes`.
+    pub(crate) fn new(keys: &'a [KeepKey], max_bytes: usize) -> Self {
+        Self {
+            keys,
+            max_bytes,
+            ids: ArrivedIds::default(),
+            places: Places::default(),
+            fingerprints: Column::default(),
+            sketches: Column::default(),
+            text_hashes: Column::default(),
+            skipped: Column::default(),
+            lengths: Column::default(),
+            keep: keys.iter().filter(|key| key.column != LENGTH).map(|_| Vec::new()).collect(),
+            keep_bytes: 0,
+            bad_rows: Vec::new(),
+        }
+    }
+
+    /// Adds fingerprinted documents.
+    ///
+    /// # Errors
+    /// [`PipelineError::Resources`] where the batch would take more than it may.
+    pub(crate) fn push(&mut self, batch: &RecordBatch) -> Result<()> {
+        let columns = Columns { batch, file: "fingerprinted documents" };
+        let (files, rows) = (columns.primitive::<UInt32Type>(FILE)?, columns.primitive::<UInt64Type>(ROW)?);
+        let ids = batch.column_by_name(DOC_ID).map(|_| columns.strings(DOC_ID)).transpose()?;
+        let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?;
+        let (sketches, text_hashes) = (columns.bytes(SKETCH)?, columns.bytes(TEXT_HASH)?);
+        let skipped = batch.column_by_name(SKIPPED).map(|_| columns.strings(SKIPPED)).transpose()?;
+        let lengths = batch.column_by_name(LENGTH).map(|_| columns.primitive::<UInt64Type>(LENGTH)).transpose()?;
+        let is_document = |at: &usize| ids.is_none_or(|ids| ids.is_valid(*at));
+        self.keep_values(&columns, &(0..batch.num_rows()).map(|at| Some(is_document(&at))).collect())?;
+        self.refuse_too_large(batch.num_rows())?;
+        for at in 0..batch.num_rows() {
+            if !is_document(&at) {
+                let (file, row) = (files.value(at), rows.value(at));
+                self.bad_rows.push(BadRow { file, row, reason: NULL_ID.to_owned() });
+                continue;
+            }
+            self.places.push(self.fingerprints.n_rows(), files.value(at), rows.value(at));
+            if let Some(ids) = ids {
+                self.ids.push(ids.value(at));
+            }
+            self.fingerprints.push(fingerprints.is_valid(at).then(|| fingerprints.value(at)));
+            self.sketches.push(fixed::<32>(sketches, at).map(Sketch));
+            self.text_hashes.push(fixed(text_hashes, at));
+            let reason = skipped.filter(|skipped| skipped.is_valid(at)).map(|skipped| skipped.value(at));
+            self.skipped.push(reason.and_then(SkipReason::of_name));
+            let length = lengths.map_or(0, |lengths| lengths.value(at));
+            self.lengths.push((length > 0).then(|| u32::try_from(length).unwrap_or(u32::MAX)));
+        }
+        Ok(())
+    }
+
+    fn keep_values(&mut self, columns: &Columns<'_>, documents: &BooleanArray) -> Result<()> {
+        let keys = self.keys.iter().filter(|key| key.column != LENGTH);
+        for (key, arrived) in keys.zip(&mut self.keep) {
+            let values = columns.get(&format!("{KEEP_PREFIX}{}", key.column))?;
+            let values = filter(values, documents).map_err(internal)?;
+            self.keep_bytes += values.get_array_memory_size();
+            arrived.push(values);
+        }
+        Ok(())
+    }
+
+    /// Makes sure that there is memory for further rows until the batch is in order.
+    fn refuse_too_large(&self, n_rows: usize) -> Result<()> {
+        let n = self.fingerprints.n_rows() as usize + n_rows;
+        // Rows have 32-bit numbers, and the largest is no row's.
+        if n >= u32::MAX as usize {
+            return Err(nearprint_join::JoinError::TooManyRows { rows: n }.into());
+        }
+        // Sorting by the keep order copies its columns twice.
+        let bytes = self.memory_bytes() + 2 * self.keep_bytes + n * ORDERING_BYTES;
+        if bytes > self.max_bytes {
+            let reason =
+                format!("the query batch and its tables take {bytes} bytes for {n} documents, more than {} are left", self.max_bytes);
+            return Err(PipelineError::Resources { reason });
+        }
+        Ok(())
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.ids.memory_bytes()
+            + self.fingerprints.memory_bytes()
+            + self.sketches.memory_bytes()
+            + self.text_hashes.memory_bytes()
+            + self.skipped.memory_bytes()
+            + self.lengths.memory_bytes()
+            + self.keep_bytes
+    }
+
+    /// The batch, in order.
+    ///
+    /// # Errors
+    /// Repeated ids.
+    pub(crate) fn finish(mut self, name_of: impl Fn(u32) -> String) -> Result<QueryBatch> {
+        let n = self.fingerprints.n_rows();
+        let numbered = self.ids.is_empty() && n > 0;
+        let order = if numbered { DecimalOrder::new(n).numbers().collect() } else { self.ids.order() };
+        let ids = if numbered {
+            Ids::Numbered(DecimalOrder::new(n))
+        } else {
+            let ids = self.ids.take(&order);
+            refuse_repeats(&ids, |i| self.places.name(order[i], &name_of))?;
+            Ids::Named(ids)
+        };
+        drop(self.places);
+        self.bad_rows.sort_unstable();
+        let lengths = self.lengths.take(&order);
+        Ok(QueryBatch {
+            n_rows: n,
+            ids,
+            keep_order: keep_order(self.keys, self.keep, &lengths, &order)?,
+            fingerprints: self.fingerprints.take(&order),
+            sketches: Arc::new(self.sketches.take(&order)),
+            text_hashes: self.text_hashes.take(&order),
+            skipped: self.skipped.take(&order),
+            lengths,
+            bad_rows: self.bad_rows,
+        })
+    }
+}
+
+/// Rows by the keys, then by id; none where there is no key.
+fn keep_order(keys: &[KeepKey], kept: Vec<KeepColumn>, lengths: &Column<u32>, order: &[u32]) -> Result<Option<Vec<u32>>> {
+    if keys.is_empty() || order.is_empty() {
+        return Ok(None);
+    }
+    let documents = UInt32Array::from(order.to_vec());
+    let mut kept = kept.into_iter();
+    let mut columns = Vec::new();
+    for key in keys {
+        let values: ArrayRef = if key.column == LENGTH {
+            Arc::new(UInt32Array::from_iter_values(lengths.iter().map(|length| length.copied().unwrap_or(0))))
+        } else {
+            let arrays = kept.next().unwrap_or_default();
+            let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+            take(&concat(&arrays).map_err(internal)?, &documents, None).map_err(internal)?
+        };
+        columns.push(SortColumn { values, options: Some(SortOptions { descending: key.descending, nulls_first: false }) });
+    }
+    // The last key makes every order total, so that ties never depend on the input's order.
+    let n = u32::try_from(order.len()).unwrap_or(u32::MAX);
+    columns.push(SortColumn { values: Arc::new(UInt32Array::from_iter_values(0..n)), options: None });
+    Ok(Some(lexsort_to_indices(&columns, None).map_err(internal)?.values().to_vec()))
+}
+
+/// Ids in the order of their arrival, one behind the other.
+#[derive(Debug, Default)]
+struct ArrivedIds {
+    bytes: Vec<u8>,
+    ends: Vec<i64>,
+}
+
+impl ArrivedIds {
+    fn push(&mut self, id: &str) {
+        self.bytes.extend_from_slice(id.as_bytes());
+        self.ends.push(i64::try_from(self.bytes.len()).unwrap_or(i64::MAX));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "lengths of what is in memory")]
+    fn get(&self, at: u32) -> &[u8] {
+        let at = at as usize;
+        let start = if at == 0 { 0 } else { self.ends[at - 1] as usize };
+        &self.bytes[start..self.ends[at] as usize]
+    }
+
+    /// Arrivals by id: by the eight bytes behind what all ids start with, and where these agree by the whole id.
+    fn order(&self) -> Vec<u32> {
+        let n = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
+        let shared = (1..n).fold(if n == 0 { 0 } else { self.get(0).len() }, |shared, at| {
+            let both = self.get(0)[..shared].iter().zip(self.get(at));
+            both.take_while(|(a, b)| a == b).count()
+        });
+        let key = |at: u32| {
+            let rest = &self.get(at)[shared..];
+            rest.iter().take(8).chain(&[0; 8]).take(8).fold(0u64, |key, &byte| key << 8 | u64::from(byte))
+        };
+        let mut order: Vec<(u64, u32)> = (0..n).map(|at| (key(at), at)).collect();
+        order.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.get(a.1).cmp(self.get(b.1))));
+        order.into_iter().map(|(_, at)| at).collect()
+    }
+
+    fn take(&self, order: &[u32]) -> LargeStringArray {
+        let mut taken = LargeStringBuilder::with_capacity(order.len(), self.bytes.len());
+        order.iter().for_each(|&at| taken.append_value(String::from_utf8_lossy(self.get(at))));
+        taken.finish()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.bytes.len() + self.ends.len() * 8
+    }
+}
+
+/// Where documents stand, as runs of rows that follow each other.
+#[derive(Debug, Default)]
+struct Places {
+    /// (the first document, its file, its row)
+    runs: Vec<(u32, u32, u64)>,
+}
+
+impl Places {
+    fn push(&mut self, document: u32, file: u32, row: u64) {
+        let goes_on = |&(first, in_file, from): &(u32, u32, u64)| in_file == file && from + u64::from(document - first) == row;
+        if !self.runs.last().is_some_and(goes_on) {
+            self.runs.push((document, file, row));
+        }
+    }
+
+    fn name(&self, document: u32, name_of: impl Fn(u32) -> String) -> String {
+        let run = self.runs.partition_point(|&(first, ..)| first <= document).saturating_sub(1);
+        let (first, file, row) = self.runs.get(run).copied().unwrap_or_default();
+        format!("{} row {}", name_of(file), row + u64::from(document - first))
+    }
 }
