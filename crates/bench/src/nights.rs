@@ -1,4 +1,4 @@
-//! Documents of many nights: short random texts, whose fingerprints are spread evenly.
+//! Documents of many nights: random texts, whose fingerprints are spread evenly.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
 
 use crate::Result;
 use crate::data::Rng;
@@ -20,10 +22,22 @@ pub struct Args {
     /// Binary logarithm of the documents of a night.
     #[arg(long, default_value_t = 16)]
     log_documents: u32,
+    /// Words of a document.
+    #[arg(long, default_value_t = 24)]
+    words: u64,
+    /// Different words that there are.
+    #[arg(long, default_value_t = 1_000_000)]
+    vocabulary: u64,
+    /// Documents of a hundred that repeat one of the night's earlier texts but for a word.
+    #[arg(long, default_value_t = 0)]
+    repeats: u64,
     /// Folder for `dt=YYYY-MM-DD/part-0.parquet`.
     #[arg(long)]
     output: PathBuf,
 }
+
+/// Documents that are made and written at once.
+const BATCH_ROWS: u64 = 1 << 14;
 
 impl Args {
     /// Writes the nights and prints their dates, one a line.
@@ -32,27 +46,53 @@ impl Args {
             let date = date(night);
             let folder = self.output.join(format!("dt={date}"));
             std::fs::create_dir_all(&folder)?;
-            let mut rng = Rng(night);
-            let n = 1u64 << self.log_documents;
-            let ids = StringArray::from_iter_values((0..n).map(|i| format!("{date}/{i:08}")));
-            let texts = StringArray::from_iter_values((0..n).map(|_| text(&mut rng)));
-            let columns = [("id", Arc::new(ids) as ArrayRef), ("text", Arc::new(texts))];
-            let batch = RecordBatch::try_from_iter(columns)?;
-            let mut writer = ArrowWriter::try_new(File::create(folder.join("part-0.parquet"))?, batch.schema(), None)?;
-            writer.write(&batch)?;
-            writer.close()?;
+            self.write(night, &date, File::create(folder.join("part-0.parquet"))?)?;
             println!("{date}");
         }
         Ok(())
     }
+
+    fn write(&self, night: u64, date: &str, file: File) -> Result<()> {
+        let mut open = None;
+        let n = 1u64 << self.log_documents;
+        for start in (0..n).step_by(usize::try_from(BATCH_ROWS)?) {
+            let rows = start..n.min(start + BATCH_ROWS);
+            let ids = StringArray::from_iter_values(rows.clone().map(|i| format!("{date}/{i:08}")));
+            let texts = StringArray::from_iter_values(rows.map(|i| self.text(night, i)));
+            let columns = [("id", Arc::new(ids) as ArrayRef), ("text", Arc::new(texts))];
+            let batch = RecordBatch::try_from_iter(columns)?;
+            let writer = match &mut open {
+                Some(writer) => writer,
+                None => open.insert(ArrowWriter::try_new(file.try_clone()?, batch.schema(), Some(properties()))?),
+            };
+            writer.write(&batch)?;
+        }
+        open.map_or(Ok(()), |writer| writer.close().map(|_| ()))?;
+        Ok(())
+    }
+
+    /// The text of a document, which depends on nothing but its number.
+    fn text(&self, night: u64, i: u64) -> String {
+        let words_of = |i: u64| Rng((night << 40) ^ i.wrapping_mul(0xD6E8_FEB8_6659_FD93));
+        let mut chance = Rng(!words_of(i).0);
+        let repeats = i > 0 && chance.next() % 100 < self.repeats;
+        let changed = chance.next() % self.words.max(1);
+        let mut words = words_of(if repeats { chance.next() % i } else { i });
+        (0..self.words).fold(String::new(), |mut text, at| {
+            let word = words.next();
+            let word = if repeats && at == changed { chance.next() } else { word };
+            let _ = write!(text, "w{:x} ", word % self.vocabulary.max(1));
+            text
+        })
+    }
 }
 
-/// 24 of a million words.
-fn text(rng: &mut Rng) -> String {
-    (0..24).fold(String::new(), |mut text, _| {
-        let _ = write!(text, "w{:x} ", rng.next() % 1_000_000);
-        text
-    })
+/// Row groups of a usual size, compressed.
+fn properties() -> WriterProperties {
+    WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_max_row_group_row_count(Some(1 << 16))
+        .build()
 }
 
 /// Days after 2026-01-01, for some centuries.

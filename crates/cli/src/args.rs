@@ -33,7 +33,7 @@ pub struct Global {
     /// Threads [default: all cores]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
-    /// Memory for the queries, their tables, decisions and the reduce, such as 4GiB [default: unlimited]
+    /// Memory, such as 4GiB; less is used where less is needed [default: unlimited]
     #[arg(long, global = true, value_name = "BYTES")]
     pub memory_limit: Option<Bytes>,
     /// Memory for the reduce alone, within --memory-limit; it spills past that [default: 1GiB]
@@ -42,6 +42,9 @@ pub struct Global {
     /// Folder for temporary files [default: the system's]
     #[arg(long, global = true, value_name = "DIR")]
     pub spill_dir: Option<PathBuf>,
+    /// Bytes that the reduce may have in --spill-dir at once [default: unlimited]
+    #[arg(long, global = true, value_name = "BYTES")]
+    pub max_spill: Option<Bytes>,
     /// Instructions of the join [default: the best that the processor has]
     #[arg(long, global = true, value_name = "NAME", value_parser = ["scalar", "neon", "avx2", "avx512"])]
     pub kernel: Option<String>,

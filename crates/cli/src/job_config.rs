@@ -103,6 +103,7 @@ struct ResourcesConfig {
     reduce_memory: Option<Bytes>,
     spill_dir: Option<PathBuf>,
     preflight: Option<bool>,
+    max_spill: Option<Bytes>,
 }
 
 /// A number of bytes, written as `512MiB`, `4GB` or plain digits.
@@ -324,6 +325,7 @@ impl JobConfig {
             memory_limit: global.memory_limit.or(own.memory_limit).map(|b| b.0),
             reduce_memory: global.reduce_memory.or(own.reduce_memory).map(|b| b.0),
             spill_dir: global.spill_dir.clone().or_else(|| own.spill_dir.clone()),
+            max_spill: global.max_spill.or(own.max_spill).map(|b| b.0 as u64),
             kernel: global.kernel.clone(),
         }
     }

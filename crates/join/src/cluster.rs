@@ -1,5 +1,7 @@
 //! Clusters: connected components of pairs, and the spanning forest that is enough to tell them.
 
+use crate::query_rows::RowPair;
+
 /// Disjoint sets of the nodes 0, 1, 2, …, by union by size with path halving.
 #[derive(Debug, Default, Clone)]
 pub struct UnionFind {
@@ -25,6 +27,12 @@ impl UnionFind {
         node
     }
 
+    /// Nodes.
+    #[must_use]
+    pub fn n_nodes(&self) -> usize {
+        self.parent.len()
+    }
+
     /// The representative of a node's set.
     pub fn find(&mut self, mut node: u32) -> u32 {
         while self.parent[node as usize] != node {
@@ -48,30 +56,56 @@ impl UnionFind {
     }
 }
 
+/// Keeps of `pairs` those of the spanning forest that the order (distance, a, b) chooses (Kruskal, 1956). A pair left out closes a
+/// ring of earlier ones, so no forest of more pairs, in the same order, would choose it either.
+pub fn spanning_forest(pairs: &mut Vec<RowPair>) {
+    pairs.sort_unstable_by_key(|pair| (pair.distance, pair.a, pair.b));
+    let mut nodes: Vec<u32> = pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let mut sets = UnionFind::new(u32::try_from(nodes.len()).unwrap_or(u32::MAX));
+    let node = |row: u32| u32::try_from(nodes.partition_point(|&n| n < row)).unwrap_or(u32::MAX);
+    pairs.retain(|pair| sets.union(node(pair.a), node(pair.b)));
+}
+
 /// The cluster of each row of the batch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Clusters {
-    /// The smallest row of each row's cluster.
-    pub first_row: Vec<u32>,
-    /// The number of the batch's rows in each row's cluster.
-    pub n_rows: Vec<u32>,
+    first_row: Vec<u32>,
+    /// By first row; 0 for all others.
+    n_rows: Vec<u32>,
 }
 
 impl Clusters {
     /// The clusters of the nodes 0 to `n_rows` − 1; further nodes connect but are not counted.
     #[must_use]
-    pub fn of(sets: &mut UnionFind, n_rows: u32) -> Self {
-        let mut first: Vec<u32> = vec![u32::MAX; sets.parent.len()];
-        let mut count: Vec<u32> = vec![0; sets.parent.len()];
+    pub fn of(mut sets: UnionFind, n_rows: u32) -> Self {
+        let mut first_of_set: Vec<u32> = vec![u32::MAX; sets.parent.len()];
+        let mut clusters = Self { first_row: Vec::with_capacity(n_rows as usize), n_rows: vec![0; n_rows as usize] };
         for row in 0..n_rows {
-            let root = sets.find(row) as usize;
-            first[root] = first[root].min(row);
-            count[root] += 1;
+            let first = &mut first_of_set[sets.find(row) as usize];
+            *first = row.min(*first);
+            clusters.first_row.push(*first);
+            clusters.n_rows[*first as usize] += 1;
         }
-        let roots: Vec<usize> = (0..n_rows).map(|row| sets.find(row) as usize).collect();
-        Self {
-            first_row: roots.iter().map(|&root| first[root]).collect(),
-            n_rows: roots.iter().map(|&root| count[root]).collect(),
-        }
+        clusters
+    }
+
+    /// The smallest row of a row's cluster.
+    #[must_use]
+    pub fn first_row(&self, row: u32) -> u32 {
+        self.first_row[row as usize]
+    }
+
+    /// The number of the batch's rows in a row's cluster.
+    #[must_use]
+    pub fn n_rows(&self, row: u32) -> u32 {
+        self.n_rows[self.first_row(row) as usize]
+    }
+
+    /// Bytes that telling the clusters of `n_rows` rows among `n_nodes` takes.
+    #[must_use]
+    pub fn bytes_of(n_rows: usize, n_nodes: usize) -> usize {
+        n_rows.saturating_mul(8).saturating_add(n_nodes.saturating_mul(4))
     }
 }

@@ -20,6 +20,7 @@
 //! Pure: no I/O, no Arrow type, parallel only through rayon.
 
 pub mod cluster;
+pub mod column;
 pub mod cost;
 pub mod error;
 pub mod kernel;
@@ -31,19 +32,22 @@ pub mod queries;
 pub mod query_rows;
 mod radix_sort;
 pub mod reduce;
+pub mod row_set;
 pub mod star;
 pub mod table_plan;
 pub mod verify;
 mod walk;
 
-pub use cluster::{Clusters, UnionFind};
+pub use cluster::{Clusters, UnionFind, spanning_forest};
+pub use column::Column;
 pub use cost::{ExistingRun, JoinCost, Workload};
 pub use error::{JoinError, Result};
 pub use kernel::{Kernel, KernelName, Vectors};
 pub use permutation::{Block, Permutation};
 pub use queries::{MapScratch, Pair, Queries};
-pub use query_rows::{QueryRows, RowPair};
+pub use query_rows::{ClassOfRows, QueryRows, RowPair};
 pub use reduce::reduce;
+pub use row_set::RowSet;
 pub use star::{Canonical, ClassNeighbours, Decision, ExistingNeighbour, star};
 pub use table_plan::{Table, TablePlan, chance_of_near};
 pub use verify::Verifier;

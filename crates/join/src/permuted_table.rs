@@ -48,18 +48,18 @@ impl<F> Default for Scratch<F> {
 }
 
 impl<F: Vectors> PermutedTables<F> {
-    /// `values` are distinct in the lowest `plan.bits()` bits, and ascending in these.
-    pub(crate) fn build(values: &[F], plan: TablePlan, kernel: Kernel) -> Self {
-        let rows = plan.tables().par_iter().map(|table| Self::rows_of(values, table)).collect();
+    /// `values` are distinct in the lowest `plan.bits()` bits, and ascending in these; they become the first table.
+    pub(crate) fn build(values: Vec<F>, plan: TablePlan, kernel: Kernel) -> Self {
+        let others = plan.tables().get(1..).unwrap_or_default();
+        let permuted: Vec<Vec<F>> = others.par_iter().map(|table| Self::rows_of(&values, table)).collect();
+        let rows = std::iter::once(values).chain(permuted).collect();
         Self { plan, kernel, rows }
     }
 
     fn rows_of(values: &[F], table: &Table) -> Vec<F> {
         let mut rows: Vec<F> = values.iter().map(|&v| table.permutation.permute(v)).collect();
-        if !table.permutation.is_identity() {
-            let bits = table.permutation.bits();
-            sort_by_leading_bits(&mut rows, &mut Vec::new(), bits, ROW_BITS.min(bits));
-        }
+        let bits = table.permutation.bits();
+        sort_by_leading_bits(&mut rows, &mut Vec::new(), bits, ROW_BITS.min(bits));
         rows
     }
 
@@ -223,8 +223,9 @@ impl<F: Vectors> PermutedTables<F> {
             && depth > 0
             && let Some(plan) = self.split(0, rows.len(), depth)
         {
+            let all = 0..rows.len();
             let rows = sorted(rows, plan.bits());
-            return Self::build(&rows, plan, self.kernel).map_self(0..rows.len(), &mut Scratch::default(), found);
+            return Self::build(rows, plan, self.kernel).map_self(all, &mut Scratch::default(), found);
         }
         F::pairs_within(self.kernel, rows, self.plan.max_distance(), found);
     }
@@ -255,7 +256,7 @@ impl<F: Vectors> PermutedTables<F> {
 
     fn join_hot(&self, run: &[F], queries: &[F], plan: TablePlan, found: &mut dyn FnMut(F, F)) {
         let (run, queries) = (sorted(run, plan.bits()), sorted(queries, plan.bits()));
-        Self::build(&queries, plan, self.kernel).map(&run, &mut Scratch::default(), found);
+        Self::build(queries, plan, self.kernel).map(&run, &mut Scratch::default(), found);
     }
 
     /// Passes on a pair of table `t`, in its order, unless an earlier table reports it.

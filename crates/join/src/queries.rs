@@ -36,7 +36,7 @@ impl<F: Vectors> Queries<F> {
             sort(&mut values, F::BITS);
         }
         values.dedup();
-        Self { tables: PermutedTables::build(&values, plan, kernel) }
+        Self { tables: PermutedTables::build(values, plan, kernel) }
     }
 
     /// The distinct fingerprints, ascending.

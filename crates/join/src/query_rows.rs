@@ -5,9 +5,14 @@
 //! members are at distance 0 from each other and at one distance from every other document, so pairs are verified once
 //! for classes, however many identical pages there are.
 
-use nearprint_fingerprint::{Fingerprint, Sketch};
+use std::sync::Arc;
 
+use nearprint_fingerprint::{Fingerprint, Sketch};
+use rayon::prelude::*;
+
+use crate::column::Column;
 use crate::error::{JoinError, Result};
+use crate::row_set::Starts;
 use crate::verify::Verifier;
 
 /// Two rows of the batch that are near-duplicates; `a` < `b`.
@@ -23,105 +28,137 @@ pub struct RowPair {
     pub sketch_distance: Option<u16>,
 }
 
-/// Values (distinct fingerprints, ascending), the classes of each value, and the rows of each class, ascending.
+/// The classes of each value (distinct fingerprint), ascending, and the rows of each class, ascending. The values themselves stand
+/// in the tables of the [`Queries`](crate::Queries): their positions there number them here too.
 #[derive(Debug)]
-pub struct QueryRows<F> {
-    values: Vec<F>,
-    /// `value_starts[v]..value_starts[v + 1]` are the classes of value v.
-    value_starts: Vec<u32>,
-    sketches: Vec<Option<Sketch>>,
-    class_starts: Vec<u32>,
+pub struct QueryRows {
+    /// Rows by (fingerprint, sketch, row).
     rows: Vec<u32>,
-    class_of_row: Vec<u32>,
+    /// Which of these start a class.
+    classes: Starts,
+    /// Which classes start a value.
+    values: Starts,
+    sketches: Arc<Column<Sketch>>,
 }
 
 /// The class of a row that has no fingerprint.
 const NO_CLASS: u32 = u32::MAX;
 
-impl<F: Fingerprint> QueryRows<F> {
-    /// Groups rows, given in id order; a row without a fingerprint takes no part. `sketches` is empty or as long as
-    /// `fingerprints`.
+/// The class of each row.
+#[derive(Debug)]
+pub struct ClassOfRows(Vec<u32>);
+
+impl ClassOfRows {
+    /// The class of a row; none where the row has no fingerprint.
+    #[must_use]
+    pub fn of(&self, row: u32) -> Option<u32> {
+        self.0.get(row as usize).copied().filter(|&class| class != NO_CLASS)
+    }
+
+    /// Bytes that the classes of `n_rows` take.
+    #[must_use]
+    pub fn bytes_of(n_rows: usize) -> usize {
+        n_rows.saturating_mul(4)
+    }
+}
+
+impl QueryRows {
+    /// Groups rows, given in id order, and gives the values, ascending; a row without a fingerprint takes no part. `sketches` has
+    /// no rows, or those of `fingerprints`.
     ///
     /// # Errors
     /// [`JoinError::TooManyRows`] past `u32::MAX` − 1 rows.
-    pub fn new(fingerprints: &[Option<F>], sketches: &[Option<Sketch>]) -> Result<Self> {
-        let too_many = JoinError::TooManyRows { rows: fingerprints.len() };
-        let n = u32::try_from(fingerprints.len()).ok().filter(|&n| n < NO_CLASS).ok_or(too_many)?;
-        let sketch = |row: u32| sketches.get(row as usize).copied().flatten();
-        let mut order: Vec<(F, Option<Sketch>, u32)> =
-            (0..n).filter_map(|row| fingerprints[row as usize].map(|f| (f, sketch(row), row))).collect();
-        order.sort_unstable();
-        Ok(Self::group(&order, fingerprints.len()))
-    }
-
-    #[allow(clippy::cast_possible_truncation, reason = "fewer than 2^32 rows")]
-    fn group(order: &[(F, Option<Sketch>, u32)], n_rows: usize) -> Self {
-        let mut grouped = Self {
-            values: Vec::new(),
-            value_starts: Vec::new(),
-            sketches: Vec::new(),
-            class_starts: Vec::new(),
-            rows: order.iter().map(|&(_, _, row)| row).collect(),
-            class_of_row: vec![NO_CLASS; n_rows],
-        };
-        for (at, (value, sketch, row)) in order.iter().enumerate() {
-            let new_value = grouped.values.last() != Some(value);
-            if new_value {
-                grouped.values.push(*value);
-                grouped.value_starts.push(grouped.sketches.len() as u32);
-            }
-            if new_value || grouped.sketches.last() != Some(sketch) {
-                grouped.sketches.push(*sketch);
-                grouped.class_starts.push(at as u32);
-            }
-            grouped.class_of_row[*row as usize] = grouped.sketches.len() as u32 - 1;
+    pub fn group<F: Fingerprint>(fingerprints: &Column<F>, sketches: Arc<Column<Sketch>>) -> Result<(Self, Vec<F>)> {
+        let n = fingerprints.n_rows();
+        if n == NO_CLASS {
+            return Err(JoinError::TooManyRows { rows: n as usize });
         }
-        grouped.value_starts.push(grouped.sketches.len() as u32);
-        grouped.class_starts.push(order.len() as u32);
-        grouped
+        let n_values = usize::try_from(fingerprints.n_values()).unwrap_or(usize::MAX);
+        let mut order: Vec<(F, u32)> = Vec::with_capacity(n_values);
+        order.extend((0..n).filter_map(|row| fingerprints.get(row).map(|&f| (f, row))));
+        order.par_sort_unstable();
+        for equal in order.chunk_by_mut(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
+            equal.sort_unstable_by_key(|&(_, row)| (sketches.get(row), row));
+        }
+        let mut grouped = Self {
+            rows: Vec::with_capacity(order.len()),
+            classes: Starts::default(),
+            values: Starts::default(),
+            sketches,
+        };
+        let mut values: Vec<F> = Vec::new();
+        for &(value, row) in &order {
+            let new_value = values.last() != Some(&value);
+            let same_sketch =
+                |&before: &u32| grouped.sketches.get(before).map(|s| s.0) == grouped.sketches.get(row).map(|s| s.0);
+            let new_class = new_value || !grouped.rows.last().is_some_and(same_sketch);
+            if new_value {
+                values.push(value);
+            }
+            if new_class {
+                grouped.values.push(new_value);
+            }
+            grouped.classes.push(new_class);
+            grouped.rows.push(row);
+        }
+        drop(order);
+        values.shrink_to_fit();
+        Ok((grouped, values))
     }
 
-    /// The distinct fingerprints, ascending.
+    /// Bytes that grouping `n_rows` takes at its height, the values and the result included.
     #[must_use]
-    pub fn values(&self) -> &[F] {
-        &self.values
+    pub fn grouping_bytes<F>(n_rows: usize) -> usize {
+        n_rows.saturating_mul(size_of::<(F, u32)>() + 2 * size_of::<F>() + 5)
+    }
+
+    /// The number of values.
+    #[must_use]
+    pub fn n_values(&self) -> usize {
+        self.values.n_groups() as usize
     }
 
     /// The number of classes.
     #[must_use]
     pub fn n_classes(&self) -> usize {
-        self.sketches.len()
+        self.classes.n_groups() as usize
     }
 
-    /// The class of a row; none where the row has no fingerprint.
+    /// The class of each of `n_rows` rows.
     #[must_use]
-    pub fn class_of(&self, row: u32) -> Option<u32> {
-        self.class_of_row.get(row as usize).copied().filter(|&class| class != NO_CLASS)
+    pub fn class_of_rows(&self, n_rows: u32) -> ClassOfRows {
+        let mut classes = vec![NO_CLASS; n_rows as usize];
+        for class in 0..self.classes.n_groups() {
+            for &row in self.members(class) {
+                classes[row as usize] = class;
+            }
+        }
+        ClassOfRows(classes)
     }
 
     /// The classes of a value.
     #[must_use]
     pub fn classes_of(&self, value: u32) -> std::ops::Range<u32> {
-        self.value_starts[value as usize]..self.value_starts[value as usize + 1]
+        self.values.group(value)
     }
 
     /// The rows of a class, ascending; never empty.
     #[must_use]
     pub fn members(&self, class: u32) -> &[u32] {
-        &self.rows[self.class_starts[class as usize] as usize..self.class_starts[class as usize + 1] as usize]
+        let positions = self.classes.group(class);
+        &self.rows[positions.start as usize..positions.end as usize]
     }
 
     /// The sketch that all rows of a class share.
     #[must_use]
     pub fn sketch(&self, class: u32) -> Option<&Sketch> {
-        self.sketches[class as usize].as_ref()
+        self.sketches.get(self.members(class)[0])
     }
 
-    /// Bytes held.
+    /// Bytes held, but for the sketches.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        let u32s = self.value_starts.len() + self.class_starts.len() + self.rows.len() + self.class_of_row.len();
-        self.values.len() * size_of::<F>() + self.sketches.len() * size_of::<Option<Sketch>>() + u32s * 4
+        self.rows.capacity() * 4 + self.classes.memory_bytes() + self.values.memory_bytes()
     }
 
     /// Every verified pair of rows behind two values at `distance`; behind one value where they are the same.
@@ -149,7 +186,8 @@ impl<F: Fingerprint> QueryRows<F> {
     ///
     /// In the forest's order (distance, a, b) the first row of a class meets every other member before those meet each
     /// other. So behind two different values only the classes' first rows matter; behind one value each class is joined,
-    /// row by row, to its *centre*, the smallest row of itself and the classes verified with it.
+    /// row by row, to its *centre*, the smallest row of itself and the classes verified with it. `found_classes` gets the pairs of
+    /// different classes.
     pub fn forest_pairs(
         &self,
         value_a: u32,
@@ -157,11 +195,13 @@ impl<F: Fingerprint> QueryRows<F> {
         distance: u8,
         verifier: &Verifier,
         mut found: impl FnMut(RowPair),
+        mut found_classes: impl FnMut(u32, u32),
     ) {
         let first = |class: u32| self.members(class)[0];
         if value_a != value_b {
             return self.verified_classes(value_a, value_b, distance, verifier, |a, b, sketch_distance| {
                 found(ordered(first(a), first(b), distance, sketch_distance));
+                found_classes(a, b);
             });
         }
         let classes = self.classes_of(value_a);
@@ -170,6 +210,7 @@ impl<F: Fingerprint> QueryRows<F> {
         self.verified_classes(value_a, value_a, 0, verifier, |a, b, sketch_distance| {
             if a != b {
                 found(ordered(first(a), first(b), 0, sketch_distance));
+                found_classes(a, b);
             }
             for (class, other) in [(a, b), (b, a)] {
                 let centre = &mut centres[(class - classes.start) as usize];

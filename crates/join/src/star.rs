@@ -42,27 +42,39 @@ pub struct ClassNeighbours {
 }
 
 impl ClassNeighbours {
-    /// From verified pairs of different classes below `n_classes`, in any order, repeats allowed.
+    /// From verified pairs of different classes below `n_classes`, in any order, repeats allowed: `pairs` gives them twice, in the
+    /// same order.
     #[must_use]
-    pub fn new(n_classes: usize, pairs: &[(u32, u32, u8)]) -> Self {
-        let mut starts = vec![0usize; n_classes + 1];
-        for &(a, b, _) in pairs {
-            starts[a as usize + 1] += 1;
-            starts[b as usize + 1] += 1;
+    pub fn new<I: Iterator<Item = (u32, u32, u8)>>(n_classes: usize, pairs: impl Fn() -> I) -> Self {
+        let mut starts = vec![0usize; n_classes + 2];
+        for (a, b, _) in pairs() {
+            starts[a as usize + 2] += 1;
+            starts[b as usize + 2] += 1;
         }
         for i in 1..starts.len() {
             starts[i] += starts[i - 1];
         }
-        let mut next = starts.clone();
-        let (mut classes, mut distances) = (vec![0; pairs.len() * 2], vec![0; pairs.len() * 2]);
-        for &(a, b, distance) in pairs {
+        let n = starts.last().copied().unwrap_or(0);
+        let (mut classes, mut distances) = (vec![0; n], vec![0; n]);
+        // starts[class + 1] runs from where the class starts to where it ends.
+        for (a, b, distance) in pairs() {
             for (class, other) in [(a, b), (b, a)] {
-                let at = next[class as usize];
-                (classes[at], distances[at]) = (other, distance);
-                next[class as usize] += 1;
+                let at = &mut starts[class as usize + 1];
+                (classes[*at], distances[*at]) = (other, distance);
+                *at += 1;
             }
         }
         Self { starts, classes, distances }
+    }
+
+    fn n_classes(&self) -> usize {
+        self.starts.len().saturating_sub(2)
+    }
+
+    /// Bytes that the neighbours, and what deciding by them takes, need.
+    #[must_use]
+    pub fn bytes_of(n_classes: usize, n_pairs: usize) -> usize {
+        n_classes.saturating_mul(16).saturating_add(n_pairs.saturating_mul(10))
     }
 
     fn of(&self, class: u32) -> impl Iterator<Item = (u32, u8)> {
@@ -78,37 +90,40 @@ impl ClassNeighbours {
 ///
 /// Rows of one class make verified pairs with each other: where sketches are verified, every row has one.
 ///
-/// `keep_order` lists rows; `class_of` gives the class of each row ([`QueryRows`](crate::QueryRows)); `existing` the nearest kept
-/// existing document of each class.
-#[must_use]
+/// `keep_order` lists rows; `class_of` gives the class of each row ([`QueryRows`](crate::QueryRows)), below the neighbours' number of
+/// classes; `existing` the nearest kept existing document of a class. Calls `decided` with each row in turn.
 pub fn star(
-    keep_order: &[u32],
+    keep_order: impl Iterator<Item = u32>,
     class_of: impl Fn(u32) -> Option<u32>,
     neighbours: &ClassNeighbours,
-    existing: &[Option<ExistingNeighbour>],
-) -> Vec<(u32, Decision)> {
+    existing: impl Fn(u32) -> Option<ExistingNeighbour>,
+    mut decided: impl FnMut(u32, Decision),
+) {
     // At most one row of a class is kept: the next one is at distance 0 from it. (distance, rank) orders the choice.
-    let mut kept: Vec<Option<(usize, u32)>> = vec![None; existing.len()];
-    let mut decisions = Vec::with_capacity(keep_order.len());
-    for (rank, &row) in keep_order.iter().enumerate() {
+    let mut kept: Vec<(u32, u32)> = vec![NOT_KEPT; neighbours.n_classes()];
+    for (rank, row) in (0..).zip(keep_order) {
         let decision = class_of(row).map_or(Decision::Keep, |class| {
             let own = std::iter::once((class, 0));
             let nearest_row = own
                 .chain(neighbours.of(class))
-                .filter_map(|(other, distance)| kept[other as usize].map(|(rank, row)| (distance, rank, row)))
+                .map(|(other, distance)| (distance, kept[other as usize]))
+                .filter(|&(_, kept)| kept != NOT_KEPT)
+                .map(|(distance, (rank, row))| (distance, rank, row))
                 .min();
-            let decision = nearest(existing[class as usize], nearest_row);
+            let decision = nearest(existing(class), nearest_row);
             if decision == Decision::Keep {
-                kept[class as usize] = Some((rank, row));
+                kept[class as usize] = (rank, row);
             }
             decision
         });
-        decisions.push((row, decision));
+        decided(row, decision);
     }
-    decisions
 }
 
-fn nearest(existing: Option<ExistingNeighbour>, row: Option<(u8, usize, u32)>) -> Decision {
+/// In place of a kept row and its rank.
+const NOT_KEPT: (u32, u32) = (u32::MAX, u32::MAX);
+
+fn nearest(existing: Option<ExistingNeighbour>, row: Option<(u8, u32, u32)>) -> Decision {
     match (existing, row) {
         (Some(e), row) if row.is_none_or(|(distance, ..)| e.distance <= distance) => {
             Decision::Drop { canonical: Canonical::Existing(e.existing), distance: e.distance }

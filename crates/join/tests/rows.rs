@@ -3,11 +3,13 @@
 
 mod data;
 
+use std::sync::Arc;
+
 use data::Rng;
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{
-    Canonical, ClassNeighbours, Clusters, Decision, ExistingNeighbour, Kernel, MapScratch, Queries, QueryRows, RowPair,
-    TablePlan, UnionFind, Verifier, naive, reduce, star,
+    Canonical, ClassNeighbours, ClassOfRows, Clusters, Decision, ExistingNeighbour, Kernel, MapScratch, Queries,
+    QueryRows, RowPair, TablePlan, UnionFind, Verifier, naive, reduce, spanning_forest, star,
 };
 use proptest::prelude::*;
 
@@ -29,26 +31,34 @@ fn batch(seed: u64, n: usize) -> (Vec<Option<u64>>, Vec<Option<Sketch>>) {
     (fingerprints, (0..n).map(|_| sketch(&mut rng)).collect())
 }
 
-fn for_each_value_pair(rows: &QueryRows<u64>, k: u32, mut f: impl FnMut(u32, u32, u8)) {
-    let n = rows.values().len();
+fn group(fingerprints: &[Option<u64>], sketches: &[Option<Sketch>]) -> (QueryRows, Vec<u64>) {
+    QueryRows::group(&fingerprints.iter().copied().collect(), Arc::new(sketches.iter().copied().collect())).unwrap()
+}
+
+fn for_each_value_pair(values: &[u64], k: u32, mut f: impl FnMut(u32, u32, u8)) {
+    let n = values.len();
     let queries =
-        Queries::new(rows.values().to_vec(), TablePlan::new(64, k, &vec![0; k as usize + 1]).unwrap(), Kernel::best());
+        Queries::new(values.to_vec(), TablePlan::new(64, k, &vec![0; k as usize + 1]).unwrap(), Kernel::best());
     for value in 0..u32::try_from(n).unwrap() {
         f(value, value, 0);
     }
     queries.map_self(0..n, &mut MapScratch::default(), |p| f(p.query, p.existing, p.distance));
 }
 
-fn star_of(rows: &QueryRows<u64>, pairs: &[RowPair], order: &[u32]) -> Vec<(u32, Decision)> {
-    let class = |row| rows.class_of(row).unwrap();
-    let edges: Vec<_> =
-        pairs.iter().filter(|p| class(p.a) != class(p.b)).map(|p| (class(p.a), class(p.b), p.distance)).collect();
-    star(
-        order,
-        |row| rows.class_of(row),
-        &ClassNeighbours::new(rows.n_classes(), &edges),
-        &vec![None; rows.n_classes()],
-    )
+fn decisions(
+    order: &[u32],
+    classes: &ClassOfRows,
+    neighbours: &ClassNeighbours,
+    existing: Option<ExistingNeighbour>,
+) -> Vec<(u32, Decision)> {
+    let mut decided = Vec::new();
+    let push = |row, decision| decided.push((row, decision));
+    star(order.iter().copied(), |row| classes.of(row), neighbours, |_| existing, push);
+    decided
+}
+
+fn star_of(rows: &QueryRows, classes: &ClassOfRows, pairs: &[(u32, u32, u8)], order: &[u32]) -> Vec<(u32, Decision)> {
+    decisions(order, classes, &ClassNeighbours::new(rows.n_classes(), || pairs.iter().copied()), None)
 }
 
 /// The star rule as its text says, row by row.
@@ -80,45 +90,55 @@ proptest! {
         let verifier = VERIFIERS[usize::from(sketched)];
         let (fingerprints, sketches) = batch(seed, n);
         let sketches = if sketched { sketches } else { Vec::new() };
-        let rows = QueryRows::new(&fingerprints, &sketches).unwrap();
+        let (rows, values) = group(&fingerprints, &sketches);
+        prop_assert_eq!(rows.n_values(), values.len());
+        prop_assert!(values.is_sorted_by(|a, b| a < b));
+        let classes = rows.class_of_rows(u32::try_from(n).unwrap());
         let expected = naive::row_pairs(&fingerprints, &sketches, &verifier);
 
-        let (mut all, mut candidates) = (Vec::new(), Vec::new());
-        for_each_value_pair(&rows, 2, |a, b, d| {
+        let (mut all, mut candidates, mut class_pairs) = (Vec::new(), Vec::new(), Vec::new());
+        for_each_value_pair(&values, 2, |a, b, d| {
             rows.all_pairs(a, b, d, &verifier, |p| all.push(p));
-            rows.forest_pairs(a, b, d, &verifier, |p| candidates.push(p));
+            rows.forest_pairs(a, b, d, &verifier, |p| candidates.push(p), |a, b| class_pairs.push((a, b, d)));
         });
         prop_assert_eq!(reduce([all]), expected.clone());
 
         let n_rows = u32::try_from(n).unwrap();
         prop_assert!(candidates.iter().all(|p| expected.contains(p)));
         prop_assert_eq!(naive::forest(&reduce([candidates.clone()]), n_rows), naive::forest(&expected, n_rows));
+        // Forests of some of the pairs, merged, are the forest of all.
+        let (mut some, mut others): (Vec<_>, Vec<_>) = candidates.iter().partition(|p| (p.a ^ p.b) % 3 > 0);
+        spanning_forest(&mut some);
+        spanning_forest(&mut others);
+        prop_assert_eq!(naive::forest(&reduce([some, others]), n_rows), naive::forest(&expected, n_rows));
 
         let mut order: Vec<u32> = (0..n_rows)
-            .filter(|&r| rows.class_of(r).is_some_and(|c| !sketched || rows.sketch(c).is_some()))
+            .filter(|&r| classes.of(r).is_some_and(|c| !sketched || rows.sketch(c).is_some()))
             .collect();
         order.sort_by_key(|&r| (u64::from(r) ^ shuffle).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        prop_assert_eq!(star_of(&rows, &candidates, &order), naive_star(&expected, &order));
+        prop_assert_eq!(star_of(&rows, &classes, &class_pairs, &order), naive_star(&expected, &order));
     }
 }
 
 #[test]
 fn a_million_equal_rows_make_one_star_and_no_quadratic_work() {
     let n = 1_000_000u32;
-    let rows = QueryRows::new(&vec![Some(42u64); n as usize], &[]).unwrap();
+    let (rows, _) = group(&vec![Some(42u64); n as usize], &[]);
     let mut n_pairs = 0;
-    rows.forest_pairs(0, 0, 0, &VERIFIERS[0], |p| {
+    let found = |p: RowPair| {
         assert_eq!(p.a, 0);
         n_pairs += 1;
-    });
+    };
+    rows.forest_pairs(0, 0, 0, &VERIFIERS[0], found, |_, _| panic!("one class"));
     assert_eq!(n_pairs, n - 1);
 }
 
 #[test]
 fn an_existing_document_comes_before_an_equally_near_row() {
-    let rows = QueryRows::new(&[Some(1u64), Some(1)], &[]).unwrap();
-    let existing = [Some(ExistingNeighbour { distance: 0, existing: 9 })];
-    let decided = star(&[0, 1], |row| rows.class_of(row), &ClassNeighbours::new(1, &[]), &existing);
+    let (rows, _) = group(&[Some(1u64), Some(1)], &[]);
+    let existing = Some(ExistingNeighbour { distance: 0, existing: 9 });
+    let neighbours = ClassNeighbours::new(1, std::iter::empty);
+    let decided = decisions(&[0, 1], &rows.class_of_rows(2), &neighbours, existing);
     let dropped = Decision::Drop { canonical: Canonical::Existing(9), distance: 0 };
     assert_eq!(decided, [(0, dropped), (1, dropped)]);
 }
@@ -129,7 +149,7 @@ fn clusters_connect_through_nodes_that_are_not_counted() {
     let outside = sets.add();
     sets.union(0, outside);
     sets.union(2, outside);
-    let clusters = Clusters::of(&mut sets, 3);
-    assert_eq!(clusters.first_row, [0, 1, 0]);
-    assert_eq!(clusters.n_rows, [2, 1, 2]);
+    let clusters = Clusters::of(sets, 3);
+    assert_eq!([0, 1, 2].map(|row| clusters.first_row(row)), [0, 1, 0]);
+    assert_eq!([0, 1, 2].map(|row| clusters.n_rows(row)), [2, 1, 2]);
 }

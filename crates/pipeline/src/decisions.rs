@@ -1,17 +1,19 @@
 //! What becomes of each document of a night.
 
+use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt8Array, UInt64Array};
 use nearprint_fingerprint::hamming_distance;
-use nearprint_join::{Canonical, ClassNeighbours, Clusters, Decision, ExistingNeighbour, QueryRows, star};
+use nearprint_join::{Canonical, ClassNeighbours, Clusters, Decision, ExistingNeighbour, QueryRows, UnionFind, star};
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{DatasetWriter, StagedFile};
 use crate::error::{PipelineError, Result};
-use crate::operators::{ForestState, KeptExisting};
+use crate::operators::{Gathered, KeptExisting};
 use crate::query_batch::{QueryBatch, SkipReason};
 use crate::schema::DECISIONS;
 use crate::tasks::BATCH_ROWS;
@@ -28,14 +30,34 @@ pub enum ClusterRule {
 }
 
 /// What becomes of a document.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RowDecision {
-    pub(crate) decision: &'static str,
-    pub(crate) reason: &'static str,
-    pub(crate) canonical_id: Option<String>,
-    pub(crate) distance: Option<u8>,
-    /// First row and number of rows of its cluster; none for skipped documents.
-    cluster: Option<(u32, u32)>,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct RowDecision {
+    outcome: Outcome,
+    /// That of a dropped document from its canonical one; also of equal short texts.
+    distance: Option<u8>,
+    canonical: CanonicalOf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Skip(SkipReason),
+    Unique,
+    Canonical,
+    TooShort,
+    Exact,
+    Near,
+}
+
+/// Which document is canonical for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CanonicalOf {
+    Itself,
+    /// A row of the batch.
+    Row(u32),
+    /// The kept existing document of a class, or of a component by its root.
+    Existing(u32),
+    /// The existing short text with the same hash.
+    ExistingShort,
 }
 
 /// The kept existing short text with the smallest id, by text hash.
@@ -43,7 +65,10 @@ pub(crate) type ExistingShort = HashMap<[u8; 16], String>;
 
 /// Decisions, one for each row of the batch.
 pub(crate) struct Decisions {
-    pub(crate) rows: Vec<RowDecision>,
+    rows: Vec<RowDecision>,
+    clusters: Clusters,
+    existing: HashMap<u32, KeptExisting>,
+    existing_short: ExistingShort,
 }
 
 /// How many documents were decided how.
@@ -63,52 +88,92 @@ pub struct DecisionCounts {
     pub largest_cluster: u64,
 }
 
+impl Outcome {
+    fn decision(self) -> &'static str {
+        match self {
+            Self::Skip(_) => "skip",
+            Self::Unique | Self::Canonical | Self::TooShort => "keep",
+            Self::Exact | Self::Near => "drop",
+        }
+    }
+
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Skip(reason) => reason.name(),
+            Self::Unique => "unique",
+            Self::Canonical => "canonical",
+            Self::TooShort => "too_short",
+            Self::Exact => "exact",
+            Self::Near => "near",
+        }
+    }
+}
+
 impl Decisions {
     /// Decides, from what the forest pass gathered.
     pub(crate) fn new(
         batch: &QueryBatch,
-        rows: &QueryRows<u64>,
-        forest: &mut ForestState,
-        short: &ExistingShort,
-        rule: ClusterRule,
+        rows: &QueryRows,
+        mut gathered: Gathered,
+        existing_short: ExistingShort,
     ) -> Self {
-        let decided = match rule {
-            ClusterRule::Star => star_decisions(batch, rows, forest),
-            ClusterRule::Component => component_decisions(batch, rows, forest),
+        let skipped = |row| keep_or(Outcome::Skip(batch.skipped.get(row).copied().unwrap_or(SkipReason::Empty)));
+        let mut decided = Self {
+            rows: batch.rows().map(skipped).collect(),
+            clusters: Clusters::default(),
+            existing: HashMap::new(),
+            existing_short,
         };
-        let mut made: Vec<Option<RowDecision>> = vec![None; batch.len()];
-        for (row, decision) in decided {
-            made[row as usize] = Some(fingerprinted(batch, forest, row, decision));
+        match gathered.rule {
+            ClusterRule::Star => decided.by_star(batch, rows, &mut gathered),
+            ClusterRule::Component => decided.by_component(batch, &mut gathered),
         }
-        for (row, decision) in short_decisions(batch, short) {
-            made[row as usize] = Some(decision);
-        }
-        join_short_texts(batch, forest);
-        let clusters = Clusters::of(&mut forest.sets, batch.rows().end);
-        let finish = |(row, made): (usize, Option<RowDecision>)| match made {
-            Some(decision) => {
-                RowDecision { cluster: Some((clusters.first_row[row], clusters.n_rows[row])), ..decision }
-            }
-            None => keep_or("skip", batch.skipped[row].map_or("empty", SkipReason::name)),
-        };
-        Self { rows: made.into_iter().enumerate().map(finish).collect() }
+        decided.short_texts(batch);
+        let Gathered { mut sets, classes, paired, class_pairs, .. } = gathered;
+        drop((classes, paired, class_pairs));
+        join_short_texts(batch, &mut sets);
+        decided.clusters = Clusters::of(sets, batch.rows().end);
+        decided
     }
 
-    /// The first row and the number of rows of a row's cluster; none for skipped documents.
+    /// Bytes that deciding takes at its height beside what the forest pass leaves, but for pairs of classes, of `n_rows` rows.
+    pub(crate) fn bytes_of(n_rows: usize) -> usize {
+        n_rows * size_of::<RowDecision>() + Clusters::bytes_of(n_rows, n_rows).max(ClassNeighbours::bytes_of(n_rows, 0))
+    }
+
+    /// The id of a dropped document's canonical one.
+    pub(crate) fn canonical_id<'a>(&'a self, batch: &'a QueryBatch, row: u32) -> Option<Cow<'a, str>> {
+        match self.rows[row as usize].canonical {
+            CanonicalOf::Itself => None,
+            CanonicalOf::Row(other) => Some(batch.id(other)),
+            CanonicalOf::Existing(of) => self.existing.get(&of).map(|kept| Cow::Borrowed(&*kept.id)),
+            CanonicalOf::ExistingShort => {
+                self.existing_short.get(batch.text_hashes.get(row)?).map(|id| Cow::Borrowed(id.as_str()))
+            }
+        }
+    }
+
+    /// The first row and the number of rows of a document's cluster; none for skipped documents.
     pub(crate) fn cluster(&self, row: u32) -> Option<(u32, u32)> {
-        self.rows[row as usize].cluster
+        let is_skipped = matches!(self.rows[row as usize].outcome, Outcome::Skip(_));
+        (!is_skipped).then(|| (self.clusters.first_row(row), self.clusters.n_rows(row)))
+    }
+
+    pub(crate) fn is_kept(&self, row: u32) -> bool {
+        matches!(self.rows[row as usize].outcome, Outcome::Unique | Outcome::Canonical | Outcome::TooShort)
+    }
+
+    /// Whether a document is dropped for another that has another text.
+    pub(crate) fn is_near(&self, row: u32) -> bool {
+        self.rows[row as usize].outcome == Outcome::Near
     }
 
     pub(crate) fn counts(&self) -> DecisionCounts {
         let mut counts = DecisionCounts::default();
+        let mut by_reason: BTreeMap<(&str, &str), u64> = BTreeMap::new();
         for (row, made) in (0..).zip(&self.rows) {
-            match made.decision {
-                "keep" => counts.n_keep += 1,
-                "drop" => counts.n_drop += 1,
-                _ => counts.n_skip += 1,
-            }
-            *counts.by_reason.entry(format!("{}_{}", made.decision, made.reason)).or_default() += 1;
-            if let Some((first, n)) = made.cluster
+            *by_reason.entry((made.outcome.decision(), made.outcome.reason())).or_default() += 1;
+            if let Some((first, n)) = self.cluster(row)
                 && first == row
                 && n > 1
             {
@@ -116,141 +181,150 @@ impl Decisions {
                 counts.largest_cluster = counts.largest_cluster.max(u64::from(n));
             }
         }
+        for ((decision, reason), n) in by_reason {
+            match decision {
+                "keep" => counts.n_keep += n,
+                "drop" => counts.n_drop += n,
+                _ => counts.n_skip += n,
+            }
+            counts.by_reason.insert(format!("{decision}_{reason}"), n);
+        }
         counts
     }
 
     pub(crate) fn write(&self, batch: &QueryBatch, folder: &Path) -> Result<Vec<StagedFile>> {
         let mut writer = DatasetWriter::new(folder, "decisions", &DECISIONS, &[]);
         for (start, made) in (0u32..).step_by(BATCH_ROWS).zip(self.rows.chunks(BATCH_ROWS)) {
-            let cluster = made.iter().map(|d| d.cluster.map(|(first, _)| batch.id(first)));
+            let rows = || (start..).take(made.len());
+            let cluster = rows().map(|row| self.cluster(row).map(|(first, _)| batch.id(first)));
+            let sizes = rows().map(|row| self.cluster(row).map(|(_, n)| u64::from(n)));
             let arrays: Vec<ArrayRef> = vec![
-                Arc::new(StringArray::from_iter_values((start..).take(made.len()).map(|row| batch.id(row)))),
-                Arc::new(StringArray::from_iter_values(made.iter().map(|d| d.decision))),
-                Arc::new(made.iter().map(|d| d.canonical_id.as_deref()).collect::<StringArray>()),
+                Arc::new(StringArray::from_iter_values(rows().map(|row| batch.id(row)))),
+                Arc::new(StringArray::from_iter_values(made.iter().map(|d| d.outcome.decision()))),
+                Arc::new(rows().map(|row| self.canonical_id(batch, row)).collect::<StringArray>()),
                 Arc::new(made.iter().map(|d| d.distance).collect::<UInt8Array>()),
-                Arc::new(StringArray::from_iter_values(made.iter().map(|d| d.reason))),
+                Arc::new(StringArray::from_iter_values(made.iter().map(|d| d.outcome.reason()))),
                 Arc::new(cluster.collect::<StringArray>()),
-                Arc::new(made.iter().map(|d| d.cluster.map(|(_, n)| u64::from(n))).collect::<UInt64Array>()),
+                Arc::new(sizes.collect::<UInt64Array>()),
             ];
             let rows = RecordBatch::try_new(Arc::clone(&DECISIONS), arrays);
             writer.write(rows.map_err(|e| PipelineError::Internal { stage: "decisions", reason: e.to_string() })?)?;
         }
         writer.finish()
     }
-}
 
-fn keep_or(decision: &'static str, reason: &'static str) -> RowDecision {
-    RowDecision { decision, reason, canonical_id: None, distance: None, cluster: None }
-}
-
-/// A decision, its existing document at hand.
-enum Decided {
-    Keep,
-    Existing(KeptExisting),
-    Row(u32),
-}
-
-fn fingerprinted(batch: &QueryBatch, forest: &ForestState, row: u32, decided: Decided) -> RowDecision {
-    let hash = |row: u32| batch.text_hashes[row as usize];
-    let (id, canonical_hash, fingerprint) = match decided {
-        Decided::Keep if forest.paired[row as usize] => return keep_or("keep", "canonical"),
-        Decided::Keep => return keep_or("keep", "unique"),
-        Decided::Existing(existing) => (existing.id, existing.text_hash, Some(existing.fingerprint)),
-        Decided::Row(other) => (batch.id(other).to_owned(), hash(other), batch.fingerprints[other as usize]),
-    };
-    let exact = hash(row).is_some() && hash(row) == canonical_hash;
-    let distance = batch.fingerprints[row as usize].zip(fingerprint).map(|(a, b)| hamming_distance(a, b));
-    RowDecision {
-        decision: "drop",
-        reason: if exact { "exact" } else { "near" },
-        canonical_id: Some(id),
-        distance: distance.and_then(|d| u8::try_from(d).ok()),
-        cluster: None,
-    }
-}
-
-fn fingerprinted_rows(batch: &QueryBatch, rows: &QueryRows<u64>) -> Vec<u32> {
-    batch.keep_order.iter().copied().filter(|&row| rows.class_of(row).is_some()).collect()
-}
-
-fn star_decisions(batch: &QueryBatch, rows: &QueryRows<u64>, forest: &mut ForestState) -> Vec<(u32, Decided)> {
-    let pairs = std::mem::take(&mut forest.class_pairs);
-    let neighbours = ClassNeighbours::new(rows.n_classes(), &pairs);
-    drop(pairs);
-    // A class has one nearest existing document, which is told by the class alone.
-    let mut existing: Vec<Option<ExistingNeighbour>> = vec![None; rows.n_classes()];
-    for (&class, nearest) in &forest.nearest_kept {
-        existing[class as usize] = Some(ExistingNeighbour { distance: nearest.distance, existing: class });
-    }
-    let decided = star(&fingerprinted_rows(batch, rows), |row| rows.class_of(row), &neighbours, &existing);
-    let told = |(row, decision): (u32, Decision)| {
-        let decided = match decision {
-            Decision::Keep => Decided::Keep,
-            Decision::Drop { canonical: Canonical::Row(other), .. } => Decided::Row(other),
-            Decision::Drop { canonical: Canonical::Existing(class), .. } => {
-                forest.nearest_kept.get(&class).map_or(Decided::Keep, |e| Decided::Existing(e.clone()))
-            }
+    fn by_star(&mut self, batch: &QueryBatch, rows: &QueryRows, gathered: &mut Gathered) {
+        let neighbours = gathered.class_pairs.neighbours(rows.n_classes());
+        self.existing = std::mem::take(&mut gathered.kept);
+        let (made, existing, gathered) = (&mut self.rows, &self.existing, &*gathered);
+        // A class has one nearest existing document, which is told by the class alone.
+        let nearest =
+            |class| existing.get(&class).map(|kept| ExistingNeighbour { distance: kept.distance, existing: class });
+        let decide = |row: u32, decision: Decision| {
+            made[row as usize] = match decision {
+                Decision::Keep => kept(gathered, row),
+                Decision::Drop { canonical: Canonical::Row(other), distance } => {
+                    dropped(batch, row, batch.text_hashes.get(other), CanonicalOf::Row(other), Some(distance))
+                }
+                Decision::Drop { canonical: Canonical::Existing(class), distance } => {
+                    let hash = existing.get(&class).and_then(|kept| kept.text_hash.as_ref());
+                    dropped(batch, row, hash, CanonicalOf::Existing(class), Some(distance))
+                }
+            };
         };
-        (row, decided)
-    };
-    decided.into_iter().map(told).collect()
-}
+        star(fingerprinted_rows(batch), |row| gathered.classes.of(row), &neighbours, nearest, decide);
+    }
 
-/// The canonical of a component: its kept existing document with the smallest id, or its first row in keep order.
-fn component_decisions(batch: &QueryBatch, rows: &QueryRows<u64>, forest: &mut ForestState) -> Vec<(u32, Decided)> {
-    let mut existing: HashMap<u32, KeptExisting> = HashMap::new();
-    let firsts: Vec<KeptExisting> = forest.first_kept.values().cloned().collect();
-    for found in firsts {
-        let root = forest.sets.find(found.node);
-        let best = existing.entry(root).or_insert_with(|| found.clone());
-        if found.id < best.id {
-            *best = found;
+    /// The canonical of a component: its kept existing document with the smallest id, or its first row in keep order.
+    fn by_component(&mut self, batch: &QueryBatch, gathered: &mut Gathered) {
+        for (_, found) in std::mem::take(&mut gathered.kept) {
+            match self.existing.entry(gathered.sets.find(found.node)) {
+                Entry::Vacant(entry) => {
+                    entry.insert(found);
+                }
+                Entry::Occupied(mut entry) => {
+                    if found.id < entry.get().id {
+                        entry.insert(found);
+                    }
+                }
+            }
+        }
+        let mut first: HashMap<u32, u32> = HashMap::new();
+        for row in fingerprinted_rows(batch) {
+            let root = gathered.sets.find(row);
+            let own = batch.fingerprints.get(row);
+            let distance =
+                |other: Option<&u64>| own.zip(other).and_then(|(&a, &b)| u8::try_from(hamming_distance(a, b)).ok());
+            let canonical = *first.entry(root).or_insert(row);
+            self.rows[row as usize] = match self.existing.get(&root) {
+                Some(found) => {
+                    let distance = distance(Some(&found.fingerprint));
+                    dropped(batch, row, found.text_hash.as_ref(), CanonicalOf::Existing(root), distance)
+                }
+                None if canonical == row => kept(gathered, row),
+                None => {
+                    let distance = distance(batch.fingerprints.get(canonical));
+                    dropped(batch, row, batch.text_hashes.get(canonical), CanonicalOf::Row(canonical), distance)
+                }
+            };
         }
     }
-    let mut first: HashMap<u32, u32> = HashMap::new();
-    let mut decided = Vec::new();
-    for row in fingerprinted_rows(batch, rows) {
-        let root = forest.sets.find(row);
-        let canonical = *first.entry(root).or_insert(row);
-        decided.push(match existing.get(&root) {
-            Some(kept) => (row, Decided::Existing(kept.clone())),
-            None if canonical == row => (row, Decided::Keep),
-            None => (row, Decided::Row(canonical)),
-        });
+
+    /// Texts below the floor: equal normalised text, or nothing.
+    fn short_texts(&mut self, batch: &QueryBatch) {
+        let mut first: HashMap<[u8; 16], u32> = HashMap::new();
+        for (row, hash) in short_rows(batch) {
+            let canonical = if self.existing_short.contains_key(&hash) {
+                CanonicalOf::ExistingShort
+            } else {
+                match *first.entry(hash).or_insert(row) {
+                    other if other == row => CanonicalOf::Itself,
+                    other => CanonicalOf::Row(other),
+                }
+            };
+            self.rows[row as usize] = match canonical {
+                CanonicalOf::Itself => keep_or(Outcome::TooShort),
+                canonical => RowDecision { outcome: Outcome::Exact, distance: Some(0), canonical },
+            };
+        }
     }
-    decided
+}
+
+fn keep_or(outcome: Outcome) -> RowDecision {
+    RowDecision { outcome, distance: None, canonical: CanonicalOf::Itself }
+}
+
+fn kept(gathered: &Gathered, row: u32) -> RowDecision {
+    keep_or(if gathered.paired.contains(row) { Outcome::Canonical } else { Outcome::Unique })
+}
+
+/// A row whose canonical document has the normalised text of `hash`.
+fn dropped(
+    batch: &QueryBatch,
+    row: u32,
+    hash: Option<&[u8; 16]>,
+    canonical: CanonicalOf,
+    distance: Option<u8>,
+) -> RowDecision {
+    let own = batch.text_hashes.get(row);
+    let outcome = if own.is_some() && own == hash { Outcome::Exact } else { Outcome::Near };
+    RowDecision { outcome, distance, canonical }
+}
+
+fn fingerprinted_rows(batch: &QueryBatch) -> impl Iterator<Item = u32> {
+    batch.keep_order().filter(|&row| batch.fingerprints.get(row).is_some())
 }
 
 fn short_rows(batch: &QueryBatch) -> impl Iterator<Item = (u32, [u8; 16])> {
-    let short = |row: &u32| batch.skipped[*row as usize] == Some(SkipReason::TooShort);
-    batch
-        .keep_order
-        .iter()
-        .copied()
-        .filter(short)
-        .filter_map(|row| batch.text_hashes[row as usize].map(|hash| (row, hash)))
-}
-
-/// Texts below the floor: equal normalised text, or nothing.
-fn short_decisions(batch: &QueryBatch, existing: &ExistingShort) -> Vec<(u32, RowDecision)> {
-    let mut kept: HashMap<[u8; 16], u32> = HashMap::new();
-    let decide = |(row, hash): (u32, [u8; 16])| {
-        let canonical = existing.get(&hash).cloned();
-        let canonical = canonical.or_else(|| kept.get(&hash).map(|&first| batch.id(first).to_owned()));
-        if canonical.is_none() {
-            kept.insert(hash, row);
-            return (row, keep_or("keep", "too_short"));
-        }
-        (row, RowDecision { canonical_id: canonical, distance: Some(0), ..keep_or("drop", "exact") })
-    };
-    short_rows(batch).map(decide).collect()
+    let short = |row: &u32| batch.skipped.get(*row) == Some(&SkipReason::TooShort);
+    batch.keep_order().filter(short).filter_map(|row| batch.text_hashes.get(row).map(|&hash| (row, hash)))
 }
 
 /// Equal short texts are clusters too.
-fn join_short_texts(batch: &QueryBatch, forest: &mut ForestState) {
+fn join_short_texts(batch: &QueryBatch, sets: &mut UnionFind) {
     let mut first: HashMap<[u8; 16], u32> = HashMap::new();
     for (row, hash) in short_rows(batch) {
         let other = *first.entry(hash).or_insert(row);
-        forest.sets.union(row, other);
+        sets.union(row, other);
     }
 }

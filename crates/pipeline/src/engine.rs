@@ -34,12 +34,14 @@ use crate::temp_folder::TempFolder;
 pub struct Resources {
     /// Threads; all cores where none is said.
     pub threads: Option<usize>,
-    /// Bytes of the query batch, its tables, decisions and the reduce; unlimited where none is said.
+    /// Bytes of memory; unlimited where none is said.
     pub memory_limit: Option<usize>,
     /// Bytes of the reduce alone, within the limit, before it spills; 1 GiB where none is said.
     pub reduce_memory: Option<usize>,
     /// Folder of temporary files; the system's where none is said.
     pub spill_dir: Option<PathBuf>,
+    /// Bytes of the reduce's spill files; unlimited where none is said.
+    pub max_spill: Option<u64>,
     /// Instructions of the join: `scalar`, `neon`, `avx2` or `avx512`; the best that the processor has where none is said.
     pub kernel: Option<String>,
 }
@@ -50,6 +52,16 @@ impl Resources {
     pub fn n_threads(&self) -> usize {
         let all = || std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.unwrap_or_else(all).max(1)
+    }
+
+    /// Bytes of the reduce, as far as the limit allows.
+    pub(crate) fn reduce_bytes(&self) -> usize {
+        self.reduce_memory.unwrap_or(REDUCE_BYTES)
+    }
+
+    /// Bytes of the limit for what grows with the input.
+    pub(crate) fn counted_bytes(&self) -> usize {
+        self.memory_limit.map_or(usize::MAX, |limit| limit - PROCESS_BYTES.min(limit / 4))
     }
 
     /// The kernel to use.
@@ -74,13 +86,14 @@ impl Resources {
     }
 }
 
+/// What the process takes whatever its input: the program, its threads' stacks, files that are being read and written.
+const PROCESS_BYTES: usize = 96 << 20;
+
 /// Runs plans within the resources; the spill folder goes when it does.
 #[derive(Debug)]
 pub(crate) struct Engine {
     context: Arc<TaskContext>,
     threads: usize,
-    /// Bytes of the limit that the queries leave.
-    pub(crate) free_bytes: usize,
     pub(crate) temp: TempFolder,
 }
 
@@ -105,16 +118,15 @@ const MERGED_BATCH_BYTES: usize = 2 << 20;
 const MERGE_BYTES: usize = 10 << 20;
 
 impl Engine {
-    /// An engine for the phases that follow the loading of `queries_bytes`.
-    pub(crate) fn new(resources: &Resources, queries_bytes: usize) -> Result<Self> {
+    /// An engine whose reduce takes at most so much memory before it spills, and less where the resources say so.
+    pub(crate) fn new(resources: &Resources, reduce_bytes: usize) -> Result<Self> {
         let temp = resources.temp_dir()?;
-        let free_bytes = free_bytes(resources, queries_bytes)?;
-        let reduce_bytes = resources.reduce_memory.unwrap_or(REDUCE_BYTES).min(free_bytes);
+        let reduce_bytes = reduce_bytes.min(resources.reduce_bytes());
         let pool: Arc<dyn MemoryPool> = Arc::new(ReducePool::new(reduce_bytes));
         let threads = resources.n_threads();
         let disk = DiskManagerBuilder::default()
             .with_mode(DiskManagerMode::Directories(vec![temp.path().to_path_buf()]))
-            .with_max_temp_directory_size(u64::MAX);
+            .with_max_temp_directory_size(resources.max_spill.unwrap_or(u64::MAX));
         // Threads sort, one merge follows, and the forest's own sort may follow that: each leaves the others their part.
         let fan_in = reduce_bytes / (threads + 2) / MERGED_BATCH_BYTES;
         let runtime = RuntimeEnvBuilder::new()
@@ -124,7 +136,7 @@ impl Engine {
             .build_arc();
         let context =
             task_context(runtime.map_err(|e| PipelineError::of_datafusion("engine", e))?, threads, reduce_bytes);
-        Ok(Self { context, threads, free_bytes, temp })
+        Ok(Self { context, threads, temp })
     }
 
     pub(crate) fn context(&self) -> Arc<TaskContext> {
@@ -185,13 +197,6 @@ fn all_columns(schema: &SchemaRef) -> DataFusionResult<impl Iterator<Item = Phys
     let ascending = SortOptions { descending: false, nulls_first: true };
     let columns: Vec<_> = schema.fields().iter().map(|f| col(f.name(), schema)).collect::<DataFusionResult<_>>()?;
     Ok(columns.into_iter().map(move |c| PhysicalSortExpr::new(c, ascending)))
-}
-
-fn free_bytes(resources: &Resources, queries_bytes: usize) -> Result<usize> {
-    let limit = resources.memory_limit.unwrap_or(usize::MAX);
-    limit.checked_sub(queries_bytes).filter(|&left| left > 0).ok_or_else(|| PipelineError::Resources {
-        reason: format!("the query batch and its tables take {queries_bytes} bytes of a limit of {limit}"),
-    })
 }
 
 fn task_context(runtime: Arc<RuntimeEnv>, threads: usize, reduce_bytes: usize) -> Arc<TaskContext> {

@@ -208,6 +208,12 @@ pub enum PipelineError {
         /// Bytes.
         free: u64,
     },
+    /// The spill files of the reduce would grow past what they may take.
+    #[error("{stage}: the spill files reach --max-spill: raise it, or --memory-limit and --reduce-memory")]
+    SpillLimit {
+        /// The stage that spilled.
+        stage: &'static str,
+    },
     /// A defect of nearprint.
     #[error("internal error in {stage}: {reason}: please report it")]
     Internal {
@@ -276,7 +282,9 @@ impl PipelineError {
             Self::TryAgain { .. } => ErrorKind::TryAgain,
             Self::Store { source, .. } => store_kind(source),
             Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => ErrorKind::Permission,
-            Self::Io { .. } | Self::Resources { .. } | Self::NoSpace { .. } => ErrorKind::LocalIo,
+            Self::Io { .. } | Self::Resources { .. } | Self::NoSpace { .. } | Self::SpillLimit { .. } => {
+                ErrorKind::LocalIo
+            }
             Self::Internal { .. } => ErrorKind::Bug,
         }
     }
@@ -327,7 +335,15 @@ impl PipelineError {
 
     pub(crate) fn of_datafusion(stage: &'static str, error: datafusion_common::DataFusionError) -> Self {
         use datafusion_common::DataFusionError as D;
+        // The only trace of the limit is the name of DataFusion's own setting for it.
+        if error.to_string().contains("max_temp_directory_size") {
+            return Self::SpillLimit { stage };
+        }
         match error {
+            D::ArrowError(inner, _) => match *inner {
+                arrow::error::ArrowError::IoError(_, source) => Self::Io { path: "spill file".into(), source },
+                other => Self::Internal { stage, reason: one_line(&other.to_string()) },
+            },
             D::External(inner) => match inner.downcast::<Self>() {
                 Ok(own) => *own,
                 Err(other) => Self::Internal { stage, reason: one_line(&other.to_string()) },

@@ -19,7 +19,7 @@ use crate::operators::{FingerprintTasks, TaskExec};
 use crate::output;
 use crate::progress::Progress;
 use crate::quarantine::{BadFile, BadRow, InputPolicy};
-use crate::query_batch::{CollectPolicy, KeepKey, QueryBatch, SkipReason};
+use crate::query_batch::{CollectPolicy, Collecting, KeepKey, QueryBatch, SkipReason};
 use crate::schema::{CONFIG_DIGEST, FINGERPRINTS, QUARANTINE, SKETCH_BYTES, SKIPPED, TEXT_HASH_BYTES};
 use crate::storage::Storage;
 use crate::tasks::{BATCH_ROWS, FingerprintContext, append};
@@ -126,14 +126,17 @@ pub(crate) async fn fingerprint_documents(
     let (keep, input) = (&request.columns.keep, &request.input);
     let context =
         Arc::new(FingerprintContext::new(documents, keep, fingerprinter, threads, input.clone(), progress.clone()));
-    let engine = Engine::new(resources, 0)?;
+    let engine = Engine::new(resources, resources.counted_bytes())?;
     let exec = TaskExec::plan(FingerprintTasks { context: Arc::clone(&context), tasks });
-    let stream = engine.execute("fingerprint", engine.gather(exec))?;
-    let batches: Vec<RecordBatch> =
-        stream.try_collect().await.map_err(|e| PipelineError::of_datafusion("fingerprint", e))?;
+    let mut stream = engine.execute("fingerprint", engine.gather(exec))?;
+    let mut collecting = Collecting::new(&request.keep, resources.counted_bytes());
+    while let Some(batch) = stream.try_next().await.map_err(|e| PipelineError::of_datafusion("fingerprint", e))? {
+        collecting.push(&batch)?;
+    }
+    drop((stream, engine));
     let left_out = context.bad_files().into_keys().collect();
     let policy = CollectPolicy { on_duplicate_id: input.on_duplicate_id, left_out };
-    let batch = QueryBatch::collect(&batches, &request.keep, &policy, |file| context.url(file))?;
+    let batch = collecting.finish(&policy, |file| context.url(file))?;
     refuse_bad_rows(&batch, input.max_bad_rows, |file| context.url(file))?;
     let counts = counts(&batch, &context);
     warn(&context, &counts);
@@ -162,7 +165,7 @@ fn refuse_bad_rows(batch: &QueryBatch, allowed: u64, name: impl Fn(u32) -> Strin
 }
 
 fn counts(batch: &QueryBatch, context: &FingerprintContext) -> FingerprintCounts {
-    let skipped = |reason| batch.skipped.iter().filter(|&&s| s == Some(reason)).count() as u64;
+    let skipped = |reason| batch.skipped.iter().filter(|&s| s == Some(&reason)).count() as u64;
     let documents = &context.documents;
     let mut bad_rows_by_reason = BTreeMap::new();
     for bad in &batch.bad_rows {
@@ -172,7 +175,7 @@ fn counts(batch: &QueryBatch, context: &FingerprintContext) -> FingerprintCounts
         n_files: documents.files().count() as u64 - context.bad_files().len() as u64,
         n_ignored_files: documents.ignored.len() as u64,
         n_documents: batch.len() as u64,
-        n_fingerprinted: batch.fingerprints.iter().flatten().count() as u64,
+        n_fingerprinted: batch.fingerprints.n_values(),
         n_too_short: skipped(SkipReason::TooShort),
         n_empty: skipped(SkipReason::Empty),
         n_null_text: skipped(SkipReason::NullText),
@@ -230,7 +233,7 @@ pub async fn fingerprint(
 /// Rows with a fingerprint, by (fingerprint, id).
 pub(crate) fn fingerprint_order(batch: &QueryBatch) -> Vec<u32> {
     let mut order: Vec<(u64, u32)> =
-        batch.rows().filter_map(|row| batch.fingerprints[row as usize].map(|f| (f, row))).collect();
+        batch.rows().filter_map(|row| batch.fingerprints.get(row).map(|&f| (f, row))).collect();
     order.sort_unstable();
     order.into_iter().map(|(_, row)| row).collect()
 }
@@ -247,14 +250,13 @@ impl RowColumns<'_> {
     }
 
     pub(crate) fn fingerprints(&self) -> ArrayRef {
-        Arc::new(self.rows.iter().map(|&row| self.batch.fingerprints[row as usize]).collect::<UInt64Array>())
+        Arc::new(self.rows.iter().map(|&row| self.batch.fingerprints.get(row).copied()).collect::<UInt64Array>())
     }
 
     pub(crate) fn sketches(&self) -> Result<ArrayRef> {
         let mut builder = FixedSizeBinaryBuilder::with_capacity(self.rows.len(), SKETCH_BYTES);
         for &row in self.rows {
-            let sketch = self.batch.sketches.get(row as usize).and_then(Option::as_ref);
-            append(&mut builder, sketch.map(|s| s.0.as_slice()))?;
+            append(&mut builder, self.batch.sketches.get(row).map(|s| s.0.as_slice()))?;
         }
         Ok(Arc::new(builder.finish()))
     }
@@ -262,7 +264,7 @@ impl RowColumns<'_> {
     pub(crate) fn text_hashes(&self) -> Result<ArrayRef> {
         let mut builder = FixedSizeBinaryBuilder::with_capacity(self.rows.len(), TEXT_HASH_BYTES);
         for &row in self.rows {
-            append(&mut builder, self.batch.text_hashes[row as usize].as_ref().map(|h| h.as_slice()))?;
+            append(&mut builder, self.batch.text_hashes.get(row).map(|h| h.as_slice()))?;
         }
         Ok(Arc::new(builder.finish()))
     }
@@ -278,7 +280,7 @@ fn fingerprint_rows(batch: &QueryBatch, rows: &[u32]) -> Result<RecordBatch> {
 pub(crate) fn write_skipped(batch: &QueryBatch, folder: &std::path::Path, name: &str) -> Result<Vec<StagedFile>> {
     let mut writer = DatasetWriter::new(folder, name, &SKIPPED, &[]);
     let skipped: Vec<(u32, SkipReason)> =
-        batch.rows().filter_map(|row| batch.skipped[row as usize].map(|s| (row, s))).collect();
+        batch.rows().filter_map(|row| batch.skipped.get(row).map(|&s| (row, s))).collect();
     for rows in skipped.chunks(BATCH_ROWS) {
         let ids = StringArray::from_iter_values(rows.iter().map(|&(row, _)| batch.id(row)));
         let reasons = StringArray::from_iter_values(rows.iter().map(|(_, reason)| reason.name()));

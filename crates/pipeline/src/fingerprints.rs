@@ -1,19 +1,17 @@
 //! Fingerprints datasets: nearprint's own, and other people's that have just `fingerprint`, with or without `doc_id`. Without
 //! it the number of the row in the dataset stands in, from 0.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array, new_null_array};
-use arrow::compute::cast;
+use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
 use futures::TryStreamExt;
 
 use crate::columns::Columns;
 use crate::error::{PipelineError, Result};
 use crate::parquet_file::ParquetFile;
-use crate::query_batch::{CollectPolicy, FILE, LENGTH, QueryBatch, ROW, SKIPPED};
-use crate::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, FINGERPRINTS, SKETCH, SKETCH_BYTES, TEXT_HASH};
+use crate::query_batch::{CollectPolicy, Collecting, FILE, QueryBatch, ROW};
+use crate::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, SKETCH, SKETCH_BYTES};
 use crate::storage::Storage;
 
 /// Opens the Parquet files of a path, folder, glob or prefix, and checks their columns.
@@ -88,24 +86,20 @@ pub(crate) fn refuse_mixed_configs<'a>(files: impl Iterator<Item = &'a ParquetFi
     Ok(())
 }
 
-/// Loads a dataset as the query batch.
-pub(crate) async fn load(files: &[ParquetFile], bits: u32) -> Result<QueryBatch> {
-    let mut batches = Vec::new();
-    let mut rows_before = 0;
+/// Loads what a join needs of a dataset as the query batch, which fails before it takes more than `max_bytes`.
+pub(crate) async fn load(files: &[ParquetFile], bits: u32, needs_sketch: bool, max_bytes: usize) -> Result<QueryBatch> {
+    are_numbered(files)?;
+    let columns: &[&str] = if needs_sketch { &[DOC_ID, FINGERPRINT, SKETCH] } else { &[DOC_ID, FINGERPRINT] };
+    let mut collecting = Collecting::new(&[], max_bytes);
     for (position, parquet) in (0..).zip(files) {
-        let mut stream = parquet.stream(parquet.whole(&[DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH]))?;
+        let mut stream = parquet.stream(parquet.whole(columns))?;
         let mut first_row = 1;
         while let Some(batch) = stream.try_next().await? {
-            let n = batch.num_rows() as u64;
-            let numbers = rows_before + first_row - 1..rows_before + first_row - 1 + n;
-            batches.push(as_fingerprinted(&parquet.file.url, (position, first_row), numbers, bits, &batch)?);
-            first_row += n;
+            collecting.push(&as_fingerprinted(&parquet.file.url, (position, first_row), bits, &batch)?)?;
+            first_row += batch.num_rows() as u64;
         }
-        rows_before += parquet.n_rows();
     }
-    let mut batch =
-        QueryBatch::collect(&batches, &[], &CollectPolicy::default(), |file| files[file as usize].file.url.clone())?;
-    batch.numbered = are_numbered(files)?;
+    let batch = collecting.finish(&CollectPolicy::default(), |file| files[file as usize].file.url.clone())?;
     match batch.bad_rows.first() {
         None => Ok(batch),
         Some(bad) => Err(PipelineError::BadRow {
@@ -116,47 +110,30 @@ pub(crate) async fn load(files: &[ParquetFile], bits: u32) -> Result<QueryBatch>
     }
 }
 
-/// A batch of the dataset with the columns that [`QueryBatch::collect`] takes. `place` is the file and the first row, from 1;
-/// `numbers` are those of the rows in the dataset.
-fn as_fingerprinted(
-    url: &str,
-    (file, first_row): (u32, u64),
-    numbers: Range<u64>,
-    bits: u32,
-    batch: &RecordBatch,
-) -> Result<RecordBatch> {
+/// A batch of the dataset with the columns that [`Collecting`] takes. `place` is the file and the first row, from 1.
+fn as_fingerprinted(url: &str, (file, first_row): (u32, u64), bits: u32, batch: &RecordBatch) -> Result<RecordBatch> {
     let columns = Columns { batch, file: url };
     let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?;
     check_fingerprints(url, first_row, bits, fingerprints)?;
     let n = batch.num_rows();
-    let or_null = |name: &str| -> Result<ArrayRef> {
-        let data_type = FINGERPRINTS.field_with_name(name).map(|f| f.data_type().clone()).unwrap_or(DataType::Null);
-        match batch.column_by_name(name) {
-            Some(column) => cast(column, &data_type).map_err(|e| PipelineError::of_arrow(url, e)),
-            None => Ok(new_null_array(&data_type, n)),
-        }
-    };
-    let mut fields: Vec<Field> = FINGERPRINTS.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
-    fields.extend([
-        Field::new(SKIPPED, DataType::Utf8, true),
-        Field::new(LENGTH, DataType::UInt64, false),
+    let mut fields = vec![
+        Field::new(FINGERPRINT, DataType::UInt64, true),
         Field::new(FILE, DataType::UInt32, false),
         Field::new(ROW, DataType::UInt64, false),
-    ]);
-    let ids: ArrayRef = match batch.column_by_name(DOC_ID) {
-        Some(_) => Arc::new(columns.ids(DOC_ID)?),
-        None => Arc::new(StringArray::from_iter_values(numbers.map(|number| number.to_string()))),
-    };
-    let arrays: Vec<ArrayRef> = vec![
-        ids,
+    ];
+    let mut arrays: Vec<ArrayRef> = vec![
         Arc::new(fingerprints.clone()),
-        or_null(SKETCH)?,
-        or_null(TEXT_HASH)?,
-        Arc::new(StringArray::new_null(n)),
-        Arc::new(UInt64Array::from(vec![0; n])),
         Arc::new(UInt32Array::from(vec![file; n])),
         Arc::new(UInt64Array::from_iter_values((first_row..).take(n))),
     ];
+    if batch.column_by_name(DOC_ID).is_some() {
+        fields.push(Field::new(DOC_ID, DataType::Utf8, true));
+        arrays.push(Arc::new(columns.ids(DOC_ID)?));
+    }
+    if let Some(sketches) = batch.column_by_name(SKETCH) {
+        fields.push(Field::new(SKETCH, sketches.data_type().clone(), true));
+        arrays.push(Arc::clone(sketches));
+    }
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(|e| PipelineError::of_arrow(url, e))
 }
 

@@ -2,19 +2,20 @@
 
 use std::time::Instant;
 
+use nearprint_join::RowSet;
 use serde::Serialize;
 
 use crate::config::JoinConfig;
 use crate::engine::{Resources, SpillStats};
 use crate::error::{PipelineError, Result};
 use crate::fingerprints;
-use crate::near_duplicates::{NearDuplicates, PairCounts, PairsMode};
+use crate::near_duplicates::{Join, NearDuplicates, PairCounts, PairsMode};
 use crate::output;
 use crate::parquet_file::ParquetFile;
 use crate::progress::Progress;
 use crate::storage::Storage;
 use crate::store;
-use crate::tasks::{Documents, Existing, ExistingFile, RowSet};
+use crate::tasks::{Documents, Existing, ExistingFile};
 
 /// What to join.
 #[derive(Debug, Clone)]
@@ -91,11 +92,10 @@ pub async fn join(
     fingerprints::refuse_mixed_configs(queries.iter().chain(existing.files.iter().map(|f| &f.parquet)))?;
     let n_rows = queries.iter().map(ParquetFile::n_rows).sum();
     progress.start("load queries", "fingerprints", n_rows);
-    let batch = fingerprints::load(&queries, request.bits).await?;
+    let batch = fingerprints::load(&queries, request.bits, needs_sketch, resources.counted_bytes()).await?;
     let started = Instant::now();
-    let near =
-        NearDuplicates::new(batch, existing, request.itself, request.bits, verifier, resources, progress.clone())
-            .await?;
+    let join = Join { existing, itself: request.itself, bits: request.bits, verifier, decides: None };
+    let near = NearDuplicates::new(batch, join, resources, progress.clone()).await?;
     let temp = near.engine.temp.path();
     let (staged, counts, spill) = match request.pairs {
         PairsMode::All => near.write_all(temp, request.max_pairs).await?,
@@ -109,7 +109,7 @@ pub async fn join(
     Ok(JoinSummary {
         output: output.url().to_owned(),
         n_queries: near.batch.len() as u64,
-        n_distinct_queries: near.rows.values().len() as u64,
+        n_distinct_queries: near.rows.n_values() as u64,
         n_existing: near.n_existing(),
         pairs: request.pairs,
         counts,

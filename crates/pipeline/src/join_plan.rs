@@ -4,7 +4,7 @@ use nearprint_join::{ExistingRun, JoinCost, TablePlan, Workload};
 use serde::Serialize;
 
 use crate::engine::Resources;
-use crate::error::Result;
+use crate::error::{PipelineError, Result};
 use crate::parquet_file::ParquetFile;
 use crate::schema::FINGERPRINT;
 
@@ -14,6 +14,11 @@ const PIECE_ROWS: [usize; 3] = [1 << 20, 1 << 21, 1 << 22];
 /// Pieces of existing fingerprints that are read, mapped, or wait for their documents, for each thread: as many as keep a disk
 /// busy while the threads compute; fewer where memory for tables is worth more.
 const PIECES_A_THREAD: [usize; 3] = [4, 2, 1];
+
+/// Nanoseconds of a core that a join may take without tables, whatever it would take with them.
+const SHORT_NS: f64 = 60e9;
+/// How much longer it may take beyond that.
+const TOO_SLOW: f64 = 20.0;
 
 /// A plan, its estimate, and what is in memory at once.
 #[derive(Debug, Clone)]
@@ -28,7 +33,27 @@ pub(crate) struct JoinPlan {
 
 impl JoinPlan {
     /// The cheapest plan for a workload, whose pieces are chosen too.
-    pub(crate) fn choose(bits: u32, max_distance: u32, workload: &Workload) -> Self {
+    ///
+    /// # Errors
+    /// [`PipelineError::Resources`] where no tables fit the workload's memory, and comparing everything with everything would take
+    /// far longer than with tables.
+    pub(crate) fn choose(bits: u32, max_distance: u32, workload: &Workload) -> Result<Self> {
+        let chosen = Self::cheapest(bits, max_distance, workload);
+        if !chosen.tables.is_scan() || chosen.cost.total_ns < SHORT_NS {
+            return Ok(chosen);
+        }
+        let roomy = Self::cheapest(bits, max_distance, &Workload { memory_bytes: usize::MAX, ..workload.clone() });
+        if chosen.cost.total_ns < TOO_SLOW * roomy.cost.total_ns {
+            return Ok(chosen);
+        }
+        let reason = format!(
+            "the query batch and its tables take about {} bytes, {} are left of the limit for tables",
+            roomy.counted_bytes, workload.memory_bytes
+        );
+        Err(PipelineError::Resources { reason })
+    }
+
+    fn cheapest(bits: u32, max_distance: u32, workload: &Workload) -> Self {
         let of = |piece_rows, pieces| Self::of_pieces(bits, max_distance, workload, piece_rows, pieces);
         let sizes = PIECES_A_THREAD.into_iter().flat_map(|pieces| PIECE_ROWS.map(|rows| (rows, pieces)));
         sizes.skip(1).fold(of(PIECE_ROWS[0], PIECES_A_THREAD[0]), |best, (piece_rows, pieces)| {
@@ -119,7 +144,8 @@ const DECODE_NS: f64 = 1.0;
 /// Plans a join without doing it.
 ///
 /// # Errors
-/// [`PipelineError::Config`](crate::PipelineError::Config) for a kernel that does not exist or cannot run here.
+/// [`PipelineError::Config`] for a kernel that does not exist or cannot run here; [`PipelineError::Resources`] where the limit
+/// leaves no memory for tables.
 pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary> {
     let runs = request.runs.max(1);
     let of_run = |i: u64| request.existing_rows / runs + u64::from(i < request.existing_rows % runs);
@@ -133,7 +159,7 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
         threads: resources.n_threads(),
         pieces_under_way: 0,
     };
-    let plan = JoinPlan::choose(request.bits, request.max_distance, &workload);
+    let plan = JoinPlan::choose(request.bits, request.max_distance, &workload)?;
     let tables: Vec<PlannedTable> = plan.tables.tables().iter().map(PlannedTable::of).collect();
     let decode_ns = if request.existing_rows == 0 { 0.0 } else { DECODE_NS };
     let total_ns = plan.cost.total_ns + decode_ns * as_f64(request.existing_rows);

@@ -12,6 +12,7 @@ mod analyze;
 mod columns;
 mod config;
 mod dataset;
+mod decimal_order;
 mod decisions;
 mod digest;
 mod documents;

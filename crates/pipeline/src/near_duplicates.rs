@@ -1,5 +1,6 @@
 //! The join inside DataFusion: map tasks under one reduce, as all pairs or as a spanning forest.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -8,7 +9,7 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{UInt8Type, UInt16Type, UInt32Type};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::displayable;
-use datafusion_physical_plan::streaming::StreamingTableExec;
+use datafusion_physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use futures::TryStreamExt;
 use nearprint_join::{Queries, QueryRows, Verifier, Workload};
 use serde::{Deserialize, Serialize};
@@ -16,14 +17,15 @@ use tokio::sync::Semaphore;
 
 use crate::columns::Columns;
 use crate::dataset::{DatasetWriter, StagedFile};
+use crate::decisions::{ClusterRule, Decisions};
 use crate::engine::{Engine, Resources, SpillStats, spill_stats};
 use crate::error::{PipelineError, Result};
 use crate::join_plan::{JoinPlan, existing_run};
-use crate::operators::{ForestPass, ForestState, ProbeTasks, TaskExec};
+use crate::operators::{ForestPass, ForestState, Gathered, ProbeTasks, TaskExec, locked};
 use crate::progress::Progress;
 use crate::query_batch::QueryBatch;
 use crate::schema::PAIRS;
-use crate::tasks::{Existing, ExistingFile, MapContext, MapTask, Want, blocking};
+use crate::tasks::{ClassPairs, Existing, ExistingFile, MapContext, MapTask, Want, blocking};
 
 /// Which pairs are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -52,7 +54,7 @@ pub struct PairCounts {
 /// The query batch with its tables, and what probes them.
 pub(crate) struct NearDuplicates {
     pub(crate) batch: Arc<QueryBatch>,
-    pub(crate) rows: Arc<QueryRows<u64>>,
+    pub(crate) rows: Arc<QueryRows>,
     queries: Arc<Queries<u64>>,
     verifier: Verifier,
     existing: Arc<HashMap<String, ExistingFile>>,
@@ -60,8 +62,23 @@ pub(crate) struct NearDuplicates {
     piece_rows: u64,
     pieces_under_way: usize,
     itself: bool,
+    /// How decisions are to follow from the forest pass; none where there are none.
+    decides: Option<ClusterRule>,
+    /// Bytes for what the forest pass gathers.
+    forest_bytes: usize,
     pub(crate) engine: Engine,
     progress: Progress,
+}
+
+/// What is to be joined with a batch, and what for.
+pub(crate) struct Join {
+    pub(crate) existing: Existing,
+    /// Whether the batch is joined with itself too.
+    pub(crate) itself: bool,
+    pub(crate) bits: u32,
+    pub(crate) verifier: Verifier,
+    /// How decisions are to follow; none where only pairs are asked for.
+    pub(crate) decides: Option<ClusterRule>,
 }
 
 /// Existing rows of one map task.
@@ -70,43 +87,36 @@ const TASK_ROWS: u64 = 4 << 20;
 const TASK_VALUES: usize = 1 << 16;
 
 impl NearDuplicates {
-    /// Builds the tables. `itself` joins the batch with itself too.
-    pub(crate) async fn new(
-        batch: QueryBatch,
-        existing: Existing,
-        itself: bool,
-        bits: u32,
-        verifier: Verifier,
-        resources: &Resources,
-        progress: Progress,
-    ) -> Result<Self> {
+    /// Builds the tables.
+    pub(crate) async fn new(batch: QueryBatch, join: Join, resources: &Resources, progress: Progress) -> Result<Self> {
+        let Join { existing, itself, bits, verifier, decides } = join;
         let n_existing = existing.n_live_rows;
-        let (own, threads, kernel) = (resources.clone(), resources.n_threads(), resources.join_kernel()?);
+        let (own, kernel) = (resources.clone(), resources.join_kernel()?);
         let runs = existing.files.iter().map(|f| existing_run(&f.parquet, bits)).collect();
         progress.start("tables", "fingerprints", batch.len() as u64);
-        let (batch, rows, queries, pieces, engine) = blocking("tables", move || {
-            let rows = QueryRows::new(&batch.fingerprints, &batch.sketches)?;
-            let held = batch.memory_bytes() + rows.memory_bytes();
+        let (batch, rows, queries, plan, forest_bytes, engine) = blocking("tables", move || {
+            let (batch, rows, values) = group(batch, decides, &own)?;
+            let mut left = Budget::new(&own, &batch, &rows, decides)?;
             let workload = Workload {
-                n_queries: rows.values().len(),
+                n_queries: values.len(),
                 existing: runs,
                 piece_rows: 0,
                 itself,
-                memory_bytes: table_bytes(&own, held),
-                threads,
+                memory_bytes: left.for_tables(),
+                threads: own.n_threads(),
                 pieces_under_way: 0,
             };
-            let plan = JoinPlan::choose(bits, u32::from(verifier.max_distance), &workload);
+            let plan = JoinPlan::choose(bits, u32::from(verifier.max_distance), &workload)?;
             tracing::info!(
                 tables = plan.tables.tables().len(),
                 kernel = kernel.name().name(),
                 estimated_ns = plan.cost.ns_per_fingerprint,
                 "join planned"
             );
-            let counted_bytes = plan.counted_bytes;
-            let queries = Queries::new(rows.values().to_vec(), plan.tables, kernel);
-            let engine = Engine::new(&own, held + counted_bytes)?;
-            Ok((batch, rows, queries, (plan.piece_rows as u64, plan.pieces_under_way), engine))
+            left.take(plan.counted_bytes);
+            let queries = Queries::new(values, plan.tables.clone(), kernel);
+            let engine = Engine::new(&own, left.for_reduce(&own))?;
+            Ok((batch, rows, queries, plan, left.for_forest(&own), engine))
         })
         .await?;
         tracing::info!(bytes = queries.memory_bytes(), "query tables built");
@@ -118,9 +128,11 @@ impl NearDuplicates {
             verifier,
             existing: Arc::new(existing),
             n_existing,
-            piece_rows: pieces.0,
-            pieces_under_way: pieces.1,
+            piece_rows: plan.piece_rows as u64,
+            pieces_under_way: plan.pieces_under_way,
             itself,
+            decides,
+            forest_bytes,
             engine,
             progress,
         })
@@ -150,13 +162,13 @@ impl NearDuplicates {
             let ranges = parquet.row_group_ranges(0..parquet.n_row_groups(), TASK_ROWS);
             ranges.into_iter().map(move |row_groups| MapTask::Existing { file: url.clone(), row_groups })
         });
-        let n = if self.itself { self.rows.values().len() } else { 0 };
+        let n = if self.itself { self.rows.n_values() } else { 0 };
         let itself = (0..n).step_by(TASK_VALUES).map(|at| MapTask::Itself { values: at..n.min(at + TASK_VALUES) });
         existing.chain(itself).collect()
     }
 
-    fn reduced(&self, want: Want) -> Result<Arc<dyn ExecutionPlan>> {
-        let own = if self.itself { self.rows.values().len() as u64 } else { 0 };
+    fn reduced(&self, want: Want, class_pairs: Option<Arc<ClassPairs>>) -> Result<Arc<dyn ExecutionPlan>> {
+        let own = if self.itself { self.rows.n_values() as u64 } else { 0 };
         self.progress.start(
             if want == Want::Forest { "join (forest)" } else { "join (all pairs)" },
             "fingerprints",
@@ -168,8 +180,9 @@ impl NearDuplicates {
             queries: Arc::clone(&self.queries),
             verifier: self.verifier,
             itself: self.itself,
-            ids_are_names: !self.batch.numbered,
+            ids_are_names: !self.batch.is_numbered(),
             want,
+            class_pairs,
             files: Arc::clone(&self.existing),
             piece_rows: self.piece_rows,
             under_way: Semaphore::new(self.pieces_under_way),
@@ -188,41 +201,51 @@ impl NearDuplicates {
         folder: &Path,
         max_pairs: u64,
     ) -> Result<(Vec<StagedFile>, PairCounts, SpillStats)> {
-        let plan = self.reduced(Want::AllPairs)?;
+        let plan = self.reduced(Want::AllPairs, None)?;
         let (files, counts) = self.write(&plan, folder, max_pairs).await?;
         Ok((files, counts, spill_stats(&plan)))
     }
 
-    /// Writes the spanning forest, and gives what decisions need.
+    /// Writes the spanning forest, and gives what decisions need, where there are any.
     pub(crate) async fn write_forest(
         &self,
         folder: &Path,
-    ) -> Result<(Vec<StagedFile>, PairCounts, SpillStats, Arc<Mutex<ForestState>>)> {
-        let (reduced, state, sorted) = self.forest_plan()?;
+    ) -> Result<(Vec<StagedFile>, PairCounts, SpillStats, Option<Gathered>)> {
+        let (reduced, pass) = self.forest_pass()?;
+        let (state, schema) = (Arc::clone(&pass.state), pass.pair_schema());
+        let leaf = StreamingTableExec::try_new(schema, vec![pass], None, [], false, None);
+        let leaf = leaf.map_err(|e| PipelineError::of_datafusion("forest", e))?;
+        let sorted = self.engine.sort(Arc::new(leaf))?;
         let (files, counts) = self.write(&sorted, folder, u64::MAX).await?;
-        Ok((files, counts, spill_stats(&reduced).plus(spill_stats(&sorted)), state))
+        let spill = spill_stats(&reduced).plus(spill_stats(&sorted));
+        Ok((files, counts, spill, locked(&state).finish()))
     }
 
     /// The forest pass alone, its pairs thrown away.
-    pub(crate) async fn forest_state(&self) -> Result<(SpillStats, Arc<Mutex<ForestState>>)> {
-        let (reduced, state, _) = self.forest_plan()?;
-        let pass = Arc::new(ForestPass::sharing(Arc::clone(&reduced), Arc::clone(&state)));
-        let stream =
-            datafusion_physical_plan::streaming::PartitionStream::execute(pass.as_ref(), self.engine.context());
-        let drained = stream.try_for_each(|_| futures::future::ready(Ok(()))).await;
+    pub(crate) async fn forest_state(&self) -> Result<(SpillStats, Option<Gathered>)> {
+        let (reduced, pass) = self.forest_pass()?;
+        let drained = pass.execute(self.engine.context()).try_for_each(|_| futures::future::ready(Ok(()))).await;
         drained.map_err(|e| PipelineError::of_datafusion("forest", e))?;
-        Ok((spill_stats(&reduced), state))
+        Ok((spill_stats(&reduced), locked(&pass.state).finish()))
     }
 
-    #[allow(clippy::type_complexity, reason = "the plan below the pass, its state, and the plan above it")]
-    fn forest_plan(&self) -> Result<(Arc<dyn ExecutionPlan>, Arc<Mutex<ForestState>>, Arc<dyn ExecutionPlan>)> {
-        let reduced = self.reduced(Want::Forest)?;
-        let state = ForestState::new(Arc::clone(&self.batch), Arc::clone(&self.rows), self.engine.free_bytes);
-        let pass = ForestPass::new(Arc::clone(&reduced), state);
-        let (state, schema) = (Arc::clone(&pass.state), pass.pair_schema());
-        let leaf = StreamingTableExec::try_new(schema, vec![Arc::new(pass)], None, [], false, None);
-        let leaf = leaf.map_err(|e| PipelineError::of_datafusion("forest", e))?;
-        Ok((reduced, state, self.engine.sort(Arc::new(leaf))?))
+    /// The plan below the forest pass, and the pass.
+    fn forest_pass(&self) -> Result<(Arc<dyn ExecutionPlan>, Arc<ForestPass>)> {
+        let class_pairs = Arc::new(ClassPairs::new(self.forest_bytes));
+        let by_star = self.decides == Some(ClusterRule::Star);
+        let reduced = self.reduced(Want::Forest, by_star.then(|| Arc::clone(&class_pairs)))?;
+        let state = ForestState::new(Arc::clone(&self.rows), self.batch.rows().end, self.forest_bytes);
+        let state = match self.decides {
+            Some(rule) => state.gathering(Arc::clone(&self.batch), rule, class_pairs),
+            None => state,
+        };
+        let pass = ForestPass::new(Arc::clone(&reduced), Arc::new(Mutex::new(state)));
+        Ok((reduced, Arc::new(pass)))
+    }
+
+    /// The batch and its rows, all else given up.
+    pub(crate) fn into_batch(self) -> (Arc<QueryBatch>, Arc<QueryRows>) {
+        (self.batch, self.rows)
     }
 
     async fn write(
@@ -251,7 +274,8 @@ impl NearDuplicates {
         let (a, b) = (columns.primitive::<UInt32Type>("a")?, columns.primitive::<UInt32Type>("b")?);
         let (new, id_b) = (columns.booleans("new")?, columns.strings("id_b")?);
         let id_a = a.values().iter().map(|&row| self.batch.id(row));
-        let id_b = (0..rows.num_rows()).map(|i| if new.value(i) { self.batch.id(b.value(i)) } else { id_b.value(i) });
+        let id_b = (0..rows.num_rows())
+            .map(|i| if new.value(i) { self.batch.id(b.value(i)) } else { Cow::Borrowed(id_b.value(i)) });
         let scopes = new.values().iter().map(|new| if new { "new_new" } else { "new_existing" });
         let arrays: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(id_a)),
@@ -265,10 +289,62 @@ impl NearDuplicates {
     }
 }
 
-/// Half of what the batch leaves goes to its tables.
-fn table_bytes(resources: &Resources, held: usize) -> usize {
-    resources.memory_limit.map_or(4 << 30, |limit| limit.saturating_sub(held) / 2)
+/// Groups the rows, and drops of the batch what will not be needed.
+fn group(
+    mut batch: QueryBatch,
+    decides: Option<ClusterRule>,
+    resources: &Resources,
+) -> Result<(QueryBatch, QueryRows, Vec<u64>)> {
+    let height = batch.memory_bytes().saturating_add(QueryRows::grouping_bytes::<u64>(batch.len()));
+    refuse_over("the query batch and its tables", height, resources.counted_bytes())?;
+    let (rows, values) = QueryRows::group(&batch.fingerprints, Arc::clone(&batch.sketches))?;
+    if decides.is_none() {
+        batch.forget_all_but_ids_and_sketches();
+    }
+    Ok((batch, rows, values))
 }
+
+fn refuse_over(what: &str, bytes: usize, limit: usize) -> Result<()> {
+    if bytes <= limit {
+        return Ok(());
+    }
+    Err(PipelineError::Resources { reason: format!("{what} take {bytes} bytes, {limit} are left of the limit") })
+}
+
+/// What the batch leaves of the limit.
+struct Budget {
+    left: usize,
+}
+
+impl Budget {
+    fn new(resources: &Resources, batch: &QueryBatch, rows: &QueryRows, decides: Option<ClusterRule>) -> Result<Self> {
+        let limit = resources.counted_bytes();
+        let held = batch.memory_bytes() + rows.memory_bytes();
+        let pass = ForestState::bytes_of(batch.len(), decides.is_some());
+        let deciding = if decides.is_some() { Decisions::bytes_of(batch.len()) } else { 0 };
+        refuse_over("the query batch and its decisions", held + pass + deciding, limit)?;
+        Ok(Self { left: limit - held - pass })
+    }
+
+    fn take(&mut self, bytes: usize) {
+        self.left = self.left.saturating_sub(bytes);
+    }
+
+    fn for_tables(&self) -> usize {
+        if self.left > usize::MAX / 2 { UNLIMITED_TABLE_BYTES } else { self.left / 2 }
+    }
+
+    fn for_reduce(&self, resources: &Resources) -> usize {
+        resources.reduce_bytes().min(self.left / 2)
+    }
+
+    fn for_forest(&self, resources: &Resources) -> usize {
+        self.left - self.for_reduce(resources)
+    }
+}
+
+/// Bytes of tables where no limit is said.
+const UNLIMITED_TABLE_BYTES: usize = 4 << 30;
 
 impl PairCounts {
     fn add(&mut self, rows: &RecordBatch) -> Result<()> {

@@ -2,17 +2,18 @@
 
 mod collect;
 
-use arrow::array::{Array, ArrayRef, Int64Array, LargeStringArray, RecordBatch, UInt32Array};
-use arrow::compute::{SortColumn, SortOptions, lexsort_to_indices, take};
-use arrow::datatypes::UInt64Type;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow::array::{Array, LargeStringArray};
 use nearprint_fingerprint::Sketch;
+use nearprint_join::Column;
 use serde::{Deserialize, Serialize};
 
-use crate::columns::{Columns, fixed};
+use crate::decimal_order::DecimalOrder;
 use crate::error::{PipelineError, Result};
 use crate::quarantine::BadRow;
-use crate::schema::{FINGERPRINT, SKETCH, TEXT_HASH};
-pub(crate) use collect::{BAD, CollectPolicy};
+pub(crate) use collect::{BAD, CollectPolicy, Collecting};
 
 /// Why a document has no fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -45,26 +46,33 @@ impl SkipReason {
     }
 }
 
-/// Rows are documents in order of their ids; every array has one value a row.
+/// Rows are documents in order of their ids.
 #[derive(Debug)]
 pub struct QueryBatch {
-    ids: LargeStringArray,
-    /// Whether row numbers stand in for ids, which then equal no id of other documents.
-    pub(crate) numbered: bool,
+    n_rows: u32,
+    ids: Ids,
     /// None where a document has none.
-    pub fingerprints: Vec<Option<u64>>,
-    /// Empty where the profile makes none.
-    pub sketches: Vec<Option<Sketch>>,
+    pub fingerprints: Column<u64>,
+    /// None where the profile makes none, too.
+    pub sketches: Arc<Column<Sketch>>,
     /// None for documents without text, and in datasets of other people.
-    pub text_hashes: Vec<Option<[u8; 16]>>,
+    pub text_hashes: Column<[u8; 16]>,
     /// Why a row has no fingerprint.
-    pub skipped: Vec<Option<SkipReason>>,
-    /// Characters of each normalised text; empty in fingerprints datasets.
-    pub lengths: Vec<u32>,
-    /// Rows by the configured keep order, then id.
-    pub keep_order: Vec<u32>,
+    pub skipped: Column<SkipReason>,
+    /// Characters of each normalised text; none for 0, and in fingerprints datasets.
+    pub lengths: Column<u32>,
+    /// Rows by the configured keep order, then id; none where that is the order of the ids.
+    keep_order: Option<Vec<u32>>,
     /// Rows of the input that are no documents.
     pub bad_rows: Vec<BadRow>,
+}
+
+/// The ids of documents.
+#[derive(Debug)]
+enum Ids {
+    Named(LargeStringArray),
+    /// Row numbers stand in for ids, which then equal no id of other documents.
+    Numbered(DecimalOrder),
 }
 
 /// One key of the keep order.
@@ -97,58 +105,39 @@ impl KeepKey {
     }
 }
 
-/// Columns of a fingerprinted document beside those of the fingerprints dataset.
+/// Columns of a fingerprinted document beside those of the fingerprints dataset. All but file and row may be left out, `doc_id` too:
+/// where no batch has it, row numbers stand in for ids.
 pub(crate) const SKIPPED: &str = "skipped";
 pub(crate) const FILE: &str = "file";
 pub(crate) const ROW: &str = "row";
 pub(crate) const KEEP_PREFIX: &str = "keep.";
 
 impl QueryBatch {
-    pub(crate) fn empty() -> Self {
-        Self {
-            ids: LargeStringArray::from(Vec::<&str>::new()),
-            numbered: false,
-            fingerprints: Vec::new(),
-            sketches: Vec::new(),
-            text_hashes: Vec::new(),
-            skipped: Vec::new(),
-            lengths: Vec::new(),
-            keep_order: Vec::new(),
-            bad_rows: Vec::new(),
-        }
-    }
-
-    fn fill(&mut self, columns: &Columns<'_>, documents: &UInt32Array, keys: &[KeepKey]) -> Result<()> {
-        let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?;
-        let (sketches, text_hashes) = (columns.bytes(SKETCH)?, columns.bytes(TEXT_HASH)?);
-        let skipped = columns.strings(SKIPPED)?;
-        let lengths = columns.primitive::<UInt64Type>(LENGTH)?;
-        for &at in documents.values() {
-            let at = at as usize;
-            self.fingerprints.push(fingerprints.is_valid(at).then(|| fingerprints.value(at)));
-            self.sketches.push(fixed::<32>(sketches, at).map(Sketch));
-            self.text_hashes.push(fixed(text_hashes, at));
-            self.skipped.push(skipped.is_valid(at).then(|| SkipReason::of_name(skipped.value(at))).flatten());
-            self.lengths.push(u32::try_from(lengths.value(at)).unwrap_or(u32::MAX));
-        }
-        if self.sketches.iter().all(Option::is_none) {
-            self.sketches = Vec::new();
-        }
-        self.keep_order = keep_order(columns.batch, documents, keys)?;
-        Ok(())
-    }
-
     /// Documents.
     #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "nothing asks")]
     pub fn len(&self) -> usize {
-        self.ids.len()
+        self.n_rows as usize
+    }
+
+    /// Drops what only decisions and the store need.
+    pub(crate) fn forget_all_but_ids_and_sketches(&mut self) {
+        (self.fingerprints, self.text_hashes) = (Column::default(), Column::default());
+        (self.skipped, self.lengths) = (Column::default(), Column::default());
+    }
+
+    /// Whether row numbers stand in for ids, which then equal no id of other documents.
+    pub(crate) fn is_numbered(&self) -> bool {
+        matches!(self.ids, Ids::Numbered(_))
     }
 
     /// The id of a row.
     #[must_use]
-    pub fn id(&self, row: u32) -> &str {
-        self.ids.value(row as usize)
+    pub fn id(&self, row: u32) -> Cow<'_, str> {
+        match &self.ids {
+            Ids::Named(ids) => Cow::Borrowed(ids.value(row as usize)),
+            Ids::Numbered(order) => Cow::Owned(order.number_at(row).to_string()),
+        }
     }
 
     /// The row of an id.
@@ -169,7 +158,7 @@ impl QueryBatch {
         let (mut low, mut high) = (0, self.rows().end);
         while low < high {
             let middle = u32::midpoint(low, high);
-            if self.id(middle) < id {
+            if *self.id(middle) < *id {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -178,49 +167,39 @@ impl QueryBatch {
         low
     }
 
+    /// Rows by the configured keep order, then id.
+    pub fn keep_order(&self) -> impl Iterator<Item = u32> {
+        self.rows().map(|rank| self.keep_order.as_ref().map_or(rank, |order| order[rank as usize]))
+    }
+
     /// Moves rows to the front of the keep order, which otherwise stays.
     pub(crate) fn put_first(&mut self, chosen: impl Fn(u32) -> bool) {
-        self.keep_order.sort_by_key(|&row| !chosen(row));
+        if self.rows().any(&chosen) {
+            let mut order: Vec<u32> = self.keep_order.take().unwrap_or_else(|| self.rows().collect());
+            order.sort_by_key(|&row| !chosen(row));
+            self.keep_order = Some(order);
+        }
     }
 
     /// Rows in order of their ids.
-    #[allow(clippy::cast_possible_truncation, reason = "rows are 32-bit numbers")]
     pub fn rows(&self) -> std::ops::Range<u32> {
-        0..self.len() as u32
+        0..self.n_rows
     }
 
     /// Bytes held.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.ids.get_array_memory_size()
-            + self.fingerprints.capacity() * size_of::<Option<u64>>()
-            + self.sketches.capacity() * size_of::<Option<Sketch>>()
-            + self.text_hashes.capacity() * size_of::<Option<[u8; 16]>>()
-            + self.skipped.capacity()
-            + self.lengths.capacity() * 4
-            + self.keep_order.capacity() * 4
+        let ids = match &self.ids {
+            Ids::Named(ids) => ids.get_array_memory_size(),
+            Ids::Numbered(_) => 0,
+        };
+        ids + self.fingerprints.memory_bytes()
+            + self.sketches.memory_bytes()
+            + self.text_hashes.memory_bytes()
+            + self.skipped.memory_bytes()
+            + self.lengths.memory_bytes()
+            + self.keep_order.as_ref().map_or(0, |order| order.capacity() * 4)
     }
-}
-
-fn keep_order(all: &RecordBatch, documents: &UInt32Array, keys: &[KeepKey]) -> Result<Vec<u32>> {
-    let n =
-        u32::try_from(documents.len()).map_err(|_| nearprint_join::JoinError::TooManyRows { rows: documents.len() })?;
-    if keys.is_empty() {
-        return Ok((0..n).collect());
-    }
-    let mut columns = Vec::new();
-    for key in keys {
-        let name = if key.column == LENGTH { LENGTH.to_owned() } else { format!("{KEEP_PREFIX}{}", key.column) };
-        let values =
-            all.column_by_name(&name).ok_or_else(|| PipelineError::Internal { stage: "keep order", reason: name })?;
-        let values = take(values, documents, None).map_err(internal)?;
-        columns
-            .push(SortColumn { values, options: Some(SortOptions { descending: key.descending, nulls_first: false }) });
-    }
-    // The last key makes every order total, so that ties never depend on the input's order.
-    let by_id: ArrayRef = std::sync::Arc::new(Int64Array::from_iter_values((0..n).map(i64::from)));
-    columns.push(SortColumn { values: by_id, options: None });
-    Ok(lexsort_to_indices(&columns, None).map_err(internal)?.values().to_vec())
 }
 
 fn internal(error: arrow::error::ArrowError) -> PipelineError {

@@ -20,8 +20,8 @@ use crate::error::{PipelineError, Result};
 use crate::fingerprint_stage::{
     FingerprintCounts, FingerprintRequest, Fingerprinted, fingerprint_documents, write_quarantine, write_skipped,
 };
-use crate::near_duplicates::{NearDuplicates, PairCounts, PairsMode};
-use crate::operators::locked;
+use crate::near_duplicates::{Join, NearDuplicates, PairCounts, PairsMode};
+use crate::operators::Gathered;
 use crate::output::upload;
 use crate::preflight;
 use crate::progress::Progress;
@@ -358,18 +358,21 @@ async fn stage(
     let bad_files = done.bad_files();
     let Fingerprinted { batch, counts: documents, .. } = done;
     let (bits, verifier) = (request.profile.bits, request.profile.join.verifier(request.profile.bits)?);
-    let near = NearDuplicates::new(batch, existing, true, bits, verifier, resources, progress.clone()).await?;
-    let (written, pairs, spill, state) = write_pairs(&near, request, folder).await?;
+    let join = Join { existing, itself: true, bits, verifier, decides: Some(request.clusters) };
+    let near = NearDuplicates::new(batch, join, resources, progress.clone()).await?;
+    let (written, pairs, spill, gathered) = write_pairs(&near, request, folder).await?;
     files.extend(written);
-    progress.start("decide", "documents", near.batch.len() as u64);
-    let decisions = Decisions::new(&near.batch, &near.rows, &mut locked(&state), &short, request.clusters);
-    files.extend(decisions.write(&near.batch, folder)?);
+    let (n_existing, n_tables) = (near.n_existing(), near.n_tables());
+    let (batch, rows) = near.into_batch();
+    progress.start("decide", "documents", batch.len() as u64);
+    let decisions = Decisions::new(&batch, &rows, gathered, short);
+    files.extend(decisions.write(&batch, folder)?);
     files.sort_by(|a, b| a.record.name.cmp(&b.record.name));
-    let run = write_run(&near.batch, &decisions, &recrawls, &plan.config_digest, &folder.join("run"))?;
-    let (n_existing, n_same_id) = (near.n_existing(), recrawls.n_same_id());
+    let run = write_run(&batch, &decisions, &recrawls, &plan.config_digest, &folder.join("run"))?;
+    let n_same_id = recrawls.n_same_id();
     let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decisions.counts() };
-    let measured = Measured::of(&near.batch, &decisions, &request.breakers);
-    Ok(Staged { files, run, bad_files, counts, spill, n_tables: near.n_tables(), measured })
+    let measured = Measured::of(&batch, &decisions, &request.breakers);
+    Ok(Staged { files, run, bad_files, counts, spill, n_tables: n_tables, measured })
 }
 
 /// Nothing was published.
@@ -449,19 +452,22 @@ impl RunRequest {
     }
 }
 
-type Written =
-    (Vec<StagedFile>, PairCounts, SpillStats, std::sync::Arc<std::sync::Mutex<crate::operators::ForestState>>);
-
 /// Decisions follow from the forest's candidates, whichever pairs are written.
-async fn write_pairs(near: &NearDuplicates, request: &RunRequest, folder: &Path) -> Result<Written> {
-    match request.pairs {
-        PairsMode::Forest => near.write_forest(folder).await,
+async fn write_pairs(
+    near: &NearDuplicates,
+    request: &RunRequest,
+    folder: &Path,
+) -> Result<(Vec<StagedFile>, PairCounts, SpillStats, Gathered)> {
+    let (files, pairs, spill, gathered) = match request.pairs {
+        PairsMode::Forest => near.write_forest(folder).await?,
         PairsMode::All => {
             let (files, counts, spill) = near.write_all(folder, request.max_pairs).await?;
-            let (more, state) = near.forest_state().await?;
-            Ok((files, counts, spill.plus(more), state))
+            let (more, gathered) = near.forest_state().await?;
+            (files, counts, spill.plus(more), gathered)
         }
-    }
+    };
+    let nothing = || PipelineError::Internal { stage: "forest", reason: "nothing to decide by".to_owned() };
+    Ok((files, pairs, spill, gathered.ok_or_else(nothing)?))
 }
 
 async fn publish_generation(

@@ -171,7 +171,7 @@ impl Plan {
         ignored: &HashSet<String>,
         documents: FingerprintCounts,
     ) -> Result<Evaluation> {
-        let left_out: Vec<bool> = batch.rows().map(|row| ignored.contains(batch.id(row))).collect();
+        let left_out: Vec<bool> = batch.rows().map(|row| ignored.contains(&*batch.id(row))).collect();
         let rows: Vec<Limits> = self.distances.iter().chain(&self.sketches).copied().collect();
         let pairs = pairs::find(batch, truth, &left_out, self.candidates, self.bits, &rows)?;
         let own = pairs.score(&self.own);

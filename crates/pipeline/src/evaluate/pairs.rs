@@ -1,6 +1,7 @@
 //! The pairs that are positive, gray or found, and the scores of those within given distances.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use nearprint_join::{Kernel, MapScratch, Queries, QueryRows, TablePlan, UnionFind, Verifier, Workload};
 
@@ -76,7 +77,7 @@ pub(super) fn find(
     });
     let mut pairs: Vec<LabelledPair> = labelled.chain(others).collect();
     pairs.sort_unstable_by_key(|p| (p.a, p.b));
-    Ok(Pairs { pairs, lengths: batch.lengths.clone() })
+    Ok(Pairs { pairs, lengths: batch.lengths.iter().map(|length| length.copied().unwrap_or(0)).collect() })
 }
 
 fn self_join(
@@ -86,21 +87,21 @@ fn self_join(
     bits: u32,
     mut found: impl FnMut(u32, u32, Distances),
 ) -> Result<()> {
-    let fingerprints: Vec<Option<u64>> =
-        batch.rows().map(|row| batch.fingerprints[row as usize].filter(|_| !left_out[row as usize])).collect();
-    join_rows(&QueryRows::new(&fingerprints, &batch.sketches)?, verifier, bits, |p| {
+    let taking_part = |row: u32| batch.fingerprints.get(row).copied().filter(|_| !left_out[row as usize]);
+    let fingerprints = batch.rows().map(taking_part).collect();
+    join_rows(QueryRows::group(&fingerprints, Arc::clone(&batch.sketches))?, verifier, bits, |p| {
         found(p.a, p.b, Distances { distance: p.distance, sketch_distance: p.sketch_distance });
     })
 }
 
-/// Every verified pair of rows, in no particular order.
+/// Every verified pair of rows, which come with their values, in no particular order.
 pub(crate) fn join_rows(
-    rows: &QueryRows<u64>,
+    (rows, values): (QueryRows, Vec<u64>),
     verifier: Verifier,
     bits: u32,
     mut found: impl FnMut(nearprint_join::RowPair),
 ) -> Result<()> {
-    let n = rows.values().len();
+    let n = values.len();
     let workload = Workload {
         n_queries: n,
         existing: Vec::new(),
@@ -111,7 +112,7 @@ pub(crate) fn join_rows(
         pieces_under_way: 1,
     };
     let plan = TablePlan::choose(bits, u32::from(verifier.max_distance), &workload);
-    let queries = Queries::new(rows.values().to_vec(), plan, Kernel::best());
+    let queries = Queries::new(values, plan, Kernel::best());
     for value in 0..u32::try_from(n).unwrap_or(u32::MAX) {
         rows.all_pairs(value, value, 0, &verifier, &mut found);
     }
@@ -124,9 +125,9 @@ pub(crate) fn join_rows(
 /// Below the feature floor, equal normalised texts are pairs.
 fn same_short_texts(batch: &QueryBatch, left_out: &[bool], mut found: impl FnMut(u32, u32)) {
     let mut same: HashMap<[u8; 16], Vec<u32>> = HashMap::new();
-    let short = |row: &u32| !left_out[*row as usize] && batch.fingerprints[*row as usize].is_none();
+    let short = |row: &u32| !left_out[*row as usize] && batch.fingerprints.get(*row).is_none();
     for row in batch.rows().filter(short) {
-        if let Some(hash) = batch.text_hashes[row as usize] {
+        if let Some(&hash) = batch.text_hashes.get(row) {
             let others = same.entry(hash).or_default();
             others.iter().for_each(|&other| found(other, row));
             others.push(row);

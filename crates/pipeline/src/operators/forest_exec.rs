@@ -1,6 +1,7 @@
 //! The spanning forest, over the reduced stream of its candidates.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::{Debug, Formatter};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,12 +14,13 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::streaming::PartitionStream;
 use futures::StreamExt;
-use nearprint_join::{QueryRows, UnionFind};
+use nearprint_join::{ClassOfRows, QueryRows, RowSet, UnionFind};
 
 use crate::columns::Columns;
+use crate::decisions::ClusterRule;
 use crate::error::{PipelineError, Result};
 use crate::query_batch::QueryBatch;
-use crate::tasks::{Want, pair_schema};
+use crate::tasks::{ClassPairs, Want, pair_schema};
 
 /// One pass over the forest's candidates, sorted by (distance, a, id_b) and distinct: lets those through that join two
 /// components, as rows of pairs, and gathers on the way what decisions need.
@@ -28,52 +30,84 @@ pub(crate) struct ForestPass {
     schema: SchemaRef,
 }
 
-/// What one pass leaves behind.
+/// The state of a pass.
 pub(crate) struct ForestState {
-    batch: Arc<QueryBatch>,
-    rows: Arc<QueryRows<u64>>,
+    rows: Arc<QueryRows>,
     /// Nodes: the rows of the batch, then existing fingerprints as they turn up.
-    pub(crate) sets: UnionFind,
+    sets: UnionFind,
     existing_nodes: HashMap<u64, u32>,
-    /// Verified pairs of different classes, by class.
-    pub(crate) class_pairs: Vec<(u32, u32, u8)>,
-    /// Of the kept existing documents near each class, the nearest one, by (distance, id).
-    pub(crate) nearest_kept: HashMap<u32, KeptExisting>,
-    /// Of the same, the one with the smallest id.
-    pub(crate) first_kept: HashMap<u32, KeptExisting>,
-    /// Whether a row is in a verified pair.
-    pub(crate) paired: Vec<bool>,
-    /// The most bytes that class pairs and their index may take.
+    gathering: Option<Gathering>,
+    /// The most bytes that the pass may take beside its batches.
     max_bytes: usize,
+}
+
+/// What decisions need of a pass.
+struct Gathering {
+    batch: Arc<QueryBatch>,
+    rule: ClusterRule,
+    classes: ClassOfRows,
+    class_pairs: Arc<ClassPairs>,
+    kept: HashMap<u32, KeptExisting>,
+    kept_bytes: usize,
+    paired: RowSet,
+}
+
+/// What decisions follow from.
+pub(crate) struct Gathered {
+    pub(crate) rule: ClusterRule,
+    /// Rows of the batch, and existing fingerprints, in their components.
+    pub(crate) sets: UnionFind,
+    pub(crate) classes: ClassOfRows,
+    /// Verified pairs of different classes; only for the star rule.
+    pub(crate) class_pairs: Arc<ClassPairs>,
+    /// Of the kept existing documents near each class, the one that the rule asks for: the nearest, by (distance, id), for the star
+    /// rule, and the one with the smallest id for components.
+    pub(crate) kept: HashMap<u32, KeptExisting>,
+    /// Rows in verified pairs.
+    pub(crate) paired: RowSet,
 }
 
 /// A kept existing document near a class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeptExisting {
     pub(crate) distance: u8,
-    pub(crate) id: String,
+    pub(crate) id: Box<str>,
     pub(crate) text_hash: Option<[u8; 16]>,
     pub(crate) fingerprint: u64,
     /// Its node among the sets.
     pub(crate) node: u32,
 }
 
-/// A pair of classes, and its place in the index both ways.
-const CLASS_PAIR_BYTES: usize = size_of::<(u32, u32, u8)>() + 2 * (size_of::<u32>() + size_of::<u8>());
+/// An entry of a hash table that may be half empty, with its control byte, and while it grows the smaller table.
+const fn entry_bytes<K, V>() -> usize {
+    3 * (size_of::<(K, V)>() + 1)
+}
 
 impl ForestState {
-    pub(crate) fn new(batch: Arc<QueryBatch>, rows: Arc<QueryRows<u64>>, max_bytes: usize) -> Self {
-        Self {
-            sets: UnionFind::new(batch.rows().end),
-            paired: vec![false; batch.len()],
-            batch,
-            rows,
-            existing_nodes: HashMap::new(),
-            class_pairs: Vec::new(),
-            nearest_kept: HashMap::new(),
-            first_kept: HashMap::new(),
-            max_bytes,
-        }
+    pub(crate) fn new(rows: Arc<QueryRows>, n_rows: u32, max_bytes: usize) -> Self {
+        let (sets, existing_nodes) = (UnionFind::new(n_rows), HashMap::new());
+        Self { rows, sets, existing_nodes, gathering: None, max_bytes }
+    }
+
+    /// Gathers what decisions need, too.
+    pub(crate) fn gathering(self, batch: Arc<QueryBatch>, rule: ClusterRule, class_pairs: Arc<ClassPairs>) -> Self {
+        let classes = self.rows.class_of_rows(batch.rows().end);
+        let (kept, kept_bytes, paired) = (HashMap::new(), 0, RowSet::default());
+        Self { gathering: Some(Gathering { batch, rule, classes, class_pairs, kept, kept_bytes, paired }), ..self }
+    }
+
+    /// Bytes that a pass over `n_rows` rows takes from the start.
+    pub(crate) fn bytes_of(n_rows: usize, gathering: bool) -> usize {
+        let gathered = if gathering { ClassOfRows::bytes_of(n_rows) + n_rows / 8 } else { 0 };
+        n_rows * 8 + gathered
+    }
+
+    /// What the pass gathered, once it is at its end.
+    pub(crate) fn finish(&mut self) -> Option<Gathered> {
+        let sets = std::mem::take(&mut self.sets);
+        self.existing_nodes = HashMap::new();
+        let Gathering { rule, classes, class_pairs, kept, paired, .. } = self.gathering.take()?;
+        Some(Gathered { rule, sets, classes, class_pairs, kept, paired })
     }
 
     fn accept(&mut self, candidates: &RecordBatch) -> Result<RecordBatch> {
@@ -85,60 +119,73 @@ impl ForestState {
         let (new, edge, kept) = (columns.booleans("new")?, columns.booleans("edge")?, columns.booleans("kept")?);
         let mut joins = Vec::with_capacity(candidates.num_rows());
         for i in 0..candidates.num_rows() {
-            let (a, distance) = (a.value(i), distances.value(i));
-            let node = if new.value(i) {
-                self.new_pair(a, b.value(i), distance)?
-            } else {
-                self.existing_node(fingerprint_b.value(i))
-            };
-            if kept.value(i) {
-                let (id, fingerprint) = (ids.value(i).to_owned(), fingerprint_b.value(i));
-                let text_hash = text_hashes.is_valid(i).then(|| text_hashes.value(i).try_into().ok()).flatten();
-                self.offer(a, KeptExisting { distance, id, text_hash, fingerprint, node });
+            let (a, distance, is_edge) = (a.value(i), distances.value(i), edge.value(i));
+            let node = if new.value(i) { b.value(i) } else { self.existing_node(fingerprint_b.value(i)) };
+            if let Some(gathering) = &mut self.gathering {
+                if is_edge {
+                    gathering.paired.insert(a);
+                }
+                if new.value(i) {
+                    gathering.paired.insert(b.value(i));
+                }
+                if kept.value(i) {
+                    let (id, fingerprint) = (ids.value(i).into(), fingerprint_b.value(i));
+                    let text_hash = text_hashes.is_valid(i).then(|| text_hashes.value(i).try_into().ok()).flatten();
+                    gathering.offer(&self.rows, a, KeptExisting { distance, id, text_hash, fingerprint, node });
+                }
             }
-            if edge.value(i) {
-                self.paired[a as usize] = true;
-            }
-            joins.push(edge.value(i) && self.sets.union(a, node));
+            joins.push(is_edge && self.sets.union(a, node));
         }
+        self.refuse_too_large()?;
         accepted(candidates, &BooleanArray::from(joins))
     }
 
-    /// Notes a pair of two rows of the batch; gives the second one's node.
-    fn new_pair(&mut self, a: u32, b: u32, distance: u8) -> Result<u32> {
-        self.paired[b as usize] = true;
-        let (Some(class_a), Some(class_b)) = (self.rows.class_of(a), self.rows.class_of(b)) else { return Ok(b) };
-        // Every pair of classes comes with its first rows; the others would repeat it.
-        let firsts = [class_a, class_b].map(|class| self.rows.members(class)[0]);
-        if class_a != class_b && firsts == [a, b] {
-            self.class_pairs.push((class_a, class_b, distance));
-            if self.class_pairs.len() * CLASS_PAIR_BYTES > self.max_bytes {
-                let reason = format!("decisions over more than {} pairs", self.class_pairs.len());
-                return Err(PipelineError::Resources { reason });
-            }
+    fn refuse_too_large(&self) -> Result<()> {
+        let (kept, class_pairs) =
+            self.gathering.as_ref().map_or((0, 0), |g| (g.kept_bytes, g.class_pairs.memory_bytes()));
+        let nodes = self.existing_nodes.len() * (entry_bytes::<u64, u32>() + 16);
+        let bytes = kept + class_pairs + nodes;
+        if bytes > self.max_bytes {
+            let reason = format!(
+                "what decisions need of existing documents and pairs takes {bytes} bytes, {} are left",
+                self.max_bytes
+            );
+            return Err(PipelineError::Resources { reason });
         }
-        Ok(b)
+        Ok(())
     }
 
     fn existing_node(&mut self, fingerprint: u64) -> u32 {
         *self.existing_nodes.entry(fingerprint).or_insert_with(|| self.sets.add())
     }
+}
 
-    fn offer(&mut self, a: u32, found: KeptExisting) {
-        let Some(class) = self.rows.class_of(a) else {
+impl Gathering {
+    fn offer(&mut self, rows: &QueryRows, a: u32, found: KeptExisting) {
+        let Some(class) = self.classes.of(a) else {
             return;
         };
         // Members of a larger class are in pairs with each other already.
-        if let [row] = *self.rows.members(class) {
-            self.paired[row as usize] |= self.batch.id(row) != found.id;
+        if let [row] = *rows.members(class)
+            && *self.batch.id(row) != *found.id
+        {
+            self.paired.insert(row);
         }
-        let first = self.first_kept.entry(class).or_insert_with(|| found.clone());
-        if found.id < first.id {
-            first.clone_from(&found);
-        }
-        let nearest = self.nearest_kept.entry(class).or_insert_with(|| found.clone());
-        if (found.distance, &found.id) < (nearest.distance, &nearest.id) {
-            *nearest = found;
+        match self.kept.entry(class) {
+            Entry::Vacant(entry) => {
+                self.kept_bytes += entry_bytes::<u32, KeptExisting>() + found.id.len() + 16;
+                entry.insert(found);
+            }
+            Entry::Occupied(mut entry) => {
+                let known = entry.get();
+                let better = match self.rule {
+                    ClusterRule::Star => (found.distance, &found.id) < (known.distance, &known.id),
+                    ClusterRule::Component => found.id < known.id,
+                };
+                if better {
+                    entry.insert(found);
+                }
+            }
         }
     }
 }
@@ -153,11 +200,7 @@ fn accepted(candidates: &RecordBatch, joins: &BooleanArray) -> Result<RecordBatc
 }
 
 impl ForestPass {
-    pub(crate) fn new(input: Arc<dyn ExecutionPlan>, state: ForestState) -> Self {
-        Self::sharing(input, Arc::new(Mutex::new(state)))
-    }
-
-    pub(crate) fn sharing(input: Arc<dyn ExecutionPlan>, state: Arc<Mutex<ForestState>>) -> Self {
+    pub(crate) fn new(input: Arc<dyn ExecutionPlan>, state: Arc<Mutex<ForestState>>) -> Self {
         Self { input, state, schema: pair_schema(Want::AllPairs) }
     }
 

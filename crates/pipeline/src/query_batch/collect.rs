@@ -1,16 +1,24 @@
 //! Fingerprinted documents to the batch: which rows are documents, and in what order.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, LargeStringArray, RecordBatch, UInt8Array, UInt32Array, UInt64Array};
-use arrow::compute::{SortOptions, cast, sort_to_indices, take};
-use arrow::datatypes::{DataType, UInt8Type, UInt32Type, UInt64Type};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, LargeStringArray, LargeStringBuilder, RecordBatch, UInt32Array,
+};
+use arrow::compute::{SortColumn, SortOptions, concat, filter, lexsort_to_indices, take};
+use arrow::datatypes::{UInt8Type, UInt32Type, UInt64Type};
+use nearprint_fingerprint::Sketch;
+use nearprint_join::Column;
+use rayon::prelude::*;
 
-use super::{FILE, KeepKey, QueryBatch, ROW, internal};
-use crate::columns::Columns;
+use super::{FILE, Ids, KEEP_PREFIX, KeepKey, LENGTH, QueryBatch, ROW, SKIPPED, SkipReason, internal};
+use crate::columns::{Columns, fixed};
+use crate::decimal_order::DecimalOrder;
 use crate::error::{PipelineError, Result};
 use crate::quarantine::{BadReason, BadRow, DuplicateIds};
-use crate::schema::DOC_ID;
+use crate::schema::{DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH};
 
 /// Column of a fingerprinted document: why its row is none, as [`BadReason::code`] has it. Where it is missing all rows with
 /// an id are documents.
@@ -27,108 +35,307 @@ pub(crate) struct CollectPolicy {
     pub(crate) left_out: BTreeSet<u32>,
 }
 
-/// Where the rows come from, and what is wrong with them.
-struct Rows<'a> {
-    ids: &'a LargeStringArray,
-    files: &'a UInt32Array,
-    rows: &'a UInt64Array,
-    bad: Option<&'a UInt8Array>,
+/// The batch while its documents arrive, in any order: columns that grow, and are put in order one by one at the end.
+pub(crate) struct Collecting<'a> {
+    keys: &'a [KeepKey],
+    /// Bytes that it may take.
+    max_bytes: usize,
+    ids: ArrivedIds,
+    places: Places,
+    fingerprints: Column<u64>,
+    sketches: Column<Sketch>,
+    text_hashes: Column<[u8; 16]>,
+    skipped: Column<SkipReason>,
+    lengths: Column<u32>,
+    keep: Vec<KeepColumn>,
+    keep_bytes: usize,
+    bad_rows: Vec<BadRow>,
 }
 
-impl Rows<'_> {
-    fn place(&self, at: u32) -> (u32, u64) {
-        (self.files.value(at as usize), self.rows.value(at as usize))
+/// The values of a keep key, as they came.
+type KeepColumn = Vec<ArrayRef>;
+
+/// Bytes a row at the height of putting columns in order: one of them twice, and the order.
+const ORDERING_BYTES: usize = size_of::<Sketch>() + 4;
+
+impl<'a> Collecting<'a> {
+    /// An empty batch that fails before it takes more than `max_bytes`.
+    pub(crate) fn new(keys: &'a [KeepKey], max_bytes: usize) -> Self {
+        Self {
+            keys,
+            max_bytes,
+            ids: ArrivedIds::default(),
+            places: Places::default(),
+            fingerprints: Column::default(),
+            sketches: Column::default(),
+            text_hashes: Column::default(),
+            skipped: Column::default(),
+            lengths: Column::default(),
+            keep: keys.iter().filter(|key| key.column != LENGTH).map(|_| Vec::new()).collect(),
+            keep_bytes: 0,
+            bad_rows: Vec::new(),
+        }
     }
 
-    fn reason(&self, at: u32) -> Option<BadReason> {
-        let known = self.bad.and_then(|codes| BadReason::of_code(codes.value(at as usize)));
-        known.or_else(|| self.ids.is_null(at as usize).then_some(BadReason::NullId))
+    /// Adds fingerprinted documents.
+    ///
+    /// # Errors
+    /// [`PipelineError::Resources`] where the batch would take more than it may.
+    pub(crate) fn push(&mut self, batch: &RecordBatch) -> Result<()> {
+        let columns = Columns { batch, file: "fingerprinted documents" };
+        let (files, rows) = (columns.primitive::<UInt32Type>(FILE)?, columns.primitive::<UInt64Type>(ROW)?);
+        let ids = batch.column_by_name(DOC_ID).map(|_| columns.strings(DOC_ID)).transpose()?;
+        let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?;
+        let (sketches, text_hashes) = (columns.bytes(SKETCH)?, columns.bytes(TEXT_HASH)?);
+        let skipped = batch.column_by_name(SKIPPED).map(|_| columns.strings(SKIPPED)).transpose()?;
+        let lengths = batch.column_by_name(LENGTH).map(|_| columns.primitive::<UInt64Type>(LENGTH)).transpose()?;
+        let bad = batch.column_by_name(BAD).and_then(|codes| codes.as_primitive_opt::<UInt8Type>());
+        let id_of = |at: usize| ids.filter(|ids| ids.is_valid(at)).map(|ids| ids.value(at));
+        let reason_of = |at: usize| {
+            let known = bad.and_then(|codes| BadReason::of_code(codes.value(at)));
+            known.or_else(|| (ids.is_some() && id_of(at).is_none()).then_some(BadReason::NullId))
+        };
+        self.keep_values(&columns, &(0..batch.num_rows()).map(|at| Some(reason_of(at).is_none())).collect())?;
+        self.refuse_too_large(batch.num_rows())?;
+        for at in 0..batch.num_rows() {
+            if let Some(reason) = reason_of(at) {
+                let (file, row, id) = (files.value(at), rows.value(at), id_of(at).map(str::to_owned));
+                self.bad_rows.push(BadRow { file, row, reason, id });
+                continue;
+            }
+            self.places.push(self.fingerprints.n_rows(), files.value(at), rows.value(at));
+            if let Some(id) = id_of(at) {
+                self.ids.push(id);
+            }
+            self.fingerprints.push(fingerprints.is_valid(at).then(|| fingerprints.value(at)));
+            self.sketches.push(fixed::<32>(sketches, at).map(Sketch));
+            self.text_hashes.push(fixed(text_hashes, at));
+            let reason = skipped.filter(|skipped| skipped.is_valid(at)).map(|skipped| skipped.value(at));
+            self.skipped.push(reason.and_then(SkipReason::of_name));
+            let length = lengths.map_or(0, |lengths| lengths.value(at));
+            self.lengths.push((length > 0).then(|| u32::try_from(length).unwrap_or(u32::MAX)));
+        }
+        Ok(())
     }
 
-    fn bad_row(&self, at: u32, reason: BadReason) -> BadRow {
-        let (file, row) = self.place(at);
-        let id = self.ids.is_valid(at as usize).then(|| self.ids.value(at as usize).to_owned());
-        BadRow { file, row, reason, id }
+    fn keep_values(&mut self, columns: &Columns<'_>, documents: &BooleanArray) -> Result<()> {
+        let keys = self.keys.iter().filter(|key| key.column != LENGTH);
+        for (key, arrived) in keys.zip(&mut self.keep) {
+            let values = columns.get(&format!("{KEEP_PREFIX}{}", key.column))?;
+            let values = filter(values, documents).map_err(internal)?;
+            self.keep_bytes += values.get_array_memory_size();
+            arrived.push(values);
+        }
+        Ok(())
     }
 
-    fn same_id(&self, a: u32, b: u32) -> bool {
-        self.ids.value(a as usize) == self.ids.value(b as usize)
+    /// Makes sure that there is memory for further rows until the batch is in order.
+    fn refuse_too_large(&self, n_rows: usize) -> Result<()> {
+        let n = self.fingerprints.n_rows() as usize + n_rows;
+        // Rows have 32-bit numbers, and the largest is no row's.
+        if n >= u32::MAX as usize {
+            return Err(nearprint_join::JoinError::TooManyRows { rows: n }.into());
+        }
+        // Sorting by the keep order copies its columns twice.
+        let bytes = self.memory_bytes() + 2 * self.keep_bytes + n * ORDERING_BYTES;
+        if bytes > self.max_bytes {
+            let reason = format!(
+                "the query batch and its tables take {bytes} bytes for {n} documents, more than {} are left",
+                self.max_bytes
+            );
+            return Err(PipelineError::Resources { reason });
+        }
+        Ok(())
     }
-}
 
-impl QueryBatch {
-    /// From batches of fingerprinted documents, in any order. `name_of` gives the file a message is to name.
+    fn memory_bytes(&self) -> usize {
+        self.ids.memory_bytes()
+            + self.fingerprints.memory_bytes()
+            + self.sketches.memory_bytes()
+            + self.text_hashes.memory_bytes()
+            + self.skipped.memory_bytes()
+            + self.lengths.memory_bytes()
+            + self.keep_bytes
+    }
+
+    /// The batch, in order.
     ///
     /// # Errors
     /// Repeated ids, unless the first of each is kept.
-    pub(crate) fn collect(
-        batches: &[RecordBatch],
-        keys: &[KeepKey],
-        policy: &CollectPolicy,
-        name_of: impl Fn(u32) -> String,
-    ) -> Result<Self> {
-        let Some(first) = batches.first() else {
-            return Ok(Self::empty());
-        };
-        let all = arrow::compute::concat_batches(&first.schema(), batches).map_err(internal)?;
-        let columns = Columns { batch: &all, file: "fingerprinted documents" };
-        let ids = cast(columns.strings(DOC_ID)?, &DataType::LargeUtf8).map_err(internal)?;
-        let bad = all.column_by_name(BAD).and_then(|codes| codes.as_primitive_opt::<UInt8Type>());
-        let (files, rows) = (columns.primitive::<UInt32Type>(FILE)?, columns.primitive::<UInt64Type>(ROW)?);
-        let rows = Rows { ids: ids.as_string(), files, rows, bad };
-        let order = sort_to_indices(&ids, Some(SortOptions { descending: false, nulls_first: true }), None)
-            .map_err(internal)?;
-        let mut documents = Vec::with_capacity(order.len());
-        let mut bad_rows = Vec::new();
-        for &at in order.values().iter().filter(|&&at| !policy.left_out.contains(&rows.place(at).0)) {
-            match rows.reason(at) {
-                Some(reason) => bad_rows.push(rows.bad_row(at, reason)),
-                None => documents.push(at),
-            }
+    pub(crate) fn finish(mut self, policy: &CollectPolicy, name_of: impl Fn(u32) -> String) -> Result<QueryBatch> {
+        let n = self.fingerprints.n_rows();
+        let numbered = self.ids.is_empty() && n > 0;
+        let order =
+            if numbered { DecimalOrder::new(n).numbers().collect() } else { self.order_by_id(policy, name_of)? };
+        let ids = if numbered { Ids::Numbered(DecimalOrder::new(n)) } else { Ids::Named(self.ids.take(&order)) };
+        drop((self.places, self.ids));
+        self.bad_rows.retain(|bad| !policy.left_out.contains(&bad.file));
+        self.bad_rows.sort_unstable();
+        let lengths = self.lengths.take(&order);
+        Ok(QueryBatch {
+            n_rows: u32::try_from(order.len()).unwrap_or(u32::MAX),
+            ids,
+            keep_order: keep_order(self.keys, self.keep, &lengths, &order)?,
+            fingerprints: self.fingerprints.take(&order),
+            sketches: Arc::new(self.sketches.take(&order)),
+            text_hashes: self.text_hashes.take(&order),
+            skipped: self.skipped.take(&order),
+            lengths,
+            bad_rows: self.bad_rows,
+        })
+    }
+
+    /// Arrivals by id, without those of files that are left out; of each id the first by file and row.
+    fn order_by_id(&mut self, policy: &CollectPolicy, name_of: impl Fn(u32) -> String) -> Result<Vec<u32>> {
+        let mut order = self.ids.order();
+        if !policy.left_out.is_empty() {
+            order.retain(|&at| !policy.left_out.contains(&self.places.of(at).0));
         }
-        let repeats = without_repeats(&mut documents, &rows);
+        let repeats = self.without_repeats(&mut order);
         if policy.on_duplicate_id == DuplicateIds::Fail {
-            refuse_repeats(&repeats, &rows, name_of)?;
+            self.refuse_repeats(&repeats, name_of)?;
         }
-        bad_rows.extend(repeats.iter().map(|&(_, at)| rows.bad_row(at, BadReason::RepeatedId)));
-        bad_rows.sort_unstable();
-        let documents = UInt32Array::from(documents);
-        let ids = take(&ids, &documents, None).map_err(internal)?.as_string::<i64>().clone();
-        let mut batch = Self { ids, bad_rows, ..Self::empty() };
-        batch.fill(&columns, &documents, keys)?;
-        Ok(batch)
+        for (_, at) in repeats {
+            let ((file, row), id) = (self.places.of(at), self.ids.text(at).into_owned());
+            self.bad_rows.push(BadRow { file, row, reason: BadReason::RepeatedId, id: Some(id) });
+        }
+        Ok(order)
+    }
+
+    /// Leaves one row of each id, the first by file and row, and gives the others, each after the one that stays.
+    fn without_repeats(&self, order: &mut Vec<u32>) -> Vec<(u32, u32)> {
+        let mut repeats = Vec::new();
+        for group in order.chunk_by_mut(|&a, &b| self.ids.get(a) == self.ids.get(b)).filter(|group| group.len() > 1) {
+            group.sort_unstable_by_key(|&at| self.places.of(at));
+            let first = group[0];
+            repeats.extend(group[1..].iter().map(|&other| (first, other)));
+        }
+        order.dedup_by(|b, a| self.ids.get(*a) == self.ids.get(*b));
+        repeats
+    }
+
+    fn refuse_repeats(&self, repeats: &[(u32, u32)], name_of: impl Fn(u32) -> String) -> Result<()> {
+        if repeats.is_empty() {
+            return Ok(());
+        }
+        let place = |at: u32| {
+            let (file, row) = self.places.of(at);
+            format!("{} row {row}", name_of(file))
+        };
+        let example = |&(first, other): &(u32, u32)| {
+            let id: String = self.ids.text(first).chars().take(100).collect();
+            format!("'{}' in {} and {}", id.escape_debug(), place(first), place(other))
+        };
+        let examples: Vec<String> = repeats.iter().take(MAX_EXAMPLES).map(example).collect();
+        Err(PipelineError::RepeatedIds { n: repeats.len() as u64, examples: examples.join("; ") })
     }
 }
 
-/// Leaves one row of each id, the first by file and row, and gives the others, each after the one that stays.
-fn without_repeats(documents: &mut Vec<u32>, rows: &Rows<'_>) -> Vec<(u32, u32)> {
-    let mut repeats = Vec::new();
-    let mut kept: Vec<u32> = Vec::with_capacity(documents.len());
-    for group in documents.chunk_by_mut(|&a, &b| rows.same_id(a, b)) {
-        if group.len() > 1 {
-            group.sort_unstable_by_key(|&at| rows.place(at));
-        }
-        if let Some((&mut first, others)) = group.split_first_mut() {
-            kept.push(first);
-            repeats.extend(others.iter().map(|&other| (first, other)));
-        }
+/// Rows by the keys, then by id; none where there is no key.
+fn keep_order(
+    keys: &[KeepKey],
+    kept: Vec<KeepColumn>,
+    lengths: &Column<u32>,
+    order: &[u32],
+) -> Result<Option<Vec<u32>>> {
+    if keys.is_empty() || order.is_empty() {
+        return Ok(None);
     }
-    *documents = kept;
-    repeats
+    let documents = UInt32Array::from(order.to_vec());
+    let mut kept = kept.into_iter();
+    let mut columns = Vec::new();
+    for key in keys {
+        let values: ArrayRef = if key.column == LENGTH {
+            Arc::new(UInt32Array::from_iter_values(lengths.iter().map(|length| length.copied().unwrap_or(0))))
+        } else {
+            let arrays = kept.next().unwrap_or_default();
+            let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+            take(&concat(&arrays).map_err(internal)?, &documents, None).map_err(internal)?
+        };
+        columns
+            .push(SortColumn { values, options: Some(SortOptions { descending: key.descending, nulls_first: false }) });
+    }
+    // The last key makes every order total, so that ties never depend on the input's order.
+    let n = u32::try_from(order.len()).unwrap_or(u32::MAX);
+    columns.push(SortColumn { values: Arc::new(UInt32Array::from_iter_values(0..n)), options: None });
+    Ok(Some(lexsort_to_indices(&columns, None).map_err(internal)?.values().to_vec()))
 }
 
-fn refuse_repeats(repeats: &[(u32, u32)], rows: &Rows<'_>, name_of: impl Fn(u32) -> String) -> Result<()> {
-    if repeats.is_empty() {
-        return Ok(());
+/// Ids in the order of their arrival, one behind the other.
+#[derive(Debug, Default)]
+struct ArrivedIds {
+    bytes: Vec<u8>,
+    ends: Vec<i64>,
+}
+
+impl ArrivedIds {
+    fn push(&mut self, id: &str) {
+        self.bytes.extend_from_slice(id.as_bytes());
+        self.ends.push(i64::try_from(self.bytes.len()).unwrap_or(i64::MAX));
     }
-    let place = |at: u32| {
-        let (file, row) = rows.place(at);
-        format!("{} row {row}", name_of(file))
-    };
-    let example = |&(first, other): &(u32, u32)| {
-        let id: String = rows.ids.value(first as usize).chars().take(100).collect();
-        format!("'{}' in {} and {}", id.escape_debug(), place(first), place(other))
-    };
-    let examples: Vec<String> = repeats.iter().take(MAX_EXAMPLES).map(example).collect();
-    Err(PipelineError::RepeatedIds { n: repeats.len() as u64, examples: examples.join("; ") })
+
+    fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "lengths of what is in memory")]
+    fn get(&self, at: u32) -> &[u8] {
+        let at = at as usize;
+        let start = if at == 0 { 0 } else { self.ends[at - 1] as usize };
+        &self.bytes[start..self.ends[at] as usize]
+    }
+
+    fn text(&self, at: u32) -> Cow<'_, str> {
+        String::from_utf8_lossy(self.get(at))
+    }
+
+    /// Arrivals by id: by the eight bytes behind what all ids start with, and where these agree by the whole id.
+    fn order(&self) -> Vec<u32> {
+        let n = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
+        let shared = (1..n).fold(if n == 0 { 0 } else { self.get(0).len() }, |shared, at| {
+            let both = self.get(0)[..shared].iter().zip(self.get(at));
+            both.take_while(|(a, b)| a == b).count()
+        });
+        let key = |at: u32| {
+            let rest = &self.get(at)[shared..];
+            rest.iter().take(8).chain(&[0; 8]).take(8).fold(0u64, |key, &byte| key << 8 | u64::from(byte))
+        };
+        let mut order: Vec<(u64, u32)> = (0..n).map(|at| (key(at), at)).collect();
+        order.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.get(a.1).cmp(self.get(b.1))));
+        order.into_iter().map(|(_, at)| at).collect()
+    }
+
+    fn take(&self, order: &[u32]) -> LargeStringArray {
+        let mut taken = LargeStringBuilder::with_capacity(order.len(), self.bytes.len());
+        order.iter().for_each(|&at| taken.append_value(self.text(at)));
+        taken.finish()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.bytes.len() + self.ends.len() * 8
+    }
+}
+
+/// Where documents stand, as runs of rows that follow each other.
+#[derive(Debug, Default)]
+struct Places {
+    /// (the first document, its file, its row)
+    runs: Vec<(u32, u32, u64)>,
+}
+
+impl Places {
+    fn push(&mut self, document: u32, file: u32, row: u64) {
+        let goes_on =
+            |&(first, in_file, from): &(u32, u32, u64)| in_file == file && from + u64::from(document - first) == row;
+        if !self.runs.last().is_some_and(goes_on) {
+            self.runs.push((document, file, row));
+        }
+    }
+
+    /// File and row.
+    fn of(&self, document: u32) -> (u32, u64) {
+        let run = self.runs.partition_point(|&(first, ..)| first <= document).saturating_sub(1);
+        let (first, file, row) = self.runs.get(run).copied().unwrap_or_default();
+        (file, row + u64::from(document - first))
+    }
 }

@@ -207,7 +207,7 @@ impl Measured {
 fn largest_cluster(batch: &QueryBatch, decisions: &Decisions) -> Option<LargestCluster> {
     let first_row = |row: u32| decisions.cluster(row).filter(|&(_, n)| n > 1).map(|(first, _)| first);
     // The hash's leading bits tell the texts of one cluster apart.
-    let hash = |row: u32| batch.text_hashes[row as usize].map_or(0, |h| u128::from_be_bytes(h) >> 64);
+    let hash = |row: u32| batch.text_hashes.get(row).map_or(0, |&h| u128::from_be_bytes(h) >> 64);
     let mut texts: Vec<(u32, u64)> =
         batch.rows().filter_map(|row| Some((first_row(row)?, u64::try_from(hash(row)).unwrap_or_default()))).collect();
     texts.sort_unstable();
@@ -216,22 +216,26 @@ fn largest_cluster(batch: &QueryBatch, decisions: &Decisions) -> Option<LargestC
     let first = largest[0].0;
     let members = batch.rows().filter(|&row| first_row(row) == Some(first));
     Some(LargestCluster {
-        cluster_id: excerpt(batch.id(first)),
+        cluster_id: excerpt(&batch.id(first)),
         n_documents: decisions.cluster(first).map_or(0, |(_, n)| u64::from(n)),
         n_texts: largest.len() as u64,
-        ids: members.take(LISTED).map(|row| excerpt(batch.id(row))).collect(),
+        ids: members.take(LISTED).map(|row| excerpt(&batch.id(row))).collect(),
     })
 }
 
 fn worst_sources(batch: &QueryBatch, decisions: &Decisions, min_documents: u64) -> Vec<SourceLoss> {
-    let mut counted: HashMap<&str, (u64, u64)> = HashMap::new();
+    let mut counted: HashMap<String, (u64, u64)> = HashMap::new();
     let mut folded: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-    for (row, made) in batch.rows().zip(&decisions.rows) {
-        let near = made.decision == "drop" && made.reason == "near";
-        if near || made.decision == "keep" {
-            let counts = counted.entry(host(batch.id(row)).unwrap_or(NO_SOURCE)).or_default();
-            counts.0 += 1;
-            counts.1 += u64::from(near);
+    for row in batch.rows() {
+        let near = decisions.is_near(row);
+        if near || decisions.is_kept(row) {
+            let id = batch.id(row);
+            let source = host(&id).unwrap_or(NO_SOURCE);
+            let found = (1, u64::from(near));
+            match counted.get_mut(source) {
+                Some(counts) => *counts = (counts.0 + found.0, counts.1 + found.1),
+                None => drop(counted.insert(source.to_owned(), found)),
+            }
         }
     }
     for (host, counts) in counted {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::Array;
 use arrow::datatypes::{UInt32Type, UInt64Type};
 use futures::TryStreamExt;
+use nearprint_join::RowSet;
 
 use super::writer::{RunOrder, id_hash};
 use super::{Night, SegmentRecord, Store};
@@ -15,7 +16,7 @@ use crate::error::{ErrorKind, PipelineError, Result};
 use crate::parquet_file::{ParquetFile, Read, selection};
 use crate::query_batch::{QueryBatch, SkipReason};
 use crate::schema::{CANONICAL_ID, DOC_ID, TEXT_HASH};
-use crate::tasks::{Documents, Existing, ExistingFile, RowSet, RunFile};
+use crate::tasks::{Documents, Existing, ExistingFile, RunFile};
 
 /// A row of a run whose document a run of a later date has again. An empty `run` or `by` is the run that says so.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -202,7 +203,7 @@ impl Store {
     pub(crate) async fn recrawls(&self, batch: &QueryBatch, dt: &str) -> Result<Recrawls> {
         let order = RunOrder::of(batch);
         let mut own: Vec<(u64, u32, u32)> =
-            order.rows().map(|(run_row, row)| (id_hash(batch.id(row)), run_row, row)).collect();
+            order.rows().map(|(run_row, row)| (id_hash(&batch.id(row)), run_row, row)).collect();
         own.sort_unstable();
         let mut recrawls = Recrawls::default();
         for night in self.nights().iter().filter(|n| n.dt != dt) {
@@ -290,9 +291,9 @@ pub(crate) async fn existing_short(
     dt: &str,
     shadowed: &Shadowed,
 ) -> Result<ExistingShort> {
-    let short = |row: &u32| batch.skipped[*row as usize] == Some(SkipReason::TooShort);
+    let short = |row: &u32| batch.skipped.get(*row) == Some(&SkipReason::TooShort);
     let wanted: HashSet<[u8; 16]> =
-        batch.rows().filter(short).filter_map(|row| batch.text_hashes[row as usize]).collect();
+        batch.rows().filter(short).filter_map(|row| batch.text_hashes.get(row).copied()).collect();
     let mut found = ExistingShort::new();
     if wanted.is_empty() {
         return Ok(found);

@@ -34,10 +34,10 @@ pub(super) struct RunOrder {
 impl RunOrder {
     pub(super) fn of(batch: &QueryBatch) -> Self {
         let mut short: Vec<u32> =
-            batch.rows().filter(|&row| batch.skipped[row as usize] == Some(SkipReason::TooShort)).collect();
-        short.sort_by_key(|&row| (batch.text_hashes[row as usize], row));
+            batch.rows().filter(|&row| batch.skipped.get(row) == Some(&SkipReason::TooShort)).collect();
+        short.sort_by_key(|&row| (batch.text_hashes.get(row), row));
         let without_text =
-            |row: &u32| matches!(batch.skipped[*row as usize], Some(SkipReason::Empty | SkipReason::NullText));
+            |row: &u32| matches!(batch.skipped.get(*row), Some(SkipReason::Empty | SkipReason::NullText));
         Self { fingerprinted: fingerprint_order(batch), short, empty: batch.rows().filter(without_text).collect() }
     }
 
@@ -64,7 +64,7 @@ pub(crate) fn write_run(
     let mut part = writer("fingerprints", &RUN);
     for rows in order.fingerprinted.chunks(BATCH_ROWS) {
         let columns = RowColumns { batch, rows };
-        let canonical = canonical_ids(decisions, rows);
+        let canonical = canonical_ids(batch, decisions, rows);
         let arrays =
             vec![columns.fingerprints(), columns.ids(), columns.sketches()?, columns.text_hashes()?, canonical];
         part.write(RecordBatch::try_new(Arc::clone(&RUN), arrays).map_err(internal)?)?;
@@ -72,7 +72,7 @@ pub(crate) fn write_run(
     let mut short = writer("short", &SHORT);
     for rows in order.short.chunks(BATCH_ROWS) {
         let columns = RowColumns { batch, rows };
-        let arrays = vec![columns.text_hashes()?, columns.ids(), canonical_ids(decisions, rows)];
+        let arrays = vec![columns.text_hashes()?, columns.ids(), canonical_ids(batch, decisions, rows)];
         short.write(RecordBatch::try_new(Arc::clone(&SHORT), arrays).map_err(internal)?)?;
     }
     let mut empty = writer("empty", &EMPTY);
@@ -105,12 +105,12 @@ pub(super) fn run_digest(files: &[FileRecord]) -> String {
     Sha256Hex::of(lines.as_bytes()).0[..32].to_owned()
 }
 
-fn canonical_ids(decisions: &Decisions, rows: &[u32]) -> ArrayRef {
-    Arc::new(rows.iter().map(|&row| decisions.rows[row as usize].canonical_id.as_deref()).collect::<StringArray>())
+fn canonical_ids(batch: &QueryBatch, decisions: &Decisions, rows: &[u32]) -> ArrayRef {
+    Arc::new(rows.iter().map(|&row| decisions.canonical_id(batch, row)).collect::<StringArray>())
 }
 
 fn write_ids(batch: &QueryBatch, order: &RunOrder, mut writer: DatasetWriter) -> Result<Vec<StagedFile>> {
-    let mut ids: Vec<(u64, u32)> = order.rows().map(|(run_row, row)| (id_hash(batch.id(row)), run_row)).collect();
+    let mut ids: Vec<(u64, u32)> = order.rows().map(|(run_row, row)| (id_hash(&batch.id(row)), run_row)).collect();
     ids.sort_unstable();
     for rows in ids.chunks(BATCH_ROWS) {
         let arrays: Vec<ArrayRef> = vec![

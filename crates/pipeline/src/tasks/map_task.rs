@@ -9,9 +9,10 @@ use arrow::datatypes::{SchemaRef, UInt32Type};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fingerprint::Sketch;
-use nearprint_join::{MapScratch, Pair, Queries, QueryRows, Verifier};
+use nearprint_join::{MapScratch, Pair, Queries, QueryRows, RowSet, Verifier};
 use tokio::sync::Semaphore;
 
+use super::class_pairs::ClassPairs;
 use super::existing_values::ExistingValues;
 use super::pair_writer::{ExistingDocument, PairWriter, pair_schema};
 use super::{BATCH_ROWS, MapTask, Sender, blocking, produce};
@@ -36,7 +37,7 @@ pub(crate) enum Want {
 #[derive(Debug)]
 pub(crate) struct MapContext {
     pub(crate) batch: Arc<QueryBatch>,
-    pub(crate) rows: Arc<QueryRows<u64>>,
+    pub(crate) rows: Arc<QueryRows>,
     pub(crate) queries: Arc<Queries<u64>>,
     pub(crate) verifier: Verifier,
     /// The batch is joined with itself: it replaces existing documents of the same ids.
@@ -44,6 +45,8 @@ pub(crate) struct MapContext {
     /// Whether equal ids are one document; not so where row numbers stand in for the batch's.
     pub(crate) ids_are_names: bool,
     pub(crate) want: Want,
+    /// Where pairs of classes go that decisions need.
+    pub(crate) class_pairs: Option<Arc<ClassPairs>>,
     pub(crate) files: Arc<HashMap<String, ExistingFile>>,
     /// Rows that are mapped together, at most.
     pub(crate) piece_rows: u64,
@@ -107,33 +110,6 @@ impl RunFile {
     pub(crate) fn n_live_rows(&self) -> u64 {
         let n = self.parquet.n_rows();
         n - self.shadowed.n_below(n)
-    }
-}
-
-/// Rows of a file, as bits; grows as rows are added.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct RowSet {
-    words: Vec<u64>,
-}
-
-impl RowSet {
-    pub(crate) fn insert(&mut self, row: u32) {
-        let word = row as usize / 64;
-        if self.words.len() <= word {
-            self.words.resize(word + 1, 0);
-        }
-        self.words[word] |= 1 << (row % 64);
-    }
-
-    pub(crate) fn n_below(&self, n_rows: u64) -> u64 {
-        let whole = usize::try_from(n_rows / 64).unwrap_or(usize::MAX).min(self.words.len());
-        let (below, rest) = self.words.split_at(whole);
-        let last = rest.first().map_or(0, |word| word & ((1 << (n_rows % 64)) - 1));
-        below.iter().chain([&last]).map(|word| u64::from(word.count_ones())).sum()
-    }
-
-    pub(crate) fn contains(&self, row: u32) -> bool {
-        self.words.get(row as usize / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)
     }
 }
 

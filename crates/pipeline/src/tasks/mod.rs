@@ -2,6 +2,7 @@
 //! deterministic and has no effect but its batches, so it can run anywhere, again, and in any order; the local run drives
 //! exactly these, and another engine can.
 
+mod class_pairs;
 mod existing_values;
 mod fingerprint_task;
 mod map_task;
@@ -14,8 +15,9 @@ use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use class_pairs::ClassPairs;
 pub(crate) use fingerprint_task::{FingerprintContext, append, fingerprint_task};
-pub(crate) use map_task::{Documents, Existing, ExistingFile, MapContext, RowSet, RunFile, Want, map_task};
+pub(crate) use map_task::{Documents, Existing, ExistingFile, MapContext, RunFile, Want, map_task};
 pub(crate) use pair_writer::pair_schema;
 
 use crate::error::{PipelineError, Result};

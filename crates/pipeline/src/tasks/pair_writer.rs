@@ -8,8 +8,9 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use nearprint_fingerprint::Sketch;
-use nearprint_join::Pair;
+use nearprint_join::{Pair, RowPair, spanning_forest};
 
+use super::class_pairs::OwnClassPairs;
 use super::map_task::{MapContext, Want};
 use super::{BATCH_ROWS, Sender};
 use crate::error::{PipelineError, Result};
@@ -61,7 +62,13 @@ pub(super) struct PairWriter<'a> {
     context: &'a MapContext,
     sender: Sender,
     rows: PairRows,
+    /// Pairs of new documents of which only a forest's are sent.
+    forest: Vec<RowPair>,
+    class_pairs: OwnClassPairs,
 }
+
+/// Pairs of new documents that are held before those that no forest needs are dropped.
+const FOREST_PAIRS_HELD: usize = 1 << 18;
 
 #[derive(Default)]
 struct PairRows {
@@ -91,22 +98,48 @@ enum Far<'a> {
 
 impl<'a> PairWriter<'a> {
     pub(super) fn new(context: &'a MapContext, sender: Sender) -> Self {
-        Self { context, sender, rows: PairRows::default() }
+        let (rows, class_pairs) = (PairRows::default(), OwnClassPairs::default());
+        Self { context, sender, rows, forest: Vec::new(), class_pairs }
     }
 
     pub(super) fn new_new(&mut self, value_a: u32, value_b: u32, distance: u8) -> Result<()> {
-        let context = self.context;
+        let (context, rows) = (self.context, &self.context.rows);
         let mut outcome = Ok(());
-        let found = |pair: nearprint_join::RowPair| {
-            if outcome.is_ok() {
-                outcome = self.push(pair.a, &Far::New(pair.b), distance, pair.sketch_distance);
-            }
-        };
         match context.want {
-            Want::AllPairs => context.rows.all_pairs(value_a, value_b, distance, &context.verifier, found),
-            Want::Forest => context.rows.forest_pairs(value_a, value_b, distance, &context.verifier, found),
+            Want::AllPairs => rows.all_pairs(value_a, value_b, distance, &context.verifier, |pair| {
+                if outcome.is_ok() {
+                    outcome = self.push_new(&pair);
+                }
+            }),
+            Want::Forest => {
+                let (forest, own) = (&mut self.forest, &mut self.class_pairs);
+                let found_classes = |a, b| {
+                    if let (Ok(()), Some(class_pairs)) = (&outcome, &context.class_pairs) {
+                        outcome = class_pairs.add(own, (a, b, distance));
+                    }
+                };
+                rows.forest_pairs(value_a, value_b, distance, &context.verifier, |p| forest.push(p), found_classes);
+                if self.forest.len() >= FOREST_PAIRS_HELD {
+                    spanning_forest(&mut self.forest);
+                    if self.forest.len() >= FOREST_PAIRS_HELD / 2 {
+                        self.send_forest()?;
+                    }
+                }
+            }
         }
         outcome
+    }
+
+    fn push_new(&mut self, pair: &RowPair) -> Result<()> {
+        self.push(pair.a, &Far::New(pair.b), pair.distance, pair.sketch_distance)
+    }
+
+    fn send_forest(&mut self) -> Result<()> {
+        let mut forest = std::mem::take(&mut self.forest);
+        let sent = forest.iter().try_for_each(|pair| self.push_new(pair));
+        forest.clear();
+        self.forest = forest;
+        sent
     }
 
     /// The pairs of the documents behind one query value and one existing value.
@@ -208,6 +241,11 @@ impl<'a> PairWriter<'a> {
     }
 
     pub(super) fn finish(mut self) -> Result<()> {
+        spanning_forest(&mut self.forest);
+        self.send_forest()?;
+        if let Some(class_pairs) = &self.context.class_pairs {
+            class_pairs.take(&mut self.class_pairs)?;
+        }
         if self.rows.n > 0 { self.send() } else { Ok(()) }
     }
 }

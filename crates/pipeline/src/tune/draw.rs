@@ -1,8 +1,9 @@
 //! Drawing the sheet: the user's documents are joined with each other, and of each distance some pairs are sampled.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
-use nearprint_join::{QueryRows, RowPair, Verifier};
+use nearprint_join::{Column, QueryRows, RowPair, Verifier};
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -150,14 +151,14 @@ const SEED: u64 = 1;
 /// Joins the distinct texts with each other and keeps, of each distance, the pairs whose seeded hash is smallest.
 fn sample(batch: &QueryBatch, verifier: Verifier, bits: u32, per_distance: usize) -> Result<(u64, Sample)> {
     let mut seen = HashSet::new();
-    let mut first_of_its_text = |row: usize| batch.text_hashes[row].is_none_or(|hash| seen.insert(hash));
-    let fingerprints: Vec<Option<u64>> =
-        batch.fingerprints.iter().enumerate().map(|(row, f)| f.filter(|_| first_of_its_text(row))).collect();
+    let mut first_of_its_text = |row: u32| batch.text_hashes.get(row).is_none_or(|hash| seen.insert(hash));
+    let fingerprints: Column<u64> =
+        batch.rows().map(|row| batch.fingerprints.get(row).copied().filter(|_| first_of_its_text(row))).collect();
     let mut sample = Sample::default();
-    join_rows(&QueryRows::new(&fingerprints, &batch.sketches)?, verifier, bits, |pair| {
+    join_rows(QueryRows::group(&fingerprints, Arc::clone(&batch.sketches))?, verifier, bits, |pair| {
         sample.offer(batch, pair, per_distance);
     })?;
-    Ok((fingerprints.iter().flatten().count() as u64, sample))
+    Ok((fingerprints.n_values(), sample))
 }
 
 impl Sample {
@@ -187,7 +188,7 @@ impl Sample {
 
     fn ids(&self, batch: &QueryBatch) -> BTreeMap<u32, String> {
         let rows = self.strata.values().flat_map(|drawn| &drawn.kept).flat_map(|&(_, a, b, _)| [a, b]);
-        rows.map(|row| (row, batch.id(row).to_owned())).collect()
+        rows.map(|row| (row, batch.id(row).into_owned())).collect()
     }
 }
 

@@ -1,0 +1,109 @@
+//! A column of values that some rows lack.
+
+use crate::row_set::RowSet;
+
+/// A value for each row, or none: the values one behind the other, and which rows have none. A column without values takes no
+/// memory, and one without gaps that of its values.
+#[derive(Debug, Clone)]
+pub struct Column<T> {
+    n_rows: u32,
+    /// Of every row, with anything in the gaps; empty where there are only gaps.
+    values: Vec<T>,
+    gaps: RowSet,
+}
+
+impl<T> Default for Column<T> {
+    fn default() -> Self {
+        Self { n_rows: 0, values: Vec::new(), gaps: RowSet::default() }
+    }
+}
+
+impl<T: Copy> Column<T> {
+    /// A further row. There are at most `u32::MAX` − 1.
+    pub fn push(&mut self, value: Option<T>) {
+        match value {
+            Some(value) if self.values.is_empty() && self.n_rows > 0 => {
+                self.gaps = RowSet::all_below(self.n_rows);
+                self.values = vec![value; self.n_rows as usize + 1];
+            }
+            Some(value) => self.values.push(value),
+            None => {
+                if let Some(&filler) = self.values.first() {
+                    self.values.push(filler);
+                    self.gaps.insert(self.n_rows);
+                }
+            }
+        }
+        self.n_rows += 1;
+    }
+
+    /// The value of a row.
+    #[must_use]
+    pub fn get(&self, row: u32) -> Option<&T> {
+        let value = self.values.get(row as usize)?;
+        (!self.gaps.contains(row)).then_some(value)
+    }
+
+    /// Rows.
+    #[must_use]
+    pub fn n_rows(&self) -> u32 {
+        self.n_rows
+    }
+
+    /// Rows that have a value.
+    #[must_use]
+    pub fn n_values(&self) -> u64 {
+        self.values.len() as u64 - self.gaps.n_below(self.values.len() as u64)
+    }
+
+    /// The value of each row.
+    pub fn iter(&self) -> impl Iterator<Item = Option<&T>> {
+        (0..self.n_rows).map(|row| self.get(row))
+    }
+
+    /// The rows of `order`, in its order.
+    #[must_use]
+    pub fn take(self, order: &[u32]) -> Self {
+        let mut gaps = RowSet::default();
+        let of_order = |(row, &from): (u32, &u32)| {
+            if self.gaps.contains(from) {
+                gaps.insert(row);
+            }
+            self.values[from as usize]
+        };
+        let none = self.values.is_empty();
+        let values = if none { Vec::new() } else { (0..).zip(order).map(of_order).collect() };
+        Self { n_rows: u32::try_from(order.len()).unwrap_or(u32::MAX), values, gaps }
+    }
+
+    /// Bytes held.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.values.capacity() * size_of::<T>() + self.gaps.memory_bytes()
+    }
+}
+
+impl<T: Copy> FromIterator<Option<T>> for Column<T> {
+    fn from_iter<I: IntoIterator<Item = Option<T>>>(values: I) -> Self {
+        let mut column = Self::default();
+        values.into_iter().for_each(|value| column.push(value));
+        column
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Column;
+
+    #[test]
+    fn values_and_gaps_stay_where_they_are_and_move_with_the_order() {
+        for rows in [vec![], vec![None, None, Some(7)], vec![Some(1), None, Some(3), None], vec![None; 70]] {
+            let column: Column<u16> = rows.iter().copied().collect();
+            assert_eq!(column.iter().map(Option::<&u16>::copied).collect::<Vec<_>>(), rows);
+            assert_eq!(column.n_values() as usize, rows.iter().flatten().count());
+            let order: Vec<u32> = (0..column.n_rows()).rev().collect();
+            let turned: Vec<Option<u16>> = rows.iter().rev().copied().collect();
+            assert_eq!(column.take(&order).iter().map(Option::<&u16>::copied).collect::<Vec<_>>(), turned);
+        }
+    }
+}

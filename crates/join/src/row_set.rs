@@ -1,0 +1,150 @@
+//! Sets of row numbers.
+
+/// Row numbers, a bit each; grows as rows are added.
+#[derive(Debug, Default, Clone)]
+pub struct RowSet {
+    words: Vec<u64>,
+}
+
+impl RowSet {
+    /// The rows 0 to `n_rows` − 1.
+    #[must_use]
+    pub fn all_below(n_rows: u32) -> Self {
+        let mut words = vec![u64::MAX; n_rows as usize / 64];
+        words.push((1 << (n_rows % 64)) - 1);
+        Self { words }
+    }
+
+    /// Adds a row.
+    pub fn insert(&mut self, row: u32) {
+        let word = row as usize / 64;
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] |= 1 << (row % 64);
+    }
+
+    /// Whether a row was added.
+    #[must_use]
+    pub fn contains(&self, row: u32) -> bool {
+        self.words.get(row as usize / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)
+    }
+
+    /// How many rows of those below `n_rows` were added.
+    #[must_use]
+    pub fn n_below(&self, n_rows: u64) -> u64 {
+        let whole = usize::try_from(n_rows / 64).unwrap_or(usize::MAX).min(self.words.len());
+        let (below, rest) = self.words.split_at(whole);
+        let last = rest.first().map_or(0, |word| word & ((1 << (n_rows % 64)) - 1));
+        below.iter().chain([&last]).map(|word| u64::from(word.count_ones())).sum()
+    }
+
+    /// Bytes held.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.words.capacity() * 8
+    }
+}
+
+/// Where groups of consecutive positions start, about a bit and a half for each position: the `n`-th group is found by counting
+/// (a bit vector with select; Jacobson, FOCS 1989).
+#[derive(Debug, Default)]
+pub(crate) struct Starts {
+    set: RowSet,
+    /// Starts before each block of [`BLOCK_WORDS`] words.
+    before: Vec<u32>,
+    n_starts: u32,
+    n_positions: u32,
+}
+
+const BLOCK_WORDS: usize = 8;
+
+impl Starts {
+    /// A further position, which starts a group or goes on with the last one.
+    pub(crate) fn push(&mut self, starts: bool) {
+        if self.n_positions as usize % (BLOCK_WORDS * 64) == 0 {
+            self.before.push(self.n_starts);
+        }
+        if starts {
+            self.set.insert(self.n_positions);
+            self.n_starts += 1;
+        }
+        self.n_positions += 1;
+    }
+
+    /// Groups.
+    pub(crate) fn n_groups(&self) -> u32 {
+        self.n_starts
+    }
+
+    /// Positions of a group.
+    pub(crate) fn group(&self, n: u32) -> std::ops::Range<u32> {
+        let start = self.select(n);
+        start..self.next_after(start)
+    }
+
+    /// The position at which group `n` starts.
+    #[allow(clippy::cast_possible_truncation, reason = "positions are 32-bit numbers")]
+    fn select(&self, n: u32) -> u32 {
+        let block = self.before.partition_point(|&before| before <= n).saturating_sub(1);
+        let mut left = n - self.before.get(block).copied().unwrap_or(0);
+        for (at, &word) in self.set.words.iter().enumerate().skip(block * BLOCK_WORDS) {
+            if left < word.count_ones() {
+                let bit = (0..left).fold(word, |word, _| word & (word - 1)).trailing_zeros();
+                return at as u32 * 64 + bit;
+            }
+            left -= word.count_ones();
+        }
+        self.n_positions
+    }
+
+    /// The first position behind `start` that starts a group; the number of positions where none does.
+    #[allow(clippy::cast_possible_truncation, reason = "positions are 32-bit numbers")]
+    fn next_after(&self, start: u32) -> u32 {
+        let first = start as usize / 64;
+        for (at, &word) in self.set.words.iter().enumerate().skip(first) {
+            let word = if at == first { word & (u64::MAX - 1) << (start % 64) } else { word };
+            if word != 0 {
+                return at as u32 * 64 + word.trailing_zeros();
+            }
+        }
+        self.n_positions
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.set.memory_bytes() + self.before.capacity() * 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RowSet, Starts};
+
+    #[test]
+    fn groups_of_any_lengths_are_found_where_they_start_and_end() {
+        for step in [1u32, 2, 63, 64, 65, 700] {
+            let mut starts = Starts::default();
+            let mut expected = Vec::new();
+            let mut length = 1;
+            let mut position = 0u32;
+            while position < 3000 {
+                let end = position + length;
+                (position..end).for_each(|p| starts.push(p == position));
+                expected.push(position..end);
+                (position, length) = (end, (length * 7 + step) % (step + 1) + 1);
+            }
+            assert_eq!(starts.n_groups() as usize, expected.len());
+            let found: Vec<_> = (0..starts.n_groups()).map(|n| starts.group(n)).collect();
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn all_rows_below_a_number_are_in_the_set_and_no_others() {
+        for n in [0u32, 1, 63, 64, 65, 1000] {
+            let set = RowSet::all_below(n);
+            assert!((0..n).all(|row| set.contains(row)) && !set.contains(n));
+            assert_eq!(set.n_below(u64::MAX), u64::from(n));
+        }
+    }
+}
