@@ -6,6 +6,8 @@ pub mod row;
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 pub type Result<T> = std::result::Result<T, Error>;
 
+pub mod bad_input;
+pub mod bombs;
 pub mod craft;
 pub mod folder;
 pub mod measured;

@@ -126,11 +126,27 @@ fn row(options: &Options, damage: &Damage) -> Result<Row> {
 type Files = Vec<(String, Vec<u8>)>;
 
 /// How a run of one file ends, its output, and its memory.
-fn read(nearprint: &Path, folder: &Path, content: &[u8], expected: Option<&Files>, most: u64) -> Result<(End, Files, u64)> {
+fn read(
+    nearprint: &Path,
+    folder: &Path,
+    content: &[u8],
+    expected: Option<&Files>,
+    most: u64,
+) -> Result<(End, Files, u64)> {
     std::fs::create_dir(folder)?;
     std::fs::write(folder.join("damaged.parquet"), content)?;
-    let args =
-        ["fingerprint", "--documents", "damaged.parquet", "--output", "out", "--threads", "1", "--spill-dir", ".", "--json"];
+    let args = [
+        "fingerprint",
+        "--documents",
+        "damaged.parquet",
+        "--output",
+        "out",
+        "--threads",
+        "1",
+        "--spill-dir",
+        ".",
+        "--json",
+    ];
     let done = Call::new(nearprint, folder).run(&args)?;
     let files: Files = files_below(&folder.join("out"))
         .into_iter()
