@@ -17,11 +17,11 @@ use serde_json::Value;
 use crate::Result;
 use crate::craft::{self, Column, Page};
 use crate::folder::{DT, Folder, Outcome, Record, parquet_of, parquet_with, strings, text};
-use crate::measured::{Done, Options, Tally, shortened};
+use crate::measured::{Checks, Done, Options, shortened};
 use crate::row::Row;
 use crate::{bombs, mutants};
 
-type Trial = fn(&Options, &mut Tally) -> Result<()>;
+type Trial = fn(&Options, &mut Checks) -> Result<()>;
 
 /// Id, what is done, what is required, and how.
 const TRIALS: [(&str, &str, &str, Trial); 25] = [
@@ -101,11 +101,11 @@ pub fn run_quick(options: &Options) -> Result<Vec<Row>> {
 }
 
 fn one(options: &Options, id: &str, trial: &str, required: &str, run: Trial) -> Result<Row> {
-    let mut tally = Tally::new(id, trial, required);
-    if let Err(error) = run(options, &mut tally) {
-        tally.count("the trial itself", Err(error.to_string()));
+    let mut checks = Checks::new(id, trial, required);
+    if let Err(error) = run(options, &mut checks) {
+        checks.count("the trial itself", Err(error.to_string()));
     }
-    Ok(tally.finish())
+    Ok(checks.finish())
 }
 
 /// A night with one good document and what `put` adds, and what a run says of it.
@@ -118,15 +118,22 @@ fn night(options: &Options, job: &str, more: &[&str], put: impl Fn(&Folder) -> R
 }
 
 /// The good document and a file are refused, and the message has all `parts`.
-fn refuse(options: &Options, tally: &mut Tally, what: &str, name: &str, content: &[u8], parts: &[&str]) -> Result<()> {
+fn refuse(
+    options: &Options,
+    checks: &mut Checks,
+    what: &str,
+    name: &str,
+    content: &[u8],
+    parts: &[&str],
+) -> Result<()> {
     let (folder, done) = night(options, "", &[], |f| f.put(name, content))?;
-    tally.count(what, folder.refused(&done, &[65], &[&[name], parts].concat()));
+    checks.count(what, folder.refused(&done, &[65], &[&[name], parts].concat()));
     Ok(())
 }
 
 /// A night that is published, and in it what `look` finds right.
 fn accept(
-    tally: &mut Tally,
+    checks: &mut Checks,
     what: &str,
     (folder, done): &(Folder, Done),
     more: &[&str],
@@ -136,7 +143,7 @@ fn accept(
         Ok(summary) => look(folder, &summary).unwrap_or_else(|e| Err(e.to_string())),
         Err(why) => Err(why),
     };
-    tally.count(what, outcome);
+    checks.count(what, outcome);
     Ok(())
 }
 
@@ -161,7 +168,7 @@ fn quarantined(folder: &Folder, expected: &[&[(&str, &str)]]) -> Result<Outcome>
 /// Refused without flags and under `--strict`, quarantined within the limit.
 fn bad_row(
     options: &Options,
-    tally: &mut Tally,
+    checks: &mut Checks,
     what: &str,
     name: &str,
     content: &[u8],
@@ -171,13 +178,13 @@ fn bad_row(
     let row = at.iter().find(|(k, _)| *k == "row").map_or("", |(_, v)| v);
     let parts = [name, &format!("row {row}")];
     let (folder, done) = night(options, "", &[], |f| f.put(name, content))?;
-    tally.count(&format!("{what}, no flags"), folder.refused(&done, &[65], &parts));
+    checks.count(&format!("{what}, no flags"), folder.refused(&done, &[65], &parts));
     let strict = ["--max-bad-rows", "5", "--strict"];
     let (folder, done) = night(options, "", &strict, |f| f.put(name, content))?;
-    tally.count(&format!("{what}, --strict"), folder.refused(&done, &[65], &[name]));
+    checks.count(&format!("{what}, --strict"), folder.refused(&done, &[65], &[name]));
     let flags = ["--max-bad-rows", "1"];
     let quarantine = night(options, "", &flags, |f| f.put(name, content))?;
-    accept(tally, &format!("{what}, --max-bad-rows 1"), &quarantine, &flags, |folder, summary| {
+    accept(checks, &format!("{what}, --max-bad-rows 1"), &quarantine, &flags, |folder, summary| {
         if let Err(why) = counted(summary, "n_bad_rows", 1) {
             return Ok(Err(why));
         }
@@ -190,7 +197,7 @@ fn bad_row(
     })
 }
 
-fn not_parquet(options: &Options, tally: &mut Tally) -> Result<()> {
+fn not_parquet(options: &Options, checks: &mut Checks) -> Result<()> {
     let whole = parquet_of(&[(Some("a"), Some(&text(2, 40)))])?;
     let mut long_footer = whole.clone();
     let end = long_footer.len();
@@ -207,41 +214,41 @@ fn not_parquet(options: &Options, tally: &mut Tally) -> Result<()> {
         ("a footer of 4 GiB", &long_footer),
     ];
     for (what, content) in cases {
-        refuse(options, tally, what, "bad.parquet", content, &["Parquet"])?;
+        refuse(options, checks, what, "bad.parquet", content, &["Parquet"])?;
     }
     Ok(())
 }
 
-fn no_rows(options: &Options, tally: &mut Tally) -> Result<()> {
+fn no_rows(options: &Options, checks: &mut Checks) -> Result<()> {
     let none = parquet_of(&[])?;
     let empty_group = craft::file(0, &[Column::nulls("id", true, 0)?, Column::nulls("text", true, 0)?])?;
     for (what, content) in [("no row groups", none.clone()), ("a row group of no rows", empty_group)] {
         let case = night(options, "", &[], |f| f.put("none.parquet", &content))?;
-        accept(tally, what, &case, &[], |_, summary| {
+        accept(checks, what, &case, &[], |_, summary| {
             Ok(counted(summary, "n_documents", 1).and_then(|()| counted(summary, "n_files", 2)))
         })?;
     }
     let only = Folder::new(options, "")?;
     only.put("none.parquet", &none)?;
     let done = only.run(&[])?;
-    accept(tally, "only a file of no rows", &(only, done), &[], |_, summary| Ok(counted(summary, "n_documents", 0)))?;
+    accept(checks, "only a file of no rows", &(only, done), &[], |_, summary| Ok(counted(summary, "n_documents", 0)))?;
     let nothing = Folder::new(options, "")?;
     let done = nothing.run(&[])?;
-    tally.count("no file", nothing.refused(&done, &[66], &[DT]));
+    checks.count("no file", nothing.refused(&done, &[66], &[DT]));
     let allowed = Folder::new(options, "allow_empty = true\n")?;
     let done = allowed.run(&[])?;
-    accept(tally, "no file, allow_empty", &(allowed, done), &[], |_, summary| Ok(counted(summary, "n_documents", 0)))
+    accept(checks, "no file, allow_empty", &(allowed, done), &[], |_, summary| Ok(counted(summary, "n_documents", 0)))
 }
 
-fn marker(options: &Options, tally: &mut Tally) -> Result<()> {
+fn marker(options: &Options, checks: &mut Checks) -> Result<()> {
     let job = "require_marker = \"_SUCCESS\"\n";
     let (folder, done) = night(options, job, &[], |_| Ok(()))?;
-    tally.count("without", folder.refused(&done, &[66, 75], &["_SUCCESS"]));
+    checks.count("without", folder.refused(&done, &[66, 75], &["_SUCCESS"]));
     let with = night(options, job, &[], |f| f.put("_SUCCESS", b""))?;
-    accept(tally, "with", &with, &[], |_, summary| Ok(counted(summary, "n_documents", 1)))
+    accept(checks, "with", &with, &[], |_, summary| Ok(counted(summary, "n_documents", 1)))
 }
 
-fn missing_column(options: &Options, tally: &mut Tally) -> Result<()> {
+fn missing_column(options: &Options, checks: &mut Checks) -> Result<()> {
     let (ids, texts) = (strings(&[Some("a")]), strings(&[Some("b")]));
     for (columns, parts) in [
         (vec![("id", Arc::clone(&ids)), ("body", Arc::clone(&texts))], ["'text'", "id, body"]),
@@ -249,12 +256,12 @@ fn missing_column(options: &Options, tally: &mut Tally) -> Result<()> {
         (vec![("ID", Arc::clone(&texts)), ("text", texts)], ["'id'", "ID, text"]),
     ] {
         let content = parquet_with(&columns, WriterProperties::default())?;
-        refuse(options, tally, parts[0], "bad.parquet", &content, &parts)?;
+        refuse(options, checks, parts[0], "bad.parquet", &content, &parts)?;
     }
-    refuse(options, tally, "JSONL", "bad.jsonl", b"{\"id\":\"a\",\"body\":\"b\"}\n", &["'text'", "body, id"])
+    refuse(options, checks, "JSONL", "bad.jsonl", b"{\"id\":\"a\",\"body\":\"b\"}\n", &["'text'", "body, id"])
 }
 
-fn wrong_type(options: &Options, tally: &mut Tally) -> Result<()> {
+fn wrong_type(options: &Options, checks: &mut Checks) -> Result<()> {
     let long = text(7, 40);
     let texts = || strings(&[Some(&long)]);
     let ids = || strings(&[Some("a")]);
@@ -278,21 +285,21 @@ fn wrong_type(options: &Options, tally: &mut Tally) -> Result<()> {
     ];
     for (what, [id, body], column) in cases {
         let content = parquet_with(&[("id", id), ("text", body)], WriterProperties::default())?;
-        refuse(options, tally, what, "bad.parquet", &content, &[column, "is "])?;
+        refuse(options, checks, what, "bad.parquet", &content, &[column, "is "])?;
     }
     let as_text = parquet_with(&[("id", ids()), ("text", binary())], WriterProperties::default())?;
     let flags = ["--binary-as-utf8"];
     let case = night(options, "", &flags, |f| f.put("binary.parquet", &as_text))?;
-    accept(tally, "--binary-as-utf8", &case, &flags, |folder, _| {
+    accept(checks, "--binary-as-utf8", &case, &flags, |folder, _| {
         Ok(expect(folder.decisions()?.contains_key("a"), || "its document is not decided".to_owned()))
     })?;
     let case = night(options, "binary_as_utf8 = true\n", &[], |f| f.put("binary.parquet", &as_text))?;
-    accept(tally, "binary_as_utf8 = true", &case, &[], |folder, _| {
+    accept(checks, "binary_as_utf8 = true", &case, &[], |folder, _| {
         Ok(expect(folder.decisions()?.contains_key("a"), || "its document is not decided".to_owned()))
     })
 }
 
-fn drift(options: &Options, tally: &mut Tally) -> Result<()> {
+fn drift(options: &Options, checks: &mut Checks) -> Result<()> {
     let put = |folder: &Folder| -> Result<()> {
         for i in 0..10_u64 {
             let ids = strings(&[Some(&format!("d{i}"))]);
@@ -306,7 +313,7 @@ fn drift(options: &Options, tally: &mut Tally) -> Result<()> {
     let folder = Folder::new(options, "")?;
     put(&folder)?;
     let done = folder.run(&[])?;
-    tally.count("text", folder.refused(&done, &[65], &["part-7.parquet", "'text'", "integer", "string"]));
+    checks.count("text", folder.refused(&done, &[65], &["part-7.parquet", "'text'", "integer", "string"]));
     let folder = Folder::new(options, "keep = [\"score desc\"]\n")?;
     for (name, score) in
         [("a.parquet", Arc::new(Int64Array::from(vec![1])) as ArrayRef), ("b.parquet", strings(&[Some("high")]))]
@@ -315,7 +322,7 @@ fn drift(options: &Options, tally: &mut Tally) -> Result<()> {
         folder.put(name, &parquet_with(&columns, WriterProperties::default())?)?;
     }
     let done = folder.run(&[])?;
-    tally.count("a column of the keep order", folder.refused(&done, &[65], &["'score'", "a.parquet", "b.parquet"]));
+    checks.count("a column of the keep order", folder.refused(&done, &[65], &["'score'", "a.parquet", "b.parquet"]));
     Ok(())
 }
 
@@ -332,7 +339,7 @@ fn some(values: &[String]) -> Vec<Option<&str>> {
 }
 
 /// Publishes one file and compares its decisions with those of the plainest form.
-fn same_decisions(options: &Options, tally: &mut Tally, forms: Vec<(String, Vec<u8>)>) -> Result<()> {
+fn same_decisions(options: &Options, checks: &mut Checks, forms: Vec<(String, Vec<u8>)>) -> Result<()> {
     let (ids, texts) = sample();
     let plain = Folder::new(options, "")?;
     let rows: Vec<_> = some(&ids).into_iter().zip(some(&texts)).collect();
@@ -343,7 +350,7 @@ fn same_decisions(options: &Options, tally: &mut Tally, forms: Vec<(String, Vec<
         let folder = Folder::new(options, "")?;
         folder.put("part.parquet", &content)?;
         let done = folder.run(&[])?;
-        accept(tally, &what, &(folder, done), &[], |folder, _| {
+        accept(checks, &what, &(folder, done), &[], |folder, _| {
             let found = folder.dataset("decisions")?;
             Ok(expect(found.len() == 7 && found == expected, || format!("decisions {found:?}, expected {expected:?}")))
         })?;
@@ -351,7 +358,7 @@ fn same_decisions(options: &Options, tally: &mut Tally, forms: Vec<(String, Vec<
     Ok(())
 }
 
-fn reordered(options: &Options, tally: &mut Tally) -> Result<()> {
+fn reordered(options: &Options, checks: &mut Checks) -> Result<()> {
     let (ids, texts) = sample();
     let (ids, texts) = (strings(&some(&ids)), strings(&some(&texts)));
     let extra: ArrayRef = Arc::new(Int64Array::from_iter_values(0..7));
@@ -367,10 +374,10 @@ fn reordered(options: &Options, tally: &mut Tally) -> Result<()> {
     let forms = forms
         .into_iter()
         .map(|(what, columns)| Ok((what.to_owned(), parquet_with(&columns, WriterProperties::default())?)));
-    same_decisions(options, tally, forms.collect::<Result<_>>()?)
+    same_decisions(options, checks, forms.collect::<Result<_>>()?)
 }
 
-fn kinds_of_strings(options: &Options, tally: &mut Tally) -> Result<()> {
+fn kinds_of_strings(options: &Options, checks: &mut Checks) -> Result<()> {
     let (ids, texts) = sample();
     let kinds: [(&str, fn(&[String]) -> ArrayRef); 4] = [
         ("Utf8", |v| Arc::new(v.iter().map(Some).collect::<StringArray>())),
@@ -385,7 +392,7 @@ fn kinds_of_strings(options: &Options, tally: &mut Tally) -> Result<()> {
             forms.push((format!("{id_kind} and {text_kind}"), content));
         }
     }
-    same_decisions(options, tally, forms)
+    same_decisions(options, checks, forms)
 }
 
 /// Strings as bytes, without any look at them.
@@ -406,7 +413,7 @@ fn raw_strings(rows: &[(&[u8], &[u8])], properties: WriterProperties) -> Result<
     Ok(writer.into_inner()?)
 }
 
-fn invalid_utf8(options: &Options, tally: &mut Tally) -> Result<()> {
+fn invalid_utf8(options: &Options, checks: &mut Checks) -> Result<()> {
     let long = text(3, 40);
     let broken = [long.as_bytes(), b" \xff\xfe ", long.as_bytes()].concat();
     let cut = [long.as_bytes(), &"\u{4e2d}".as_bytes()[..2]].concat();
@@ -433,21 +440,21 @@ fn invalid_utf8(options: &Options, tally: &mut Tally) -> Result<()> {
             let rows: [(&[u8], &[u8]); 3] = [(b"a", other.as_bytes()), (b"b", bad), (b"c", b"short")];
             let content = raw_strings(&rows, properties.clone())?;
             let at = [("row", "2"), ("id", "b"), ("row_group", "0")];
-            bad_row(options, tally, &format!("text {what}, {form}"), "bad.parquet", &content, "invalid_utf8", &at)?;
+            bad_row(options, checks, &format!("text {what}, {form}"), "bad.parquet", &content, "invalid_utf8", &at)?;
         }
         let rows: [(&[u8], &[u8]); 2] = [(b"a", b"fine"), (b"b\xff", b"fine too")];
         let content = raw_strings(&rows, properties)?;
-        bad_row(options, tally, &format!("id, {form}"), "bad.parquet", &content, "invalid_utf8", &[("row", "2")])?;
+        bad_row(options, checks, &format!("id, {form}"), "bad.parquet", &content, "invalid_utf8", &[("row", "2")])?;
     }
     // Each half of a character at the end of one value and the start of the next: the column as a whole is valid.
     let halves: [(&[u8], &[u8]); 2] = [(b"a", b"ab\xe4\xb8"), (b"b", b"\xadcd")];
     let content = raw_strings(&halves, WriterProperties::builder().set_dictionary_enabled(false).build())?;
     let (folder, done) = night(options, "", &[], |f| f.put("bad.parquet", &content))?;
-    tally.count("halves of a character in two rows", folder.refused(&done, &[65], &["bad.parquet", "row 1"]));
+    checks.count("halves of a character in two rows", folder.refused(&done, &[65], &["bad.parquet", "row 1"]));
     Ok(())
 }
 
-fn bad_lines(options: &Options, tally: &mut Tally) -> Result<()> {
+fn bad_lines(options: &Options, checks: &mut Checks) -> Result<()> {
     let good = |id: &str| format!("{{\"id\":\"{id}\",\"text\":\"{}\"}}\n", text(5, 40));
     let cases: [(&str, &[u8], &str); 8] = [
         ("not JSON", b"{\"id\": \"b\", \"text\"\n", "not_json"),
@@ -461,69 +468,69 @@ fn bad_lines(options: &Options, tally: &mut Tally) -> Result<()> {
     ];
     for (what, line, reason) in cases {
         let content = [good("a").as_bytes(), line, good("c").as_bytes()].concat();
-        bad_row(options, tally, what, "bad.jsonl", &content, reason, &[("row", "2")])?;
+        bad_row(options, checks, what, "bad.jsonl", &content, reason, &[("row", "2")])?;
     }
     Ok(())
 }
 
-fn no_text(options: &Options, tally: &mut Tally) -> Result<()> {
+fn no_text(options: &Options, checks: &mut Checks) -> Result<()> {
     let rows = [(Some("n"), None), (Some("e"), Some("")), (Some("b"), Some(" \t\u{a0}\n")), (Some("b2"), Some("   "))];
     let case = night(options, "", &[], |f| f.put("more.parquet", &parquet_of(&rows)?))?;
-    accept(tally, "Parquet", &case, &[], |folder, summary| {
+    accept(checks, "Parquet", &case, &[], |folder, summary| {
         let counts = counted(summary, "n_null_text", 1).and_then(|()| counted(summary, "n_empty", 3));
         let pairs = folder.dataset("pairs")?.len();
         Ok(counts.and_then(|()| expect(pairs == 0, || format!("{pairs} pairs"))))
     })?;
     let lines = b"{\"id\":\"n\",\"text\":null}\n{\"id\":\"e\",\"text\":\"\"}\n{\"id\":\"m\"}\n\n{\"id\":\"b\",\"text\":\" \"}\n";
     let case = night(options, "", &[], |f| f.put("more.jsonl", lines))?;
-    accept(tally, "JSONL", &case, &[], |_, summary| {
+    accept(checks, "JSONL", &case, &[], |_, summary| {
         Ok(counted(summary, "n_null_text", 2).and_then(|()| counted(summary, "n_empty", 2)))
     })
 }
 
-fn null_id(options: &Options, tally: &mut Tally) -> Result<()> {
+fn null_id(options: &Options, checks: &mut Checks) -> Result<()> {
     let (a, b) = (text(2, 40), text(3, 40));
     let content = parquet_of(&[(Some("x"), Some(&a)), (None, Some(&b))])?;
-    bad_row(options, tally, "string", "bad.parquet", &content, "null_id", &[("row", "2"), ("row_group", "0")])?;
+    bad_row(options, checks, "string", "bad.parquet", &content, "null_id", &[("row", "2"), ("row_group", "0")])?;
     let ids: ArrayRef = Arc::new(Int64Array::from(vec![Some(5), None]));
     let columns = [("id", ids), ("text", strings(&[Some(&a), Some(&b)]))];
     let content = parquet_with(&columns, WriterProperties::builder().set_max_row_group_row_count(Some(1)).build())?;
     let folder = Folder::new(options, "")?;
     folder.put("bad.parquet", &content)?;
     let done = folder.run(&["--max-bad-rows", "1"])?;
-    accept(tally, "integer, second row group", &(folder, done), &["--max-bad-rows", "1"], |folder, _| {
+    accept(checks, "integer, second row group", &(folder, done), &["--max-bad-rows", "1"], |folder, _| {
         quarantined(folder, &[&[("reason", "null_id"), ("row_group", "1"), ("row", "2"), ("id", "")]])
     })
 }
 
-fn repeated_id(options: &Options, tally: &mut Tally) -> Result<()> {
+fn repeated_id(options: &Options, checks: &mut Checks) -> Result<()> {
     let texts: Vec<String> = (2..6).map(|i| text(i, 40)).collect();
     let within = parquet_of(&[(Some("x"), Some(&texts[0])), (Some("x"), Some(&texts[1]))])?;
-    refuse(options, tally, "in a file", "bad.parquet", &within, &["'x'", "row 1", "row 2"])?;
+    refuse(options, checks, "in a file", "bad.parquet", &within, &["'x'", "row 1", "row 2"])?;
     let across = parquet_of(&[(Some("y"), Some(&texts[0])), (Some("good"), Some(&texts[1]))])?;
-    refuse(options, tally, "across files", "bad.parquet", &across, &["'good'", "row 2", "part-0.parquet"])?;
+    refuse(options, checks, "across files", "bad.parquet", &across, &["'good'", "row 2", "part-0.parquet"])?;
     for (what, job, flags) in [
         ("keep_first in the job file", "on_duplicate_id = \"keep_first\"\n", &[][..]),
         ("--on-duplicate-id keep_first", "", &["--on-duplicate-id", "keep_first"][..]),
     ] {
         // In the order of files "bad" is before "part-0": its row is first, and that of part-0 is set aside.
         let case = night(options, job, flags, |f| f.put("bad.parquet", &across))?;
-        accept(tally, what, &case, flags, |folder, summary| {
+        accept(checks, what, &case, flags, |folder, summary| {
             let counts = counted(summary, "n_documents", 2);
             Ok(counts.and(quarantined(folder, &[&[("reason", "repeated_id"), ("id", "good"), ("row", "1")]])?))
         })?;
         let again = night(options, job, flags, |f| f.put("bad.parquet", &within))?;
-        accept(tally, &format!("{what}, in a file"), &again, flags, |folder, _| {
+        accept(checks, &format!("{what}, in a file"), &again, flags, |folder, _| {
             quarantined(folder, &[&[("reason", "repeated_id"), ("id", "x"), ("row", "2")]])
         })?;
     }
     let (folder, done) =
         night(options, "on_duplicate_id = \"fail\"\n", &["--strict"], |f| f.put("bad.parquet", &across))?;
-    tally.count("fail", folder.refused(&done, &[65], &["'good'"]));
+    checks.count("fail", folder.refused(&done, &[65], &["'good'"]));
     Ok(())
 }
 
-fn odd_ids(options: &Options, tally: &mut Tally) -> Result<()> {
+fn odd_ids(options: &Options, checks: &mut Checks) -> Result<()> {
     let same = text(9, 40);
     let long = "k".repeat(10_240);
     let odd = [
@@ -549,7 +556,7 @@ fn odd_ids(options: &Options, tally: &mut Tally) -> Result<()> {
     let folder = Folder::new(options, "")?;
     folder.put("odd.parquet", &parquet_of(&rows)?)?;
     let done = folder.run(&[])?;
-    accept(tally, "strings", &(folder, done), &[], |folder, _| {
+    accept(checks, "strings", &(folder, done), &[], |folder, _| {
         let found = folder.decisions()?;
         let missing: Vec<_> = odd.iter().filter(|id| !found.contains_key(**id)).map(|id| shortened(id, 30)).collect();
         Ok(expect(missing.is_empty() && found.len() == odd.len(), || format!("not found again: {missing:?}")))
@@ -569,7 +576,7 @@ fn odd_ids(options: &Options, tally: &mut Tally) -> Result<()> {
             &parquet_with(&[("id", ids), ("text", strings(&some(&texts)))], WriterProperties::default())?,
         )?;
         let done = folder.run(&[])?;
-        accept(tally, &what, &(folder, done), &[], |folder, _| {
+        accept(checks, &what, &(folder, done), &[], |folder, _| {
             let found = folder.decisions()?;
             Ok(expect(wanted.iter().all(|id| found.contains_key(id)), || format!("{:?}", found.keys())))
         })?;
@@ -577,39 +584,39 @@ fn odd_ids(options: &Options, tally: &mut Tally) -> Result<()> {
     let lines = "{\"id\":9007199254740993,\"text\":\"one\"}\n{\"id\":18446744073709551615,\"text\":\"two\"}\n\
                  {\"id\":\"a\\u0000\\n\\u202e\",\"text\":\"three\"}\n";
     let case = night(options, "", &[], |f| f.put("n.jsonl", lines.as_bytes()))?;
-    accept(tally, "JSONL", &case, &[], |folder, _| {
+    accept(checks, "JSONL", &case, &[], |folder, _| {
         let found = folder.decisions()?;
         let wanted = ["9007199254740993", "18446744073709551615", "a\0\n\u{202e}"];
         Ok(expect(wanted.iter().all(|id| found.contains_key(*id)), || format!("{:?}", found.keys())))
     })
 }
 
-fn too_large(options: &Options, tally: &mut Tally) -> Result<()> {
+fn too_large(options: &Options, checks: &mut Checks) -> Result<()> {
     let (small, large) = (text(1, 60), text(2, 4000));
     let content = parquet_of(&[(Some("a"), Some(&small)), (Some("b"), Some(&large))])?;
     let lines = format!("{{\"id\":\"a\",\"text\":\"{small}\"}}\n{{\"id\":\"b\",\"text\":\"{large}\"}}\n");
     for (name, content) in [("large.parquet", content), ("large.jsonl", lines.into_bytes())] {
         let limit = ["--max-doc-bytes", "10KiB"];
         let (folder, done) = night(options, "", &limit, |f| f.put(name, &content))?;
-        tally.count(&format!("{name}, flag"), folder.refused(&done, &[65], &[name, "row 2"]));
+        checks.count(&format!("{name}, flag"), folder.refused(&done, &[65], &[name, "row 2"]));
         let (folder, done) = night(options, "max_doc_bytes = \"10KiB\"\n", &[], |f| f.put(name, &content))?;
-        tally.count(&format!("{name}, key"), folder.refused(&done, &[65], &[name, "row 2"]));
+        checks.count(&format!("{name}, key"), folder.refused(&done, &[65], &[name, "row 2"]));
         let flags = ["--max-doc-bytes", "10KiB", "--max-bad-rows", "1"];
         let case = night(options, "", &flags, |f| f.put(name, &content))?;
-        accept(tally, &format!("{name}, quarantined"), &case, &flags, |folder, summary| {
+        accept(checks, &format!("{name}, quarantined"), &case, &flags, |folder, summary| {
             let counts = counted(summary, "n_documents", 2);
             Ok(counts.and(quarantined(folder, &[&[("reason", "too_large"), ("row", "2"), ("id", "b")]])?))
         })?;
         let flags = ["--max-doc-bytes", "10MiB"];
         let case = night(options, "", &flags, |f| f.put(name, &content))?;
-        accept(tally, &format!("{name}, larger limit"), &case, &flags, |_, summary| {
+        accept(checks, &format!("{name}, larger limit"), &case, &flags, |_, summary| {
             Ok(counted(summary, "n_documents", 3))
         })?;
     }
     Ok(())
 }
 
-fn codecs(options: &Options, tally: &mut Tally) -> Result<()> {
+fn codecs(options: &Options, checks: &mut Checks) -> Result<()> {
     let (ids, texts) = sample();
     let codecs = [
         Compression::UNCOMPRESSED,
@@ -628,7 +635,7 @@ fn codecs(options: &Options, tally: &mut Tally) -> Result<()> {
             forms.push((format!("{codec} {version:?}"), parquet_with(&columns, properties)?));
         }
     }
-    same_decisions(options, tally, forms)
+    same_decisions(options, checks, forms)
 }
 
 /// Two columns of one row, whose text has the given codec.
@@ -639,8 +646,8 @@ fn with_codec(codec: i64, encrypted: bool) -> Result<Vec<u8>> {
     craft::file(1, &[Column::counting("id", 1)?, column])
 }
 
-fn unreadable(options: &Options, tally: &mut Tally) -> Result<()> {
-    let only = |tally: &mut Tally, what: &str, content: &[u8], parts: &[&str]| -> Result<()> {
+fn unreadable(options: &Options, checks: &mut Checks) -> Result<()> {
+    let only = |checks: &mut Checks, what: &str, content: &[u8], parts: &[&str]| -> Result<()> {
         let folder = Folder::new(options, "")?;
         folder.put("bad.parquet", content)?;
         let done = folder.run(&[])?;
@@ -648,25 +655,25 @@ fn unreadable(options: &Options, tally: &mut Tally) -> Result<()> {
             let error = done.error().to_lowercase();
             expect(parts.iter().any(|p| error.contains(p)), || format!("none of {parts:?} is named: {}", done.brief()))
         });
-        tally.count(what, outcome);
+        checks.count(what, outcome);
         Ok(())
     };
     // The crafted file itself is right, else its refusal would prove nothing.
     let sound = Folder::new(options, "")?;
     sound.put("sound.parquet", &with_codec(craft::UNCOMPRESSED, false)?)?;
     let done = sound.run(&[])?;
-    accept(tally, "the crafted file, uncompressed", &(sound, done), &[], |_, s| Ok(counted(s, "n_documents", 1)))?;
-    only(tally, "codec LZO", &with_codec(craft::LZO, false)?, &["lzo"])?;
-    only(tally, "codec 99", &with_codec(99, false)?, &["codec", "compression"])?;
-    only(tally, "an encrypted column", &with_codec(craft::UNCOMPRESSED, true)?, &["encrypt"])?;
+    accept(checks, "the crafted file, uncompressed", &(sound, done), &[], |_, s| Ok(counted(s, "n_documents", 1)))?;
+    only(checks, "codec LZO", &with_codec(craft::LZO, false)?, &["lzo"])?;
+    only(checks, "codec 99", &with_codec(99, false)?, &["codec", "compression"])?;
+    only(checks, "an encrypted column", &with_codec(craft::UNCOMPRESSED, true)?, &["encrypt"])?;
     let mut footer = parquet_of(&[(Some("a"), Some("b"))])?;
     let end = footer.len();
     footer[..4].copy_from_slice(b"PARE");
     footer[end - 4..].copy_from_slice(b"PARE");
-    only(tally, "an encrypted footer", &footer, &["encrypt"])
+    only(checks, "an encrypted footer", &footer, &["encrypt"])
 }
 
-fn bad_files(options: &Options, tally: &mut Tally) -> Result<()> {
+fn bad_files(options: &Options, checks: &mut Checks) -> Result<()> {
     let truncated = {
         let mut content = parquet_of(&[(Some("a"), Some(&text(2, 40)))])?;
         content.truncate(content.len() - 5);
@@ -678,7 +685,7 @@ fn bad_files(options: &Options, tally: &mut Tally) -> Result<()> {
     };
     for (what, job, flags) in [("flag", "", &["--max-bad-files", "2"][..]), ("key", "max_bad_files = 2\n", &[][..])] {
         let case = night(options, job, flags, put)?;
-        accept(tally, what, &case, flags, |folder, summary| {
+        accept(checks, what, &case, flags, |folder, summary| {
             let manifest = folder.manifest()?.to_string();
             let listed = ["bad1.parquet", "bad2.parquet"].iter().all(|f| manifest.contains(f));
             let decided = folder.decisions()?.keys().eq(["good"]);
@@ -688,9 +695,9 @@ fn bad_files(options: &Options, tally: &mut Tally) -> Result<()> {
         })?;
     }
     let (folder, done) = night(options, "", &["--max-bad-files", "1"], put)?;
-    tally.count("one too many", folder.refused(&done, &[65], &["bad"]));
+    checks.count("one too many", folder.refused(&done, &[65], &["bad"]));
     let (folder, done) = night(options, "", &["--max-bad-files", "2", "--strict"], put)?;
-    tally.count("--strict", folder.refused(&done, &[65], &["bad"]));
+    checks.count("--strict", folder.refused(&done, &[65], &["bad"]));
     // Damage that shows itself only when pages are read.
     let mut late = parquet_of(&[(Some("a"), Some(&text(2, 400)))])?;
     for byte in &mut late[20..60] {
@@ -698,13 +705,13 @@ fn bad_files(options: &Options, tally: &mut Tally) -> Result<()> {
     }
     let flags = ["--max-bad-files", "1"];
     let case = night(options, "", &flags, |f| f.put("late.parquet", &late))?;
-    accept(tally, "damaged pages", &case, &flags, |folder, summary| {
+    accept(checks, "damaged pages", &case, &flags, |folder, summary| {
         Ok(counted(summary, "n_bad_files", 1)
             .and(expect(folder.decisions()?.keys().eq(["good"]), || "other documents are decided".to_owned())))
     })
 }
 
-fn partitions(options: &Options, tally: &mut Tally) -> Result<()> {
+fn partitions(options: &Options, checks: &mut Checks) -> Result<()> {
     let other = parquet_of(&[(Some("other"), Some(&text(2, 40)))])?;
     let beside = |folder: &Folder| -> Result<()> {
         folder.good()?;
@@ -719,7 +726,7 @@ fn partitions(options: &Options, tally: &mut Tally) -> Result<()> {
     let folder = Folder::new(options, "")?;
     beside(&folder)?;
     let done = folder.run(&[])?;
-    accept(tally, "beside the night", &(folder, done), &[], |folder, summary| {
+    accept(checks, "beside the night", &(folder, done), &[], |folder, summary| {
         Ok(counted(summary, "n_documents", 1)
             .and(expect(folder.decisions()?.keys().eq(["good"]), || "others".to_owned())))
     })?;
@@ -728,23 +735,23 @@ fn partitions(options: &Options, tally: &mut Tally) -> Result<()> {
         beside(&folder)?;
         let args = ["run", "--config", "job.toml", "--spill-dir", "spill", "--json", "--dt", dt];
         let done = folder.call().run(&args)?;
-        tally.count(&format!("--dt '{dt}'"), folder.refused(&done, &[64, 65, 66], &[dt]));
+        checks.count(&format!("--dt '{dt}'"), folder.refused(&done, &[64, 65, 66], &[dt]));
     }
     let folder = Folder::new(options, "")?;
     folder.good()?;
     folder.put("hour=03/part-0.parquet", &other)?;
     let done = folder.run(&[])?;
     if done.code == 0 {
-        tally.note("two depths: both are read");
-        accept(tally, "two depths", &(folder, done), &[], |_, summary| Ok(counted(summary, "n_documents", 2)))
+        checks.note("two depths: both are read");
+        accept(checks, "two depths", &(folder, done), &[], |_, summary| Ok(counted(summary, "n_documents", 2)))
     } else {
-        tally.note("two depths: refused");
-        tally.count("two depths", folder.refused(&done, &[65, 66], &["hour=03"]));
+        checks.note("two depths: refused");
+        checks.count("two depths", folder.refused(&done, &[65, 66], &["hour=03"]));
         Ok(())
     }
 }
 
-fn hidden(options: &Options, tally: &mut Tally) -> Result<()> {
+fn hidden(options: &Options, checks: &mut Checks) -> Result<()> {
     let other = parquet_of(&[(Some("hidden"), Some(&text(2, 40)))])?;
     let names = [
         "_temporary/0/part-9.parquet",
@@ -769,7 +776,7 @@ fn hidden(options: &Options, tally: &mut Tally) -> Result<()> {
         std::fs::create_dir_all(&day_before)?;
         std::fs::write(day_before.join("part-0.parquet"), &other)?;
         let done = folder.run(&[])?;
-        accept(tally, what, &(folder, done), &[], |folder, _| {
+        accept(checks, what, &(folder, done), &[], |folder, _| {
             let inputs = folder.manifest()?["inputs"].clone();
             let only =
                 inputs.as_array().is_some_and(|all| all.len() == 1) && inputs.to_string().contains("part-0.parquet");
@@ -780,7 +787,7 @@ fn hidden(options: &Options, tally: &mut Tally) -> Result<()> {
     Ok(())
 }
 
-fn odd_texts(options: &Options, tally: &mut Tally) -> Result<()> {
+fn odd_texts(options: &Options, checks: &mut Checks) -> Result<()> {
     let composed = "caf\u{e9} na\u{ef}ve r\u{e9}sum\u{e9} d\u{e9}j\u{e0} vu \u{e0} la carte cr\u{e8}me br\u{fb}l\u{e9}e fa\u{e7}ade";
     let decomposed = "cafe\u{301} nai\u{308}ve re\u{301}sume\u{301} de\u{301}ja\u{300} vu a\u{300} la carte cre\u{300}me bru\u{302}le\u{301}e fac\u{327}ade";
     let mixed = "mixed \u{4e2d}\u{6587} scripts \u{440}\u{443}\u{441}\u{441}\u{43a}\u{438}\u{439} \u{639}\u{631}\u{628}\u{64a} \u{5e2}\u{5d1}\u{5e8}\u{5d9}\u{5ea} \u{ed5c}\u{ad6d}\u{c5b4} \u{65e5}\u{672c}\u{8a9e} text with words enough";
@@ -806,7 +813,7 @@ fn odd_texts(options: &Options, tally: &mut Tally) -> Result<()> {
     ];
     let parquet: Vec<_> = rows.iter().map(|(id, text)| (Some(*id), Some(*text))).collect();
     let case = night(options, "", &[], |f| f.put("odd.parquet", &parquet_of(&parquet)?))?;
-    accept(tally, "Parquet", &case, &[], |folder, summary| {
+    accept(checks, "Parquet", &case, &[], |folder, summary| {
         let decisions = folder.dataset("decisions")?;
         let of = |id: &str, column: &str| {
             decisions.iter().find(|r| r["doc_id"] == id).map(|r| r[column].clone()).unwrap_or_default()
@@ -826,7 +833,7 @@ fn odd_texts(options: &Options, tally: &mut Tally) -> Result<()> {
     })
 }
 
-fn alike(options: &Options, tally: &mut Tally) -> Result<()> {
+fn alike(options: &Options, checks: &mut Checks) -> Result<()> {
     const N: u64 = 2000;
     type Case = (&'static str, fn(u64) -> String, [(&'static str, u64); 3]);
     let cases: [Case; 3] = [
@@ -842,14 +849,14 @@ fn alike(options: &Options, tally: &mut Tally) -> Result<()> {
         let folder = Folder::new(options, "")?;
         folder.put("all.jsonl", lines.as_bytes())?;
         let done = folder.run(&[])?;
-        accept(tally, what, &(folder, done), &[], |_, summary| {
+        accept(checks, what, &(folder, done), &[], |_, summary| {
             Ok(counts.iter().try_for_each(|(key, n)| counted(summary, key, *n)))
         })?;
     }
     Ok(())
 }
 
-fn bad_keys(options: &Options, tally: &mut Tally) -> Result<()> {
+fn bad_keys(options: &Options, checks: &mut Checks) -> Result<()> {
     let cases = [
         ("max_bad_row = 3", "max_bad_row"),
         ("max_bad_rows = -1", "max_bad_rows"),
@@ -871,12 +878,12 @@ fn bad_keys(options: &Options, tally: &mut Tally) -> Result<()> {
     ];
     for (line, key) in cases {
         let (folder, done) = night(options, &format!("{line}\n"), &[], |_| Ok(()))?;
-        tally.count(&line.replace('\n', " "), folder.refused(&done, &[78], &[key]));
+        checks.count(&line.replace('\n', " "), folder.refused(&done, &[78], &[key]));
     }
     Ok(())
 }
 
-fn bad_flags(options: &Options, tally: &mut Tally) -> Result<()> {
+fn bad_flags(options: &Options, checks: &mut Checks) -> Result<()> {
     let cases: [(&[&str], &str); 8] = [
         (&["--max-bad-row", "3"], "--max-bad-row"),
         (&["--max-bad-rows", "-1"], "--max-bad-rows"),
@@ -889,16 +896,16 @@ fn bad_flags(options: &Options, tally: &mut Tally) -> Result<()> {
     ];
     for (flags, key) in cases {
         let (folder, done) = night(options, "", flags, |_| Ok(()))?;
-        tally.count(&flags.join(" "), folder.refused(&done, &[64], &[key]));
+        checks.count(&flags.join(" "), folder.refused(&done, &[64], &[key]));
     }
     let folder = Folder::new(options, "")?;
     let plan = ["plan", "--existing-rows", "1000", "--query-rows", "1000", "--max-distance", "65", "--json"];
     let done = folder.call().run(&plan)?;
-    tally.count("plan --max-distance 65", folder.refused(&done, &[64], &["--max-distance"]));
+    checks.count("plan --max-distance 65", folder.refused(&done, &[64], &["--max-distance"]));
     Ok(())
 }
 
-fn bad_overrides(options: &Options, tally: &mut Tally) -> Result<()> {
+fn bad_overrides(options: &Options, checks: &mut Checks) -> Result<()> {
     let folder = Folder::new(options, "")?;
     folder.good()?;
     for (set, key) in [
@@ -922,7 +929,7 @@ fn bad_overrides(options: &Options, tally: &mut Tally) -> Result<()> {
             set,
         ];
         let done = folder.call().run(&args)?;
-        tally.count(set, folder.refused(&done, &[64, 78], &[key]));
+        checks.count(set, folder.refused(&done, &[64, 78], &[key]));
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use parquet::file::properties::WriterProperties;
 use crate::Result;
 use crate::craft::{self, Column, Page, ZSTD};
 use crate::folder::{Folder, Outcome, parquet_of, text, within};
-use crate::measured::{Done, Options, Tally, mib};
+use crate::measured::{Checks, Done, Options, mib};
 use crate::row::Row;
 
 /// Memory above that of a small file which a bomb may take.
@@ -21,7 +21,7 @@ const MORE_MEMORY: u64 = 256 << 20;
 const CAP: u64 = 1 << 30;
 const CAP_FLAG: [&str; 2] = ["--memory-limit", "1GiB"];
 
-type Trial = fn(&Options, &mut Tally, u64) -> Result<()>;
+type Trial = fn(&Options, &mut Checks, u64) -> Result<()>;
 
 const TRIALS: [(&str, &str, &str, Trial); 6] = [
     (
@@ -54,11 +54,11 @@ pub fn run(options: &Options) -> Result<Vec<Row>> {
     }
     let baseline = baseline(options)?;
     let row = |(id, trial, required, run): &&(&str, &str, &str, Trial)| {
-        let mut tally = Tally::new(id, *trial, *required);
-        if let Err(error) = run(options, &mut tally, baseline) {
-            tally.count("the trial itself", Err(error.to_string()));
+        let mut checks = Checks::new(id, *trial, *required);
+        if let Err(error) = run(options, &mut checks, baseline) {
+            checks.count("the trial itself", Err(error.to_string()));
         }
-        tally.finish()
+        checks.finish()
     };
     Ok(wanted.iter().map(row).collect())
 }
@@ -78,8 +78,8 @@ fn night(options: &Options, seconds: u64, flags: &[&str], content: &[u8]) -> Res
     Ok((folder, done))
 }
 
-fn figures(tally: &mut Tally, what: &str, done: &Done) {
-    tally.note(format!("{what}: exit {}, {:.1} s, {} MiB", done.code, done.seconds, mib(done.peak_rss)));
+fn figures(checks: &mut Checks, what: &str, done: &Done) {
+    checks.note(format!("{what}: exit {}, {:.1} s, {} MiB", done.code, done.seconds, mib(done.peak_rss)));
 }
 
 fn documents(done: &Done, n: u64) -> Outcome {
@@ -87,35 +87,35 @@ fn documents(done: &Done, n: u64) -> Outcome {
     if found.as_u64() == Some(n) { Ok(()) } else { Err(format!("n_documents is {found}, expected {n}")) }
 }
 
-fn one_long_text(options: &Options, tally: &mut Tally, baseline: u64) -> Result<()> {
+fn one_long_text(options: &Options, checks: &mut Checks, baseline: u64) -> Result<()> {
     let n = options.scaled(1 << 30).max(128 << 20);
     let page = Page::data(craft::PLAIN, 1, i64::try_from(n)? + 4, craft::zstd_of_one_long_string(b'a', n)?);
     let content = craft::file(1, &[Column::counting("id", 1)?, Column::strings("text", ZSTD, vec![page])])?;
-    tally.note(format!("{} bytes", content.len()));
+    checks.note(format!("{} bytes", content.len()));
     let (folder, done) = night(options, 60, &[], &content)?;
-    figures(tally, "no flags", &done);
+    figures(checks, "no flags", &done);
     let refused = folder.refused(&done, &[65], &["bomb.parquet"]);
-    tally.count("no flags", refused.and(within(&done, baseline + MORE_MEMORY)));
+    checks.count("no flags", refused.and(within(&done, baseline + MORE_MEMORY)));
     let (folder, done) = night(options, 60, &["--max-bad-rows", "1", "--max-bad-files", "1"], &content)?;
-    figures(tally, "one bad row or file allowed", &done);
+    figures(checks, "one bad row or file allowed", &done);
     let passed = folder.published_soundly(&done, &["--max-bad-rows", "1", "--max-bad-files", "1"]).map(drop);
-    tally.count("one bad row or file allowed", passed.and(within(&done, baseline + MORE_MEMORY)));
+    checks.count("one bad row or file allowed", passed.and(within(&done, baseline + MORE_MEMORY)));
     Ok(())
 }
 
-fn dictionary(options: &Options, tally: &mut Tally, baseline: u64) -> Result<()> {
+fn dictionary(options: &Options, checks: &mut Checks, baseline: u64) -> Result<()> {
     let n = options.scaled(20_000);
     let value: Vec<u8> = text(1, 40).bytes().chain([b' ']).cycle().take(1_000_000).collect();
     let content = craft::file(n, &[Column::counting("id", n)?, Column::repeated("text", &value, n)?])?;
-    tally.note(format!("{n} rows, {} bytes", content.len()));
+    checks.note(format!("{n} rows, {} bytes", content.len()));
     let (folder, done) = night(options, 900, &CAP_FLAG, &content)?;
-    figures(tally, "--memory-limit 1GiB", &done);
+    figures(checks, "--memory-limit 1GiB", &done);
     let outcome = if done.code == 0 { documents(&done, n) } else { folder.refused(&done, &[65], &["bomb.parquet"]) };
-    tally.count("--memory-limit 1GiB", outcome.and(within(&done, baseline.max(CAP) + MORE_MEMORY)));
+    checks.count("--memory-limit 1GiB", outcome.and(within(&done, baseline.max(CAP) + MORE_MEMORY)));
     Ok(())
 }
 
-fn false_claims(options: &Options, tally: &mut Tally, baseline: u64) -> Result<()> {
+fn false_claims(options: &Options, checks: &mut Checks, baseline: u64) -> Result<()> {
     const HUGE: i64 = i32::MAX as i64;
     let value = text(1, 40);
     let plain = craft::plain_string(value.as_bytes())?;
@@ -147,18 +147,18 @@ fn false_claims(options: &Options, tally: &mut Tally, baseline: u64) -> Result<(
         let (folder, done) = night(options, 60, &[], &content)?;
         most = most.max(done.peak_rss);
         let refused = folder.refused(&done, &[65], &["bomb.parquet"]);
-        tally.count(what, refused.and(within(&done, baseline + MORE_MEMORY)));
+        checks.count(what, refused.and(within(&done, baseline + MORE_MEMORY)));
     }
     let rows = craft::file(
         i64::MAX.unsigned_abs(),
         &[Column::counting("id", 1)?, Column::repeated("text", value.as_bytes(), 1)?],
     )?;
     let (folder, done) = night(options, 60, &[], &rows)?;
-    tally.count(
+    checks.count(
         "rows of the file",
         folder.refused(&done, &[65], &["bomb.parquet"]).and(within(&done, baseline + MORE_MEMORY)),
     );
-    tally.note(format!("peak {} MiB, a small file {} MiB", mib(most.max(done.peak_rss)), mib(baseline)));
+    checks.note(format!("peak {} MiB, a small file {} MiB", mib(most.max(done.peak_rss)), mib(baseline)));
     Ok(())
 }
 
@@ -196,45 +196,45 @@ fn one_group(path: &std::path::Path, bytes: u64) -> Result<u64> {
     Ok(n)
 }
 
-fn one_row_group(options: &Options, tally: &mut Tally, baseline: u64) -> Result<()> {
+fn one_row_group(options: &Options, checks: &mut Checks, baseline: u64) -> Result<()> {
     let mut folder = Folder::new(options, "")?;
     folder.limit_seconds = 900;
     let bytes = options.scaled(5_000_000_000);
     let path = folder.place("group.parquet");
     let n = one_group(&path, bytes)?;
-    tally.note(format!(
+    checks.note(format!(
         "{n} rows of {} MB, {} MB on disk",
         bytes / 1_000_000,
         std::fs::metadata(&path)?.len() / 1_000_000
     ));
     let done = folder.run(&CAP_FLAG)?;
-    figures(tally, "--memory-limit 1GiB", &done);
+    figures(checks, "--memory-limit 1GiB", &done);
     let sound = folder.published_soundly(&done, &CAP_FLAG).map(drop);
-    tally.count(
+    checks.count(
         "--memory-limit 1GiB",
         sound.and(documents(&done, n)).and(within(&done, baseline.max(CAP) + MORE_MEMORY)),
     );
     Ok(())
 }
 
-fn run_length(options: &Options, tally: &mut Tally, baseline: u64) -> Result<()> {
+fn run_length(options: &Options, checks: &mut Checks, baseline: u64) -> Result<()> {
     let n = options.scaled(50_000_000);
     let limit = baseline.max(CAP) + MORE_MEMORY;
     let text_of_all = text(1, 40);
     let no_ids =
         craft::file(n, &[Column::nulls("id", true, n)?, Column::repeated("text", text_of_all.as_bytes(), n)?])?;
     let (folder, done) = night(options, 300, &CAP_FLAG, &no_ids)?;
-    figures(tally, &format!("{n} NULL ids, {} bytes", no_ids.len()), &done);
-    tally.count("ids NULL", folder.refused(&done, &[65], &["bomb.parquet"]).and(within(&done, limit)));
+    figures(checks, &format!("{n} NULL ids, {} bytes", no_ids.len()), &done);
+    checks.count("ids NULL", folder.refused(&done, &[65], &["bomb.parquet"]).and(within(&done, limit)));
     let no_texts = craft::file(n, &[Column::counting("id", n)?, Column::nulls("text", true, n)?])?;
     let (folder, done) = night(options, 600, &CAP_FLAG, &no_texts)?;
-    figures(tally, &format!("{n} NULL texts, {} bytes", no_texts.len()), &done);
+    figures(checks, &format!("{n} NULL texts, {} bytes", no_texts.len()), &done);
     let outcome = if done.code == 0 { documents(&done, n) } else { folder.refused(&done, &[74], &["memory-limit"]) };
-    tally.count("texts NULL", outcome.and(within(&done, limit)));
+    checks.count("texts NULL", outcome.and(within(&done, limit)));
     Ok(())
 }
 
-fn many_files(options: &Options, tally: &mut Tally, _baseline: u64) -> Result<()> {
+fn many_files(options: &Options, checks: &mut Checks, _baseline: u64) -> Result<()> {
     let n = options.scaled(100_000);
     for kind in ["jsonl", "parquet"] {
         let mut folder = Folder::new(options, "")?;
@@ -248,9 +248,9 @@ fn many_files(options: &Options, tally: &mut Tally, _baseline: u64) -> Result<()
             std::fs::write(folder.place(&format!("part-{i:06}.{kind}")), content)?;
         }
         let done = folder.run(&[])?;
-        figures(tally, kind, &done);
+        figures(checks, kind, &done);
         let sound = folder.published_soundly(&done, &[]).map(drop);
-        tally.count(kind, sound.and(documents(&done, n)).and(within(&done, CAP)));
+        checks.count(kind, sound.and(documents(&done, n)).and(within(&done, CAP)));
     }
     Ok(())
 }

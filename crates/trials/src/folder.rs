@@ -40,7 +40,7 @@ impl Folder {
         std::fs::write(dir.path().join("job.toml"), format!("{places}{job}"))?;
         std::fs::create_dir_all(dir.path().join(format!("documents/dt={DT}")))?;
         std::fs::create_dir(dir.path().join("spill"))?;
-        let nearprint = std::fs::canonicalize(&options.nearprint)?;
+        let nearprint = options.nearprint()?;
         Ok(Self { dir, nearprint, limit_seconds: 60 })
     }
 

@@ -11,37 +11,35 @@ use std::time::Instant;
 use serde_json::Value;
 use wait4::Wait4;
 
-use crate::Result;
 use crate::row::Row;
+use crate::{Common, Result};
 
-/// What all trials of bad input, security, flips and load take.
+/// What trials of bad input, security, flips and load take.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// The binary under test
-    #[arg(long, value_name = "FILE")]
-    pub nearprint: PathBuf,
-    /// Scratch folder; what is made there is deleted [default: the system's]
-    #[arg(long, value_name = "DIR")]
-    pub work: Option<PathBuf>,
+    #[command(flatten)]
+    pub common: Common,
     /// Runs at a time of the trials that have thousands
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub jobs: usize,
     /// Part of the runs and sizes, such as 0.05
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     pub scale: f64,
-    /// Only rows whose id starts with one of these, such as B3; may be repeated
-    #[arg(long, value_name = "ID")]
-    pub only: Vec<String>,
     /// Seed of what is drawn at random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 }
 
 impl Options {
-    /// Whether a row is asked for.
+    /// Whether a row is asked for: `B12` asks for `B12-jsonl` too.
     pub fn wants(&self, id: &str) -> bool {
-        let of = |only: &String| only == id || id.strip_prefix(only.as_str()).is_some_and(|rest| rest.starts_with('-'));
-        self.only.is_empty() || self.only.iter().any(of)
+        self.common.wants(id) || id.split_once('-').is_some_and(|(matrix_row, _)| self.common.wants(matrix_row))
+    }
+
+    /// The binary, from wherever it is run.
+    pub fn nearprint(&self) -> Result<PathBuf> {
+        let path = &self.common.nearprint;
+        Ok(std::fs::canonicalize(path).map_err(|e| format!("{}: {e}", path.display()))?)
     }
 
     /// A number of runs or a size at the scale asked for, at least 1.
@@ -52,9 +50,7 @@ impl Options {
 
     /// A scratch folder that goes with the value.
     pub fn scratch(&self) -> Result<tempfile::TempDir> {
-        let within = self.work.clone().unwrap_or_else(std::env::temp_dir);
-        std::fs::create_dir_all(&within)?;
-        Ok(tempfile::Builder::new().prefix("trial-").tempdir_in(within)?)
+        self.common.scratch()
     }
 }
 
@@ -179,15 +175,15 @@ fn forget_own_peak() {
     }
 }
 
-/// Runs and failures of one row.
+/// Checks of one row: each has a name, and the first that fail are told with it.
 #[derive(Debug)]
-pub struct Tally {
+pub struct Checks {
     row: Row,
     failures: Vec<String>,
     notes: Vec<String>,
 }
 
-impl Tally {
+impl Checks {
     pub fn new(id: &str, trial: impl Into<String>, required: impl Into<String>) -> Self {
         let row = Row {
             id: id.to_owned(),

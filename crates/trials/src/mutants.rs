@@ -10,7 +10,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
 use crate::Result;
 use crate::folder::{files_below, parquet_with};
-use crate::measured::{Call, Options, Tally, mib, on_threads};
+use crate::measured::{Call, Checks, Options, mib, on_threads};
 use crate::row::Row;
 
 /// Documents whose pages have checksums (scripts/make_page_crc_fixture.py).
@@ -87,13 +87,13 @@ pub fn run(options: &Options) -> Result<Vec<Row>> {
 
 fn row(options: &Options, damage: &Damage) -> Result<Row> {
     let scratch = options.scratch()?;
-    let nearprint = std::fs::canonicalize(&options.nearprint)?;
-    let mut tally = Tally::new(damage.id, damage.trial, damage.required);
+    let nearprint = options.nearprint()?;
+    let mut checks = Checks::new(damage.id, damage.trial, damage.required);
     let whole = scratch.path().join("whole");
     let (end, expected, baseline) = read(&nearprint, &whole, &damage.content, None, u64::MAX)?;
     if end != End::Other || expected.is_empty() {
-        tally.count("the undamaged file", Err(format!("{end:?}")));
-        return Ok(tally.finish());
+        checks.count("the undamaged file", Err(format!("{end:?}")));
+        return Ok(checks.finish());
     }
     let n = options.scaled(damage.n);
     let ends = on_threads(options.jobs, usize::try_from(n)?, |i| {
@@ -108,11 +108,11 @@ fn row(options: &Options, damage: &Damage) -> Result<Row> {
     })?;
     for (i, (end, _)) in ends.iter().enumerate() {
         let outcome = if damage.allowed.contains(end) { Ok(()) } else { Err(format!("{end:?}")) };
-        tally.count(&format!("seed {} number {i}", options.seed), outcome);
+        checks.count(&format!("seed {} number {i}", options.seed), outcome);
     }
     let count = |wanted: &End| ends.iter().filter(|(end, _)| end == wanted).count();
     let most = ends.iter().map(|e| e.1).max().unwrap_or_default();
-    tally.note(format!(
+    checks.note(format!(
         "{} refused, {} identical, {} read with other output; peak {} MiB, undamaged {} MiB",
         count(&End::Refused),
         count(&End::Identical),
@@ -120,7 +120,7 @@ fn row(options: &Options, damage: &Damage) -> Result<Row> {
         mib(most),
         mib(baseline),
     ));
-    Ok(tally.finish())
+    Ok(checks.finish())
 }
 
 type Files = Vec<(String, Vec<u8>)>;
