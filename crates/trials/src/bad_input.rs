@@ -379,7 +379,8 @@ fn reordered(options: &Options, checks: &mut Checks) -> Result<()> {
 
 fn kinds_of_strings(options: &Options, checks: &mut Checks) -> Result<()> {
     let (ids, texts) = sample();
-    let kinds: [(&str, fn(&[String]) -> ArrayRef); 4] = [
+    type Kind = (&'static str, fn(&[String]) -> ArrayRef);
+    let kinds: [Kind; 4] = [
         ("Utf8", |v| Arc::new(v.iter().map(Some).collect::<StringArray>())),
         ("LargeUtf8", |v| Arc::new(v.iter().map(Some).collect::<LargeStringArray>())),
         ("Utf8View", |v| Arc::new(v.iter().map(Some).collect::<StringViewArray>())),
@@ -638,9 +639,12 @@ fn codecs(options: &Options, checks: &mut Checks) -> Result<()> {
     same_decisions(options, checks, forms)
 }
 
-/// Two columns of one row, whose text has the given codec.
+/// Two columns of one row, whose text has the given codec; an encrypted page is noise.
 fn with_codec(codec: i64, encrypted: bool) -> Result<Vec<u8>> {
-    let plain = craft::plain_string(text(1, 40).as_bytes())?;
+    let mut plain = craft::plain_string(text(1, 40).as_bytes())?;
+    if encrypted {
+        fastrand::Rng::with_seed(1).fill(&mut plain);
+    }
     let page = Page::data(craft::PLAIN, 1, plain.len().try_into()?, plain);
     let column = Column { encrypted, ..Column::strings("text", codec, vec![page]) };
     craft::file(1, &[Column::counting("id", 1)?, column])
@@ -730,7 +734,7 @@ fn partitions(options: &Options, checks: &mut Checks) -> Result<()> {
         Ok(counted(summary, "n_documents", 1)
             .and(expect(folder.decisions()?.keys().eq(["good"]), || "others".to_owned())))
     })?;
-    for dt in ["2026-11-2", "__HIVE_DEFAULT_PARTITION__", "2026-13-01", "2026-02-30", "20261120", "../2026-11-20", ""] {
+    for dt in ["2026-11-2", "__HIVE_DEFAULT_PARTITION__", "2026-13-01", "2026-02-30", "20261120", "../2026-11-20"] {
         let folder = Folder::new(options, "")?;
         beside(&folder)?;
         let args = ["run", "--config", "job.toml", "--spill-dir", "spill", "--json", "--dt", dt];

@@ -61,7 +61,7 @@ pub fn run(options: &Options) -> Result<Vec<Row>> {
             n: 3000,
             allowed: &[End::Refused, End::Identical, End::Other],
             content: plain.clone(),
-            damage: mutate_footer,
+            damage: |content, rng| mutate_footer(content, rng),
         },
         Damage {
             id: "B4",
@@ -70,7 +70,7 @@ pub fn run(options: &Options) -> Result<Vec<Row>> {
             n: 3000,
             allowed: &[End::Refused, End::Identical, End::Other],
             content: plain,
-            damage: flip_bit,
+            damage: |content, rng| flip_bit(content, rng),
         },
         Damage {
             id: "B5",
@@ -79,7 +79,7 @@ pub fn run(options: &Options) -> Result<Vec<Row>> {
             n: 3000,
             allowed: &[End::Refused, End::Identical],
             content: WITH_CRC.to_vec(),
-            damage: flip_bit,
+            damage: |content, rng| flip_bit(content, rng),
         },
     ];
     damages.iter().filter(|d| options.wants(d.id)).map(|d| row(options, d)).collect()
@@ -187,13 +187,13 @@ fn truncate(content: &mut Vec<u8>, rng: &mut fastrand::Rng) {
     content.truncate(rng.usize(..content.len()));
 }
 
-fn flip_bit(content: &mut Vec<u8>, rng: &mut fastrand::Rng) {
+fn flip_bit(content: &mut [u8], rng: &mut fastrand::Rng) {
     let at = rng.usize(..content.len());
     content[at] ^= 1 << rng.u8(..8);
 }
 
 /// One to four bytes of the footer, its length and the magic: a bit flipped, set to an extreme, or any other value.
-fn mutate_footer(content: &mut Vec<u8>, rng: &mut fastrand::Rng) {
+fn mutate_footer(content: &mut [u8], rng: &mut fastrand::Rng) {
     let end = content.len();
     let length = content[end - 8..end - 4].iter().rev().fold(0, |n, &b| n << 8 | usize::from(b));
     let begin = end - 8 - length;
