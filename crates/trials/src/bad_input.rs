@@ -50,7 +50,7 @@ const TRIALS: [(&str, &str, &str, Trial); 25] = [
     (
         "B15",
         "repeated ids in a file and across files",
-        "65 with both places; keep_first: 0 and quarantined",
+        "65 with both places; keep_first: 0 and quarantined, within --max-bad-rows",
         repeated_id,
     ),
     ("B16", "large integers, UUIDs, 10 KB, newline, NUL, right-to-left marks as ids", "0, exact round trip", odd_ids),
@@ -179,8 +179,7 @@ fn bad_row(
     let parts = [name, &format!("row {row}")];
     let (folder, done) = night(options, "", &[], |f| f.put(name, content))?;
     checks.count(&format!("{what}, no flags"), folder.refused(&done, &[65], &parts));
-    let strict = ["--max-bad-rows", "5", "--strict"];
-    let (folder, done) = night(options, "", &strict, |f| f.put(name, content))?;
+    let (folder, done) = night(options, "max_bad_rows = 5\n", &["--strict"], |f| f.put(name, content))?;
     checks.count(&format!("{what}, --strict"), folder.refused(&done, &[65], &[name]));
     let flags = ["--max-bad-rows", "1"];
     let quarantine = night(options, "", &flags, |f| f.put(name, content))?;
@@ -511,8 +510,8 @@ fn repeated_id(options: &Options, checks: &mut Checks) -> Result<()> {
     let across = parquet_of(&[(Some("y"), Some(&texts[0])), (Some("good"), Some(&texts[1]))])?;
     refuse(options, checks, "across files", "bad.parquet", &across, &["'good'", "row 2", "part-0.parquet"])?;
     for (what, job, flags) in [
-        ("keep_first in the job file", "on_duplicate_id = \"keep_first\"\n", &[][..]),
-        ("--on-duplicate-id keep_first", "", &["--on-duplicate-id", "keep_first"][..]),
+        ("keep_first in the job file", "on_duplicate_id = \"keep_first\"\nmax_bad_rows = 1\n", &[][..]),
+        ("--on-duplicate-id keep_first", "", &["--on-duplicate-id", "keep_first", "--max-bad-rows", "1"][..]),
     ] {
         // In the order of files "bad" is before "part-0": its row is first, and that of part-0 is set aside.
         let case = night(options, job, flags, |f| f.put("bad.parquet", &across))?;
@@ -647,7 +646,7 @@ fn with_codec(codec: i64, encrypted: bool) -> Result<Vec<u8>> {
     }
     let page = Page::data(craft::PLAIN, 1, plain.len().try_into()?, plain);
     let column = Column { encrypted, ..Column::strings("text", codec, vec![page]) };
-    craft::file(1, &[Column::counting("id", 1)?, column])
+    craft::file(1, &[Column::repeated("id", b"crafted", 1)?, column])
 }
 
 fn unreadable(options: &Options, checks: &mut Checks) -> Result<()> {
@@ -700,7 +699,7 @@ fn bad_files(options: &Options, checks: &mut Checks) -> Result<()> {
     }
     let (folder, done) = night(options, "", &["--max-bad-files", "1"], put)?;
     checks.count("one too many", folder.refused(&done, &[65], &["bad"]));
-    let (folder, done) = night(options, "", &["--max-bad-files", "2", "--strict"], put)?;
+    let (folder, done) = night(options, "max_bad_files = 2\n", &["--strict"], put)?;
     checks.count("--strict", folder.refused(&done, &[65], &["bad"]));
     // Damage that shows itself only when pages are read.
     let mut late = parquet_of(&[(Some("a"), Some(&text(2, 400)))])?;
@@ -890,7 +889,7 @@ fn bad_keys(options: &Options, checks: &mut Checks) -> Result<()> {
 fn bad_flags(options: &Options, checks: &mut Checks) -> Result<()> {
     let cases: [(&[&str], &str); 8] = [
         (&["--max-bad-row", "3"], "--max-bad-row"),
-        (&["--max-bad-rows", "-1"], "--max-bad-rows"),
+        (&["--max-bad-rows=-1"], "--max-bad-rows"),
         (&["--max-doc-bytes", "big"], "--max-doc-bytes"),
         (&["--on-duplicate-id", "maybe"], "--on-duplicate-id"),
         (&["--threads", "0"], "--threads"),

@@ -14,13 +14,13 @@ use crate::row::Row;
 
 /// Secrets for the environment of other trials: whatever they do, [`scan`] finds none of these in what they leave.
 pub const ENV: [(&str, &str); 3] = [
-    ("AWS_ACCESS_KEY_ID", "CANARYAKIAQ7ZK4M2X"),
-    ("AWS_SECRET_ACCESS_KEY", "CANARYsEcReTkEyv93kd02jf7"),
-    ("AWS_SESSION_TOKEN", "CANARYsEsSiOnToKeN5h2m8qp4"),
+    ("AWS_ACCESS_KEY_ID", "zq7CANARYAKIAQ7ZK4M2X"),
+    ("AWS_SECRET_ACCESS_KEY", "zq7CANARYsEcReTkEyv93kd02jf7"),
+    ("AWS_SESSION_TOKEN", "zq7CANARYsEsSiOnToKeN5h2m8qp4"),
 ];
 
 /// What all secrets of these trials begin with; each ends in its own way.
-const MARK: &str = "CANARY";
+const MARK: &str = "zq7CANARY";
 
 /// Where any of the secrets stands, in file names or in the bytes of files at any depth.
 pub fn scan(paths: &[&Path], canaries: &[&str]) -> Result<Vec<String>> {
@@ -37,6 +37,7 @@ pub fn scan(paths: &[&Path], canaries: &[&str]) -> Result<Vec<String>> {
     Ok(found)
 }
 
+/// The case of letters does not matter: some headers and hosts lose it.
 fn hits<'a>(bytes: &'a [u8], canaries: &'a [&str]) -> impl Iterator<Item = &'a str> {
     canaries.iter().copied().filter(|c| bytes.windows(c.len()).any(|w| w.eq_ignore_ascii_case(c.as_bytes())))
 }
@@ -95,7 +96,7 @@ const WAYS: [Way; 16] = [
     Way {
         what: "user and password in the endpoint",
         env: &ENV,
-        job: "[s3]\nendpoint = \"http://user:CANARYuserinfo1@127.0.0.1:9\"\nretry_seconds = 1\n",
+        job: "[s3]\nendpoint = \"http://user:zq7CANARYuserinfo1@127.0.0.1:9\"\nretry_seconds = 1\n",
         flags: &S3_PLACES,
         codes: &[69, 77, 78],
     },
@@ -104,7 +105,7 @@ const WAYS: [Way; 16] = [
         env: &[
             ENV[0],
             ENV[1],
-            ("AWS_ENDPOINT_URL", "http://user:CANARYuserinfo2@127.0.0.1:9"),
+            ("AWS_ENDPOINT_URL", "http://user:zq7CANARYuserinfo2@127.0.0.1:9"),
             ("AWS_EC2_METADATA_DISABLED", "true"),
         ],
         job: "[s3]\nretry_seconds = 1\nendpoint = \"{server}\"\n",
@@ -115,21 +116,21 @@ const WAYS: [Way; 16] = [
         what: "user and password in documents",
         env: &ENV,
         job: "[s3]\nendpoint = \"{server}\"\nretry_seconds = 1\n",
-        flags: &["--documents", "s3://key:CANARYuserinfo3@bucket/documents"],
+        flags: &["--documents", "s3://key:zq7CANARYuserinfo3@bucket/documents"],
         codes: &[64, 66, 69, 77, 78],
     },
     Way {
         what: "user and password in store",
         env: &ENV,
         job: "[s3]\nendpoint = \"{server}\"\nretry_seconds = 1\n",
-        flags: &["--store", "s3://key:CANARYuserinfo4@bucket/store"],
+        flags: &["--store", "s3://key:zq7CANARYuserinfo4@bucket/store"],
         codes: &[64, 66, 69, 77, 78],
     },
     Way {
         what: "user and password in output",
         env: &ENV,
         job: "[s3]\nendpoint = \"{server}\"\nretry_seconds = 1\n",
-        flags: &["--output", "https://key:CANARYuserinfo5@bucket.example/results"],
+        flags: &["--output", "https://key:zq7CANARYuserinfo5@bucket.example/results"],
         codes: &[64, 66, 69, 77, 78],
     },
     Way {
@@ -138,7 +139,7 @@ const WAYS: [Way; 16] = [
         job: "",
         flags: &[
             "--documents",
-            "https://bucket.s3.amazonaws.com/d.parquet?X-Amz-Credential=CANARYcred&X-Amz-Signature=CANARYsig&X-Amz-Security-Token=CANARYtok",
+            "https://bucket.s3.amazonaws.com/d.parquet?X-Amz-Credential=zq7CANARYcred&X-Amz-Signature=zq7CANARYsig&X-Amz-Security-Token=zq7CANARYtok",
         ],
         codes: &[64, 66, 69, 77, 78],
     },
@@ -146,21 +147,27 @@ const WAYS: [Way; 16] = [
         what: "presigned store on s3://",
         env: &ENV,
         job: "[s3]\nendpoint = \"{server}\"\nretry_seconds = 1\n",
-        flags: &["--store", "s3://bucket/store?X-Amz-Signature=CANARYsig2&x-amz-security-token=CANARYtok2"],
+        flags: &["--store", "s3://bucket/store?X-Amz-Signature=zq7CANARYsig2&x-amz-security-token=zq7CANARYtok2"],
         codes: &[64, 66, 69, 77, 78],
     },
-    Way { what: "an unknown key of [s3]", env: &[], job: "[s3]\nsecret = \"CANARYkey1\"\n", flags: &[], codes: &[78] },
+    Way {
+        what: "an unknown key of [s3]",
+        env: &[],
+        job: "[s3]\nsecret = \"zq7CANARYkey1\"\n",
+        flags: &[],
+        codes: &[78],
+    },
     Way {
         what: "an unknown key, not TOML",
         env: &[],
-        job: "[s3]\nsecret_access_key = CANARYkey2\n",
+        job: "[s3]\nsecret_access_key = zq7CANARYkey2\n",
         flags: &[],
         codes: &[78],
     },
     Way {
         what: "a known key with a secret as its value",
         env: &[],
-        job: "[s3]\nallow_http = \"CANARYkey3\"\n",
+        job: "[s3]\nallow_http = \"zq7CANARYkey3\"\n",
         flags: &[],
         codes: &[78],
     },
@@ -245,7 +252,7 @@ fn said_nothing(done: &Done, args: &[&str], way: &Way, is_run: bool) -> Outcome 
     for (stream, bytes) in [("stdout", &done.stdout), ("stderr", &done.stderr)] {
         if hits(bytes, &[MARK]).next().is_some() {
             let text = String::from_utf8_lossy(bytes).into_owned();
-            let at = text.to_uppercase().find(MARK).unwrap_or_default();
+            let at = text.to_lowercase().find(&MARK.to_lowercase()).unwrap_or_default();
             let near: String = text.chars().skip(at.saturating_sub(60)).take(140).collect();
             return Err(format!("on {stream} of {args:?}: …{near}…"));
         }
@@ -289,13 +296,13 @@ fn commands(way: &Way) -> Vec<Vec<String>> {
 fn secret_files(folder: &Path) -> Result<()> {
     let secret = folder.join("secret");
     std::fs::create_dir_all(secret.join(".aws"))?;
-    let keys = "aws_access_key_id = CANARYfileid\naws_secret_access_key = CANARYfilekey\naws_session_token = CANARYfiletoken\n";
+    let keys = "aws_access_key_id = zq7CANARYfileid\naws_secret_access_key = zq7CANARYfilekey\naws_session_token = zq7CANARYfiletoken\n";
     std::fs::write(secret.join("credentials"), format!("[default]\n{keys}\n[nightly]\n{keys}"))?;
     let process = secret.join("process.sh");
-    let json = r#"{"Version":1,"AccessKeyId":"CANARYprocid","SecretAccessKey":"CANARYprockey","SessionToken":"CANARYproctoken"}"#;
+    let json = r#"{"Version":1,"AccessKeyId":"zq7CANARYprocid","SecretAccessKey":"zq7CANARYprockey","SessionToken":"zq7CANARYproctoken"}"#;
     std::fs::write(&process, format!("echo '{json}'\n"))?;
     let broken = secret.join("broken.sh");
-    std::fs::write(&broken, "echo 'CANARYbrokenout {'\necho CANARYbrokenerr >&2\nexit 3\n")?;
+    std::fs::write(&broken, "echo 'zq7CANARYbrokenout {'\necho zq7CANARYbrokenerr >&2\nexit 3\n")?;
     let config = format!(
         "[default]\nregion = us-east-1\n[profile nightly]\n{keys}\n[profile process]\ncredential_process = sh {}\n[profile broken]\n\
          credential_process = sh {}\n",
@@ -347,10 +354,13 @@ fn command_lines_with_secrets() -> Vec<String> {
     found
 }
 
-/// What the server of a trial answers; all but the last repeat what they were sent.
+/// What the server of a trial answers; all but the last repeat the request's headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
+    /// As S3 says it: the request is in the answer, but not in its message.
     Denied,
+    /// A proxy that shows the request in its error page.
+    Shown,
     NoBucket,
     Failed,
     Garbage,
@@ -358,31 +368,31 @@ enum Answer {
 }
 
 impl Answer {
-    const ALL: [Self; 5] = [Self::Denied, Self::NoBucket, Self::Failed, Self::Garbage, Self::Closed];
+    const ALL: [Self; 6] = [Self::Denied, Self::Shown, Self::NoBucket, Self::Failed, Self::Garbage, Self::Closed];
 
-    /// As S3 does in `SignatureDoesNotMatch`, the answer has the request's headers in it.
     fn response(self, request: &str) -> Option<String> {
-        let (status, code) = match self {
-            Self::Denied => ("403 Forbidden", "SignatureDoesNotMatch"),
-            Self::NoBucket => ("404 Not Found", "NoSuchBucket"),
-            Self::Failed => ("503 Service Unavailable", "SlowDown"),
-            Self::Garbage => {
-                return Some(format!(
-                    "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{request}",
-                    request.len()
-                ));
-            }
+        let escaped = request.replace('&', "&amp;").replace('<', "&lt;");
+        let shown = format!("The request was {escaped}");
+        let (status, code, message) = match self {
+            Self::Denied => ("403 Forbidden", "SignatureDoesNotMatch", "The request signature does not match"),
+            Self::Shown => ("403 Forbidden", "SignatureDoesNotMatch", shown.as_str()),
+            Self::NoBucket => ("404 Not Found", "NoSuchBucket", "The specified bucket does not exist"),
+            Self::Failed => ("503 Service Unavailable", "SlowDown", "Please reduce your request rate"),
+            Self::Garbage => return Some(http("200 OK", request)),
             Self::Closed => return None,
         };
-        let escaped = request.replace('&', "&amp;").replace('<', "&lt;");
         let body = format!(
-            "<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>The request was {escaped}</Message><StringToSign>{escaped}</StringToSign></Error>"
+            "<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>{message}</Message><CanonicalRequest>{escaped}</CanonicalRequest></Error>"
         );
-        Some(format!(
-            "HTTP/1.1 {status}\r\nContent-Type: application/xml\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-            body.len()
-        ))
+        Some(http(status, &body))
     }
+}
+
+fn http(status: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: application/xml\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    )
 }
 
 /// A server on loopback that answers everything in one way, until it is dropped.

@@ -33,6 +33,9 @@ fn flips(options: &Options, checks: &mut Checks) -> Result<()> {
     let copies: Vec<tempfile::TempDir> =
         (0..options.jobs.max(1)).map(|_| copy_of(&folder, options)).collect::<Result<_>>()?;
     let files = published_files(folder.path());
+    if files.is_empty() {
+        return Err("nothing was published".into());
+    }
     let sizes: Vec<usize> =
         files.iter().map(|f| Ok(std::fs::metadata(folder.path().join(f))?.len().try_into()?)).collect::<Result<_>>()?;
     checks.note(format!("{} files of {} bytes", files.len(), sizes.iter().sum::<usize>()));
@@ -112,7 +115,7 @@ fn clean(done: &Done) -> Outcome {
 fn published(options: &Options) -> Result<Folder> {
     let folder = Folder::new(options, "max_bad_rows = 1\n")?;
     for (night, first) in NIGHTS.into_iter().zip([0, 150]) {
-        let mut lines = String::from("{\"text\":\"no id\"}\n");
+        let mut lines = String::from("{\"id\":null,\"text\":\"no id\"}\n");
         for i in first..first + 300_u64 {
             let body = match i % 20 {
                 0 => String::new(),
