@@ -3,9 +3,12 @@
 
 use std::path::PathBuf;
 
+pub mod kills;
 pub mod night;
+pub mod proxy;
 pub mod row;
 pub mod server;
+pub mod tracer;
 
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 pub type Result<T> = std::result::Result<T, Error>;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use nearprint_trials::row::Row;
-use nearprint_trials::{Common, Result};
+use nearprint_trials::{Common, Result, kills, night};
 
 #[derive(Debug, Parser)]
 #[command(name = "nearprint-trials", arg_required_else_help = true)]
@@ -21,11 +21,14 @@ struct Cli {
 enum Trials {
     /// An undisturbed night: what all other trials compare with
     Night(Common),
+    /// F1, F2: killed at every call that changes a file, and at every S3 request
+    Kills(kills::Args),
 }
 
 fn main() -> Result<ExitCode> {
     let (results, rows) = match Cli::parse().command {
-        Trials::Night(args) => (args.results.clone(), nearprint_trials::night::run(&args)?),
+        Trials::Night(args) => (args.results.clone(), night::run(&args)?),
+        Trials::Kills(args) => (args.common.results.clone(), kills::run(&args)?),
     };
     for row in &rows {
         println!("{}", serde_json::to_string(row)?);

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use serde_json::Value;
@@ -144,7 +146,8 @@ impl Run {
         let words = self.words();
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).current_dir(&self.dir).envs(self.env.iter().map(|(n, v)| (n, v)));
-        command.stdin(Stdio::null()).stdout(streams.out.reopen()?).stderr(streams.err.reopen()?);
+        command.stdin(Stdio::null());
+        streams.attach(&mut command)?;
         Ok((command, streams))
     }
 
@@ -168,6 +171,11 @@ pub struct Streams {
 }
 
 impl Streams {
+    pub fn attach(&self, command: &mut Command) -> Result<()> {
+        command.stdout(self.out.reopen()?).stderr(self.err.reopen()?);
+        Ok(())
+    }
+
     pub fn read(&self) -> Result<(String, String)> {
         let text = |file: &tempfile::NamedTempFile| {
             std::fs::read(file.path()).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
@@ -192,9 +200,8 @@ impl Running {
         self.child.id()
     }
 
-    /// Sends a signal, as `kill -NAME` does.
-    pub fn signal(&self, name: &str) -> Result<()> {
-        signal(self.pid(), name)
+    pub fn signal(&self, which: Signal) -> Result<()> {
+        signal(self.pid(), which)
     }
 
     pub fn ended(&mut self) -> Result<bool> {
@@ -233,11 +240,9 @@ impl Running {
     }
 }
 
-/// `kill -NAME PID`.
-pub fn signal(pid: u32, name: &str) -> Result<()> {
-    let done = Command::new("kill").arg(format!("-{name}")).arg(pid.to_string()).stderr(Stdio::null()).status()?;
-    require!(done.success(), "kill -{name} {pid}: {done}");
-    Ok(())
+/// Sends a signal to a process.
+pub fn signal(pid: u32, signal: Signal) -> Result<()> {
+    Ok(nix::sys::signal::kill(Pid::from_raw(i32::try_from(pid)?), signal)?)
 }
 
 /// Where documents, store and results lie.
@@ -276,12 +281,14 @@ pub struct Spec {
     pub id_bytes: usize,
     /// Added to the job file before `[s3]`.
     pub job: String,
+    /// [`NEW`] is published already, with another distance, and the trial's run replaces it.
+    pub replaces: bool,
 }
 
 impl Spec {
     pub fn new(seed: u64) -> Self {
         let n_documents = 30 + usize::try_from(seed * 7 % 31).unwrap_or(0);
-        Self { seed, n_documents, jsonl: seed % 3 == 2, id_bytes: 24, job: String::new() }
+        Self { seed, n_documents, jsonl: seed % 3 == 2, id_bytes: 24, job: String::new(), replaces: false }
     }
 }
 
@@ -297,6 +304,8 @@ pub struct Night {
     pub base: Snapshot,
     /// The same after an undisturbed run of [`NEW`].
     pub reference: Snapshot,
+    /// What that run took.
+    pub seconds: f64,
 }
 
 /// What readers see.
@@ -318,11 +327,16 @@ impl Night {
             spec,
             base: none.clone(),
             reference: none,
+            seconds: 0.0,
         };
         night.base = documents(&night.spec)?;
         night.write_job("job.toml", None, "")?;
         night.restore()?;
         night.run_of("job.toml", OLD).run()?.ends_with(&[0], &[])?;
+        if night.spec.replaces {
+            night.write_job_with("other.toml", None, "", "join = { max_distance = 5 }\n")?;
+            night.run_of("other.toml", NEW).run()?.ends_with(&[0], &[])?;
+        }
         night.base = night.snapshot()?;
         let ran = night.new_run().run()?;
         ran.ends_with(&[0], &[])?;
@@ -330,6 +344,7 @@ impl Night {
         for key in ["n_new_existing", "n_new_new", "n_same_id", "n_drop"] {
             require!(summary[key].as_u64().unwrap_or(0) > 0, "the night is no trial, {key} is 0: {}", ran.stdout);
         }
+        night.seconds = ran.seconds;
         night.reference = night.snapshot()?;
         require!(night.readers(&night.reference)? == Seen::New, "the reference itself is not seen");
         night.restore()?;
@@ -347,6 +362,7 @@ impl Night {
             spec: self.spec.clone(),
             base: self.base.clone(),
             reference: self.reference.clone(),
+            seconds: self.seconds,
         };
         twin.write_job("job.toml", None, "")?;
         twin.restore()?;
@@ -394,6 +410,14 @@ impl Night {
         }
     }
 
+    /// Removes what lies on a server.
+    pub fn clear(&self) -> Result<()> {
+        match &self.place {
+            Place::Local => Ok(()),
+            Place::S3 { server, prefix } => server.restore(prefix, &Snapshot::new()),
+        }
+    }
+
     /// Every file of documents, store and results.
     pub fn snapshot(&self) -> Result<Snapshot> {
         match &self.place {
@@ -419,7 +443,12 @@ impl Night {
 
     /// The run that trials disturb.
     pub fn new_run(&self) -> Run {
-        self.run_of("job.toml", NEW)
+        self.new_run_by("job.toml")
+    }
+
+    /// The same by another job file.
+    pub fn new_run_by(&self, config: &str) -> Run {
+        self.run_of(config, NEW).args(if self.spec.replaces { &["--replace"] } else { &[] })
     }
 
     /// I1: what readers see is the old complete state or the new one. By the newest commit and, for plain readers, by `_current`.
@@ -459,7 +488,10 @@ impl Night {
 
     /// I5: a plain run then publishes what an undisturbed one does, byte for byte, and leaves nothing else.
     pub fn rerun(&self) -> Result<()> {
-        let ran = self.new_run().run()?;
+        let mut ran = self.run_of("job.toml", NEW).run()?;
+        if self.spec.replaces && ran.code == 73 {
+            ran = self.new_run().run()?;
+        }
         require!(ran.code == 0, "the rerun: {}", ran.said());
         let now = self.snapshot()?;
         self.same_as_reference(&now).map_err(|e| format!("after the rerun {e}"))?;
