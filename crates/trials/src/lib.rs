@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+pub mod faults;
 pub mod kills;
 pub mod night;
 pub mod proxy;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use nearprint_trials::row::Row;
-use nearprint_trials::{Common, Result, kills, night};
+use nearprint_trials::{Common, Result, faults, kills, night};
 
 #[derive(Debug, Parser)]
 #[command(name = "nearprint-trials", arg_required_else_help = true)]
@@ -21,6 +21,8 @@ struct Cli {
 enum Trials {
     /// An undisturbed night: what all other trials compare with
     Night(Common),
+    /// F3 to F30: errors of the disk, the network, the server and the clock
+    Faults(faults::Args),
     /// F1, F2: killed at every call that changes a file, and at every S3 request
     Kills(kills::Args),
 }
@@ -28,6 +30,7 @@ enum Trials {
 fn main() -> Result<ExitCode> {
     let (results, rows) = match Cli::parse().command {
         Trials::Night(args) => (args.results.clone(), night::run(&args)?),
+        Trials::Faults(args) => (args.common.results.clone(), faults::run(&args)?),
         Trials::Kills(args) => (args.common.results.clone(), kills::run(&args)?),
     };
     for row in &rows {

@@ -187,6 +187,16 @@ impl Proxy {
         locked(&self.shared.log).clear();
     }
 
+    /// No rules any more; the log stays.
+    pub fn calm(&self) {
+        locked(&self.shared.rules).clear();
+    }
+
+    /// For hooks that change the rules.
+    pub fn rules(&self) -> Rules {
+        Rules(Arc::clone(&self.shared))
+    }
+
     pub fn log(&self) -> Vec<Logged> {
         locked(&self.shared.log).clone()
     }
@@ -194,6 +204,15 @@ impl Proxy {
     /// How often a rule struck.
     pub fn n_struck(&self) -> usize {
         locked(&self.shared.log).iter().filter(|l| l.action.is_some()).count()
+    }
+}
+
+/// The rules of a proxy, which may be at work.
+pub struct Rules(Arc<Shared>);
+
+impl Rules {
+    pub fn replace(&self, rules: Vec<Rule>) {
+        *locked(&self.0.rules) = rules;
     }
 }
 
