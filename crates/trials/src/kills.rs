@@ -27,7 +27,8 @@ pub struct Args {
 /// Calls that change what is on disk.
 const CHANGES: [Kind; 3] = [Kind::Write, Kind::Sync, Kind::Name];
 
-const REQUIRED: &str = "readers see the old or the new night whole; a plain rerun publishes the same bytes and leaves nothing else";
+const REQUIRED: &str =
+    "readers see the old or the new night whole; a plain rerun publishes the same bytes and leaves nothing else";
 
 pub fn run(args: &Args) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
@@ -122,7 +123,9 @@ fn local(args: &Args, replaces: bool, tally: Tally) -> Row {
             scope.spawn(move || {
                 let twin = night.twin(&scratch.path().join(format!("twin-{worker}")));
                 while let Some(point) = points.next() {
-                    points.add(twin.as_ref().map_err(|e| e.to_string().into()).and_then(|twin| kill_at_call(twin, point)));
+                    points.add(
+                        twin.as_ref().map_err(|e| e.to_string().into()).and_then(|twin| kill_at_call(twin, point)),
+                    );
                 }
             });
         }

@@ -6,9 +6,12 @@ use std::path::PathBuf;
 pub mod faults;
 pub mod kills;
 pub mod night;
+pub mod nights;
 pub mod proxy;
+pub mod races;
 pub mod row;
 pub mod server;
+pub mod table;
 pub mod tracer;
 
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -58,7 +61,8 @@ impl Common {
 #[macro_export]
 macro_rules! require {
     ($holds:expr, $($said:tt)+) => {
-        if !$holds {
+        if $holds {
+        } else {
             return Err(format!($($said)+).into());
         }
     };

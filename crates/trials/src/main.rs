@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use nearprint_trials::row::Row;
-use nearprint_trials::{Common, Result, faults, kills, night};
+use nearprint_trials::{Common, Result, faults, kills, night, nights, races, table};
 
 #[derive(Debug, Parser)]
 #[command(name = "nearprint-trials", arg_required_else_help = true)]
@@ -25,6 +25,12 @@ enum Trials {
     Faults(faults::Args),
     /// F1, F2: killed at every call that changes a file, and at every S3 request
     Kills(kills::Args),
+    /// F24, F25: several runs at once
+    Races(races::Args),
+    /// L7, L8: many nights in a row, and a rerun
+    Nights(nights::Args),
+    /// The tables of docs/reliability.md
+    Table(table::Args),
 }
 
 fn main() -> Result<ExitCode> {
@@ -32,6 +38,12 @@ fn main() -> Result<ExitCode> {
         Trials::Night(args) => (args.results.clone(), night::run(&args)?),
         Trials::Faults(args) => (args.common.results.clone(), faults::run(&args)?),
         Trials::Kills(args) => (args.common.results.clone(), kills::run(&args)?),
+        Trials::Races(args) => (args.common.results.clone(), races::run(&args)?),
+        Trials::Nights(args) => (args.common.results.clone(), nights::run(&args)?),
+        Trials::Table(args) => {
+            print!("{}", table::markdown(&args)?);
+            return Ok(ExitCode::SUCCESS);
+        }
     };
     for row in &rows {
         println!("{}", serde_json::to_string(row)?);

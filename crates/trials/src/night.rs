@@ -281,6 +281,8 @@ pub struct Spec {
     pub id_bytes: usize,
     /// Added to the job file before `[s3]`.
     pub job: String,
+    /// So many of the last documents have the text of the first.
+    pub n_copies: usize,
     /// [`NEW`] is published already, with another distance, and the trial's run replaces it.
     pub replaces: bool,
 }
@@ -288,7 +290,7 @@ pub struct Spec {
 impl Spec {
     pub fn new(seed: u64) -> Self {
         let n_documents = 30 + usize::try_from(seed * 7 % 31).unwrap_or(0);
-        Self { seed, n_documents, jsonl: seed % 3 == 2, id_bytes: 24, job: String::new(), replaces: false }
+        Self { seed, n_documents, jsonl: seed % 3 == 2, id_bytes: 24, job: String::new(), n_copies: 0, replaces: false }
     }
 }
 
@@ -393,6 +395,11 @@ impl Night {
 
     /// Puts documents, store and results back to the state before the trial, and empties the spill folder.
     pub fn restore(&self) -> Result<()> {
+        self.put_back(&self.base)
+    }
+
+    /// Makes documents, store and results what they are here.
+    pub fn put_back(&self, state: &Snapshot) -> Result<()> {
         let spill = self.dir.join("spill");
         std::fs::remove_dir_all(&spill).or_else(ignore_missing)?;
         std::fs::create_dir_all(&spill)?;
@@ -401,12 +408,12 @@ impl Night {
                 for part in ["documents", "store", "results"] {
                     std::fs::remove_dir_all(self.dir.join(part)).or_else(ignore_missing)?;
                 }
-                for (name, content) in &self.base {
+                for (name, content) in state {
                     write_file(&self.dir.join(name), content)?;
                 }
                 Ok(())
             }
-            Place::S3 { server, prefix } => server.restore(prefix, &self.base),
+            Place::S3 { server, prefix } => server.restore(prefix, state),
         }
     }
 
@@ -675,13 +682,15 @@ fn documents(spec: &Spec) -> Result<Snapshot> {
     Ok(files)
 }
 
-fn night_documents(spec: &Spec, night: &str, earlier: &[Document], random: &mut Random) -> Vec<Document> {
+/// One night's documents; `earlier` is the night before.
+pub fn night_documents(spec: &Spec, night: &str, earlier: &[Document], random: &mut Random) -> Vec<Document> {
     let mut rows: Vec<Document> = Vec::new();
     for i in 0..spec.n_documents {
         let padding: String = (0..spec.id_bytes.div_ceil(12)).map(|_| format!("{:012x}", random.number())).collect();
         let mut id = format!("{night}-{i:05}-{}", &padding[..spec.id_bytes.saturating_sub(10).min(padding.len())]);
         let own: Vec<usize> = (0..rows.len()).filter(|&r| rows[r].1.is_some()).collect();
         let text = match i {
+            _ if i + spec.n_copies >= spec.n_documents => rows[0].1.clone(),
             3 => None,
             4 => Some("   ".to_owned()),
             5 => Some("too short".to_owned()),

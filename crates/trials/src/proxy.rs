@@ -1,5 +1,5 @@
-//! An S3 proxy that does harm on purpose: errors, resets, cut, slow and flipped bodies, lost replies, a store that ignores
-//! `If-None-Match`, and callbacks at the nth request. The Host header stays as it is, so that signatures hold.
+//! An S3 proxy that does harm on purpose: errors, resets, cut, slow and flipped bodies, lost replies, and callbacks
+//! at the nth request. No header is changed, so that signatures hold.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures::stream;
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::{Frame, Incoming};
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, IF_NONE_MATCH, TRANSFER_ENCODING};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, TRANSFER_ENCODING};
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -46,10 +46,6 @@ pub enum Action {
     Flip,
     /// The server does the work, and 200 is answered with an error for a body.
     OkWithError,
-    /// The server sees no `If-None-Match`: a store that ignores it.
-    StripIfNoneMatch,
-    /// The server does the work, twice; the second answer is 404 (Garage's, to a complete that is sent again).
-    NotFoundAfterSuccess,
     /// The request waits before it is forwarded.
     Delay(Duration),
     /// Called before the request is forwarded, which then goes on.
@@ -71,8 +67,6 @@ impl fmt::Debug for Action {
             Self::Trickle(n) => write!(f, "{n} bytes a second"),
             Self::Flip => f.write_str("flipped bit"),
             Self::OkWithError => f.write_str("200 with an error"),
-            Self::StripIfNoneMatch => f.write_str("If-None-Match ignored"),
-            Self::NotFoundAfterSuccess => f.write_str("404 after success"),
             Self::Delay(time) => write!(f, "{time:?} later"),
             Self::Before(_) | Self::After(_) | Self::Instead(_) => f.write_str("hook"),
         }
@@ -234,7 +228,7 @@ fn dropped() -> io::Error {
 }
 
 async fn serve(request: Request<Incoming>, shared: Arc<Shared>) -> io::Result<Response<Body>> {
-    let (mut head, body) = request.into_parts();
+    let (head, body) = request.into_parts();
     let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
     let line = format!("{} {}", head.method, head.uri);
     let action = {
@@ -259,12 +253,7 @@ async fn serve(request: Request<Incoming>, shared: Arc<Shared>) -> io::Result<Re
         }
         Some(Action::Delay(time)) => tokio::time::sleep(*time).await,
         Some(Action::Before(hook)) => hook(&line),
-        Some(Action::StripIfNoneMatch) => drop(head.headers.remove(IF_NONE_MATCH)),
         _ => {}
-    }
-    if matches!(action, Some(Action::NotFoundAfterSuccess)) {
-        forward(&shared, Request::from_parts(head.clone(), Full::new(body.clone()))).await?;
-        return Ok(error_answer(404, "NoSuchUpload", false));
     }
     let (answer, content) = forward(&shared, Request::from_parts(head, Full::new(body))).await?;
     if let Some(logged) = locked(&shared.log).get_mut(entry) {
@@ -288,10 +277,7 @@ async fn serve(request: Request<Incoming>, shared: Arc<Shared>) -> io::Result<Re
 }
 
 /// The server's answer, its body read to the end.
-async fn forward(
-    shared: &Shared,
-    request: Request<Full<Bytes>>,
-) -> io::Result<(hyper::http::response::Parts, Bytes)> {
+async fn forward(shared: &Shared, request: Request<Full<Bytes>>) -> io::Result<(hyper::http::response::Parts, Bytes)> {
     let upstream = TcpStream::connect(shared.upstream).await?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(upstream)).await.map_err(io::Error::other)?;
