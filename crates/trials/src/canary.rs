@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::Result;
 use crate::folder::{DT, Folder, Outcome, files_below};
 use crate::measured::{Checks, Done, Options, shortened};
+use crate::night::Snapshot;
 use crate::row::Row;
+use crate::{Result, require};
 
 /// Secrets for the environment of other trials: whatever they do, [`scan`] finds none of these in what they leave.
 pub const ENV: [(&str, &str); 3] = [
@@ -35,6 +36,18 @@ pub fn scan(paths: &[&Path], canaries: &[&str]) -> Result<Vec<String>> {
         }
     }
     Ok(found)
+}
+
+/// That the secrets of the environment, and those of [`ENV`], are neither in what was said nor in files.
+pub fn nothing_said(said: &[&str], files: &Snapshot) -> Result<()> {
+    let own = ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"].map(|name| std::env::var(name).unwrap_or_default());
+    let secrets: Vec<&str> = own.iter().filter(|s| s.len() >= 8).map(String::as_str).chain(ENV.map(|e| e.1)).collect();
+    let said = said.iter().map(|text| ("what was said", text.as_bytes()));
+    for (place, bytes) in said.chain(files.iter().map(|(name, content)| (name.as_str(), content.as_slice()))) {
+        // Not the secret itself: this is read by people too.
+        require!(hits(bytes, &secrets).next().is_none(), "a secret of the environment is in {place}");
+    }
+    Ok(())
 }
 
 /// The case of letters does not matter: some headers and hosts lose it.

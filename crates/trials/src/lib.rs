@@ -7,15 +7,22 @@ pub mod bad_input;
 pub mod bombs;
 pub mod canary;
 pub mod craft;
+pub mod faults;
 pub mod flips;
 pub mod folder;
+pub mod kills;
 pub mod loads;
 pub mod measured;
 pub mod mutants;
 pub mod night;
+pub mod nights;
+pub mod proxy;
+pub mod races;
 pub mod row;
 pub mod security;
 pub mod server;
+pub mod table;
+pub mod tracer;
 
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 pub type Result<T> = std::result::Result<T, Error>;
@@ -64,7 +71,8 @@ impl Common {
 #[macro_export]
 macro_rules! require {
     ($holds:expr, $($said:tt)+) => {
-        if !$holds {
+        if $holds {
+        } else {
             return Err(format!($($said)+).into());
         }
     };

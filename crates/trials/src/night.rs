@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use serde_json::Value;
@@ -17,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 use crate::row::{Row, Tally};
 use crate::server::Server;
-use crate::{Common, Result, require};
+use crate::{Common, Result, canary, require};
 
 /// The night that is published before a trial begins, and that of the trial.
 pub const OLD: &str = "2026-11-19";
@@ -144,7 +146,8 @@ impl Run {
         let words = self.words();
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).current_dir(&self.dir).envs(self.env.iter().map(|(n, v)| (n, v)));
-        command.stdin(Stdio::null()).stdout(streams.out.reopen()?).stderr(streams.err.reopen()?);
+        command.stdin(Stdio::null());
+        streams.attach(&mut command)?;
         Ok((command, streams))
     }
 
@@ -168,6 +171,11 @@ pub struct Streams {
 }
 
 impl Streams {
+    pub fn attach(&self, command: &mut Command) -> Result<()> {
+        command.stdout(self.out.reopen()?).stderr(self.err.reopen()?);
+        Ok(())
+    }
+
     pub fn read(&self) -> Result<(String, String)> {
         let text = |file: &tempfile::NamedTempFile| {
             std::fs::read(file.path()).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
@@ -192,9 +200,8 @@ impl Running {
         self.child.id()
     }
 
-    /// Sends a signal, as `kill -NAME` does.
-    pub fn signal(&self, name: &str) -> Result<()> {
-        signal(self.pid(), name)
+    pub fn signal(&self, which: Signal) -> Result<()> {
+        signal(self.pid(), which)
     }
 
     pub fn ended(&mut self) -> Result<bool> {
@@ -233,11 +240,9 @@ impl Running {
     }
 }
 
-/// `kill -NAME PID`.
-pub fn signal(pid: u32, name: &str) -> Result<()> {
-    let done = Command::new("kill").arg(format!("-{name}")).arg(pid.to_string()).stderr(Stdio::null()).status()?;
-    require!(done.success(), "kill -{name} {pid}: {done}");
-    Ok(())
+/// Sends a signal to a process.
+pub fn signal(pid: u32, signal: Signal) -> Result<()> {
+    Ok(nix::sys::signal::kill(Pid::from_raw(i32::try_from(pid)?), signal)?)
 }
 
 /// Where documents, store and results lie.
@@ -276,12 +281,16 @@ pub struct Spec {
     pub id_bytes: usize,
     /// Added to the job file before `[s3]`.
     pub job: String,
+    /// So many of the last documents have the text of the first.
+    pub n_copies: usize,
+    /// [`NEW`] is published already, with another distance, and the trial's run replaces it.
+    pub replaces: bool,
 }
 
 impl Spec {
     pub fn new(seed: u64) -> Self {
         let n_documents = 30 + usize::try_from(seed * 7 % 31).unwrap_or(0);
-        Self { seed, n_documents, jsonl: seed % 3 == 2, id_bytes: 24, job: String::new() }
+        Self { seed, n_documents, jsonl: seed % 3 == 2, id_bytes: 24, job: String::new(), n_copies: 0, replaces: false }
     }
 }
 
@@ -297,6 +306,8 @@ pub struct Night {
     pub base: Snapshot,
     /// The same after an undisturbed run of [`NEW`].
     pub reference: Snapshot,
+    /// What that run took.
+    pub seconds: f64,
 }
 
 /// What readers see.
@@ -318,11 +329,16 @@ impl Night {
             spec,
             base: none.clone(),
             reference: none,
+            seconds: 0.0,
         };
         night.base = documents(&night.spec)?;
         night.write_job("job.toml", None, "")?;
         night.restore()?;
         night.run_of("job.toml", OLD).run()?.ends_with(&[0], &[])?;
+        if night.spec.replaces {
+            night.write_job_with("other.toml", None, "", "join = { max_distance = 5 }\n")?;
+            night.run_of("other.toml", NEW).run()?.ends_with(&[0], &[])?;
+        }
         night.base = night.snapshot()?;
         let ran = night.new_run().run()?;
         ran.ends_with(&[0], &[])?;
@@ -330,6 +346,7 @@ impl Night {
         for key in ["n_new_existing", "n_new_new", "n_same_id", "n_drop"] {
             require!(summary[key].as_u64().unwrap_or(0) > 0, "the night is no trial, {key} is 0: {}", ran.stdout);
         }
+        night.seconds = ran.seconds;
         night.reference = night.snapshot()?;
         require!(night.readers(&night.reference)? == Seen::New, "the reference itself is not seen");
         night.restore()?;
@@ -347,6 +364,7 @@ impl Night {
             spec: self.spec.clone(),
             base: self.base.clone(),
             reference: self.reference.clone(),
+            seconds: self.seconds,
         };
         twin.write_job("job.toml", None, "")?;
         twin.restore()?;
@@ -377,6 +395,11 @@ impl Night {
 
     /// Puts documents, store and results back to the state before the trial, and empties the spill folder.
     pub fn restore(&self) -> Result<()> {
+        self.put_back(&self.base)
+    }
+
+    /// Makes documents, store and results what they are here.
+    pub fn put_back(&self, state: &Snapshot) -> Result<()> {
         let spill = self.dir.join("spill");
         std::fs::remove_dir_all(&spill).or_else(ignore_missing)?;
         std::fs::create_dir_all(&spill)?;
@@ -385,12 +408,20 @@ impl Night {
                 for part in ["documents", "store", "results"] {
                     std::fs::remove_dir_all(self.dir.join(part)).or_else(ignore_missing)?;
                 }
-                for (name, content) in &self.base {
+                for (name, content) in state {
                     write_file(&self.dir.join(name), content)?;
                 }
                 Ok(())
             }
-            Place::S3 { server, prefix } => server.restore(prefix, &self.base),
+            Place::S3 { server, prefix } => server.restore(prefix, state),
+        }
+    }
+
+    /// Removes what lies on a server.
+    pub fn clear(&self) -> Result<()> {
+        match &self.place {
+            Place::Local => Ok(()),
+            Place::S3 { server, prefix } => server.restore(prefix, &Snapshot::new()),
         }
     }
 
@@ -410,7 +441,12 @@ impl Night {
 
     /// `nearprint ARGS` in the night's folder.
     pub fn command(&self, args: &[&str]) -> Run {
-        Run::new(&self.nearprint, &self.dir, args).args(&["--spill-dir", "spill"])
+        let run = Run::new(&self.nearprint, &self.dir, args).args(&["--spill-dir", "spill"]);
+        match &self.place {
+            // A local night needs no credentials: it gets some that must not be seen again.
+            Place::Local => canary::ENV.iter().fold(run, |run, (name, secret)| run.env(name, secret)),
+            Place::S3 { .. } => run,
+        }
     }
 
     pub fn run_of(&self, config: &str, dt: &str) -> Run {
@@ -419,7 +455,12 @@ impl Night {
 
     /// The run that trials disturb.
     pub fn new_run(&self) -> Run {
-        self.run_of("job.toml", NEW)
+        self.new_run_by("job.toml")
+    }
+
+    /// The same by another job file.
+    pub fn new_run_by(&self, config: &str) -> Run {
+        self.run_of(config, NEW).args(if self.spec.replaces { &["--replace"] } else { &[] })
     }
 
     /// I1: what readers see is the old complete state or the new one. By the newest commit and, for plain readers, by `_current`.
@@ -459,7 +500,10 @@ impl Night {
 
     /// I5: a plain run then publishes what an undisturbed one does, byte for byte, and leaves nothing else.
     pub fn rerun(&self) -> Result<()> {
-        let ran = self.new_run().run()?;
+        let mut ran = self.run_of("job.toml", NEW).run()?;
+        if self.spec.replaces && ran.code == 73 {
+            ran = self.new_run().run()?;
+        }
         require!(ran.code == 0, "the rerun: {}", ran.said());
         let now = self.snapshot()?;
         self.same_as_reference(&now).map_err(|e| format!("after the rerun {e}"))?;
@@ -480,9 +524,10 @@ impl Night {
         Ok(())
     }
 
-    /// I1, I2, I4 (where the run had the chance to tidy) and then I5: all that holds after a trial.
+    /// No secret was said or written, and I1, I2, I4 (where the run had the chance to tidy) and then I5: all that holds after a trial.
     pub fn holds_after(&self, ran: &Ran) -> Result<Seen> {
         let now = self.snapshot()?;
+        canary::nothing_said(&[&ran.stdout, &ran.stderr], &now)?;
         let seen = self.readers(&now)?;
         self.check()?;
         if ran.code != 137 && ran.code != HUNG {
@@ -643,13 +688,15 @@ fn documents(spec: &Spec) -> Result<Snapshot> {
     Ok(files)
 }
 
-fn night_documents(spec: &Spec, night: &str, earlier: &[Document], random: &mut Random) -> Vec<Document> {
+/// One night's documents; `earlier` is the night before.
+pub fn night_documents(spec: &Spec, night: &str, earlier: &[Document], random: &mut Random) -> Vec<Document> {
     let mut rows: Vec<Document> = Vec::new();
     for i in 0..spec.n_documents {
         let padding: String = (0..spec.id_bytes.div_ceil(12)).map(|_| format!("{:012x}", random.number())).collect();
         let mut id = format!("{night}-{i:05}-{}", &padding[..spec.id_bytes.saturating_sub(10).min(padding.len())]);
         let own: Vec<usize> = (0..rows.len()).filter(|&r| rows[r].1.is_some()).collect();
         let text = match i {
+            _ if i + spec.n_copies >= spec.n_documents => rows[0].1.clone(),
             3 => None,
             4 => Some("   ".to_owned()),
             5 => Some("too short".to_owned()),

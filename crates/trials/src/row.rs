@@ -33,7 +33,8 @@ impl Row {
 pub struct Tally {
     row: Row,
     seen: Vec<(String, u64)>,
-    failure: Option<String>,
+    /// Kinds of failures: how they end, how many, the first.
+    failures: Vec<(String, u64, String)>,
 }
 
 impl Tally {
@@ -47,7 +48,7 @@ impl Tally {
             required: required.to_owned(),
             observed: String::new(),
         };
-        Self { row, seen: Vec::new(), failure: None }
+        Self { row, seen: Vec::new(), failures: Vec::new() }
     }
 
     /// One run: what was seen in short (equal ones are counted together), or why it is not what is required.
@@ -62,7 +63,12 @@ impl Tally {
                 }
             }
             Err(error) => {
-                self.failure.get_or_insert_with(|| error.to_string());
+                let error = error.to_string();
+                let kind: String = error.rsplit(": ").next().unwrap_or_default().chars().take(30).collect();
+                match self.failures.iter_mut().find(|(known, ..)| *known == kind) {
+                    Some((_, n, _)) => *n += 1,
+                    None => self.failures.push((kind, 1, error)),
+                }
             }
         }
     }
@@ -73,9 +79,8 @@ impl Tally {
         if self.seen.len() > 4 {
             parts.push(format!("{} other outcomes", self.seen.len() - 4));
         }
-        if let Some(failure) = self.failure {
-            parts.push(format!("{} failed, first: {failure}", self.row.runs - self.row.passed));
-        }
+        self.failures.sort_by_key(|(_, n, _)| std::cmp::Reverse(*n));
+        parts.extend(self.failures.iter().take(3).map(|(_, n, first)| format!("{n} FAILED, such as: {first}")));
         self.row.observed = parts.join("; ");
         self.row
     }
