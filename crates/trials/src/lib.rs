@@ -1,7 +1,79 @@
 //! Trials of the real `nearprint` command: faults, kills, races, bad input, loads. Each trial is a row of a matrix in docs/reliability.md.
 #![allow(missing_docs, reason = "a test tool")]
 
+use std::path::PathBuf;
+
+pub mod bad_input;
+pub mod bombs;
+pub mod canary;
+pub mod craft;
+pub mod faults;
+pub mod flips;
+pub mod folder;
+pub mod kills;
+pub mod loads;
+pub mod measured;
+pub mod mutants;
+pub mod night;
+pub mod nights;
+pub mod proxy;
+pub mod races;
 pub mod row;
+pub mod security;
+pub mod server;
+pub mod table;
+pub mod tracer;
 
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 pub type Result<T> = std::result::Result<T, Error>;
+
+/// Options of every subcommand that runs trials.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Common {
+    /// The binary under test
+    #[arg(long, value_name = "PATH")]
+    pub nearprint: PathBuf,
+    /// File that the rows are appended to
+    #[arg(long, value_name = "FILE", global = true)]
+    pub results: Option<PathBuf>,
+    /// Scratch folder, emptied of what the trials made [default: the system's]
+    #[arg(long, value_name = "DIR")]
+    pub work: Option<PathBuf>,
+    /// Seeds of each row, from 0
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub seeds: u64,
+    /// Only these rows, such as F9,F10
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    pub only: Vec<String>,
+}
+
+impl Common {
+    /// Whether this row was asked for.
+    pub fn wants(&self, id: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|o| o == id)
+    }
+
+    /// A folder that goes when the value does.
+    pub fn scratch(&self) -> Result<tempfile::TempDir> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("trials-");
+        Ok(match &self.work {
+            None => builder.tempdir()?,
+            Some(work) => {
+                std::fs::create_dir_all(work)?;
+                builder.tempdir_in(work)?
+            }
+        })
+    }
+}
+
+/// Fails a trial: what is required did not happen.
+#[macro_export]
+macro_rules! require {
+    ($holds:expr, $($said:tt)+) => {
+        if $holds {
+        } else {
+            return Err(format!($($said)+).into());
+        }
+    };
+}

@@ -1,0 +1,778 @@
+//! A small night to try things on: documents from a seed, an earlier published night, the command, what it published, and the
+//! invariants I1 to I5 that hold after every trial.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, FileTimes};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::row::{Row, Tally};
+use crate::server::Server;
+use crate::{Common, Result, canary, require};
+
+/// The night that is published before a trial begins, and that of the trial.
+pub const OLD: &str = "2026-11-19";
+pub const NEW: &str = "2026-11-20";
+
+/// Every file or object below a place, by its path from there.
+pub type Snapshot = BTreeMap<String, Vec<u8>>;
+
+/// What the command said and took.
+#[derive(Debug, Clone)]
+pub struct Ran {
+    /// Exit code; 128 and the signal's number where a signal ended it; [`HUNG`] where it had to be killed.
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+    pub seconds: f64,
+    /// Most memory and most open files at once, as sampled from /proc.
+    pub peak_rss_kib: u64,
+    pub peak_fds: usize,
+}
+
+/// The code of a run that did not end in time.
+pub const HUNG: i32 = -1;
+
+impl Ran {
+    /// The last line of standard output, as JSON.
+    pub fn json(&self) -> Result<Value> {
+        let last = self.stdout.lines().last().unwrap_or_default();
+        serde_json::from_str(last).map_err(|e| format!("{e} in {last:?}; {}", self.said()).into())
+    }
+
+    /// The line that reports the failure, without `nearprint: error: `.
+    pub fn error(&self) -> Option<&str> {
+        self.stderr.lines().find_map(|l| l.strip_prefix("nearprint: error: "))
+    }
+
+    /// Exit code and error in short, for tables.
+    pub fn said(&self) -> String {
+        match self.error() {
+            Some(error) => format!("exit {}: {error}", self.code),
+            None if self.code == HUNG => format!("hung for {:.0} s", self.seconds),
+            None if self.code == 0 => "exit 0".to_owned(),
+            None => format!("exit {}: {}", self.code, self.stderr.lines().last().unwrap_or_default()),
+        }
+    }
+
+    /// I3: the exit code is one of these; a failure is one line, and says each of `needles`.
+    pub fn ends_with(&self, codes: &[i32], needles: &[&str]) -> Result<()> {
+        require!(codes.contains(&self.code), "expected exit {codes:?}, got {}", self.said());
+        if self.code == 0 || self.code > 128 && self.error().is_none() && !self.stderr.contains("stopped by") {
+            return Ok(());
+        }
+        let lines = self.stderr.lines().filter(|l| l.starts_with("nearprint: error: ")).count();
+        require!(lines == 1, "expected one line of error, got {lines}: {}", self.stderr);
+        require!(!self.stderr.contains("panicked at"), "a panic reached the user: {}", self.stderr);
+        let error = self.error().unwrap_or_default();
+        for needle in needles {
+            require!(
+                error.to_lowercase().contains(&needle.to_lowercase()),
+                "the error does not say {needle:?}: {error}"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// One execution of the command.
+#[derive(Debug, Clone)]
+pub struct Run {
+    pub program: PathBuf,
+    /// Put before the command: `faketime` and its arguments, …
+    pub wrapper: Vec<String>,
+    pub args: Vec<String>,
+    pub env: Vec<(String, String)>,
+    pub dir: PathBuf,
+    pub timeout: Duration,
+}
+
+impl Run {
+    pub fn new(program: &Path, dir: &Path, args: &[&str]) -> Self {
+        Self {
+            program: program.to_owned(),
+            wrapper: Vec::new(),
+            args: args.iter().map(|a| (*a).to_owned()).collect(),
+            env: Vec::new(),
+            dir: dir.to_owned(),
+            timeout: Duration::from_secs(180),
+        }
+    }
+
+    #[must_use]
+    pub fn args(mut self, more: &[&str]) -> Self {
+        self.args.extend(more.iter().map(|a| (*a).to_owned()));
+        self
+    }
+
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    #[must_use]
+    pub fn wrapped(mut self, wrapper: &[&str]) -> Self {
+        self.wrapper = wrapper.iter().map(|a| (*a).to_owned()).collect();
+        self
+    }
+
+    #[must_use]
+    pub fn timeout(mut self, seconds: u64) -> Self {
+        self.timeout = Duration::from_secs(seconds);
+        self
+    }
+
+    /// The words of the command line.
+    pub fn words(&self) -> Vec<String> {
+        let program = self.program.to_string_lossy().into_owned();
+        self.wrapper.iter().cloned().chain([program]).chain(self.args.iter().cloned()).collect()
+    }
+
+    /// The command, its streams in files: a full pipe must not stop it.
+    pub fn command(&self) -> Result<(Command, Streams)> {
+        let streams = Streams { out: tempfile::NamedTempFile::new()?, err: tempfile::NamedTempFile::new()? };
+        let words = self.words();
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).current_dir(&self.dir).envs(self.env.iter().map(|(n, v)| (n, v)));
+        command.stdin(Stdio::null());
+        streams.attach(&mut command)?;
+        Ok((command, streams))
+    }
+
+    pub fn start(&self) -> Result<Running> {
+        let (mut command, streams) = self.command()?;
+        let started = Instant::now();
+        let child = command.spawn().map_err(|e| format!("{}: {e}", self.program.display()))?;
+        Ok(Running { child, streams, started, timeout: self.timeout, peak_rss_kib: 0, peak_fds: 0 })
+    }
+
+    pub fn run(&self) -> Result<Ran> {
+        self.start()?.wait()
+    }
+}
+
+/// Where a command's output goes.
+#[derive(Debug)]
+pub struct Streams {
+    out: tempfile::NamedTempFile,
+    err: tempfile::NamedTempFile,
+}
+
+impl Streams {
+    pub fn attach(&self, command: &mut Command) -> Result<()> {
+        command.stdout(self.out.reopen()?).stderr(self.err.reopen()?);
+        Ok(())
+    }
+
+    pub fn read(&self) -> Result<(String, String)> {
+        let text = |file: &tempfile::NamedTempFile| {
+            std::fs::read(file.path()).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        };
+        Ok((text(&self.out)?, text(&self.err)?))
+    }
+}
+
+/// A command at work.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    streams: Streams,
+    started: Instant,
+    timeout: Duration,
+    peak_rss_kib: u64,
+    peak_fds: usize,
+}
+
+impl Running {
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn signal(&self, which: Signal) -> Result<()> {
+        signal(self.pid(), which)
+    }
+
+    pub fn ended(&mut self) -> Result<bool> {
+        self.sample();
+        Ok(self.child.try_wait()?.is_some())
+    }
+
+    pub fn wait(mut self) -> Result<Ran> {
+        use std::os::unix::process::ExitStatusExt;
+        let mut code = None;
+        while code.is_none() {
+            self.sample();
+            if let Some(status) = self.child.try_wait()? {
+                code = Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()));
+            } else if self.started.elapsed() > self.timeout {
+                self.child.kill()?;
+                self.child.wait()?;
+                code = Some(HUNG);
+            } else {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
+        let seconds = self.started.elapsed().as_secs_f64();
+        let (stdout, stderr) = self.streams.read()?;
+        let (peak_rss_kib, peak_fds) = (self.peak_rss_kib, self.peak_fds);
+        Ok(Ran { code: code.unwrap_or(HUNG), stdout, stderr, seconds, peak_rss_kib, peak_fds })
+    }
+
+    fn sample(&mut self) {
+        let proc = PathBuf::from(format!("/proc/{}", self.child.id()));
+        let status = std::fs::read_to_string(proc.join("status")).unwrap_or_default();
+        let kib =
+            status.lines().find_map(|l| l.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.trim().parse().ok());
+        self.peak_rss_kib = self.peak_rss_kib.max(kib.unwrap_or(0));
+        self.peak_fds = self.peak_fds.max(std::fs::read_dir(proc.join("fd")).map_or(0, Iterator::count));
+    }
+}
+
+/// Sends a signal to a process.
+pub fn signal(pid: u32, signal: Signal) -> Result<()> {
+    Ok(nix::sys::signal::kill(Pid::from_raw(i32::try_from(pid)?), signal)?)
+}
+
+/// Where documents, store and results lie.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// In the night's folder, named by relative paths, so that a copy of the folder is the same night.
+    Local,
+    S3 {
+        server: Server,
+        prefix: String,
+    },
+}
+
+impl Place {
+    pub fn backend(&self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::S3 { .. } => "rgw",
+        }
+    }
+
+    /// A prefix of its own on the server.
+    pub fn on(server: &Server, name: &str) -> Self {
+        Self::S3 { server: server.clone(), prefix: format!("trials/{name}-{}", std::process::id()) }
+    }
+}
+
+/// How the documents are made.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    pub seed: u64,
+    /// Documents of each of the two nights.
+    pub n_documents: usize,
+    pub jsonl: bool,
+    /// Length of ids; long ones make large files of few documents.
+    pub id_bytes: usize,
+    /// Added to the job file before `[s3]`.
+    pub job: String,
+    /// So many of the last documents have the text of the first.
+    pub n_copies: usize,
+    /// [`NEW`] is published already, with another distance, and the trial's run replaces it.
+    pub replaces: bool,
+}
+
+impl Spec {
+    pub fn new(seed: u64) -> Self {
+        let n_documents = 30 + usize::try_from(seed * 7 % 31).unwrap_or(0);
+        Self { seed, n_documents, jsonl: seed % 3 == 2, id_bytes: 24, job: String::new(), n_copies: 0, replaces: false }
+    }
+}
+
+/// A prepared night: [`OLD`] is published, [`NEW`] is there to be run.
+#[derive(Debug)]
+pub struct Night {
+    pub nearprint: PathBuf,
+    /// Holds `job.toml`, `spill/` and, on local disk, `documents/`, `store/` and `results/`.
+    pub dir: PathBuf,
+    pub place: Place,
+    pub spec: Spec,
+    /// Documents, store and results before the trial.
+    pub base: Snapshot,
+    /// The same after an undisturbed run of [`NEW`].
+    pub reference: Snapshot,
+    /// What that run took.
+    pub seconds: f64,
+}
+
+/// What readers see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    Old,
+    New,
+}
+
+impl Night {
+    /// Writes the documents, publishes [`OLD`], and keeps what an undisturbed [`NEW`] publishes; then everything is put back.
+    pub fn prepare(nearprint: &Path, dir: &Path, place: Place, spec: Spec) -> Result<Self> {
+        std::fs::create_dir_all(dir.join("spill"))?;
+        let none = Snapshot::new();
+        let mut night = Self {
+            nearprint: nearprint.to_owned(),
+            dir: dir.to_owned(),
+            place,
+            spec,
+            base: none.clone(),
+            reference: none,
+            seconds: 0.0,
+        };
+        night.base = documents(&night.spec)?;
+        night.write_job("job.toml", None, "")?;
+        night.restore()?;
+        night.run_of("job.toml", OLD).run()?.ends_with(&[0], &[])?;
+        if night.spec.replaces {
+            night.write_job_with("other.toml", None, "", "join = { max_distance = 5 }\n")?;
+            night.run_of("other.toml", NEW).run()?.ends_with(&[0], &[])?;
+        }
+        night.base = night.snapshot()?;
+        let ran = night.new_run().run()?;
+        ran.ends_with(&[0], &[])?;
+        let summary = ran.json()?;
+        for key in ["n_new_existing", "n_new_new", "n_same_id", "n_drop"] {
+            require!(summary[key].as_u64().unwrap_or(0) > 0, "the night is no trial, {key} is 0: {}", ran.stdout);
+        }
+        night.seconds = ran.seconds;
+        night.reference = night.snapshot()?;
+        require!(night.readers(&night.reference)? == Seen::New, "the reference itself is not seen");
+        night.restore()?;
+        Ok(night)
+    }
+
+    /// The same night, prepared, in another folder. Local places only: on S3 the prefix is part of what is published.
+    pub fn twin(&self, dir: &Path) -> Result<Self> {
+        require!(matches!(self.place, Place::Local), "only local nights have twins");
+        std::fs::create_dir_all(dir.join("spill"))?;
+        let twin = Self {
+            nearprint: self.nearprint.clone(),
+            dir: dir.to_owned(),
+            place: Place::Local,
+            spec: self.spec.clone(),
+            base: self.base.clone(),
+            reference: self.reference.clone(),
+            seconds: self.seconds,
+        };
+        twin.write_job("job.toml", None, "")?;
+        twin.restore()?;
+        Ok(twin)
+    }
+
+    /// A job file of this night: through another endpoint, such as a proxy's, and with more keys of `[s3]`.
+    pub fn write_job(&self, name: &str, endpoint: Option<&str>, s3: &str) -> Result<()> {
+        self.write_job_with(name, endpoint, s3, "")
+    }
+
+    /// The same with more top-level keys.
+    pub fn write_job_with(&self, name: &str, endpoint: Option<&str>, s3: &str, top: &str) -> Result<()> {
+        let root = match &self.place {
+            Place::Local => String::new(),
+            Place::S3 { server, prefix } => format!("s3://{}/{prefix}/", server.bucket),
+        };
+        let mut job = format!(
+            "documents = \"{root}documents\"\nstore = \"{root}store\"\noutput = \"{root}results\"\n{top}{}",
+            self.spec.job
+        );
+        if let Place::S3 { server, .. } = &self.place {
+            let endpoint = endpoint.unwrap_or(&server.endpoint);
+            job += &format!("[s3]\nendpoint = \"{endpoint}\"\n{s3}");
+        }
+        Ok(std::fs::write(self.dir.join(name), job)?)
+    }
+
+    /// Puts documents, store and results back to the state before the trial, and empties the spill folder.
+    pub fn restore(&self) -> Result<()> {
+        self.put_back(&self.base)
+    }
+
+    /// Makes documents, store and results what they are here.
+    pub fn put_back(&self, state: &Snapshot) -> Result<()> {
+        let spill = self.dir.join("spill");
+        std::fs::remove_dir_all(&spill).or_else(ignore_missing)?;
+        std::fs::create_dir_all(&spill)?;
+        match &self.place {
+            Place::Local => {
+                for part in ["documents", "store", "results"] {
+                    std::fs::remove_dir_all(self.dir.join(part)).or_else(ignore_missing)?;
+                }
+                for (name, content) in state {
+                    write_file(&self.dir.join(name), content)?;
+                }
+                Ok(())
+            }
+            Place::S3 { server, prefix } => server.restore(prefix, state),
+        }
+    }
+
+    /// Removes what lies on a server.
+    pub fn clear(&self) -> Result<()> {
+        match &self.place {
+            Place::Local => Ok(()),
+            Place::S3 { server, prefix } => server.restore(prefix, &Snapshot::new()),
+        }
+    }
+
+    /// Every file of documents, store and results.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        match &self.place {
+            Place::Local => {
+                let mut all = Snapshot::new();
+                for part in ["documents", "store", "results"] {
+                    read_tree(&self.dir.join(part), part, &mut all)?;
+                }
+                Ok(all)
+            }
+            Place::S3 { server, prefix } => server.read_all(prefix),
+        }
+    }
+
+    /// `nearprint ARGS` in the night's folder.
+    pub fn command(&self, args: &[&str]) -> Run {
+        let run = Run::new(&self.nearprint, &self.dir, args).args(&["--spill-dir", "spill"]);
+        match &self.place {
+            // A local night needs no credentials: it gets some that must not be seen again.
+            Place::Local => canary::ENV.iter().fold(run, |run, (name, secret)| run.env(name, secret)),
+            Place::S3 { .. } => run,
+        }
+    }
+
+    pub fn run_of(&self, config: &str, dt: &str) -> Run {
+        self.command(&["run", "--config", config, "--dt", dt, "--json"])
+    }
+
+    /// The run that trials disturb.
+    pub fn new_run(&self) -> Run {
+        self.new_run_by("job.toml")
+    }
+
+    /// The same by another job file.
+    pub fn new_run_by(&self, config: &str) -> Run {
+        self.run_of(config, NEW).args(if self.spec.replaces { &["--replace"] } else { &[] })
+    }
+
+    /// I1: what readers see is the old complete state or the new one. By the newest commit and, for plain readers, by `_current`.
+    pub fn readers(&self, now: &Snapshot) -> Result<Seen> {
+        let commit = newest_commit(now).ok_or("no commit is left")?;
+        let seen = if newest_commit(&self.base) == Some(commit) {
+            Seen::Old
+        } else if newest_commit(&self.reference) == Some(commit) {
+            Seen::New
+        } else {
+            return Err(format!("the newest commit is neither the old nor the new one: {}", text(commit.1)).into());
+        };
+        complete(now)?;
+        Ok(seen)
+    }
+
+    /// I2: what is published is sound. `nearprint check`, or `store check` of releases before it.
+    pub fn check(&self) -> Result<()> {
+        let has_check = Run::new(&self.nearprint, &self.dir, &["check", "--help"]).run()?.code == 0;
+        let args: &[&str] = if has_check { &["check"] } else { &["store", "check"] };
+        let ran = Run::new(&self.nearprint, &self.dir, args).args(&["--config", "job.toml", "--json"]).run()?;
+        require!(ran.code == 0, "check: {}", ran.said());
+        Ok(())
+    }
+
+    /// I4: nothing temporary is left.
+    pub fn leftovers(&self, now: &Snapshot) -> Result<()> {
+        let mut spill = Vec::new();
+        for entry in std::fs::read_dir(self.dir.join("spill"))? {
+            spill.push(entry?.file_name().to_string_lossy().into_owned());
+        }
+        require!(spill.is_empty(), "left in the spill folder: {}", spill.join(", "));
+        let temporary: Vec<&str> = now.keys().map(String::as_str).filter(|key| is_temporary(key)).collect();
+        require!(temporary.is_empty(), "temporary files are left: {}", temporary.join(", "));
+        Ok(())
+    }
+
+    /// I5: a plain run then publishes what an undisturbed one does, byte for byte, and leaves nothing else.
+    pub fn rerun(&self) -> Result<()> {
+        let mut ran = self.run_of("job.toml", NEW).run()?;
+        if self.spec.replaces && ran.code == 73 {
+            ran = self.new_run().run()?;
+        }
+        require!(ran.code == 0, "the rerun: {}", ran.said());
+        let now = self.snapshot()?;
+        self.same_as_reference(&now).map_err(|e| format!("after the rerun {e}"))?;
+        self.leftovers(&now).map_err(|e| format!("after the rerun {e}").into())
+    }
+
+    /// Every file is that of an undisturbed run, `_probe/` excepted.
+    pub fn same_as_reference(&self, now: &Snapshot) -> Result<()> {
+        let visible =
+            |s: &Snapshot| -> BTreeSet<String> { s.keys().filter(|k| !k.contains("/_probe/")).cloned().collect() };
+        let (there, wanted) = (visible(now), visible(&self.reference));
+        let more: Vec<&String> = there.difference(&wanted).collect();
+        require!(more.is_empty(), "these files are too much: {more:?}");
+        let missing: Vec<&String> = wanted.difference(&there).collect();
+        require!(missing.is_empty(), "these files are missing: {missing:?}");
+        let differing: Vec<&String> = wanted.iter().filter(|k| now.get(*k) != self.reference.get(*k)).collect();
+        require!(differing.is_empty(), "these files differ: {differing:?}");
+        Ok(())
+    }
+
+    /// No secret was said or written, and I1, I2, I4 (where the run had the chance to tidy) and then I5: all that holds after a trial.
+    pub fn holds_after(&self, ran: &Ran) -> Result<Seen> {
+        let now = self.snapshot()?;
+        canary::nothing_said(&[&ran.stdout, &ran.stderr], &now)?;
+        let seen = self.readers(&now)?;
+        self.check()?;
+        if ran.code != 137 && ran.code != HUNG {
+            self.leftovers(&now)?;
+        }
+        if ran.code == 0 {
+            require!(seen == Seen::New, "exit 0, but the night is not published");
+        }
+        self.rerun()?;
+        self.check()?;
+        Ok(seen)
+    }
+}
+
+fn ignore_missing(error: std::io::Error) -> std::io::Result<()> {
+    if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Names that only exist while something is being written.
+fn is_temporary(key: &str) -> bool {
+    key.split('/').any(|part| {
+        let number = part.rsplit_once('#').is_some_and(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+        number || part.starts_with(".nearprint-") || part.ends_with(".tmp")
+    })
+}
+
+/// Name and content of the newest commit.
+pub fn newest_commit(now: &Snapshot) -> Option<(&String, &Vec<u8>)> {
+    now.iter().rfind(|(key, _)| key.starts_with("store/_commits/") && key.ends_with(".json") && !is_temporary(key))
+}
+
+/// Every night that the newest commit names is whole, and plain readers are led to committed, whole generations only.
+pub fn complete(now: &Snapshot) -> Result<()> {
+    let Some((_, content)) = newest_commit(now) else {
+        require!(!now.keys().any(|k| k.ends_with("/_current")), "_current without any commit");
+        return Ok(());
+    };
+    let commit: Value = serde_json::from_slice(content).map_err(|e| format!("the newest commit: {e}"))?;
+    let field = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    let mut generations = BTreeSet::new();
+    for night in commit["nights"].as_array().ok_or("a commit without nights")? {
+        let (dt, generation) = (field(night, "dt"), field(night, "gen"));
+        let folder = format!("results/dt={dt}/gen={generation}");
+        let manifest = now.get(&format!("{folder}/manifest.json")).ok_or(format!("{folder}: no manifest"))?;
+        require!(sha256(manifest) == field(night, "manifest_sha256"), "{folder}: the manifest is another");
+        files(now, &folder, &serde_json::from_slice(manifest)?)?;
+        files(now, &format!("store/runs/{}", field(&night["run"], "digest")), &night["run"])?;
+        generations.insert(folder);
+    }
+    for segment in commit["segments"].as_array().into_iter().flatten() {
+        files(now, &format!("store/segments/{}", field(segment, "digest")), segment)?;
+    }
+    plain_readers(now, &generations)
+}
+
+/// `_current` leads to a whole generation; it may be one that was replaced meanwhile, but none that was never committed.
+fn plain_readers(now: &Snapshot, committed: &BTreeSet<String>) -> Result<()> {
+    for (key, content) in now.iter().filter(|(key, _)| key.ends_with("/_current")) {
+        let night = key.trim_end_matches("/_current");
+        let folder = format!("{night}/{}", text(content).trim());
+        let commits = now.iter().filter(|(k, _)| k.starts_with("store/_commits/"));
+        let generation = folder.rsplit('=').next().unwrap_or_default().to_owned();
+        let known = committed.contains(&folder) || commits.into_iter().any(|(_, c)| text(c).contains(&generation));
+        require!(known, "{key} names {folder}, which no commit names");
+        require!(now.contains_key(&format!("{folder}/_SUCCESS")), "{key} names {folder}, which has no _SUCCESS");
+        let manifest = now.get(&format!("{folder}/manifest.json")).ok_or(format!("{folder}: no manifest"))?;
+        files(now, &folder, &serde_json::from_slice(manifest)?)?;
+    }
+    Ok(())
+}
+
+/// The files that a manifest, run or segment lists are there with their SHA-256.
+fn files(now: &Snapshot, folder: &str, record: &Value) -> Result<()> {
+    for file in record["files"].as_array().ok_or(format!("{folder}: no list of files"))? {
+        let name = format!("{folder}/{}", file["name"].as_str().unwrap_or_default());
+        let content = now.get(&name).ok_or(format!("{name} is missing"))?;
+        require!(file["sha256"].as_str() == Some(sha256(content).as_str()), "{name} has another SHA-256");
+        require!(file["bytes"].as_u64() == Some(content.len() as u64), "{name} has another size");
+    }
+    Ok(())
+}
+
+pub fn sha256(content: &[u8]) -> String {
+    Sha256::digest(content).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Writes a file with a fixed time: an input's time is part of what is published.
+pub fn write_file(path: &Path, content: &[u8]) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut file = File::create(path)?;
+    file.write_all(content)?;
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_000_000);
+    Ok(file.set_times(FileTimes::new().set_modified(time).set_accessed(time))?)
+}
+
+/// Every file below a folder, by its path after `name`.
+pub fn read_tree(folder: &Path, name: &str, into: &mut Snapshot) -> Result<()> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let below = format!("{name}/{}", entry.file_name().to_string_lossy());
+        if entry.file_type()?.is_dir() {
+            read_tree(&entry.path(), &below, into)?;
+        } else {
+            into.insert(below, std::fs::read(entry.path())?);
+        }
+    }
+    Ok(())
+}
+
+/// A small generator, the same everywhere: seeds of trials stay what they are.
+#[derive(Debug, Clone)]
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub fn number(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16
+    }
+
+    /// Below `n`, which is not 0.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.number() % n
+    }
+}
+
+/// A document: id and text.
+pub type Document = (String, Option<String>);
+
+/// The documents of both nights. [`NEW`] has exact copies and near-duplicates of its own and of [`OLD`]'s documents, ids of [`OLD`]
+/// again, and texts that are NULL, blank and short.
+fn documents(spec: &Spec) -> Result<Snapshot> {
+    let mut random = Random::new(spec.seed);
+    let old: Vec<Document> = night_documents(spec, "old", &[], &mut random);
+    let new: Vec<Document> = night_documents(spec, "new", &old, &mut random);
+    let mut files = Snapshot::new();
+    for (dt, rows) in [(OLD, old), (NEW, new)] {
+        for (i, half) in rows.chunks(rows.len().div_ceil(2)).enumerate() {
+            let (ending, content) = if spec.jsonl { ("jsonl", jsonl(half)) } else { ("parquet", parquet(half)?) };
+            files.insert(format!("documents/dt={dt}/part-{i:05}.{ending}"), content);
+        }
+    }
+    Ok(files)
+}
+
+/// One night's documents; `earlier` is the night before.
+pub fn night_documents(spec: &Spec, night: &str, earlier: &[Document], random: &mut Random) -> Vec<Document> {
+    let mut rows: Vec<Document> = Vec::new();
+    for i in 0..spec.n_documents {
+        let padding: String = (0..spec.id_bytes.div_ceil(12)).map(|_| format!("{:012x}", random.number())).collect();
+        let mut id = format!("{night}-{i:05}-{}", &padding[..spec.id_bytes.saturating_sub(10).min(padding.len())]);
+        let own: Vec<usize> = (0..rows.len()).filter(|&r| rows[r].1.is_some()).collect();
+        let text = match i {
+            _ if i + spec.n_copies >= spec.n_documents => rows[0].1.clone(),
+            3 => None,
+            4 => Some("   ".to_owned()),
+            5 => Some("too short".to_owned()),
+            _ if i % 9 == 6 => rows[own[pick(random, own.len())]].1.clone(),
+            _ if i % 9 == 7 => rows[own[pick(random, own.len())]].1.as_deref().map(|t| one_word_changed(t, random)),
+            _ if i % 9 == 8 && !earlier.is_empty() => {
+                earlier[pick(random, earlier.len())].1.as_deref().map(|t| one_word_changed(t, random))
+            }
+            _ if i % 9 == 2 && !earlier.is_empty() => {
+                id.clone_from(&earlier[i].0);
+                Some(words(random, 80))
+            }
+            _ => {
+                let n = 60 + pick(random, 60);
+                Some(words(random, n))
+            }
+        };
+        rows.push((id, text));
+    }
+    rows
+}
+
+fn pick(random: &mut Random, n: usize) -> usize {
+    usize::try_from(random.below(n as u64)).unwrap_or(0)
+}
+
+fn words(random: &mut Random, n: usize) -> String {
+    (0..n).map(|_| format!("w{:x}", random.number() % 100_000)).collect::<Vec<_>>().join(" ")
+}
+
+fn one_word_changed(text: &str, random: &mut Random) -> String {
+    let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+    let at = pick(random, words.len());
+    words[at] = format!("v{:x}", random.number() % 100_000);
+    words.join(" ")
+}
+
+pub fn jsonl(rows: &[Document]) -> Vec<u8> {
+    let line = |(id, text): &Document| serde_json::json!({"id": id, "text": text}).to_string() + "\n";
+    rows.iter().map(line).collect::<String>().into_bytes()
+}
+
+/// Row groups of ten rows, so that there are several tasks.
+pub fn parquet(rows: &[Document]) -> Result<Vec<u8>> {
+    let ids: ArrayRef = Arc::new(rows.iter().map(|r| Some(r.0.as_str())).collect::<StringArray>());
+    let texts: ArrayRef = Arc::new(rows.iter().map(|r| r.1.as_deref()).collect::<StringArray>());
+    let batch = RecordBatch::try_from_iter_with_nullable([("id", ids, true), ("text", texts, true)])?;
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(10)).build();
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties))?;
+    writer.write(&batch)?;
+    Ok(writer.into_inner()?)
+}
+
+/// Undisturbed nights: the trials' own premise.
+pub fn run(args: &Common) -> Result<Vec<Row>> {
+    let mut places = vec![None];
+    places.extend(Server::from_env()?.map(Some));
+    let mut rows = Vec::new();
+    for server in places {
+        let backend = if server.is_some() { "rgw" } else { "local" };
+        let mut tally = Tally::new("N", "an undisturbed night", backend, "0, sound, a rerun changes nothing");
+        for seed in 0..args.seeds {
+            tally.add(undisturbed(args, server.as_ref(), seed));
+        }
+        rows.push(tally.row());
+    }
+    Ok(rows)
+}
+
+fn undisturbed(args: &Common, server: Option<&Server>, seed: u64) -> Result<String> {
+    let scratch = args.scratch()?;
+    let place = server.map_or(Place::Local, |s| Place::on(s, &format!("night-{seed}")));
+    let night = Night::prepare(&args.nearprint, scratch.path(), place, Spec::new(seed))?;
+    let ran = night.new_run().run()?;
+    ran.ends_with(&[0], &[])?;
+    let seen = night.holds_after(&ran)?;
+    require!(seen == Seen::New, "published, but readers see {seen:?}");
+    Ok("exit 0".to_owned())
+}
