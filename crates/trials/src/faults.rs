@@ -476,9 +476,9 @@ fn few_inodes(bench: &Bench) -> Result<String> {
 fn spill_limit(bench: &Bench) -> Result<String> {
     // Many documents with one text make more rows than the memory for the reduce.
     let scratch = bench.night.dir.with_extension("spills");
-    let spec = Spec { n_documents: 800, n_copies: 700, job: "pairs = \"all\"\n".to_owned(), ..Spec::new(bench.seed) };
+    let spec = Spec { n_documents: 1000, n_copies: 900, job: "pairs = \"all\"\n".to_owned(), ..Spec::new(bench.seed) };
     let night = Night::prepare(&bench.night.nearprint, &scratch, Place::Local, spec)?;
-    let small = ["--reduce-memory", "2MiB"];
+    let small = ["--reduce-memory", "8MiB"];
     let free = night.new_run().args(&small).run()?;
     free.ends_with(&[0], &[])?;
     let spilled = free.json()?["spill"]["spilled_bytes"].as_u64().unwrap_or(0);
@@ -911,13 +911,15 @@ fn clock(bench: &Bench) -> Result<String> {
         bench.night.restore()?;
         let ran = faketime(bench.night.new_run().env("TZ", zone), when)?;
         let same = ran.ends_with(&[0], &[]).and_then(|()| bench.night.same_as_reference(&bench.night.snapshot()?));
-        same.map_err(|e| format!("{when} {zone}: {e}"))?;
+        same.and_then(|()| bench.night.leftovers(&bench.night.snapshot()?))
+            .map_err(|e| format!("{when} {zone}: {e}"))?;
     }
     Ok("same bytes".to_owned())
 }
 
 fn clock_skew(bench: &Bench) -> Result<String> {
     for when in ["2025-11-20 02:30:00", "2027-11-20 02:30:00"] {
+        bench.night.restore()?;
         let ran = faketime(bench.night.new_run(), when)?;
         ran.ends_with(&[77], &["skew"]).map_err(|e| format!("{when}: {e}"))?;
         require!(bench.night.holds_after(&ran)? == Seen::Old, "published, but {}", ran.said());
@@ -940,7 +942,8 @@ fn threads(bench: &Bench) -> Result<String> {
             bench.night.restore()?;
             let ran = bench.night.new_run().args(&["--threads", threads]).args(more).run()?;
             let same = ran.ends_with(&[0], &[]).and_then(|()| bench.night.same_as_reference(&bench.night.snapshot()?));
-            same.map_err(|e| format!("--threads {threads} {}: {e}", more.join(" ")))?;
+            same.and_then(|()| bench.night.leftovers(&bench.night.snapshot()?))
+                .map_err(|e| format!("--threads {threads} {}: {e}", more.join(" ")))?;
         }
     }
     bench.night.restore()?;
