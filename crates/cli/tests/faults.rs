@@ -29,7 +29,7 @@ fn all_green(rows: &[Row]) {
 
 #[test]
 fn a_run_killed_at_any_step_leaves_the_old_or_the_new_night_and_the_next_run_tidies_up() -> Result<()> {
-    let args = kills::Args { common: common(1, &["F1", "F2-before"]), points: Some(20), workers: 2 };
+    let args = kills::Args { common: common(1, &["F1", "F2-before", "D2"]), points: Some(20), workers: 2 };
     all_green(&kills::run(&args)?);
     Ok(())
 }
@@ -73,7 +73,7 @@ fn trials_are_red_for_a_command_that_fails_or_publishes_something_else() -> Resu
     for (name, deed) in [("fails", "code=70"), ("writes", other_bytes), ("litters", "touch spill/nearprint-left")] {
         let script = dir.path().join(name);
         write_script(&script, &honest(deed))?;
-        let common = Common { nearprint: script, ..common(1, &["F3", "F4", "F5", "F28"]) };
+        let common = Common { nearprint: script, ..common(1, &["F4", "F5", "F28"]) };
         let rows = faults::run(&faults::Args { common: common.clone(), rgw_dir: None, outage: 0 })?;
         for row in rows.iter().filter(|row| row.backend == "local" && row.runs > 0) {
             assert!(!row.is_green(), "a command that {name}: {row:#?}");
