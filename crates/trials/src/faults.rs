@@ -58,6 +58,14 @@ const fn fault(
 const FAULTS: &[Fault] = &[
     fault("F3", "SIGTERM at a random time", "local", "143 within 10 s, nothing left", sigterm_local),
     fault("F3", "SIGTERM at a random request", "rgw", "143 within 10 s, uploads aborted", sigterm_remote),
+    Fault {
+        most: 3,
+        ..fault("F3", "SIGTERM during an upload in parts", "rgw", "143, the upload is aborted", terminated_at_part)
+    },
+    Fault {
+        most: 3,
+        ..fault("F2", "kill -9 during an upload in parts", "rgw", "gc aborts the upload; same bytes", killed_at_part)
+    },
     fault("F4", "ENOSPC from the nth write on", "local", "74 naming the path", disk_full),
     fault(
         "F4",
@@ -660,8 +668,8 @@ fn unknown_commit(bench: &Bench) -> Result<String> {
     Ok(exit(&ran, seen))
 }
 
-/// A night whose decisions are larger than a part of an upload.
-fn large(bench: &Bench, rules: Vec<Rule>) -> Result<String> {
+/// A night whose decisions are larger than a part of an upload, on a prefix of its own, and a proxy before it.
+fn large_night(bench: &Bench, judge: impl FnOnce(&Night, &Proxy) -> Result<String>) -> Result<String> {
     let Place::S3 { server, .. } = &bench.night.place else { return skip("no S3 server named") };
     let place = Place::on(server, &format!("large-{}", bench.seed));
     let dir = bench.night.dir.with_extension("large");
@@ -669,20 +677,59 @@ fn large(bench: &Bench, rules: Vec<Rule>) -> Result<String> {
     let night = Night::prepare(&bench.night.nearprint, &dir, place, spec)?;
     let proxy = Proxy::start(server.port()?, bench.seed)?;
     night.write_job("proxy.toml", Some(&proxy.endpoint()), "")?;
-    proxy.set(rules, bench.seed);
-    let ran = night.new_run_by("proxy.toml").run()?;
-    let judged = || -> Result<()> {
-        require!(proxy.n_struck() > 0, "no rule struck: the night has no upload in parts");
-        ran.ends_with(&[0], &[])?;
-        night.same_as_reference(&night.snapshot()?)?;
-        proxy.calm();
-        night.holds_after(&ran)?;
-        no_open_uploads(&night)
-    };
-    let judged = judged();
+    let judged = judge(&night, &proxy);
     night.clear()?;
     std::fs::remove_dir_all(&dir)?;
-    judged.map(|()| "exit 0, same bytes".to_owned())
+    judged
+}
+
+fn large(bench: &Bench, rules: Vec<Rule>) -> Result<String> {
+    large_night(bench, |night, proxy| {
+        proxy.set(rules, bench.seed);
+        let ran = night.new_run_by("proxy.toml").run()?;
+        ran.ends_with(&[0], &[])?;
+        require!(proxy.n_struck() > 0, "no rule struck: the night has no upload in parts");
+        night.same_as_reference(&night.snapshot()?)?;
+        night.holds_after(&ran)?;
+        no_open_uploads(night)?;
+        Ok("exit 0, same bytes".to_owned())
+    })
+}
+
+/// A run that gets a signal while it sends the second part of an upload.
+fn struck_at_part(bench: &Bench, which: Signal, judge: impl FnOnce(&Night, &Ran) -> Result<()>) -> Result<String> {
+    large_night(bench, |night, proxy| {
+        let pid = Pid::new();
+        let hook: Hook = {
+            let pid = Arc::clone(&pid);
+            Arc::new(move |_| pid.signal(which))
+        };
+        proxy.set(vec![Rule::new("^PUT .*partNumber=", Action::Before(hook))?.after(1).times(1)], bench.seed);
+        let running = night.new_run_by("proxy.toml").start()?;
+        pid.set(running.pid());
+        let ran = running.wait()?;
+        require!(proxy.n_struck() > 0, "no rule struck: the night has no upload in parts");
+        judge(night, &ran)?;
+        night.holds_after(&ran)?;
+        Ok(format!("exit {}", ran.code))
+    })
+}
+
+fn killed_at_part(bench: &Bench) -> Result<String> {
+    struck_at_part(bench, Signal::SIGKILL, |night, ran| {
+        ran.ends_with(&[137], &[])?;
+        require!(no_open_uploads(night).is_err(), "no upload is open: the trial tried nothing");
+        let gc = Run::new(&night.nearprint, &night.dir, &["store", "gc", "--config", "job.toml", "--grace-hours", "0"]);
+        gc.run()?.ends_with(&[0], &[]).map_err(|e| format!("gc: {e}"))?;
+        no_open_uploads(night).map_err(|e| format!("after gc {e}").into())
+    })
+}
+
+fn terminated_at_part(bench: &Bench) -> Result<String> {
+    struck_at_part(bench, Signal::SIGTERM, |night, ran| {
+        ran.ends_with(&[143], &[])?;
+        no_open_uploads(night)
+    })
 }
 
 fn lost_complete(bench: &Bench) -> Result<String> {
