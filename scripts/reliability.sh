@@ -12,9 +12,9 @@ case $quick in ''|quick) ;; *) echo "usage: reliability.sh [quick]" >&2; exit 64
 say() { echo "reliability: $*" >&2; }
 
 if [ "$quick" = quick ]; then
-  seeds=2 outage=3 points=(--points 20) rounds=50 rounds_rgw=10 nights=10
+  seeds=2 outage=3 points=(--points 20) rounds=50 rounds_rgw=10 nights=10 scale=0.02
 else
-  seeds=20 outage=20 points=() rounds=1000 rounds_rgw=1000 nights=30
+  seeds=20 outage=20 points=() rounds=1000 rounds_rgw=1000 nights=30 scale=1
 fi
 
 # Trials whose tool is missing are skipped, and a row that was skipped is not green.
@@ -57,6 +57,7 @@ group kills "${points[@]}"
 group races --backend local --rounds "$rounds"
 group races --backend rgw --rounds "$rounds_rgw"
 group nights --nights "$nights"
+for name in bad-input security flips canary loads; do group "$name" --scale "$scale"; done
 
 table=$out/table.md
 "$trials" table --results "$results" >"$table"
