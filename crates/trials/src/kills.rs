@@ -40,6 +40,13 @@ pub fn run(args: &Args) -> Result<Vec<Row>> {
             rows.push(local(args, replaces, Tally::new(id, trial, "local", REQUIRED)));
         }
     }
+    if args.common.wants("D2") {
+        let required =
+            "before a file gets its name it is synced; its folder, and new folders' folders, before the commit";
+        let mut tally = Tally::new("D2", "order of the calls of a local run", "local", required);
+        tally.add(in_order(args));
+        rows.push(tally.row());
+    }
     let before = ("F2-before", "kill -9 before each S3 request");
     let after = ("F2-after", "kill -9 after each S3 request, before its answer");
     for ((id, trial), kill_after) in [(before, false), (after, true)] {
@@ -131,6 +138,39 @@ fn local(args: &Args, replaces: bool, tally: Tally) -> Row {
         }
     });
     points.row()
+}
+
+/// What a power failure needs: names only for what is on disk, and the commit's only when all others are.
+fn in_order(args: &Args) -> Result<String> {
+    let scratch = args.common.scratch()?;
+    let night = Night::prepare(&args.common.nearprint, scratch.path(), Place::Local, Spec::new(0))?;
+    let traced = trace(&night.new_run(), &[Kind::Sync, Kind::Name], |_, _| Act::Go)?;
+    traced.ran.ends_with(&[0], &[])?;
+    let calls = traced.calls;
+    let published = |path: &str| path.starts_with("store/") || path.starts_with("results/");
+    let commit = calls
+        .iter()
+        .position(|c| c.from.is_some() && c.path.starts_with("store/_commits/") && c.path.ends_with(".json"))
+        .ok_or("no commit was seen")?;
+    let synced = |path: &str, within: std::ops::Range<usize>| {
+        calls[within].iter().any(|c| c.kind == Kind::Sync && c.path == path)
+    };
+    let parent = |path: &str| path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
+    let mut n_names = 0;
+    for (at, call) in calls.iter().enumerate().filter(|(_, c)| c.kind == Kind::Name && published(&c.path)) {
+        let end = if at < commit { commit } else { calls.len() };
+        let is_new_folder = call.name.starts_with("mkdir");
+        if let Some(from) = &call.from {
+            n_names += 1;
+            require!(synced(from, 0..at), "{} {}: {from} was not synced before", call.name, call.path);
+        }
+        if is_new_folder || call.from.is_some() {
+            let folder = parent(&call.path);
+            require!(synced(&folder, at..end), "{} {}: {folder} was not synced after it", call.name, call.path);
+        }
+    }
+    require!(n_names > 5, "only {n_names} names were made");
+    Ok(format!("{n_names} files and their folders synced, {} calls", calls.len()))
 }
 
 fn kill_at_call(night: &Night, point: u64) -> Result<Seen> {

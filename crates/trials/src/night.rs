@@ -524,6 +524,14 @@ impl Night {
         Ok(())
     }
 
+    /// Every file of an undisturbed run is there as it should be; more may lie beside them, that no commit names.
+    pub fn has_reference(&self, now: &Snapshot) -> Result<()> {
+        let visible = self.reference.iter().filter(|(key, _)| !key.contains("/_probe/"));
+        let differing: Vec<&String> = visible.filter(|(k, v)| now.get(*k) != Some(*v)).map(|(k, _)| k).collect();
+        require!(differing.is_empty(), "these files are missing or differ: {differing:?}");
+        Ok(())
+    }
+
     /// No secret was said or written, and I1, I2, I4 (where the run had the chance to tidy) and then I5: all that holds after a trial.
     pub fn holds_after(&self, ran: &Ran) -> Result<Seen> {
         let now = self.snapshot()?;

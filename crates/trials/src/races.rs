@@ -231,7 +231,8 @@ fn two_dates(bench: &Bench, random: &mut Random) -> Result<String> {
     let joined = commit["nights"][n_nights.saturating_sub(1)]["joined"].as_array().map_or(0, Vec::len);
     if n_nights == 2 && commit["dt"] == NEW {
         require!(joined == 1, "the newer date was committed last, and joined {joined} nights");
-        bench.night.same_as_reference(&now)?;
+        // What it wrote before it joined again may lie beside it.
+        bench.night.has_reference(&now)?;
     } else if ran[1].code == 0 {
         let published = |s: &Snapshot| -> Snapshot {
             let files = s.iter().filter(|(k, _)| k.starts_with(&format!("results/dt={NEW}/")));

@@ -79,13 +79,19 @@ impl Server {
     /// Makes what is below a prefix equal to `wanted`.
     pub fn restore(&self, prefix: &str, wanted: &BTreeMap<String, Vec<u8>>) -> Result<()> {
         let there = self.read_all(prefix)?;
-        for key in there.keys().filter(|key| !wanted.contains_key(*key)) {
-            self.delete(&format!("{prefix}/{key}"))?;
-        }
-        for (key, content) in wanted.iter().filter(|(key, content)| there.get(*key) != Some(content)) {
-            self.put(&format!("{prefix}/{key}"), content.clone())?;
-        }
-        Ok(())
+        let store = &self.client.store;
+        let path = |key: &String| Path::from(format!("{prefix}/{key}"));
+        let gone = there.keys().filter(|key| !wanted.contains_key(*key)).map(path);
+        let changed = wanted.iter().filter(|(key, content)| there.get(*key) != Some(content));
+        let changed = changed.map(|(key, content)| (path(key), content.clone()));
+        let work = async {
+            let deleted = futures::stream::iter(gone).map(|key| async move { store.delete(&key).await });
+            deleted.buffer_unordered(8).try_collect::<()>().await?;
+            let put = futures::stream::iter(changed)
+                .map(|(key, content)| async move { store.put(&key, content.into()).await.map(drop) });
+            put.buffer_unordered(8).try_collect::<()>().await
+        };
+        Ok(self.client.runtime.block_on(work)?)
     }
 
     /// Keys of multipart uploads that were begun and neither completed nor aborted. curl signs what object_store has no call for.

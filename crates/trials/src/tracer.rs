@@ -26,6 +26,8 @@ pub struct Call {
     pub kind: Kind,
     /// Below the command's folder; of two paths the second.
     pub path: String,
+    /// The first of two paths.
+    pub from: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,16 +195,23 @@ impl Tracer {
     /// The call, where it is of these kinds and on a file below the command's folder.
     fn call(&self, thread: Pid, number: i64, arguments: [u64; 4], kinds: &[Kind]) -> Option<Call> {
         let (_, name, kind, names) = CALLS.iter().find(|(n, _, kind, _)| *n == number && kinds.contains(kind))?;
-        let path = match names {
-            Names::Fd => descriptor(thread, arguments[0])?,
-            Names::Path(at) => self.root.join(string(thread, arguments[*at])?),
-            Names::At(at) => {
-                let folder = descriptor(thread, arguments[*at]).unwrap_or_else(|| self.root.clone());
-                folder.join(string(thread, arguments[*at + 1])?)
-            }
+        let below = |names: &Names| -> Option<String> {
+            let path = match names {
+                Names::Fd => descriptor(thread, arguments[0])?,
+                Names::Path(at) => self.root.join(string(thread, arguments[*at])?),
+                Names::At(at) => {
+                    let folder = descriptor(thread, arguments[*at]).unwrap_or_else(|| self.root.clone());
+                    folder.join(string(thread, arguments[*at + 1])?)
+                }
+            };
+            Some(path.strip_prefix(&self.root).ok()?.to_string_lossy().into_owned())
         };
-        let path = path.strip_prefix(&self.root).ok()?.to_string_lossy().into_owned();
-        Some(Call { name, kind: *kind, path })
+        let from = match names {
+            Names::Path(1) => below(&Names::Path(0)),
+            Names::At(2) => below(&Names::At(0)),
+            _ => None,
+        };
+        Some(Call { name, kind: *kind, path: below(names)?, from })
     }
 }
 
