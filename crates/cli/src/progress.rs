@@ -17,6 +17,10 @@ pub fn init_logging(verbose: u8) {
         _ => "debug",
     };
     let filter = EnvFilter::try_from_env("NEARPRINT_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    // What these log holds keys, headers and answers of servers.
+    let silent = ["aws_config", "aws_runtime", "aws_smithy_runtime", "aws_smithy_runtime_api", "aws_sigv4", "h2"];
+    let silent = silent.iter().filter_map(|name| format!("{name}=off").parse().ok());
+    let filter = silent.fold(filter, EnvFilter::add_directive);
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     // A second initialisation is only possible in tests.
     let _ = subscriber.with_ansi(quiet).try_init();

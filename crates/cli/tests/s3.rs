@@ -1,14 +1,21 @@
 //! Nights on a real S3 server, where `NEARPRINT_TEST_S3_ENDPOINT` names one (scripts/test.sh starts it).
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
 
+#[path = "support/faults.rs"]
+mod faults;
 mod support;
 
-use std::process::Command;
+use std::io::Read;
+use std::path::Path as LocalPath;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use faults::{Act, Proxy, rule};
 
 use object_store::ObjectStoreExt;
 use object_store::aws::AmazonS3Builder;
 use object_store::path::Path;
-use support::{data_files, nearprint_in, root};
+use support::{Output, data_files, nearprint_in, root, write_documents};
 
 /// The endpoint and a prefix of its own; none where no server is named.
 fn place(name: &str) -> Option<(String, String)> {
@@ -36,9 +43,348 @@ impl Bucket {
         self.runtime.block_on(self.store.put(&Path::from(key), content.into())).unwrap();
     }
 
+    fn delete(&self, key: &str) {
+        self.runtime.block_on(self.store.delete(&Path::from(key))).unwrap();
+    }
+
     fn get(&self, key: &str) -> Vec<u8> {
         let got = async { self.store.get(&Path::from(key)).await?.bytes().await };
         self.runtime.block_on(got).unwrap_or_else(|e| panic!("{key}: {e}")).to_vec()
+    }
+}
+
+/// The sample documents of one night below a prefix; gives the prefix within the bucket.
+fn upload_night(bucket: &Bucket, prefix: &str, dt: &str) -> String {
+    let below = prefix.split_once('/').unwrap().1.to_owned();
+    for file in std::fs::read_dir(root().join(format!("sample_data/documents/dt={dt}"))).unwrap() {
+        let file = file.unwrap().path();
+        let name = file.file_name().unwrap().to_str().unwrap();
+        bucket.put(&format!("{below}/documents/dt={dt}/{name}"), std::fs::read(&file).unwrap());
+    }
+    below
+}
+
+const DT: &str = "2026-11-20";
+
+/// A job whose places all lie below an S3 prefix, reached with little patience.
+fn s3_job(dir: &LocalPath, endpoint: &str, prefix: &str) {
+    let text = format!(
+        "documents = \"s3://{prefix}/documents\"\nstore = \"s3://{prefix}/store\"\noutput = \"s3://{prefix}/results\"\n\
+         [s3]\nendpoint = {endpoint:?}\nretry_seconds = 6\ntimeout_seconds = 2\n"
+    );
+    std::fs::write(dir.join("job.toml"), text).unwrap();
+}
+
+/// A run with exactly these variables beside PATH.
+fn run_with(dir: &LocalPath, variables: &[(&str, &str)], more: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nearprint"));
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", dir).envs(variables.to_vec());
+    let args = ["run", "--config", "job.toml", "--dt", DT, "--json"];
+    let done = command.args(args).args(more).current_dir(dir).output().unwrap();
+    Output {
+        code: done.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(done.stdout).unwrap(),
+        stderr: String::from_utf8(done.stderr).unwrap(),
+    }
+}
+
+fn run_night(dir: &LocalPath) -> Output {
+    nearprint_in(dir, &["run", "--config", "job.toml", "--dt", DT, "--json"])
+}
+
+#[test]
+fn a_night_gets_over_what_passes() {
+    let Some((endpoint, prefix)) = place("passing") else { return eprintln!("no S3 server named: skipped") };
+    let dir = tempfile::tempdir().unwrap();
+    upload_night(&Bucket::open(&endpoint, &prefix), &prefix, DT);
+    let proxy = Proxy::start(
+        &endpoint,
+        vec![
+            rule("GET", "list-type", 1, Act::Truncate),
+            rule("GET", "list-type", 1, Act::Refuse(503, "SlowDown")),
+            rule("GET", ".parquet", 2, Act::Truncate),
+            rule("GET", ".parquet", 1, Act::Reset),
+            rule("GET", ".parquet", 1, Act::Hang),
+            rule("GET", ".parquet", 1, Act::Refuse(403, "ExpiredToken")),
+            rule("PUT", "results", 1, Act::Refuse(429, "TooManyRequests")),
+            rule("PUT", "results", 1, Act::Refuse(500, "InternalError")),
+            rule("PUT", "results", 1, Act::Hang),
+            rule("PUT", "_commits", 1, Act::Refuse(409, "ConditionalRequestConflict")),
+            rule("PUT", "_commits", 2, Act::LoseReply),
+        ],
+    );
+    s3_job(dir.path(), &proxy.endpoint, &prefix);
+    let summary = run_night(dir.path()).expect_success().json();
+    assert_eq!(summary["status"], "published");
+    assert_eq!(summary["requests"]["retries"], 13, "{}", summary["requests"]);
+    let sent: u64 = ["get", "head", "list", "put", "delete", "post"]
+        .iter()
+        .map(|kind| summary["requests"][kind].as_u64().unwrap())
+        .sum();
+    assert_eq!(sent, proxy.log().len() as u64);
+    let check = nearprint_in(dir.path(), &["store", "check", "--config", "job.toml", "--json"]).expect_success().json();
+    assert_eq!(check["status"], "sound");
+    let lists = proxy.log().iter().filter(|l| l.contains("list-type") && l.contains("documents")).count();
+    assert_eq!(lists, 1, "one LIST of the documents: {:?}", proxy.log());
+}
+
+#[test]
+fn what_does_not_pass_is_named_and_ends_in_time() {
+    let Some((endpoint, prefix)) = place("lasting") else { return eprintln!("no S3 server named: skipped") };
+    let dir = tempfile::tempdir().unwrap();
+    upload_night(&Bucket::open(&endpoint, &prefix), &prefix, DT);
+    let proxy = Proxy::start(&endpoint, Vec::new());
+    s3_job(dir.path(), &proxy.endpoint, &prefix);
+    let ever = usize::MAX;
+    let cases = [
+        (vec![rule("", "", ever, Act::Refuse(503, "SlowDown"))], 69, "SlowDown"),
+        (vec![rule("GET", ".parquet", ever, Act::Truncate)], 69, "documents/dt=2026-11-20/part-0000"),
+        (vec![rule("PUT", "results", ever, Act::Refuse(403, "ExpiredToken"))], 77, "expired"),
+        (vec![rule("PUT", "results", ever, Act::Refuse(403, "QuotaExceeded"))], 77, "quota"),
+        (vec![rule("PUT", "results", ever, Act::Refuse(403, "RequestTimeTooSkewed"))], 77, "clock"),
+        (vec![rule("GET", "list-type", ever, Act::Refuse(400, "ExpiredToken"))], 77, "expired"),
+        (vec![rule("PUT", "_commits", ever, Act::Refuse(403, "AccessDenied"))], 77, "_commits/00000001.json"),
+        (vec![rule("PUT", "_commits", ever, Act::Refuse(409, "ConditionalRequestConflict"))], 75, "it was not written"),
+    ];
+    for (rules, code, says) in cases {
+        proxy.set(rules);
+        let started = Instant::now();
+        let done = run_night(dir.path());
+        assert_eq!(done.code, code, "{says}: {}", done.stderr);
+        assert!(done.error().contains(says), "{says}: {}", done.stderr);
+        assert!(started.elapsed() < Duration::from_secs(16), "{says}: {:?}", started.elapsed());
+        assert!(done.json()["requests"]["list"].as_u64() > Some(0), "{}", done.stdout);
+    }
+    // The server takes the commit, and then nobody can ask it any more.
+    proxy.set(vec![
+        rule("PUT", "_commits", 1, Act::LoseReply),
+        rule("PUT", "_commits", ever, Act::Refuse(503, "SlowDown")),
+        rule("GET", "_commits/0", ever, Act::Refuse(503, "SlowDown")),
+    ]);
+    let done = run_night(dir.path());
+    assert_eq!(done.code, 75, "{}", done.stderr);
+    assert!(done.error().contains("cannot tell whether"), "{}", done.stderr);
+    proxy.set(Vec::new());
+    assert_eq!(run_night(dir.path()).expect_success().json()["status"], "already_published");
+}
+
+#[test]
+fn an_input_that_changes_between_listing_and_reading_is_named() {
+    let Some((endpoint, prefix)) = place("changing") else { return eprintln!("no S3 server named: skipped") };
+    let dir = tempfile::tempdir().unwrap();
+    let bucket = std::sync::Arc::new(std::sync::Mutex::new(Bucket::open(&endpoint, &prefix)));
+    let below = upload_night(&bucket.lock().unwrap(), &prefix, DT);
+    let key = format!("{below}/documents/dt={DT}/part-00001.parquet");
+    let before = bucket.lock().unwrap().get(&key);
+    let proxy = Proxy::start(&endpoint, Vec::new());
+    s3_job(dir.path(), &proxy.endpoint, &prefix);
+    let other = std::fs::read(root().join(format!("sample_data/documents/dt={DT}/part-00000.parquet"))).unwrap();
+    let same_size = {
+        let mut bytes = before.clone();
+        bytes[10] ^= 1;
+        bytes
+    };
+    for content in [Some(other), Some(same_size), None] {
+        bucket.lock().unwrap().put(&key, before.clone());
+        let (bucket, changed) = (std::sync::Arc::clone(&bucket), key.clone());
+        let change = move || match &content {
+            Some(content) => bucket.lock().unwrap().put(&changed, content.clone()),
+            None => bucket.lock().unwrap().delete(&changed),
+        };
+        proxy.set(vec![rule("GET", "part-00001.parquet", 1, Act::First(Box::new(change))).after(1)]);
+        let done = run_night(dir.path());
+        assert_eq!(done.code, 75, "{}", done.stderr);
+        assert!(done.error().contains("part-00001.parquet: changed or removed while it was read"), "{}", done.stderr);
+    }
+    assert!(!proxy.log().iter().any(|line| line.starts_with("PUT") && line.contains("results")), "{:?}", proxy.log());
+}
+
+/// Documents whose ids make an output of several parts.
+fn large_job(dir: &LocalPath, endpoint: &str, prefix: &str) -> Vec<String> {
+    let rows: Vec<(String, String)> =
+        (0..1500).map(|i| (support::text(i, 1800), support::text(i + 10_000, 20))).collect();
+    let rows: Vec<(Option<&str>, Option<&str>)> = rows.iter().map(|(a, b)| (Some(&**a), Some(&**b))).collect();
+    write_documents(&dir.join("large/part-0.parquet"), &rows);
+    s3_job(dir, endpoint, prefix);
+    let output = format!("s3://{prefix}/large");
+    ["fingerprint", "--config", "job.toml", "--documents", "large", "--output", &output, "--json"]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+fn uploads(log: &[String], method: &str) -> usize {
+    log.iter().filter(|line| line.starts_with(method) && line.contains("uploadId=")).count()
+}
+
+#[test]
+fn large_files_arrive_whole_whatever_the_last_reply_says() {
+    let Some((endpoint, prefix)) = place("large") else { return eprintln!("no S3 server named: skipped") };
+    let dir = tempfile::tempdir().unwrap();
+    let proxy = Proxy::start(&endpoint, Vec::new());
+    let args = large_job(dir.path(), &proxy.endpoint, &prefix);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let local: Vec<&str> = args.iter().map(|&arg| if arg.starts_with("s3://") { "local" } else { arg }).collect();
+    nearprint_in(dir.path(), &local).expect_success();
+    let bucket = Bucket::open(&endpoint, &prefix);
+    let below = prefix.split_once('/').unwrap().1;
+    for act in [Act::LoseReply, Act::Deny(404, "NoSuchUpload"), Act::Refuse(200, "InternalError")] {
+        proxy.set(vec![rule("POST", "uploadId=", 1, act), rule("PUT", "partNumber=1", 1, Act::LoseReply)]);
+        let mut again = args.clone();
+        again.push("--replace");
+        nearprint_in(dir.path(), &again).expect_success();
+        for (path, content) in support::snapshot(&dir.path().join("local")) {
+            let path = path.to_str().unwrap();
+            assert!(bucket.get(&format!("{below}/large/{path}")) == content, "{path} differs");
+        }
+    }
+    assert!(uploads(&proxy.log(), "POST") >= 3, "{:?}", proxy.log());
+    proxy.set(vec![rule("PUT", "partNumber=2", 1, Act::Refuse(403, "QuotaExceeded"))]);
+    let mut again = args.clone();
+    again.push("--replace");
+    let done = nearprint_in(dir.path(), &again);
+    assert_eq!(done.code, 77, "{}", done.stderr);
+    assert!(uploads(&proxy.log(), "DELETE") > 0, "the upload is aborted: {:?}", proxy.log());
+}
+
+#[test]
+fn a_run_that_is_stopped_aborts_its_uploads() {
+    let Some((endpoint, prefix)) = place("stopped") else { return eprintln!("no S3 server named: skipped") };
+    let dir = tempfile::tempdir().unwrap();
+    let proxy = Proxy::start(&endpoint, vec![rule("PUT", "partNumber=2", usize::MAX, Act::Hang)]);
+    let args = large_job(dir.path(), &proxy.endpoint, &prefix);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nearprint"));
+    command.args(&args).current_dir(dir.path()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut running = command.spawn().unwrap();
+    let started = Instant::now();
+    while !proxy.log().iter().any(|line| line.contains("partNumber=2")) {
+        assert!(started.elapsed() < Duration::from_secs(60), "no upload began");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let stopped = Instant::now();
+    let kill = Command::new("kill").args(["-TERM", &running.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    assert_eq!(running.wait().unwrap().code(), Some(143));
+    assert!(stopped.elapsed() < Duration::from_secs(10), "{:?}", stopped.elapsed());
+    let mut said = String::new();
+    running.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(said.contains("\"requests\""), "{said}");
+    assert_eq!(uploads(&proxy.log(), "DELETE"), 1, "{:?}", proxy.log());
+}
+
+#[test]
+fn uploads_that_nobody_ends_are_found_and_aborted() {
+    use object_store::multipart::MultipartStore;
+    let Some((endpoint, prefix)) = place("stale") else { return eprintln!("no S3 server named: skipped") };
+    let bucket = Bucket::open(&endpoint, &prefix);
+    let below = prefix.split_once('/').unwrap().1;
+    let keys = [format!("{below}/a b/ü&.parquet"), format!("{below}/c.parquet")];
+    for key in keys.iter().chain([&format!("{below}-beside/d.parquet")]) {
+        bucket.runtime.block_on(bucket.store.create_multipart(&Path::parse(key).unwrap())).unwrap();
+    }
+    let storage = nearprint_pipeline::Storage::new(nearprint_pipeline::S3Config {
+        endpoint: Some(endpoint),
+        ..nearprint_pipeline::S3Config::default()
+    });
+    let folder = storage.folder(&format!("s3://{prefix}")).unwrap();
+    let stale = |seconds, dry_run| {
+        let older_than = Duration::from_secs(seconds);
+        bucket.runtime.block_on(folder.abort_stale_uploads(older_than, dry_run)).unwrap()
+    };
+    assert!(stale(3600, false).is_empty());
+    assert_eq!(stale(0, true), keys);
+    assert_eq!(stale(0, false), keys);
+    assert!(stale(0, false).is_empty());
+}
+
+#[test]
+fn credentials_come_from_profiles_and_processes() {
+    let Some((endpoint, prefix)) = place("profiles") else { return eprintln!("no S3 server named: skipped") };
+    let dir = tempfile::tempdir().unwrap();
+    upload_night(&Bucket::open(&endpoint, &prefix), &prefix, DT);
+    let (key, secret) = (std::env::var("AWS_ACCESS_KEY_ID").unwrap(), std::env::var("AWS_SECRET_ACCESS_KEY").unwrap());
+    let json = format!("{{\"Version\":1,\"AccessKeyId\":\"{key}\",\"SecretAccessKey\":\"{secret}\"}}");
+    std::fs::write(dir.path().join("given.json"), json).unwrap();
+    std::fs::create_dir(dir.path().join(".aws")).unwrap();
+    let given = dir.path().join("given.json");
+    let config = format!(
+        "[profile keys]\nendpoint_url = {endpoint}\n[profile process]\nendpoint_url = {endpoint}\ncredential_process = cat {}\n",
+        given.display()
+    );
+    std::fs::write(dir.path().join(".aws/config"), config).unwrap();
+    let keys = format!("[keys]\naws_access_key_id = {key}\naws_secret_access_key = {secret}\n");
+    std::fs::write(dir.path().join(".aws/credentials"), keys).unwrap();
+    s3_job(dir.path(), &endpoint, &prefix);
+    let job = dir.path().join("job.toml");
+    let text = std::fs::read_to_string(&job).unwrap();
+    // The endpoint is the profile's too.
+    std::fs::write(&job, text.replace(&format!("endpoint = {endpoint:?}\n"), "")).unwrap();
+    assert_eq!(run_with(dir.path(), &[("AWS_PROFILE", "keys")], &[]).expect_success().json()["status"], "published");
+    std::fs::write(&job, text.replace(&format!("endpoint = {endpoint:?}\n"), "profile = \"process\"\n")).unwrap();
+    assert_eq!(run_with(dir.path(), &[], &[]).expect_success().json()["status"], "already_published");
+}
+
+#[test]
+fn without_credentials_a_run_says_so_at_once_and_never_what_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    s3_job(dir.path(), "http://127.0.0.1:9", "bucket/prefix");
+    let started = Instant::now();
+    let metadata = ("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://127.0.0.1:9");
+    let done = run_with(dir.path(), &[metadata], &[]);
+    assert_eq!(done.code, 77, "{}", done.stderr);
+    for way in ["AWS_ACCESS_KEY_ID", "AWS_PROFILE", "profile"] {
+        assert!(done.error().contains(way), "{}", done.stderr);
+    }
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    std::fs::create_dir(dir.path().join(".aws")).unwrap();
+    let files = [
+        "[default]\naws_access_key_id = canary\naws_secret_access_key canary\n",
+        "[default]\naws_access_key_id = canary\naws_secret_access_key = canary\n",
+        "[default]\ncredential_process = echo canary\n",
+        "[default]\ncredential_process = sh -c \"echo canary >&2; exit 1\"\n",
+    ];
+    for file in files {
+        std::fs::write(dir.path().join(".aws/credentials"), file).unwrap();
+        let done = run_with(dir.path(), &[metadata], &["-vv"]);
+        assert!([69, 77].contains(&done.code), "{}", done.stderr);
+        assert!(!(done.stdout + &done.stderr).contains("canary"), "{file}");
+    }
+    std::fs::remove_file(dir.path().join(".aws/credentials")).unwrap();
+    let environment = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"].map(|name| (name, "canary"));
+    let done = run_with(dir.path(), &environment, &["-vv"]);
+    assert_eq!(done.code, 69, "{}", done.stderr);
+    assert!(!(done.stdout + &done.stderr).contains("canary"));
+}
+
+#[test]
+fn places_and_endpoints_that_hold_secrets_are_refused_without_repeating_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let urls = [
+        "s3://key:canary@bucket/x",
+        "s3://key:can/ary@bucket/x",
+        "s3://bucket/x?X-Amz-Signature=canary",
+        "https://bucket.example/x?x-amz-signature=canary",
+        "https://user:canary@example.org/x",
+    ];
+    for url in urls {
+        for place in ["--documents", "--store", "--output"] {
+            s3_job(dir.path(), "http://127.0.0.1:9", "bucket/prefix");
+            let done = run_with(dir.path(), &[("AWS_EC2_METADATA_DISABLED", "true")], &[place, url, "-vv"]);
+            let said = done.stdout + &done.stderr;
+            assert!(!said.contains("canary") && !said.contains("ary@"), "{place} {url}: {said}");
+            // Documents and output are looked at after the store, which cannot be reached here.
+            assert!([64, 77].contains(&done.code), "{place} {url}: {said}");
+            assert!(place != "--store" || done.code == 64, "{place} {url}: {said}");
+        }
+    }
+    let key = [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b")];
+    for endpoint in
+        ["http://user:canary@127.0.0.1:9", "http://s3.example.org", "http://127.0.0.1.example.org", "s3.example.org"]
+    {
+        s3_job(dir.path(), endpoint, "bucket/prefix");
+        let done = run_with(dir.path(), &key, &["-vv"]);
+        assert_eq!(done.code, 78, "{endpoint}: {}", done.stderr);
+        assert!(done.error().contains("s3.endpoint"), "{}", done.stderr);
+        assert!(!(done.stdout + &done.stderr).contains("canary"));
     }
 }
 
@@ -122,9 +468,10 @@ fn a_missing_bucket_and_a_wrong_key_are_told_apart() {
     };
     let (code, said) = run(&prefix, None);
     assert_eq!(code, Some(66), "{said}");
+    assert!(said.contains("no documents at s3://"), "{said}");
     let (code, said) = run("no-such-bucket-here", None);
     assert_eq!(code, Some(66), "{said}");
-    assert!(said.contains("NoSuchBucket"), "{said}");
+    assert!(said.contains("NoSuchBucket") && said.contains("no such bucket"), "{said}");
     let (code, said) = run(&prefix, Some("canary-of-a-secret"));
     assert_eq!(code, Some(77), "{said}");
     assert!(!said.contains("canary-of-a-secret"), "{said}");

@@ -388,8 +388,12 @@ fn told_kind(text: &str) -> ErrorKind {
         "ExpiredToken",
         "403 Forbidden",
     ];
+    const OTHER_REGION: [&str; 3] =
+        ["AuthorizationHeaderMalformed", "PermanentRedirect", "incorrectly configured region"];
     if text.contains("NoSuchBucket") {
         ErrorKind::InputMissing
+    } else if OTHER_REGION.iter().any(|sign| text.contains(sign)) {
+        ErrorKind::Config
     } else if DENIED.iter().any(|sign| text.contains(sign)) {
         ErrorKind::Permission
     } else {
@@ -398,8 +402,12 @@ fn told_kind(text: &str) -> ErrorKind {
 }
 
 /// What to do about a refusal, by the code that a server gives.
-const REMEDIES: [(&str, &str); 6] = [
+const REMEDIES: [(&str, &str); 10] = [
+    ("AuthorizationHeaderMalformed", "the bucket is in another region: set region under [s3]"),
+    ("PermanentRedirect", "the bucket is in another region: set region under [s3]"),
     ("NoSuchBucket", "there is no such bucket: create it or mend the name"),
+    ("InvalidAccessKeyId", "the server does not know this key: use another"),
+    ("SignatureDoesNotMatch", "the secret is not that of the key: set it anew"),
     ("QuotaExceeded", "the quota is used up: raise it or delete something"),
     ("RequestTimeTooSkewed", "the clock of this machine is wrong: set it"),
     ("ExpiredToken", "the credentials have expired: renew them"),
@@ -434,7 +442,8 @@ fn innermost(error: &object_store::Error) -> String {
         next = cause.source();
     }
     let Some(code) = element(&text, "Code") else { return text };
-    let message = element(&text, "Message").map(|message| format!(" {message}")).unwrap_or_default();
+    let message = element(&text, "Message").filter(|message| !message.is_empty());
+    let message = message.map(|message| format!(" ({message})")).unwrap_or_default();
     match REMEDIES.iter().find(|(known, _)| code == *known) {
         Some((_, remedy)) => format!("{code}{message}: {remedy}"),
         None => format!("{code}{message}"),

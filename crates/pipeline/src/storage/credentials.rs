@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
+use aws_config::environment::EnvironmentVariableRegionProvider;
+use aws_config::meta::region::RegionProviderChain;
 use aws_config::profile::ProfileFileRegionProvider;
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_credential_types::provider::error::CredentialsError as SdkError;
@@ -42,10 +44,13 @@ struct Known {
     fetched: Instant,
 }
 
+/// As object_store has it.
+const DEFAULT_REGION: &str = "us-east-1";
 /// Credentials are fetched anew so long before they expire.
 const BEFORE_EXPIRY: Duration = Duration::from_secs(5 * 60);
-/// Credentials as new as this are not renewed: many requests may have been refused with the old ones at once.
-const NEW: Duration = Duration::from_secs(2);
+/// Credentials as new as this are not renewed: many requests may have been refused with the old ones at once, and some sources
+/// give what is about to expire until they have something better.
+const NEW: Duration = Duration::from_secs(5);
 /// A process or a server that gives credentials answers within this.
 const LONGEST: Duration = Duration::from_secs(30);
 
@@ -68,8 +73,9 @@ impl Credentials {
             region = region.profile_name(profile);
             loader = loader.profile_name(profile);
         }
-        let from_environment = aws_config::environment::EnvironmentVariableRegionProvider::new();
-        let chain = aws_config::meta::region::RegionProviderChain::first_try(from_environment).or_else(region.build());
+        let from_environment = EnvironmentVariableRegionProvider::new();
+        // Without the last, the machine would be asked, and few have anything that answers.
+        let chain = RegionProviderChain::first_try(from_environment).or_else(region.build()).or_else(DEFAULT_REGION);
         loader.region(chain).load().await
     }
 
@@ -77,7 +83,9 @@ impl Credentials {
     pub(super) async fn current(&self) -> Result<Arc<AwsCredential>, CredentialsError> {
         let mut known = self.known.lock().await;
         let lasts = |at: &Known, margin| at.expires.is_none_or(|expires| expires > SystemTime::now() + margin);
-        if let Some(at) = known.as_ref().filter(|at| lasts(at, BEFORE_EXPIRY)) {
+        let is_good =
+            |at: &Known| lasts(at, BEFORE_EXPIRY) || (at.fetched.elapsed() < NEW && lasts(at, Duration::ZERO));
+        if let Some(at) = known.as_ref().filter(|at| is_good(at)) {
             return Ok(Arc::clone(&at.credential));
         }
         let source = match known.as_ref() {
@@ -116,40 +124,36 @@ async fn fetch(source: SharedCredentialsProvider) -> Result<Known, CredentialsEr
     let late = |_| CredentialsError(format!("no credentials within {} seconds", LONGEST.as_secs()));
     let given = tokio::time::timeout(LONGEST, source.provide_credentials()).await.map_err(late)?;
     let given = given.map_err(|error| not_given(&error))?;
-    let fits = |text: &str| text.bytes().all(|b| b.is_ascii_graphic());
-    if ![given.access_key_id(), given.secret_access_key(), given.session_token().unwrap_or_default()]
-        .map(fits)
-        .contains(&false)
-    {
-        let credential = Arc::new(AwsCredential {
-            key_id: given.access_key_id().to_owned(),
-            secret_key: given.secret_access_key().to_owned(),
-            token: given.session_token().map(str::to_owned),
-        });
-        return Ok(Known { source, credential, expires: given.expiry(), fetched: Instant::now() });
+    let fits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic());
+    let all = [Some(given.access_key_id()), Some(given.secret_access_key()), given.session_token()];
+    if !all.into_iter().flatten().all(fits) {
+        let text = "no credentials: a key, secret or token is empty or holds blanks: set it anew";
+        return Err(CredentialsError(text.to_owned()));
     }
-    Err(CredentialsError(
-        "the credentials hold blanks or other characters that none can hold: set them anew".to_owned(),
-    ))
+    let credential = Arc::new(AwsCredential {
+        key_id: given.access_key_id().to_owned(),
+        secret_key: given.secret_access_key().to_owned(),
+        token: given.session_token().map(str::to_owned),
+    });
+    Ok(Known { source, credential, expires: given.expiry(), fetched: Instant::now() })
 }
 
 fn not_given(error: &SdkError) -> CredentialsError {
-    match error {
-        SdkError::CredentialsNotLoaded(_) => none(),
-        other => {
-            let why = legible(other);
-            CredentialsError(format!("no credentials: {why}: mend the profile, process or role that should give them"))
-        }
+    let why = legible(error);
+    // The machine is asked last, and that most have nothing to answer with is no error of theirs.
+    if matches!(error, SdkError::CredentialsNotLoaded(_)) || why.contains("IMDS") {
+        return none();
     }
+    CredentialsError(format!("no credentials: {why}: mend the profile, process or role that should give them"))
 }
 
 fn none() -> CredentialsError {
-    let text = "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile ([s3] profile or \
-                AWS_PROFILE), or run where a web identity, a container or the machine gives them";
+    let text = "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile that has some ([s3] profile \
+                or AWS_PROFILE), or run where a web identity, a container or the machine gives them";
     CredentialsError(text.to_owned())
 }
 
-/// The causes of an error, without what a file or process said: that may be a secret.
+/// The causes of an error, up to where it repeats what a process or server said: that may be a secret.
 fn legible(error: &SdkError) -> String {
     let mut text = String::new();
     let mut next: Option<&dyn std::error::Error> = Some(error);
@@ -160,8 +164,12 @@ fn legible(error: &SdkError) -> String {
         }
         next = cause.source();
     }
-    text
+    let end = QUOTES.iter().filter_map(|quote| text.find(quote)).min().unwrap_or(text.len());
+    text[..end].trim_end_matches(['.', ':', ' ']).to_owned()
 }
+
+/// How the SDK begins to repeat what it was given.
+const QUOTES: [&str; 3] = ["Stderr", "invalid JSON", "Error {"];
 
 #[async_trait]
 impl CredentialProvider for Credentials {

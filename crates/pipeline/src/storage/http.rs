@@ -181,7 +181,7 @@ impl HttpService for Sender {
                 tokio::time::sleep(wait).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
             } else {
-                return Ok(done.map(|answer| HttpResponse::from_parts(answer.parts, answer.body.into()))?);
+                return done.map(|answer| HttpResponse::from_parts(answer.parts, answer.body.into()));
             }
         }
     }

@@ -66,39 +66,46 @@ impl InputFile {
 
     /// Several ranges of its bytes, in their order.
     pub(crate) async fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        // On a disk, bytes between two ranges cost more than another read.
-        let coalesce = if matches!(self.backend, Backend::Disk) { 0 } else { COALESCE_BYTES };
-        coalesce_ranges(ranges, |range| self.read_range(range), coalesce).await
-    }
-
-    async fn read(&self, range: Range<u64>) -> Result<Bytes> {
-        let options = match self.backend {
-            Backend::Disk => GetOptions::default(),
-            Backend::Bucket(_) => GetOptions::new().with_range(Some(range.clone())),
-        };
-        let found = match self.backend.store().await?.get_opts(&self.meta.location, options).await {
-            Ok(found) => found,
-            Err(object_store::Error::NotFound { .. }) => return Err(self.changed()),
-            Err(source) if is_out_of_range(&source) => return Err(self.changed()),
-            Err(source) => return Err(PipelineError::store("read", &self.url)(source)),
-        };
-        self.refuse_other_version(&found.meta)?;
-        match found {
-            GetResult { payload: GetResultPayload::File(file, _), .. } => self.read_local(file, range).await,
-            remote => remote.bytes().await.map_err(PipelineError::store("read", &self.url)),
+        match self.backend {
+            Backend::Disk => self.read_local(ranges.to_vec()).await,
+            Backend::Bucket(_) => coalesce_ranges(ranges, |range| self.read_range(range), COALESCE_BYTES).await,
         }
     }
 
-    async fn read_local(&self, file: std::fs::File, range: Range<u64>) -> Result<Bytes> {
+    async fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        if matches!(self.backend, Backend::Disk) {
+            return Ok(self.read_local(vec![range]).await?.pop().unwrap_or_default());
+        }
+        let found = self.open(GetOptions::new().with_range(Some(range))).await?;
+        found.bytes().await.map_err(PipelineError::store("read", &self.url))
+    }
+
+    async fn read_local(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>> {
         use std::os::unix::fs::FileExt;
-        let path = self.url.clone();
+        let GetResult { payload: GetResultPayload::File(file, path), .. } = self.open(GetOptions::default()).await?
+        else {
+            return Err(self.changed());
+        };
         let read = local::blocking(move || {
-            let mut bytes = vec![0; usize::try_from(range.end - range.start).unwrap_or(usize::MAX)];
-            Ok(file.read_exact_at(&mut bytes, range.start).map(|()| Bytes::from(bytes)))
+            let bytes = |range: Range<u64>| {
+                let mut bytes = vec![0; usize::try_from(range.end - range.start).unwrap_or(usize::MAX)];
+                file.read_exact_at(&mut bytes, range.start).map(|()| Bytes::from(bytes))
+            };
+            Ok(ranges.into_iter().map(bytes).collect::<std::io::Result<_>>())
         });
         match read.await? {
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(self.changed()),
             read => read.map_err(PipelineError::io(path)),
+        }
+    }
+
+    /// The version that was listed, or an error.
+    async fn open(&self, options: GetOptions) -> Result<GetResult> {
+        match self.backend.store().await?.get_opts(&self.meta.location, options).await {
+            Ok(found) => self.refuse_other_version(&found.meta).map(|()| found),
+            Err(object_store::Error::NotFound { .. }) => Err(self.changed()),
+            Err(source) if is_out_of_range(&source) => Err(self.changed()),
+            Err(source) => Err(PipelineError::store("read", &self.url)(source)),
         }
     }
 
