@@ -86,6 +86,62 @@ fn the_temporary_folders_of_a_killed_run_are_removed_by_the_next_one_and_no_othe
 }
 
 #[test]
+fn temporary_files_are_private_whatever_the_umask() {
+    let night = Night::new("[resources]\nspill_dir = \"spill\"\nreduce_memory = \"8MiB\"\n");
+    let spill = night.path().join("spill");
+    std::fs::create_dir(&spill).unwrap();
+    many_documents(&night, 30_000);
+    let mut run = Command::new("sh")
+        .args(["-c", "umask 000; exec \"$0\" run --config job.toml --dt 2026-11-20", env!("CARGO_BIN_EXE_nearprint")])
+        .current_dir(night.path())
+        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut n_files = 0;
+    while run.try_wait().unwrap().is_none() {
+        for folder in temporary(&spill) {
+            let mut open = vec![folder];
+            while let Some(path) = open.pop() {
+                // Files come and go.
+                let Ok(metadata) = std::fs::symlink_metadata(&path) else { continue };
+                let mode = metadata.mode() & 0o777;
+                if metadata.is_dir() {
+                    assert!(path.parent() != Some(&spill) || mode == 0o700, "{mode:o} {}", path.display());
+                    open.extend(std::fs::read_dir(&path).into_iter().flatten().flatten().map(|e| e.path()));
+                } else {
+                    assert_eq!(mode, 0o600, "{}", path.display());
+                    n_files += 1;
+                }
+            }
+        }
+    }
+    assert!(run.wait().unwrap().success());
+    assert!(n_files > 0);
+}
+
+#[test]
+fn a_spill_folder_without_room_is_refused_before_the_work() {
+    let night = Night::new("[resources]\nspill_dir = \"spill\"\n");
+    let spill = night.path().join("spill");
+    std::fs::create_dir(&spill).unwrap();
+    many_documents(&night, 10);
+    let mount = |args: &[&str]| Command::new(args[0]).args(&args[1..]).arg(&spill).output();
+    if !mount(&["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs"]).is_ok_and(|done| done.status.success()) {
+        return eprintln!("cannot mount: skipped");
+    }
+    let refused = night.run(DT, &[]);
+    let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
+    std::fs::write(night.path().join("job.toml"), job + "preflight = false\n").unwrap();
+    let allowed = night.run(DT, &[]);
+    assert!(mount(&["umount"]).unwrap().status.success());
+    assert_eq!(refused.code, 74, "{}", refused.stderr);
+    assert!(refused.error().contains("67111744 bytes are needed"), "{}", refused.stderr);
+    assert!(refused.error().contains("--spill-dir"), "{}", refused.stderr);
+    allowed.expect_success();
+}
+
+#[test]
 fn sigterm_ends_a_run_with_143_and_leaves_nothing() {
     for milliseconds in [30, 120, 300, 700] {
         let night = Night::new("[resources]\nspill_dir = \"spill\"\n");

@@ -447,6 +447,47 @@ fn nights_on_s3_publish_the_same_bytes_as_on_disk() {
 }
 
 #[test]
+fn nights_on_s3_are_checked_and_what_no_commit_names_is_deleted() {
+    let Some((endpoint, prefix)) = place("checked") else { return eprintln!("no S3 server named: skipped") };
+    let dir = tempfile::tempdir().unwrap();
+    let bucket = Bucket::open(&endpoint, &prefix);
+    let below = prefix.split_once('/').unwrap().1.to_owned();
+    let documents = root().join("sample_data/documents");
+    let text = format!(
+        "documents = {documents:?}\nstore = \"s3://{prefix}/store\"\noutput = \"s3://{prefix}/results\"\n[s3]\nendpoint = {endpoint:?}\n"
+    );
+    std::fs::write(dir.path().join("job.toml"), text).unwrap();
+    let said = |args: &[&str]| nearprint_in(dir.path(), &[args, &["--config", "job.toml", "--json"]].concat());
+    said(&["run", "--dt", "2026-11-19"]).expect_success();
+    let digest = "0123456789abcdef0123456789abcdef";
+    for junk in ["store/_probe/0011", &format!("store/runs/{digest}/ids/part-00000.parquet")] {
+        bucket.put(&format!("{below}/{junk}"), b"x".to_vec());
+    }
+    bucket.put(&format!("{below}/results/dt=2026-11-20/gen={digest}/_SUCCESS"), Vec::new());
+    let found = said(&["check"]).expect_success().json();
+    assert_eq!((found["status"].as_str(), found["n_unreferenced_files"].as_u64()), (Some("sound"), Some(3)), "{found}");
+    let gone = said(&["store", "gc", "--grace-hours", "0"]).expect_success().json();
+    assert_eq!(gone["n_files"], 3, "{gone}");
+    let found = said(&["check"]).expect_success().json();
+    assert_eq!((found["status"].as_str(), found["n_unreferenced_files"].as_u64()), (Some("sound"), Some(0)), "{found}");
+    assert_eq!(said(&["run", "--dt", "2026-11-19"]).expect_success().json()["status"], "already_published");
+    said(&["run", "--dt", "2026-11-20"]).expect_success();
+
+    let output = found["store"].as_str().unwrap().replace("store", "results/dt=2026-11-19/_current");
+    let key = output.strip_prefix("s3://").unwrap().split_once('/').unwrap().1;
+    let current = String::from_utf8(bucket.get(key)).unwrap();
+    let decisions = format!("{below}/results/dt=2026-11-19/{}/decisions/part-00000.parquet", current.trim());
+    let mut content = bucket.get(&decisions);
+    content[100] ^= 4;
+    bucket.put(&decisions, content);
+    let damaged = said(&["check"]);
+    assert_eq!(damaged.code, 65);
+    let problems = damaged.json()["problems"].clone();
+    assert!(problems[0]["file"].as_str().unwrap().ends_with(&decisions), "{problems}");
+    assert_eq!(problems.as_array().unwrap().len(), 1, "{problems}");
+}
+
+#[test]
 fn a_missing_bucket_and_a_wrong_key_are_told_apart() {
     let Some((endpoint, prefix)) = place("denied") else { return eprintln!("no S3 server named: skipped") };
     let dir = tempfile::tempdir().unwrap();

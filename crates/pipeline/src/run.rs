@@ -191,8 +191,9 @@ pub async fn run(
     request.breakers.validate()?;
     request.refuse_outside_roots(storage)?;
     remove_dead(&resources.temp_parent());
-    for attempts in 0..MAX_ATTEMPTS {
-        if let Some(summary) = attempt(storage, request, attempts, resources, progress).await? {
+    let mut written = None;
+    for _ in 0..MAX_ATTEMPTS {
+        if let Some(summary) = attempt(storage, request, &mut written, resources, progress).await? {
             return Ok(summary);
         }
         tracing::warn!("another run committed meanwhile: joining again");
@@ -216,7 +217,7 @@ struct Plan {
 async fn attempt(
     storage: &Storage,
     request: &RunRequest,
-    attempts: usize,
+    written: &mut Option<String>,
     resources: &Resources,
     progress: &Progress,
 ) -> Result<Option<RunSummary>> {
@@ -224,9 +225,9 @@ async fn attempt(
     complete_newest(storage, &plan.store, request).await;
     if let Some(published) = plan.store.night(&request.dt) {
         // Asked to replace it, a run writes a night anew even from the same inputs: that mends damaged files. Once it has written
-        // them, a commit of another run that did the same is as good as its own.
-        if published.gen_digest == plan.gen_digest && (!request.replace || attempts > 0) {
-            roll_forward(&storage.folder(&published.output)?, &published.gen_digest).await?;
+        // this very generation, a commit of another run that did the same is as good as its own.
+        if published.gen_digest == plan.gen_digest && (!request.replace || written.as_ref() == Some(&plan.gen_digest)) {
+            roll_forward(storage, &plan.store, &request.dt).await?;
             let summary = already_published(storage, &plan.store, published).await?;
             return Ok(Some(RunSummary { newest_input: plan.newest_input, ..summary }));
         }
@@ -234,12 +235,18 @@ async fn attempt(
     } else {
         refuse_late(&plan.store, request)?;
     }
-    plan.store.refuse_removing(&generation_name(&plan.gen_digest))?;
     if request.preflight {
         preflight::refuse_full(&resources.temp_parent(), plan.documents.n_rows())?;
     }
     plan.store.probe_conditional_put(request.single_writer).await?;
-    execute(storage, request, plan, resources, progress).await
+    if plan.store.end_dead_removals().await? {
+        return Ok(None);
+    }
+    plan.store.refuse_removing(&generation_name(&plan.gen_digest))?;
+    let gen_digest = plan.gen_digest.clone();
+    let done = execute(storage, request, plan, resources, progress).await?;
+    *written = done.is_none().then_some(gen_digest);
+    Ok(done)
 }
 
 async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
@@ -335,7 +342,7 @@ async fn execute(
         counts: staged.counts.clone(),
         files: staged.files.iter().map(|f| f.record.clone()).collect(),
     };
-    publish(request, &plan, staged, &manifest, progress).await
+    publish(storage, request, &plan, staged, &manifest, progress).await
 }
 
 /// Everything up to publication.
@@ -394,6 +401,7 @@ fn stopped(request: &RunRequest, plan: &Plan, staged: Staged, tripped: Vec<Tripp
 
 /// The generation, the run, and then the commit that makes both visible; none where another commit was first.
 async fn publish(
+    storage: &Storage,
     request: &RunRequest,
     plan: &Plan,
     staged: Staged,
@@ -414,8 +422,9 @@ async fn publish(
     if !plan.store.commit(&night, &plan.config_digest).await? {
         return Ok(None);
     }
-    roll_forward(&plan.night, &plan.gen_digest).await?;
-    let (commit, stale) = after_commit(&plan.store, &night).await?;
+    let store = Store::open(plan.store.folder()).await?;
+    roll_forward(storage, &store, &request.dt).await?;
+    let (commit, stale) = commit_and_stale(&store, &night);
     Ok(Some(RunSummary {
         status: "published",
         dt: request.dt.clone(),
@@ -483,18 +492,36 @@ async fn publish_generation(
 }
 
 /// What plain readers look for, from what is committed: `_SUCCESS` in the generation, and the name of the current one beside
-/// it. A run that dies before this is completed by the next one of its date.
-async fn roll_forward(night: &Folder, gen_digest: &str) -> Result<()> {
-    let success = night.join(&generation_name(gen_digest)).join("_SUCCESS");
-    if success.get().await?.is_none() {
-        success.put(bytes::Bytes::new()).await?;
-    }
-    let current = bytes::Bytes::from(format!("gen={gen_digest}\n"));
-    let pointer = night.join("_current");
-    if pointer.get().await?.as_ref() != Some(&current) {
-        pointer.put(current).await?;
+/// it. A run that dies before this is completed by the next one.
+///
+/// Invariant: whoever writes them looks at the commits again after it, so that of several writers the last leaves what is committed
+/// last.
+async fn roll_forward(storage: &Storage, store: &Store, dt: &str) -> Result<()> {
+    let mut night = store.night(dt).cloned();
+    while let Some(committed) = night.take() {
+        if !write_pointers(&storage.folder(&committed.output)?, &committed.gen_digest).await? {
+            break;
+        }
+        let newest = Store::open(store.folder()).await?;
+        night = newest.night(dt).filter(|now| **now != committed).cloned();
     }
     Ok(())
+}
+
+/// False where they are there already.
+async fn write_pointers(night: &Folder, gen_digest: &str) -> Result<bool> {
+    let success = night.join(&generation_name(gen_digest)).join("_SUCCESS");
+    let has_success = success.get().await?.is_some();
+    if !has_success {
+        success.put(bytes::Bytes::new()).await?;
+    }
+    let current = bytes::Bytes::from(format!("{}\n", generation_name(gen_digest)));
+    let pointer = night.join("_current");
+    let has_pointer = pointer.get().await?.as_ref() == Some(&current);
+    if !has_pointer {
+        pointer.put(current).await?;
+    }
+    Ok(!has_success || !has_pointer)
 }
 
 /// Completes the night of the newest commit, if the run that made it died before it could. Where that cannot be done it is not this
@@ -505,24 +532,25 @@ async fn complete_newest(storage: &Storage, store: &Store, request: &RunRequest)
     };
     let done = async {
         request.roots.refuse_outside(storage, "output", &newest.output)?;
-        roll_forward(&storage.folder(&newest.output)?, &newest.gen_digest).await
+        roll_forward(storage, store, &newest.dt).await
     };
     if let Err(error) = done.await {
         tracing::warn!(night = newest.dt, %error, "cannot complete it: run its date again");
     }
 }
 
-async fn after_commit(store: &Store, night: &Night) -> Result<(u64, Vec<String>)> {
-    let info = Store::open(store.folder()).await?.info();
+/// The number of the commit, and later nights that were made without this one.
+fn commit_and_stale(store: &Store, night: &Night) -> (u64, Vec<String>) {
+    let info = store.info();
     let stale = info.nights.iter().filter(|n| n.stale && n.dt > night.dt).map(|n| n.dt.clone()).collect();
-    Ok((info.commit, stale))
+    (info.commit, stale)
 }
 
 async fn already_published(storage: &Storage, store: &Store, night: &Night) -> Result<RunSummary> {
     let place = storage.folder(&night.output)?;
     let generation = place.join(&generation_name(&night.gen_digest));
     let read = Manifest::read(&generation, night).await?;
-    let (commit, stale) = after_commit(store, night).await?;
+    let (commit, stale) = commit_and_stale(store, night);
     Ok(RunSummary {
         status: "already_published",
         dt: night.dt.clone(),

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::check::hash;
 use super::merge::{Merge, MergedRow, SortedRun};
-use super::{Commit, MAX_ATTEMPTS, Night, SegmentRecord, Store, commit};
+use super::{Commit, MAX_ATTEMPTS, Night, SegmentRecord, Store, commit, segment_name};
 use crate::dataset::{DatasetWriter, FILE_ROWS, FileRecord};
 use crate::digest::Sha256Hex;
 use crate::engine::Resources;
@@ -165,6 +165,10 @@ impl Store {
             let newest = Self::open(&self.folder).await?;
             if newest.covers(segment) {
                 return Ok((newest.sequence(), true));
+            }
+            if self.gave_up_since(&newest, &[segment_name(&segment.digest)]).await? {
+                let reason = format!("{}: `store gc` deleted parts of the segment meanwhile", self.folder.url());
+                return Err(PipelineError::TryAgain { reason });
             }
             if let Some(commit) = newest.put_segment(segment).await? {
                 return Ok((commit, false));

@@ -2,7 +2,7 @@
 //!
 //! Files are named by their content, so a run may make the very files anew that are being deleted here. The commits keep the two
 //! apart: what is to be deleted is named in a commit first (`removing`), and no later commit may name it until it is gone. A run that
-//! was at work meanwhile has to commit on top of that one, and so finds out.
+//! was at work meanwhile has to commit on top of that one, looks at all commits since it began, and so finds out.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::{Duration, Instant, SystemTime};
@@ -107,6 +107,14 @@ pub(crate) async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSumma
         let live = store.live(cutoff).await?;
         let mut found = store.leftovers(storage, request.output.as_deref(), &live).await?;
         found.retain(|leftover| leftover.is_older_than(cutoff));
+        for leftover in &found {
+            tracing::debug!(
+                place = leftover.place(),
+                files = leftover.files.len(),
+                bytes = leftover.bytes(),
+                "leftover"
+            );
+        }
         if request.dry_run {
             return Ok(summary(&store, &found, store.sequence(), 0, true));
         }
@@ -158,7 +166,6 @@ async fn delete(found: &[Leftover]) -> Result<u64> {
             n_left += leftover.files.len() as u64;
             continue;
         }
-        tracing::info!(place = leftover.place(), files = leftover.files.len(), bytes = leftover.bytes(), "deleting");
         for files in [first, rest] {
             let deletions = futures::stream::iter(files).map(|file| leftover.root.delete_found(&file.name));
             deletions.buffer_unordered(CONCURRENT).try_collect::<()>().await?;
@@ -247,6 +254,17 @@ impl Store {
             removing.push(Removal { sequence: self.sequence() + 1, names: names.into_iter().collect() });
         }
         Ok(self.put_removing(removing).await?.map(Some))
+    }
+
+    /// Commits that removals of a `store gc` which is dead are over; false where there is none. Such a `store gc` deletes nothing any
+    /// more, and may have left everything that it was to delete.
+    pub(crate) async fn end_dead_removals(&self) -> Result<bool> {
+        let at_work = self.removals_at_work().await?;
+        let any_dead = at_work != self.removing();
+        if any_dead {
+            self.put_removing(at_work).await?;
+        }
+        Ok(any_dead)
     }
 
     /// Removals without those of a `store gc` that did not live to end its own.

@@ -91,13 +91,25 @@ impl Store {
         self.commit.as_ref().map_or(&[], |c| &c.removing)
     }
 
+    /// Whether a commit after this state, up to `newest`, gave one of these names up to deletion: its files may be gone again, though
+    /// they were written since.
+    async fn gave_up_since(&self, newest: &Self, names: &[String]) -> Result<bool> {
+        for number in self.sequence() + 1..=newest.sequence() {
+            let commit = Commit::read(&self.folder.join(COMMITS).join(&commit_name(number))).await?;
+            if commit.removing.iter().any(|removal| names.iter().any(|name| removal.names.contains(name))) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Refuses to make anew what is being deleted.
     pub(crate) fn refuse_removing(&self, name: &str) -> Result<()> {
         if self.removing().iter().all(|removal| removal.names.iter().all(|n| n != name)) {
             return Ok(());
         }
         let reason = format!(
-            "{}: `store gc` is deleting an earlier {name}, or was stopped before its end an hour ago or less",
+            "{}: `store gc` is deleting an earlier {name}; one that was killed stands in the way for an hour",
             self.folder.url()
         );
         Err(PipelineError::TryAgain { reason })
@@ -139,9 +151,10 @@ impl Store {
         if self.put_night(night, config_digest).await? {
             return Ok(true);
         }
+        let names = [run_name(&night.run.digest), generation_name(&night.gen_digest)];
         for _ in 1..MAX_ATTEMPTS {
             let newest = Self::open(&self.folder).await?;
-            if newest.nights() != self.nights() {
+            if newest.nights() != self.nights() || self.gave_up_since(&newest, &names).await? {
                 return Ok(false);
             }
             if newest.put_night(night, config_digest).await? {
