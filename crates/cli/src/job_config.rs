@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use nearprint_pipeline::{
-    ClusterRule, DocumentColumns, DuplicateIds, InputPolicy, KeepKey, LENGTH, PairsMode, ProfileConfig, Resources, S3Config, profile,
+    ClusterRule, DocumentColumns, DuplicateIds, InputPolicy, KeepKey, LENGTH, PairsMode, ProfileConfig, Resources,
+    S3Config, profile,
 };
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::Deserialize;

@@ -213,7 +213,8 @@ fn rows_that_are_no_documents_are_quarantined_with_reason_and_id() {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, &lines).unwrap();
     let summary = night.run(DT, &[]).expect_success().json();
-    let by_reason = serde_json::json!({"invalid_utf8": 2, "not_json": 1, "null_id": 1, "too_large": 2, "wrong_type": 2});
+    let by_reason =
+        serde_json::json!({"invalid_utf8": 2, "not_json": 1, "null_id": 1, "too_large": 2, "wrong_type": 2});
     assert_eq!((&summary["bad_rows_by_reason"], summary["n_bad_rows"].as_u64()), (&by_reason, Some(8)));
     let quarantined: Vec<Vec<String>> =
         night.published(DT, "quarantine").into_iter().map(|row| row[1..].to_vec()).collect();
@@ -229,7 +230,11 @@ fn rows_that_are_no_documents_are_quarantined_with_reason_and_id() {
     ];
     assert_eq!(quarantined, expected);
     assert_eq!(night.decisions(DT).keys().collect::<Vec<_>>(), ["18446744073709551615", "fine"]);
-    expect(&night.run(DT, &["--replace", "--strict"]), 65, &["8 rows cannot be used, 0 allowed", "x.jsonl row 2: null_id"]);
+    expect(
+        &night.run(DT, &["--replace", "--strict"]),
+        65,
+        &["8 rows cannot be used, 0 allowed", "x.jsonl row 2: null_id"],
+    );
     expect(&night.run(DT, &["--replace", "--max-bad-rows", "7"]), 65, &["8 rows cannot be used, 7 allowed"]);
 }
 
@@ -266,10 +271,8 @@ fn repeated_ids_keep_the_first_by_path_and_row_where_that_is_asked_for() {
     let summary = night.run(DT, &["--on-duplicate-id", "keep_first"]).expect_success().json();
     assert_eq!((summary["n_documents"].as_u64(), summary["n_bad_rows"].as_u64()), (Some(3), Some(3)));
     let rows = night.published(DT, "quarantine");
-    let rows: Vec<(&str, &str, &str, &str)> = rows
-        .iter()
-        .map(|r| (r[0].rsplit('/').next().unwrap(), r[2].as_str(), r[3].as_str(), r[4].as_str()))
-        .collect();
+    let rows: Vec<(&str, &str, &str, &str)> =
+        rows.iter().map(|r| (r[0].rsplit('/').next().unwrap(), r[2].as_str(), r[3].as_str(), r[4].as_str())).collect();
     let repeated = "repeated_id";
     assert_eq!(
         rows,
@@ -292,7 +295,11 @@ fn files_that_cannot_be_read_are_passed_over_as_a_whole_up_to_the_limit() {
     let at = content.len() * 6 / 10;
     content[at..at + 20_000].fill(0xff);
     std::fs::write(folder.join("half.parquet"), content).unwrap();
-    expect(&night.run(DT, &["--max-bad-files", "1"]), 65, &["more than 1 files cannot be read; first: ", "half.parquet"]);
+    expect(
+        &night.run(DT, &["--max-bad-files", "1"]),
+        65,
+        &["more than 1 files cannot be read; first: ", "half.parquet"],
+    );
     expect_nothing_published(&night);
     let summary = night.run(DT, &["--max-bad-files", "2"]).expect_success().json();
     assert_eq!((summary["n_bad_files"].as_u64(), summary["n_files"].as_u64()), (Some(2), Some(1)));
@@ -300,7 +307,8 @@ fn files_that_cannot_be_read_are_passed_over_as_a_whole_up_to_the_limit() {
     let current = std::fs::read_to_string(night.path().join(format!("results/dt={DT}/_current"))).unwrap();
     let manifest = night.path().join(format!("results/dt={DT}")).join(current.trim()).join("manifest.json");
     let manifest: serde_json::Value = serde_json::from_slice(&std::fs::read(manifest).unwrap()).unwrap();
-    let urls: Vec<&str> = manifest["bad_files"].as_array().unwrap().iter().map(|f| f["url"].as_str().unwrap()).collect();
+    let urls: Vec<&str> =
+        manifest["bad_files"].as_array().unwrap().iter().map(|f| f["url"].as_str().unwrap()).collect();
     assert!(urls.len() == 2 && urls[0].ends_with("half.parquet") && urls[1].ends_with("text.parquet"), "{urls:?}");
     assert_eq!(manifest["inputs"].as_array().unwrap().len(), 3);
     // Another schema is no damage.
@@ -317,14 +325,64 @@ fn no_page_may_claim_more_than_can_be_held() {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     zstd_documents(&path, &[(Some("bomb"), Some(&bomb)), (Some("fine"), Some(&text(1, 40)))]);
     expect(&night.run(DT, &[]), 65, &["x.parquet", "row group 0", "more than 1000 times as many"]);
-    // 20,000 texts of 1 MB, through a dictionary of one.
+    // The same page, whose header claims 2 GiB (134,217,732 and 2,147,483,647 as Thrift writes them).
+    let mut content = std::fs::read(&path).unwrap();
+    let claim = [0x88, 0x80, 0x80, 0x80, 0x01];
+    let at = content.windows(5).position(|bytes| bytes == claim).unwrap();
+    content[at..at + 5].copy_from_slice(&[0xfe, 0xff, 0xff, 0xff, 0x0f]);
+    std::fs::write(&path, content).unwrap();
+    let (done, peak) = with_peak_mib(&night);
+    expect(&done, 65, &["x.parquet", "row group 0", "unpacks to 2147483647"]);
+    assert!(peak < 256, "{peak} MiB");
+    // 5,000 texts of 1 MB, through a dictionary of one.
     let same = "many words ".repeat(100_000);
     let ids: Vec<String> = (0..5_000).map(|i| i.to_string()).collect();
     let rows: Vec<_> = ids.iter().map(|id| (Some(id.as_str()), Some(same.as_str()))).collect();
     zstd_documents(&path, &rows);
     assert!(std::fs::metadata(&path).unwrap().len() < 200_000);
-    let summary = night.run(DT, &[]).expect_success().json();
-    assert_eq!(summary["n_documents"].as_u64(), Some(5_000));
+    let (done, peak) = with_peak_mib(&night);
+    assert_eq!(done.expect_success().json()["n_documents"].as_u64(), Some(5_000));
+    assert!(peak < 256, "{peak} MiB");
+}
+
+#[test]
+fn a_row_group_larger_than_memory_is_read_page_by_page() {
+    let night = Night::new("[resources]\nthreads = 1\nmemory_limit = \"128MiB\"\n");
+    let path = night.path().join(format!("documents/dt={DT}/x.parquet"));
+    // Short texts first, so that the footer's mean misleads about those that follow.
+    let mut rows: Vec<(String, String)> = (0..3000).map(|i| (format!("short-{i}"), text(i, 20))).collect();
+    let seed: Vec<String> = (0..64).map(|i| text(10_000 + i, 2_000)).collect();
+    rows.extend((0..160).map(|i| (format!("long-{i}"), seed.iter().cycle().skip(i).take(64).cloned().collect())));
+    let borrowed: Vec<_> = rows.iter().map(|(id, text)| (Some(id.as_str()), Some(text.as_str()))).collect();
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    zstd_documents(&path, &borrowed);
+    let (done, peak) = with_peak_mib(&night);
+    assert_eq!(done.expect_success().json()["n_documents"].as_u64(), Some(3160));
+    assert!(peak < 320, "{peak} MiB");
+}
+
+/// Runs the night, and gives its largest memory in MiB, as far as that was seen in time.
+fn with_peak_mib(night: &Night) -> (Output, u64) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nearprint"));
+    command.args(["run", "--config", "job.toml", "--dt", DT, "--json"]).current_dir(night.path());
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let done = std::thread::spawn(move || child.wait_with_output().unwrap());
+    let mut peak = 0;
+    while !done.is_finished() {
+        let status = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
+        let kib = line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0);
+        peak = peak.max(kib / 1024);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let done = done.join().unwrap();
+    let output = Output {
+        code: done.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(done.stdout).unwrap(),
+        stderr: String::from_utf8(done.stderr).unwrap(),
+    };
+    (output, peak)
 }
 
 #[test]
@@ -387,12 +445,21 @@ fn hidden_files_are_passed_over_and_names_with_brackets_are_taken_as_they_are() 
     let night = Night::new("");
     night.documents(DT, &[("a", &text(1, 40))]);
     let folder = night.path().join(format!("documents/dt={DT}"));
-    for name in ["_SUCCESS", ".part-0.parquet.crc", "_temporary/0/part-1.parquet", "sub/_started", "sub/.hidden/x.parquet"] {
+    for name in
+        ["_SUCCESS", ".part-0.parquet.crc", "_temporary/0/part-1.parquet", "sub/_started", "sub/.hidden/x.parquet"]
+    {
         std::fs::create_dir_all(folder.join(name).parent().unwrap()).unwrap();
         std::fs::write(folder.join(name), "no Parquet").unwrap();
     }
     write_documents(&folder.join("sub/part-1.parquet"), &[(Some("b"), Some(&text(2, 40)))]);
-    assert_eq!(night.run(DT, &[]).expect_success().json()["n_files"], 2);
+    for odd in ["dt=2026-11-2", "dt=__HIVE_DEFAULT_PARTITION__"] {
+        std::fs::create_dir(night.path().join("documents").join(odd)).unwrap();
+    }
+    let done = night.run(DT, &[]).expect_success();
+    assert_eq!(done.json()["n_files"], 2);
+    for odd in ["documents/dt=2026-11-2: not a date", "documents/dt=__HIVE_DEFAULT_PARTITION__: not a date"] {
+        assert!(done.stderr.contains(odd), "{}", done.stderr);
+    }
     let odd = night.path().join("odd[1]");
     write_documents(&odd.join(format!("dt={DT}/part-0.parquet")), &[(Some("c"), Some(&text(3, 40)))]);
     let done = night.run(DT, &["--replace", "--documents", "odd[1]"]).expect_success();

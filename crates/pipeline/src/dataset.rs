@@ -125,7 +125,11 @@ impl DatasetWriter {
             let unchecked = path.with_extension("unchecked");
             let file = File::options().read(true).write(true).create_new(true).open(&unchecked);
             let file = file.map_err(PipelineError::io(unchecked))?;
-            let writer = ArrowWriter::try_new(BufWriter::with_capacity(1 << 20, file), self.schema.clone(), Some(self.properties.clone()));
+            let writer = ArrowWriter::try_new(
+                BufWriter::with_capacity(1 << 20, file),
+                self.schema.clone(),
+                Some(self.properties.clone()),
+            );
             self.open = Some(OpenFile { writer: writer.map_err(|e| write_error(&path, e))?, path, rows: 0 });
         }
         self.open.as_mut().ok_or(PipelineError::Internal { stage: "write", reason: "no open file".to_owned() })

@@ -103,7 +103,8 @@ pub(crate) async fn load(files: &[ParquetFile], bits: u32) -> Result<QueryBatch>
         }
         rows_before += parquet.n_rows();
     }
-    let mut batch = QueryBatch::collect(&batches, &[], &CollectPolicy::default(), |file| files[file as usize].file.url.clone())?;
+    let mut batch =
+        QueryBatch::collect(&batches, &[], &CollectPolicy::default(), |file| files[file as usize].file.url.clone())?;
     batch.numbered = are_numbered(files)?;
     match batch.bad_rows.first() {
         None => Ok(batch),

@@ -47,7 +47,8 @@ pub struct IdfSummary {
 /// Bad input, a config that cannot be used, or documents that leave no token for the table.
 pub async fn build_idf(storage: &Storage, request: &IdfRequest, progress: &Progress) -> Result<(IdfSummary, String)> {
     let analyzer = Arc::new(Analyzer::try_new(&request.profile.tokenize, &request.analyzer_resources)?);
-    let documents = Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
+    let documents =
+        Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
     progress.start("count", "documents", documents.n_rows().unwrap_or(0));
     let mut counts = IdfBuilder::default();
     for task in documents.tasks() {

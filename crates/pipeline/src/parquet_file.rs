@@ -64,8 +64,7 @@ impl ParquetFile {
         let mut reader = ObjectReader { file: file.clone() };
         // Types as the Parquet schema has them: an Arrow schema that a writer embedded would make its dictionaries, views
         // and large strings column types of their own.
-        let options =
-            ArrowReaderOptions::new().with_skip_arrow_metadata(true).with_page_index_policy(page_index);
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true).with_page_index_policy(page_index);
         let metadata = ArrowReaderMetadata::load_async(&mut reader, options).await;
         let metadata = metadata.map_err(|e| not_parquet(&file, e))?;
         Ok(Self { file, metadata })

@@ -15,7 +15,8 @@ use parquet::file::properties::{WriterProperties, WriterVersion};
 
 /// What fingerprinting a folder comes to: its counts and the bytes of its fingerprints.
 async fn fingerprinted(folder: &Path, columns: (&str, &str)) -> Result<(FingerprintCounts, Vec<u8>), PipelineError> {
-    let columns = DocumentColumns { id: columns.0.to_owned(), text: columns.1.to_owned(), ..DocumentColumns::default() };
+    let columns =
+        DocumentColumns { id: columns.0.to_owned(), text: columns.1.to_owned(), ..DocumentColumns::default() };
     let request = FingerprintRequest {
         documents: folder.join("documents").display().to_string(),
         columns,
@@ -64,7 +65,8 @@ fn documents(properties: WriterProperties) -> Vec<u8> {
 }
 
 fn kinds() -> Vec<Vec<u8>> {
-    let builder = || WriterProperties::builder().set_max_row_group_row_count(Some(100)).set_data_page_row_count_limit(32);
+    let builder =
+        || WriterProperties::builder().set_max_row_group_row_count(Some(100)).set_data_page_row_count_limit(32);
     let text = || parquet::schema::types::ColumnPath::from("text");
     vec![
         documents(builder().build()),
@@ -123,7 +125,8 @@ async fn files_damaged_anywhere_are_errors_or_read_and_never_panic() {
                 for _ in 0..1 + random.below(3) {
                     let from = if in_footer { whole.len() - footer } else { 4 };
                     let at = from + random.below(whole.len() - from);
-                    content[at] = if random.below(2) == 0 { random.next() as u8 } else { content[at] ^ (1 << random.below(8)) };
+                    content[at] =
+                        if random.below(2) == 0 { random.next() as u8 } else { content[at] ^ (1 << random.below(8)) };
                 }
             }
             write(folder.path(), &content);

@@ -327,12 +327,7 @@ impl Documents {
 }
 
 impl DocumentFile {
-    async fn open(
-        format: Format,
-        file: InputFile,
-        columns: &DocumentColumns,
-        context: &ReadContext,
-    ) -> Result<Self> {
+    async fn open(format: Format, file: InputFile, columns: &DocumentColumns, context: &ReadContext) -> Result<Self> {
         Ok(match format {
             Format::Parquet => Self::Parquet(ParquetDocuments::open(file, columns).await?),
             Format::Jsonl => Self::Jsonl(JsonlFile::open(file, columns, context).await?),

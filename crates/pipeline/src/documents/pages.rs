@@ -39,12 +39,17 @@ const TEXT_BYTES: u64 = 1 << 30;
 const MAX_BATCH_BYTES: u64 = 64 << 20;
 const MIN_BATCH_BYTES: u64 = 1 << 20;
 
+/// Pages of any file that is in order can be held, however little memory is allowed: writers end a page after 1,024 rows or
+/// after one text.
+const LEAST_PAGE_BYTES: u64 = 128 << 20;
+
 impl ReadLimits {
-    /// A quarter of the memory for texts: half of it in the batches of all threads, and as much in one large page.
+    /// A quarter of the memory for texts: half of it in the batches of all threads, and all of it for one large page at a
+    /// time, which is [`LEAST_PAGE_BYTES`] at least.
     pub(crate) fn new(memory_limit: Option<usize>, threads: usize) -> Self {
         let bytes = memory_limit.map_or(TEXT_BYTES, |limit| limit as u64 / 4);
         let batch_bytes = (bytes / 2 / threads.max(1) as u64).clamp(MIN_BATCH_BYTES, MAX_BATCH_BYTES);
-        Self { batch_bytes, page_bytes: bytes.max(MIN_BATCH_BYTES), large: Arc::new(Semaphore::new(1)) }
+        Self { batch_bytes, page_bytes: bytes.max(LEAST_PAGE_BYTES), large: Arc::new(Semaphore::new(1)) }
     }
 }
 
@@ -151,7 +156,11 @@ pub(super) struct PagedRowGroup {
 
 impl PagedRowGroup {
     /// The bytes of these columns, where they lie together and are few.
-    pub(super) async fn small(parquet: &ParquetFile, row_group: usize, leaves: &[usize]) -> ParquetResult<(u64, Bytes)> {
+    pub(super) async fn small(
+        parquet: &ParquetFile,
+        row_group: usize,
+        leaves: &[usize],
+    ) -> ParquetResult<(u64, Bytes)> {
         let chunks = leaves.iter().map(|&leaf| parquet.footer().row_group(row_group).column(leaf).byte_range());
         let start = chunks.clone().map(|(start, _)| start).min().unwrap_or(0);
         let end = chunks.map(|(start, length)| start.saturating_add(length)).max().unwrap_or(0).min(parquet.file.size);
@@ -260,9 +269,7 @@ impl ColumnBytes {
                     return Ok(bytes.slice(..sizes.header_bytes));
                 }
                 // Headers may hold a value of the page in full, so one is as long as a page at most.
-                Err(Malformed::Short)
-                    if (bytes.len() as u64) == length && length < self.state.limits.page_bytes =>
-                {
+                Err(Malformed::Short) if (bytes.len() as u64) == length && length < self.state.limits.page_bytes => {
                     length *= 8;
                 }
                 Err(_) => return Err(self.refused("the header of a page is damaged".to_owned())),
@@ -295,7 +302,7 @@ impl ColumnBytes {
         let limit = self.state.limits.page_bytes;
         if unpacked > limit {
             return Err(self.refused(format!(
-                "a page of {packed} bytes unpacks to {unpacked}, more than the {limit} that a quarter of --memory-limit, or 1 GiB, allows"
+                "a page of {packed} bytes unpacks to {unpacked}, more than the {limit} that may be held (a quarter of --memory-limit, or 1 GiB)"
             )));
         }
         if unpacked > RATIO_FREE_BYTES && unpacked / MAX_RATIO > packed {
@@ -423,8 +430,8 @@ impl CheckedPages {
     fn check_shared_prefixes(&self, page_bytes: usize) -> ParquetResult<()> {
         let rows = self.state.batch_rows;
         if rows > 1 && (rows * page_bytes) as u64 > self.state.limits.batch_bytes {
-            let fit = self.state.limits.batch_bytes as usize / page_bytes.max(1);
-            return Err(self.state.ask_for_fewer_rows(fit.min(rows / 2)));
+            let fit = self.state.limits.batch_bytes / page_bytes.max(1) as u64;
+            return Err(self.state.ask_for_fewer_rows(usize::try_from(fit).unwrap_or(rows).min(rows / 2)));
         }
         Ok(())
     }

@@ -117,7 +117,8 @@ impl ParquetDocuments {
         context: &ReadContext,
     ) -> BoxStream<'static, Result<DocumentBatch>> {
         let first_row = self.row_groups[..row_groups.start].iter().map(|group| group.rows).sum::<u64>() + 1;
-        let groups: Vec<(usize, RowGroup)> = row_groups.clone().zip(self.row_groups[row_groups].iter().copied()).collect();
+        let groups: Vec<(usize, RowGroup)> =
+            row_groups.clone().zip(self.row_groups[row_groups].iter().copied()).collect();
         let (file, footer) = (self.file.clone(), self.footer.clone());
         let (columns, keep_types, context) = (columns.clone(), keep_types.to_vec(), context.clone());
         let opened = async move {
@@ -279,7 +280,8 @@ impl TaskReader {
             return Ok(batch);
         }
         if group.rows_done != group.group.rows {
-            let reason = format!("row group {} has not the {} rows that its footer says", group.index, group.group.rows);
+            let reason =
+                format!("row group {} has not the {} rows that its footer says", group.index, group.group.rows);
             return Err(PipelineError::bad_file(url, reason));
         }
         self.first_row += group.group.rows;
@@ -380,7 +382,8 @@ fn refuse_codec(parquet: &ParquetFile, row_group: usize, leaves: &[usize]) -> Re
     for &leaf in leaves {
         let chunk = parquet.footer().row_group(row_group).column(leaf);
         if chunk.compression() == Compression::LZO {
-            let reason = format!("column '{}' is compressed with LZO: write it with another codec", chunk.column_path());
+            let reason =
+                format!("column '{}' is compressed with LZO: write it with another codec", chunk.column_path());
             return Err(PipelineError::bad_file(&parquet.file.url, reason));
         }
     }

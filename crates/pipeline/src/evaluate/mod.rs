@@ -120,7 +120,8 @@ pub async fn evaluate(
         Some(file) => truth::lines(storage, file).await?.into_iter().map(|(_, id)| id).collect(),
         None => HashSet::new(),
     };
-    let documents = Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
+    let documents =
+        Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
     let EvaluateRequest { documents: path, columns, profile, analyzer_resources, .. } = request;
     let fingerprint = FingerprintRequest::of(path, columns, profile, analyzer_resources);
     let done = fingerprint_documents(&fingerprint, documents, resources, progress).await?;

@@ -182,7 +182,11 @@ fn fingerprint_batch(context: &FingerprintContext, file: u32, batch: DocumentBat
     context.progress.advance(done.len() as u64);
     let n = done.len();
     let bad: Vec<Option<BadReason>> = (0..n)
-        .map(|i| batch.faults[i].or_else(|| batch.ids.is_null(i).then_some(BadReason::NullId)).or(done[i].as_ref().err().copied()))
+        .map(|i| {
+            batch.faults[i]
+                .or_else(|| batch.ids.is_null(i).then_some(BadReason::NullId))
+                .or(done[i].as_ref().err().copied())
+        })
         .collect();
     context.count_bad_rows(file, &bad, &batch.rows)?;
     let done: Vec<Option<&FingerprintedText>> = done.iter().map(|d| d.as_ref().ok().and_then(Option::as_ref)).collect();

@@ -100,7 +100,8 @@ pub async fn draw_sheet(
     let verifier = limits.verifier(request.profile.bits)?;
     let max_sketch_distance = request.profile.sketch.is_some().then_some(u16::MAX);
     let verifier = Verifier { max_sketch_distance, ..verifier };
-    let documents = Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
+    let documents =
+        Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
     let SheetRequest { documents: path, columns, profile, analyzer_resources, .. } = request;
     let fingerprint = FingerprintRequest::of(path, columns, profile, analyzer_resources);
     let done = fingerprint_documents(&fingerprint, documents, resources, progress).await?;
@@ -197,7 +198,8 @@ async fn sheet_pairs(
     sample: &Sample,
     ids: &BTreeMap<u32, String>,
 ) -> Result<Vec<sheet::SheetPair>> {
-    let documents = Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
+    let documents =
+        Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
     let texts = documents.texts_of(ids.values().map(String::as_str).collect()).await?;
     let text = |id: &String| texts.get(id).and_then(Option::as_deref).unwrap_or_default();
     let mut pairs = Vec::new();
