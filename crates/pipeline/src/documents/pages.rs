@@ -69,6 +69,9 @@ const READ_AHEAD: u64 = 8 << 20;
 /// Bytes that are looked at for a page's header at first.
 const HEADER_BYTES: u64 = 16 << 10;
 
+/// Bytes that are looked at for it at most.
+const MAX_HEADER_BYTES: u64 = 8 << 20;
+
 /// Values of a page whose lengths are listed before it.
 const MAX_LISTED_VALUES: usize = 16 << 20;
 
@@ -268,10 +271,8 @@ impl ColumnBytes {
                     *locked(&self.page) = Some((start + sizes.header_bytes as u64, sizes));
                     return Ok(bytes.slice(..sizes.header_bytes));
                 }
-                // Headers may hold a value of the page in full, so one is as long as a page at most.
-                Err(Malformed::Short) if (bytes.len() as u64) == length && length < self.state.limits.page_bytes => {
-                    length *= 8;
-                }
+                // Old writers put the smallest and the largest value there in full.
+                Err(Malformed::Short) if bytes.len() as u64 == length && length < MAX_HEADER_BYTES => length *= 8,
                 Err(_) => return Err(self.refused("the header of a page is damaged".to_owned())),
             }
         }
