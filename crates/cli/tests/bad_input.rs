@@ -28,17 +28,15 @@ fn write_strings(path: &std::path::Path, ids: &[ByteArray], texts: &[ByteArray])
     writer.close().unwrap();
 }
 
+/// Texts that are all the same go through a dictionary.
 fn zstd_documents(path: &std::path::Path, rows: &[(Option<&str>, Option<&str>)]) {
-    let column = |part: fn(&(Option<&str>, Option<&str>)) -> Option<String>| -> ArrayRef {
-        Arc::new(rows.iter().map(part).collect::<StringArray>())
-    };
-    let ids = column(|row| row.0.map(str::to_owned));
+    let ids: ArrayRef = Arc::new(rows.iter().map(|row| row.0).collect::<StringArray>());
     let texts: ArrayRef = match rows {
         [(_, first), .., (_, last)] if first == last => {
             let keys = arrow::array::Int32Array::from(vec![0; rows.len()]);
             Arc::new(arrow::array::DictionaryArray::new(keys, Arc::new(StringArray::from(vec![*first]))))
         }
-        _ => column(|row| row.1.map(str::to_owned)),
+        _ => Arc::new(rows.iter().map(|row| row.1).collect::<StringArray>()),
     };
     let batch = arrow::array::RecordBatch::try_from_iter([("id", ids), ("text", texts)]).unwrap();
     let properties = parquet::file::properties::WriterProperties::builder()
@@ -359,6 +357,19 @@ fn a_row_group_larger_than_memory_is_read_page_by_page() {
     let (done, peak) = with_peak_mib(&night);
     assert_eq!(done.expect_success().json()["n_documents"].as_u64(), Some(3160));
     assert!(peak < 320, "{peak} MiB");
+}
+
+#[test]
+fn a_line_without_end_is_passed_over_without_being_held() {
+    let night = Night::new("max_bad_rows = 1\nmax_doc_bytes = \"1MiB\"\n");
+    night.documents(DT, &[("good", &text(1, 40))]);
+    let line = "x".repeat(300 << 20);
+    let content = format!("{{\"id\":\"a\",\"text\":\"{line}\"}}\n{{\"id\":\"b\",\"text\":\"next\"}}\n");
+    std::fs::write(night.path().join(format!("documents/dt={DT}/x.jsonl")), content).unwrap();
+    let (done, peak) = with_peak_mib(&night);
+    let summary = done.expect_success().json();
+    assert_eq!((summary["n_documents"].as_u64(), &summary["bad_rows_by_reason"]["too_large"]), (Some(2), &1.into()));
+    assert!(peak < 100, "{peak} MiB");
 }
 
 /// Runs the night, and gives its largest memory in MiB, as far as that was seen in time.
