@@ -28,17 +28,15 @@ fn write_strings(path: &std::path::Path, ids: &[ByteArray], texts: &[ByteArray])
     writer.close().unwrap();
 }
 
+/// Texts that are all the same go through a dictionary.
 fn zstd_documents(path: &std::path::Path, rows: &[(Option<&str>, Option<&str>)]) {
-    let column = |part: fn(&(Option<&str>, Option<&str>)) -> Option<String>| -> ArrayRef {
-        Arc::new(rows.iter().map(part).collect::<StringArray>())
-    };
-    let ids = column(|row| row.0.map(str::to_owned));
+    let ids: ArrayRef = Arc::new(rows.iter().map(|row| row.0).collect::<StringArray>());
     let texts: ArrayRef = match rows {
         [(_, first), .., (_, last)] if first == last => {
             let keys = arrow::array::Int32Array::from(vec![0; rows.len()]);
             Arc::new(arrow::array::DictionaryArray::new(keys, Arc::new(StringArray::from(vec![*first]))))
         }
-        _ => column(|row| row.1.map(str::to_owned)),
+        _ => Arc::new(rows.iter().map(|row| row.1).collect::<StringArray>()),
     };
     let batch = arrow::array::RecordBatch::try_from_iter([("id", ids), ("text", texts)]).unwrap();
     let properties = parquet::file::properties::WriterProperties::builder()
@@ -325,14 +323,77 @@ fn no_page_may_claim_more_than_can_be_held() {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     zstd_documents(&path, &[(Some("bomb"), Some(&bomb)), (Some("fine"), Some(&text(1, 40)))]);
     expect(&night.run(DT, &[]), 65, &["x.parquet", "row group 0", "more than 1000 times as many"]);
-    // 20,000 texts of 1 MB, through a dictionary of one.
+    // The same page, whose header claims 2 GiB (134,217,732 and 2,147,483,647 as Thrift writes them).
+    let mut content = std::fs::read(&path).unwrap();
+    let claim = [0x88, 0x80, 0x80, 0x80, 0x01];
+    let at = content.windows(5).position(|bytes| bytes == claim).unwrap();
+    content[at..at + 5].copy_from_slice(&[0xfe, 0xff, 0xff, 0xff, 0x0f]);
+    std::fs::write(&path, content).unwrap();
+    let (done, peak) = with_peak_mib(&night);
+    expect(&done, 65, &["x.parquet", "row group 0", "unpacks to 2147483647"]);
+    assert!(peak < 256, "{peak} MiB");
+    // 5,000 texts of 1 MB, through a dictionary of one.
     let same = "many words ".repeat(100_000);
     let ids: Vec<String> = (0..5_000).map(|i| i.to_string()).collect();
     let rows: Vec<_> = ids.iter().map(|id| (Some(id.as_str()), Some(same.as_str()))).collect();
     zstd_documents(&path, &rows);
     assert!(std::fs::metadata(&path).unwrap().len() < 200_000);
-    let summary = night.run(DT, &[]).expect_success().json();
-    assert_eq!(summary["n_documents"].as_u64(), Some(5_000));
+    let (done, peak) = with_peak_mib(&night);
+    assert_eq!(done.expect_success().json()["n_documents"].as_u64(), Some(5_000));
+    assert!(peak < 256, "{peak} MiB");
+}
+
+#[test]
+fn a_row_group_larger_than_memory_is_read_page_by_page() {
+    let night = Night::new("[resources]\nthreads = 1\nmemory_limit = \"128MiB\"\n");
+    let path = night.path().join(format!("documents/dt={DT}/x.parquet"));
+    // Short texts first, so that the footer's mean misleads about those that follow.
+    let mut rows: Vec<(String, String)> = (0..3000).map(|i| (format!("short-{i}"), text(i, 20))).collect();
+    let seed: Vec<String> = (0..64).map(|i| text(10_000 + i, 2_000)).collect();
+    rows.extend((0..160).map(|i| (format!("long-{i}"), seed.iter().cycle().skip(i).take(64).cloned().collect())));
+    let borrowed: Vec<_> = rows.iter().map(|(id, text)| (Some(id.as_str()), Some(text.as_str()))).collect();
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    zstd_documents(&path, &borrowed);
+    let (done, peak) = with_peak_mib(&night);
+    assert_eq!(done.expect_success().json()["n_documents"].as_u64(), Some(3160));
+    assert!(peak < 320, "{peak} MiB");
+}
+
+#[test]
+fn a_line_without_end_is_passed_over_without_being_held() {
+    let night = Night::new("max_bad_rows = 1\nmax_doc_bytes = \"1MiB\"\n");
+    night.documents(DT, &[("good", &text(1, 40))]);
+    let line = "x".repeat(300 << 20);
+    let content = format!("{{\"id\":\"a\",\"text\":\"{line}\"}}\n{{\"id\":\"b\",\"text\":\"next\"}}\n");
+    std::fs::write(night.path().join(format!("documents/dt={DT}/x.jsonl")), content).unwrap();
+    let (done, peak) = with_peak_mib(&night);
+    let summary = done.expect_success().json();
+    assert_eq!((summary["n_documents"].as_u64(), &summary["bad_rows_by_reason"]["too_large"]), (Some(2), &1.into()));
+    assert!(peak < 100, "{peak} MiB");
+}
+
+/// Runs the night, and gives its largest memory in MiB, as far as that was seen in time.
+fn with_peak_mib(night: &Night) -> (Output, u64) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nearprint"));
+    command.args(["run", "--config", "job.toml", "--dt", DT, "--json"]).current_dir(night.path());
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let done = std::thread::spawn(move || child.wait_with_output().unwrap());
+    let mut peak = 0;
+    while !done.is_finished() {
+        let status = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
+        let kib = line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0);
+        peak = peak.max(kib / 1024);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let done = done.join().unwrap();
+    let output = Output {
+        code: done.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(done.stdout).unwrap(),
+        stderr: String::from_utf8(done.stderr).unwrap(),
+    };
+    (output, peak)
 }
 
 #[test]
@@ -402,7 +463,14 @@ fn hidden_files_are_passed_over_and_names_with_brackets_are_taken_as_they_are() 
         std::fs::write(folder.join(name), "no Parquet").unwrap();
     }
     write_documents(&folder.join("sub/part-1.parquet"), &[(Some("b"), Some(&text(2, 40)))]);
-    assert_eq!(night.run(DT, &[]).expect_success().json()["n_files"], 2);
+    for odd in ["dt=2026-11-2", "dt=__HIVE_DEFAULT_PARTITION__"] {
+        std::fs::create_dir(night.path().join("documents").join(odd)).unwrap();
+    }
+    let done = night.run(DT, &[]).expect_success();
+    assert_eq!(done.json()["n_files"], 2);
+    for odd in ["documents/dt=2026-11-2: not a date", "documents/dt=__HIVE_DEFAULT_PARTITION__: not a date"] {
+        assert!(done.stderr.contains(odd), "{}", done.stderr);
+    }
     let odd = night.path().join("odd[1]");
     write_documents(&odd.join(format!("dt={DT}/part-0.parquet")), &[(Some("c"), Some(&text(3, 40)))]);
     let done = night.run(DT, &["--replace", "--documents", "odd[1]"]).expect_success();

@@ -53,7 +53,7 @@ fn chunk_with_checksums(
     let old = from.get_bytes(start, usize::try_from(length)?)?;
     let copy = CheckedCopy::of(&old)?;
     let place = |at: i64| copy.place(u64::try_from(at)?.wrapping_sub(start));
-    let added = (copy.bytes.len() - old.len()) as i64;
+    let added = i64::try_from(copy.bytes.len() - old.len())?;
     let metadata = chunk
         .clone()
         .into_builder()
@@ -122,10 +122,10 @@ impl CheckedCopy {
         let signed = crc.cast_signed();
         let mut zigzag = (signed.cast_unsigned() << 1) ^ (signed >> 31).cast_unsigned();
         while zigzag >= 0x80 {
-            self.bytes.push((zigzag & 0x7f) as u8 | 0x80);
+            self.bytes.push(zigzag.to_le_bytes()[0] | 0x80);
             zigzag >>= 7;
         }
-        self.bytes.push(zigzag as u8);
+        self.bytes.push(zigzag.to_le_bytes()[0]);
         if let [next, rest @ ..] = after {
             self.bytes.push(if *next > ONE_FIELD { next - ONE_FIELD } else { *next });
             self.bytes.extend_from_slice(rest);

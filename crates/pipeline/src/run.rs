@@ -253,6 +253,7 @@ async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
     let config_digest = request.profile.digest(&request.analyzer_resources)?;
     let store = Store::open(&storage.folder(&request.store)?).await?;
     store.refuse_other_config(&config_digest)?;
+    warn_of_misnamed_nights(storage, &request.documents).await;
     let documents = Documents::open(
         storage,
         &night_pattern(&request.documents, &request.dt),
@@ -625,6 +626,21 @@ fn check_date(dt: &str) -> Result<()> {
         _ => 0,
     };
     if (1..=days).contains(&day) { Ok(()) } else { Err(invalid()) }
+}
+
+/// Folders beside the nights' whose names are no dates: what lies there belongs to no night.
+async fn warn_of_misnamed_nights(storage: &Storage, documents: &str) {
+    if documents.contains("{dt}") {
+        return;
+    }
+    // Whether the root can be listed is for the night's own folder to tell.
+    let names = match storage.folder(documents) {
+        Ok(root) => root.names().await.unwrap_or_default(),
+        Err(_) => return,
+    };
+    for name in names.iter().filter_map(|name| name.strip_prefix("dt=")).filter(|dt| check_date(dt).is_err()) {
+        tracing::warn!("{documents}/dt={}: not a date like 2026-11-20, in no night", name.escape_debug());
+    }
 }
 
 pub(crate) fn night_pattern(documents: &str, dt: &str) -> String {

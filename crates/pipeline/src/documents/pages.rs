@@ -39,12 +39,17 @@ const TEXT_BYTES: u64 = 1 << 30;
 const MAX_BATCH_BYTES: u64 = 64 << 20;
 const MIN_BATCH_BYTES: u64 = 1 << 20;
 
+/// Pages of any file that is in order can be held, however little memory is allowed: writers end a page after 1,024 rows or
+/// after one text.
+const LEAST_PAGE_BYTES: u64 = 128 << 20;
+
 impl ReadLimits {
-    /// A quarter of the memory for texts: half of it in the batches of all threads, and as much in one large page.
+    /// A quarter of the memory for texts: half of it in the batches of all threads, and all of it for one large page at a
+    /// time, which is [`LEAST_PAGE_BYTES`] at least.
     pub(crate) fn new(memory_limit: Option<usize>, threads: usize) -> Self {
         let bytes = memory_limit.map_or(TEXT_BYTES, |limit| limit as u64 / 4);
         let batch_bytes = (bytes / 2 / threads.max(1) as u64).clamp(MIN_BATCH_BYTES, MAX_BATCH_BYTES);
-        Self { batch_bytes, page_bytes: bytes.max(MIN_BATCH_BYTES), large: Arc::new(Semaphore::new(1)) }
+        Self { batch_bytes, page_bytes: bytes.max(LEAST_PAGE_BYTES), large: Arc::new(Semaphore::new(1)) }
     }
 }
 
@@ -63,6 +68,9 @@ const READ_AHEAD: u64 = 8 << 20;
 
 /// Bytes that are looked at for a page's header at first.
 const HEADER_BYTES: u64 = 16 << 10;
+
+/// Bytes that are looked at for it at most.
+const MAX_HEADER_BYTES: u64 = 8 << 20;
 
 /// Values of a page whose lengths are listed before it.
 const MAX_LISTED_VALUES: usize = 16 << 20;
@@ -263,10 +271,8 @@ impl ColumnBytes {
                     *locked(&self.page) = Some((start + sizes.header_bytes as u64, sizes));
                     return Ok(bytes.slice(..sizes.header_bytes));
                 }
-                // Headers may hold a value of the page in full, so one is as long as a page at most.
-                Err(Malformed::Short) if (bytes.len() as u64) == length && length < self.state.limits.page_bytes => {
-                    length *= 8;
-                }
+                // Old writers put the smallest and the largest value there in full.
+                Err(Malformed::Short) if bytes.len() as u64 == length && length < MAX_HEADER_BYTES => length *= 8,
                 Err(_) => return Err(self.refused("the header of a page is damaged".to_owned())),
             }
         }
@@ -297,7 +303,7 @@ impl ColumnBytes {
         let limit = self.state.limits.page_bytes;
         if unpacked > limit {
             return Err(self.refused(format!(
-                "a page of {packed} bytes unpacks to {unpacked}, more than the {limit} that a quarter of --memory-limit, or 1 GiB, allows"
+                "a page of {packed} bytes unpacks to {unpacked}, more than the {limit} that may be held (a quarter of --memory-limit, or 1 GiB)"
             )));
         }
         if unpacked > RATIO_FREE_BYTES && unpacked / MAX_RATIO > packed {
@@ -425,8 +431,8 @@ impl CheckedPages {
     fn check_shared_prefixes(&self, page_bytes: usize) -> ParquetResult<()> {
         let rows = self.state.batch_rows;
         if rows > 1 && (rows * page_bytes) as u64 > self.state.limits.batch_bytes {
-            let fit = self.state.limits.batch_bytes as usize / page_bytes.max(1);
-            return Err(self.state.ask_for_fewer_rows(fit.min(rows / 2)));
+            let fit = self.state.limits.batch_bytes / page_bytes.max(1) as u64;
+            return Err(self.state.ask_for_fewer_rows(usize::try_from(fit).unwrap_or(rows).min(rows / 2)));
         }
         Ok(())
     }

@@ -55,7 +55,7 @@ impl ParquetDocuments {
         for column in &columns.keep {
             column_types.push((column.clone(), keep_column_type(&parquet, column)?));
         }
-        let row_groups = caught(&file.url, || Ok(row_groups(&parquet, &columns.text)))?;
+        let row_groups = caught(&file.url, || row_groups(&parquet, &columns.text))?;
         Ok(Self { file, column_types, row_groups, footer: Some(Arc::new(parquet)) })
     }
 
@@ -171,13 +171,21 @@ fn panicked(url: &str, panic: &(dyn Any + Send)) -> PipelineError {
     PipelineError::bad_file(url, format!("the Parquet reader failed on it ({})", crate::tasks::panic_text(panic)))
 }
 
-fn row_groups(parquet: &ParquetFile, text: &str) -> Vec<RowGroup> {
+fn row_groups(parquet: &ParquetFile, text: &str) -> Result<Vec<RowGroup>> {
     let group = |i: usize| {
         let text_bytes = parquet.column_chunk(i, text).map_or(0, |c| c.uncompressed_size());
         RowGroup { rows: parquet.row_group_rows(i), text_bytes: u64::try_from(text_bytes).unwrap_or(0) }
     };
-    (0..parquet.n_row_groups()).map(group).collect()
+    let groups: Vec<RowGroup> = (0..parquet.n_row_groups()).map(group).collect();
+    let rows = groups.iter().try_fold(0u64, |rows, group| rows.checked_add(group.rows));
+    if rows.is_none_or(|rows| rows > MAX_ROWS) {
+        return Err(PipelineError::bad_file(&parquet.file.url, "its footer claims more rows than any file has"));
+    }
+    Ok(groups)
 }
+
+/// Rows of a file, far beyond what any run could read.
+const MAX_ROWS: u64 = 1 << 48;
 
 /// Which columns are read, and as what.
 #[derive(Debug)]
@@ -374,7 +382,7 @@ fn count(rows: u64) -> usize {
 
 /// Rows whose texts are half of a batch's share if they are as long as the row group's others.
 fn batch_rows(group: RowGroup, limits: &ReadLimits) -> usize {
-    let rows = limits.batch_bytes / 2 * group.rows.max(1) / group.text_bytes.max(1);
+    let rows = (limits.batch_bytes / 2).saturating_mul(group.rows.max(1)) / group.text_bytes.max(1);
     count(rows).clamp(1, BATCH_ROWS)
 }
 
