@@ -11,7 +11,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::displayable;
 use datafusion_physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use futures::TryStreamExt;
-use nearprint_join::{Queries, QueryRows, Verifier, Workload};
+use nearprint_join::{Queries, QueryRows, SELF_ROWS, Verifier, Workload};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
@@ -83,8 +83,6 @@ pub(crate) struct Join {
 
 /// Existing rows of one map task.
 const TASK_ROWS: u64 = 4 << 20;
-/// The batch's own values of one map task.
-const TASK_VALUES: usize = 1 << 16;
 
 impl NearDuplicates {
     /// Builds the tables.
@@ -168,7 +166,7 @@ impl NearDuplicates {
             ranges.into_iter().map(move |row_groups| MapTask::Existing { file: url.clone(), row_groups })
         });
         let n = if self.itself { self.rows.n_values() } else { 0 };
-        let itself = (0..n).step_by(TASK_VALUES).map(|at| MapTask::Itself { values: at..n.min(at + TASK_VALUES) });
+        let itself = (0..n).step_by(SELF_ROWS).map(|at| MapTask::Itself { values: at..n.min(at + SELF_ROWS) });
         existing.chain(itself).collect()
     }
 
