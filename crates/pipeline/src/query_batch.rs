@@ -217,14 +217,35 @@ impl QueryBatch {
     }
 }
 
-fn refuse_repeats(ids: &LargeStringArray, place: impl Fn(usize) -> String) -> Result<()> {
-    let repeats: Vec<usize> = (1..ids.len()).filter(|&i| ids.value(i) == ids.value(i - 1)).collect();
-    let Some(&first) = repeats.first() else {
+/// Leaves of each id the first document by file and row, and gives the others, each after the one that stays.
+fn without_repeats(order: &mut Vec<u32>, ids: &ArrivedIds, places: &Places) -> Vec<(u32, u32)> {
+    let mut repeats = Vec::new();
+    for same in order.chunk_by_mut(|&a, &b| ids.get(a) == ids.get(b)).filter(|same| same.len() > 1) {
+        same.sort_unstable_by_key(|&document| places.get(document));
+        repeats.extend(same[1..].iter().map(|&other| (same[0], other)));
+    }
+    if !repeats.is_empty() {
+        order.dedup_by(|b, a| ids.get(*a) == ids.get(*b));
+    }
+    repeats
+}
+
+fn refuse_repeats(
+    repeats: &[(u32, u32)],
+    ids: &ArrivedIds,
+    places: &Places,
+    name_of: impl Fn(u32) -> String,
+) -> Result<()> {
+    let Some(&(first, other)) = repeats.first() else {
         return Ok(());
     };
-    let mut places = [place(first - 1), place(first)];
-    places.sort();
-    let example = format!("'{}' in {} and {}", ids.value(first).escape_debug(), places[0], places[1]);
+    let mut named = [first, other].map(|document| {
+        let (file, row) = places.get(document);
+        format!("{} row {row}", name_of(file))
+    });
+    named.sort();
+    let id = String::from_utf8_lossy(ids.get(first));
+    let example = format!("'{}' in {} and {}", id.escape_debug(), named[0], named[1]);
     Err(PipelineError::RepeatedIds { n: repeats.len() as u64, example })
 }
 
@@ -360,13 +381,13 @@ impl<'a> Collecting<'a> {
     pub(crate) fn finish(mut self, name_of: impl Fn(u32) -> String) -> Result<QueryBatch> {
         let n = self.fingerprints.n_rows();
         let numbered = self.ids.is_empty() && n > 0;
-        let order = if numbered { DecimalOrder::new(n).numbers().collect() } else { self.ids.order() };
+        let mut order = if numbered { DecimalOrder::new(n).numbers().collect() } else { self.ids.order() };
         let ids = if numbered {
             Ids::Numbered(DecimalOrder::new(n))
         } else {
-            let ids = self.ids.take(&order);
-            refuse_repeats(&ids, |i| self.places.name(order[i], &name_of))?;
-            Ids::Named(ids)
+            let repeats = without_repeats(&mut order, &self.ids, &self.places);
+            refuse_repeats(&repeats, &self.ids, &self.places, name_of)?;
+            Ids::Named(self.ids.take(&order))
         };
         drop(self.places);
         self.bad_rows.sort_unstable();
@@ -475,9 +496,10 @@ impl Places {
         }
     }
 
-    fn name(&self, document: u32, name_of: impl Fn(u32) -> String) -> String {
+    /// File and row of a document.
+    fn get(&self, document: u32) -> (u32, u64) {
         let run = self.runs.partition_point(|&(first, ..)| first <= document).saturating_sub(1);
         let (first, file, row) = self.runs.get(run).copied().unwrap_or_default();
-        format!("{} row {}", name_of(file), row + u64::from(document - first))
+        (file, row + u64::from(document - first))
     }
 }
