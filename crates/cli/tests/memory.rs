@@ -15,7 +15,8 @@ const MIB: u64 = 1 << 20;
 
 /// Fingerprints without ids, of which no two are near.
 fn write_numbered(path: &Path, n: u64) {
-    let values = (1..=n).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29).wrapping_mul(0xD6E8_FEB8_6659_FD93));
+    let values =
+        (1..=n).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29).wrapping_mul(0xD6E8_FEB8_6659_FD93));
     let column: ArrayRef = Arc::new(UInt64Array::from_iter_values(values));
     let batch = RecordBatch::try_from_iter([("fingerprint", column)]).unwrap();
     let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), None).unwrap();
@@ -25,8 +26,8 @@ fn write_numbered(path: &Path, n: u64) {
 
 fn self_join(set: &Path, more: &[&str]) -> Output {
     let out = set.with_file_name("out");
-    let args = ["join", "--json", "--self", "--queries", set.to_str().unwrap(), "--output", out.to_str().unwrap()];
-    let done = nearprint(&[&args[..], more].concat());
+    let args = ["join", "--json", "--self", "--max-distance", "2", "--queries", set.to_str().unwrap()];
+    let done = nearprint(&[&args[..], &["--output", out.to_str().unwrap()], more].concat());
     if done.code != 0 {
         assert!(!out.exists(), "something was published");
     }
@@ -63,7 +64,7 @@ fn a_reduce_that_reaches_max_spill_stops_and_names_it() {
     write_fingerprints(&set, &rows);
     let spill = dir.path().join("spill");
     std::fs::create_dir(&spill).unwrap();
-    let spilling = ["--pairs", "all", "--max-distance", "2", "--reduce-memory", "16MiB", "--threads", "2"];
+    let spilling = ["--pairs", "all", "--reduce-memory", "16MiB", "--threads", "2"];
     let spilling = [&spilling[..], &["--spill-dir", spill.to_str().unwrap()]].concat();
     let done = self_join(&set, &[&spilling[..], &["--max-spill", "100KB"]].concat());
     assert_eq!(done.code, 74, "{}", done.stderr);

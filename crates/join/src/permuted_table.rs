@@ -202,7 +202,9 @@ impl<F: Vectors> PermutedTables<F> {
             return rows;
         }
         let mut n = 0;
-        // Slice by slice, so that the list is no longer than what is selected.
+        // Slice by slice, so that no more of the list is touched than what is selected; room that is not touched takes no memory,
+        // and a list that does not move leaves no copies of itself to the allocator.
+        list.reserve_exact((rows.len() + crate::kernel::PADDING).saturating_sub(list.len()));
         for slice in rows.chunks(SELECTED_ROWS) {
             let room = n + slice.len() + crate::kernel::PADDING;
             if list.len() < room {

@@ -34,8 +34,7 @@ fn a_self_join_finds_the_pairs_and_clusters_of_seomoz_find_all() {
             assert_eq!(pairs, expected, "{}", run["id"]);
             let clusters = Clusters::of(union, u32::try_from(n_values).unwrap());
             let rows = 0..u32::try_from(n_values).unwrap();
-            let n_clusters =
-                rows.filter(|&row| clusters.first_row(row) == row && clusters.n_rows(row) > 1).count();
+            let n_clusters = rows.filter(|&row| clusters.first_row(row) == row && clusters.n_rows(row) > 1).count();
             assert_eq!(n_clusters as u64, run["clusters"].as_u64().unwrap(), "{}", run["id"]);
         }
         n_runs += 1;

@@ -8,9 +8,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt8Array, UInt64Array};
 use nearprint_fingerprint::hamming_distance;
-use nearprint_join::{
-    Canonical, ClassNeighbours, Clusters, Decision, ExistingNeighbour, QueryRows, UnionFind, star,
-};
+use nearprint_join::{Canonical, ClassNeighbours, Clusters, Decision, ExistingNeighbour, QueryRows, UnionFind, star};
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{DatasetWriter, StagedFile};
@@ -211,9 +209,8 @@ impl Decisions {
         self.existing = std::mem::take(&mut gathered.kept);
         let (made, existing, gathered) = (&mut self.rows, &self.existing, &*gathered);
         // A class has one nearest existing document, which is told by the class alone.
-        let nearest = |class| {
-            existing.get(&class).map(|kept| ExistingNeighbour { distance: kept.distance, existing: class })
-        };
+        let nearest =
+            |class| existing.get(&class).map(|kept| ExistingNeighbour { distance: kept.distance, existing: class });
         let decide = |row: u32, decision: Decision| {
             made[row as usize] = match decision {
                 Decision::Keep => kept(gathered, row),
@@ -247,9 +244,8 @@ impl Decisions {
         for row in fingerprinted_rows(batch) {
             let root = gathered.sets.find(row);
             let own = batch.fingerprints.get(row);
-            let distance = |other: Option<&u64>| {
-                own.zip(other).and_then(|(&a, &b)| u8::try_from(hamming_distance(a, b)).ok())
-            };
+            let distance =
+                |other: Option<&u64>| own.zip(other).and_then(|(&a, &b)| u8::try_from(hamming_distance(a, b)).ok());
             let canonical = *first.entry(root).or_insert(row);
             self.rows[row as usize] = match self.existing.get(&root) {
                 Some(found) => {

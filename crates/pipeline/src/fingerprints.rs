@@ -87,12 +87,7 @@ pub(crate) fn refuse_mixed_configs<'a>(files: impl Iterator<Item = &'a ParquetFi
 }
 
 /// Loads what a join needs of a dataset as the query batch, which fails before it takes more than `max_bytes`.
-pub(crate) async fn load(
-    files: &[ParquetFile],
-    bits: u32,
-    needs_sketch: bool,
-    max_bytes: usize,
-) -> Result<QueryBatch> {
+pub(crate) async fn load(files: &[ParquetFile], bits: u32, needs_sketch: bool, max_bytes: usize) -> Result<QueryBatch> {
     are_numbered(files)?;
     let columns: &[&str] = if needs_sketch { &[DOC_ID, FINGERPRINT, SKETCH] } else { &[DOC_ID, FINGERPRINT] };
     let mut collecting = Collecting::new(&[], max_bytes);
@@ -116,12 +111,7 @@ pub(crate) async fn load(
 }
 
 /// A batch of the dataset with the columns that [`Collecting`] takes. `place` is the file and the first row, from 1.
-fn as_fingerprinted(
-    url: &str,
-    (file, first_row): (u32, u64),
-    bits: u32,
-    batch: &RecordBatch,
-) -> Result<RecordBatch> {
+fn as_fingerprinted(url: &str, (file, first_row): (u32, u64), bits: u32, batch: &RecordBatch) -> Result<RecordBatch> {
     let columns = Columns { batch, file: url };
     let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?;
     check_fingerprints(url, first_row, bits, fingerprints)?;

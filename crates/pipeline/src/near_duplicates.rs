@@ -86,12 +86,7 @@ const TASK_ROWS: u64 = 4 << 20;
 
 impl NearDuplicates {
     /// Builds the tables.
-    pub(crate) async fn new(
-        batch: QueryBatch,
-        join: Join,
-        resources: &Resources,
-        progress: Progress,
-    ) -> Result<Self> {
+    pub(crate) async fn new(batch: QueryBatch, join: Join, resources: &Resources, progress: Progress) -> Result<Self> {
         let Join { existing, itself, bits, verifier, decides } = join;
         let n_existing = existing.n_live_rows;
         let (own, kernel) = (resources.clone(), resources.join_kernel()?);
@@ -298,12 +293,18 @@ fn group(
     decides: Option<ClusterRule>,
     resources: &Resources,
 ) -> Result<(QueryBatch, QueryRows, Vec<u64>)> {
-    let height = batch.memory_bytes().saturating_add(QueryRows::grouping_bytes::<u64>(batch.len()));
-    refuse_over("the query batch and its tables", height, resources.counted_bytes())?;
-    let (rows, values) = QueryRows::group(&batch.fingerprints, Arc::clone(&batch.sketches))?;
+    let mut given_up = None;
     if decides.is_none() {
+        given_up = Some(std::mem::take(&mut batch.fingerprints));
         batch.forget_all_but_ids_and_sketches();
     }
+    let height = batch.memory_bytes().saturating_add(QueryRows::grouping_bytes::<u64>(batch.len()));
+    refuse_over("the query batch and its tables", height, resources.counted_bytes())?;
+    let sketches = Arc::clone(&batch.sketches);
+    let (rows, values) = match given_up {
+        Some(fingerprints) => QueryRows::group(fingerprints, sketches)?,
+        None => QueryRows::group(&batch.fingerprints, sketches)?,
+    };
     Ok((batch, rows, values))
 }
 
@@ -320,12 +321,7 @@ struct Budget {
 }
 
 impl Budget {
-    fn new(
-        resources: &Resources,
-        batch: &QueryBatch,
-        rows: &QueryRows,
-        decides: Option<ClusterRule>,
-    ) -> Result<Self> {
+    fn new(resources: &Resources, batch: &QueryBatch, rows: &QueryRows, decides: Option<ClusterRule>) -> Result<Self> {
         let limit = resources.counted_bytes();
         let held = batch.memory_bytes() + rows.memory_bytes();
         let pass = ForestState::bytes_of(batch.len(), decides.is_some());
@@ -339,7 +335,7 @@ impl Budget {
     }
 
     fn for_tables(&self) -> usize {
-        if self.left > usize::MAX / 2 { UNLIMITED_TABLE_BYTES } else { self.left / 2 }
+        if self.left > usize::MAX / 2 { UNLIMITED_TABLE_BYTES } else { self.left - PAIR_BYTES.min(self.left / 2) }
     }
 
     fn for_reduce(&self, resources: &Resources) -> usize {
@@ -350,6 +346,9 @@ impl Budget {
         self.left - self.for_reduce(resources)
     }
 }
+
+/// Bytes left to pairs and decisions, where there are twice as many.
+const PAIR_BYTES: usize = 512 << 20;
 
 /// Bytes of tables where no limit is said.
 const UNLIMITED_TABLE_BYTES: usize = 4 << 30;

@@ -348,8 +348,10 @@ impl<'a> Collecting<'a> {
         }
         let bytes = self.memory_bytes() + self.ordering_bytes(n);
         if bytes > self.max_bytes {
-            let reason =
-                format!("the query batch and its tables take {bytes} bytes for {n} documents, more than {} are left", self.max_bytes);
+            let reason = format!(
+                "the query batch and its tables take {bytes} bytes for {n} documents, more than {} are left",
+                self.max_bytes
+            );
             return Err(PipelineError::Resources { reason });
         }
         Ok(())
@@ -407,7 +409,12 @@ impl<'a> Collecting<'a> {
 }
 
 /// Rows by the keys, then by id; none where there is no key.
-fn keep_order(keys: &[KeepKey], kept: Vec<KeepColumn>, lengths: &Column<u32>, order: &[u32]) -> Result<Option<Vec<u32>>> {
+fn keep_order(
+    keys: &[KeepKey],
+    kept: Vec<KeepColumn>,
+    lengths: &Column<u32>,
+    order: &[u32],
+) -> Result<Option<Vec<u32>>> {
     if keys.is_empty() || order.is_empty() {
         return Ok(None);
     }
@@ -422,7 +429,8 @@ fn keep_order(keys: &[KeepKey], kept: Vec<KeepColumn>, lengths: &Column<u32>, or
             let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
             take(&concat(&arrays).map_err(internal)?, &documents, None).map_err(internal)?
         };
-        columns.push(SortColumn { values, options: Some(SortOptions { descending: key.descending, nulls_first: false }) });
+        columns
+            .push(SortColumn { values, options: Some(SortOptions { descending: key.descending, nulls_first: false }) });
     }
     // The last key makes every order total, so that ties never depend on the input's order.
     let n = u32::try_from(order.len()).unwrap_or(u32::MAX);
@@ -490,7 +498,8 @@ struct Places {
 
 impl Places {
     fn push(&mut self, document: u32, file: u32, row: u64) {
-        let goes_on = |&(first, in_file, from): &(u32, u32, u64)| in_file == file && from + u64::from(document - first) == row;
+        let goes_on =
+            |&(first, in_file, from): &(u32, u32, u64)| in_file == file && from + u64::from(document - first) == row;
         if !self.runs.last().is_some_and(goes_on) {
             self.runs.push((document, file, row));
         }

@@ -146,7 +146,10 @@ impl ForestState {
         let nodes = self.existing_nodes.len() * (entry_bytes::<u64, u32>() + 16);
         let bytes = kept + class_pairs + nodes;
         if bytes > self.max_bytes {
-            let reason = format!("what decisions need of existing documents and pairs takes {bytes} bytes, {} are left", self.max_bytes);
+            let reason = format!(
+                "what decisions need of existing documents and pairs takes {bytes} bytes, {} are left",
+                self.max_bytes
+            );
             return Err(PipelineError::Resources { reason });
         }
         Ok(())

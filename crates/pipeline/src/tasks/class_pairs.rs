@@ -50,7 +50,10 @@ impl ClassPairs {
     pub(super) fn take(&self, own: &mut OwnClassPairs) -> Result<()> {
         let n_pairs = self.n_pairs.fetch_add(own.0.len(), Ordering::Relaxed) + own.0.len();
         if self.memory_bytes() > self.max_bytes {
-            let reason = format!("the star rule over more than {n_pairs} pairs takes more than the {} bytes that are left", self.max_bytes);
+            let reason = format!(
+                "the star rule over more than {n_pairs} pairs takes more than the {} bytes that are left",
+                self.max_bytes
+            );
             return Err(PipelineError::Resources { reason });
         }
         let chunk = Chunk {
