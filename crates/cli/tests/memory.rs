@@ -75,6 +75,18 @@ fn a_reduce_that_reaches_max_spill_stops_and_names_it() {
 }
 
 #[test]
+fn more_pairs_than_allowed_stop_the_mappers_before_anything_spills() {
+    let dir = tempfile::tempdir().unwrap();
+    let set = dir.path().join("set.parquet");
+    let rows: Vec<(String, u64)> = (0..1500u64).map(|i| (format!("document-{i:06}"), i % 3)).collect();
+    write_fingerprints(&set, &rows);
+    let spilling = ["--pairs", "all", "--reduce-memory", "16MiB", "--threads", "2", "--max-spill", "1KB"];
+    let done = self_join(&set, &[&spilling[..], &["--max-pairs", "20000"]].concat());
+    assert_eq!(done.code, 65, "{}", done.stderr);
+    assert!(done.error().contains("more than 20000 pairs"), "{}", done.stderr);
+}
+
+#[test]
 fn more_near_pairs_than_the_star_rule_has_memory_for_end_the_night_before_it_publishes() {
     let night = Night::new("");
     let words: Vec<String> = text(1, 300).split(' ').map(str::to_owned).collect();

@@ -65,6 +65,11 @@ impl Recrawls {
         self.earlier.get(&row).copied().unwrap_or(false)
     }
 
+    /// Bytes held.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.shadows.capacity() * size_of::<Shadow>() + self.earlier.len() * 16
+    }
+
     /// Rows of earlier runs that the batch has again, by run.
     fn shadowed(&self) -> Shadowed {
         let mut rows = Shadowed::new();
