@@ -63,12 +63,21 @@ impl Args {
             let batch = RecordBatch::try_from_iter(columns)?;
             let writer = match &mut open {
                 Some(writer) => writer,
-                None => open.insert(ArrowWriter::try_new(file.try_clone()?, batch.schema(), Some(properties()))?),
+                None => open.insert(ArrowWriter::try_new(file.try_clone()?, batch.schema(), Some(self.properties()))?),
             };
             writer.write(&batch)?;
         }
         open.map_or(Ok(()), |writer| writer.close().map(|_| ()))?;
         Ok(())
+    }
+
+    /// Row groups of about 64 MiB of text, compressed.
+    fn properties(&self) -> WriterProperties {
+        let rows = (8 << 20) / self.words.max(1);
+        WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_max_row_group_row_count(usize::try_from(rows.max(1)).ok())
+            .build()
     }
 
     /// The text of a document, which depends on nothing but its number.
@@ -85,14 +94,6 @@ impl Args {
             text
         })
     }
-}
-
-/// Row groups of a usual size, compressed.
-fn properties() -> WriterProperties {
-    WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        .set_max_row_group_row_count(Some(1 << 16))
-        .build()
 }
 
 /// Days after 2026-01-01, for some centuries.

@@ -40,6 +40,9 @@ impl Report {
         }
         let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
         json.insert("elapsed_ms".to_owned(), milliseconds.into());
+        if let Some(bytes) = peak_rss_bytes() {
+            json.insert("peak_rss_bytes".to_owned(), bytes.into());
+        }
         Self { text, json: Value::Object(json), exit_code: 0, failure: None }
     }
 
@@ -51,6 +54,13 @@ impl Report {
         self.json["error"] = failure.message.as_str().into();
         Self { failure: Some(failure), ..self }
     }
+}
+
+/// The most memory that the process had, where the system says so as Linux does.
+fn peak_rss_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?;
+    Some(kib.parse::<u64>().ok()? * 1024)
 }
 
 /// Prints the report. A reader that has gone away is no failure, and the exit code stays what it is; any other failure to write is said,

@@ -79,7 +79,7 @@ impl<T: Copy> Column<T> {
     /// Bytes held.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.values.capacity() * size_of::<T>() + self.gaps.memory_bytes()
+        self.values.len() * size_of::<T>() + self.gaps.memory_bytes()
     }
 }
 

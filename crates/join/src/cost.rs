@@ -2,6 +2,7 @@
 
 use crate::kernel::Kernel;
 use crate::permutation::Block;
+use crate::queries::SELF_ROWS;
 use crate::table_plan::{Table, TablePlan, n_near_prefixes};
 use crate::walk::{STEP_BITS, Walk};
 
@@ -130,9 +131,23 @@ impl TablePlan {
     /// What is held beside the tables: the pieces; of each that is mapped a permuted copy and its spare, and the lists of a walk.
     fn scratch_bytes(&self, workload: &Workload) -> usize {
         let copies = if self.tables().len() > 1 { workload.held_rows().saturating_mul(16) } else { 0 };
-        let lists = if self.is_scan() { 0 } else { workload.n_queries.saturating_mul(24) };
+        let lists = if self.is_scan() { 0 } else { self.list_bytes(workload) };
         let mapped = copies.saturating_add(lists).saturating_mul(workload.threads);
         mapped.saturating_add(workload.piece_bytes().saturating_mul(workload.pieces_under_way))
+    }
+
+    /// The queries that can be near to anything in a piece, three times: as they are selected, and on the way down from there.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate, of at most all queries")]
+    fn list_bytes(&self, workload: &Workload) -> usize {
+        let of_run = |run: &ExistingRun| run.density_rows / run.n_rows.min(workload.piece_rows as u64).max(1);
+        let of_runs = workload.existing.iter().filter(|run| run.n_rows > 0).map(of_run);
+        let itself = workload.itself.then_some((workload.n_queries / SELF_ROWS) as u64);
+        let share = |pieces: u64| {
+            let root = pieces.checked_ilog2().unwrap_or(0).min(self.bits());
+            self.tables().iter().map(|table| self.narrowed(table, root)).fold(0.0, f64::max)
+        };
+        let widest = of_runs.chain(itself).min().map_or(0.0, share).min(1.0);
+        (as_f64(workload.n_queries as u64) * 24.0 * widest) as usize
     }
 
     /// A piece of `n` existing fingerprints that agree in `root` leading bits.

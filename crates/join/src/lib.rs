@@ -44,7 +44,7 @@ pub use cost::{ExistingRun, JoinCost, Workload};
 pub use error::{JoinError, Result};
 pub use kernel::{Kernel, KernelName, Vectors};
 pub use permutation::{Block, Permutation};
-pub use queries::{MapScratch, Pair, Queries};
+pub use queries::{MapScratch, Pair, Queries, SELF_ROWS};
 pub use query_rows::{ClassOfRows, QueryRows, RowPair};
 pub use reduce::reduce;
 pub use row_set::RowSet;

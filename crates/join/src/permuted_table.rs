@@ -18,6 +18,9 @@ const COMPARED_PAIRS: usize = 1 << 26;
 /// Leading bits that rows and runs are sorted by, at most: two passes. Groups and leaves are no narrower.
 const ROW_BITS: u32 = 22;
 
+/// Rows that a list is selected from at a time.
+const SELECTED_ROWS: usize = 1 << 16;
+
 /// One table for each block of a plan.
 ///
 /// Invariant: a pair within the plan's distance is reported exactly once, from the first table in whose block it is near
@@ -198,11 +201,17 @@ impl<F: Vectors> PermutedTables<F> {
         if root.1.count_ones() <= self.plan.max_distance() {
             return rows;
         }
-        let room = rows.len() + crate::kernel::PADDING;
-        if list.len() < room {
-            list.resize(room, F::ZERO);
+        let mut n = 0;
+        // Slice by slice, so that no more of the list is touched than what is selected; room that is not touched takes no memory,
+        // and a list that does not move leaves no copies of itself to the allocator.
+        list.reserve_exact((rows.len() + crate::kernel::PADDING).saturating_sub(list.len()));
+        for slice in rows.chunks(SELECTED_ROWS) {
+            let room = n + slice.len() + crate::kernel::PADDING;
+            if list.len() < room {
+                list.resize(room, F::ZERO);
+            }
+            n += F::select(self.kernel, slice, root.0, root.1, self.plan.max_distance(), &mut list[n..]);
         }
-        let n = F::select(self.kernel, rows, root.0, root.1, self.plan.max_distance(), list);
         &list[..n]
     }
 

@@ -19,6 +19,9 @@ pub struct Pair {
     pub distance: u8,
 }
 
+/// Values in a range of [`Queries::map_self`], about, for which a plan's cost is estimated.
+pub const SELF_ROWS: usize = 1 << 16;
+
 /// The query batch, ready to be joined: its distinct fingerprints in permuted tables.
 ///
 /// Complete for every distance up to the plan's, whatever the distribution of the fingerprints: each pair comes out

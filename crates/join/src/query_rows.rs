@@ -5,6 +5,7 @@
 //! members are at distance 0 from each other and at one distance from every other document, so pairs are verified once
 //! for classes, however many identical pages there are.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use nearprint_fingerprint::{Fingerprint, Sketch};
@@ -64,18 +65,23 @@ impl ClassOfRows {
 
 impl QueryRows {
     /// Groups rows, given in id order, and gives the values, ascending; a row without a fingerprint takes no part. `sketches` has
-    /// no rows, or those of `fingerprints`.
+    /// no rows, or those of `fingerprints`, which are given up early where they need not be kept.
     ///
     /// # Errors
     /// [`JoinError::TooManyRows`] past `u32::MAX` − 1 rows.
-    pub fn group<F: Fingerprint>(fingerprints: &Column<F>, sketches: Arc<Column<Sketch>>) -> Result<(Self, Vec<F>)> {
-        let n = fingerprints.n_rows();
+    pub fn group<F: Fingerprint>(
+        fingerprints: impl Borrow<Column<F>>,
+        sketches: Arc<Column<Sketch>>,
+    ) -> Result<(Self, Vec<F>)> {
+        let column: &Column<F> = fingerprints.borrow();
+        let n = column.n_rows();
         if n == NO_CLASS {
             return Err(JoinError::TooManyRows { rows: n as usize });
         }
-        let n_values = usize::try_from(fingerprints.n_values()).unwrap_or(usize::MAX);
+        let n_values = usize::try_from(column.n_values()).unwrap_or(usize::MAX);
         let mut order: Vec<(F, u32)> = Vec::with_capacity(n_values);
-        order.extend((0..n).filter_map(|row| fingerprints.get(row).map(|&f| (f, row))));
+        order.extend((0..n).filter_map(|row| column.get(row).map(|&f| (f, row))));
+        drop(fingerprints);
         order.par_sort_unstable();
         for equal in order.chunk_by_mut(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
             equal.sort_unstable_by_key(|&(_, row)| (sketches.get(row), row));
@@ -86,7 +92,7 @@ impl QueryRows {
             values: Starts::default(),
             sketches,
         };
-        let mut values: Vec<F> = Vec::new();
+        let mut values: Vec<F> = Vec::with_capacity(order.len());
         for &(value, row) in &order {
             let new_value = values.last() != Some(&value);
             let same_sketch =
@@ -101,15 +107,13 @@ impl QueryRows {
             grouped.classes.push(new_class);
             grouped.rows.push(row);
         }
-        drop(order);
-        values.shrink_to_fit();
         Ok((grouped, values))
     }
 
-    /// Bytes that grouping `n_rows` takes at its height, the values and the result included.
+    /// Bytes that grouping `n_rows` takes at its height, the values and the result included, but not the fingerprints and sketches.
     #[must_use]
     pub fn grouping_bytes<F>(n_rows: usize) -> usize {
-        n_rows.saturating_mul(size_of::<(F, u32)>() + 2 * size_of::<F>() + 5)
+        n_rows.saturating_mul(size_of::<(F, u32)>() + size_of::<F>() + 5)
     }
 
     /// The number of values.

@@ -42,7 +42,7 @@ impl RowSet {
     /// Bytes held.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.words.capacity() * 8
+        self.words.len() * 8
     }
 }
 

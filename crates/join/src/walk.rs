@@ -71,6 +71,8 @@ impl Walk {
         let root = common_prefix(first, last, self.bits).min(sorted_bits);
         let mut levels = self.levels(root, sorted_bits, run.len(), list.len());
         let Lists { values, starts } = lists;
+        // Lists about halve from level to level; room that is not touched takes no memory.
+        values.reserve_exact((3 * (list.len() + PADDING)).saturating_sub(values.len()));
         if values.len() < list.len() + PADDING {
             values.resize(list.len() + PADDING, F::ZERO);
         }
@@ -99,7 +101,7 @@ impl Walk {
         let above = levels[to - 1];
         let start = above.start + above.len;
         if values.len() < start + above.len + PADDING {
-            values.resize(2 * (start + above.len + PADDING), F::ZERO);
+            values.resize(start + above.len + PADDING, F::ZERO);
         }
         let (known, room) = values.split_at_mut(start);
         let list = &known[above.start..start];

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use data::Rng;
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{
-    Canonical, ClassNeighbours, ClassOfRows, Clusters, Decision, ExistingNeighbour, Kernel, MapScratch, Queries,
-    QueryRows, RowPair, TablePlan, UnionFind, Verifier, naive, reduce, spanning_forest, star,
+    Canonical, ClassNeighbours, ClassOfRows, Clusters, Column, Decision, ExistingNeighbour, Kernel, MapScratch,
+    Queries, QueryRows, RowPair, TablePlan, UnionFind, Verifier, naive, reduce, spanning_forest, star,
 };
 use proptest::prelude::*;
 
@@ -32,7 +32,8 @@ fn batch(seed: u64, n: usize) -> (Vec<Option<u64>>, Vec<Option<Sketch>>) {
 }
 
 fn group(fingerprints: &[Option<u64>], sketches: &[Option<Sketch>]) -> (QueryRows, Vec<u64>) {
-    QueryRows::group(&fingerprints.iter().copied().collect(), Arc::new(sketches.iter().copied().collect())).unwrap()
+    let fingerprints: Column<u64> = fingerprints.iter().copied().collect();
+    QueryRows::group(fingerprints, Arc::new(sketches.iter().copied().collect())).unwrap()
 }
 
 fn for_each_value_pair(values: &[u64], k: u32, mut f: impl FnMut(u32, u32, u8)) {

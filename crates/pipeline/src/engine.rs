@@ -59,9 +59,9 @@ impl Resources {
         self.reduce_memory.unwrap_or(REDUCE_BYTES)
     }
 
-    /// Bytes of the limit for what grows with the input.
+    /// Bytes of the limit for what grows with the input; an eighth is left to the allocator, which is slow to give back.
     pub(crate) fn counted_bytes(&self) -> usize {
-        self.memory_limit.map_or(usize::MAX, |limit| limit - PROCESS_BYTES.min(limit / 4))
+        self.memory_limit.map_or(usize::MAX, |limit| limit - PROCESS_BYTES.min(limit / 4) - limit / 8)
     }
 
     /// The kernel to use.

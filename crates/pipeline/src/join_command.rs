@@ -94,7 +94,7 @@ pub async fn join(
     progress.start("load queries", "fingerprints", n_rows);
     let batch = fingerprints::load(&queries, request.bits, needs_sketch, resources.counted_bytes()).await?;
     let started = Instant::now();
-    let join = Join { existing, itself: request.itself, bits: request.bits, verifier, decides: None };
+    let join = Join { existing, itself: request.itself, bits: request.bits, verifier, decides: None, held_bytes: 0 };
     let near = NearDuplicates::new(batch, join, resources, progress.clone()).await?;
     let temp = near.engine.temp.path();
     let (staged, counts, spill) = match request.pairs {

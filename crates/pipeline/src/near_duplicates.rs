@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
@@ -11,7 +12,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::displayable;
 use datafusion_physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use futures::TryStreamExt;
-use nearprint_join::{Queries, QueryRows, Verifier, Workload};
+use nearprint_join::{Queries, QueryRows, SELF_ROWS, Verifier, Workload};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
@@ -79,24 +80,25 @@ pub(crate) struct Join {
     pub(crate) verifier: Verifier,
     /// How decisions are to follow; none where only pairs are asked for.
     pub(crate) decides: Option<ClusterRule>,
+    /// Bytes that the caller holds meanwhile.
+    pub(crate) held_bytes: usize,
 }
 
 /// Existing rows of one map task.
 const TASK_ROWS: u64 = 4 << 20;
-/// The batch's own values of one map task.
-const TASK_VALUES: usize = 1 << 16;
 
 impl NearDuplicates {
     /// Builds the tables.
     pub(crate) async fn new(batch: QueryBatch, join: Join, resources: &Resources, progress: Progress) -> Result<Self> {
-        let Join { existing, itself, bits, verifier, decides } = join;
+        let Join { existing, itself, bits, verifier, decides, held_bytes } = join;
         let n_existing = existing.n_live_rows;
         let (own, kernel) = (resources.clone(), resources.join_kernel()?);
         let runs = existing.files.iter().map(|f| existing_run(&f.parquet, bits)).collect();
         progress.start("tables", "fingerprints", batch.len() as u64);
         let (batch, rows, queries, plan, forest_bytes, engine) = blocking("tables", move || {
             let (batch, rows, values) = group(batch, decides, &own)?;
-            let mut left = Budget::new(&own, &batch, &rows, decides)?;
+            let mut left =
+                Budget::new(&own, held_bytes + batch.memory_bytes() + rows.memory_bytes(), batch.len(), decides)?;
             let workload = Workload {
                 n_queries: values.len(),
                 existing: runs,
@@ -163,11 +165,16 @@ impl NearDuplicates {
             ranges.into_iter().map(move |row_groups| MapTask::Existing { file: url.clone(), row_groups })
         });
         let n = if self.itself { self.rows.n_values() } else { 0 };
-        let itself = (0..n).step_by(TASK_VALUES).map(|at| MapTask::Itself { values: at..n.min(at + TASK_VALUES) });
+        let itself = (0..n).step_by(SELF_ROWS).map(|at| MapTask::Itself { values: at..n.min(at + SELF_ROWS) });
         existing.chain(itself).collect()
     }
 
-    fn reduced(&self, want: Want, class_pairs: Option<Arc<ClassPairs>>) -> Result<Arc<dyn ExecutionPlan>> {
+    fn reduced(
+        &self,
+        want: Want,
+        max_new_pairs: u64,
+        class_pairs: Option<Arc<ClassPairs>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         let own = if self.itself { self.rows.n_values() as u64 } else { 0 };
         self.progress.start(
             if want == Want::Forest { "join (forest)" } else { "join (all pairs)" },
@@ -182,6 +189,8 @@ impl NearDuplicates {
             itself: self.itself,
             ids_are_names: !self.batch.is_numbered(),
             want,
+            max_new_pairs,
+            n_new_pairs: AtomicU64::new(0),
             class_pairs,
             files: Arc::clone(&self.existing),
             piece_rows: self.piece_rows,
@@ -201,7 +210,7 @@ impl NearDuplicates {
         folder: &Path,
         max_pairs: u64,
     ) -> Result<(Vec<StagedFile>, PairCounts, SpillStats)> {
-        let plan = self.reduced(Want::AllPairs, None)?;
+        let plan = self.reduced(Want::AllPairs, max_pairs, None)?;
         let (files, counts) = self.write(&plan, folder, max_pairs).await?;
         Ok((files, counts, spill_stats(&plan)))
     }
@@ -233,7 +242,7 @@ impl NearDuplicates {
     fn forest_pass(&self) -> Result<(Arc<dyn ExecutionPlan>, Arc<ForestPass>)> {
         let class_pairs = Arc::new(ClassPairs::new(self.forest_bytes));
         let by_star = self.decides == Some(ClusterRule::Star);
-        let reduced = self.reduced(Want::Forest, by_star.then(|| Arc::clone(&class_pairs)))?;
+        let reduced = self.reduced(Want::Forest, u64::MAX, by_star.then(|| Arc::clone(&class_pairs)))?;
         let state = ForestState::new(Arc::clone(&self.rows), self.batch.rows().end, self.forest_bytes);
         let state = match self.decides {
             Some(rule) => state.gathering(Arc::clone(&self.batch), rule, class_pairs),
@@ -295,12 +304,18 @@ fn group(
     decides: Option<ClusterRule>,
     resources: &Resources,
 ) -> Result<(QueryBatch, QueryRows, Vec<u64>)> {
-    let height = batch.memory_bytes().saturating_add(QueryRows::grouping_bytes::<u64>(batch.len()));
-    refuse_over("the query batch and its tables", height, resources.counted_bytes())?;
-    let (rows, values) = QueryRows::group(&batch.fingerprints, Arc::clone(&batch.sketches))?;
+    let mut given_up = None;
     if decides.is_none() {
+        given_up = Some(std::mem::take(&mut batch.fingerprints));
         batch.forget_all_but_ids_and_sketches();
     }
+    let height = batch.memory_bytes().saturating_add(QueryRows::grouping_bytes::<u64>(batch.len()));
+    refuse_over("the query batch and its tables", height, resources.counted_bytes())?;
+    let sketches = Arc::clone(&batch.sketches);
+    let (rows, values) = match given_up {
+        Some(fingerprints) => QueryRows::group(fingerprints, sketches)?,
+        None => QueryRows::group(&batch.fingerprints, sketches)?,
+    };
     Ok((batch, rows, values))
 }
 
@@ -311,17 +326,16 @@ fn refuse_over(what: &str, bytes: usize, limit: usize) -> Result<()> {
     Err(PipelineError::Resources { reason: format!("{what} take {bytes} bytes, {limit} are left of the limit") })
 }
 
-/// What the batch leaves of the limit.
+/// What the batch, and all else that is held, leaves of the limit.
 struct Budget {
     left: usize,
 }
 
 impl Budget {
-    fn new(resources: &Resources, batch: &QueryBatch, rows: &QueryRows, decides: Option<ClusterRule>) -> Result<Self> {
+    fn new(resources: &Resources, held: usize, n_rows: usize, decides: Option<ClusterRule>) -> Result<Self> {
         let limit = resources.counted_bytes();
-        let held = batch.memory_bytes() + rows.memory_bytes();
-        let pass = ForestState::bytes_of(batch.len(), decides.is_some());
-        let deciding = if decides.is_some() { Decisions::bytes_of(batch.len()) } else { 0 };
+        let pass = ForestState::bytes_of(n_rows, decides.is_some());
+        let deciding = if decides.is_some() { Decisions::bytes_of(n_rows) } else { 0 };
         refuse_over("the query batch and its decisions", held + pass + deciding, limit)?;
         Ok(Self { left: limit - held - pass })
     }
@@ -331,7 +345,7 @@ impl Budget {
     }
 
     fn for_tables(&self) -> usize {
-        if self.left > usize::MAX / 2 { UNLIMITED_TABLE_BYTES } else { self.left / 2 }
+        if self.left > usize::MAX / 2 { UNLIMITED_TABLE_BYTES } else { self.left - PAIR_BYTES.min(self.left / 2) }
     }
 
     fn for_reduce(&self, resources: &Resources) -> usize {
@@ -342,6 +356,9 @@ impl Budget {
         self.left - self.for_reduce(resources)
     }
 }
+
+/// Bytes left to pairs and decisions, where there are twice as many.
+const PAIR_BYTES: usize = 512 << 20;
 
 /// Bytes of tables where no limit is said.
 const UNLIMITED_TABLE_BYTES: usize = 4 << 30;

@@ -366,7 +366,8 @@ async fn stage(
     let bad_files = done.bad_files();
     let Fingerprinted { batch, counts: documents, .. } = done;
     let (bits, verifier) = (request.profile.bits, request.profile.join.verifier(request.profile.bits)?);
-    let join = Join { existing, itself: true, bits, verifier, decides: Some(request.clusters) };
+    let held_bytes = recrawls.memory_bytes();
+    let join = Join { existing, itself: true, bits, verifier, decides: Some(request.clusters), held_bytes };
     let near = NearDuplicates::new(batch, join, resources, progress.clone()).await?;
     let (written, pairs, spill, gathered) = write_pairs(&near, request, folder).await?;
     files.extend(written);

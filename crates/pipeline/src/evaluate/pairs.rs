@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use nearprint_join::{Kernel, MapScratch, Queries, QueryRows, TablePlan, UnionFind, Verifier, Workload};
+use nearprint_join::{Column, Kernel, MapScratch, Queries, QueryRows, TablePlan, UnionFind, Verifier, Workload};
 
 use super::score::{Counts, Score};
 use super::truth::{Label, Truth};
@@ -88,8 +88,8 @@ fn self_join(
     mut found: impl FnMut(u32, u32, Distances),
 ) -> Result<()> {
     let taking_part = |row: u32| batch.fingerprints.get(row).copied().filter(|_| !left_out[row as usize]);
-    let fingerprints = batch.rows().map(taking_part).collect();
-    join_rows(QueryRows::group(&fingerprints, Arc::clone(&batch.sketches))?, verifier, bits, |p| {
+    let fingerprints: Column<u64> = batch.rows().map(taking_part).collect();
+    join_rows(QueryRows::group(fingerprints, Arc::clone(&batch.sketches))?, verifier, bits, |p| {
         found(p.a, p.b, Distances { distance: p.distance, sketch_distance: p.sketch_distance });
     })
 }

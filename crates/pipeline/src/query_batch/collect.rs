@@ -55,9 +55,6 @@ pub(crate) struct Collecting<'a> {
 /// The values of a keep key, as they came.
 type KeepColumn = Vec<ArrayRef>;
 
-/// Bytes a row at the height of putting columns in order: one of them twice, and the order.
-const ORDERING_BYTES: usize = size_of::<Sketch>() + 4;
-
 impl<'a> Collecting<'a> {
     /// An empty batch that fails before it takes more than `max_bytes`.
     pub(crate) fn new(keys: &'a [KeepKey], max_bytes: usize) -> Self {
@@ -136,8 +133,7 @@ impl<'a> Collecting<'a> {
         if n >= u32::MAX as usize {
             return Err(nearprint_join::JoinError::TooManyRows { rows: n }.into());
         }
-        // Sorting by the keep order copies its columns twice.
-        let bytes = self.memory_bytes() + 2 * self.keep_bytes + n * ORDERING_BYTES;
+        let bytes = self.memory_bytes() + self.ordering_bytes(n);
         if bytes > self.max_bytes {
             let reason = format!(
                 "the query batch and its tables take {bytes} bytes for {n} documents, more than {} are left",
@@ -146,6 +142,15 @@ impl<'a> Collecting<'a> {
             return Err(PipelineError::Resources { reason });
         }
         Ok(())
+    }
+
+    /// Bytes that putting `n` rows in order takes at its height: what ids are sorted by, and then the order with one column twice; the
+    /// columns of the keep order are copied twice.
+    fn ordering_bytes(&self, n: usize) -> usize {
+        let columns = [self.ids.memory_bytes(), self.sketches.memory_bytes(), self.text_hashes.memory_bytes()];
+        let largest = columns.into_iter().fold(self.fingerprints.memory_bytes(), usize::max);
+        let sorting = if self.ids.is_empty() { 0 } else { n * size_of::<(u64, u32)>() };
+        sorting.max(n * 4 + largest) + 2 * self.keep_bytes
     }
 
     fn memory_bytes(&self) -> usize {

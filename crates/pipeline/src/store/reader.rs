@@ -21,8 +21,8 @@ use crate::tasks::{Documents, Existing, ExistingFile, RunFile};
 /// A row of a run whose document a run of a later date has again. An empty `run` or `by` is the run that says so.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Shadow {
-    pub(crate) run: String,
-    pub(crate) by: String,
+    pub(crate) run: Arc<str>,
+    pub(crate) by: Arc<str>,
     pub(crate) row: u32,
 }
 
@@ -33,6 +33,21 @@ pub(crate) struct Recrawls {
     earlier: BTreeMap<u32, bool>,
     /// Sorted.
     pub(crate) shadows: Vec<Shadow>,
+}
+
+/// Names of runs, each in memory once.
+#[derive(Debug, Default)]
+struct Names(HashSet<Arc<str>>);
+
+impl Names {
+    fn of(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.0.get(name) {
+            return Arc::clone(known);
+        }
+        let new: Arc<str> = name.into();
+        self.0.insert(Arc::clone(&new));
+        new
+    }
 }
 
 /// Shadowed rows by the digest of their run.
@@ -50,11 +65,16 @@ impl Recrawls {
         self.earlier.get(&row).copied().unwrap_or(false)
     }
 
+    /// Bytes held.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.shadows.capacity() * size_of::<Shadow>() + self.earlier.len() * 16
+    }
+
     /// Rows of earlier runs that the batch has again, by run.
     fn shadowed(&self) -> Shadowed {
         let mut rows = Shadowed::new();
         for shadow in self.shadows.iter().filter(|s| s.by.is_empty()) {
-            rows.entry(shadow.run.clone()).or_default().insert(shadow.row);
+            rows.entry(shadow.run.to_string()).or_default().insert(shadow.row);
         }
         rows
     }
@@ -169,12 +189,10 @@ impl Store {
         let known: HashSet<&str> = nights.iter().map(|n| n.run.digest.as_str()).collect();
         for night in nights {
             for shadow in self.shadows(night).await? {
-                let or_self = |named: &str| {
-                    if named.is_empty() { night.run.digest.clone() } else { named.to_owned() }
-                };
+                let or_self = |named| if named == "" { night.run.digest.as_str() } else { named };
                 let (run, by) = (or_self(&shadow.run), or_self(&shadow.by));
-                if known.contains(run.as_str()) && known.contains(by.as_str()) {
-                    shadowed.entry(run).or_default().insert(shadow.row);
+                if known.contains(run) && known.contains(by) {
+                    shadowed.entry(run.to_owned()).or_default().insert(shadow.row);
                 }
             }
         }
@@ -182,7 +200,7 @@ impl Store {
     }
 
     async fn shadows(&self, night: &Night) -> Result<Vec<Shadow>> {
-        let mut found = Vec::new();
+        let (mut found, mut names) = (Vec::new(), Names::default());
         let parquet = self.open_file(night, "shadows").await?;
         let mut batches = parquet.stream(parquet.whole(&["run", "by", "row"]))?;
         while let Some(batch) = batches.try_next().await? {
@@ -190,8 +208,8 @@ impl Store {
             let (run, by, row) =
                 (columns.strings("run")?, columns.strings("by")?, columns.primitive::<UInt32Type>("row")?);
             found.extend((0..batch.num_rows()).map(|i| Shadow {
-                run: run.value(i).to_owned(),
-                by: by.value(i).to_owned(),
+                run: names.of(run.value(i)),
+                by: names.of(by.value(i)),
                 row: row.value(i),
             }));
         }
@@ -206,14 +224,16 @@ impl Store {
             order.rows().map(|(run_row, row)| (id_hash(&batch.id(row)), run_row, row)).collect();
         own.sort_unstable();
         let mut recrawls = Recrawls::default();
+        let this: Arc<str> = "".into();
         for night in self.nights().iter().filter(|n| n.dt != dt) {
+            let digest: Arc<str> = night.run.digest.as_str().into();
             for same in self.same_ids(night, &own, batch).await? {
-                let digest = night.run.digest.clone();
+                let (this, digest) = (Arc::clone(&this), Arc::clone(&digest));
                 if night.dt.as_str() < dt {
                     recrawls.earlier.insert(same.row, same.kept);
-                    recrawls.shadows.push(Shadow { run: digest, by: String::new(), row: same.run_row });
+                    recrawls.shadows.push(Shadow { run: digest, by: this, row: same.run_row });
                 } else {
-                    recrawls.shadows.push(Shadow { run: String::new(), by: digest, row: same.own_run_row });
+                    recrawls.shadows.push(Shadow { run: this, by: digest, row: same.own_run_row });
                 }
             }
         }
@@ -225,7 +245,8 @@ impl Store {
     async fn same_ids(&self, night: &Night, own: &[(u64, u32, u32)], batch: &QueryBatch) -> Result<Vec<SameId>> {
         let parquet = self.open_file(night, "ids").await?;
         let mut batches = parquet.stream(parquet.whole(&["id_hash", "row"]))?;
-        let mut candidates: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
+        // (row of that run, row of this run, row of the batch)
+        let mut candidates: Vec<(u32, u32, u32)> = Vec::new();
         let mut at = 0;
         while let Some(rows) = batches.try_next().await? {
             let columns = Columns { batch: &rows, file: &parquet.file.url };
@@ -233,55 +254,57 @@ impl Store {
                 (columns.primitive::<UInt64Type>("id_hash")?, columns.primitive::<UInt32Type>("row")?);
             for (&hash, &run_row) in hashes.values().iter().zip(run_rows.values()) {
                 at += own[at..].partition_point(|o| o.0 < hash);
-                for &(_, own_run_row, row) in own[at..].iter().take_while(|o| o.0 == hash) {
-                    candidates.entry(run_row).or_default().push((own_run_row, row));
-                }
+                let same = own[at..].iter().take_while(|o| o.0 == hash);
+                candidates.extend(same.map(|&(_, own_run_row, row)| (run_row, own_run_row, row)));
             }
         }
+        candidates.sort_unstable();
         self.confirm(night, &candidates, batch).await
     }
 
-    async fn confirm(
-        &self,
-        night: &Night,
-        candidates: &BTreeMap<u32, Vec<(u32, u32)>>,
-        batch: &QueryBatch,
-    ) -> Result<Vec<SameId>> {
+    /// Those of the candidates, ascending, whose ids are the same and not their hashes alone.
+    async fn confirm(&self, night: &Night, candidates: &[(u32, u32, u32)], batch: &QueryBatch) -> Result<Vec<SameId>> {
         let rows = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
         let (short, empty) = (rows(night.run.n_fingerprints), rows(night.run.n_fingerprints + night.run.n_short));
         let mut same = Vec::new();
-        for (name, rows, offset) in
-            [("fingerprints", 0..short, 0), ("short", short..empty, short), ("empty", empty..u32::MAX, empty)]
-        {
-            let wanted: Vec<u32> = candidates.range(rows).map(|(&run_row, _)| run_row - offset).collect();
-            if wanted.is_empty() {
-                continue;
-            }
-            let parquet = self.open_file(night, name).await?;
-            let found = read_ids(&parquet, &wanted).await?;
-            for (run_row, (id, kept)) in wanted.iter().map(|row| row + offset).zip(found) {
-                let named = candidates[&run_row].iter().filter(|(_, row)| batch.id(*row) == id);
-                same.extend(named.map(|&(own_run_row, row)| SameId { row, own_run_row, run_row, kept }));
+        for (name, rows) in [("fingerprints", 0..short), ("short", short..empty), ("empty", empty..u32::MAX)] {
+            let from = candidates.partition_point(|c| c.0 < rows.start);
+            let of_file = &candidates[from..candidates.partition_point(|c| c.0 < rows.end)];
+            if !of_file.is_empty() {
+                let parquet = self.open_file(night, name).await?;
+                confirm_in(&parquet, rows.start, of_file, batch, &mut same).await?;
             }
         }
         Ok(same)
     }
 }
 
-/// Ids of rows, ascending, by page index, and whether they are kept.
-async fn read_ids(parquet: &ParquetFile, rows: &[u32]) -> Result<Vec<(String, bool)>> {
-    let selected = Some(selection(rows, parquet.n_rows()));
+/// As [`Store::confirm`], of a file whose first row is `first_row` of the run. Ids are fetched by page index.
+async fn confirm_in(
+    parquet: &ParquetFile,
+    first_row: u32,
+    candidates: &[(u32, u32, u32)],
+    batch: &QueryBatch,
+    same: &mut Vec<SameId>,
+) -> Result<()> {
+    let mut wanted: Vec<u32> = candidates.iter().map(|c| c.0 - first_row).collect();
+    wanted.dedup();
+    let selected = Some(selection(&wanted, parquet.n_rows()));
+    drop(wanted);
+    let mut of_rows = candidates.chunk_by(|a, b| a.0 == b.0);
     let mut batches = parquet.stream(Read { rows: selected, ..parquet.whole(&[DOC_ID, CANONICAL_ID]) })?;
-    let mut found = Vec::with_capacity(rows.len());
-    while let Some(batch) = batches.try_next().await? {
-        let columns = Columns { batch: &batch, file: &parquet.file.url };
+    while let Some(found) = batches.try_next().await? {
+        let columns = Columns { batch: &found, file: &parquet.file.url };
         let ids = columns.strings(DOC_ID)?;
         // Documents without text are never canonical.
-        let canonical = batch.column_by_name(CANONICAL_ID);
-        let kept = |i: usize| canonical.is_some_and(|c| c.is_null(i));
-        found.extend((0..batch.num_rows()).map(|i| (ids.value(i).to_owned(), kept(i))));
+        let canonical = found.column_by_name(CANONICAL_ID);
+        for (i, of_row) in (0..found.num_rows()).zip(&mut of_rows) {
+            let kept = canonical.is_some_and(|c| c.is_null(i));
+            let named = of_row.iter().filter(|(_, _, row)| *batch.id(*row) == *ids.value(i));
+            same.extend(named.map(|&(run_row, own_run_row, row)| SameId { row, own_run_row, run_row, kept }));
+        }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Kept, not shadowed short texts of earlier nights that the batch has too.

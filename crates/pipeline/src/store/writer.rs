@@ -125,8 +125,8 @@ fn write_ids(batch: &QueryBatch, order: &RunOrder, mut writer: DatasetWriter) ->
 fn write_shadows(recrawls: &Recrawls, mut writer: DatasetWriter) -> Result<Vec<StagedFile>> {
     for rows in recrawls.shadows.chunks(BATCH_ROWS) {
         let arrays: Vec<ArrayRef> = vec![
-            Arc::new(StringArray::from_iter_values(rows.iter().map(|s| &s.run))),
-            Arc::new(StringArray::from_iter_values(rows.iter().map(|s| &s.by))),
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|s| &*s.run))),
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|s| &*s.by))),
             Arc::new(UInt32Array::from_iter_values(rows.iter().map(|s| s.row))),
         ];
         writer.write(RecordBatch::try_new(Arc::clone(&SHADOWS), arrays).map_err(internal)?)?;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{Array, RecordBatch};
@@ -45,6 +46,10 @@ pub(crate) struct MapContext {
     /// Whether equal ids are one document; not so where row numbers stand in for the batch's.
     pub(crate) ids_are_names: bool,
     pub(crate) want: Want,
+    /// Pairs of new documents, of which each is found once: the most that all mappers together may send where all pairs are asked for,
+    /// and how many they have sent.
+    pub(crate) max_new_pairs: u64,
+    pub(crate) n_new_pairs: AtomicU64,
     /// Where pairs of classes go that decisions need.
     pub(crate) class_pairs: Option<Arc<ClassPairs>>,
     pub(crate) files: Arc<HashMap<String, ExistingFile>>,

@@ -1,6 +1,7 @@
 //! The rows behind pairs of fingerprints, as batches on their way to the reduce.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use arrow::array::{
     ArrayRef, BinaryBuilder, BooleanBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt16Builder, UInt32Builder,
@@ -65,6 +66,8 @@ pub(super) struct PairWriter<'a> {
     /// Pairs of new documents of which only a forest's are sent.
     forest: Vec<RowPair>,
     class_pairs: OwnClassPairs,
+    /// Pairs of new documents in `rows`.
+    n_new: u64,
 }
 
 /// Pairs of new documents that are held before those that no forest needs are dropped.
@@ -99,7 +102,7 @@ enum Far<'a> {
 impl<'a> PairWriter<'a> {
     pub(super) fn new(context: &'a MapContext, sender: Sender) -> Self {
         let (rows, class_pairs) = (PairRows::default(), OwnClassPairs::default());
-        Self { context, sender, rows, forest: Vec::new(), class_pairs }
+        Self { context, sender, rows, forest: Vec::new(), class_pairs, n_new: 0 }
     }
 
     pub(super) fn new_new(&mut self, value_a: u32, value_b: u32, distance: u8) -> Result<()> {
@@ -131,6 +134,7 @@ impl<'a> PairWriter<'a> {
     }
 
     fn push_new(&mut self, pair: &RowPair) -> Result<()> {
+        self.n_new += 1;
         self.push(pair.a, &Far::New(pair.b), pair.distance, pair.sketch_distance)
     }
 
@@ -235,6 +239,11 @@ impl<'a> PairWriter<'a> {
     }
 
     fn send(&mut self) -> Result<()> {
+        let n_new = std::mem::take(&mut self.n_new);
+        let n_before = self.context.n_new_pairs.fetch_add(n_new, Ordering::Relaxed);
+        if n_before + n_new > self.context.max_new_pairs {
+            return Err(PipelineError::TooManyPairs { max_pairs: self.context.max_new_pairs });
+        }
         let rows = std::mem::take(&mut self.rows);
         let batch = rows.into_batch(self.context.want)?;
         self.sender.send_blocking(batch)
