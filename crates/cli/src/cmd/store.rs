@@ -169,6 +169,10 @@ fn gc_text(summary: &GcSummary) -> String {
         if summary.dry_run { "would be deleted" } else { "deleted" },
         summary.commit
     );
+    for key in &summary.uploads {
+        let aborted = if summary.dry_run { "would be aborted" } else { "aborted" };
+        let _ = writeln!(out, "an upload in parts that never ended {aborted}: {key}");
+    }
     if summary.n_left > 0 {
         let _ = writeln!(out, "{} files are left: run it again", grouped(summary.n_left));
     }

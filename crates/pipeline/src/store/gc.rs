@@ -49,6 +49,8 @@ pub struct GcSummary {
     pub removed: Vec<RemovedFiles>,
     /// Files that stay for the next time, because this one took too long.
     pub n_left: u64,
+    /// Uploads in parts that were never ended: aborted, or would be.
+    pub uploads: Vec<String>,
 }
 
 /// Files that go together.
@@ -116,7 +118,8 @@ pub(crate) async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSumma
             );
         }
         if request.dry_run {
-            return Ok(summary(&store, &found, store.sequence(), 0, true));
+            let uploads = store.abort_stale_uploads(storage, request).await?;
+            return Ok(GcSummary { uploads, ..summary(&store, &found, store.sequence(), 0, true) });
         }
         let Some(begun) = store.begin_removal(&found, request.single_writer).await? else {
             tracing::warn!("somebody else committed meanwhile: looking again");
@@ -127,7 +130,8 @@ pub(crate) async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSumma
             Some(sequence) => end_removal(&folder, sequence).await?,
             None => store.sequence(),
         };
-        return Ok(summary(&store, &found, commit, n_left, false));
+        let uploads = store.abort_stale_uploads(storage, request).await?;
+        return Ok(GcSummary { uploads, ..summary(&store, &found, commit, n_left, false) });
     }
     Err(PipelineError::TryAgain { reason: format!("others committed {MAX_ATTEMPTS} times meanwhile") })
 }
@@ -151,6 +155,7 @@ fn summary(store: &Store, found: &[Leftover], commit: u64, n_left: u64, dry_run:
         n_removed: found.len() as u64,
         removed: found.iter().take(LISTED).map(removed).collect(),
         n_left,
+        uploads: Vec::new(),
     }
 }
 
@@ -222,6 +227,16 @@ impl Store {
             found.extend(of_root);
         }
         Ok(found)
+    }
+
+    /// Aborts the uploads in parts that killed runs left below the store and the roots of results.
+    async fn abort_stale_uploads(&self, storage: &Storage, request: &GcRequest) -> Result<Vec<String>> {
+        let roots = self.output_roots(storage, request.output.as_deref())?;
+        let mut uploads = BTreeSet::new();
+        for root in std::iter::once(&self.folder).chain(&roots) {
+            uploads.extend(root.abort_stale_uploads(request.grace, request.dry_run).await?);
+        }
+        Ok(uploads.into_iter().collect())
     }
 
     /// The folders of the nights' folders, each once.
