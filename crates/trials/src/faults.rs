@@ -486,7 +486,7 @@ fn spill_limit(bench: &Bench) -> Result<String> {
     let scratch = bench.night.dir.with_extension("spills");
     let spec = Spec { n_documents: 1000, n_copies: 900, job: "pairs = \"all\"\n".to_owned(), ..Spec::new(bench.seed) };
     let night = Night::prepare(&bench.night.nearprint, &scratch, Place::Local, spec)?;
-    let small = ["--reduce-memory", "8MiB"];
+    let small = ["--reduce-memory", "16MiB"];
     let free = night.new_run().args(&small).run()?;
     free.ends_with(&[0], &[])?;
     let spilled = free.json()?["spill"]["spilled_bytes"].as_u64().unwrap_or(0);
