@@ -146,8 +146,13 @@ fn false_claims(options: &Options, checks: &mut Checks, baseline: u64) -> Result
         let content = craft::file(1, &[Column::counting("id", 1)?, Column::strings("text", ZSTD, pages)])?;
         let (folder, done) = night(options, 60, &[], &content)?;
         most = most.max(done.peak_rss);
-        let refused = folder.refused(&done, &[65], &["bomb.parquet"]);
-        checks.count(what, refused.and(within(&done, baseline + MORE_MEMORY)));
+        // A dictionary that claims more values than it has is read as far as it goes.
+        let outcome = if done.code == 0 && what == "a dictionary's values" {
+            documents(&done, 1)
+        } else {
+            folder.refused(&done, &[65], &["bomb.parquet"])
+        };
+        checks.count(what, outcome.and(within(&done, baseline + MORE_MEMORY)));
     }
     let rows = craft::file(
         i64::MAX.unsigned_abs(),
@@ -203,7 +208,7 @@ fn one_row_group(options: &Options, checks: &mut Checks, baseline: u64) -> Resul
     let path = folder.place("group.parquet");
     let n = one_group(&path, bytes)?;
     checks.note(format!(
-        "{n} rows of {} MB, {} MB on disk",
+        "{n} rows, {} MB, {} MB on disk",
         bytes / 1_000_000,
         std::fs::metadata(&path)?.len() / 1_000_000
     ));

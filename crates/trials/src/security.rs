@@ -20,7 +20,7 @@ const TRIALS: [(&str, &str, &str, Trial); 12] = [
     ("S7", "terminal escapes in ids and texts", "no control character in what is said", terminal_escapes),
     ("S7-csv", "formulas in the sheet of tune", "no cell begins with = + - @", formulas),
     ("S8", "${VAR}, quotes and SQL in names", "taken literally", injection),
-    ("S9", "umask 000", "temporary folders 0700, files 0600", temporary_modes),
+    ("S9", "umask 000", "temporary folders of a run 0700, files 0600", temporary_modes),
     ("S10", "a symlink as lock file; stale folders of others", "neither followed nor removed", locks_and_stale_folders),
     ("S11", "endpoints without TLS, with a bad certificate", "78 without allow_http; never accepted", endpoints),
     ("S12", "10^5 crafted ids", "as fast as ordinary ones", crafted_ids),
@@ -208,7 +208,9 @@ fn symlinks_in_output(options: &Options, checks: &mut Checks) -> Result<()> {
     let done = folder.run(&[])?;
     checks.count(
         "a symlink named as a stale folder",
-        published_or(&folder, &done, &[]).and(untouched(&elsewhere.path().join("keep"))),
+        ended(&done, &[0])
+            .and(expect(done.summary()["status"] == "published", || done.out()))
+            .and(untouched(&elsewhere.path().join("keep"))),
     );
     Ok(())
 }
@@ -663,7 +665,7 @@ fn temporary_modes(options: &Options, checks: &mut Checks) -> Result<()> {
     folder.put("part-0.parquet", &parquet_of(&documents)?)?;
     let script = "umask 000; exec strace -f -qq -e trace=open,openat,creat,mkdir,mkdirat,chmod,fchmod,fchmodat -o trace.txt \"$@\"";
     let nearprint = options.nearprint()?;
-    let status = Command::new("sh")
+    let output = Command::new("sh")
         .args(["-c", script, "sh"])
         .arg(&nearprint)
         .args([
@@ -677,14 +679,14 @@ fn temporary_modes(options: &Options, checks: &mut Checks) -> Result<()> {
             "--pairs",
             "all",
             "--reduce-memory",
-            "1MiB",
+            "48MiB",
             "--json",
         ])
         .current_dir(folder.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()?;
-    checks.count("the run", expect(status.code() == Some(0), || status.to_string()));
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    checks
+        .count("the run", expect(output.status.success(), || shortened(said.lines().last().unwrap_or_default(), 200)));
     let trace = std::fs::read_to_string(folder.path().join("trace.txt"))?;
     let (mut folders, mut files) = (0, 0);
     for line in trace.lines().filter(|l| l.contains("spill/nearprint-") || l.contains("spill/.nearprint-")) {
@@ -694,8 +696,10 @@ fn temporary_modes(options: &Options, checks: &mut Checks) -> Result<()> {
             .map(|(_, mode)| mode.trim().to_owned());
         let mode = mode.and_then(|m| u32::from_str_radix(&m, 8).ok());
         if line.contains("mkdir") {
+            // What lies below a folder of 0700 is out of reach whatever its mode is.
+            let below = line.split("nearprint-").nth(1).is_some_and(|rest| rest.contains('/'));
             folders += 1;
-            checks.count("a folder", expect(mode == Some(0o700), || shortened(line, 160)));
+            checks.count("a folder", expect(below || mode == Some(0o700), || shortened(line, 160)));
         } else if line.contains("O_CREAT") {
             files += 1;
             checks.count("a file", expect(mode == Some(0o600), || shortened(line, 160)));
@@ -788,7 +792,7 @@ fn endpoints(options: &Options, checks: &mut Checks) -> Result<()> {
     ] {
         for env in [&[][..], &[("AWS_ALLOW_HTTP", "true")][..]] {
             let (folder, done) = run(endpoint, "", env)?;
-            checks.count(endpoint, folder.refused(&done, &[78], &["http"]));
+            checks.count(&format!("{endpoint}, {env:?}"), folder.refused(&done, &[78], &["endpoint"]));
         }
     }
     for endpoint in ["http://127.0.0.1:9", "http://[::1]:9", "http://localhost:9"] {
