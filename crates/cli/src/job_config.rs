@@ -1,5 +1,6 @@
 //! Job files: TOML with unknown keys refused, a named profile with overrides.
 
+use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -98,7 +99,7 @@ impl Default for JobConfig {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct ResourcesConfig {
-    threads: Option<u16>,
+    threads: Option<NonZeroU16>,
     memory_limit: Option<Bytes>,
     reduce_memory: Option<Bytes>,
     spill_dir: Option<PathBuf>,
@@ -321,7 +322,7 @@ impl JobConfig {
     pub fn resources(&self, global: &Global) -> Resources {
         let own = &self.resources;
         Resources {
-            threads: global.threads.or(own.threads).map(usize::from),
+            threads: global.threads.or(own.threads.map(NonZeroU16::get)).map(usize::from),
             memory_limit: global.memory_limit.or(own.memory_limit).map(|b| b.0),
             reduce_memory: global.reduce_memory.or(own.reduce_memory).map(|b| b.0),
             spill_dir: global.spill_dir.clone().or_else(|| own.spill_dir.clone()),
@@ -377,11 +378,17 @@ fn merge(into: &mut Value, from: Value) {
 fn toml_error(path: &Path, text: &str, error: &toml::de::Error) -> String {
     let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
     let at = line.map_or(String::new(), |line| format!(" line {line}:"));
-    let message = one_line(error.message());
+    let message = without_value(&one_line(error.message()));
     // What is wrong with a value does not name its key.
     let key = line.and_then(|line| text.lines().nth(line - 1)?.split_once('=')).map(|(key, _)| key.trim());
     let key = key.filter(|key| !message.contains(key)).map_or(String::new(), |key| format!(" {key}:"));
     format!("{}:{at}{key} {message}", path.display())
+}
+
+/// A string of the wrong type is not repeated: it may be a secret in the wrong place.
+fn without_value(message: &str) -> String {
+    let around = message.split_once("string \"").zip(message.rsplit_once("\", expected"));
+    around.map_or_else(|| message.to_owned(), |((before, _), (_, after))| format!("{before}string, expected{after}"))
 }
 
 fn one_line(text: &str) -> String {

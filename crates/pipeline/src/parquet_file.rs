@@ -19,7 +19,7 @@ use parquet::file::statistics::Statistics;
 use crate::error::{PipelineError, Result};
 use crate::storage::InputFile;
 use crate::tasks::BATCH_ROWS;
-use crate::thrift::check_footer;
+use crate::thrift::{check_footer, has_encrypted_column};
 
 /// A Parquet file whose footer was read.
 #[derive(Debug, Clone)]
@@ -273,6 +273,9 @@ impl<'a> CheckedFooter<'a> {
         let footer = (tail.len() as u64).checked_sub(length + 8).and_then(|from| usize::try_from(from).ok());
         let footer = footer.and_then(|from| tail.get(from..tail.len() - 8)).unwrap_or_default();
         check_footer(footer).map_err(|_| refused("is damaged"))?;
+        if has_encrypted_column(footer).unwrap_or(false) {
+            return Err(refused("has encrypted columns"));
+        }
         Ok(Self { reader, start, tail })
     }
 }

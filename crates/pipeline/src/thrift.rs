@@ -126,6 +126,26 @@ impl<'a> Walk<'a> {
         (0..n).try_for_each(|_| self.element(kind, depth))
     }
 
+    /// Shows each field of a struct, which is to be passed then.
+    fn fields(&mut self, show: &mut dyn FnMut(&mut Self, i64, u8) -> Result<()>) -> Result<()> {
+        let mut last = 0;
+        while let Some((id, kind)) = self.field(last)? {
+            show(self, id, kind)?;
+            last = id;
+        }
+        Ok(())
+    }
+
+    /// The same of each struct of a list.
+    fn structures(&mut self, show: &mut dyn FnMut(&mut Self, i64, u8) -> Result<()>) -> Result<()> {
+        let head = self.byte()?;
+        let n = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
+        if head & 15 != STRUCT {
+            return Err(Malformed::Wrong);
+        }
+        (0..n).try_for_each(|_| self.fields(show))
+    }
+
     fn map(&mut self, depth: usize) -> Result<()> {
         let n = self.varint()?;
         if n == 0 {
@@ -152,6 +172,25 @@ impl<'a> Walk<'a> {
 /// Whether a footer holds as much as its lists say.
 pub(crate) fn check_footer(bytes: &[u8]) -> Result<()> {
     Walk::new(bytes).structure(0)
+}
+
+/// Whether a column of a footer is encrypted: then its description is too, or its pages alone are.
+pub(crate) fn has_encrypted_column(bytes: &[u8]) -> Result<bool> {
+    const ROW_GROUPS: i64 = 4;
+    const COLUMNS: i64 = 1;
+    const CRYPTO_METADATA: i64 = 8;
+    let mut encrypted = false;
+    Walk::new(bytes).fields(&mut |walk, id, kind| match (id, kind) {
+        (ROW_GROUPS, LIST) => walk.structures(&mut |walk, id, kind| match (id, kind) {
+            (COLUMNS, LIST) => walk.structures(&mut |walk, id, kind| {
+                encrypted |= id == CRYPTO_METADATA;
+                walk.value(kind, 0)
+            }),
+            _ => walk.value(kind, 0),
+        }),
+        _ => walk.value(kind, 0),
+    })?;
+    Ok(encrypted)
 }
 
 /// Where a page lies and what it says of itself.

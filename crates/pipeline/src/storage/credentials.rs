@@ -26,6 +26,8 @@ use object_store::client::{HttpClient, HttpConnector, HttpRequestBody, ReqwestCo
 use object_store::{ClientOptions, CredentialProvider};
 use tokio::sync::Mutex;
 
+use super::redact::keep_quiet_about;
+
 /// What keeps credentials from being had; the message holds none.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -130,6 +132,7 @@ async fn fetch(source: SharedCredentialsProvider) -> Result<Known, CredentialsEr
         let text = "no credentials: a key, secret or token is empty or holds blanks: set it anew";
         return Err(CredentialsError(text.to_owned()));
     }
+    all.into_iter().flatten().for_each(keep_quiet_about);
     let credential = Arc::new(AwsCredential {
         key_id: given.access_key_id().to_owned(),
         secret_key: given.secret_access_key().to_owned(),

@@ -1,6 +1,23 @@
 //! Secrets that people put into URLs: refused at the door, and left out of every message.
 
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use super::http::locked;
 use crate::error::{PipelineError, Result};
+
+/// Keys, secrets and tokens that requests were signed with: a server or proxy may repeat what it was sent.
+static USED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Shorter ones could be part of anything.
+const MIN_SECRET_BYTES: usize = 8;
+
+/// Leaves a secret out of all later messages.
+pub(super) fn keep_quiet_about(secret: &str) {
+    if secret.len() >= MIN_SECRET_BYTES {
+        locked(&USED).insert(secret.to_owned());
+    }
+}
 
 /// Refuses a place whose URL holds credentials; the message does not repeat them.
 pub(super) fn refuse_secrets(url: &str) -> Result<()> {
@@ -22,8 +39,10 @@ fn is_presigned(text: &str) -> bool {
     text.to_ascii_lowercase().contains("x-amz-")
 }
 
-/// A URL or message without user info in URLs and without signed query parameters.
+/// A URL or message without user info in URLs, without signed query parameters, and without credentials in use.
 pub(crate) fn redact(text: &str) -> String {
+    let known = locked(&USED);
+    let text = known.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "…"));
     text.split(' ').map(redact_word).collect::<Vec<_>>().join(" ")
 }
 

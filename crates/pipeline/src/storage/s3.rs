@@ -105,8 +105,7 @@ impl Bucket {
         let endpoint = own.or_else(|| known.endpoint_url().map(str::to_owned));
         let own = self.config.region.clone().or_else(|| value(AmazonS3ConfigKey::Region));
         let region = own.or_else(|| known.region().map(ToString::to_string)).unwrap_or_else(|| "us-east-1".to_owned());
-        let allowed = value(AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp)).is_some_and(|v| v == "true");
-        let is_plain = endpoint.as_deref().map_or(Ok(false), |e| plain_http(e, self.config.allow_http || allowed))?;
+        let is_plain = endpoint.as_deref().map_or(Ok(false), |e| plain_http(e, self.config.allow_http))?;
         let client = Arc::new(OnceLock::new());
         let connector = Connector {
             traffic: Arc::clone(&self.shared.traffic),
@@ -125,6 +124,8 @@ impl Bucket {
             .with_http_connector(connector)
             // The sender has limits of its own; this one would cut long answers that move.
             .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::Timeout), "1 day")
+            // The job file alone says what is not encrypted, and nothing makes a wrong certificate right.
+            .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::AllowInvalidCertificates), "false")
             .with_allow_http(is_plain);
         if let Some(endpoint) = endpoint {
             builder = builder.with_endpoint(endpoint);

@@ -9,7 +9,8 @@ use crate::explain::diff::{Piece, diff};
 use crate::legible::legible;
 
 const HEAD: &str = "<!doctype html>
-<html lang=\"en\"><head><meta charset=\"utf-8\"><title>nearprint: pairs to label</title>
+<html lang=\"en\"><head><meta charset=\"utf-8\">
+<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"><title>nearprint: pairs to label</title>
 <style>
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; color: #222; }
 section { border-top: 1px solid #ccc; padding: .6rem 0 1rem; }
