@@ -128,12 +128,14 @@ impl JoinCost {
 }
 
 impl TablePlan {
-    /// What is held beside the tables: the pieces; of each that is mapped a permuted copy and its spare, and the lists of a walk.
+    /// What is held beside the tables: the pieces; of each that is mapped a permuted copy and its spare, and the lists of a walk;
+    /// before that, the spare of the tables' own sorting.
     fn scratch_bytes(&self, workload: &Workload) -> usize {
         let copies = if self.tables().len() > 1 { workload.held_rows().saturating_mul(16) } else { 0 };
         let lists = if self.is_scan() { 0 } else { self.list_bytes(workload) };
         let mapped = copies.saturating_add(lists).saturating_mul(workload.threads);
-        mapped.saturating_add(workload.piece_bytes().saturating_mul(workload.pieces_under_way))
+        let sorting = if self.tables().len() > 1 { workload.n_queries.saturating_mul(8) } else { 0 };
+        mapped.saturating_add(workload.piece_bytes().saturating_mul(workload.pieces_under_way)).max(sorting)
     }
 
     /// The queries that can be near to anything in a piece, three times: as they are selected, and on the way down from there.

@@ -1,7 +1,6 @@
 //! The tables of the query fingerprints, each sorted by another order of their bits, and how sorted runs meet them.
 
 use nearprint_fingerprint::hamming_distance;
-use rayon::prelude::*;
 use std::ops::Range;
 
 use crate::cost::{ExistingRun, JoinCost, SORT_NS, Workload, merge_bits};
@@ -53,16 +52,17 @@ impl<F> Default for Scratch<F> {
 impl<F: Vectors> PermutedTables<F> {
     /// `values` are distinct in the lowest `plan.bits()` bits, and ascending in these; they become the first table.
     pub(crate) fn build(values: Vec<F>, plan: TablePlan, kernel: Kernel) -> Self {
+        let mut spare = Vec::new();
         let others = plan.tables().get(1..).unwrap_or_default();
-        let permuted: Vec<Vec<F>> = others.par_iter().map(|table| Self::rows_of(&values, table)).collect();
+        let permuted: Vec<Vec<F>> = others.iter().map(|table| Self::rows_of(&values, table, &mut spare)).collect();
         let rows = std::iter::once(values).chain(permuted).collect();
         Self { plan, kernel, rows }
     }
 
-    fn rows_of(values: &[F], table: &Table) -> Vec<F> {
+    fn rows_of(values: &[F], table: &Table, spare: &mut Vec<F>) -> Vec<F> {
         let mut rows: Vec<F> = values.iter().map(|&v| table.permutation.permute(v)).collect();
         let bits = table.permutation.bits();
-        sort_by_leading_bits(&mut rows, &mut Vec::new(), bits, ROW_BITS.min(bits));
+        sort_by_leading_bits(&mut rows, spare, bits, ROW_BITS.min(bits));
         rows
     }
 

@@ -62,7 +62,7 @@ const BLOCK_WORDS: usize = 8;
 impl Starts {
     /// A further position, which starts a group or goes on with the last one.
     pub(crate) fn push(&mut self, starts: bool) {
-        if self.n_positions as usize % (BLOCK_WORDS * 64) == 0 {
+        if (self.n_positions as usize).is_multiple_of(BLOCK_WORDS * 64) {
             self.before.push(self.n_starts);
         }
         if starts {
