@@ -3,7 +3,7 @@
 
 use std::fs::{File, Permissions};
 use std::io::{Error, ErrorKind, Read};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -41,8 +41,8 @@ pub(super) async fn put_file(path: &Path, from: &Path) -> Result<()> {
     }
 }
 
-/// A file under a name of its own in the folder of its place; gone when dropped. `store gc` knows these names, for those that a
-/// killed run leaves.
+/// A file under a name of its own in the folder of its place, locked as long as it is open; gone when dropped. Those that a killed run
+/// leaves go when another writes to their folder, and `store gc` knows their names.
 struct Part {
     place: PathBuf,
     folder: PathBuf,
@@ -58,10 +58,8 @@ impl Part {
             let folder = place.parent().map_or_else(|| PathBuf::from("/"), Path::to_path_buf);
             let failed = |source| failure(&place, n_bytes, source);
             create_folder(&folder).map_err(failed)?;
-            let mut builder = tempfile::Builder::new();
-            // Less what the umask takes away.
-            builder.prefix(".nearprint-").suffix(".tmp").permissions(Permissions::from_mode(0o666));
-            let (file, path) = builder.tempfile_in(&folder).map_err(failed)?.into_parts();
+            remove_dead(&folder).map_err(failed)?;
+            let (file, path) = locked_part(&folder).map_err(failed)?;
             Ok(Self { place, folder, n_bytes, file: Some(file), path })
         })
         .await
@@ -104,6 +102,41 @@ impl Part {
         })
         .await
     }
+}
+
+const PREFIX: &str = ".nearprint-";
+const SUFFIX: &str = ".tmp";
+
+/// A new file, locked. Until it is, it looks dead to others, who may remove it: then another is made.
+fn locked_part(folder: &Path) -> std::io::Result<(File, TempPath)> {
+    loop {
+        let mut builder = tempfile::Builder::new();
+        // Less what the umask takes away.
+        builder.prefix(PREFIX).suffix(SUFFIX).permissions(Permissions::from_mode(0o666));
+        let (file, path) = builder.tempfile_in(folder)?.into_parts();
+        file.lock()?;
+        if file.metadata()?.nlink() > 0 {
+            return Ok((file, path));
+        }
+    }
+}
+
+/// Removes what killed runs left in a folder: parts that nobody holds locked.
+fn remove_dead(folder: &Path) -> std::io::Result<()> {
+    let is_part = |name: &str| name.starts_with(PREFIX) && name.ends_with(SUFFIX);
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if !path.file_name().and_then(|name| name.to_str()).is_some_and(is_part) {
+            continue;
+        }
+        let opened =
+            File::options().read(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()).open(&path);
+        // Whatever cannot be opened or locked is somebody's: it is no reason to fail.
+        if opened.is_ok_and(|file| file.try_lock().is_ok() && file.metadata().is_ok_and(|m| m.is_file())) {
+            let _ = std::fs::remove_file(&path);
+        }
+    }
+    Ok(())
 }
 
 /// With all folders above it, each of which its own folder knows after a power failure.

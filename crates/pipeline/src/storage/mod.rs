@@ -354,6 +354,18 @@ impl Folder {
         }
     }
 
+    /// Asks the server to write the object at this place unless there is one; false where it says that there is, which may be our own
+    /// after a lost reply.
+    pub(crate) async fn create(&self, content: Bytes) -> Result<bool> {
+        let store = self.backend.store().await?;
+        let options = PutOptions::from(PutMode::Create);
+        match store.put_opts(&self.prefix, PutPayload::from_bytes(content), options).await {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+            Err(source) => Err(PipelineError::store("write", &self.url)(source)),
+        }
+    }
+
     pub(crate) async fn delete(&self) -> Result<()> {
         let store = self.backend.store().await?;
         store.delete(&self.prefix).await.map_err(PipelineError::store("delete", &self.url))

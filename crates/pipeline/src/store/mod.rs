@@ -208,10 +208,10 @@ impl Store {
             return Ok(());
         }
         let probe = self.folder.join("_probe").join(&format!("{:016x}", probe_name()));
-        let first = probe.put_if_absent("first".into()).await?;
-        let second = probe.put_if_absent("second".into()).await?;
+        probe.create("first".into()).await?;
+        let overwritten = probe.create("second".into()).await?;
         probe.delete().await?;
-        if first && !second {
+        if !overwritten {
             return Ok(());
         }
         if single_writer {
