@@ -100,7 +100,7 @@ mod tests {
         for rows in [vec![], vec![None, None, Some(7)], vec![Some(1), None, Some(3), None], vec![None; 70]] {
             let column: Column<u16> = rows.iter().copied().collect();
             assert_eq!(column.iter().map(Option::<&u16>::copied).collect::<Vec<_>>(), rows);
-            assert_eq!(column.n_values() as usize, rows.iter().flatten().count());
+            assert_eq!(column.n_values(), rows.iter().flatten().count() as u64);
             let order: Vec<u32> = (0..column.n_rows()).rev().collect();
             let turned: Vec<Option<u16>> = rows.iter().rev().copied().collect();
             assert_eq!(column.take(&order).iter().map(Option::<&u16>::copied).collect::<Vec<_>>(), turned);

@@ -189,8 +189,10 @@ impl Store {
         let known: HashSet<&str> = nights.iter().map(|n| n.run.digest.as_str()).collect();
         for night in nights {
             for shadow in self.shadows(night).await? {
-                let or_self = |named| if named == "" { night.run.digest.as_str() } else { named };
-                let (run, by) = (or_self(&shadow.run), or_self(&shadow.by));
+                let [run, by] = [&*shadow.run, &*shadow.by].map(|named| match named {
+                    "" => night.run.digest.as_str(),
+                    other => other,
+                });
                 if known.contains(run) && known.contains(by) {
                     shadowed.entry(run.to_owned()).or_default().insert(shadow.row);
                 }
