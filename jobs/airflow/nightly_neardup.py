@@ -9,7 +9,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 CONFIG = "/opt/nearprint/jobs/nightly.toml"
 
-# Usage, bad data, no input, published with other content, bad configuration: the same again in five minutes.
+# Usage, bad data or a breaker, no input, published with other content, bad configuration: the same again in five minutes.
 PERMANENT_EXIT_CODES = (64, 65, 66, 73, 78)
 
 
