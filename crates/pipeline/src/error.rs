@@ -51,6 +51,14 @@ pub enum PipelineError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A commit that is not what a release wrote: all else hangs on it.
+    #[error("{file}: {reason}: the store is damaged; restore this commit from a backup")]
+    DamagedCommit {
+        /// The commit.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A column that a file lacks.
     #[error("{file}: no column '{column}' (it has {}): {remedy}", present.join(", "))]
     MissingColumn {
@@ -214,6 +222,14 @@ pub enum PipelineError {
         /// The stage that spilled.
         stage: &'static str,
     },
+    /// Another error of this list, as several tasks that share it tell it.
+    #[error("{message}")]
+    Told {
+        /// Its kind.
+        kind: ErrorKind,
+        /// What it says.
+        message: String,
+    },
     /// A defect of nearprint.
     #[error("internal error in {stage}: {reason}: please report it")]
     Internal {
@@ -268,6 +284,7 @@ impl PipelineError {
             Self::BadFile { .. }
             | Self::NotUtf8 { .. }
             | Self::Damaged { .. }
+            | Self::DamagedCommit { .. }
             | Self::MissingColumn { .. }
             | Self::ColumnType { .. }
             | Self::SchemaDrift { .. }
@@ -285,6 +302,7 @@ impl PipelineError {
             Self::Io { .. } | Self::Resources { .. } | Self::NoSpace { .. } | Self::SpillLimit { .. } => {
                 ErrorKind::LocalIo
             }
+            Self::Told { kind, .. } => *kind,
             Self::Internal { .. } => ErrorKind::Bug,
         }
     }
@@ -351,12 +369,24 @@ impl PipelineError {
             D::Context(_, inner) | D::Diagnostic(_, inner) => Self::of_datafusion(stage, *inner),
             D::Shared(inner) => match std::sync::Arc::try_unwrap(inner) {
                 Ok(inner) => Self::of_datafusion(stage, inner),
-                Err(shared) => Self::Internal { stage, reason: one_line(&shared.to_string()) },
+                Err(shared) => Self::of_shared(stage, &shared),
             },
             D::ResourcesExhausted(reason) => Self::Resources { reason: format!("{stage}: {}", one_line(&reason)) },
             D::IoError(source) => Self::Io { path: "spill file".into(), source },
             other => Self::Internal { stage, reason: one_line(&other.to_string()) },
         }
+    }
+
+    /// One of our own errors, somewhere in one that several tasks hold: told anew.
+    fn of_shared(stage: &'static str, error: &(dyn std::error::Error + 'static)) -> Self {
+        let mut next = Some(error);
+        while let Some(cause) = next {
+            if let Some(own) = cause.downcast_ref::<Self>() {
+                return Self::Told { kind: own.kind(), message: own.to_string() };
+            }
+            next = cause.source();
+        }
+        Self::Internal { stage, reason: one_line(&error.to_string()) }
     }
 }
 

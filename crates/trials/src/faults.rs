@@ -464,11 +464,22 @@ fn cramped(bench: &Bench, what: &str, option: impl Fn(u64) -> String, room: u64)
     let roomy = "size=64m,nr_inodes=100000";
     let mounted = Mounted::new(&at, roomy)?;
     let night = bench.night.twin(&at)?;
+    // Every other seed meets the check of free space first.
+    let looks_first = bench.seed % 2 == 1;
+    if !looks_first {
+        let job = std::fs::read_to_string(at.join("job.toml"))?;
+        std::fs::write(at.join("job.toml"), job + "[resources]\npreflight = false\n")?;
+    }
     let free = bench.draw(8, room);
     mounted.remount(&option(used(&at, what)? + free))?;
     let ran = night.new_run().run()?;
     mounted.remount(roomy)?;
-    ran.ends_with(&[0, 74], if ran.code == 74 { &["no space left", "/"] } else { &[] })?;
+    let said: &[&str] = match ran.code {
+        74 if ran.stderr.contains("are needed for temporary files") => &["are free"],
+        74 => &["no space left", "/"],
+        _ => &[],
+    };
+    ran.ends_with(&[0, 74], said)?;
     let seen = night.holds_after(&ran).map_err(|e| format!("{free} free: {e}"))?;
     Ok(exit(&ran, seen))
 }

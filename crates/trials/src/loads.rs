@@ -74,8 +74,7 @@ fn figures(checks: &mut Checks, what: &str, done: &Done) {
 }
 
 fn spilled_bytes(summary: &Value) -> u64 {
-    let spill = &summary["spill"];
-    spill.as_u64().or_else(|| spill["bytes"].as_u64()).unwrap_or_default()
+    summary["spill"]["spilled_bytes"].as_u64().unwrap_or(u64::MAX)
 }
 
 /// Columns of rows `from` to `to`.

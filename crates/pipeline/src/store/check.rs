@@ -186,7 +186,9 @@ impl StoreReport {
             Err(error @ PipelineError::TryAgain { .. }) => Err(error),
             Err(error) => {
                 let file = match &error {
-                    PipelineError::BadFile { file, .. } | PipelineError::Damaged { file, .. } => file.clone(),
+                    PipelineError::BadFile { file, .. }
+                    | PipelineError::Damaged { file, .. }
+                    | PipelineError::DamagedCommit { file, .. } => file.clone(),
                     _ => file.to_owned(),
                 };
                 self.problems.push(StoreProblem { file, problem: reason(&error) });
@@ -225,7 +227,9 @@ async fn compare(part: &ParquetFile, merge: &mut Merge, known: &[bool]) -> Resul
 /// What is wrong, without the file's name that stands beside it.
 fn reason(error: &PipelineError) -> String {
     match error {
-        PipelineError::BadFile { reason, .. } | PipelineError::Damaged { reason, .. } => reason.clone(),
+        PipelineError::BadFile { reason, .. }
+        | PipelineError::Damaged { reason, .. }
+        | PipelineError::DamagedCommit { reason, .. } => reason.clone(),
         other => other.to_string(),
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dataset::FileRecord;
 use crate::digest::Sha256Hex;
-use crate::error::{PipelineError, Result};
+use crate::error::{PipelineError, Result, one_line};
 use crate::storage::Folder;
 
 pub(super) const VERSION: u32 = 1;
@@ -95,17 +95,17 @@ impl Commit {
     /// Refuses every byte that is not what some release wrote: a commit is canonical JSON and bears its own checksum.
     fn parse(url: &str, content: &[u8]) -> Result<Self> {
         let commit: Self = serde_json::from_slice(content)
-            .map_err(|e| PipelineError::damaged(url, format!("not a commit of a nearprint store ({e})")))?;
+            .map_err(|e| damaged(url, &format!("not a commit of a nearprint store ({e})")))?;
         if commit.version != VERSION {
             let reason = format!("commit version {} is not {VERSION}: use the release that wrote it", commit.version);
             return Err(PipelineError::Refused { url: url.to_owned(), reason });
         }
         if to_json(&commit)? != content {
-            return Err(PipelineError::damaged(url, "a commit that no release wrote in this form"));
+            return Err(damaged(url, "a commit that no release wrote in this form"));
         }
         let recorded = commit.sha256.as_deref();
         if recorded.is_some() && recorded != Some(commit.own_sha256()?.as_str()) {
-            return Err(PipelineError::damaged(url, "its content is not what its own SHA-256 says"));
+            return Err(damaged(url, "its content is not what its own SHA-256 says"));
         }
         Ok(commit)
     }
@@ -117,6 +117,10 @@ impl Commit {
     pub(super) fn to_json(&self) -> Result<Bytes> {
         to_json(&Self { sha256: Some(self.own_sha256()?), ..self.clone() })
     }
+}
+
+fn damaged(url: &str, reason: &str) -> PipelineError {
+    PipelineError::DamagedCommit { file: url.to_owned(), reason: one_line(reason) }
 }
 
 /// Canonical JSON: fields in the order of their declaration, one line.
