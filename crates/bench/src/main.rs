@@ -16,10 +16,6 @@ use serde::Serialize;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// As in the `nearprint` command, whose speed is asked for.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Benchmarks of the join and of fingerprinting.
 #[derive(Debug, clap::Parser)]
 enum Command {

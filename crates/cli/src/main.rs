@@ -16,9 +16,6 @@ use clap::Parser;
 use args::Cli;
 use exit_code::Failure;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

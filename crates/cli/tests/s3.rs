@@ -124,7 +124,7 @@ fn a_night_gets_over_what_passes() {
     assert_eq!(sent, proxy.log().len() as u64);
     let check = nearprint_in(dir.path(), &["store", "check", "--config", "job.toml", "--json"]).expect_success().json();
     assert_eq!(check["status"], "sound");
-    let lists = proxy.log().iter().filter(|l| l.contains("list-type") && l.contains("documents")).count();
+    let lists = proxy.log().iter().filter(|l| l.contains("list-type") && l.contains("documents%2Fdt")).count();
     assert_eq!(lists, 1, "one LIST of the documents: {:?}", proxy.log());
 }
 

@@ -16,6 +16,9 @@ pub struct Args {
     pub common: Common,
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub rounds: u64,
+    /// Number of the first round, which seeds it: several processes may share the rounds
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub first_round: u64,
     #[arg(long, value_parser = ["local", "rgw"], default_value = "local")]
     pub backend: String,
 }
@@ -80,7 +83,7 @@ pub fn run(args: &Args) -> Result<Vec<Row>> {
     let turns: Vec<usize> =
         RACES.iter().enumerate().flat_map(|(i, race)| vec![i; usize::try_from(race.3).unwrap_or(1)]).collect();
     let mut tallies = tallies;
-    for round in 0..args.rounds {
+    for round in args.first_round..args.first_round + args.rounds {
         let at = usize::try_from(round)?;
         let (kind, bench) = (turns[at % turns.len()], &benches[(at / turns.len()) % benches.len()]);
         let seen = bench.night.restore().and_then(|()| RACES[kind].4(bench, &mut Random::new(round)));
