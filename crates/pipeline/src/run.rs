@@ -381,7 +381,7 @@ async fn stage(
     let n_same_id = recrawls.n_same_id();
     let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decisions.counts() };
     let measured = Measured::of(&batch, &decisions, &request.breakers);
-    Ok(Staged { files, run, bad_files, counts, spill, n_tables: n_tables, measured })
+    Ok(Staged { files, run, bad_files, counts, spill, n_tables, measured })
 }
 
 /// Nothing was published.
