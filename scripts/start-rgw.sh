@@ -64,6 +64,9 @@ osd pool default pg autoscale mode = off
 osd crush chooseleaf type = 0
 mon allow pool size one = true
 mon data avail warn = 2
+# Tests stop the daemon for 20 seconds. Its placement groups refuse all reads once their lease, 0.8 of this, has run out, and with one
+# daemon nobody gives them another.
+osd heartbeat grace = 120
 mon data avail crit = 1
 # The gateway makes its pools one after the other, each waiting for the monitor: shorter waits let it start in seconds.
 mon max pg per osd = 1000
