@@ -228,6 +228,8 @@ async fn attempt(
         // this very generation, a commit of another run that did the same is as good as its own.
         if published.gen_digest == plan.gen_digest && (!request.replace || written.as_ref() == Some(&plan.gen_digest)) {
             roll_forward(storage, &plan.store, &request.dt).await?;
+            plan.store.tidy(published).await;
+            plan.night.tidy().await;
             let summary = already_published(storage, &plan.store, published).await?;
             return Ok(Some(RunSummary { newest_input: plan.newest_input, ..summary }));
         }

@@ -126,7 +126,7 @@ impl Bench {
 
     /// Exactly one commit more than before.
     fn one_commit(&self, now: &Snapshot) -> Result<()> {
-        let n = |s: &Snapshot| s.keys().filter(|k| k.starts_with("store/_commits/")).count();
+        let n = |s: &Snapshot| s.keys().filter(|k| k.starts_with("store/_commits/") && k.ends_with(".json")).count();
         let (before, after) = (n(&self.night.base), n(now));
         require!(after == before + 1, "{} commits instead of one", after - before);
         Ok(())

@@ -122,6 +122,16 @@ fn locked_part(folder: &Path) -> std::io::Result<(File, TempPath)> {
     }
 }
 
+/// The same in all folders below one; as far as it can be done.
+pub(super) fn remove_dead_below(root: &Path) {
+    let mut open = vec![root.to_path_buf()];
+    while let Some(folder) = open.pop() {
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        open.extend(entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path()));
+        let _ = remove_dead(&folder);
+    }
+}
+
 /// Removes what killed runs left in a folder: parts that nobody holds locked.
 fn remove_dead(folder: &Path) -> std::io::Result<()> {
     let is_part = |name: &str| name.starts_with(PREFIX) && name.ends_with(SUFFIX);
@@ -132,8 +142,10 @@ fn remove_dead(folder: &Path) -> std::io::Result<()> {
         }
         let opened =
             File::options().read(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()).open(&path);
-        // Whatever cannot be opened or locked is somebody's: it is no reason to fail.
-        if opened.is_ok_and(|file| file.try_lock().is_ok() && file.metadata().is_ok_and(|m| m.is_file())) {
+        // Whatever cannot be opened or locked is somebody's: it is no reason to fail. The lock is held until the file is gone, so that
+        // whoever made it and waits for its own lock finds it gone.
+        let Ok(dead) = opened else { continue };
+        if dead.try_lock().is_ok() && dead.metadata().is_ok_and(|m| m.is_file()) {
             let _ = std::fs::remove_file(&path);
         }
     }

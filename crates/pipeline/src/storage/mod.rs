@@ -366,6 +366,17 @@ impl Folder {
         }
     }
 
+    /// Removes the half-written files that killed runs left anywhere below, on local disks; as far as it can be done.
+    pub(crate) async fn tidy(&self) {
+        if let Some(path) = self.local.clone() {
+            let tidied = local::blocking(move || {
+                local::remove_dead_below(&path);
+                Ok(())
+            });
+            let _ = tidied.await;
+        }
+    }
+
     pub(crate) async fn delete(&self) -> Result<()> {
         let store = self.backend.store().await?;
         store.delete(&self.prefix).await.map_err(PipelineError::store("delete", &self.url))

@@ -67,6 +67,13 @@ impl Store {
         self.folder.join(&run_name(digest))
     }
 
+    /// Removes what killed runs left half-written among the commits and the files of a night: a run of a published night writes nothing
+    /// there, and so would leave it.
+    pub(crate) async fn tidy(&self, night: &Night) {
+        self.folder.join(COMMITS).tidy().await;
+        self.run_folder(&night.run.digest).tidy().await;
+    }
+
     /// Number of the newest commit; 0 before the first.
     fn sequence(&self) -> u64 {
         self.commit.as_ref().map_or(0, |c| c.sequence)
