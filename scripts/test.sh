@@ -30,12 +30,12 @@ start_s3() {
   exit 69
 }
 
-# What must hold on any S3 server, once more on one of another make. It checks no signatures.
+# What must hold on any S3 server, once more on one of another make. It checks no signatures, and dates every upload in the year 2010.
 test_on_second_s3() {
   local endpoint
   for port in 17490 17590 17690 17790; do
     if endpoint=$(bash scripts/start-moto.sh "$scratch/moto" "$port" nearprint-test); then
-      NEARPRINT_TEST_S3_ENDPOINT=$endpoint cargo test -p nearprint-cli --test s3 -- --skip wrong_key
+      NEARPRINT_TEST_S3_ENDPOINT=$endpoint cargo test -p nearprint-cli --test s3 -- --skip wrong_key --skip uploads_that_nobody_ends
       return
     fi
   done
