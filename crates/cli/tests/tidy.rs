@@ -42,9 +42,9 @@ fn unsafe_code_lives_only_in_kernels() {
     for (path, text) in support::snapshot(&root().join("crates")) {
         let path = path.display().to_string();
         let text = String::from_utf8_lossy(&text).into_owned();
-        let is_unsafe =
-            ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern", "unsafe("].iter().any(|code| text.contains(code));
-        if !path.ends_with(".rs") || path.ends_with("tidy.rs") || !is_unsafe {
+        // A content policy has the word in a name of its own.
+        let text = text.replace("'unsafe-inline'", "");
+        if !path.ends_with(".rs") || path.ends_with("tidy.rs") || !text.contains("unsafe") {
             continue;
         }
         assert!(path.contains("/src/kernel/"), "{path} is unsafe");

@@ -138,19 +138,20 @@ impl TablePlan {
         mapped.saturating_add(workload.piece_bytes().saturating_mul(workload.pieces_under_way)).max(sorting)
     }
 
-    /// Room for all queries, from which those are selected that can be near to anything in a piece; and these, on the way down from there,
-    /// in a vector that doubles when it grows: measured with a self-join of 2^24, 30 bytes a query.
+    /// The queries that can be near to anything in a piece, three times: as they are selected, and on the way down from there. Where the
+    /// queries are joined with each other, 30 bytes a query, as measured with 2^24 of them.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate, of at most all queries")]
     fn list_bytes(&self, workload: &Workload) -> usize {
         let of_run = |run: &ExistingRun| run.density_rows / run.n_rows.min(workload.piece_rows as u64).max(1);
-        let of_runs = workload.existing.iter().filter(|run| run.n_rows > 0).map(of_run);
-        let itself = workload.itself.then_some((workload.n_queries / SELF_ROWS) as u64);
         let share = |pieces: u64| {
             let root = pieces.checked_ilog2().unwrap_or(0).min(self.bits());
             self.tables().iter().map(|table| self.narrowed(table, root)).fold(0.0, f64::max)
         };
-        let widest = of_runs.chain(itself).min().map_or(0.0, share).min(1.0);
-        (as_f64(workload.n_queries as u64) * (8.0 + 64.0 * widest)) as usize
+        let of_runs = workload.existing.iter().filter(|run| run.n_rows > 0).map(of_run);
+        let widest = of_runs.min().map_or(0.0, share).min(1.0);
+        let itself =
+            if workload.itself { (8.0 + 64.0 * share((workload.n_queries / SELF_ROWS) as u64)).min(30.0) } else { 0.0 };
+        (as_f64(workload.n_queries as u64) * itself.max(24.0 * widest)) as usize
     }
 
     /// A piece of `n` existing fingerprints that agree in `root` leading bits.
