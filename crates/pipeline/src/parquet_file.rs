@@ -106,22 +106,7 @@ impl ParquetFile {
 
     /// Those of `row_groups` that stand next to each other, together at most `max_rows` rows; a larger one stands alone.
     pub(crate) fn row_group_ranges(&self, row_groups: Range<usize>, max_rows: u64) -> Vec<Range<usize>> {
-        let mut ranges: Vec<Range<usize>> = Vec::new();
-        let mut rows = 0;
-        for group in row_groups {
-            let more = self.row_group_rows(group);
-            match ranges.last_mut() {
-                Some(last) if rows + more <= max_rows => {
-                    last.end = group + 1;
-                    rows += more;
-                }
-                _ => {
-                    ranges.push(group..group + 1);
-                    rows = more;
-                }
-            }
-        }
-        ranges
+        joined_row_groups(row_groups.map(|group| (group, self.row_group_rows(group))), max_rows)
     }
 
     /// Rows of the row groups before one.
@@ -191,6 +176,25 @@ impl ParquetFile {
         let stream = builder.build().map_err(|e| PipelineError::of_parquet(&url, e))?;
         Ok(stream.map_err(move |e| PipelineError::of_parquet(&url, e)).boxed())
     }
+}
+
+/// Neighbouring row groups, given with their rows, together at most `max_rows`; a larger one stands alone.
+pub(crate) fn joined_row_groups(row_groups: impl Iterator<Item = (usize, u64)>, max_rows: u64) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    let mut rows = 0;
+    for (group, more) in row_groups {
+        match ranges.last_mut() {
+            Some(last) if rows + more <= max_rows => {
+                last.end = group + 1;
+                rows += more;
+            }
+            _ => {
+                ranges.push(group..group + 1);
+                rows = more;
+            }
+        }
+    }
+    ranges
 }
 
 /// Rows, ascending, of `n_rows`.

@@ -25,7 +25,7 @@ use super::pages::{GroupState, PagedRowGroup, ReadLimits};
 use super::{BATCH_ROWS, DocumentBatch, DocumentColumns, MAX_VALUE_BYTES, ReadContext, keep_type_name};
 use crate::columns::Columns;
 use crate::error::{PipelineError, Result};
-use crate::parquet_file::ParquetFile;
+use crate::parquet_file::{ParquetFile, joined_row_groups};
 use crate::quarantine::BadReason;
 use crate::storage::InputFile;
 use crate::tasks::blocking;
@@ -92,21 +92,7 @@ impl ParquetDocuments {
 
     /// Consecutive row groups of together at most `max_rows`, or single larger ones.
     pub(super) fn row_group_ranges(&self, max_rows: u64) -> Vec<Range<usize>> {
-        let mut ranges: Vec<Range<usize>> = Vec::new();
-        let mut rows = 0;
-        for (group, RowGroup { rows: more, .. }) in self.row_groups.iter().enumerate() {
-            match ranges.last_mut() {
-                Some(last) if rows + more <= max_rows => {
-                    last.end = group + 1;
-                    rows += more;
-                }
-                _ => {
-                    ranges.push(group..group + 1);
-                    rows = *more;
-                }
-            }
-        }
-        ranges
+        joined_row_groups(self.row_groups.iter().map(|group| group.rows).enumerate(), max_rows)
     }
 
     pub(super) fn read(
