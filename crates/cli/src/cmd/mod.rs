@@ -57,6 +57,10 @@ struct Session {
     user_dictionary: Option<PathBuf>,
 }
 
+/// Threads for blocking work end when they were idle for so long. The system's allocator keeps freed memory for each thread
+/// that there is, so work that wandered over many would leave a page of texts behind in each of them.
+const IDLE_THREAD: std::time::Duration = std::time::Duration::from_millis(10);
+
 impl Session {
     fn new(job: &JobConfig, global: &crate::args::Global) -> Self {
         Self {
@@ -74,7 +78,8 @@ impl Session {
         let threads = self.resources.n_threads();
         let failed = |e: &dyn Display| Failure::new(74, format!("cannot start {threads} threads: {e}"));
         rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(|e| failed(&e))?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(threads).thread_keep_alive(IDLE_THREAD).enable_all().build();
         let runtime = runtime.map_err(|e| failed(&e))?;
         let outcome = runtime.block_on(async {
             let done = tokio::select! {
