@@ -289,5 +289,11 @@ fn plan_says_how_a_join_would_be_done_before_it_is() {
     let allowed: u64 =
         wider["tables"].as_array().unwrap().iter().map(|t| t["max_prefix_distance"].as_u64().unwrap() + 1).sum();
     assert!(allowed > 6, "{wider}");
+    let large = "--existing-rows 2^30 --query-rows 10000000 --max-distance 3 --memory-limit";
+    let (whole, parts) = (plan(&format!("{large} 4GiB")), plan(&format!("{large} 300MiB")));
+    assert_eq!(whole["n_parts"], 1, "{whole}");
+    assert!(parts["strategy"].as_str().unwrap().ends_with("parts, one after another"), "{parts}");
+    assert!(parts["n_parts"].as_u64().unwrap() > 1 && parts["memory_bytes"].as_u64() < Some(300 << 20), "{parts}");
+    assert!(parts["estimated_seconds"].as_f64() > whole["estimated_seconds"].as_f64(), "{parts}");
     assert_eq!(nearprint(&["plan", "--existing-rows", "many", "--query-rows", "1", "--max-distance", "3"]).code, 64);
 }

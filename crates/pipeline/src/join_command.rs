@@ -58,6 +58,8 @@ pub struct JoinSummary {
     pub counts: PairCounts,
     /// Permuted tables of the queries.
     pub n_tables: usize,
+    /// Parts of the queries that were joined one after another, so that their tables fit the memory limit.
+    pub n_parts: usize,
     /// Instructions of the join.
     pub kernel: &'static str,
     /// What the reduce spilled.
@@ -114,6 +116,7 @@ pub async fn join(
         pairs: request.pairs,
         counts,
         n_tables: near.n_tables(),
+        n_parts: near.n_parts(),
         kernel: near.kernel(),
         spill,
         join_seconds,

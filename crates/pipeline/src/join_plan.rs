@@ -15,6 +15,11 @@ const PIECE_ROWS: [usize; 3] = [1 << 20, 1 << 21, 1 << 22];
 /// busy while the threads compute; fewer where memory for tables is worth more.
 const PIECES_A_THREAD: [usize; 3] = [4, 2, 1];
 
+/// How much longer than with all memory a join of all queries at once may take before it is done in parts.
+const WORTH_PARTS: f64 = 1.25;
+/// Parts, at most, as a power of 2.
+const MAX_LOG_PARTS: u32 = 12;
+
 /// Nanoseconds of a core that a join may take without tables, whatever it would take with them.
 const SHORT_NS: f64 = 60e9;
 /// How much longer it may take beyond that.
@@ -24,6 +29,9 @@ const TOO_SLOW: f64 = 20.0;
 #[derive(Debug, Clone)]
 pub(crate) struct JoinPlan {
     pub(crate) tables: TablePlan,
+    /// Parts of the queries, each joined with all existing fingerprints, and with the queries from it on, before the next.
+    pub(crate) n_parts: usize,
+    /// Of all parts together; the memory is that of one, and of the values of all.
     pub(crate) cost: JoinCost,
     pub(crate) piece_rows: usize,
     pub(crate) pieces_under_way: usize,
@@ -38,11 +46,21 @@ impl JoinPlan {
     /// [`PipelineError::Resources`] where no tables fit the workload's memory, and comparing everything with everything would take
     /// far longer than with tables.
     pub(crate) fn choose(bits: u32, max_distance: u32, workload: &Workload) -> Result<Self> {
-        let chosen = Self::cheapest(bits, max_distance, workload);
+        let whole = Self::cheapest(bits, max_distance, workload, 1);
+        let roomy = Self::cheapest(bits, max_distance, &Workload { memory_bytes: usize::MAX, ..workload.clone() }, 1);
+        if whole.cost.total_ns < WORTH_PARTS * roomy.cost.total_ns {
+            return Ok(whole);
+        }
+        let mut chosen = whole;
+        for n_parts in (1..=MAX_LOG_PARTS).map(|log| 1 << log) {
+            let parts = Self::cheapest(bits, max_distance, workload, n_parts);
+            if parts.counted_bytes <= workload.memory_bytes && parts.cost.total_ns < chosen.cost.total_ns {
+                chosen = parts;
+            }
+        }
         if !chosen.tables.is_scan() || chosen.cost.total_ns < SHORT_NS {
             return Ok(chosen);
         }
-        let roomy = Self::cheapest(bits, max_distance, &Workload { memory_bytes: usize::MAX, ..workload.clone() });
         if chosen.cost.total_ns < TOO_SLOW * roomy.cost.total_ns {
             return Ok(chosen);
         }
@@ -53,8 +71,8 @@ impl JoinPlan {
         Err(PipelineError::Resources { reason })
     }
 
-    fn cheapest(bits: u32, max_distance: u32, workload: &Workload) -> Self {
-        let of = |piece_rows, pieces| Self::of_pieces(bits, max_distance, workload, piece_rows, pieces);
+    fn cheapest(bits: u32, max_distance: u32, workload: &Workload, n_parts: usize) -> Self {
+        let of = |piece_rows, pieces| Self::of_pieces(bits, max_distance, workload, n_parts, piece_rows, pieces);
         let sizes = PIECES_A_THREAD.into_iter().flat_map(|pieces| PIECE_ROWS.map(|rows| (rows, pieces)));
         sizes.skip(1).fold(of(PIECE_ROWS[0], PIECES_A_THREAD[0]), |best, (piece_rows, pieces)| {
             let other = of(piece_rows, pieces);
@@ -64,13 +82,53 @@ impl JoinPlan {
         })
     }
 
-    fn of_pieces(bits: u32, max_distance: u32, workload: &Workload, piece_rows: usize, pieces_a_thread: usize) -> Self {
+    fn of_pieces(
+        bits: u32,
+        max_distance: u32,
+        workload: &Workload,
+        n_parts: usize,
+        piece_rows: usize,
+        pieces_a_thread: usize,
+    ) -> Self {
         let pieces_under_way = pieces_a_thread * workload.threads;
         let workload = Workload { piece_rows, pieces_under_way, ..workload.clone() };
-        let tables = TablePlan::choose(bits, max_distance, &workload);
-        let cost = JoinCost::of(&tables, &workload);
-        let counted_bytes = cost.memory_bytes.saturating_sub(workload.least_bytes());
-        Self { tables, cost, piece_rows, pieces_under_way, counted_bytes }
+        let part = part_of(&workload, n_parts);
+        let tables = TablePlan::choose(bits, max_distance, &part);
+        let mut cost = JoinCost::of(&tables, &part);
+        let mut counted_bytes = cost.memory_bytes.saturating_sub(part.least_bytes());
+        if n_parts > 1 {
+            let of_existing = JoinCost::of(&tables, &Workload { existing: workload.existing, ..part });
+            let (n, all_values) = (as_f64(n_parts as u64), workload.n_queries.saturating_mul(8));
+            counted_bytes = counted_bytes.saturating_add(all_values);
+            cost = JoinCost {
+                candidates_per_fingerprint: n * of_existing.candidates_per_fingerprint,
+                ns_per_fingerprint: n * of_existing.ns_per_fingerprint,
+                memory_bytes: cost.memory_bytes.saturating_add(all_values),
+                total_ns: n * cost.total_ns,
+            };
+        }
+        Self { tables, n_parts, cost, piece_rows, pieces_under_way, counted_bytes }
+    }
+}
+
+/// The work of one of so many parts of the queries. With the queries themselves it is joined from its own first one on: with half
+/// of them, and half of its own, on average. All values are held beside its tables.
+fn part_of(workload: &Workload, n_parts: usize) -> Workload {
+    if n_parts == 1 {
+        return workload.clone();
+    }
+    let mut existing = workload.existing.clone();
+    if workload.itself {
+        let n = workload.n_queries as u64;
+        let n_rows = n / 2 + n.div_ceil(2 * n_parts as u64);
+        existing.push(ExistingRun { n_rows, density_rows: n });
+    }
+    Workload {
+        n_queries: workload.n_queries.div_ceil(n_parts),
+        existing,
+        itself: false,
+        memory_bytes: workload.memory_bytes.saturating_sub(workload.n_queries.saturating_mul(8)),
+        ..workload.clone()
     }
 }
 
@@ -105,6 +163,8 @@ pub struct PlanRequest {
 pub struct PlanSummary {
     /// In a few words.
     pub strategy: String,
+    /// Parts of the queries that are joined one after another, so that their tables fit the memory.
+    pub n_parts: usize,
     /// The tables, in their order.
     pub tables: Vec<PlannedTable>,
     /// Existing fingerprints mapped at once.
@@ -161,12 +221,13 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
     };
     let plan = JoinPlan::choose(request.bits, request.max_distance, &workload)?;
     let tables: Vec<PlannedTable> = plan.tables.tables().iter().map(PlannedTable::of).collect();
-    let decode_ns = if request.existing_rows == 0 { 0.0 } else { DECODE_NS };
+    let decode_ns = if request.existing_rows == 0 { 0.0 } else { DECODE_NS * as_f64(plan.n_parts as u64) };
     let total_ns = plan.cost.total_ns + decode_ns * as_f64(request.existing_rows);
     let of_queries = if request.itself { as_f64(request.query_rows) / 2.0 } else { 0.0 };
     let pairs = as_f64(request.query_rows) * (as_f64(request.existing_rows) + of_queries);
     Ok(PlanSummary {
-        strategy: strategy(&plan.tables),
+        strategy: strategy(&plan.tables, plan.n_parts),
+        n_parts: plan.n_parts,
         tables,
         piece_rows: plan.piece_rows,
         candidates_per_fingerprint: plan.cost.candidates_per_fingerprint,
@@ -191,12 +252,13 @@ impl PlannedTable {
 }
 
 /// What a plan does, in a few words.
-pub(crate) fn strategy(plan: &TablePlan) -> String {
-    match plan.tables() {
+pub(crate) fn strategy(plan: &TablePlan, n_parts: usize) -> String {
+    let tables = match plan.tables() {
         _ if plan.is_scan() => "scan: every fingerprint is compared with every query".to_owned(),
         [_] => "prefix walk: sorted runs are walked as tries, with the queries that can still be near".to_owned(),
         tables => format!("{} permuted tables, each met in its own order", tables.len()),
-    }
+    };
+    if n_parts == 1 { tables } else { format!("{tables}; the queries in {n_parts} parts, one after another") }
 }
 
 #[allow(clippy::cast_precision_loss, reason = "an estimate")]

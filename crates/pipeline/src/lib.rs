@@ -40,6 +40,7 @@ pub mod profile;
 mod progress;
 mod quarantine;
 mod query_batch;
+mod query_parts;
 mod random;
 mod reduce_pool;
 mod report;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -12,7 +13,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::displayable;
 use datafusion_physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use futures::TryStreamExt;
-use nearprint_join::{Queries, QueryRows, SELF_ROWS, Verifier, Workload};
+use nearprint_join::{QueryRows, SELF_ROWS, Verifier, Workload};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
@@ -25,6 +26,7 @@ use crate::join_plan::{JoinPlan, existing_run};
 use crate::operators::{ForestPass, ForestState, Gathered, ProbeTasks, TaskExec, locked};
 use crate::progress::Progress;
 use crate::query_batch::QueryBatch;
+use crate::query_parts::{PartTurns, QueryParts};
 use crate::schema::PAIRS;
 use crate::tasks::{ClassPairs, Existing, ExistingFile, MapContext, MapTask, Want, blocking};
 
@@ -56,7 +58,7 @@ pub struct PairCounts {
 pub(crate) struct NearDuplicates {
     pub(crate) batch: Arc<QueryBatch>,
     pub(crate) rows: Arc<QueryRows>,
-    queries: Arc<Queries<u64>>,
+    queries: Arc<QueryParts>,
     verifier: Verifier,
     existing: Arc<HashMap<String, ExistingFile>>,
     n_existing: u64,
@@ -111,17 +113,17 @@ impl NearDuplicates {
             let plan = JoinPlan::choose(bits, u32::from(verifier.max_distance), &workload)?;
             tracing::info!(
                 tables = plan.tables.tables().len(),
+                parts = plan.n_parts,
                 kernel = kernel.name().name(),
                 estimated_ns = plan.cost.ns_per_fingerprint,
                 "join planned"
             );
             left.take(plan.counted_bytes);
-            let queries = Queries::new(values, plan.tables.clone(), kernel);
+            let queries = QueryParts::new(values, plan.tables.clone(), plan.n_parts, kernel);
             let engine = Engine::new(&own, left.for_reduce(&own))?;
             Ok((batch, rows, queries, plan, left.for_forest(&own), engine))
         })
         .await?;
-        tracing::info!(bytes = queries.memory_bytes(), "query tables built");
         let existing = existing.files.into_iter().map(|f| (f.parquet.file.url.clone(), f)).collect();
         Ok(Self {
             batch: Arc::new(batch),
@@ -145,6 +147,11 @@ impl NearDuplicates {
         self.queries.plan().tables().len()
     }
 
+    /// Parts of the queries that are joined one after another.
+    pub(crate) fn n_parts(&self) -> usize {
+        self.queries.n_parts()
+    }
+
     /// The instructions in use.
     pub(crate) fn kernel(&self) -> &'static str {
         self.queries.kernel().name().name()
@@ -155,18 +162,43 @@ impl NearDuplicates {
         self.n_existing
     }
 
-    /// The map phase cut into tasks, in a fixed order.
+    /// The map phase cut into tasks, in a fixed order, part by part.
     pub(crate) fn tasks(&self) -> Vec<MapTask> {
         let mut urls: Vec<&String> = self.existing.keys().collect();
         urls.sort_unstable();
-        let existing = urls.into_iter().flat_map(|url| {
-            let parquet = &self.existing[url].parquet;
-            let ranges = parquet.row_group_ranges(0..parquet.n_row_groups(), TASK_ROWS);
-            ranges.into_iter().map(move |row_groups| MapTask::Existing { file: url.clone(), row_groups })
+        let existing = |part: usize| {
+            urls.iter().flat_map(move |&url| {
+                let parquet = &self.existing[url].parquet;
+                let ranges = parquet.row_group_ranges(0..parquet.n_row_groups(), TASK_ROWS);
+                ranges.into_iter().map(move |row_groups| MapTask::Existing { file: url.clone(), row_groups, part })
+            })
+        };
+        let itself = |part: usize| {
+            let ranges = if self.itself { self.own_ranges(part) } else { Vec::new() };
+            ranges.into_iter().map(move |values| MapTask::Itself { values, part })
+        };
+        (0..self.queries.n_parts()).flat_map(|part| existing(part).chain(itself(part))).collect()
+    }
+
+    /// What of the values a part is joined with: with itself, and with what follows it.
+    fn own_ranges(&self, part: usize) -> Vec<Range<usize>> {
+        let (part, all) = (self.queries.part(part), self.queries.n_values());
+        let rows = if self.queries.n_parts() == 1 {
+            SELF_ROWS
+        } else {
+            usize::try_from(self.piece_rows).unwrap_or(usize::MAX)
+        };
+        let cut = |range: Range<usize>| range.clone().step_by(rows).map(move |at| at..range.end.min(at + rows));
+        cut(part.clone()).chain(cut(part.end..all)).collect()
+    }
+
+    /// Fingerprints that are mapped by all tasks.
+    fn n_mapped(&self, tasks: &[MapTask]) -> u64 {
+        let own = tasks.iter().map(|task| match task {
+            MapTask::Itself { values, .. } => values.len() as u64,
+            MapTask::Existing { .. } => 0,
         });
-        let n = if self.itself { self.rows.n_values() } else { 0 };
-        let itself = (0..n).step_by(SELF_ROWS).map(|at| MapTask::Itself { values: at..n.min(at + SELF_ROWS) });
-        existing.chain(itself).collect()
+        self.n_existing * self.n_parts() as u64 + own.sum::<u64>()
     }
 
     fn reduced(
@@ -175,16 +207,18 @@ impl NearDuplicates {
         max_new_pairs: u64,
         class_pairs: Option<Arc<ClassPairs>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let own = if self.itself { self.rows.n_values() as u64 } else { 0 };
+        let tasks = self.tasks();
+        let turns = PartTurns::new(Arc::clone(&self.queries), tasks.iter().map(MapTask::part));
         self.progress.start(
             if want == Want::Forest { "join (forest)" } else { "join (all pairs)" },
             "fingerprints",
-            self.n_existing() + own,
+            self.n_mapped(&tasks),
         );
         let context = MapContext {
             batch: Arc::clone(&self.batch),
             rows: Arc::clone(&self.rows),
             queries: Arc::clone(&self.queries),
+            turns: Arc::new(turns),
             verifier: self.verifier,
             itself: self.itself,
             ids_are_names: !self.batch.is_numbered(),
@@ -200,7 +234,7 @@ impl NearDuplicates {
             scratches: Mutex::default(),
             progress: self.progress.clone(),
         };
-        let tasks = ProbeTasks { context: Arc::new(context), tasks: self.tasks() };
+        let tasks = ProbeTasks { context: Arc::new(context), tasks };
         self.engine.reduce(TaskExec::plan(tasks))
     }
 

@@ -94,6 +94,8 @@ pub struct RunSummary {
     pub spill: SpillStats,
     /// Permuted tables of the queries, in this execution.
     pub n_tables: usize,
+    /// Parts of the queries that were joined one after another, so that their tables fit the memory limit.
+    pub n_parts: usize,
     /// Later nights whose results were made without this one: `--replace` joins them anew.
     pub stale: Vec<String>,
     /// When the newest input was written, in UTC; none in reports.
@@ -311,6 +313,7 @@ struct Staged {
     counts: RunCounts,
     spill: SpillStats,
     n_tables: usize,
+    n_parts: usize,
     measured: Measured,
 }
 
@@ -373,7 +376,7 @@ async fn stage(
     let near = NearDuplicates::new(batch, join, resources, progress.clone()).await?;
     let (written, pairs, spill, gathered) = write_pairs(&near, request, folder).await?;
     files.extend(written);
-    let (n_existing, n_tables) = (near.n_existing(), near.n_tables());
+    let (n_existing, n_tables, n_parts) = (near.n_existing(), near.n_tables(), near.n_parts());
     let (batch, rows) = near.into_batch();
     progress.start("decide", "documents", batch.len() as u64);
     let decisions = Decisions::new(&batch, &rows, gathered, short);
@@ -383,7 +386,7 @@ async fn stage(
     let n_same_id = recrawls.n_same_id();
     let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decisions.counts() };
     let measured = Measured::of(&batch, &decisions, &request.breakers);
-    Ok(Staged { files, run, bad_files, counts, spill, n_tables, measured })
+    Ok(Staged { files, run, bad_files, counts, spill, n_tables, n_parts, measured })
 }
 
 /// Nothing was published.
@@ -396,6 +399,7 @@ fn stopped(request: &RunRequest, plan: &Plan, staged: Staged, tripped: Vec<Tripp
         counts: staged.counts,
         spill: staged.spill,
         n_tables: staged.n_tables,
+        n_parts: staged.n_parts,
         stale: Vec::new(),
         newest_input: plan.newest_input.clone(),
         breakers: tripped,
@@ -437,6 +441,7 @@ async fn publish(
         counts: staged.counts,
         spill: staged.spill,
         n_tables: staged.n_tables,
+        n_parts: staged.n_parts,
         stale,
         newest_input: plan.newest_input.clone(),
         breakers: Vec::new(),
@@ -563,6 +568,7 @@ async fn already_published(storage: &Storage, store: &Store, night: &Night) -> R
         counts: read.counts,
         spill: SpillStats::default(),
         n_tables: 0,
+        n_parts: 0,
         stale,
         newest_input: None,
         breakers: Vec::new(),

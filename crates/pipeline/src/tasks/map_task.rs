@@ -10,7 +10,7 @@ use arrow::datatypes::{SchemaRef, UInt32Type};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fingerprint::Sketch;
-use nearprint_join::{MapScratch, Pair, Queries, QueryRows, RowSet, Verifier};
+use nearprint_join::{MapScratch, Pair, QueryRows, RowSet, Verifier};
 use tokio::sync::Semaphore;
 
 use super::class_pairs::ClassPairs;
@@ -23,6 +23,7 @@ use crate::fingerprint_column::{self, FetchedColumn};
 use crate::parquet_file::{ParquetFile, Read, selection};
 use crate::progress::Progress;
 use crate::query_batch::QueryBatch;
+use crate::query_parts::{PartTables, PartTurns, QueryParts, position};
 use crate::schema::{CANONICAL_ID, DOC_ID, SKETCH, TEXT_HASH};
 
 /// Which pairs a task reports.
@@ -39,7 +40,8 @@ pub(crate) enum Want {
 pub(crate) struct MapContext {
     pub(crate) batch: Arc<QueryBatch>,
     pub(crate) rows: Arc<QueryRows>,
-    pub(crate) queries: Arc<Queries<u64>>,
+    pub(crate) queries: Arc<QueryParts>,
+    pub(crate) turns: Arc<PartTurns>,
     pub(crate) verifier: Verifier,
     /// The batch is joined with itself: it replaces existing documents of the same ids.
     pub(crate) itself: bool,
@@ -128,16 +130,18 @@ impl MapContext {
 pub(crate) fn map_task(context: &Arc<MapContext>, task: &MapTask) -> BoxStream<'static, Result<RecordBatch>> {
     let (context, task) = (Arc::clone(context), task.clone());
     produce("map", |sender| async move {
+        // Before the permit, which tasks of a part whose turn it is need.
+        let tables = Arc::new(context.turns.tables(task.part()).await?);
         let under_way = Arc::clone(&context);
         let _permit = under_way.under_way.acquire().await;
         match task {
-            MapTask::Itself { values } => {
+            MapTask::Itself { values, .. } => {
                 let own = Arc::clone(&context);
-                context.compute(move || map_itself(&own, values, sender)).await
+                context.compute(move || map_itself(&own, &tables, values, sender)).await
             }
-            MapTask::Existing { file, row_groups } => {
+            MapTask::Existing { file, row_groups, .. } => {
                 for piece in context.files[&file].parquet.row_group_ranges(row_groups, context.piece_rows) {
-                    map_piece(&context, &file, piece, &sender).await?;
+                    map_piece(&context, &tables, &file, piece, &sender).await?;
                 }
                 Ok(())
             }
@@ -153,9 +157,9 @@ impl MapContext {
     }
 
     /// Maps with memory that no other thread uses meanwhile.
-    fn map<T>(&self, map: impl FnOnce(&Queries<u64>, &mut MapScratch<u64>) -> T) -> T {
+    fn map<T>(&self, map: impl FnOnce(&mut MapScratch<u64>) -> T) -> T {
         let mut scratch = take(&self.scratches);
-        let mapped = map(&self.queries, &mut scratch);
+        let mapped = map(&mut scratch);
         keep(&self.scratches, scratch);
         mapped
     }
@@ -196,17 +200,26 @@ fn map_last(ranges: &mut Vec<Range<usize>>, mut map: impl FnMut(Range<usize>, &m
     pairs
 }
 
-fn map_itself(context: &MapContext, values: Range<usize>, sender: Sender) -> Result<()> {
+fn map_itself(context: &MapContext, tables: &PartTables, values: Range<usize>, sender: Sender) -> Result<()> {
     let mut out = PairWriter::new(context, sender);
-    let value = |i: usize| u32::try_from(i).unwrap_or(u32::MAX);
-    for i in values.clone() {
-        out.new_new(value(i), value(i), 0)?;
+    for i in values.clone().filter(|&i| i < tables.end()) {
+        out.new_new(position(i), position(i), 0)?;
     }
     let n_values = values.len() as u64;
     let mut ranges = vec![values];
     while !ranges.is_empty() {
-        let pairs = context
-            .map(|queries, scratch| map_last(&mut ranges, |range, found| queries.map_self(range, scratch, found)));
+        let pairs = context.map(|scratch| {
+            map_last(&mut ranges, |range, found| {
+                if context.queries.n_parts() == 1 {
+                    return tables.queries.map_self(range, scratch, found);
+                }
+                tables.map(range.start, &context.queries.values()[range], scratch, |pair| {
+                    if pair.query < pair.existing {
+                        found(pair);
+                    }
+                });
+            })
+        });
         for pair in pairs {
             out.new_new(pair.query, pair.existing, pair.distance)?;
         }
@@ -216,7 +229,13 @@ fn map_itself(context: &MapContext, values: Range<usize>, sender: Sender) -> Res
 }
 
 /// Maps row groups that stand next to each other.
-async fn map_piece(context: &Arc<MapContext>, file: &str, row_groups: Range<usize>, sender: &Sender) -> Result<()> {
+async fn map_piece(
+    context: &Arc<MapContext>,
+    tables: &Arc<PartTables>,
+    file: &str,
+    row_groups: Range<usize>,
+    sender: &Sender,
+) -> Result<()> {
     let existing = &context.files[file];
     let bits = context.queries.plan().bits();
     let fetches = row_groups.clone().map(|row_group| fingerprint_column::fetch(&existing.parquet, row_group, bits));
@@ -227,7 +246,7 @@ async fn map_piece(context: &Arc<MapContext>, file: &str, row_groups: Range<usiz
         let _permit = context.threads.acquire().await;
         futures::future::try_join_all(fetches).await?
     };
-    let (own, url) = (Arc::clone(context), file.to_owned());
+    let (own, their, url) = (Arc::clone(context), Arc::clone(tables), file.to_owned());
     let decode = move || {
         let PieceMemory { mut values, room: mut fingerprints } = take(&own.pieces);
         // What the room holds is overwritten.
@@ -241,7 +260,7 @@ async fn map_piece(context: &Arc<MapContext>, file: &str, row_groups: Range<usiz
         own.progress.advance(fingerprints.len() as u64);
         let room = values.group(own.queries.kernel(), fingerprints);
         let all = 0..values.values().len();
-        Ok(map_values(&own, PieceMemory { values, room }, vec![all]))
+        Ok(map_values(&own, &their, PieceMemory { values, room }, vec![all]))
     };
     let (mut memory, mut pairs, mut ranges) = context.compute(decode).await?;
     loop {
@@ -251,8 +270,8 @@ async fn map_piece(context: &Arc<MapContext>, file: &str, row_groups: Range<usiz
         if ranges.is_empty() {
             break;
         }
-        let own = Arc::clone(context);
-        (memory, pairs, ranges) = context.compute(move || Ok(map_values(&own, memory, ranges))).await?;
+        let (own, their) = (Arc::clone(context), Arc::clone(tables));
+        (memory, pairs, ranges) = context.compute(move || Ok(map_values(&own, &their, memory, ranges))).await?;
     }
     keep(&context.pieces, memory);
     Ok(())
@@ -261,16 +280,13 @@ async fn map_piece(context: &Arc<MapContext>, file: &str, row_groups: Range<usiz
 /// The next pairs of a piece's values, by existing value, and the ranges of values that are still to be mapped.
 fn map_values(
     context: &MapContext,
+    tables: &PartTables,
     memory: PieceMemory,
     mut ranges: Vec<Range<usize>>,
 ) -> (PieceMemory, Vec<Pair>, Vec<Range<usize>>) {
     let values = memory.values.values();
-    let mut pairs = context.map(|queries, scratch| {
-        map_last(&mut ranges, |range, found| {
-            let start = u32::try_from(range.start).unwrap_or(u32::MAX);
-            queries.map(&values[range], scratch, |p| found(Pair { existing: p.existing + start, ..p }));
-        })
-    });
+    let mut pairs = context
+        .map(|scratch| map_last(&mut ranges, |range, found| tables.map(range.start, &values[range], scratch, found)));
     pairs.sort_unstable_by_key(|p| (p.existing, p.query));
     (memory, pairs, ranges)
 }

@@ -41,13 +41,26 @@ pub enum MapTask {
         file: String,
         /// Row groups.
         row_groups: Range<usize>,
+        /// Of the queries, the part in whose tables they are looked for.
+        part: usize,
     },
-    /// With the queries' own distinct fingerprints: pairs that stand in a range of the table that finds them, and the documents
-    /// behind the values of that range.
+    /// With the queries' own distinct fingerprints. Of one part: pairs that stand in a range of the table that finds them. Of several:
+    /// pairs of the part's values with those of a range that are larger. And the documents behind the values of the range that are
+    /// the part's.
     Itself {
-        /// Positions among the values, and in each table.
+        /// Positions among all values, and in each table; all before the end of the part, or all behind it.
         values: Range<usize>,
+        /// The part.
+        part: usize,
     },
+}
+
+impl MapTask {
+    pub(crate) fn part(&self) -> usize {
+        match self {
+            Self::Existing { part, .. } | Self::Itself { part, .. } => *part,
+        }
+    }
 }
 
 /// Rows of a batch that a task or a dataset hands on.
