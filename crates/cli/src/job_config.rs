@@ -28,6 +28,7 @@ pub struct JobConfig {
     pub output: Option<String>,
     pub id_column: String,
     pub text_column: String,
+    pub source_column: Option<String>,
     pub keep: Vec<String>,
     max_bad_rows: u64,
     max_bad_files: u64,
@@ -66,6 +67,7 @@ impl Default for JobConfig {
             output: None,
             id_column: "id".to_owned(),
             text_column: "text".to_owned(),
+            source_column: None,
             keep: Vec::new(),
             max_bad_rows: 0,
             max_bad_files: 0,
@@ -271,7 +273,8 @@ impl JobConfig {
                 _ => {}
             }
         }
-        let keep = keys.iter().map(|k| k.column.clone()).filter(|c| c != LENGTH).collect();
+        let mut keep: Vec<String> = keys.iter().map(|k| k.column.clone()).filter(|c| c != LENGTH).collect();
+        keep.extend(self.source_column.clone().filter(|source| !keep.contains(source)));
         let (id, text) = (self.id_column.clone(), self.text_column.clone());
         Ok((keys, DocumentColumns { id, text, keep, binary_as_utf8: self.binary_as_utf8 }))
     }

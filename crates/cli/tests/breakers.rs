@@ -3,7 +3,10 @@
 
 mod support;
 
-use support::{Night, Output, nearprint_in, text};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, StringArray};
+use support::{Night, Output, nearprint_in, text, write_parquet};
 
 const DT: &str = "2026-11-20";
 
@@ -94,6 +97,51 @@ fn a_source_that_loses_nearly_everything_stops_the_night() {
     let night = Night::new(job);
     rows(&night);
     night.run(DT, &["--max-source-loss", "1"]).expect_success();
+}
+
+#[test]
+fn sources_are_those_of_a_column_where_one_is_named() {
+    // The feed of the near-duplicates has too few documents in either file alone; its name is a string, and in the JSONL file too.
+    let near = varied(1, 60);
+    let row = |i: usize, text: &str| (format!("{i:05}"), text.to_owned(), (i % 3 != 2).then(|| "Feed A".to_owned()));
+    let other: Vec<_> = (0..40).map(|i| (format!("other{i}"), text(500 + i, 60), None)).collect();
+    let rows: Vec<(String, String, Option<String>)> =
+        near.iter().enumerate().map(|(i, text)| row(i, text)).chain(other).collect();
+    let night = Night::new("source_column = \"feed\"\n[breakers]\nmin_source_documents = 30\n");
+    let (parquet, jsonl) = rows.split_at(30);
+    let column = |of: fn(&(String, String, Option<String>)) -> Option<&str>| -> ArrayRef {
+        Arc::new(parquet.iter().map(of).collect::<StringArray>())
+    };
+    let folder = night.path().join(format!("documents/dt={DT}"));
+    let columns =
+        [("id", column(|r| Some(&r.0))), ("text", column(|r| Some(&r.1))), ("feed", column(|r| r.2.as_deref()))];
+    write_parquet(&folder.join("a.parquet"), &columns);
+    let lines =
+        jsonl.iter().map(|(id, text, feed)| serde_json::json!({"id": id, "text": text, "feed": feed}).to_string());
+    std::fs::write(folder.join("b.jsonl"), lines.collect::<Vec<_>>().join("\n")).unwrap();
+
+    let done = night.run(DT, &[]);
+    expect_stopped(&night, &done, "max_source_loss", "--max-source-loss");
+    let summary = done.json();
+    let sources = summary["breakers"][0]["evidence"].as_array().unwrap();
+    let figures = |at: usize| {
+        let source = &sources[at];
+        (source["source"].as_str(), source["n_documents"].as_u64(), source["n_near"].as_u64())
+    };
+    // Of the near-duplicates the first is kept, and every third has no feed, as all others.
+    assert_eq!((sources.len(), figures(0)), (1, (Some("Feed A"), Some(40), Some(39))), "{sources:?}");
+    let passed = night.run(DT, &["--max-source-loss", "0.98"]).expect_success().json();
+    assert_eq!(passed["measured"]["worst_sources"][1]["source"], "-", "{passed}");
+    assert_eq!(passed["measured"]["worst_sources"][1]["n_documents"], 60, "{passed}");
+
+    write_parquet(&folder.join("a.parquet"), &columns[..2]);
+    let done = night.run(DT, &["--replace"]);
+    assert_eq!(done.code, 65, "{}", done.stderr);
+    assert!(
+        done.error().contains("a.parquet: no column 'feed'") && done.error().contains("source_column"),
+        "{}",
+        done.stderr
+    );
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub struct FingerprintRequest {
     pub columns: DocumentColumns,
     /// Keys of the keep order.
     pub keep: Vec<KeepKey>,
+    /// Which of the columns to keep names a document's source.
+    pub source: Option<String>,
     /// Text to fingerprint.
     pub profile: ProfileConfig,
     /// Contents of the user's dictionary and stop words.
@@ -53,6 +55,7 @@ impl FingerprintRequest {
             documents: documents.to_owned(),
             columns: columns.clone(),
             keep: Vec::new(),
+            source: None,
             profile: profile.clone(),
             analyzer_resources: resources.clone(),
             input: InputPolicy::default(),
@@ -129,7 +132,7 @@ pub(crate) async fn fingerprint_documents(
     let engine = Engine::new(resources, resources.counted_bytes())?;
     let exec = TaskExec::plan(FingerprintTasks { context: Arc::clone(&context), tasks });
     let mut stream = engine.execute("fingerprint", engine.gather(exec))?;
-    let mut collecting = Collecting::new(&request.keep, resources.counted_bytes());
+    let mut collecting = Collecting::new(&request.keep, request.source.as_deref(), resources.counted_bytes());
     while let Some(batch) = stream.try_next().await.map_err(|e| PipelineError::of_datafusion("fingerprint", e))? {
         collecting.push(&batch)?;
     }

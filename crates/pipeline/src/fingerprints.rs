@@ -90,7 +90,7 @@ pub(crate) fn refuse_mixed_configs<'a>(files: impl Iterator<Item = &'a ParquetFi
 pub(crate) async fn load(files: &[ParquetFile], bits: u32, needs_sketch: bool, max_bytes: usize) -> Result<QueryBatch> {
     are_numbered(files)?;
     let columns: &[&str] = if needs_sketch { &[DOC_ID, FINGERPRINT, SKETCH] } else { &[DOC_ID, FINGERPRINT] };
-    let mut collecting = Collecting::new(&[], max_bytes);
+    let mut collecting = Collecting::new(&[], None, max_bytes);
     for (position, parquet) in (0..).zip(files) {
         let mut stream = parquet.stream(parquet.whole(columns))?;
         let mut first_row = 1;

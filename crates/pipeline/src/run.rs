@@ -50,6 +50,8 @@ pub struct RunRequest {
     pub columns: DocumentColumns,
     /// Keys of the keep order, after existing documents and before the id.
     pub keep: Vec<KeepKey>,
+    /// Which of the columns to keep names a document's source; none where ids do.
+    pub source_column: Option<String>,
     /// Text to pair.
     pub profile: ProfileConfig,
     /// Contents of the user's dictionary and stop words.
@@ -463,6 +465,7 @@ impl RunRequest {
             documents: self.documents.clone(),
             columns: self.columns.clone(),
             keep: self.keep.clone(),
+            source: self.source_column.clone(),
             profile: self.profile.clone(),
             analyzer_resources: self.analyzer_resources.clone(),
             input: self.input.clone(),

@@ -21,6 +21,7 @@ async fn fingerprinted(folder: &Path, columns: (&str, &str)) -> Result<(Fingerpr
         documents: folder.join("documents").display().to_string(),
         columns,
         keep: Vec::new(),
+        source: None,
         profile: profile::by_name("default").unwrap(),
         analyzer_resources: nearprint_tokenize::Resources::default(),
         input: InputPolicy { max_bad_rows: 1000, ..InputPolicy::default() },

@@ -13,6 +13,7 @@ pub(super) fn fingerprint(global: &Global, args: &FingerprintArgs) -> Outcome {
         documents: args.documents.clone(),
         columns: job.columns()?,
         keep: Vec::new(),
+        source: None,
         profile: job.profile_config()?,
         analyzer_resources: job.analyzer_resources()?,
         input: job.input()?,

@@ -25,6 +25,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
         output: job.required("output", args.output.as_ref().or(job.output.as_ref()))?,
         columns,
         keep,
+        source_column: job.source_column.clone(),
         profile: job.profile_config()?,
         analyzer_resources: job.analyzer_resources()?,
         input: job.input()?,

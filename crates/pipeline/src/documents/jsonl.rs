@@ -35,7 +35,7 @@ impl JsonlFile {
             return Ok(Self { file, column_types: Vec::new() });
         };
         let named = [(&columns.id, "set id_column or rename it"), (&columns.text, "set text_column or rename it")];
-        let keep = columns.keep.iter().map(|c| (c, "change keep or rename it"));
+        let keep = columns.keep.iter().map(|c| (c, "change keep or source_column, or rename it"));
         for (i, (column, remedy)) in named.into_iter().chain(keep).enumerate() {
             if first.values[i].is_none() {
                 let present = lines.names_of_the_last();

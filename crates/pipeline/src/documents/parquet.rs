@@ -456,6 +456,6 @@ fn require_text(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<()> 
 }
 
 fn keep_column_type(parquet: &ParquetFile, column: &str) -> Result<DataType> {
-    let got = parquet.data_type(column, "change keep or rename it")?;
+    let got = parquet.data_type(column, "change keep or source_column, or rename it")?;
     keep_type(got).ok_or_else(|| wrong_type(parquet, column, got, "a number, string, date or time"))
 }

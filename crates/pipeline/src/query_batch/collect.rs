@@ -1,14 +1,14 @@
 //! Fingerprinted documents to the batch: which rows are documents, and in what order.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, LargeStringArray, LargeStringBuilder, RecordBatch, UInt32Array,
+    Array, ArrayRef, AsArray, BooleanArray, LargeStringArray, LargeStringBuilder, RecordBatch, StringArray, UInt32Array,
 };
-use arrow::compute::{SortColumn, SortOptions, concat, filter, lexsort_to_indices, take};
-use arrow::datatypes::{UInt8Type, UInt32Type, UInt64Type};
+use arrow::compute::{SortColumn, SortOptions, cast, concat, filter, lexsort_to_indices, take};
+use arrow::datatypes::{DataType, UInt8Type, UInt32Type, UInt64Type};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::Column;
 use rayon::prelude::*;
@@ -47,6 +47,11 @@ pub(crate) struct Collecting<'a> {
     text_hashes: Column<[u8; 16]>,
     skipped: Column<SkipReason>,
     lengths: Column<u32>,
+    /// The column of sources.
+    source: Option<&'a str>,
+    sources: Column<u32>,
+    /// Positions of source names in the order of their arrival.
+    source_names: HashMap<String, u32>,
     keep: Vec<KeepColumn>,
     keep_bytes: usize,
     bad_rows: Vec<BadRow>,
@@ -56,8 +61,8 @@ pub(crate) struct Collecting<'a> {
 type KeepColumn = Vec<ArrayRef>;
 
 impl<'a> Collecting<'a> {
-    /// An empty batch that fails before it takes more than `max_bytes`.
-    pub(crate) fn new(keys: &'a [KeepKey], max_bytes: usize) -> Self {
+    /// An empty batch that fails before it takes more than `max_bytes`. `source` is among the columns of the keep order, or none.
+    pub(crate) fn new(keys: &'a [KeepKey], source: Option<&'a str>, max_bytes: usize) -> Self {
         Self {
             keys,
             max_bytes,
@@ -68,6 +73,9 @@ impl<'a> Collecting<'a> {
             text_hashes: Column::default(),
             skipped: Column::default(),
             lengths: Column::default(),
+            source,
+            sources: Column::default(),
+            source_names: HashMap::new(),
             keep: keys.iter().filter(|key| key.column != LENGTH).map(|_| Vec::new()).collect(),
             keep_bytes: 0,
             bad_rows: Vec::new(),
@@ -92,6 +100,7 @@ impl<'a> Collecting<'a> {
             let known = bad.and_then(|codes| BadReason::of_code(codes.value(at)));
             known.or_else(|| (ids.is_some() && id_of(at).is_none()).then_some(BadReason::NullId))
         };
+        let sources = self.source.map(|source| strings_of(&columns, &format!("{KEEP_PREFIX}{source}"))).transpose()?;
         self.keep_values(&columns, &(0..batch.num_rows()).map(|at| Some(reason_of(at).is_none())).collect())?;
         self.refuse_too_large(batch.num_rows())?;
         for at in 0..batch.num_rows() {
@@ -109,10 +118,24 @@ impl<'a> Collecting<'a> {
             self.text_hashes.push(fixed(text_hashes, at));
             let reason = skipped.filter(|skipped| skipped.is_valid(at)).map(|skipped| skipped.value(at));
             self.skipped.push(reason.and_then(SkipReason::of_name));
+            if let Some(sources) = &sources {
+                let code = sources.is_valid(at).then(|| self.source_code(sources.value(at)));
+                self.sources.push(code);
+            }
             let length = lengths.map_or(0, |lengths| lengths.value(at));
             self.lengths.push((length > 0).then(|| u32::try_from(length).unwrap_or(u32::MAX)));
         }
         Ok(())
+    }
+
+    fn source_code(&mut self, name: &str) -> u32 {
+        if let Some(&code) = self.source_names.get(name) {
+            return code;
+        }
+        let code = u32::try_from(self.source_names.len()).unwrap_or(u32::MAX);
+        self.source_names.insert(name.to_owned(), code);
+        self.keep_bytes += 2 * (name.len() + size_of::<(String, u32)>());
+        code
     }
 
     fn keep_values(&mut self, columns: &Columns<'_>, documents: &BooleanArray) -> Result<()> {
@@ -160,6 +183,7 @@ impl<'a> Collecting<'a> {
             + self.text_hashes.memory_bytes()
             + self.skipped.memory_bytes()
             + self.lengths.memory_bytes()
+            + self.sources.memory_bytes()
             + self.keep_bytes
     }
 
@@ -177,6 +201,8 @@ impl<'a> Collecting<'a> {
         self.bad_rows.retain(|bad| !policy.left_out.contains(&bad.file));
         self.bad_rows.sort_unstable();
         let lengths = self.lengths.take(&order);
+        let mut source_names: Vec<(String, u32)> = self.source_names.into_iter().collect();
+        source_names.sort_unstable_by_key(|&(_, code)| code);
         Ok(QueryBatch {
             n_rows: u32::try_from(order.len()).unwrap_or(u32::MAX),
             ids,
@@ -186,6 +212,8 @@ impl<'a> Collecting<'a> {
             text_hashes: self.text_hashes.take(&order),
             skipped: self.skipped.take(&order),
             lengths,
+            sources: if self.source.is_some() { self.sources.take(&order) } else { Column::default() },
+            source_names: source_names.into_iter().map(|(name, _)| name).collect(),
             bad_rows: self.bad_rows,
         })
     }
@@ -234,6 +262,12 @@ impl<'a> Collecting<'a> {
         let examples: Vec<String> = repeats.iter().take(MAX_EXAMPLES).map(example).collect();
         Err(PipelineError::RepeatedIds { n: repeats.len() as u64, examples: examples.join("; ") })
     }
+}
+
+/// A column of a type that columns of the keep order are brought to, as text.
+fn strings_of(columns: &Columns<'_>, name: &str) -> Result<StringArray> {
+    let text = cast(columns.get(name)?, &DataType::Utf8).map_err(internal)?;
+    Ok(text.as_string::<i32>().clone())
 }
 
 /// Rows by the keys, then by id; none where there is no key.

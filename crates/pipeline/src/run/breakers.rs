@@ -45,7 +45,7 @@ const MIN_TRAILING_NIGHTS: usize = 3;
 const LISTED: usize = 5;
 /// Characters of an id in evidence.
 const ID_CHARS: usize = 100;
-/// The source of documents whose ids are no URLs.
+/// The source of documents without a value in the column of sources, or whose ids are no URLs.
 const NO_SOURCE: &str = "-";
 
 impl Breakers {
@@ -171,7 +171,7 @@ pub struct LargestCluster {
 /// What a source loses to near-duplicates.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SourceLoss {
-    /// The host that its ids name, `-` for ids that name none.
+    /// What the column of sources has; without one the host that the ids name. `-` where there is neither.
     pub source: String,
     /// Documents that were compared and are no exact copies.
     pub n_documents: u64,
@@ -230,7 +230,8 @@ fn worst_sources(batch: &QueryBatch, decisions: &Decisions, min_documents: u64) 
         let near = decisions.is_near(row);
         if near || decisions.is_kept(row) {
             let id = batch.id(row);
-            let source = host(&id).unwrap_or(NO_SOURCE);
+            let source = if batch.has_sources() { batch.source(row) } else { host(&id) };
+            let source = source.unwrap_or(NO_SOURCE);
             let found = (1, u64::from(near));
             match counted.get_mut(source) {
                 Some(counts) => *counts = (counts.0 + found.0, counts.1 + found.1),
@@ -238,8 +239,10 @@ fn worst_sources(batch: &QueryBatch, decisions: &Decisions, min_documents: u64) 
             }
         }
     }
+    // Hosts are the same in either case.
     for (host, counts) in counted {
-        let sum = folded.entry(host.to_ascii_lowercase()).or_default();
+        let source = if batch.has_sources() { host } else { host.to_ascii_lowercase() };
+        let sum = folded.entry(source).or_default();
         *sum = (sum.0 + counts.0, sum.1 + counts.1);
     }
     #[allow(clippy::cast_precision_loss, reason = "a share of documents")]
