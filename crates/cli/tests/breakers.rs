@@ -99,19 +99,20 @@ fn a_source_that_loses_nearly_everything_stops_the_night() {
     night.run(DT, &["--max-source-loss", "1"]).expect_success();
 }
 
+/// Id, text and feed.
+type Row = (String, String, Option<String>);
+
 #[test]
 fn sources_are_those_of_a_column_where_one_is_named() {
     // The feed of the near-duplicates has too few documents in either file alone; its name is a string, and in the JSONL file too.
     let near = varied(1, 60);
     let row = |i: usize, text: &str| (format!("{i:05}"), text.to_owned(), (i % 3 != 2).then(|| "Feed A".to_owned()));
     let other: Vec<_> = (0..40).map(|i| (format!("other{i}"), text(500 + i, 60), None)).collect();
-    let rows: Vec<(String, String, Option<String>)> =
-        near.iter().enumerate().map(|(i, text)| row(i, text)).chain(other).collect();
+    let rows: Vec<Row> = near.iter().enumerate().map(|(i, text)| row(i, text)).chain(other).collect();
     let night = Night::new("source_column = \"feed\"\n[breakers]\nmin_source_documents = 30\n");
     let (parquet, jsonl) = rows.split_at(30);
-    let column = |of: fn(&(String, String, Option<String>)) -> Option<&str>| -> ArrayRef {
-        Arc::new(parquet.iter().map(of).collect::<StringArray>())
-    };
+    let column =
+        |of: fn(&Row) -> Option<&str>| -> ArrayRef { Arc::new(parquet.iter().map(of).collect::<StringArray>()) };
     let folder = night.path().join(format!("documents/dt={DT}"));
     let columns =
         [("id", column(|r| Some(&r.0))), ("text", column(|r| Some(&r.1))), ("feed", column(|r| r.2.as_deref()))];
@@ -133,6 +134,18 @@ fn sources_are_those_of_a_column_where_one_is_named() {
     let passed = night.run(DT, &["--max-source-loss", "0.98"]).expect_success().json();
     assert_eq!(passed["measured"]["worst_sources"][1]["source"], "-", "{passed}");
     assert_eq!(passed["measured"]["worst_sources"][1]["n_documents"], 60, "{passed}");
+
+    // A column of sources without a value: hosts do not stand in for them.
+    let night = Night::new("source_column = \"feed\"\n[breakers]\nmin_source_documents = 30\n");
+    let folder = night.path().join(format!("documents/dt={DT}"));
+    let urls: StringArray = (0..40).map(|i| Some(format!("https://example.com/{i}"))).collect();
+    let texts: StringArray = near[..40].iter().map(Some).collect();
+    let none: StringArray = (0..40).map(|_| None::<&str>).collect();
+    let columns = [("id", Arc::new(urls) as ArrayRef), ("text", Arc::new(texts)), ("feed", Arc::new(none))];
+    write_parquet(&folder.join("a.parquet"), &columns);
+    let done = night.run(DT, &[]);
+    expect_stopped(&night, &done, "max_source_loss", "--max-source-loss");
+    assert_eq!(done.json()["breakers"][0]["evidence"][0]["source"], "-");
 
     write_parquet(&folder.join("a.parquet"), &columns[..2]);
     let done = night.run(DT, &["--replace"]);

@@ -18,7 +18,11 @@ const PIECES_A_THREAD: [usize; 3] = [4, 2, 1];
 /// How much longer than with all memory a join of all queries at once may take before it is done in parts.
 const WORTH_PARTS: f64 = 1.25;
 /// Parts, at most, as a power of 2.
-const MAX_LOG_PARTS: u32 = 12;
+const MAX_LOG_PARTS: u32 = 6;
+/// Nanoseconds of a core below which a join is not worth another plan.
+const WORTH_NS: f64 = 1e9;
+/// Reading one existing fingerprint again, about: 4.3 bytes of a disk or bucket that gives 430 MB a second to all threads.
+const READ_AGAIN_NS: f64 = 10.0;
 
 /// Nanoseconds of a core that a join may take without tables, whatever it would take with them.
 const SHORT_NS: f64 = 60e9;
@@ -43,10 +47,13 @@ impl JoinPlan {
     /// The cheapest plan for a workload, whose pieces are chosen too.
     ///
     /// # Errors
-    /// [`PipelineError::Resources`] where no tables fit the workload's memory, and comparing everything with everything would take
-    /// far longer than with tables.
+    /// [`PipelineError::Resources`] where only comparing everything with everything, or parts, fit the workload's memory, and would
+    /// take far longer than a join that has enough.
     pub(crate) fn choose(bits: u32, max_distance: u32, workload: &Workload) -> Result<Self> {
         let whole = Self::cheapest(bits, max_distance, workload, 1);
+        if whole.cost.total_ns < WORTH_NS {
+            return Ok(whole);
+        }
         let roomy = Self::cheapest(bits, max_distance, &Workload { memory_bytes: usize::MAX, ..workload.clone() }, 1);
         if whole.cost.total_ns < WORTH_PARTS * roomy.cost.total_ns {
             return Ok(whole);
@@ -56,12 +63,13 @@ impl JoinPlan {
             let parts = Self::cheapest(bits, max_distance, workload, n_parts);
             if parts.counted_bytes <= workload.memory_bytes && parts.cost.total_ns < chosen.cost.total_ns {
                 chosen = parts;
+            } else if chosen.n_parts > 1 {
+                // More parts than fit are only slower.
+                break;
             }
         }
-        if !chosen.tables.is_scan() || chosen.cost.total_ns < SHORT_NS {
-            return Ok(chosen);
-        }
-        if chosen.cost.total_ns < TOO_SLOW * roomy.cost.total_ns {
+        let last_resort = chosen.tables.is_scan() || chosen.n_parts > 1;
+        if !last_resort || chosen.cost.total_ns < SHORT_NS.max(TOO_SLOW * roomy.cost.total_ns) {
             return Ok(chosen);
         }
         let reason = format!(
@@ -95,16 +103,20 @@ impl JoinPlan {
         let part = part_of(&workload, n_parts);
         let tables = TablePlan::choose(bits, max_distance, &part);
         let mut cost = JoinCost::of(&tables, &part);
+        let (n_existing, part_queries) = (workload.n_existing(), part.n_queries);
         let mut counted_bytes = cost.memory_bytes.saturating_sub(part.least_bytes());
         if n_parts > 1 {
             let of_existing = JoinCost::of(&tables, &Workload { existing: workload.existing, ..part });
-            let (n, all_values) = (as_f64(n_parts as u64), workload.n_queries.saturating_mul(8));
-            counted_bytes = counted_bytes.saturating_add(all_values);
+            let n = as_f64(n_parts as u64);
+            // The values of all; and what the parts before have mapped with is still there when tables are sorted.
+            let held = workload.n_queries.saturating_add(part_queries).saturating_mul(8);
+            counted_bytes = counted_bytes.saturating_add(held);
+            let read_again = as_f64(n_existing) * as_f64(workload.threads as u64) * READ_AGAIN_NS;
             cost = JoinCost {
                 candidates_per_fingerprint: n * of_existing.candidates_per_fingerprint,
                 ns_per_fingerprint: n * of_existing.ns_per_fingerprint,
-                memory_bytes: cost.memory_bytes.saturating_add(all_values),
-                total_ns: n * cost.total_ns,
+                memory_bytes: cost.memory_bytes.saturating_add(held),
+                total_ns: n * cost.total_ns + (n - 1.0) * read_again,
             };
         }
         Self { tables, n_parts, cost, piece_rows, pieces_under_way, counted_bytes }

@@ -180,13 +180,14 @@ impl NearDuplicates {
         (0..self.queries.n_parts()).flat_map(|part| existing(part).chain(itself(part))).collect()
     }
 
-    /// What of the values a part is joined with: with itself, and with what follows it.
+    /// What of the values a part is joined with, itself and what follows it, in pieces for all threads.
     fn own_ranges(&self, part: usize) -> Vec<Range<usize>> {
         let (part, all) = (self.queries.part(part), self.queries.n_values());
-        let rows = if self.queries.n_parts() == 1 {
-            SELF_ROWS
-        } else {
-            usize::try_from(self.piece_rows).unwrap_or(usize::MAX)
+        let rows = match self.queries.n_parts() {
+            1 => SELF_ROWS,
+            _ => ((all - part.start) / self.engine.threads())
+                .max(SELF_ROWS)
+                .min(usize::try_from(self.piece_rows).unwrap_or(SELF_ROWS)),
         };
         let cut = |range: Range<usize>| range.clone().step_by(rows).map(move |at| at..range.end.min(at + rows));
         cut(part.clone()).chain(cut(part.end..all)).collect()

@@ -61,13 +61,27 @@ pub struct QueryBatch {
     pub skipped: Column<SkipReason>,
     /// Characters of each normalised text; none for 0, and in fingerprints datasets.
     pub lengths: Column<u32>,
-    /// The source of each document, by its position in `source_names`; none where there is no column of sources, or no value.
-    sources: Column<u32>,
-    source_names: Vec<String>,
+    /// None where there is no column of sources.
+    pub(crate) sources: Option<Sources>,
     /// Rows by the configured keep order, then id; none where that is the order of the ids.
     keep_order: Option<Vec<u32>>,
     /// Rows of the input that are no documents.
     pub bad_rows: Vec<BadRow>,
+}
+
+/// Where documents come from, such as a site or a feed.
+#[derive(Debug, Default)]
+pub(crate) struct Sources {
+    /// Position of each document's source among the names; none for NULL.
+    pub(crate) of_rows: Column<u32>,
+    pub(crate) names: Vec<String>,
+}
+
+impl Sources {
+    fn memory_bytes(&self) -> usize {
+        let names = self.names.iter().map(|name| name.capacity() + size_of::<String>());
+        self.of_rows.memory_bytes() + names.sum::<usize>()
+    }
 }
 
 /// The ids of documents.
@@ -143,16 +157,6 @@ impl QueryBatch {
         }
     }
 
-    /// What the column of sources has for a row.
-    pub(crate) fn source(&self, row: u32) -> Option<&str> {
-        self.source_names.get(*self.sources.get(row)? as usize).map(String::as_str)
-    }
-
-    /// Whether there is a column of sources.
-    pub(crate) fn has_sources(&self) -> bool {
-        !self.source_names.is_empty()
-    }
-
     /// The row of an id.
     #[must_use]
     pub fn row_of(&self, id: &str) -> Option<u32> {
@@ -211,7 +215,7 @@ impl QueryBatch {
             + self.text_hashes.memory_bytes()
             + self.skipped.memory_bytes()
             + self.lengths.memory_bytes()
-            + self.sources.memory_bytes()
+            + self.sources.as_ref().map_or(0, Sources::memory_bytes)
             + self.keep_order.as_ref().map_or(0, |order| order.capacity() * 4)
     }
 }

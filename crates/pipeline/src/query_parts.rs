@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use nearprint_join::{Kernel, MapScratch, Pair, Queries, TablePlan};
 use tokio::sync::{Mutex, watch};
 
-use crate::error::{PipelineError, Result};
+use crate::error::Result;
 use crate::tasks::blocking;
 
 /// The distinct fingerprints of the batch, cut into parts of about one size, and the tables of the part that is being joined.
@@ -104,8 +104,8 @@ impl PartTurns {
 
     /// The tables of a part, when its turn has come. Each task asks once.
     pub(crate) async fn tables(self: &Arc<Self>, part: usize) -> Result<PartTables> {
-        let cancelled = |_| PipelineError::TryAgain { reason: "the run was cancelled".to_owned() };
-        self.current.subscribe().wait_for(|&current| current == part).await.map_err(cancelled)?;
+        // Behind it, too: a task that runs again then builds its tables again. The sender lives as long as `self`.
+        let _ = self.current.subscribe().wait_for(|&current| current >= part).await;
         // Made first, so that a part whose tables cannot be built is done too.
         let turn = Turn { turns: Arc::clone(self), part };
         let queries = self.parts.tables(part).await?;

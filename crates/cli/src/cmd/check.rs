@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use nearprint_pipeline::{CheckReport, CheckRequest};
 
-use super::{Outcome, Session, grouped};
+use super::{Outcome, Session, counted};
 use crate::args::{CheckArgs, Global};
 use crate::exit_code::BAD_DATA;
 use crate::job_config::JobConfig;
@@ -37,21 +37,21 @@ fn text(found: &CheckReport, status: &str) -> String {
     if found.n_unreferenced_files > 0 {
         let _ = writeln!(
             out,
-            "{} files with {} bytes are named by no commit: `nearprint store gc` deletes them",
-            grouped(found.n_unreferenced_files),
-            grouped(found.unreferenced_bytes)
+            "{} that no commit names: {}; `nearprint store gc` deletes what nobody needs",
+            counted(found.n_unreferenced_files, "file"),
+            counted(found.unreferenced_bytes, "byte")
         );
     }
     let n_problems = found.problems.len() as u64;
-    let problems = if n_problems > 0 { format!(", {} problems", grouped(n_problems)) } else { String::new() };
+    let problems = if n_problems > 0 { format!(", {}", counted(n_problems, "problem")) } else { String::new() };
     let _ = writeln!(
         out,
-        "{}: {status}{problems}; commit {}, {} nights, {} files, {} bytes read",
+        "{}: {status}{problems}; commit {}, {}, {}, {} read",
         found.store,
         found.commit,
-        grouped(found.n_nights),
-        grouped(found.n_files),
-        grouped(found.bytes)
+        counted(found.n_nights, "night"),
+        counted(found.n_files, "file"),
+        counted(found.bytes, "byte")
     );
     out
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use nearprint_pipeline::{ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, Explanation, Piece, legible};
 
-use super::{Outcome, Session, grouped};
+use super::{Outcome, Session, counted, grouped};
 use crate::args::{ExplainArgs, Global};
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
@@ -109,10 +109,6 @@ fn pair(out: &mut String, pair: &ExplainedPair, n_features: usize) {
         let deciders: Vec<String> = bit.features.iter().take(DECIDERS).map(decider).collect();
         let _ = writeln!(out, "{:>4} {:>9.3} {:>9.3}  {}", bit.bit, bit.vote_a, bit.vote_b, deciders.join(", "));
     }
-}
-
-fn counted(n: u64, what: &str) -> String {
-    format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
 fn features(

@@ -162,6 +162,11 @@ fn warnings(out: &mut String, warnings: &[String]) {
     }
 }
 
+/// 1 as `1 file`, 1234567 as `1,234,567 files`.
+fn counted(n: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
 /// 1234567 as 1,234,567.
 fn grouped(n: u64) -> String {
     let digits = n.to_string();

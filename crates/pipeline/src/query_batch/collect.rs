@@ -8,12 +8,12 @@ use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, LargeStringArray, LargeStringBuilder, RecordBatch, StringArray, UInt32Array,
 };
 use arrow::compute::{SortColumn, SortOptions, cast, concat, filter, lexsort_to_indices, take};
-use arrow::datatypes::{DataType, UInt8Type, UInt32Type, UInt64Type};
+use arrow::datatypes::{DataType, Float64Type, UInt8Type, UInt32Type, UInt64Type};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::Column;
 use rayon::prelude::*;
 
-use super::{FILE, Ids, KEEP_PREFIX, KeepKey, LENGTH, QueryBatch, ROW, SKIPPED, SkipReason, internal};
+use super::{FILE, Ids, KEEP_PREFIX, KeepKey, LENGTH, QueryBatch, ROW, SKIPPED, SkipReason, Sources, internal};
 use crate::columns::{Columns, fixed};
 use crate::decimal_order::DecimalOrder;
 use crate::error::{PipelineError, Result};
@@ -201,8 +201,12 @@ impl<'a> Collecting<'a> {
         self.bad_rows.retain(|bad| !policy.left_out.contains(&bad.file));
         self.bad_rows.sort_unstable();
         let lengths = self.lengths.take(&order);
-        let mut source_names: Vec<(String, u32)> = self.source_names.into_iter().collect();
-        source_names.sort_unstable_by_key(|&(_, code)| code);
+        let sources = self.source.map(|_| {
+            let mut names: Vec<(String, u32)> = self.source_names.into_iter().collect();
+            names.sort_unstable_by_key(|&(_, code)| code);
+            let names = names.into_iter().map(|(name, _)| name).collect();
+            Sources { of_rows: self.sources.take(&order), names }
+        });
         Ok(QueryBatch {
             n_rows: u32::try_from(order.len()).unwrap_or(u32::MAX),
             ids,
@@ -212,8 +216,7 @@ impl<'a> Collecting<'a> {
             text_hashes: self.text_hashes.take(&order),
             skipped: self.skipped.take(&order),
             lengths,
-            sources: if self.source.is_some() { self.sources.take(&order) } else { Column::default() },
-            source_names: source_names.into_iter().map(|(name, _)| name).collect(),
+            sources,
             bad_rows: self.bad_rows,
         })
     }
@@ -264,8 +267,11 @@ impl<'a> Collecting<'a> {
     }
 }
 
-/// A column of a type that columns of the keep order are brought to, as text.
+/// A column of a type that columns of the keep order are brought to, as text. Numbers of JSONL are floats, whole ones too.
 fn strings_of(columns: &Columns<'_>, name: &str) -> Result<StringArray> {
+    if let Some(numbers) = columns.get(name)?.as_primitive_opt::<Float64Type>() {
+        return Ok(numbers.iter().map(|number| number.map(|n| n.to_string())).collect());
+    }
     let text = cast(columns.get(name)?, &DataType::Utf8).map_err(internal)?;
     Ok(text.as_string::<i32>().clone())
 }

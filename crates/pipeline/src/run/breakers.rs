@@ -1,5 +1,6 @@
 //! Circuit breakers: a night that looks unlike any crawl is not published, and says why.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Manifest, RunCounts};
 use crate::decisions::Decisions;
 use crate::error::{PipelineError, Result};
-use crate::query_batch::QueryBatch;
+use crate::query_batch::{QueryBatch, Sources};
 use crate::storage::Storage;
 use crate::store::{Night, Store, generation_name};
 
@@ -224,30 +225,13 @@ fn largest_cluster(batch: &QueryBatch, decisions: &Decisions) -> Option<LargestC
 }
 
 fn worst_sources(batch: &QueryBatch, decisions: &Decisions, min_documents: u64) -> Vec<SourceLoss> {
-    let mut counted: HashMap<String, (u64, u64)> = HashMap::new();
-    let mut folded: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-    for row in batch.rows() {
-        let near = decisions.is_near(row);
-        if near || decisions.is_kept(row) {
-            let id = batch.id(row);
-            let source = if batch.has_sources() { batch.source(row) } else { host(&id) };
-            let source = source.unwrap_or(NO_SOURCE);
-            let found = (1, u64::from(near));
-            match counted.get_mut(source) {
-                Some(counts) => *counts = (counts.0 + found.0, counts.1 + found.1),
-                None => drop(counted.insert(source.to_owned(), found)),
-            }
-        }
-    }
-    // Hosts are the same in either case.
-    for (host, counts) in counted {
-        let source = if batch.has_sources() { host } else { host.to_ascii_lowercase() };
-        let sum = folded.entry(source).or_default();
-        *sum = (sum.0 + counts.0, sum.1 + counts.1);
-    }
+    let counted = match &batch.sources {
+        Some(sources) => by_source(batch, decisions, sources),
+        None => by_host(batch, decisions),
+    };
     #[allow(clippy::cast_precision_loss, reason = "a share of documents")]
-    let loss = |(n, near): (u64, u64)| near as f64 / n.max(1) as f64;
-    let mut losses: Vec<SourceLoss> = folded
+    let loss = |(n, near): Counted| near as f64 / n.max(1) as f64;
+    let mut losses: Vec<SourceLoss> = counted
         .into_iter()
         .filter(|(_, (n, near))| *n >= min_documents.max(1) && *near > 0)
         .map(|(source, counts)| SourceLoss {
@@ -260,6 +244,50 @@ fn worst_sources(batch: &QueryBatch, decisions: &Decisions, min_documents: u64) 
     losses.sort_by(|a, b| b.loss.total_cmp(&a.loss).then_with(|| a.source.cmp(&b.source)));
     losses.truncate(LISTED);
     losses
+}
+
+/// Documents that were compared and are no exact copies, and how many of them are near-duplicates.
+type Counted = (u64, u64);
+
+fn count(batch: &QueryBatch, decisions: &Decisions, mut counts_of: impl FnMut(u32, Counted)) {
+    for row in batch.rows() {
+        let near = decisions.is_near(row);
+        if near || decisions.is_kept(row) {
+            counts_of(row, (1, u64::from(near)));
+        }
+    }
+}
+
+fn add(to: &mut Counted, more: Counted) {
+    *to = (to.0 + more.0, to.1 + more.1);
+}
+
+fn by_source<'a>(batch: &QueryBatch, decisions: &Decisions, sources: &'a Sources) -> Vec<(Cow<'a, str>, Counted)> {
+    let none = sources.names.len();
+    let mut counted = vec![Counted::default(); none + 1];
+    count(batch, decisions, |row, found| {
+        add(&mut counted[sources.of_rows.get(row).map_or(none, |&source| source as usize)], found);
+    });
+    let names = sources.names.iter().map(String::as_str).chain([NO_SOURCE]);
+    names.map(Cow::Borrowed).zip(counted).collect()
+}
+
+/// Hosts do not tell upper from lower case.
+fn by_host(batch: &QueryBatch, decisions: &Decisions) -> Vec<(Cow<'static, str>, Counted)> {
+    let mut counted: HashMap<String, Counted> = HashMap::new();
+    count(batch, decisions, |row, found| {
+        let id = batch.id(row);
+        let host = host(&id).unwrap_or(NO_SOURCE);
+        match counted.get_mut(host) {
+            Some(counts) => add(counts, found),
+            None => drop(counted.insert(host.to_owned(), found)),
+        }
+    });
+    let mut folded: BTreeMap<String, Counted> = BTreeMap::new();
+    for (host, counts) in counted {
+        add(folded.entry(host.to_ascii_lowercase()).or_default(), counts);
+    }
+    folded.into_iter().map(|(host, counts)| (Cow::Owned(host), counts)).collect()
 }
 
 /// `host[:port]` of `scheme://host[:port]/…`, without user info.

@@ -1,6 +1,7 @@
 //! The work of a run as tasks: small serialisable descriptions of what to read, and the functions that do it. A task is
 //! deterministic and has no effect but its batches, so it can run anywhere, again, and in any order; the local run drives
-//! exactly these, and another engine can.
+//! exactly these, and another engine can. Where map tasks are of several parts, those that share a [`MapContext`] run part by part,
+//! each once.
 
 mod class_pairs;
 mod existing_values;
@@ -48,7 +49,7 @@ pub enum MapTask {
     /// pairs of the part's values with those of a range that are larger. And the documents behind the values of the range that are
     /// the part's.
     Itself {
-        /// Positions among all values, and in each table; all before the end of the part, or all behind it.
+        /// Positions among all values, and, of one part, in each table; of several, all before the end of the part or all behind it.
         values: Range<usize>,
         /// The part.
         part: usize,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow::array::{
-    ArrayRef, BinaryBuilder, BooleanBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt16Builder, UInt32Builder,
-    UInt64Builder,
+    Array, ArrayRef, BinaryBuilder, BooleanBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt16Builder,
+    UInt32Builder, UInt64Builder,
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use nearprint_fingerprint::Sketch;
@@ -295,7 +295,9 @@ impl PairRows {
             }
         };
         let schema = pair_schema(want);
-        let columns = schema.fields().iter().map(|f| column(f.name())).collect();
+        let mut columns: Vec<ArrayRef> = schema.fields().iter().map(|f| column(f.name())).collect();
+        // Sorts count the room of a batch, not its rows, and many tasks have few pairs.
+        columns.iter_mut().for_each(Array::shrink_to_fit);
         RecordBatch::try_new(schema, columns)
             .map_err(|e| PipelineError::Internal { stage: "map", reason: e.to_string() })
     }
