@@ -65,15 +65,15 @@ fn write_planted(path: &Path, n: u64, seed: u64) {
 fn a_join_in_parts_writes_the_same_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);
-    write_planted(&path("queries.parquet"), 200_000, 1);
+    write_planted(&path("queries.parquet"), 300_000, 1);
     write_planted(&path("existing.parquet"), 200_000, 2);
     let (queries, existing) = (path("queries.parquet"), path("existing.parquet"));
     let both = ["--self", "--existing", existing.to_str().unwrap()];
     let cases = [
-        (&both[..1], "all", "3", "28MiB"),
-        (&both[1..], "all", "3", "28MiB"),
-        (&both[..], "forest", "3", "28MiB"),
-        (&both[..], "all", "6", "40MiB"),
+        (&both[..1], "all", "3", "36MiB"),
+        (&both[1..], "all", "3", "36MiB"),
+        (&both[..], "forest", "3", "36MiB"),
+        (&both[..], "all", "6", "48MiB"),
     ];
     for (against, mode, distance, limit) in cases {
         let join = |out: &Path, more: &[&str]| {

@@ -112,7 +112,7 @@ impl JoinCost {
         let n_permuted = plan.tables().iter().filter(|t| !t.permutation.is_identity()).count();
         let mut total_ns = mapped.ns + as_f64(n_permuted as u64) * m * SORT_NS;
         if workload.itself {
-            total_ns += plan.tables().iter().map(|table| plan.step(table, m, m, 0).ns).sum::<f64>();
+            total_ns += plan.tables().iter().map(|table| plan.self_ns(table, m)).sum::<f64>();
         }
         let n_existing = as_f64(workload.n_existing().max(1));
         Self {
@@ -185,6 +185,18 @@ impl TablePlan {
             self.max_distance()
         };
         if self.is_scan() { 1.0 } else { n_near_prefixes(root, allowed) / 2f64.powi(root.cast_signed()) }
+    }
+
+    /// One table: `m` queries with each other. Merged groups compare every two once. A walk meets them twice, and selects, for each
+    /// range of the queries, all that are near to any in it.
+    fn self_ns(&self, table: &Table, m: f64) -> f64 {
+        if table.max_prefix_distance == 0 {
+            return self.step(table, m / 2.0, m, 0).ns;
+        }
+        let ranges = m / as_f64(SELF_ROWS as u64);
+        let narrows = ranges.log2() > f64::from(self.max_distance());
+        let selecting = if narrows { ranges * m / 8.0 * SELECT_VECTOR_NS } else { 0.0 };
+        self.step(table, m, m, 0).ns + selecting
     }
 
     /// One table: `n` fingerprints with `m` queries that were selected for the `root` leading bits.

@@ -146,6 +146,19 @@ impl QueryRows {
         self.values.group(value)
     }
 
+    /// The values of a range behind which there are several rows, ascending: only these make pairs with themselves.
+    pub fn repeated(&self, range: std::ops::Range<u32>) -> impl Iterator<Item = u32> {
+        let mut class = self.values.start(range.start);
+        let mut row = self.classes.start(class);
+        range.filter(move |_| {
+            let next_class = self.values.next_after(class);
+            let next_row = (class..next_class).fold(row, |row, _| self.classes.next_after(row));
+            let n_rows = next_row - row;
+            (class, row) = (next_class, next_row);
+            n_rows > 1
+        })
+    }
+
     /// The rows of a class, ascending; never empty.
     #[must_use]
     pub fn members(&self, class: u32) -> &[u32] {

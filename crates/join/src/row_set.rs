@@ -79,13 +79,13 @@ impl Starts {
 
     /// Positions of a group.
     pub(crate) fn group(&self, n: u32) -> std::ops::Range<u32> {
-        let start = self.select(n);
+        let start = self.start(n);
         start..self.next_after(start)
     }
 
-    /// The position at which group `n` starts.
+    /// The position at which group `n` starts; the number of positions where there is none.
     #[allow(clippy::cast_possible_truncation, reason = "positions are 32-bit numbers")]
-    fn select(&self, n: u32) -> u32 {
+    pub(crate) fn start(&self, n: u32) -> u32 {
         let block = self.before.partition_point(|&before| before <= n).saturating_sub(1);
         let mut left = n - self.before.get(block).copied().unwrap_or(0);
         for (at, &word) in self.set.words.iter().enumerate().skip(block * BLOCK_WORDS) {
@@ -100,7 +100,7 @@ impl Starts {
 
     /// The first position behind `start` that starts a group; the number of positions where none does.
     #[allow(clippy::cast_possible_truncation, reason = "positions are 32-bit numbers")]
-    fn next_after(&self, start: u32) -> u32 {
+    pub(crate) fn next_after(&self, start: u32) -> u32 {
         let first = start as usize / 64;
         for (at, &word) in self.set.words.iter().enumerate().skip(first) {
             let word = if at == first { word & (u64::MAX - 1) << (start % 64) } else { word };

@@ -46,6 +46,28 @@ fn for_each_value_pair(values: &[u64], k: u32, mut f: impl FnMut(u32, u32, u8)) 
     queries.map_self(0..n, &mut MapScratch::default(), |p| f(p.query, p.existing, p.distance));
 }
 
+/// Rows behind each value, by its position.
+fn rows_behind(rows: &QueryRows, value: u32) -> usize {
+    rows.classes_of(value).map(|class| rows.members(class).len()).sum()
+}
+
+#[test]
+fn values_of_several_rows_are_those_of_any_range() {
+    for (seed, n) in [(1, 0), (2, 1), (3, 40), (4, 700), (5, 3000)] {
+        let (fingerprints, sketches) = batch(seed, n);
+        let (rows, values) = group(&fingerprints, &sketches);
+        let n_values = u32::try_from(values.len()).unwrap();
+        let cuts = [0, n_values / 3, n_values / 2, n_values];
+        for (start, end) in cuts.into_iter().flat_map(|start| cuts.map(|end| (start, end))) {
+            let expected: Vec<u32> = (start..end).filter(|&value| rows_behind(&rows, value) > 1).collect();
+            assert_eq!(rows.repeated(start..end).collect::<Vec<_>>(), expected, "{n} rows, {start} to {end}");
+        }
+    }
+    let distinct: Vec<Option<u64>> = (0..1000).map(|i| Some(i * 77)).collect();
+    let (rows, _) = group(&distinct, &vec![None; 1000]);
+    assert_eq!(rows.repeated(0..1000).count(), 0);
+}
+
 fn decisions(
     order: &[u32],
     classes: &ClassOfRows,

@@ -63,9 +63,6 @@ impl JoinPlan {
             let parts = Self::cheapest(bits, max_distance, workload, n_parts);
             if parts.counted_bytes <= workload.memory_bytes && parts.cost.total_ns < chosen.cost.total_ns {
                 chosen = parts;
-            } else if chosen.n_parts > 1 {
-                // More parts than fit are only slower.
-                break;
             }
         }
         let last_resort = chosen.tables.is_scan() || chosen.n_parts > 1;

@@ -202,8 +202,9 @@ fn map_last(ranges: &mut Vec<Range<usize>>, mut map: impl FnMut(Range<usize>, &m
 
 fn map_itself(context: &MapContext, tables: &PartTables, values: Range<usize>, sender: Sender) -> Result<()> {
     let mut out = PairWriter::new(context, sender);
-    for i in values.clone().filter(|&i| i < tables.end()) {
-        out.new_new(position(i), position(i), 0)?;
+    for value in context.rows.repeated(position(values.start)..position(values.end.min(tables.end()).max(values.start)))
+    {
+        out.new_new(value, value, 0)?;
     }
     let n_values = values.len() as u64;
     let mut ranges = vec![values];
