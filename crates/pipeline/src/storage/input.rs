@@ -27,6 +27,10 @@ pub struct InputFile {
     pub modified: SystemTime,
 }
 
+/// Bytes that a stream reads of a local file at once: no more than keeps a disk busy, since the allocator keeps a few pieces for
+/// each thread that had one.
+const DISK_PIECE_BYTES: usize = 1 << 20;
+
 /// Ranges that are nearer than this are read together.
 const COALESCE_BYTES: u64 = 1 << 20;
 /// Pieces of a long read that are on their way at once.
@@ -43,7 +47,8 @@ impl InputFile {
     /// Its bytes in order.
     pub(crate) fn stream(&self) -> BoxStream<'static, Result<Bytes>> {
         let file = self.clone();
-        let pieces = pieces(0..self.size).map(move |piece| {
+        let bytes = if matches!(self.backend, Backend::Disk) { DISK_PIECE_BYTES } else { PIECE_BYTES };
+        let pieces = pieces(0..self.size, bytes).map(move |piece| {
             let file = file.clone();
             async move { file.read(piece).await }
         });
@@ -57,7 +62,8 @@ impl InputFile {
             return self.read(range).await;
         }
         let mut whole = BytesMut::with_capacity(usize::try_from(range.end - range.start).unwrap_or(0));
-        let mut read = futures::stream::iter(pieces(range).map(|piece| self.read(piece))).buffered(PIECES_AT_ONCE);
+        let mut read =
+            futures::stream::iter(pieces(range, PIECE_BYTES).map(|piece| self.read(piece))).buffered(PIECES_AT_ONCE);
         while let Some(piece) = read.try_next().await? {
             whole.extend_from_slice(&piece);
         }
@@ -135,6 +141,6 @@ fn is_out_of_range(error: &object_store::Error) -> bool {
 }
 
 /// A range in pieces, each of which one request reads.
-fn pieces(range: Range<u64>) -> impl Iterator<Item = Range<u64>> + Send {
-    range.clone().step_by(PIECE_BYTES).map(move |start| start..range.end.min(start + PIECE_BYTES as u64))
+fn pieces(range: Range<u64>, bytes: usize) -> impl Iterator<Item = Range<u64>> + Send {
+    range.clone().step_by(bytes).map(move |start| start..range.end.min(start + bytes as u64))
 }
