@@ -95,6 +95,9 @@ pub struct RunArgs {
     /// Publish a published night anew
     #[arg(long)]
     pub replace: bool,
+    /// Make the store where there is none, as a first night needs
+    #[arg(long)]
+    pub create_store: bool,
     /// Documents, instead of the job file's
     #[arg(long, value_name = "PATH")]
     pub documents: Option<String>,
@@ -389,14 +392,27 @@ pub struct ReportArgs {
 
 #[derive(Debug, Clone, Subcommand)]
 pub enum StoreCommand {
+    /// Make a store, for a first night to come
+    Init(StoreArgs),
     /// Nights, rows and bytes
     Info(StoreArgs),
     /// Re-read every file against what the newest commit says of it
     Check(StoreArgs),
     /// Merge the fingerprints of all nights into one segment, which later joins read instead
     Compact(CompactArgs),
-    /// Delete what no commit names: replaced nights, leftovers of killed runs, superseded segments
+    /// Take a night out of the store: one of a wrong date, or one that should not count any more
+    DropNight(DropNightArgs),
+    /// Delete what no commit names: replaced and dropped nights, leftovers of killed runs, superseded segments, old commits
     Gc(GcArgs),
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct DropNightArgs {
+    #[command(flatten)]
+    pub place: StoreArgs,
+    /// The night, such as 2062-11-20
+    #[arg(long, value_name = "DATE")]
+    pub dt: String,
 }
 
 #[derive(Debug, Clone, Args)]
