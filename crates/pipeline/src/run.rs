@@ -503,7 +503,15 @@ async fn publish(
         roll_forward(storage, &plan.store, &request.dt).await?;
         let summary = already_published(storage, &plan.store, night).await?;
         let n_mended_files = of_run.n_mended_files + of_generation;
-        return Ok(Ok(RunSummary { newest_input: plan.newest_input.clone(), n_mended_files, ..summary }));
+        return Ok(Ok(RunSummary {
+            spill: staged.spill,
+            n_tables: staged.n_tables,
+            n_parts: staged.n_parts,
+            newest_input: plan.newest_input.clone(),
+            measured: Some(staged.measured),
+            n_mended_files,
+            ..summary
+        }));
     }
     let (run, run_files) = match kept {
         Some(kept) => (kept.record, Vec::new()),

@@ -91,7 +91,13 @@ fn marked(path: &Path) -> std::io::Result<Option<(OwnFolder, File)>> {
     if !own.is_there() {
         return Ok(None);
     }
-    own.write_marker().map(|()| Some((own, folder)))
+    match own.write_marker() {
+        Ok(()) => Ok(Some((own, folder))),
+        Err(error) => {
+            own.remove();
+            Err(error)
+        }
+    }
 }
 
 impl OwnFolder {

@@ -57,11 +57,14 @@ pub struct CheckReport {
 pub(crate) async fn check(storage: &Storage, request: &CheckRequest, progress: &Progress) -> Result<CheckReport> {
     let folder = storage.folder(&request.store)?;
     let mut commits = Commits::check(&folder).await?;
-    let store = match Store::open(&folder).await {
-        Ok(store) if commits.newest_is_sound => store,
-        Err(error) if !matches!(error, PipelineError::DamagedCommit { .. }) => return Err(error),
+    if !commits.newest_is_sound {
         // Nobody can say what the rest should be.
-        _ => return Ok(commits.damaged(&folder)),
+        return Ok(commits.damaged(&folder));
+    }
+    let store = match Store::open(&folder).await {
+        // A page that an older commit was found to lack.
+        Err(PipelineError::DamagedCommit { .. }) => return Ok(commits.damaged(&folder)),
+        store => store?,
     };
     let wanted = |night: &&Night| request.dt.as_ref().is_none_or(|dt| *dt == night.dt);
     let nights: Vec<&Night> = store.nights().iter().filter(wanted).collect();
