@@ -9,7 +9,8 @@ use crate::digest::Sha256Hex;
 use crate::error::{PipelineError, Result};
 
 /// Raised with every change that gives some text another fingerprint, sketch or text hash, or some batch other pairs or
-/// decisions.
+/// decisions; where only one tokenizer changes, [`TokenizerConfig::rules_version`](nearprint_tokenize::TokenizerConfig::rules_version)
+/// instead.
 pub const ALGORITHM_VERSION: u32 = 2;
 
 /// From text to fingerprint to pair: what a [profile](crate::profile) names.
@@ -111,7 +112,10 @@ impl ProfileConfig {
             "user_dictionary": content(&resources.user_dictionary),
             "stop_words": content(&resources.stop_words),
         });
-        // Left out where there is none, so that stores from before there were tables keep their digests.
+        // Left out at 1 and where there is no table, so that stores from before there were any keep their digests.
+        if self.tokenize.tokenizer.rules_version() > 1 {
+            parts["tokenizer_rules"] = self.tokenize.tokenizer.rules_version().into();
+        }
         if let Some(idf) = content(&resources.idf) {
             parts["idf"] = idf.into();
         }

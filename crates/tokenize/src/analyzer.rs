@@ -184,14 +184,22 @@ fn refuse_unused(config: &TokenizeConfig, resources: &Resources) -> Result<(), T
 
 /// Settings that differ from their defaults although the tokenizer does not look at them.
 fn refuse_unused_by_tokenizer(config: &TokenizerConfig) -> Result<(), TokenizeError> {
-    use TokenizerKind::{BytePieces, CharNgrams, Cppjieba, Jieba, Mixed, Utf16Ngrams, WordCharNgrams};
+    use TokenizerKind::{
+        BytePieces, CharNgrams, Cppjieba, FullWordCharNgrams, Jieba, Mixed, Utf16Ngrams, WordCharNgrams,
+    };
     let (kind, unset) = (config.kind, TokenizerConfig::default());
     let unused = |key, default, users| Err(TokenizeError::UnusedByTokenizer { key, kind, default, users });
     if config.hmm != unset.hmm && !matches!(kind, Mixed | Jieba | Cppjieba) {
         return unused("tokenizer.hmm", "false", "`mixed`, `jieba` or `cppjieba`");
     }
-    if config.ngram != unset.ngram && !matches!(kind, CharNgrams | WordCharNgrams | Utf16Ngrams | BytePieces) {
-        return unused("tokenizer.ngram", "4", "`char_ngrams`, `word_char_ngrams`, `utf16_ngrams` or `byte_pieces`");
+    if config.ngram != unset.ngram
+        && !matches!(kind, CharNgrams | WordCharNgrams | FullWordCharNgrams | Utf16Ngrams | BytePieces)
+    {
+        return unused(
+            "tokenizer.ngram",
+            "4",
+            "`char_ngrams`, `word_char_ngrams`, `full_word_char_ngrams`, `utf16_ngrams` or `byte_pieces`",
+        );
     }
     Ok(())
 }
