@@ -155,8 +155,9 @@ fn of_bytes(shown: &Features) -> Features {
     Features::of(bytes.iter().map(|(feature, weight)| (feature.as_slice(), *weight)))
 }
 
+/// No product overflows: all tokens together are no longer than the text, which is far below 2^48 bytes.
 fn by_length(features: &Features) -> Features {
-    Features::of(features.iter().map(|(feature, weight)| (feature, weight.saturating_mul(feature.len() as u64))))
+    Features::of(features.iter().map(|(feature, weight)| (feature, weight * feature.len() as u64)))
 }
 
 /// Settings that the configured tokenizer cannot honour are refused, not ignored.
