@@ -107,7 +107,7 @@ impl Tokenizer for Cppjieba {
 /// Bytes of the ASCII token that `text` begins with: letters and digits with at most one point and the digits after it (`50s`, `v1.2`, and
 /// `1.2.3` is `1.2`, `.` and `3`, `1.` is `1` and `.`), or one character.
 ///
-/// So since cppjieba 5.6.3. Up to 5.6.2 a number took any points and no letters, and a word no point.
+/// So since cppjieba 5.6.3. In 5.4.0 a number took any points and no letters, and a word that begins with a letter took no point.
 fn sequence(text: &[u8]) -> usize {
     let run = |from: usize, is_in: fn(&u8) -> bool| text[from..].iter().take_while(|byte| is_in(byte)).count();
     let whole = run(0, u8::is_ascii_alphanumeric);
