@@ -193,7 +193,7 @@ impl JobConfig {
             .unwrap_or_else(|| Value::String(value.to_owned()));
         let mut parts: Vec<&str> = key.split('.').collect();
         if parts == ["bits"] {
-            self.bits = Some(value.as_integer().ok_or_else(|| usage("bits is 32 or 64"))?);
+            self.bits = Some(value.as_integer().ok_or_else(|| usage("bits is 32, 64 or 128"))?);
             return Ok(());
         }
         let section = parts.remove(0);
