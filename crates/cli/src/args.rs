@@ -210,6 +210,9 @@ pub struct FingerprintArgs {
     /// Folder of the dataset
     #[arg(long, value_name = "DIR")]
     pub output: String,
+    /// Bits of the fingerprints, where the profile's program has them: 32, 64, or 128, which no join takes
+    #[arg(long, value_name = "N", value_parser = any_bits)]
+    pub bits: Option<u32>,
     /// Replace an output that exists
     #[arg(long)]
     pub replace: bool,
@@ -512,6 +515,10 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 fn count(text: &str) -> Result<u64, String> {
     let power = || 2u64.checked_pow(text.strip_prefix("2^")?.parse().ok()?);
     text.parse().ok().or_else(power).ok_or_else(|| "a number such as 1000000 or 2^20".to_owned())
+}
+
+fn any_bits(text: &str) -> Result<u32, String> {
+    if text == "128" { Ok(128) } else { bits(text).map_err(|_| "fingerprints have 32, 64 or 128 bits".to_owned()) }
 }
 
 fn bits(text: &str) -> Result<u32, String> {

@@ -307,6 +307,7 @@ async fn refuse_unknown_night(plan: &Plan, request: &RunRequest) -> Result<()> {
 }
 
 async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
+    request.profile.join.verifier(request.profile.bits)?;
     let config_digest = request.profile.digest(&request.analyzer_resources)?;
     let store = Store::open(&storage.folder(&request.store)?).await?;
     store.refuse_other_config(&config_digest)?;

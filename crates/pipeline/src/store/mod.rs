@@ -219,7 +219,7 @@ impl Store {
             return Ok(());
         }
         let reason = format!(
-            "the store was made with another configuration (its digest {}, this one's {}): use its profile, or start a new store",
+            "the store was made with another configuration (its digest {}, this one's {}): use its profile and the release that made it, or start a new store",
             short(&commit.config_digest),
             short(digest)
         );
