@@ -6,7 +6,7 @@ mod pages;
 mod parquet;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ::arrow::array::{Array, ArrayRef, BinaryViewArray, StringArray};
 use ::arrow::datatypes::DataType;
@@ -15,6 +15,7 @@ use futures::{StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{PipelineError, Result};
+use crate::locked::locked;
 use crate::quarantine::{BadReason, InputPolicy};
 use crate::storage::{InputFile, Storage};
 use crate::tasks::FingerprintTask;
@@ -107,7 +108,7 @@ impl ReadContext {
     }
 
     fn note_unchecked(&self, url: &str) {
-        let mut files = self.unchecked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = locked(&self.unchecked);
         if !files.contains(url) {
             files.insert(url.to_owned());
         }
@@ -235,7 +236,7 @@ impl Documents {
 
     /// Files read so far that have pages without checksums.
     pub(crate) fn n_unchecked(&self) -> u64 {
-        self.context.unchecked.lock().unwrap_or_else(PoisonError::into_inner).len() as u64
+        locked(&self.context.unchecked).len() as u64
     }
 
     /// Parquet files without rows.

@@ -64,7 +64,7 @@ pub(crate) fn write_run(
     let mut part = writer("fingerprints", &RUN);
     for rows in order.fingerprinted.chunks(BATCH_ROWS) {
         let columns = RowColumns { batch, rows };
-        let canonical = canonical_ids(batch, decisions, rows);
+        let canonical = canonical_ids(batch, decisions, rows)?;
         let arrays =
             vec![columns.fingerprints(), columns.ids(), columns.sketches()?, columns.text_hashes()?, canonical];
         part.write(RecordBatch::try_new(Arc::clone(&RUN), arrays).map_err(internal)?)?;
@@ -72,7 +72,7 @@ pub(crate) fn write_run(
     let mut short = writer("short", &SHORT);
     for rows in order.short.chunks(BATCH_ROWS) {
         let columns = RowColumns { batch, rows };
-        let arrays = vec![columns.text_hashes()?, columns.ids(), canonical_ids(batch, decisions, rows)];
+        let arrays = vec![columns.text_hashes()?, columns.ids(), canonical_ids(batch, decisions, rows)?];
         short.write(RecordBatch::try_new(Arc::clone(&SHORT), arrays).map_err(internal)?)?;
     }
     let mut empty = writer("empty", &EMPTY);
@@ -105,8 +105,9 @@ pub(super) fn run_digest(files: &[FileRecord]) -> String {
     Sha256Hex::of(lines.as_bytes()).0[..32].to_owned()
 }
 
-fn canonical_ids(batch: &QueryBatch, decisions: &Decisions, rows: &[u32]) -> ArrayRef {
-    Arc::new(rows.iter().map(|&row| decisions.canonical_id(batch, row)).collect::<StringArray>())
+fn canonical_ids(batch: &QueryBatch, decisions: &Decisions, rows: &[u32]) -> Result<ArrayRef> {
+    let ids: Result<StringArray> = rows.iter().map(|&row| decisions.canonical_id(batch, row)).collect();
+    Ok(Arc::new(ids?))
 }
 
 fn write_ids(batch: &QueryBatch, order: &RunOrder, mut writer: DatasetWriter) -> Result<Vec<StagedFile>> {
