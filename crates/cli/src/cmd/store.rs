@@ -27,7 +27,7 @@ fn open(global: &Global, args: &StoreArgs) -> Result<(Session, String), crate::e
 
 fn info(global: &Global, args: &StoreArgs) -> Outcome {
     let (session, url) = open(global, args)?;
-    let info = session.block_on(nearprint_pipeline::store_info(&session.storage, &url))?;
+    let info = session.block_on(|storage, _, _| async move { nearprint_pipeline::store_info(&storage, &url).await })?;
     let text = info_text(&info);
     Ok(session.report("store info", "done", &info, text))
 }
@@ -76,7 +76,9 @@ fn info_text(info: &StoreInfo) -> String {
 
 fn check(global: &Global, args: &StoreArgs) -> Outcome {
     let (session, url) = open(global, args)?;
-    let found = session.block_on(nearprint_pipeline::store_check(&session.storage, &url, &session.progress))?;
+    let found = session.block_on(|storage, _, progress| async move {
+        nearprint_pipeline::store_check(&storage, &url, &progress).await
+    })?;
     let text = check_text(&found);
     let sound = found.problems.is_empty();
     let mut report = session.report("store check", if sound { "sound" } else { "damaged" }, &found, text);
@@ -107,8 +109,9 @@ fn compact(global: &Global, args: &CompactArgs) -> Outcome {
     let mut request = CompactRequest::of(url);
     request.single_writer = JobConfig::read_or_default(args.place.config.as_deref())?.single_writer;
     request.part_rows = args.part_rows.unwrap_or(request.part_rows);
-    let work = nearprint_pipeline::store_compact(&session.storage, &request, &session.resources, &session.progress);
-    let summary = session.block_on(work)?;
+    let summary = session.block_on(|storage, resources, progress| async move {
+        nearprint_pipeline::store_compact(&storage, &request, &resources, &progress).await
+    })?;
     let status = if summary.already_compact { "already_compact" } else { "compacted" };
     Ok(session.report("store compact", status, &summary, compact_text(&summary, status)))
 }
@@ -140,7 +143,8 @@ fn gc(global: &Global, args: &GcArgs) -> Outcome {
         dry_run: args.dry_run,
         single_writer: job.single_writer,
     };
-    let summary = session.block_on(nearprint_pipeline::store_gc(&session.storage, &request))?;
+    let summary =
+        session.block_on(|storage, _, _| async move { nearprint_pipeline::store_gc(&storage, &request).await })?;
     let status = if summary.dry_run { "listed" } else { "done" };
     Ok(session.report("store gc", status, &summary, gc_text(&summary)))
 }

@@ -51,7 +51,7 @@ pub(crate) struct DocumentBatch {
     pub ids: StringArray,
     /// Texts, not looked at yet: see [`text`](Self::text).
     pub texts: BinaryViewArray,
-    /// One array for each keep-order column: Int64, Float64 or Utf8.
+    /// One array for each keep-order column: Int64, Float64 or LargeUtf8.
     pub keep: Vec<ArrayRef>,
     /// Each row's number in the file, from 1; the line of a text file.
     pub rows: Vec<u64>,
@@ -413,13 +413,15 @@ fn one_schema(files: &BTreeMap<String, DocumentFile>, columns: &DocumentColumns)
             })?;
         }
     }
-    Ok(columns.keep.iter().map(|c| first.get(c.as_str()).map_or(DataType::Utf8, |(_, t)| t.clone())).collect())
+    Ok(columns.keep.iter().map(|c| first.get(c.as_str()).map_or(DataType::LargeUtf8, |(_, t)| t.clone())).collect())
 }
 
 fn one_type(a: &DataType, b: &DataType) -> Option<DataType> {
     match (a, b) {
         _ if a == b => Some(a.clone()),
         (DataType::Int64, DataType::Float64) | (DataType::Float64, DataType::Int64) => Some(DataType::Float64),
+        // A column of ids that the keep order names too.
+        (DataType::Utf8, DataType::LargeUtf8) | (DataType::LargeUtf8, DataType::Utf8) => Some(DataType::LargeUtf8),
         _ => None,
     }
 }

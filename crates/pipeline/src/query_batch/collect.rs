@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, LargeStringArray, LargeStringBuilder, RecordBatch, StringArray, UInt32Array,
+    Array, ArrayRef, AsArray, BooleanArray, LargeStringArray, LargeStringBuilder, RecordBatch, UInt32Array,
 };
 use arrow::compute::{SortColumn, SortOptions, cast, concat, filter, lexsort_to_indices, take};
 use arrow::datatypes::{DataType, Float64Type, UInt8Type, UInt32Type, UInt64Type};
@@ -280,12 +280,12 @@ impl<'a> Collecting<'a> {
 }
 
 /// A column of a type that columns of the keep order are brought to, as text. Numbers of JSONL are floats, whole ones too.
-fn strings_of(columns: &Columns<'_>, name: &str) -> Result<StringArray> {
+fn strings_of(columns: &Columns<'_>, name: &str) -> Result<LargeStringArray> {
     if let Some(numbers) = columns.get(name)?.as_primitive_opt::<Float64Type>() {
         return Ok(numbers.iter().map(|number| number.map(|n| n.to_string())).collect());
     }
-    let text = cast(columns.get(name)?, &DataType::Utf8).map_err(internal)?;
-    Ok(text.as_string::<i32>().clone())
+    let text = cast(columns.get(name)?, &DataType::LargeUtf8).map_err(internal)?;
+    Ok(text.as_string::<i64>().clone())
 }
 
 /// Rows by the keys, then by id; none where there is no key.

@@ -172,8 +172,8 @@ async fn delete(found: &[Leftover]) -> Result<u64> {
             continue;
         }
         for files in [first, rest] {
-            let deletions = futures::stream::iter(files).map(|file| leftover.root.delete_found(&file.name));
-            deletions.buffer_unordered(CONCURRENT).try_collect::<()>().await?;
+            let deletions: Vec<_> = files.iter().map(|file| leftover.root.delete_found(&file.name)).collect();
+            futures::stream::iter(deletions).buffer_unordered(CONCURRENT).try_collect::<()>().await?;
         }
     }
     Ok(n_left)

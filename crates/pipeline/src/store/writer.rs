@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::commit::RunRecord;
 use super::reader::Recrawls;
-use crate::dataset::{DatasetWriter, FileRecord, StagedFile};
+use crate::dataset::{DatasetWriter, FileRecord, StagedFile, create_folder};
 use crate::decisions::Decisions;
 use crate::digest::Sha256Hex;
 use crate::error::{PipelineError, Result};
@@ -58,6 +58,7 @@ pub(crate) fn write_run(
     config_digest: &str,
     folder: &Path,
 ) -> Result<StagedRun> {
+    create_folder(folder)?;
     let order = RunOrder::of(batch);
     let metadata = [(CONFIG_DIGEST, config_digest)];
     let writer = |name, schema| DatasetWriter::new(folder, name, schema, &metadata).in_one_file();
