@@ -6,6 +6,7 @@ use arrow::array::{
 use arrow::compute::cast;
 use arrow::datatypes::{ArrowPrimitiveType, DataType};
 
+use crate::documents::MAX_VALUE_BYTES;
 use crate::error::{PipelineError, Result};
 
 /// A batch and the file that errors are to name.
@@ -30,10 +31,21 @@ impl<'a> Columns<'a> {
     pub(crate) fn ids(&self, name: &str) -> Result<StringArray> {
         let array = self.get(name)?;
         if !array.data_type().is_integer() {
-            return self.strings(name).cloned();
+            let ids = self.strings(name)?;
+            self.refuse_long(name, ids)?;
+            return Ok(ids.clone());
         }
         let text = cast(array, &DataType::Utf8).map_err(|e| PipelineError::of_arrow(self.file, e))?;
         Ok(text.as_string::<i32>().clone())
+    }
+
+    /// Pairs repeat the ids of a batch, whose bytes are counted by 32 bits.
+    fn refuse_long(&self, name: &str, ids: &StringArray) -> Result<()> {
+        let longest = ids.offsets().lengths().max().filter(|&bytes| bytes > MAX_VALUE_BYTES);
+        longest.map_or(Ok(()), |bytes| {
+            let reason = format!("column '{name}' has an id of {bytes} bytes, more than {MAX_VALUE_BYTES}");
+            Err(PipelineError::bad_file(self.file, reason))
+        })
     }
 
     pub(crate) fn booleans(&self, name: &str) -> Result<&'a BooleanArray> {

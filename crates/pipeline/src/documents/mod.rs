@@ -141,7 +141,7 @@ const BATCH_ROWS: usize = 1024;
 const TASK_ROWS: u64 = 200_000;
 
 /// Ids and values of the keep order may be as long as this: they stay in memory.
-const MAX_VALUE_BYTES: usize = 64 << 10;
+pub(crate) const MAX_VALUE_BYTES: usize = 64 << 10;
 
 /// Files whose footers or first lines are read at once.
 const OPEN_AT_ONCE: usize = 16;

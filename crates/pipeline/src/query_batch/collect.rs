@@ -404,3 +404,54 @@ impl Places {
         (file, row + u64::from(document - first))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
+
+    use super::{CollectPolicy, Collecting};
+    use crate::error::{ErrorKind, Result};
+    use crate::query_batch::{FILE, ROW, SKIPPED};
+    use crate::schema::{DOC_ID, FINGERPRINT, SKETCH};
+
+    /// Two documents with a fingerprint, and other columns.
+    fn batch(more: &[(&str, ArrayRef)]) -> RecordBatch {
+        let columns: [(&str, ArrayRef); 3] = [
+            (FINGERPRINT, Arc::new(UInt64Array::from(vec![Some(5), Some(7)]))),
+            (FILE, Arc::new(UInt32Array::from(vec![0, 0]))),
+            (ROW, Arc::new(UInt64Array::from(vec![1, 2]))),
+        ];
+        RecordBatch::try_from_iter(columns.into_iter().chain(more.iter().cloned())).unwrap()
+    }
+
+    fn collected(batches: &[RecordBatch]) -> Result<usize> {
+        let mut collecting = Collecting::new(&[], None, usize::MAX);
+        batches.iter().try_for_each(|batch| collecting.push(batch))?;
+        Ok(collecting.finish(&CollectPolicy::default(), |file| file.to_string())?.len())
+    }
+
+    #[test]
+    fn documents_whose_ids_would_be_those_of_others_are_a_defect() {
+        let ids: (&str, ArrayRef) = (DOC_ID, Arc::new(StringArray::from(vec!["a", "b"])));
+        assert_eq!(collected(&[batch(&[ids.clone()])]).unwrap(), 2);
+        assert_eq!(collected(&[batch(&[]), batch(&[])]).unwrap(), 4);
+        let mixed = collected(&[batch(&[]), batch(&[ids])]).unwrap_err();
+        assert_eq!((mixed.kind(), mixed.to_string().contains("4 documents with 2 ids")), (ErrorKind::Bug, true));
+    }
+
+    #[test]
+    fn a_reason_that_nobody_knows_is_a_defect_and_no_document_with_a_fingerprint() {
+        let skipped: ArrayRef = Arc::new(StringArray::from(vec![Some("too_short"), Some("unheard of")]));
+        let unknown = collected(&[batch(&[(SKIPPED, skipped)])]).unwrap_err();
+        assert_eq!((unknown.kind(), unknown.to_string().contains("'unheard of'")), (ErrorKind::Bug, true));
+    }
+
+    #[test]
+    fn sketches_of_another_width_are_refused_and_not_taken_for_none() {
+        let sketches = FixedSizeBinaryArray::try_from_iter([[1u8; 16], [2; 16]].into_iter()).unwrap();
+        let narrow = collected(&[batch(&[(SKETCH, Arc::new(sketches) as ArrayRef)])]).unwrap_err();
+        assert_eq!((narrow.kind(), narrow.to_string().contains("'sketch'")), (ErrorKind::BadData, true));
+    }
+}
