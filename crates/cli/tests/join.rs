@@ -248,7 +248,19 @@ fn ids_too_long_to_stand_in_every_pair_are_refused_by_file_and_column() {
     let sides = [(queries, existing), (existing, queries)];
     for (queries, existing) in sides {
         let output = output.to_str().unwrap();
-        let args = ["join", "--queries", queries, "--existing", existing, "--pairs", "all", "--output", output];
+        let args = [
+            "join",
+            "--queries",
+            queries,
+            "--existing",
+            existing,
+            "--pairs",
+            "all",
+            "--max-distance",
+            "0",
+            "--output",
+            output,
+        ];
         let refused = nearprint(&args);
         assert_eq!(refused.code, 65, "{}", refused.stderr);
         assert!(refused.error().contains("existing/a.parquet: column 'doc_id'"), "{}", refused.error());
