@@ -22,7 +22,7 @@ use nearprint_pipeline::{
 
 use nearprint_tokenize::TokenizeError;
 use tokio::runtime::{Builder, Runtime};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 
 use crate::args::{Cli, Command};
 use crate::exit_code::Failure;
@@ -63,6 +63,9 @@ struct Session {
 /// that there is, so work that wandered over many would leave a page of texts behind in each of them.
 const IDLE_THREAD: Duration = Duration::from_millis(10);
 
+/// What a work's own part computes with, as much as a main thread has.
+const STACK_BYTES: usize = 8 << 20;
+
 impl Session {
     fn new(job: &JobConfig, global: &crate::args::Global) -> Self {
         Self {
@@ -87,7 +90,7 @@ impl Session {
         let mut work = working.spawn(work(self.storage.clone(), self.resources.clone(), self.progress.clone()));
         let outcome = waiting.block_on(async {
             let done = tokio::select! {
-                done = &mut work => done.map_err(|_| Failure::panicked()).and_then(|done| done.map_err(|e| self.failure(e))),
+                done = &mut work => self.ended(done),
                 () = crate::progress::show(self.progress.clone()) => Err(Failure::panicked()),
                 failure = signalled() => {
                     end(work).await;
@@ -104,6 +107,10 @@ impl Session {
         outcome.map_err(|failure| Failure { requests: self.requests(), ..failure })
     }
 
+    fn ended<T>(&self, done: Result<PipelineResult<T>, JoinError>) -> Result<T, Failure> {
+        done.map_err(|_| Failure::panicked())?.map_err(|e| self.failure(e))
+    }
+
     /// What waits, on this thread alone, and what works: on so many threads, and one for the work's own part between them.
     fn runtimes(&self) -> Result<(Runtime, Runtime), Failure> {
         let threads = self.resources.n_threads();
@@ -111,7 +118,8 @@ impl Session {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(|e| failed(&e))?;
         let waiting = Builder::new_current_thread().enable_all().build();
         let mut working = Builder::new_multi_thread();
-        let working = working.worker_threads(threads + 1).thread_keep_alive(IDLE_THREAD).enable_all().build();
+        working.worker_threads(threads + 1).thread_keep_alive(IDLE_THREAD).thread_stack_size(STACK_BYTES);
+        let working = working.enable_all().build();
         Ok((waiting.map_err(|e| failed(&e))?, working.map_err(|e| failed(&e))?))
     }
 
