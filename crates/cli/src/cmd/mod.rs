@@ -80,8 +80,8 @@ impl Session {
 
     /// Does `work` with progress shown, until it ends or a signal comes. Uploads that it leaves open are aborted.
     ///
-    /// Work may compute for long without waiting for anything, so it has a thread of its own, and this one waits for signals: what it
-    /// waits with (`waiting`) needs none of the threads that work.
+    /// Work may compute for long without waiting for anything, so others than this thread do it, and this one waits for signals, with
+    /// a runtime of its own: the one that works may have no thread that is free.
     fn block_on<T: Send + 'static, W>(&self, work: impl FnOnce(Storage, Resources, Progress) -> W) -> Result<T, Failure>
     where
         W: Future<Output = PipelineResult<T>> + Send + 'static,
@@ -111,14 +111,14 @@ impl Session {
         done.map_err(|_| Failure::panicked())?.map_err(|e| self.failure(e))
     }
 
-    /// What waits, on this thread alone, and what works: on so many threads, and one for the work's own part between them.
+    /// What waits, on this thread alone, and what works.
     fn runtimes(&self) -> Result<(Runtime, Runtime), Failure> {
         let threads = self.resources.n_threads();
         let failed = |e: &dyn Display| Failure::new(74, format!("cannot start {threads} threads: {e}"));
         rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(|e| failed(&e))?;
         let waiting = Builder::new_current_thread().enable_all().build();
         let mut working = Builder::new_multi_thread();
-        working.worker_threads(threads + 1).thread_keep_alive(IDLE_THREAD).thread_stack_size(STACK_BYTES);
+        working.worker_threads(threads).thread_keep_alive(IDLE_THREAD).thread_stack_size(STACK_BYTES);
         let working = working.enable_all().build();
         Ok((waiting.map_err(|e| failed(&e))?, working.map_err(|e| failed(&e))?))
     }
