@@ -435,7 +435,7 @@ mod tests {
     #[test]
     fn documents_whose_ids_would_be_those_of_others_are_a_defect() {
         let ids: (&str, ArrayRef) = (DOC_ID, Arc::new(StringArray::from(vec!["a", "b"])));
-        assert_eq!(collected(&[batch(&[ids.clone()])]).unwrap(), 2);
+        assert_eq!(collected(&[batch(std::slice::from_ref(&ids))]).unwrap(), 2);
         assert_eq!(collected(&[batch(&[]), batch(&[])]).unwrap(), 4);
         let mixed = collected(&[batch(&[]), batch(&[ids])]).unwrap_err();
         assert_eq!((mixed.kind(), mixed.to_string().contains("4 documents with 2 ids")), (ErrorKind::Bug, true));
