@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use nearprint_pipeline::{ErrorKind, PipelineError, Requests};
 
@@ -70,7 +70,7 @@ impl Failure {
     }
 
     pub fn panicked() -> Self {
-        let what = LAST_PANIC.lock().map(|last| last.clone()).unwrap_or_default();
+        let what = LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Self::new(BUG, format!("internal error: {what}: please report it"))
     }
 
@@ -127,8 +127,6 @@ pub fn keep_panics_to_one_line() {
     std::panic::set_hook(Box::new(|info| {
         let text = info.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
         tracing::debug!(panic = text);
-        if let Ok(mut last) = LAST_PANIC.lock() {
-            *last = text;
-        }
+        *LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }));
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nearprint_pipeline::{Progress, Snapshot};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Directive;
 
 /// Logs go to standard error. On a terminal the bar tells what `info` would.
 pub fn init_logging(verbose: u8) {
@@ -19,8 +20,9 @@ pub fn init_logging(verbose: u8) {
     let filter = EnvFilter::try_from_env("NEARPRINT_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     // What these log holds keys, headers and answers of servers.
     let silent = ["aws_config", "aws_runtime", "aws_smithy_runtime", "aws_smithy_runtime_api", "aws_sigv4", "h2"];
-    let silent = silent.iter().filter_map(|name| format!("{name}=off").parse().ok());
-    let filter = silent.fold(filter, EnvFilter::add_directive);
+    let directives: Vec<Directive> = silent.iter().filter_map(|name| format!("{name}=off").parse().ok()).collect();
+    assert_eq!(directives.len(), silent.len(), "one that is no directive would not silence what logs keys");
+    let filter = directives.into_iter().fold(filter, EnvFilter::add_directive);
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     // A second initialisation is only possible in tests.
     let _ = subscriber.with_ansi(quiet).try_init();

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::{Map, Value};
 
-use crate::exit_code::{Failure, LOCAL_IO};
+use crate::exit_code::{BUG, Failure, LOCAL_IO};
 
 /// Raised when a field of a summary changes its meaning.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -35,15 +35,21 @@ impl Report {
         json.insert("schema_version".to_owned(), SCHEMA_VERSION.into());
         json.insert("command".to_owned(), command.into());
         json.insert("status".to_owned(), status.into());
-        if let Ok(Value::Object(fields)) = serde_json::to_value(value) {
-            json.extend(fields);
+        let mut defect = None;
+        match serde_json::to_value(value) {
+            Ok(Value::Object(fields)) => json.extend(fields),
+            other => defect = Some(format!("internal error: a summary of {other:?}: please report it")),
         }
         let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
         json.insert("elapsed_ms".to_owned(), milliseconds.into());
         if let Some(bytes) = peak_rss_bytes() {
             json.insert("peak_rss_bytes".to_owned(), bytes.into());
         }
-        Self { text, json: Value::Object(json), exit_code: 0, failure: None }
+        let report = Self { text, json: Value::Object(json), exit_code: 0, failure: None };
+        match defect {
+            Some(what) => report.but(Failure::new(BUG, what)),
+            None => report,
+        }
     }
 
     /// The same, of a command that failed after all.

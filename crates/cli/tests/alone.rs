@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -163,6 +164,40 @@ fn sigterm_ends_a_run_with_143_and_leaves_nothing() {
         assert!(matches!(done.code, 143 | -1), "{}: {}", done.code, done.stderr);
         assert_eq!(temporary(&spill), Vec::<PathBuf>::new(), "after {milliseconds} ms");
         assert!(!night.path().join(format!("results/dt={DT}/_current")).exists());
+    }
+}
+
+/// Starts a run and waits until it says that it decides; the rest of what it says is read on.
+fn start_and_wait_until_it_decides(night: &Night) -> (Child, std::thread::JoinHandle<String>) {
+    let mut child = start(night, &[]);
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let decides = |line: &str| line.contains("decide (documents)");
+    assert!(lines.by_ref().map_while(Result::ok).any(|line| decides(&line)), "it ended before it decided");
+    let rest = std::thread::spawn(move || lines.map_while(Result::ok).collect::<Vec<_>>().join("\n"));
+    (child, rest)
+}
+
+#[test]
+fn sigterm_while_a_run_decides_and_writes_ends_it_before_it_goes_on_to_publish() {
+    for milliseconds in [0, 150, 400] {
+        let night = Night::new("[resources]\nspill_dir = \"spill\"\n");
+        let spill = night.path().join("spill");
+        std::fs::create_dir(&spill).unwrap();
+        let texts: Vec<(String, String)> = (0..100_000).map(|i| (format!("{i:06}"), text(i, 10))).collect();
+        let rows: Vec<(&str, &str)> = texts.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
+        night.documents(DT, &rows);
+        let (child, said) = start_and_wait_until_it_decides(&night);
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+        let done = child.wait_with_output().unwrap();
+        let said = said.join().unwrap();
+        assert_eq!(done.status.code(), Some(143), "after {milliseconds} ms: {said}");
+        assert!(said.ends_with("stopped by SIGTERM before the end: run it again"), "{said}");
+        assert!(!night.path().join("store/_commits").exists(), "after {milliseconds} ms");
+        assert_eq!(temporary(&spill), Vec::<PathBuf>::new(), "after {milliseconds} ms");
+        // Deciding takes far longer than a signal; how far it is later depends on the machine.
+        let published = night.path().join(format!("results/dt={DT}"));
+        assert!(milliseconds > 0 || !published.exists(), "it went on to publish");
     }
 }
 

@@ -237,6 +237,38 @@ fn a_dataset_of_which_only_some_files_have_ids_is_refused() {
 }
 
 #[test]
+fn ids_too_long_to_stand_in_every_pair_are_refused_by_file_and_column() {
+    let dir = tempfile::tempdir().unwrap();
+    let [queries, existing] = ["queries", "existing"].map(|name| dir.path().join(name));
+    let rows: Vec<(String, u64)> = (0..8200).map(|i| (format!("{i:04}"), 1)).collect();
+    write_fingerprints(&queries.join("a.parquet"), &rows);
+    write_fingerprints(&existing.join("a.parquet"), &[("x".repeat(300_000), 1)]);
+    let [queries, existing] = [&queries, &existing].map(|folder| folder.to_str().unwrap());
+    let output = dir.path().join("out");
+    let sides = [(queries, existing), (existing, queries)];
+    for (queries, existing) in sides {
+        let output = output.to_str().unwrap();
+        let args = [
+            "join",
+            "--queries",
+            queries,
+            "--existing",
+            existing,
+            "--pairs",
+            "all",
+            "--max-distance",
+            "0",
+            "--output",
+            output,
+        ];
+        let refused = nearprint(&args);
+        assert_eq!(refused.code, 65, "{}", refused.stderr);
+        assert!(refused.error().contains("existing/a.parquet: column 'doc_id'"), "{}", refused.error());
+        assert!(refused.error().contains("an id of 300000 bytes, more than 65536"), "{}", refused.error());
+    }
+}
+
+#[test]
 fn damaged_pages_of_fingerprints_are_an_error_or_other_values_but_never_a_crash() {
     let dir = tempfile::tempdir().unwrap();
     let (queries, mut existing) = near_sets();

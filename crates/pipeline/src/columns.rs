@@ -6,6 +6,7 @@ use arrow::array::{
 use arrow::compute::cast;
 use arrow::datatypes::{ArrowPrimitiveType, DataType};
 
+use crate::documents::MAX_VALUE_BYTES;
 use crate::error::{PipelineError, Result};
 
 /// A batch and the file that errors are to name.
@@ -30,10 +31,21 @@ impl<'a> Columns<'a> {
     pub(crate) fn ids(&self, name: &str) -> Result<StringArray> {
         let array = self.get(name)?;
         if !array.data_type().is_integer() {
-            return self.strings(name).cloned();
+            let ids = self.strings(name)?;
+            self.refuse_long(name, ids)?;
+            return Ok(ids.clone());
         }
         let text = cast(array, &DataType::Utf8).map_err(|e| PipelineError::of_arrow(self.file, e))?;
         Ok(text.as_string::<i32>().clone())
+    }
+
+    /// Pairs repeat the ids of a batch, whose bytes are counted by 32 bits.
+    fn refuse_long(&self, name: &str, ids: &StringArray) -> Result<()> {
+        let longest = ids.offsets().lengths().max().filter(|&bytes| bytes > MAX_VALUE_BYTES);
+        longest.map_or(Ok(()), |bytes| {
+            let reason = format!("column '{name}' has an id of {bytes} bytes, more than {MAX_VALUE_BYTES}");
+            Err(PipelineError::bad_file(self.file, reason))
+        })
     }
 
     pub(crate) fn booleans(&self, name: &str) -> Result<&'a BooleanArray> {
@@ -46,12 +58,13 @@ impl<'a> Columns<'a> {
         array.as_binary_opt::<i32>().ok_or_else(|| self.wrong_type(name, array))
     }
 
-    /// A column of fixed-size values; none where the batch lacks it.
-    pub(crate) fn bytes(&self, name: &str) -> Result<Option<&'a FixedSizeBinaryArray>> {
+    /// A column of values of `N` bytes; none where the batch lacks it.
+    pub(crate) fn bytes<const N: usize>(&self, name: &str) -> Result<Option<&'a FixedSizeBinaryArray>> {
         let Some(array) = self.batch.column_by_name(name) else {
             return Ok(None);
         };
-        array.as_fixed_size_binary_opt().map(Some).ok_or_else(|| self.wrong_type(name, array))
+        let values = array.as_fixed_size_binary_opt().filter(|values| values.value_size() == N);
+        values.map(Some).ok_or_else(|| self.wrong_type(name, array))
     }
 
     pub(crate) fn get(&self, name: &str) -> Result<&'a ArrayRef> {
@@ -73,7 +86,11 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// The bytes at a row; none where null, absent or of another length.
+/// The bytes at a row; none where null or absent.
+///
+/// Invariant: the values have `N` bytes, as [`Columns::bytes`] made sure.
 pub(crate) fn fixed<const N: usize>(array: Option<&FixedSizeBinaryArray>, row: usize) -> Option<[u8; N]> {
-    array.filter(|a| a.is_valid(row)).and_then(|a| a.value(row).try_into().ok())
+    let array = array.filter(|a| a.is_valid(row))?;
+    debug_assert_eq!(array.value_size(), N, "a column was not looked at before its values are");
+    array.value(row).try_into().ok()
 }

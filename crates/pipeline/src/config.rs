@@ -66,12 +66,11 @@ impl JoinConfig {
         let max_distance = u8::try_from(self.max_distance).ok().filter(|&k| u32::from(k) < bits).ok_or_else(|| {
             invalid("max_distance", format!("{} is not below the fingerprint's {bits} bits", self.max_distance))
         })?;
-        let max_sketch_distance = match self.max_sketch_distance {
-            Some(d) if d >= 256 => {
-                return Err(invalid("max_sketch_distance", format!("{d} is not below the sketch's 256 bits")));
-            }
-            other => other.and_then(|d| u16::try_from(d).ok()),
+        let sketch_limit = |d: u32| match u16::try_from(d) {
+            Ok(limit) if limit < 256 => Ok(limit),
+            _ => Err(invalid("max_sketch_distance", format!("{d} is not below the sketch's 256 bits"))),
         };
+        let max_sketch_distance = self.max_sketch_distance.map(sketch_limit).transpose()?;
         Ok(Verifier { max_distance, max_sketch_distance })
     }
 }

@@ -122,7 +122,7 @@ impl DatasetWriter {
         if self.open.is_none() {
             let path = self.folder.join(self.file_name());
             let parent = path.parent().unwrap_or(&self.folder);
-            std::fs::create_dir_all(parent).map_err(PipelineError::io(parent))?;
+            create_folder(parent)?;
             let unchecked = path.with_extension("unchecked");
             let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(&unchecked);
             let file = file.map_err(PipelineError::io(unchecked))?;
@@ -167,6 +167,14 @@ impl DatasetWriter {
 
     fn internal(&self, error: &arrow::error::ArrowError) -> PipelineError {
         PipelineError::Internal { stage: "write", reason: format!("{}: {error}", self.name) }
+    }
+}
+
+/// Makes a folder that may be there, in one that is: the temporary folder of a run that was stopped stays gone.
+pub(crate) fn create_folder(path: &Path) -> Result<()> {
+    match std::fs::create_dir(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(PipelineError::io(path)(error)),
+        _ => Ok(()),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Row numbers as ids: the numbers below some n in the order of their decimal digits, as text sorts them.
 
+use crate::row_number::{in_memory, row_number};
+
 /// The numbers 0 to n − 1 ordered as strings, without holding them: of a prefix of digits it is known how many numbers below n
 /// start with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +26,7 @@ impl DecimalOrder {
                 left -= starting;
                 prefix += 1;
             } else if left == 1 {
-                return u32::try_from(prefix).unwrap_or(u32::MAX);
+                return row_number(in_memory(prefix));
             } else {
                 left -= 1;
                 prefix *= 10;
@@ -49,7 +51,7 @@ impl DecimalOrder {
             }
             (last > 0).then_some(last + 1)
         };
-        std::iter::successors((n > 0).then_some(0), next).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
+        std::iter::successors((n > 0).then_some(0), next).map(|number| row_number(in_memory(number)))
     }
 
     /// How many numbers below n are `prefix`, not 0, or `prefix` and further digits.

@@ -116,7 +116,8 @@ impl Decisions {
         rows: &QueryRows,
         mut gathered: Gathered,
         existing_short: ExistingShort,
-    ) -> Self {
+    ) -> Result<Self> {
+        // Documents with a text are skipped only until they are decided.
         let skipped = |row| keep_or(Outcome::Skip(batch.skipped.get(row).copied().unwrap_or(SkipReason::Empty)));
         let mut decided = Self {
             rows: batch.rows().map(skipped).collect(),
@@ -126,14 +127,28 @@ impl Decisions {
         };
         match gathered.rule {
             ClusterRule::Star => decided.by_star(batch, rows, &mut gathered),
-            ClusterRule::Component => decided.by_component(batch, &mut gathered),
+            ClusterRule::Component => decided.by_component(batch, &mut gathered)?,
         }
         decided.short_texts(batch);
+        decided.refuse_undecided(batch)?;
         let Gathered { mut sets, classes, paired, class_pairs, .. } = gathered;
         drop((classes, paired, class_pairs));
         join_short_texts(batch, &mut sets);
         decided.clusters = Clusters::of(sets, batch.rows().end);
-        decided
+        Ok(decided)
+    }
+
+    /// No document with a text is skipped, and each that is dropped has a canonical one.
+    fn refuse_undecided(&self, batch: &QueryBatch) -> Result<()> {
+        debug_assert_eq!(self.rows.len(), batch.len(), "a decision for each document");
+        for (row, made) in batch.rows().zip(&self.rows) {
+            let without_text = matches!(batch.skipped.get(row), Some(SkipReason::Empty | SkipReason::NullText));
+            if matches!(made.outcome, Outcome::Skip(_)) != without_text {
+                return Err(defect(format!("'{}' is not decided", batch.id(row).escape_debug())));
+            }
+            self.canonical_id(batch, row)?;
+        }
+        Ok(())
     }
 
     /// Bytes that deciding takes at its height beside what the forest pass leaves, but for pairs of classes, of `n_rows` rows.
@@ -141,16 +156,18 @@ impl Decisions {
         n_rows * size_of::<RowDecision>() + Clusters::bytes_of(n_rows, n_rows).max(ClassNeighbours::bytes_of(n_rows, 0))
     }
 
-    /// The id of a dropped document's canonical one.
-    pub(crate) fn canonical_id<'a>(&'a self, batch: &'a QueryBatch, row: u32) -> Option<Cow<'a, str>> {
-        match self.rows[row as usize].canonical {
-            CanonicalOf::Itself => None,
-            CanonicalOf::Row(other) => Some(batch.id(other)),
-            CanonicalOf::Existing(of) => self.existing.get(&of).map(|kept| Cow::Borrowed(&*kept.id)),
+    /// The id of a dropped document's canonical one; none of a document that is not dropped.
+    pub(crate) fn canonical_id<'a>(&'a self, batch: &'a QueryBatch, row: u32) -> Result<Option<Cow<'a, str>>> {
+        let existing = match self.rows[row as usize].canonical {
+            CanonicalOf::Itself => return Ok(None),
+            CanonicalOf::Row(other) => return Ok(Some(batch.id(other))),
+            CanonicalOf::Existing(of) => self.existing.get(&of).map(|kept| &*kept.id),
             CanonicalOf::ExistingShort => {
-                self.existing_short.get(batch.text_hashes.get(row)?).map(|id| Cow::Borrowed(id.as_str()))
+                batch.text_hashes.get(row).and_then(|hash| self.existing_short.get(hash)).map(String::as_str)
             }
-        }
+        };
+        let unknown = || defect(format!("'{}' is dropped for no document", batch.id(row).escape_debug()));
+        existing.map(|id| Some(Cow::Borrowed(id))).ok_or_else(unknown)
     }
 
     /// The first row and the number of rows of a document's cluster; none for skipped documents.
@@ -201,14 +218,14 @@ impl Decisions {
             let arrays: Vec<ArrayRef> = vec![
                 Arc::new(StringArray::from_iter_values(rows().map(|row| batch.id(row)))),
                 Arc::new(StringArray::from_iter_values(made.iter().map(|d| d.outcome.decision()))),
-                Arc::new(rows().map(|row| self.canonical_id(batch, row)).collect::<StringArray>()),
+                Arc::new(rows().map(|row| self.canonical_id(batch, row)).collect::<Result<StringArray>>()?),
                 Arc::new(made.iter().map(|d| d.distance).collect::<UInt8Array>()),
                 Arc::new(StringArray::from_iter_values(made.iter().map(|d| d.outcome.reason()))),
                 Arc::new(cluster.collect::<StringArray>()),
                 Arc::new(sizes.collect::<UInt64Array>()),
             ];
             let rows = RecordBatch::try_new(Arc::clone(&DECISIONS), arrays);
-            writer.write(rows.map_err(|e| PipelineError::Internal { stage: "decisions", reason: e.to_string() })?)?;
+            writer.write(rows.map_err(|e| defect(e.to_string()))?)?;
         }
         writer.finish()
     }
@@ -236,7 +253,7 @@ impl Decisions {
     }
 
     /// The canonical of a component: its kept existing document with the smallest id, or its first row in keep order.
-    fn by_component(&mut self, batch: &QueryBatch, gathered: &mut Gathered) {
+    fn by_component(&mut self, batch: &QueryBatch, gathered: &mut Gathered) -> Result<()> {
         for (_, found) in std::mem::take(&mut gathered.kept) {
             match self.existing.entry(gathered.sets.find(found.node)) {
                 Entry::Vacant(entry) => {
@@ -252,22 +269,21 @@ impl Decisions {
         let mut first: HashMap<u32, u32> = HashMap::new();
         for row in fingerprinted_rows(batch) {
             let root = gathered.sets.find(row);
-            let own = batch.fingerprints.get(row);
-            let distance =
-                |other: Option<&u64>| own.zip(other).and_then(|(&a, &b)| u8::try_from(hamming_distance(a, b)).ok());
+            let distance = |other: Option<&u64>| distance_of(batch, row, other).map(Some);
             let canonical = *first.entry(root).or_insert(row);
             self.rows[row as usize] = match self.existing.get(&root) {
                 Some(found) => {
-                    let distance = distance(Some(&found.fingerprint));
+                    let distance = distance(Some(&found.fingerprint))?;
                     dropped(batch, row, found.text_hash.as_ref(), CanonicalOf::Existing(root), distance)
                 }
                 None if canonical == row => kept(gathered, row),
                 None => {
-                    let distance = distance(batch.fingerprints.get(canonical));
+                    let distance = distance(batch.fingerprints.get(canonical))?;
                     dropped(batch, row, batch.text_hashes.get(canonical), CanonicalOf::Row(canonical), distance)
                 }
             };
         }
+        Ok(())
     }
 
     /// Texts below the floor: equal normalised text, or nothing.
@@ -288,6 +304,17 @@ impl Decisions {
             };
         }
     }
+}
+
+/// The distance of a row with a fingerprint from another fingerprint.
+fn distance_of(batch: &QueryBatch, row: u32, other: Option<&u64>) -> Result<u8> {
+    let both = batch.fingerprints.get(row).zip(other);
+    let distance = both.and_then(|(&a, &b)| u8::try_from(hamming_distance(a, b)).ok());
+    distance.ok_or_else(|| defect(format!("'{}' has no distance from its cluster", batch.id(row).escape_debug())))
+}
+
+fn defect(reason: String) -> PipelineError {
+    PipelineError::Internal { stage: "decisions", reason }
 }
 
 fn keep_or(outcome: Outcome) -> RowDecision {

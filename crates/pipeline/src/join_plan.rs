@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::engine::Resources;
 use crate::error::{PipelineError, Result};
 use crate::parquet_file::ParquetFile;
+use crate::row_number::in_memory;
 use crate::schema::FINGERPRINT;
 
 /// Existing fingerprints mapped at once: several passes over a piece stay in the last cache, and larger ones make tables that
@@ -220,7 +221,7 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
     let of_run = |i: u64| request.existing_rows / runs + u64::from(i < request.existing_rows % runs);
     let run = |i: u64| ExistingRun { n_rows: of_run(i), density_rows: of_run(i) };
     let workload = Workload {
-        n_queries: usize::try_from(request.query_rows).unwrap_or(usize::MAX),
+        n_queries: in_memory(request.query_rows),
         existing: (0..runs).map(run).collect(),
         piece_rows: 0,
         itself: request.itself,

@@ -23,10 +23,12 @@ use crate::decisions::{ClusterRule, Decisions};
 use crate::engine::{Engine, Resources, SpillStats, spill_stats};
 use crate::error::{PipelineError, Result};
 use crate::join_plan::{JoinPlan, existing_run};
-use crate::operators::{ForestPass, ForestState, Gathered, ProbeTasks, TaskExec, locked};
+use crate::locked::locked;
+use crate::operators::{ForestPass, ForestState, Gathered, ProbeTasks, TaskExec};
 use crate::progress::Progress;
 use crate::query_batch::QueryBatch;
 use crate::query_parts::{PartTurns, QueryParts};
+use crate::row_number::in_memory;
 use crate::schema::PAIRS;
 use crate::tasks::{ClassPairs, Existing, ExistingFile, MapContext, MapTask, Want, blocking};
 
@@ -185,9 +187,7 @@ impl NearDuplicates {
         let (part, all) = (self.queries.part(part), self.queries.n_values());
         let rows = match self.queries.n_parts() {
             1 => SELF_ROWS,
-            _ => ((all - part.start) / self.engine.threads())
-                .max(SELF_ROWS)
-                .min(usize::try_from(self.piece_rows).unwrap_or(SELF_ROWS)),
+            _ => ((all - part.start) / self.engine.threads()).max(SELF_ROWS).min(in_memory(self.piece_rows)),
         };
         let cut = |range: Range<usize>| range.clone().step_by(rows).map(move |at| at..range.end.min(at + rows));
         cut(part.clone()).chain(cut(part.end..all)).collect()

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::locked::locked;
+
 /// A stage's counter; clones count together.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
@@ -32,9 +34,7 @@ pub struct Snapshot {
 impl Progress {
     /// Starts a stage.
     pub(crate) fn start(&self, stage: &'static str, unit: &'static str, total: u64) {
-        if let Ok(mut named) = self.counter.stage.lock() {
-            *named = (stage, unit);
-        }
+        *locked(&self.counter.stage) = (stage, unit);
         self.counter.done.store(0, Ordering::Relaxed);
         self.counter.total.store(total, Ordering::Relaxed);
         tracing::info!(total, "{stage} ({unit})");
@@ -47,7 +47,7 @@ impl Progress {
     /// Where the current stage stands.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let (stage, unit) = self.counter.stage.lock().map(|named| *named).unwrap_or_default();
+        let (stage, unit) = *locked(&self.counter.stage);
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Snapshot { stage, unit, done: load(&self.counter.done), total: load(&self.counter.total) }
     }

@@ -86,8 +86,9 @@ impl BadReason {
         (1..).zip(Self::ALL).find(|(_, r)| Some(*r) == reason).map_or(0, |(code, _)| code)
     }
 
+    /// The reason with a number that [`code`](Self::code) gave; another number is a defect, and a panic.
     pub(crate) fn of_code(code: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(code).checked_sub(1)?).copied()
+        usize::from(code).checked_sub(1).map(|at| Self::ALL[at])
     }
 }
 

@@ -8,6 +8,7 @@ use nearprint_join::{Kernel, MapScratch, Pair, Queries, TablePlan};
 use tokio::sync::{Mutex, watch};
 
 use crate::error::Result;
+use crate::row_number::row_number;
 use crate::tasks::blocking;
 
 /// The distinct fingerprints of the batch, cut into parts of about one size, and the tables of the part that is being joined.
@@ -107,8 +108,9 @@ impl PartTurns {
 
     /// The tables of a part, when its turn has come. Each task asks once.
     pub(crate) async fn tables(self: &Arc<Self>, part: usize) -> Result<PartTables> {
-        // Behind it, too: a task that runs again then builds its tables again. The sender lives as long as `self`.
-        let _ = self.current.subscribe().wait_for(|&current| current >= part).await;
+        // Behind it, too: a task that runs again then builds its tables again.
+        let come = self.current.subscribe().wait_for(|&current| current >= part).await.is_ok();
+        debug_assert!(come, "the sender lives as long as what waits for it");
         // Made first, so that a part whose tables cannot be built is done too.
         let turn = Turn { turns: Arc::clone(self), part };
         let queries = self.parts.tables(part).await?;
@@ -140,16 +142,11 @@ impl PartTables {
         scratch: &mut MapScratch<u64>,
         mut found: impl FnMut(Pair),
     ) {
-        let (start, first) = (position(self.start), position(first));
+        let (start, first) = (row_number(self.start), row_number(first));
         self.queries.map(existing, scratch, |pair| {
             found(Pair { query: pair.query + start, existing: pair.existing + first, ..pair });
         });
     }
-}
-
-/// A position; there are fewer than 2^32 values.
-pub(crate) fn position(i: usize) -> u32 {
-    u32::try_from(i).unwrap_or(u32::MAX)
 }
 
 /// A task of a part that is not done.

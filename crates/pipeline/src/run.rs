@@ -450,7 +450,7 @@ async fn stage(
     let (n_existing, n_tables, n_parts) = (near.n_existing(), near.n_tables(), near.n_parts());
     let (batch, rows) = near.into_batch();
     progress.start("decide", "documents", batch.len() as u64);
-    let decisions = Decisions::new(&batch, &rows, gathered, short);
+    let decisions = Decisions::new(&batch, &rows, gathered, short)?;
     files.extend(decisions.write(&batch, folder)?);
     files.sort_by(|a, b| a.record.name.cmp(&b.record.name));
     let run = write_run(&batch, &decisions, &recrawls, &plan.config_digest, &folder.join("run"))?;

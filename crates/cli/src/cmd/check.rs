@@ -14,7 +14,9 @@ pub(super) fn check(global: &Global, args: &CheckArgs) -> Outcome {
     let store = job.required("store", args.store.as_ref().or(job.store.as_ref()))?;
     let request = CheckRequest { store, output: job.output.clone(), dt: args.dt.clone() };
     let session = Session::new(&job, global);
-    let found = session.block_on(nearprint_pipeline::check(&session.storage, &request, &session.progress))?;
+    let found = session.block_on(|storage, _, progress| async move {
+        nearprint_pipeline::check(&storage, &request, &progress).await
+    })?;
     let status = match (found.problems.is_empty(), found.behind.is_empty()) {
         (false, _) => "damaged",
         (true, false) => "behind",

@@ -27,8 +27,9 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
         max_distance: args.max_distance,
     };
     let session = Session::new(&job, global);
-    let work = nearprint_pipeline::evaluate(&session.storage, &request, &session.resources, &session.progress);
-    let evaluation = session.block_on(work)?;
+    let evaluation = session.block_on(|storage, resources, progress| async move {
+        nearprint_pipeline::evaluate(&storage, &request, &resources, &progress).await
+    })?;
     let text = text(&evaluation);
     let report = session.report("evaluate", "done", &evaluation, text);
     let plotted = file.map_or(Ok(()), |file| plot(&file, &evaluation));

@@ -18,7 +18,8 @@ pub(super) fn explain(global: &Global, args: &ExplainArgs) -> Outcome {
         analyzer_resources: job.analyzer_resources()?,
     };
     let session = Session::new(&job, global);
-    let explanation = session.block_on(nearprint_pipeline::explain(&session.storage, &request))?;
+    let explanation =
+        session.block_on(|storage, _, _| async move { nearprint_pipeline::explain(&storage, &request).await })?;
     let text = text(&explanation, args.features);
     Ok(session.report("explain", "done", &explanation, text))
 }

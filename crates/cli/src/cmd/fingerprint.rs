@@ -19,15 +19,10 @@ pub(super) fn fingerprint(global: &Global, args: &FingerprintArgs) -> Outcome {
         input: job.input()?,
     };
     let session = Session::new(&job, global);
-    let work = nearprint_pipeline::fingerprint(
-        &session.storage,
-        &request,
-        &args.output,
-        args.replace,
-        &session.resources,
-        &session.progress,
-    );
-    let summary = session.block_on(work)?;
+    let (output, replace) = (args.output.clone(), args.replace);
+    let summary = session.block_on(|storage, resources, progress| async move {
+        nearprint_pipeline::fingerprint(&storage, &request, &output, replace, &resources, &progress).await
+    })?;
     let counts = &summary.counts;
     let text = format!(
         "{}: {} fingerprints of {} documents ({} too short, {} empty, {} without text)\n",

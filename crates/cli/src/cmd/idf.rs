@@ -25,8 +25,9 @@ fn build(global: &Global, args: &IdfBuildArgs) -> Outcome {
         min_documents: args.min_documents,
     };
     let session = Session::new(&job, global);
-    let work = nearprint_pipeline::build_idf(&session.storage, &request, &session.progress);
-    let (summary, table) = session.block_on(work)?;
+    let (summary, table) = session.block_on(|storage, _, progress| async move {
+        nearprint_pipeline::build_idf(&storage, &request, &progress).await
+    })?;
     output.write(table.as_bytes())?;
     let text = format!(
         "{}: {} tokens of {} documents\n",

@@ -20,8 +20,9 @@ pub(super) fn join(global: &Global, args: &JoinArgs) -> Outcome {
         replace: args.replace,
     };
     let session = Session::new(&job, global);
-    let work = nearprint_pipeline::join(&session.storage, &request, &session.resources, &session.progress);
-    let summary = session.block_on(work)?;
+    let summary = session.block_on(|storage, resources, progress| async move {
+        nearprint_pipeline::join(&storage, &request, &resources, &progress).await
+    })?;
     let by_distance: Vec<String> = (0..)
         .zip(&summary.counts.by_distance)
         .filter(|(_, n)| **n > 0)

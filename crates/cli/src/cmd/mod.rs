@@ -14,13 +14,15 @@ mod tune;
 
 use std::fmt::{Display, Write};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nearprint_pipeline::{
     FingerprintCounts, PipelineError, Progress, Requests, Resources, Result as PipelineResult, Storage,
 };
 
 use nearprint_tokenize::TokenizeError;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::{JoinError, JoinHandle};
 
 use crate::args::{Cli, Command};
 use crate::exit_code::Failure;
@@ -59,7 +61,10 @@ struct Session {
 
 /// Threads for blocking work end when they were idle for so long. The system's allocator keeps freed memory for each thread
 /// that there is, so work that wandered over many would leave a page of texts behind in each of them.
-const IDLE_THREAD: std::time::Duration = std::time::Duration::from_millis(10);
+const IDLE_THREAD: Duration = Duration::from_millis(10);
+
+/// What a work's own part computes with, as much as a main thread has.
+const STACK_BYTES: usize = 8 << 20;
 
 impl Session {
     fn new(job: &JobConfig, global: &crate::args::Global) -> Self {
@@ -73,28 +78,49 @@ impl Session {
         }
     }
 
-    /// Runs `work` with progress shown, until it ends or a signal comes. Uploads that it leaves open are aborted.
-    fn block_on<T>(&self, work: impl Future<Output = PipelineResult<T>>) -> Result<T, Failure> {
-        let threads = self.resources.n_threads();
-        let failed = |e: &dyn Display| Failure::new(74, format!("cannot start {threads} threads: {e}"));
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(|e| failed(&e))?;
-        let mut runtime = tokio::runtime::Builder::new_multi_thread();
-        let runtime = runtime.worker_threads(threads).thread_keep_alive(IDLE_THREAD).enable_all().build();
-        let runtime = runtime.map_err(|e| failed(&e))?;
-        let outcome = runtime.block_on(async {
+    /// Does `work` with progress shown, until it ends or a signal comes. Uploads that it leaves open are aborted.
+    ///
+    /// Work may compute for long without waiting for anything, so others than this thread do it, and this one waits for signals, with
+    /// a runtime of its own: the one that works may have no thread that is free.
+    fn block_on<T: Send + 'static, W>(&self, work: impl FnOnce(Storage, Resources, Progress) -> W) -> Result<T, Failure>
+    where
+        W: Future<Output = PipelineResult<T>> + Send + 'static,
+    {
+        let (waiting, working) = self.runtimes()?;
+        let mut work = working.spawn(work(self.storage.clone(), self.resources.clone(), self.progress.clone()));
+        let outcome = waiting.block_on(async {
             let done = tokio::select! {
-                done = work => done.map_err(|e| self.failure(e)),
+                done = &mut work => self.ended(done),
                 () = crate::progress::show(self.progress.clone()) => Err(Failure::panicked()),
-                failure = signalled() => Err(failure),
+                failure = signalled() => {
+                    end(work).await;
+                    Err(failure)
+                }
             };
             if done.is_err() {
                 self.storage.abort_uploads().await;
             }
             done
         });
-        runtime.shutdown_background();
+        working.shutdown_background();
         nearprint_pipeline::remove_temp_folders();
         outcome.map_err(|failure| Failure { requests: self.requests(), ..failure })
+    }
+
+    fn ended<T>(&self, done: Result<PipelineResult<T>, JoinError>) -> Result<T, Failure> {
+        done.map_err(|_| Failure::panicked())?.map_err(|e| self.failure(e))
+    }
+
+    /// What waits, on this thread alone, and what works.
+    fn runtimes(&self) -> Result<(Runtime, Runtime), Failure> {
+        let threads = self.resources.n_threads();
+        let failed = |e: &dyn Display| Failure::new(74, format!("cannot start {threads} threads: {e}"));
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(|e| failed(&e))?;
+        let waiting = Builder::new_current_thread().enable_all().build();
+        let mut working = Builder::new_multi_thread();
+        working.worker_threads(threads).thread_keep_alive(IDLE_THREAD).thread_stack_size(STACK_BYTES);
+        let working = working.enable_all().build();
+        Ok((waiting.map_err(|e| failed(&e))?, working.map_err(|e| failed(&e))?))
     }
 
     /// What was asked of object stores; none where all is local.
@@ -120,6 +146,17 @@ impl Session {
             report.json["requests"] = serde_json::json!(requests);
         }
         report
+    }
+}
+
+/// How long work that a signal stops may take to give up what it holds; work that computes is left to the end of the process.
+const GIVE_UP: Duration = Duration::from_millis(500);
+
+/// Ends work where it waits next: it goes on to nothing else.
+async fn end<T>(mut work: JoinHandle<T>) {
+    work.abort();
+    if tokio::time::timeout(GIVE_UP, &mut work).await.is_err() {
+        tracing::debug!("stopped while it computes");
     }
 }
 

@@ -18,7 +18,8 @@ pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
         n_examples: args.examples,
     };
     let session = Session::new(&job, global);
-    let night = session.block_on(nearprint_pipeline::report(&session.storage, &request))?;
+    let night =
+        session.block_on(|storage, _, _| async move { nearprint_pipeline::report(&storage, &request).await })?;
     let text = text(&night);
     Ok(session.report("report", "done", &night, text))
 }

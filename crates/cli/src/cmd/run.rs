@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -44,15 +45,16 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
     let lock = args.lock_file.clone().or_else(|| job.lock.clone());
     let lock_wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
     let session = Session::new(&job, global);
-    let no_documents = AtomicBool::new(false);
-    let work = async {
+    let no_documents = Arc::new(AtomicBool::new(false));
+    let found_none = Arc::clone(&no_documents);
+    let done = session.block_on(|storage, resources, progress| async move {
         let _lock = held(lock, lock_wait).await?;
-        let done = nearprint_pipeline::run(&session.storage, &request, &session.resources, &session.progress).await;
+        let done = nearprint_pipeline::run(&storage, &request, &resources, &progress).await;
         let is_empty = matches!(done, Err(PipelineError::InputMissing { what: "documents", .. }));
-        no_documents.store(is_empty, Ordering::Relaxed);
+        found_none.store(is_empty, Ordering::Relaxed);
         done
-    };
-    let summary = session.block_on(work).map_err(|failure| match no_documents.load(Ordering::Relaxed) {
+    });
+    let summary = done.map_err(|failure| match no_documents.load(Ordering::Relaxed) {
         true => Failure { code: args.empty_exit_code, ..failure },
         false => failure,
     })?;

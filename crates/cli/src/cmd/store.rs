@@ -32,7 +32,10 @@ fn open(global: &Global, args: &StoreArgs) -> Result<(Session, String), crate::e
 fn init(global: &Global, args: &StoreArgs) -> Outcome {
     let (session, url) = open(global, args)?;
     let single_writer = JobConfig::read_or_default(args.config.as_deref())?.single_writer;
-    let is_new = session.block_on(nearprint_pipeline::store_init(&session.storage, &url, single_writer))?;
+    let place = url.clone();
+    let is_new = session.block_on(|storage, _, _| async move {
+        nearprint_pipeline::store_init(&storage, &place, single_writer).await
+    })?;
     let status = if is_new { "made" } else { "already_there" };
     let text = format!("{url}: {}\n", status.replace('_', " "));
     Ok(session.report("store init", status, &serde_json::json!({ "store": url }), text))
@@ -42,7 +45,8 @@ fn drop_night(global: &Global, args: &DropNightArgs) -> Outcome {
     let (session, store) = open(global, &args.place)?;
     let single_writer = JobConfig::read_or_default(args.place.config.as_deref())?.single_writer;
     let request = DropNightRequest { store, dt: args.dt.clone(), single_writer };
-    let summary = session.block_on(nearprint_pipeline::store_drop_night(&session.storage, &request))?;
+    let summary = session
+        .block_on(|storage, _, _| async move { nearprint_pipeline::store_drop_night(&storage, &request).await })?;
     let mut text = format!("{}: dropped {} (commit {})\n", summary.store, summary.dt, summary.commit);
     if !summary.stale.is_empty() {
         let stale = summary.stale.join(", ");
@@ -53,7 +57,7 @@ fn drop_night(global: &Global, args: &DropNightArgs) -> Outcome {
 
 fn info(global: &Global, args: &StoreArgs) -> Outcome {
     let (session, url) = open(global, args)?;
-    let info = session.block_on(nearprint_pipeline::store_info(&session.storage, &url))?;
+    let info = session.block_on(|storage, _, _| async move { nearprint_pipeline::store_info(&storage, &url).await })?;
     let text = info_text(&info);
     Ok(session.report("store info", "done", &info, text))
 }
@@ -102,7 +106,9 @@ fn info_text(info: &StoreInfo) -> String {
 
 fn check(global: &Global, args: &StoreArgs) -> Outcome {
     let (session, url) = open(global, args)?;
-    let found = session.block_on(nearprint_pipeline::store_check(&session.storage, &url, &session.progress))?;
+    let found = session.block_on(|storage, _, progress| async move {
+        nearprint_pipeline::store_check(&storage, &url, &progress).await
+    })?;
     let text = check_text(&found);
     let sound = found.problems.is_empty();
     let mut report = session.report("store check", if sound { "sound" } else { "damaged" }, &found, text);
@@ -133,8 +139,9 @@ fn compact(global: &Global, args: &CompactArgs) -> Outcome {
     let mut request = CompactRequest::of(url);
     request.single_writer = JobConfig::read_or_default(args.place.config.as_deref())?.single_writer;
     request.part_rows = args.part_rows.unwrap_or(request.part_rows);
-    let work = nearprint_pipeline::store_compact(&session.storage, &request, &session.resources, &session.progress);
-    let summary = session.block_on(work)?;
+    let summary = session.block_on(|storage, resources, progress| async move {
+        nearprint_pipeline::store_compact(&storage, &request, &resources, &progress).await
+    })?;
     let status = if summary.already_compact { "already_compact" } else { "compacted" };
     Ok(session.report("store compact", status, &summary, compact_text(&summary, status)))
 }
@@ -166,7 +173,8 @@ fn gc(global: &Global, args: &GcArgs) -> Outcome {
         dry_run: args.dry_run,
         single_writer: job.single_writer,
     };
-    let summary = session.block_on(nearprint_pipeline::store_gc(&session.storage, &request))?;
+    let summary =
+        session.block_on(|storage, _, _| async move { nearprint_pipeline::store_gc(&storage, &request).await })?;
     let status = if summary.dry_run { "listed" } else { "done" };
     Ok(session.report("store gc", status, &summary, gc_text(&summary)))
 }

@@ -34,8 +34,9 @@ fn draw(session: &Session, job: &JobConfig, args: &TuneArgs, documents: &str, sh
         per_distance: args.per_distance,
         max_distance: args.max_distance,
     };
-    let work = draw_sheet(&session.storage, &request, &session.resources, &session.progress);
-    let summary = session.block_on(work)?;
+    let summary = session.block_on(|storage, resources, progress| async move {
+        draw_sheet(&storage, &request, &resources, &progress).await
+    })?;
     let text = drawn(&summary);
     Ok(session.report("tune", "drawn", &summary, text))
 }
@@ -85,7 +86,7 @@ fn estimate(session: &Session, job: &JobConfig, labels: &str) -> Outcome {
         profile: job.profile_config()?,
         analyzer_resources: job.analyzer_resources()?,
     };
-    let estimate = session.block_on(estimate_from_labels(&session.storage, &request))?;
+    let estimate = session.block_on(|storage, _, _| async move { estimate_from_labels(&storage, &request).await })?;
     let text = estimated(&estimate);
     Ok(session.report("tune", "estimated", &estimate, text))
 }

@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use arrow::array::builder::BinaryViewBuilder;
-use arrow::array::{ArrayRef, Float64Array, StringArray};
+use arrow::array::{ArrayRef, Float64Array, LargeStringArray, StringArray};
 use arrow::datatypes::DataType;
 use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
 use futures::{FutureExt, Stream, TryStreamExt};
@@ -405,7 +405,7 @@ fn keep_array(rows: &mut [Row], column: usize, data_type: &DataType) -> ArrayRef
         DataType::Int64 | DataType::Float64 => {
             Arc::new(rows.map(|row| row.take_number(column)).collect::<Float64Array>())
         }
-        _ => Arc::new(rows.map(|row| row.take_string(column)).collect::<StringArray>()),
+        _ => Arc::new(rows.map(|row| row.take_string(column)).collect::<LargeStringArray>()),
     }
 }
 
@@ -423,7 +423,7 @@ async fn keep_types(
             let found = match value {
                 // JSON has one kind of number: whether the first one is whole must not matter.
                 Some(Value::Integer(_) | Value::Float(_)) => Some(DataType::Float64),
-                Some(Value::Text(_)) => Some(DataType::Utf8),
+                Some(Value::Text(_)) => Some(DataType::LargeUtf8),
                 _ => None,
             };
             *data_type = data_type.take().or(found);

@@ -1,5 +1,5 @@
 //! Columns of the keep order, brought to one of three types: Int64 (integers, booleans, dates and times, the latter two in
-//! microseconds), Float64 and Utf8.
+//! microseconds), Float64 and LargeUtf8: all values of a night are put in one array, whose bytes 32 bits may not count.
 
 use arrow::array::ArrayRef;
 use arrow::compute::{CastOptions, cast_with_options};
@@ -12,7 +12,7 @@ pub(super) fn keep_type(data_type: &DataType) -> Option<DataType> {
         t if t.is_integer() => Some(DataType::Int64),
         DataType::Boolean | DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => Some(DataType::Int64),
         t if t.is_floating() => Some(DataType::Float64),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(DataType::Utf8),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(DataType::LargeUtf8),
         _ => None,
     }
 }
@@ -31,9 +31,35 @@ pub(super) fn to_keep_type(array: &ArrayRef, target: &DataType) -> Result<ArrayR
 /// The type as a message names it.
 pub(crate) fn keep_type_name(data_type: &DataType) -> String {
     match data_type {
-        DataType::Utf8 => "string".to_owned(),
+        DataType::Utf8 | DataType::LargeUtf8 => "string".to_owned(),
         DataType::Int64 => "integer".to_owned(),
         DataType::Float64 => "float".to_owned(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, LargeStringArray, StringArray, StringViewArray};
+    use arrow::datatypes::DataType;
+
+    use super::{keep_type, keep_type_name, to_keep_type};
+
+    #[test]
+    fn texts_of_a_night_are_counted_by_64_bits_whatever_counts_those_of_a_file() {
+        let texts = [Some("b"), None, Some("a")];
+        let files: [ArrayRef; 3] = [
+            Arc::new(StringArray::from_iter(texts)),
+            Arc::new(LargeStringArray::from_iter(texts)),
+            Arc::new(StringViewArray::from_iter(texts)),
+        ];
+        for file in files {
+            assert_eq!(keep_type(file.data_type()), Some(DataType::LargeUtf8));
+            let kept = to_keep_type(&file, &DataType::LargeUtf8).unwrap();
+            assert_eq!(kept.as_any().downcast_ref::<LargeStringArray>(), Some(&LargeStringArray::from_iter(texts)));
+        }
+        assert_eq!(keep_type_name(&DataType::LargeUtf8), "string");
     }
 }

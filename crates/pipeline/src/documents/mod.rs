@@ -6,7 +6,7 @@ mod pages;
 mod parquet;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ::arrow::array::{Array, ArrayRef, BinaryViewArray, StringArray};
 use ::arrow::datatypes::DataType;
@@ -15,6 +15,7 @@ use futures::{StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{PipelineError, Result};
+use crate::locked::locked;
 use crate::quarantine::{BadReason, InputPolicy};
 use crate::storage::{InputFile, Storage};
 use crate::tasks::FingerprintTask;
@@ -50,7 +51,7 @@ pub(crate) struct DocumentBatch {
     pub ids: StringArray,
     /// Texts, not looked at yet: see [`text`](Self::text).
     pub texts: BinaryViewArray,
-    /// One array for each keep-order column: Int64, Float64 or Utf8.
+    /// One array for each keep-order column: Int64, Float64 or LargeUtf8.
     pub keep: Vec<ArrayRef>,
     /// Each row's number in the file, from 1; the line of a text file.
     pub rows: Vec<u64>,
@@ -107,7 +108,7 @@ impl ReadContext {
     }
 
     fn note_unchecked(&self, url: &str) {
-        let mut files = self.unchecked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = locked(&self.unchecked);
         if !files.contains(url) {
             files.insert(url.to_owned());
         }
@@ -140,7 +141,7 @@ const BATCH_ROWS: usize = 1024;
 const TASK_ROWS: u64 = 200_000;
 
 /// Ids and values of the keep order may be as long as this: they stay in memory.
-const MAX_VALUE_BYTES: usize = 64 << 10;
+pub(crate) const MAX_VALUE_BYTES: usize = 64 << 10;
 
 /// Files whose footers or first lines are read at once.
 const OPEN_AT_ONCE: usize = 16;
@@ -235,7 +236,7 @@ impl Documents {
 
     /// Files read so far that have pages without checksums.
     pub(crate) fn n_unchecked(&self) -> u64 {
-        self.context.unchecked.lock().unwrap_or_else(PoisonError::into_inner).len() as u64
+        locked(&self.context.unchecked).len() as u64
     }
 
     /// Parquet files without rows.
@@ -412,13 +413,15 @@ fn one_schema(files: &BTreeMap<String, DocumentFile>, columns: &DocumentColumns)
             })?;
         }
     }
-    Ok(columns.keep.iter().map(|c| first.get(c.as_str()).map_or(DataType::Utf8, |(_, t)| t.clone())).collect())
+    Ok(columns.keep.iter().map(|c| first.get(c.as_str()).map_or(DataType::LargeUtf8, |(_, t)| t.clone())).collect())
 }
 
 fn one_type(a: &DataType, b: &DataType) -> Option<DataType> {
     match (a, b) {
         _ if a == b => Some(a.clone()),
         (DataType::Int64, DataType::Float64) | (DataType::Float64, DataType::Int64) => Some(DataType::Float64),
+        // A column of ids that the keep order names too.
+        (DataType::Utf8, DataType::LargeUtf8) | (DataType::LargeUtf8, DataType::Utf8) => Some(DataType::LargeUtf8),
         _ => None,
     }
 }

@@ -9,6 +9,7 @@ use super::score::{Counts, Score};
 use super::truth::{Label, Truth};
 use crate::error::Result;
 use crate::query_batch::QueryBatch;
+use crate::row_number::row_number;
 
 /// Limits of a row of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +114,7 @@ pub(crate) fn join_rows(
     };
     let plan = TablePlan::choose(bits, u32::from(verifier.max_distance), &workload);
     let queries = Queries::try_new(values, plan, Kernel::best())?;
-    for value in 0..u32::try_from(n).unwrap_or(u32::MAX) {
+    for value in 0..row_number(n) {
         rows.all_pairs(value, value, 0, &verifier, &mut found);
     }
     queries.map_self(0..n, &mut MapScratch::default(), |pair| {
@@ -145,7 +146,7 @@ impl Pairs {
     /// Components are those of all pairs, whatever their lengths.
     pub(super) fn scores(&self, limits: &Limits, starts: &[u32]) -> Vec<Score> {
         let found = |pair: &LabelledPair| pair.found.is_some_and(|d| limits.allow(d));
-        let mut sets = UnionFind::new(u32::try_from(self.lengths.len()).unwrap_or(u32::MAX));
+        let mut sets = UnionFind::new(row_number(self.lengths.len()));
         for pair in self.pairs.iter().filter(|p| p.label != Label::Negative || found(p)) {
             sets.union(pair.a, pair.b);
         }

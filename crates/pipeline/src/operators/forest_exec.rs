@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::{Debug, Formatter};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::{Array, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
@@ -19,6 +19,7 @@ use nearprint_join::{ClassOfRows, QueryRows, RowSet, UnionFind};
 use crate::columns::Columns;
 use crate::decisions::ClusterRule;
 use crate::error::{PipelineError, Result};
+use crate::locked::locked;
 use crate::query_batch::QueryBatch;
 use crate::tasks::{ClassPairs, Want, pair_schema};
 
@@ -130,8 +131,8 @@ impl ForestState {
                 }
                 if kept.value(i) {
                     let (id, fingerprint) = (ids.value(i).into(), fingerprint_b.value(i));
-                    let text_hash = text_hashes.is_valid(i).then(|| text_hashes.value(i).try_into().ok()).flatten();
-                    gathering.offer(&self.rows, a, KeptExisting { distance, id, text_hash, fingerprint, node });
+                    let text_hash = text_hashes.is_valid(i).then(|| text_hash(text_hashes.value(i))).transpose()?;
+                    gathering.offer(&self.rows, a, KeptExisting { distance, id, text_hash, fingerprint, node })?;
                 }
             }
             joins.push(is_edge && self.sets.union(a, node));
@@ -161,9 +162,9 @@ impl ForestState {
 }
 
 impl Gathering {
-    fn offer(&mut self, rows: &QueryRows, a: u32, found: KeptExisting) {
+    fn offer(&mut self, rows: &QueryRows, a: u32, found: KeptExisting) -> Result<()> {
         let Some(class) = self.classes.of(a) else {
-            return;
+            return Err(defect(format!("row {a} has a pair and no fingerprint")));
         };
         // Members of a larger class are in pairs with each other already.
         if let [row] = *rows.members(class)
@@ -187,12 +188,22 @@ impl Gathering {
                 }
             }
         }
+        Ok(())
     }
+}
+
+/// The hash as the mappers sent it.
+fn text_hash(bytes: &[u8]) -> Result<[u8; 16]> {
+    bytes.try_into().map_err(|_| defect(format!("a text hash of {} bytes", bytes.len())))
+}
+
+fn defect(reason: String) -> PipelineError {
+    PipelineError::Internal { stage: "forest", reason }
 }
 
 /// Candidates as pairs.
 fn accepted(candidates: &RecordBatch, joins: &BooleanArray) -> Result<RecordBatch> {
-    let internal = |e: arrow::error::ArrowError| PipelineError::Internal { stage: "forest", reason: e.to_string() };
+    let internal = |e: arrow::error::ArrowError| defect(e.to_string());
     let joined = filter_record_batch(candidates, joins).map_err(internal)?;
     let schema = pair_schema(Want::AllPairs);
     let columns = schema.fields().iter().filter_map(|f| joined.column_by_name(f.name()).cloned()).collect();
@@ -207,11 +218,6 @@ impl ForestPass {
     pub(crate) fn pair_schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
-}
-
-/// The state behind its lock; a panic elsewhere has already become an error.
-pub(crate) fn locked(state: &Mutex<ForestState>) -> MutexGuard<'_, ForestState> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Debug for ForestPass {

@@ -6,6 +6,6 @@ mod probe_exec;
 mod task_exec;
 
 pub(crate) use fingerprint_exec::FingerprintTasks;
-pub(crate) use forest_exec::{ForestPass, ForestState, Gathered, KeptExisting, locked};
+pub(crate) use forest_exec::{ForestPass, ForestState, Gathered, KeptExisting};
 pub(crate) use probe_exec::ProbeTasks;
 pub(crate) use task_exec::TaskExec;

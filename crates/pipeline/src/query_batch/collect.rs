@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, LargeStringArray, LargeStringBuilder, RecordBatch, StringArray, UInt32Array,
+    Array, ArrayRef, AsArray, BooleanArray, LargeStringArray, LargeStringBuilder, RecordBatch, UInt32Array,
 };
 use arrow::compute::{SortColumn, SortOptions, cast, concat, filter, lexsort_to_indices, take};
 use arrow::datatypes::{DataType, Float64Type, UInt8Type, UInt32Type, UInt64Type};
@@ -20,6 +20,7 @@ use crate::columns::{Columns, fixed};
 use crate::decimal_order::DecimalOrder;
 use crate::error::{PipelineError, Result};
 use crate::quarantine::{BadReason, BadRow, DuplicateIds};
+use crate::row_number::{in_memory, row_number};
 use crate::schema::{DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH};
 
 /// Column of a fingerprinted document: why its row is none, as [`BadReason::code`] has it. Where it is missing all rows with
@@ -97,10 +98,10 @@ impl<'a> Collecting<'a> {
         let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?;
         let low_halves =
             batch.column_by_name(LOW_HALF).map(|_| columns.primitive::<UInt64Type>(LOW_HALF)).transpose()?;
-        let (sketches, text_hashes) = (columns.bytes(SKETCH)?, columns.bytes(TEXT_HASH)?);
+        let (sketches, text_hashes) = (columns.bytes::<32>(SKETCH)?, columns.bytes::<16>(TEXT_HASH)?);
         let skipped = batch.column_by_name(SKIPPED).map(|_| columns.strings(SKIPPED)).transpose()?;
         let lengths = batch.column_by_name(LENGTH).map(|_| columns.primitive::<UInt64Type>(LENGTH)).transpose()?;
-        let bad = batch.column_by_name(BAD).and_then(|codes| codes.as_primitive_opt::<UInt8Type>());
+        let bad = batch.column_by_name(BAD).map(|_| columns.primitive::<UInt8Type>(BAD)).transpose()?;
         let id_of = |at: usize| ids.filter(|ids| ids.is_valid(at)).map(|ids| ids.value(at));
         let reason_of = |at: usize| {
             let known = bad.and_then(|codes| BadReason::of_code(codes.value(at)));
@@ -124,13 +125,13 @@ impl<'a> Collecting<'a> {
             self.sketches.push(fixed::<32>(sketches, at).map(Sketch));
             self.text_hashes.push(fixed(text_hashes, at));
             let reason = skipped.filter(|skipped| skipped.is_valid(at)).map(|skipped| skipped.value(at));
-            self.skipped.push(reason.and_then(SkipReason::of_name));
+            self.skipped.push(reason.map(skip_reason).transpose()?);
             if let Some(sources) = &sources {
                 let code = sources.is_valid(at).then(|| self.source_code(sources.value(at)));
                 self.sources.push(code);
             }
             let length = lengths.map_or(0, |lengths| lengths.value(at));
-            self.lengths.push((length > 0).then(|| u32::try_from(length).unwrap_or(u32::MAX)));
+            self.lengths.push((length > 0).then(|| row_number(in_memory(length))));
         }
         Ok(())
     }
@@ -139,7 +140,7 @@ impl<'a> Collecting<'a> {
         if let Some(&code) = self.source_names.get(name) {
             return code;
         }
-        let code = u32::try_from(self.source_names.len()).unwrap_or(u32::MAX);
+        let code = row_number(self.source_names.len());
         self.source_names.insert(name.to_owned(), code);
         self.keep_bytes += 2 * (name.len() + size_of::<(String, u32)>());
         code
@@ -202,6 +203,7 @@ impl<'a> Collecting<'a> {
     pub(crate) fn finish(mut self, policy: &CollectPolicy, name_of: impl Fn(u32) -> String) -> Result<QueryBatch> {
         let n = self.fingerprints.n_rows();
         let numbered = self.ids.is_empty() && n > 0;
+        self.refuse_misplaced(numbered)?;
         let order =
             if numbered { DecimalOrder::new(n).numbers().collect() } else { self.order_by_id(policy, name_of)? };
         let ids = if numbered { Ids::Numbered(DecimalOrder::new(n)) } else { Ids::Named(self.ids.take(&order)) };
@@ -216,7 +218,7 @@ impl<'a> Collecting<'a> {
             Sources { of_rows: self.sources.take(&order), names }
         });
         Ok(QueryBatch {
-            n_rows: u32::try_from(order.len()).unwrap_or(u32::MAX),
+            n_rows: row_number(order.len()),
             ids,
             keep_order: keep_order(self.keys, self.keep, &lengths, &order)?,
             fingerprints: self.fingerprints.take(&order),
@@ -228,6 +230,16 @@ impl<'a> Collecting<'a> {
             sources,
             bad_rows: self.bad_rows,
         })
+    }
+
+    /// Whether each document has one value of each column: ids and sources are told by their position alone.
+    fn refuse_misplaced(&self, numbered: bool) -> Result<()> {
+        let n = self.fingerprints.n_rows() as usize;
+        let (n_ids, n_sources) = (self.ids.ends.len(), self.sources.n_rows() as usize);
+        if (numbered || n_ids == n) && (self.source.is_none() || n_sources == n) {
+            return Ok(());
+        }
+        Err(defect(format!("{n} documents with {n_ids} ids and {n_sources} sources")))
     }
 
     /// Arrivals by id, without those of files that are left out; of each id the first by file and row.
@@ -277,12 +289,12 @@ impl<'a> Collecting<'a> {
 }
 
 /// A column of a type that columns of the keep order are brought to, as text. Numbers of JSONL are floats, whole ones too.
-fn strings_of(columns: &Columns<'_>, name: &str) -> Result<StringArray> {
+fn strings_of(columns: &Columns<'_>, name: &str) -> Result<LargeStringArray> {
     if let Some(numbers) = columns.get(name)?.as_primitive_opt::<Float64Type>() {
         return Ok(numbers.iter().map(|number| number.map(|n| n.to_string())).collect());
     }
-    let text = cast(columns.get(name)?, &DataType::Utf8).map_err(internal)?;
-    Ok(text.as_string::<i32>().clone())
+    let text = cast(columns.get(name)?, &DataType::LargeUtf8).map_err(internal)?;
+    Ok(text.as_string::<i64>().clone())
 }
 
 /// Rows by the keys, then by id; none where there is no key.
@@ -302,7 +314,7 @@ fn keep_order(
         let values: ArrayRef = if key.column == LENGTH {
             Arc::new(UInt32Array::from_iter_values(lengths.iter().map(|length| length.copied().unwrap_or(0))))
         } else {
-            let arrays = kept.next().unwrap_or_default();
+            let arrays = kept.next().ok_or_else(|| defect(format!("no values of the keep key {}", key.column)))?;
             let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
             take(&concat(&arrays).map_err(internal)?, &documents, None).map_err(internal)?
         };
@@ -310,33 +322,40 @@ fn keep_order(
             .push(SortColumn { values, options: Some(SortOptions { descending: key.descending, nulls_first: false }) });
     }
     // The last key makes every order total, so that ties never depend on the input's order.
-    let n = u32::try_from(order.len()).unwrap_or(u32::MAX);
+    let n = row_number(order.len());
     columns.push(SortColumn { values: Arc::new(UInt32Array::from_iter_values(0..n)), options: None });
     Ok(Some(lexsort_to_indices(&columns, None).map_err(internal)?.values().to_vec()))
+}
+
+fn skip_reason(name: &str) -> Result<SkipReason> {
+    SkipReason::of_name(name).ok_or_else(|| defect(format!("no reason '{name}' to skip a document")))
+}
+
+fn defect(reason: String) -> PipelineError {
+    PipelineError::Internal { stage: "collect documents", reason }
 }
 
 /// Ids in the order of their arrival, one behind the other.
 #[derive(Debug, Default)]
 struct ArrivedIds {
     bytes: Vec<u8>,
-    ends: Vec<i64>,
+    ends: Vec<u64>,
 }
 
 impl ArrivedIds {
     fn push(&mut self, id: &str) {
         self.bytes.extend_from_slice(id.as_bytes());
-        self.ends.push(i64::try_from(self.bytes.len()).unwrap_or(i64::MAX));
+        self.ends.push(self.bytes.len() as u64);
     }
 
     fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "lengths of what is in memory")]
     fn get(&self, at: u32) -> &[u8] {
         let at = at as usize;
-        let start = if at == 0 { 0 } else { self.ends[at - 1] as usize };
-        &self.bytes[start..self.ends[at] as usize]
+        let start = if at == 0 { 0 } else { in_memory(self.ends[at - 1]) };
+        &self.bytes[start..in_memory(self.ends[at])]
     }
 
     fn text(&self, at: u32) -> Cow<'_, str> {
@@ -345,7 +364,7 @@ impl ArrivedIds {
 
     /// Arrivals by id: by the eight bytes behind what all ids start with, and where these agree by the whole id.
     fn order(&self) -> Vec<u32> {
-        let n = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
+        let n = row_number(self.ends.len());
         let shared = (1..n).fold(if n == 0 { 0 } else { self.get(0).len() }, |shared, at| {
             let both = self.get(0)[..shared].iter().zip(self.get(at));
             both.take_while(|(a, b)| a == b).count()
@@ -388,8 +407,60 @@ impl Places {
 
     /// File and row.
     fn of(&self, document: u32) -> (u32, u64) {
-        let run = self.runs.partition_point(|&(first, ..)| first <= document).saturating_sub(1);
-        let (first, file, row) = self.runs.get(run).copied().unwrap_or_default();
+        // The first document begins the first run.
+        let next = self.runs.partition_point(|&(first, ..)| first <= document);
+        let (first, file, row) = self.runs[next - 1];
         (file, row + u64::from(document - first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
+
+    use super::{CollectPolicy, Collecting};
+    use crate::error::{ErrorKind, Result};
+    use crate::query_batch::{FILE, ROW, SKIPPED};
+    use crate::schema::{DOC_ID, FINGERPRINT, SKETCH};
+
+    /// Two documents with a fingerprint, and other columns.
+    fn batch(more: &[(&str, ArrayRef)]) -> RecordBatch {
+        let columns: [(&str, ArrayRef); 3] = [
+            (FINGERPRINT, Arc::new(UInt64Array::from(vec![Some(5), Some(7)]))),
+            (FILE, Arc::new(UInt32Array::from(vec![0, 0]))),
+            (ROW, Arc::new(UInt64Array::from(vec![1, 2]))),
+        ];
+        RecordBatch::try_from_iter(columns.into_iter().chain(more.iter().cloned())).unwrap()
+    }
+
+    fn collected(batches: &[RecordBatch]) -> Result<usize> {
+        let mut collecting = Collecting::new(&[], None, usize::MAX);
+        batches.iter().try_for_each(|batch| collecting.push(batch))?;
+        Ok(collecting.finish(&CollectPolicy::default(), |file| file.to_string())?.len())
+    }
+
+    #[test]
+    fn documents_whose_ids_would_be_those_of_others_are_a_defect() {
+        let ids: (&str, ArrayRef) = (DOC_ID, Arc::new(StringArray::from(vec!["a", "b"])));
+        assert_eq!(collected(&[batch(std::slice::from_ref(&ids))]).unwrap(), 2);
+        assert_eq!(collected(&[batch(&[]), batch(&[])]).unwrap(), 4);
+        let mixed = collected(&[batch(&[]), batch(&[ids])]).unwrap_err();
+        assert_eq!((mixed.kind(), mixed.to_string().contains("4 documents with 2 ids")), (ErrorKind::Bug, true));
+    }
+
+    #[test]
+    fn a_reason_that_nobody_knows_is_a_defect_and_no_document_with_a_fingerprint() {
+        let skipped: ArrayRef = Arc::new(StringArray::from(vec![Some("too_short"), Some("unheard of")]));
+        let unknown = collected(&[batch(&[(SKIPPED, skipped)])]).unwrap_err();
+        assert_eq!((unknown.kind(), unknown.to_string().contains("'unheard of'")), (ErrorKind::Bug, true));
+    }
+
+    #[test]
+    fn sketches_of_another_width_are_refused_and_not_taken_for_none() {
+        let sketches = FixedSizeBinaryArray::try_from_iter([[1u8; 16], [2; 16]].into_iter()).unwrap();
+        let narrow = collected(&[batch(&[(SKETCH, Arc::new(sketches) as ArrayRef)])]).unwrap_err();
+        assert_eq!((narrow.kind(), narrow.to_string().contains("'sketch'")), (ErrorKind::BadData, true));
     }
 }

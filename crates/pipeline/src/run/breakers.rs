@@ -208,9 +208,13 @@ impl Measured {
 fn largest_cluster(batch: &QueryBatch, decisions: &Decisions) -> Option<LargestCluster> {
     let first_row = |row: u32| decisions.cluster(row).filter(|&(_, n)| n > 1).map(|(first, _)| first);
     // The hash's leading bits tell the texts of one cluster apart.
-    let hash = |row: u32| batch.text_hashes.get(row).map_or(0, |&h| u128::from_be_bytes(h) >> 64);
-    let mut texts: Vec<(u32, u64)> =
-        batch.rows().filter_map(|row| Some((first_row(row)?, u64::try_from(hash(row)).unwrap_or_default()))).collect();
+    let hash = |row: u32| {
+        batch
+            .text_hashes
+            .get(row)
+            .map_or(0, |&[a, b, c, d, e, f, g, h, ..]| u64::from_be_bytes([a, b, c, d, e, f, g, h]))
+    };
+    let mut texts: Vec<(u32, u64)> = batch.rows().filter_map(|row| Some((first_row(row)?, hash(row)))).collect();
     texts.sort_unstable();
     texts.dedup();
     let largest = texts.chunk_by(|a, b| a.0 == b.0).max_by_key(|texts| (texts.len(), std::cmp::Reverse(texts[0].0)))?;

@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -24,6 +24,7 @@ use tokio::sync::Semaphore;
 
 use super::credentials::Credentials;
 use crate::error::element;
+use crate::locked::locked;
 
 /// HTTP requests that were sent to object stores, each attempt for itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -284,16 +285,12 @@ fn stalled(limit: Duration) -> HttpError {
 
 /// Between half of it and all of it, so that those who failed together do not come again together.
 fn jittered(pause: Duration) -> Duration {
-    let share = RandomState::new().hash_one(0) % 1024;
-    pause / 2 + pause / 2048 * u32::try_from(share).unwrap_or_default()
+    let [low, high, ..] = RandomState::new().hash_one(0).to_le_bytes();
+    let share = u32::from(u16::from_le_bytes([low, high]) % 1024);
+    pause / 2 + pause / 2048 * share
 }
 
 fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
     let digit = |at: usize| text.get(at..at + 2).and_then(|two| u8::from_str_radix(two, 16).ok());
     (text.len() == 64).then(|| (0..64).step_by(2).map(digit).collect()).flatten()
-}
-
-/// Nothing that is kept behind these locks can be left half changed.
-pub(super) fn locked<T>(behind: &Mutex<T>) -> MutexGuard<'_, T> {
-    behind.lock().unwrap_or_else(PoisonError::into_inner)
 }

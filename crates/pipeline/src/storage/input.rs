@@ -11,6 +11,7 @@ use object_store::{GetOptions, GetResult, GetResultPayload, ObjectMeta, coalesce
 use super::{Backend, PIECE_BYTES, local};
 use crate::digest::HashingWriter;
 use crate::error::{PipelineError, Result};
+use crate::row_number::in_memory;
 
 /// An object as it was when it was listed. Reading it gives the bytes of that version, or an error of kind
 /// [`TryAgain`](crate::ErrorKind::TryAgain).
@@ -74,7 +75,7 @@ impl InputFile {
         if range.end - range.start <= PIECE_BYTES as u64 {
             return self.read(range).await;
         }
-        let mut whole = BytesMut::with_capacity(usize::try_from(range.end - range.start).unwrap_or(0));
+        let mut whole = BytesMut::with_capacity(in_memory(range.end - range.start));
         let mut read =
             futures::stream::iter(pieces(range, PIECE_BYTES).map(|piece| self.read(piece))).buffered(PIECES_AT_ONCE);
         while let Some(piece) = read.try_next().await? {
@@ -93,7 +94,9 @@ impl InputFile {
 
     async fn read(&self, range: Range<u64>) -> Result<Bytes> {
         if matches!(self.backend, Backend::Disk) {
-            return Ok(self.read_local(vec![range]).await?.pop().unwrap_or_default());
+            let unread =
+                || PipelineError::Internal { stage: "read", reason: format!("{}: nothing was read", self.url) };
+            return self.read_local(vec![range]).await?.pop().ok_or_else(unread);
         }
         let found = self.open(GetOptions::new().with_range(Some(range))).await?;
         found.bytes().await.map_err(PipelineError::store("read", &self.url))
@@ -107,7 +110,7 @@ impl InputFile {
         };
         let read = local::blocking(move || {
             let bytes = |range: Range<u64>| {
-                let mut bytes = vec![0; usize::try_from(range.end - range.start).unwrap_or(usize::MAX)];
+                let mut bytes = vec![0; in_memory(range.end - range.start)];
                 file.read_exact_at(&mut bytes, range.start).map(|()| Bytes::from(bytes))
             };
             Ok(ranges.into_iter().map(bytes).collect::<std::io::Result<_>>())

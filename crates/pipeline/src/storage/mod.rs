@@ -23,7 +23,6 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::credentials::CredentialsError;
 pub use self::http::Requests;
-use self::http::locked;
 pub use self::input::InputFile;
 pub(crate) use self::inventory::FoundFile;
 pub(crate) use self::local::is_scratch_name;
@@ -31,6 +30,7 @@ pub(crate) use self::redact::redact;
 use self::redact::refuse_secrets;
 use self::s3::{Bucket, Shared, Upload};
 use crate::error::{ErrorKind, PipelineError, Result};
+use crate::locked::locked;
 
 /// How `s3://` places are reached. Credentials never stand here: they come from the environment, a profile, or the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use super::http::locked;
 use crate::error::{PipelineError, Result};
+use crate::locked::locked;
 
 /// Keys, secrets and tokens that requests were signed with: a server or proxy may repeat what it was sent.
 static USED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());

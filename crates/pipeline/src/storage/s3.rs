@@ -20,8 +20,10 @@ use tokio::sync::OnceCell;
 
 use super::S3Config;
 use super::credentials::Credentials;
-use super::http::{Connector, Limits, Traffic, locked};
+use super::http::{Connector, Limits, Traffic};
 use crate::error::{PipelineError, Result};
+use crate::locked::locked;
+use crate::row_number::in_memory;
 
 /// Smallest part of an upload; larger ones where the file would need too many.
 const PART_BYTES: u64 = 8 << 20;
@@ -179,7 +181,7 @@ impl Bucket {
         size: u64,
     ) -> Result<Vec<PartId>> {
         let part_bytes = PART_BYTES.max(size.div_ceil(MAX_PARTS));
-        let starts = (0..size).step_by(usize::try_from(part_bytes).unwrap_or(usize::MAX));
+        let starts = (0..size).step_by(in_memory(part_bytes));
         let sent = starts.enumerate().map(|(i, start)| async move {
             let part = read_part(from, start, part_bytes.min(size - start)).await?;
             store.put_part(key, id, i, part.into()).await.map_err(PipelineError::store("write", url))
@@ -240,7 +242,7 @@ pub(super) async fn read_part(from: &LocalPath, start: u64, n_bytes: u64) -> Res
     use std::os::unix::fs::FileExt;
     let from = from.to_path_buf();
     super::local::blocking(move || {
-        let mut part = vec![0; usize::try_from(n_bytes).unwrap_or(usize::MAX)];
+        let mut part = vec![0; in_memory(n_bytes)];
         let read = std::fs::File::open(&from).and_then(|file| file.read_exact_at(&mut part, start));
         read.map_err(PipelineError::io(&from))?;
         Ok(part.into())

@@ -258,7 +258,7 @@ fn leading_key(columns: &Columns<'_>, row: usize) -> Result<u128> {
             return Ok(u128::from(columns.primitive::<UInt64Type>(name)?.value(row)));
         }
     }
-    Ok(fixed(columns.bytes(TEXT_HASH)?, row).map_or(0, u128::from_be_bytes))
+    Ok(fixed(columns.bytes::<16>(TEXT_HASH)?, row).map_or(0, u128::from_be_bytes))
 }
 
 fn id(columns: &Columns<'_>, row: usize) -> Result<String> {

@@ -202,8 +202,8 @@ impl Hold {
             }
             for files in [first, rest] {
                 let delete = |file: &FoundFile| leftover.root.delete_found(file.name.clone(), || self.refuse_lost());
-                let deletions = futures::stream::iter(files).map(delete);
-                deletions.buffer_unordered(CONCURRENT).try_collect::<()>().await?;
+                let deletions: Vec<_> = files.into_iter().map(delete).collect();
+                futures::stream::iter(deletions).buffer_unordered(CONCURRENT).try_collect::<()>().await?;
             }
         }
         Ok(n_left)

@@ -14,6 +14,7 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use crate::columns::Columns;
 use crate::error::{PipelineError, Result};
 use crate::parquet_file::{ParquetFile, Read};
+use crate::row_number::{in_memory, row_number};
 use crate::schema::FINGERPRINT;
 
 /// A fingerprint and where its document is, in the order of a segment.
@@ -86,7 +87,8 @@ fn pages(parquet: &ParquetFile) -> Option<Vec<Page>> {
         let first_row = parquet.rows_before(group);
         let end = first_row + parquet.row_group_rows(group);
         let located = footer.offset_index()?.get(group)?.get(column)?.page_locations();
-        let starts: Vec<u64> = located.iter().map_while(|at| u64::try_from(at.first_row_index).ok()).collect();
+        let starts = located.iter().map(|at| u64::try_from(at.first_row_index).ok());
+        let starts: Vec<u64> = starts.collect::<Option<_>>()?;
         for (i, start) in starts.iter().enumerate() {
             let rows = first_row + start..starts.get(i + 1).map_or(end, |next| first_row + next);
             let (min, max) = (index.min_value(i)?.cast_unsigned(), index.max_value(i)?.cast_unsigned());
@@ -112,7 +114,7 @@ pub(super) struct Merge {
 
 impl Merge {
     pub(super) async fn open(runs: &[SortedRun], range: RangeInclusive<u64>) -> Result<Self> {
-        let n_runs = u64::try_from(runs.len()).unwrap_or(u64::MAX).max(1);
+        let n_runs = runs.len().max(1) as u64;
         let window_rows = (WINDOWS_ROWS / n_runs / PAGE_ROWS).max(1) * PAGE_ROWS;
         let cursors = runs.iter().map(|run| Cursor::new(run, range.clone(), window_rows));
         let read = |mut cursor: Cursor| async move {
@@ -181,7 +183,7 @@ impl Cursor {
 
     fn next_in_window(&mut self) -> Option<MergedRow> {
         let fingerprint = *self.window.get(self.at)?;
-        let row = u32::try_from(self.first_row + self.at as u64).unwrap_or(u32::MAX);
+        let row = row_number(in_memory(self.first_row) + self.at);
         self.at += 1;
         Some(MergedRow { fingerprint, run: self.run, row })
     }
@@ -191,6 +193,10 @@ impl Cursor {
         while !self.ahead.is_empty() {
             let rows = self.ahead.start..self.ahead.end.min(self.ahead.start + self.window_rows);
             self.ahead.start = rows.end;
+            if rows.end > u64::from(u32::MAX) {
+                let reason = "it has more rows than a run can have";
+                return Err(PipelineError::damaged(&self.parquet.file.url, reason));
+            }
             self.window = read(&self.parquet, &rows).await?;
             self.check_order(rows.start)?;
             // The first and the last page may have rows of the neighbouring ranges too.
@@ -217,7 +223,7 @@ impl Cursor {
 }
 
 async fn read(parquet: &ParquetFile, rows: &Range<u64>) -> Result<Vec<u64>> {
-    let at = |row: u64| usize::try_from(row).unwrap_or(usize::MAX);
+    let at = in_memory;
     let selected =
         RowSelection::from_consecutive_ranges(std::iter::once(at(rows.start)..at(rows.end)), at(parquet.n_rows()));
     let mut batches = parquet.stream(Read { rows: Some(selected), ..parquet.whole(&[FINGERPRINT]) })?;

@@ -264,10 +264,21 @@ impl Store {
         self.confirm(night, &candidates, batch).await
     }
 
+    /// The rows of a run at which its short texts and the documents without text begin.
+    fn first_rows(&self, night: &Night) -> Result<(u32, u32)> {
+        let (n_fingerprints, n_short) = (night.run.n_fingerprints, night.run.n_short);
+        let too_many = |_| {
+            let reason =
+                format!("{n_fingerprints} fingerprints and {n_short} short texts are more than a run can have");
+            PipelineError::damaged(self.run_folder(&night.run.digest).url(), reason)
+        };
+        let empty = u32::try_from(n_fingerprints.saturating_add(n_short)).map_err(too_many)?;
+        Ok((u32::try_from(n_fingerprints).map_err(too_many)?, empty))
+    }
+
     /// Those of the candidates, ascending, whose ids are the same and not their hashes alone.
     async fn confirm(&self, night: &Night, candidates: &[(u32, u32, u32)], batch: &QueryBatch) -> Result<Vec<SameId>> {
-        let rows = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-        let (short, empty) = (rows(night.run.n_fingerprints), rows(night.run.n_fingerprints + night.run.n_short));
+        let (short, empty) = self.first_rows(night)?;
         let mut same = Vec::new();
         for (name, rows) in [("fingerprints", 0..short), ("short", short..empty), ("empty", empty..u32::MAX)] {
             let from = candidates.partition_point(|c| c.0 < rows.start);
@@ -306,6 +317,10 @@ async fn confirm_in(
             same.extend(named.map(|&(run_row, own_run_row, row)| SameId { row, own_run_row, run_row, kept }));
         }
     }
+    if of_rows.next().is_some() {
+        let reason = "it has fewer rows than the ids of its run name";
+        return Err(PipelineError::damaged(&parquet.file.url, reason));
+    }
     Ok(())
 }
 
@@ -326,11 +341,11 @@ pub(crate) async fn existing_short(
     for night in store.before(dt).into_iter().filter(|n| n.run.n_short > 0) {
         let parquet = store.open_file(night, "short").await?;
         let mut batches = parquet.stream(parquet.whole(&[TEXT_HASH, DOC_ID, CANONICAL_ID]))?;
-        let mut run_row = u32::try_from(night.run.n_fingerprints).unwrap_or(u32::MAX);
+        let (mut run_row, _) = store.first_rows(night)?;
         while let Some(rows) = batches.try_next().await? {
             let columns = Columns { batch: &rows, file: &parquet.file.url };
             let (hashes, ids, canonical) =
-                (columns.bytes(TEXT_HASH)?, columns.strings(DOC_ID)?, columns.strings(CANONICAL_ID)?);
+                (columns.bytes::<16>(TEXT_HASH)?, columns.strings(DOC_ID)?, columns.strings(CANONICAL_ID)?);
             for i in 0..rows.num_rows() {
                 let hash: Option<[u8; 16]> = fixed(hashes, i);
                 let live =

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::commit::RunRecord;
 use super::reader::{Recrawls, Shadow};
-use crate::dataset::{DatasetWriter, FileRecord, StagedFile};
+use crate::dataset::{DatasetWriter, FileRecord, StagedFile, create_folder};
 use crate::decisions::Decisions;
 use crate::digest::Sha256Hex;
 use crate::error::{PipelineError, Result};
@@ -60,13 +60,14 @@ pub(crate) fn write_run(
     config_digest: &str,
     folder: &Path,
 ) -> Result<StagedRun> {
+    create_folder(folder)?;
     let order = RunOrder::of(batch);
     let metadata = [(CONFIG_DIGEST, config_digest)];
     let writer = |name, schema| DatasetWriter::new(folder, name, schema, &metadata).in_one_file();
     let mut part = writer("fingerprints", &RUN);
     for rows in order.fingerprinted.chunks(BATCH_ROWS) {
         let columns = RowColumns { batch, rows };
-        let canonical = canonical_ids(batch, decisions, rows);
+        let canonical = canonical_ids(batch, decisions, rows)?;
         let arrays =
             vec![columns.fingerprints(), columns.ids(), columns.sketches()?, columns.text_hashes()?, canonical];
         part.write(RecordBatch::try_new(Arc::clone(&RUN), arrays).map_err(internal)?)?;
@@ -74,7 +75,7 @@ pub(crate) fn write_run(
     let mut short = writer("short", &SHORT);
     for rows in order.short.chunks(BATCH_ROWS) {
         let columns = RowColumns { batch, rows };
-        let arrays = vec![columns.text_hashes()?, columns.ids(), canonical_ids(batch, decisions, rows)];
+        let arrays = vec![columns.text_hashes()?, columns.ids(), canonical_ids(batch, decisions, rows)?];
         short.write(RecordBatch::try_new(Arc::clone(&SHORT), arrays).map_err(internal)?)?;
     }
     let mut empty = writer("empty", &EMPTY);
@@ -113,8 +114,9 @@ pub(super) fn run_digest(files: &[FileRecord]) -> String {
     Sha256Hex::of(lines.as_bytes()).0[..32].to_owned()
 }
 
-fn canonical_ids(batch: &QueryBatch, decisions: &Decisions, rows: &[u32]) -> ArrayRef {
-    Arc::new(rows.iter().map(|&row| decisions.canonical_id(batch, row)).collect::<StringArray>())
+fn canonical_ids(batch: &QueryBatch, decisions: &Decisions, rows: &[u32]) -> Result<ArrayRef> {
+    let ids: Result<StringArray> = rows.iter().map(|&row| decisions.canonical_id(batch, row)).collect();
+    Ok(Arc::new(ids?))
 }
 
 fn write_ids(batch: &QueryBatch, order: &RunOrder, mut writer: DatasetWriter) -> Result<Vec<StagedFile>> {

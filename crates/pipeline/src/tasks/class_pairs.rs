@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use nearprint_join::ClassNeighbours;
 
 use crate::error::{PipelineError, Result};
+use crate::locked::locked;
 
 /// Verified pairs of different classes, each once, from all mappers.
 #[derive(Debug)]
@@ -61,15 +62,13 @@ impl ClassPairs {
             distances: own.0.iter().map(|&(_, _, distance)| distance).collect(),
         };
         own.0.clear();
-        if let Ok(mut chunks) = self.chunks.lock() {
-            chunks.push(chunk);
-        }
+        locked(&self.chunks).push(chunk);
         Ok(())
     }
 
     /// The pairs, by class.
     pub(crate) fn neighbours(&self, n_classes: usize) -> ClassNeighbours {
-        let chunks = self.chunks.lock().map(|mut chunks| std::mem::take(&mut *chunks)).unwrap_or_default();
+        let chunks = std::mem::take(&mut *locked(&self.chunks));
         let pairs = |chunk: &'_ Chunk| {
             let pairs = chunk.classes.iter().zip(&chunk.distances);
             pairs.map(|(&[a, b], &distance)| (a, b, distance)).collect::<Vec<_>>()

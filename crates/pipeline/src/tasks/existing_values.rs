@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use nearprint_join::{Kernel, Vectors};
 
+use crate::row_number::row_number;
+
 /// The distinct fingerprints of some row groups, ascending, and the rows behind each; rows count from the first row group on.
 #[derive(Debug, Default)]
 pub(super) struct ExistingValues {
@@ -41,10 +43,10 @@ impl ExistingValues {
             if n_values == 0 || self.values[n_values - 1] != value {
                 self.values[n_values] = value;
                 n_values += 1;
-                self.starts.push(narrow(place));
+                self.starts.push(row_number(place));
             }
         }
-        self.starts.push(narrow(self.values.len()));
+        self.starts.push(row_number(self.values.len()));
         self.values.truncate(n_values);
     }
 
@@ -63,21 +65,16 @@ impl ExistingValues {
         let places = self.places(value);
         let from = places.start + nth.start.min(places.len());
         let to = places.start + nth.end.min(places.len());
-        (from..to).map(|place| self.rows.get(place).copied().unwrap_or(narrow(place)))
+        (from..to).map(|place| if self.rows.is_empty() { row_number(place) } else { self.rows[place] })
     }
 
     fn places(&self, value: u32) -> Range<usize> {
         let value = value as usize;
-        match self.starts.get(value..value + 2) {
-            Some(&[from, to]) => from as usize..to as usize,
-            _ => value..value + 1,
+        if self.starts.is_empty() {
+            return value..value + 1;
         }
+        self.starts[value] as usize..self.starts[value + 1] as usize
     }
-}
-
-/// Rows of a piece are fewer than 2^32.
-fn narrow(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

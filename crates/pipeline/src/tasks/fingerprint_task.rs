@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::builder::FixedSizeBinaryBuilder;
 use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array};
@@ -18,6 +18,7 @@ use super::{FingerprintTask, blocking, panic_text};
 use crate::analyze::{FingerprintedText, Outcome, TextFingerprinter};
 use crate::documents::{DocumentBatch, Documents};
 use crate::error::{PipelineError, Result};
+use crate::locked::locked;
 use crate::progress::Progress;
 use crate::quarantine::{BadFile, BadReason, InputPolicy};
 use crate::query_batch::{BAD, FILE, KEEP_PREFIX, LENGTH, LOW_HALF, ROW, SKIPPED, SkipReason};
@@ -44,6 +45,9 @@ pub(crate) struct FingerprintContext {
 
 /// A run whose rows are mostly no documents stops this far past the limit, and does not list them all.
 const BAD_ROWS_PAST_LIMIT: u64 = 100_000;
+
+/// Characters of a normalised text that the keep order can tell: normalising may make a text longer than its bytes.
+const MAX_LENGTH: u64 = 0xFFFF_FFFF;
 
 impl FingerprintContext {
     pub(crate) fn new(
@@ -76,12 +80,17 @@ impl FingerprintContext {
 
     /// The file at a position.
     pub(crate) fn url(&self, file: u32) -> String {
-        self.urls.get(file as usize).cloned().unwrap_or_default()
+        self.urls[file as usize].clone()
+    }
+
+    fn position_of(&self, url: &str) -> Result<u32> {
+        let unknown = || defect(format!("no file {url} in this run"));
+        self.positions.get(url).copied().ok_or_else(unknown)
     }
 
     /// Files that could not be read to their end: of these no row counts.
     pub(crate) fn bad_files(&self) -> BTreeMap<u32, String> {
-        self.bad_files.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        locked(&self.bad_files).clone()
     }
 
     /// All files that cannot be read, by path.
@@ -94,7 +103,7 @@ impl FingerprintContext {
     }
 
     fn is_bad_file(&self, file: u32) -> bool {
-        self.bad_files.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&file)
+        locked(&self.bad_files).contains_key(&file)
     }
 
     /// Passes over a file that cannot be read, unless there are too many.
@@ -105,7 +114,7 @@ impl FingerprintContext {
         if self.policy.max_bad_files == 0 {
             return Err(error);
         }
-        self.bad_files.lock().unwrap_or_else(PoisonError::into_inner).entry(file).or_insert_with(|| reason.clone());
+        locked(&self.bad_files).entry(file).or_insert_with(|| reason.clone());
         let all = self.all_bad_files();
         match all.first() {
             Some(first) if all.len() as u64 > self.policy.max_bad_files => Err(PipelineError::TooManyBadFiles {
@@ -154,7 +163,7 @@ pub(crate) fn fingerprint_task(
     let (context, task) = (Arc::clone(context), task.clone());
     let started = async move {
         let permit = Arc::clone(&context.permits).acquire_owned().await.map_err(cancelled)?;
-        let file = context.positions.get(&task.file).copied().unwrap_or(u32::MAX);
+        let file = context.position_of(&task.file)?;
         let documents = context.documents.read(&task)?;
         let passing = Arc::clone(&context);
         let batches = documents.and_then(move |batch| {
@@ -187,8 +196,10 @@ fn fingerprint_batch(context: &FingerprintContext, file: u32, batch: DocumentBat
             batch.faults[i]
                 .or_else(|| batch.ids.is_null(i).then_some(BadReason::NullId))
                 .or(done[i].as_ref().err().copied())
+                .or_else(|| (done[i].as_ref().ok()?.as_ref()?.length > MAX_LENGTH).then_some(BadReason::TooLarge))
         })
         .collect();
+    debug_assert_eq!(bad.len(), batch.rows.len(), "a reader gives each row its number");
     context.count_bad_rows(file, &bad, &batch.rows)?;
     let done: Vec<Option<&FingerprintedText>> = done.iter().map(|d| d.as_ref().ok().and_then(Option::as_ref)).collect();
     let mut columns = vec![Arc::new(batch.ids) as ArrayRef];
@@ -227,7 +238,11 @@ fn fingerprint_texts(context: &FingerprintContext, file: u32, batch: &DocumentBa
         })
     };
     let done: Vec<Option<Done>> = (0..views.len()).into_par_iter().map(fingerprint).collect::<Result<_>>()?;
-    Ok(same.iter().map(|&i| done[i].clone().unwrap_or(Ok(None))).collect())
+    let of_text = |&i: &usize| {
+        let unknown = || defect(format!("{} row {}: not fingerprinted", context.url(file), batch.rows[i]));
+        done[i].clone().ok_or_else(unknown)
+    };
+    same.iter().map(of_text).collect()
 }
 
 /// `fingerprint`, `sketch`, `text_hash`, `low_half`, `skipped`.
@@ -275,5 +290,9 @@ fn cancelled(_: tokio::sync::AcquireError) -> PipelineError {
 }
 
 fn internal(error: arrow::error::ArrowError) -> PipelineError {
-    PipelineError::Internal { stage: "fingerprinting", reason: error.to_string() }
+    defect(error.to_string())
+}
+
+fn defect(reason: String) -> PipelineError {
+    PipelineError::Internal { stage: "fingerprinting", reason }
 }

@@ -20,10 +20,12 @@ use super::{BATCH_ROWS, MapTask, Sender, blocking, produce};
 use crate::columns::{Columns, fixed};
 use crate::error::{PipelineError, Result};
 use crate::fingerprint_column::{self, FetchedColumn};
+use crate::locked::locked;
 use crate::parquet_file::{ParquetFile, Read, selection};
 use crate::progress::Progress;
 use crate::query_batch::QueryBatch;
-use crate::query_parts::{PartTables, PartTurns, QueryParts, position};
+use crate::query_parts::{PartTables, PartTurns, QueryParts};
+use crate::row_number::row_number;
 use crate::schema::{CANONICAL_ID, DOC_ID, SKETCH, TEXT_HASH};
 
 /// Which pairs a task reports.
@@ -166,13 +168,11 @@ impl MapContext {
 }
 
 fn take<T: Default>(idle: &Mutex<Vec<T>>) -> T {
-    idle.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default()
+    locked(idle).pop().unwrap_or_default()
 }
 
 fn keep<T>(idle: &Mutex<Vec<T>>, done: T) {
-    if let Ok(mut idle) = idle.lock() {
-        idle.push(done);
-    }
+    locked(idle).push(done);
 }
 
 /// Pairs of fingerprints held before the documents behind them are looked at.
@@ -202,8 +202,8 @@ fn map_last(ranges: &mut Vec<Range<usize>>, mut map: impl FnMut(Range<usize>, &m
 
 fn map_itself(context: &MapContext, tables: &PartTables, values: Range<usize>, sender: Sender) -> Result<()> {
     let mut out = PairWriter::new(context, sender);
-    for value in context.rows.repeated(position(values.start)..position(values.end.min(tables.end()).max(values.start)))
-    {
+    let own = values.start..values.end.min(tables.end()).max(values.start);
+    for value in context.rows.repeated(row_number(own.start)..row_number(own.end)) {
         out.new_new(value, value, 0)?;
     }
     let n_values = values.len() as u64;
@@ -343,14 +343,13 @@ async fn expand(
     let mut wanted: Vec<u32> = groups.iter().flat_map(|g| rows_of(g[0].existing)).collect();
     wanted.sort_unstable();
     let documents = fetch(context, &context.files[file], row_groups, &wanted).await?;
-    let at = |row: u32| wanted.binary_search(&row).unwrap_or(usize::MAX);
     let groups: Vec<(u64, Vec<usize>, Vec<Pair>)> = groups
         .into_iter()
         .map(|g| {
-            let members = rows_of(g[0].existing).map(at).collect();
-            (values.values()[g[0].existing as usize], members, g.to_vec())
+            let members = rows_of(g[0].existing).map(|row| place_of(&wanted, row)).collect::<Result<_>>()?;
+            Ok((values.values()[g[0].existing as usize], members, g.to_vec()))
         })
-        .collect();
+        .collect::<Result<_>>()?;
     let (own, sender) = (Arc::clone(context), sender.clone());
     context
         .compute(move || {
@@ -358,7 +357,7 @@ async fn expand(
             let mut out = PairWriter::new(&context, sender);
             for (fingerprint, members, pairs) in groups {
                 let replaced = |d: &&ExistingDocument| context.itself && d.same_id_row.is_some();
-                let members = members.iter().filter_map(|&i| documents.get(i)?.as_ref()).filter(|d| !replaced(d));
+                let members = members.iter().filter_map(|&i| documents[i].as_ref()).filter(|d| !replaced(d));
                 let members: Vec<&ExistingDocument> = members.collect();
                 for pair in pairs {
                     out.new_existing(&pair, fingerprint, &members)?;
@@ -367,6 +366,16 @@ async fn expand(
             out.finish()
         })
         .await
+}
+
+/// Where a row stands among those that were asked for, ascending.
+fn place_of(wanted: &[u32], row: u32) -> Result<usize> {
+    let unknown = |_| defect(format!("the document of row {row} was not asked for"));
+    wanted.binary_search(&row).map_err(unknown)
+}
+
+fn defect(reason: String) -> PipelineError {
+    PipelineError::Internal { stage: "map", reason }
 }
 
 /// The documents of `rows` (ascending) of row groups laid end to end, in their order; none where a row takes no part.
@@ -380,13 +389,15 @@ async fn fetch(
     let runs = match &existing.documents {
         Documents::Here { shadowed } => {
             let before = existing.parquet.rows_before(row_groups.start);
-            let in_file = |row: u32| u32::try_from(before + u64::from(row)).unwrap_or(u32::MAX);
-            let live = (0..rows.len()).filter(|&i| !shadowed.contains(in_file(rows[i])));
-            let live: Vec<usize> = live.collect();
+            // Shadowed rows have numbers of 32 bits; other people's datasets, of which no row is shadowed, may be longer.
+            let is_shadowed =
+                |row: u32| u32::try_from(before + u64::from(row)).is_ok_and(|in_file| shadowed.contains(in_file));
+            let live: Vec<usize> = (0..rows.len()).filter(|&i| !is_shadowed(rows[i])).collect();
             let wanted: Vec<u32> = live.iter().map(|&i| rows[i]).collect();
             let numbered_from = existing.numbered_from.map(|first| first + before);
             let row_groups = row_groups.clone().collect();
             let found = fetch_documents(context, &existing.parquet, numbered_from, row_groups, &wanted).await?;
+            debug_assert_eq!(live.len(), found.len(), "a file gives all rows or fails");
             for (i, document) in live.into_iter().zip(found) {
                 documents[i] = Some(document);
             }
@@ -452,6 +463,7 @@ async fn fetch_of_run(
     }
     let all_groups = (0..file.parquet.n_row_groups()).collect();
     let documents = fetch_documents(context, &file.parquet, None, all_groups, &wanted).await?;
+    debug_assert_eq!(rows.len(), documents.len(), "a file gives all rows or fails");
     Ok(rows.into_iter().map(|(_, position)| position).zip(documents).collect())
 }
 
@@ -491,17 +503,18 @@ async fn fetch_documents(
     while let Some(batch) = batches.try_next().await? {
         let columns = Columns { batch: &batch, file: &parquet.file.url };
         let ids = if numbered_from.is_none() { Some(columns.ids(DOC_ID)?) } else { None };
-        let (sketches, text_hashes) = (columns.bytes(SKETCH)?, columns.bytes(TEXT_HASH)?);
+        let (sketches, text_hashes) = (columns.bytes::<32>(SKETCH)?, columns.bytes::<16>(TEXT_HASH)?);
         let canonical = batch.column_by_name(CANONICAL_ID);
         for i in 0..batch.num_rows() {
-            let row = rows.get(documents.len()).copied().unwrap_or(u32::MAX);
+            let row = *rows.get(documents.len()).ok_or_else(|| gave(parquet, documents.len() + 1, rows.len()))?;
             if ids.as_ref().is_some_and(|ids| ids.is_null(i)) {
                 let reason = "doc_id is NULL: leave such rows out".to_owned();
                 return Err(PipelineError::bad_file(&parquet.file.url, reason));
             }
-            let mut document = match &ids {
-                Some(ids) => ExistingDocument::new(context, ids.value(i).to_owned(), true),
-                None => ExistingDocument::new(context, number(row).unwrap_or_default(), false),
+            let mut document = match (&ids, number(row)) {
+                (Some(ids), _) => ExistingDocument::new(context, ids.value(i).to_owned(), true),
+                (None, Some(id)) => ExistingDocument::new(context, id, false),
+                (None, None) => return Err(defect(format!("{} row {row}: no id", parquet.file.url))),
             };
             document.sketch = fixed::<32>(sketches, i).map(Sketch);
             document.text_hash = fixed(text_hashes, i);
@@ -526,5 +539,24 @@ fn all_found<T>(parquet: &ParquetFile, n_rows: usize, found: Vec<T>) -> Result<V
     if found.len() == n_rows {
         return Ok(found);
     }
-    Err(PipelineError::bad_file(&parquet.file.url, format!("gave {} of {n_rows} rows", found.len())))
+    Err(gave(parquet, found.len(), n_rows))
+}
+
+fn gave(parquet: &ParquetFile, n_found: usize, n_rows: usize) -> PipelineError {
+    PipelineError::bad_file(&parquet.file.url, format!("gave {n_found} of {n_rows} rows"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place_of;
+    use crate::error::PipelineError;
+
+    #[test]
+    fn a_row_that_was_not_asked_for_is_a_defect_and_no_document_that_is_left_out() {
+        assert_eq!(place_of(&[3, 5, 9], 5).ok(), Some(1));
+        for row in [0, 4, 10, u32::MAX] {
+            let missed = place_of(&[3, 5, 9], row);
+            assert!(matches!(missed, Err(PipelineError::Internal { stage: "map", .. })), "{row}: {missed:?}");
+        }
+    }
 }

@@ -12,7 +12,7 @@ use super::{html, sheet};
 use crate::config::{JoinConfig, ProfileConfig};
 use crate::documents::{DocumentColumns, Documents};
 use crate::engine::Resources;
-use crate::error::Result;
+use crate::error::{PipelineError, Result};
 use crate::evaluate::join_rows;
 use crate::excerpts::excerpts;
 use crate::fingerprint_stage::{FingerprintCounts, FingerprintRequest, fingerprint_documents};
@@ -202,12 +202,15 @@ async fn sheet_pairs(
     let documents =
         Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
     let texts = documents.texts_of(ids.values().map(String::as_str).collect()).await?;
-    let text = |id: &String| texts.get(id).and_then(Option::as_deref).unwrap_or_default();
+    let text = |id: &String| {
+        let changed = || PipelineError::TryAgain { reason: format!("the text of '{}' is gone", id.escape_debug()) };
+        texts.get(id).and_then(Option::as_deref).ok_or_else(changed)
+    };
     let mut pairs = Vec::new();
     for (&distance, drawn) in &sample.strata {
         for (_, a, b, sketch_distance) in &drawn.kept {
-            let (Some(id_a), Some(id_b)) = (ids.get(a), ids.get(b)) else { continue };
-            let (text_a, text_b) = excerpts(text(id_a), text(id_b), EXCERPT_CHARS, CONTEXT_CHARS);
+            let (id_a, id_b) = (&ids[a], &ids[b]);
+            let (text_a, text_b) = excerpts(text(id_a)?, text(id_b)?, EXCERPT_CHARS, CONTEXT_CHARS);
             pairs.push(sheet::SheetPair {
                 distance,
                 sketch_distance: *sketch_distance,

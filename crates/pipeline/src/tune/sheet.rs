@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use crate::error::{PipelineError, Result, utf8};
 use crate::evaluate::Label;
+use crate::row_number::row_number;
 
 /// A row to be labelled.
 #[derive(Debug, Clone)]
@@ -102,7 +103,7 @@ impl About {
 
     /// The largest distance that was looked for.
     pub(super) fn max_distance(&self) -> u32 {
-        u32::try_from(self.strata.len().saturating_sub(1)).unwrap_or(u32::MAX)
+        row_number(self.strata.len().saturating_sub(1))
     }
 }
 
