@@ -354,7 +354,8 @@ fn a_schema_and_lists_claim_no_more_than_they_have() {
     // After its name: the number of children, 1.
     assert_eq!(content[name + 6..name + 8], [0x15, 2]);
     let footer = content.len() - 8 - u32::from_le_bytes(content[content.len() - 8..][..4].try_into().unwrap()) as usize;
-    let forged = [&content[..name + 7], &[0xfe, 0xff, 0xff, 0xff, 0x0f], &content[name + 8..content.len() - 8]].concat();
+    let forged =
+        [&content[..name + 7], &[0xfe, 0xff, 0xff, 0xff, 0x0f], &content[name + 8..content.len() - 8]].concat();
     let length = u32::try_from(forged.len() - footer).unwrap().to_le_bytes();
     fingerprints_are_refused(&[&forged[..], &length, b"PAR1"].concat(), "children in the schema");
 }

@@ -55,7 +55,8 @@ impl ParquetFile {
     /// [`PipelineError::BadFile`] where it is no Parquet file, or a row group has not the bytes for its rows.
     pub async fn open(file: InputFile) -> Result<Self> {
         let parquet = Self::open_with(file, PageIndexPolicy::Optional).await?;
-        let fits = |rows: u64| rows.saturating_mul(8) <= RATIO_FREE_BYTES.max(parquet.file.size.saturating_mul(MAX_RATIO));
+        let fits =
+            |rows: u64| rows.saturating_mul(8) <= RATIO_FREE_BYTES.max(parquet.file.size.saturating_mul(MAX_RATIO));
         match (0..parquet.n_row_groups()).find(|&group| !fits(parquet.row_group_rows(group))) {
             None => Ok(parquet),
             Some(group) => {
@@ -263,7 +264,9 @@ const MAX_ROWS: u64 = 1 << 48;
 fn check_rows(footer: &ParquetMetaData) -> std::result::Result<(), &'static str> {
     let of_groups = footer.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
     let rows = of_groups.fold(Some(0u64), |rows, more| rows?.checked_add(more?));
-    let rows = rows.filter(|&rows| rows <= MAX_ROWS).ok_or("its footer claims more rows than any file has, or fewer than 0")?;
+    let rows = rows
+        .filter(|&rows| rows <= MAX_ROWS)
+        .ok_or("its footer claims more rows than any file has, or fewer than 0")?;
     if u64::try_from(footer.file_metadata().num_rows()).ok() == Some(rows) {
         Ok(())
     } else {
@@ -297,7 +300,10 @@ pub(crate) fn selection(rows: &[u32], n_rows: u64) -> RowSelection {
 }
 
 /// Rows, which a selection counts in words of the machine.
-#[allow(clippy::cast_possible_truncation, reason = "files have fewer than 2^48 rows, and words 64 bits: see the assertion")]
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "files have fewer than 2^48 rows, and words 64 bits: see the assertion"
+)]
 pub(crate) const fn count(rows: u64) -> usize {
     const { assert!(usize::BITS >= u64::BITS) };
     rows as usize
@@ -363,7 +369,8 @@ impl AsyncFileReader for ObjectReader {
                 .with_prefetch_hint(Some(TAIL_BYTES));
             let mut known = CheckedFooter::read(self, size).await?;
             let footer = reader.load_and_finish(&mut known, size).await?;
-            let footer = if page_index == PageIndexPolicy::Skip { footer } else { known.with_page_index(footer).await? };
+            let footer =
+                if page_index == PageIndexPolicy::Skip { footer } else { known.with_page_index(footer).await? };
             Ok(Arc::new(footer))
         }
         .boxed()
@@ -514,9 +521,9 @@ fn pages_of_chunk(chunk: &ColumnChunkMetaData, rows: i64, located: &[PageLocatio
     };
     let end_of = |page: &PageLocation| page.offset.checked_add(i64::from(page.compressed_page_size));
     let sizes = located.iter().all(|page| page.offset >= 0 && page.compressed_page_size > 0);
-    let follow = located.windows(2).all(|pair| {
-        end_of(&pair[0]) == Some(pair[1].offset) && pair[0].first_row_index < pair[1].first_row_index
-    });
+    let follow = located
+        .windows(2)
+        .all(|pair| end_of(&pair[0]) == Some(pair[1].offset) && pair[0].first_row_index < pair[1].first_row_index);
     let rows_fit = first.first_row_index == 0 && last.first_row_index < rows;
     let in_chunk = start <= first.offset && end_of(last) == Some(end) && u64::try_from(end).ok()? <= size;
     (sizes && follow && rows_fit && in_chunk).then_some(())

@@ -17,7 +17,10 @@ struct Walk<'a> {
 const MAX_DEPTH: usize = 32;
 
 /// Groups in groups of a schema: its reader calls itself for each.
-const MAX_SCHEMA_DEPTH: usize = 128;
+const MAX_SCHEMA_DEPTH: usize = 32;
+
+/// Names in the paths of all columns of a schema, each of which is held for itself.
+const MAX_PATH_PARTS: usize = 1 << 18;
 
 /// Row groups are numbered with 16 bits.
 const MAX_ROW_GROUPS: usize = 1 << 15;
@@ -383,15 +386,17 @@ pub(crate) fn check_footer(bytes: &[u8]) -> Result<FooterShape> {
     Ok(FooterShape { has_encrypted_column })
 }
 
-/// Elements are given by how many children each has, a parent before its children: one tree, and no deep one.
+/// Elements are given by how many children each has, a parent before its children: one tree, and no deep or huge one.
 fn check_schema(children: &[usize]) -> Result<()> {
     let mut open: Vec<usize> = vec![1];
+    let mut path_parts = 0;
     for &n in children {
         while open.last() == Some(&0) {
             open.pop();
         }
         *open.last_mut().ok_or(Malformed::Wrong)? -= 1;
-        if n > children.len() || open.len() > MAX_SCHEMA_DEPTH {
+        path_parts += open.len();
+        if n > children.len() || open.len() > MAX_SCHEMA_DEPTH || path_parts > MAX_PATH_PARTS {
             return Err(Malformed::Wrong);
         }
         open.push(n);
