@@ -1,6 +1,13 @@
 //! Parquet that says other things to the guards than to the reader, or claims what it has not: an error that names the file,
 //! within the memory that is allowed.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_wrap,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "tests"
+)]
 
 mod support;
 
@@ -345,6 +352,42 @@ fn fingerprints_of_others_claim_no_more_than_they_have() {
     fingerprints_are_refused(&sound(&Claims::rows(-8)), "fewer than no rows");
     fingerprints_are_refused(&sound(&Claims { file_rows: 1000, ..Claims::rows(8) }), "rows of the file");
     fingerprints_are_refused(&sound(&Claims { values: -8, ..Claims::rows(8) }), "values of a column");
+}
+
+/// Each of 8,192 rows has the one string of a dictionary.
+#[test]
+fn a_long_id_of_a_dictionary_is_not_written_out_for_every_row() {
+    let n = 8192u64;
+    let id = plain(&"x".repeat(1 << 20));
+    let bytes = id.len() as i64;
+    let dictionary = Thrift::new().int(1, 2).int(2, bytes).int(3, bytes).begin(7).int(1, 1).int(2, 0).end().end().out;
+    let mut indices = vec![1];
+    varint(&mut indices, n << 1);
+    indices.push(0);
+    let length = indices.len() as i64;
+    let rows = Thrift::new().int(1, 0).int(2, length).int(3, length).begin(5).int(1, n as i64).int(2, 8);
+    let rows = rows.int(3, 3).int(4, 3).end().end().out;
+    let ids = [&dictionary[..], &id, &rows, &indices].concat();
+    let values: Vec<u8> = (0..n).flat_map(|i| (i * 0x0123_4567_89ab_cdef).to_le_bytes()).collect();
+    let columns = [
+        Column { name: "doc_id", string: true, codec: PLAIN_CODEC, pages: ids },
+        Column::fingerprints(PLAIN_CODEC, &header(values.len() as i64, values.len(), n as i64), &values),
+    ];
+    fingerprints_are_refused(&file(&columns, &Claims::rows(n as i64)), "a long id");
+}
+
+/// 100,000 groups in groups: the reader's stack is not so deep.
+#[test]
+fn a_schema_of_groups_in_groups_without_end_is_refused() {
+    let mut footer = Thrift::new().int(1, 2).list(2, STRUCT, 100_000);
+    for _ in 0..100_000 {
+        footer = footer.element().int(3, 0).string(4, "g").int(5, 1).end();
+    }
+    let footer = footer.end().out;
+    let length = u32::try_from(footer.len()).unwrap().to_le_bytes();
+    let content = [b"PAR1", &footer[..], &length, b"PAR1"].concat();
+    fingerprints_are_refused(&content, "a deep schema");
+    documents_are_refused(&content, "a deep schema");
 }
 
 #[test]

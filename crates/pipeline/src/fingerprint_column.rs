@@ -43,7 +43,7 @@ pub(crate) async fn fetch(file: &ParquetFile, row_group: usize, bits: u32) -> Re
     let range = file.chunk_range(row_group, leaf)?;
     let bytes = file.read_range(range.clone()).await.map_err(|e| PipelineError::of_parquet(&file.file.url, e))?;
     // So that no more is made room for than the pages say they have.
-    PageGuard::new(file, &[row_group], &[leaf])?.check(range.start, &bytes)?;
+    PageGuard::new(file, &[row_group], &[leaf], BATCH_ROWS)?.check(range.start, &bytes)?;
     let chunk = Box::new(file.footer().row_group(row_group).column(leaf).clone());
     Ok(FetchedColumn::Chunk { chunk, n_rows: file.row_group_rows(row_group), bytes })
 }

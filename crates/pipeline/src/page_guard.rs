@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use bytes::Bytes;
-use parquet::basic::Compression;
+use parquet::basic::{Compression, Type as PhysicalType};
 use parquet::column::page::{Page, PageReader};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::ColumnChunkMetaData;
@@ -35,6 +35,8 @@ struct GuardedChunk {
     row_group: usize,
     rows: u64,
     metadata: ColumnChunkMetaData,
+    /// Rows that are given at once, each with a value of its own.
+    batch_rows: u64,
     /// Pages of values as the file's index places them.
     located: Option<Vec<PageLocation>>,
 }
@@ -42,24 +44,19 @@ struct GuardedChunk {
 impl PageGuard {
     /// # Errors
     /// [`PipelineError::BadFile`] where a chunk is not in the file, lies over another, or has not its row group's rows.
-    pub(crate) fn new(parquet: &ParquetFile, row_groups: &[usize], leaves: &[usize]) -> Result<Self> {
+    pub(crate) fn new(
+        parquet: &ParquetFile,
+        row_groups: &[usize],
+        leaves: &[usize],
+        batch_rows: usize,
+    ) -> Result<Self> {
         let mut chunks = BTreeMap::new();
-        for &row_group in row_groups {
-            for &leaf in leaves {
-                let range = parquet.chunk_range(row_group, leaf)?;
-                let chunk = GuardedChunk {
-                    end: range.end,
-                    row_group,
-                    rows: parquet.row_group_rows(row_group),
-                    metadata: parquet.footer().row_group(row_group).column(leaf).clone(),
-                    located: parquet.page_locations(row_group, leaf).map(<[_]>::to_vec),
-                };
-                if range.is_empty() {
-                    continue;
-                }
-                if chunks.insert(range.start, chunk).is_some() {
-                    return Err(PipelineError::bad_file(&parquet.file.url, OVERLAP));
-                }
+        for (&row_group, &leaf) in row_groups.iter().flat_map(|group| leaves.iter().map(move |leaf| (group, leaf))) {
+            let range = parquet.chunk_range(row_group, leaf)?;
+            let chunk = GuardedChunk::new(parquet, row_group, leaf, range.end, batch_rows as u64);
+            chunk.check_width().map_err(|reason| chunk.refused(&parquet.file.url, &reason))?;
+            if !range.is_empty() && chunks.insert(range.start, chunk).is_some() {
+                return Err(PipelineError::bad_file(&parquet.file.url, OVERLAP));
             }
         }
         let ends = chunks.values().map(|chunk: &GuardedChunk| chunk.end);
@@ -79,11 +76,7 @@ impl PageGuard {
             return Err(PipelineError::bad_file(&self.url, "its pages lie outside their column chunks"));
         };
         let checked = chunk.check(start..start + bytes.len() as u64, first..chunk.end, bytes);
-        checked.map_err(|reason| {
-            let column = chunk.metadata.column_path();
-            let reason = format!("row group {}, column '{column}': {reason}", chunk.row_group);
-            PipelineError::bad_file(&self.url, reason)
-        })
+        checked.map_err(|reason| chunk.refused(&self.url, &reason))
     }
 }
 
@@ -92,6 +85,40 @@ const OVERLAP: &str = "two of its column chunks lie in the same place";
 type Check = std::result::Result<(), String>;
 
 impl GuardedChunk {
+    fn new(parquet: &ParquetFile, row_group: usize, leaf: usize, end: u64, batch_rows: u64) -> Self {
+        Self {
+            end,
+            row_group,
+            rows: parquet.row_group_rows(row_group),
+            metadata: parquet.footer().row_group(row_group).column(leaf).clone(),
+            batch_rows,
+            located: parquet.page_locations(row_group, leaf).map(<[_]>::to_vec),
+        }
+    }
+
+    fn refused(&self, url: &str, reason: &str) -> PipelineError {
+        let column = self.metadata.column_path();
+        PipelineError::bad_file(url, format!("row group {}, column '{column}': {reason}", self.row_group))
+    }
+
+    /// A NULL takes as much as any other value of one length.
+    fn check_width(&self) -> Check {
+        let width = match self.metadata.column_type() {
+            PhysicalType::FIXED_LEN_BYTE_ARRAY => self.metadata.column_descr().type_length(),
+            _ => 0,
+        };
+        self.check_value(u64::from(width.max(0).unsigned_abs()))
+    }
+
+    /// Whether each row of a batch may have a value of so many bytes.
+    fn check_value(&self, bytes: u64) -> Check {
+        let longest = LEAST_PAGE_BYTES / self.batch_rows.max(1);
+        if bytes <= longest {
+            return Ok(());
+        }
+        Err(format!("a value of {bytes} bytes may stand in every row: none may be longer than {longest}"))
+    }
+
     /// `fetched` lies in `whole`, the chunk, and has `bytes`.
     fn check(&self, fetched: Range<u64>, whole: Range<u64>, bytes: &Bytes) -> Check {
         let (mut at, mut n_values) = (0, 0u64);
@@ -142,13 +169,32 @@ impl GuardedChunk {
         check_sizes(page, LEAST_PAGE_BYTES, "whatever --memory-limit")?;
         check_dictionary(page)?;
         check_unpacked(codec, whole.get(page.header_bytes..).unwrap_or_default(), page)?;
+        if page.kind == PageKind::Dictionary {
+            return self.check_dictionary_values(whole);
+        }
         // Numbers of the encodings whose lengths are listed in the page, where no header tells how many.
         const LISTED: [u64; 2] = [6, 7];
-        if page.kind == PageKind::Dictionary || !LISTED.contains(&page.encoding) {
+        if !LISTED.contains(&page.encoding) {
             return Ok(());
         }
         let unpacked = self.unpacked(whole).map_err(|e| e.to_string())?;
         self.check_values(&unpacked.ok_or("a page is missing")?)
+    }
+
+    /// Strings of a dictionary are written out for each row that points to them.
+    fn check_dictionary_values(&self, whole: &Bytes) -> Check {
+        if self.metadata.column_type() != PhysicalType::BYTE_ARRAY {
+            return Ok(());
+        }
+        let unpacked = self.unpacked(whole).map_err(|e| e.to_string())?.ok_or("a page is missing")?;
+        let (mut rest, mut longest) = (&unpacked.buffer()[..], 0);
+        while let Some((length, values)) = rest.split_first_chunk::<4>() {
+            let length = u32::from_le_bytes(*length);
+            longest = longest.max(length);
+            // One that is longer than what is left is not read.
+            rest = values.get(length as usize..).unwrap_or(&[]);
+        }
+        self.check_value(u64::from(longest))
     }
 
     fn check_values(&self, page: &Page) -> Check {

@@ -14,6 +14,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection};
 use parquet::arrow::async_reader::{AsyncFileReader, MetadataFetch, ParquetRecordBatchStreamBuilder};
+use parquet::basic::Type as PhysicalType;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
@@ -55,8 +56,9 @@ impl ParquetFile {
     /// [`PipelineError::BadFile`] where it is no Parquet file, or a row group has not the bytes for its rows.
     pub async fn open(file: InputFile) -> Result<Self> {
         let parquet = Self::open_with(file, PageIndexPolicy::Optional).await?;
-        let fits =
-            |rows: u64| rows.saturating_mul(8) <= RATIO_FREE_BYTES.max(parquet.file.size.saturating_mul(MAX_RATIO));
+        let most = RATIO_FREE_BYTES.max(parquet.file.size.saturating_mul(MAX_RATIO)) / 8;
+        // Rows of a row group are counted with 32 bits.
+        let fits = |rows: u64| rows <= most.min(u64::from(u32::MAX));
         match (0..parquet.n_row_groups()).find(|&group| !fits(parquet.row_group_rows(group))) {
             None => Ok(parquet),
             Some(group) => {
@@ -208,14 +210,19 @@ impl ParquetFile {
         let wanted = |name: &str| read.columns.contains(&name);
         let leaves: Vec<usize> =
             (0..schema.num_columns()).filter(|&i| wanted(schema.get_column_root(i).name())).collect();
-        let guard = Arc::new(PageGuard::new(self, &read.row_groups, &leaves)?);
+        let batch_rows = if self.has_dictionary(&read.row_groups, &leaves) {
+            read.batch_rows.min(DICTIONARY_BATCH_ROWS)
+        } else {
+            read.batch_rows
+        };
+        let guard = Arc::new(PageGuard::new(self, &read.row_groups, &leaves, batch_rows)?);
         let reader = ObjectReader { guard: Some(guard), ..ObjectReader::of(&self.file) };
         let all = read.row_groups.iter().map(|&group| self.row_group_rows(group)).sum();
         let n_rows = read.rows.as_ref().map_or(all, |rows| rows.row_count() as u64);
         let mut builder = ParquetRecordBatchStreamBuilder::new_with_metadata(reader, self.metadata.clone())
             .with_projection(ProjectionMask::leaves(schema, leaves))
             .with_row_groups(read.row_groups)
-            .with_batch_size(read.batch_rows);
+            .with_batch_size(batch_rows);
         if let Some(rows) = read.rows {
             builder = builder.with_row_selection(rows);
         }
@@ -227,7 +234,20 @@ impl ParquetFile {
         });
         Ok(counted(batches.boxed(), self.file.url.clone(), n_rows))
     }
+
+    /// Whether a column of strings may have them in a dictionary.
+    fn has_dictionary(&self, row_groups: &[usize], leaves: &[usize]) -> bool {
+        row_groups.iter().any(|&group| {
+            let mut chunks = leaves.iter().map(|&leaf| self.footer().row_group(group).column(leaf));
+            chunks.any(|chunk| {
+                chunk.column_type() == PhysicalType::BYTE_ARRAY && chunk.dictionary_page_offset().is_some()
+            })
+        })
+    }
 }
+
+/// Rows of a batch with strings from a dictionary, of which each may be the longest: those of a few hundred bytes are the rule.
+const DICTIONARY_BATCH_ROWS: usize = 1024;
 
 /// Batches that are `n_rows` together, or an error at their end.
 fn counted(
@@ -262,8 +282,8 @@ const MAX_ROWS: u64 = 1 << 48;
 
 /// Row groups have no fewer than 0 rows, and together as many as the file.
 fn check_rows(footer: &ParquetMetaData) -> std::result::Result<(), &'static str> {
-    let of_groups = footer.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
-    let rows = of_groups.fold(Some(0u64), |rows, more| rows?.checked_add(more?));
+    let mut of_groups = footer.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
+    let rows = of_groups.try_fold(0u64, |rows, more| rows.checked_add(more?));
     let rows = rows
         .filter(|&rows| rows <= MAX_ROWS)
         .ok_or("its footer claims more rows than any file has, or fewer than 0")?;
