@@ -368,7 +368,7 @@ fn a_long_id_of_a_dictionary_is_not_written_out_for_every_row() {
     let rows = Thrift::new().int(1, 0).int(2, length).int(3, length).begin(5).int(1, n as i64).int(2, 8);
     let rows = rows.int(3, 3).int(4, 3).end().end().out;
     let ids = [&dictionary[..], &id, &rows, &indices].concat();
-    let values: Vec<u8> = (0..n).flat_map(|i| (i * 0x0123_4567_89ab_cdef).to_le_bytes()).collect();
+    let values: Vec<u8> = (0..n).flat_map(|i| i.wrapping_mul(0x0123_4567_89ab_cdef).to_le_bytes()).collect();
     let columns = [
         Column { name: "doc_id", string: true, codec: PLAIN_CODEC, pages: ids },
         Column::fingerprints(PLAIN_CODEC, &header(values.len() as i64, values.len(), n as i64), &values),

@@ -97,7 +97,7 @@ impl GuardedChunk {
     }
 
     fn refused(&self, url: &str, reason: &str) -> PipelineError {
-        let column = self.metadata.column_path();
+        let column = self.metadata.column_path().string();
         PipelineError::bad_file(url, format!("row group {}, column '{column}': {reason}", self.row_group))
     }
 

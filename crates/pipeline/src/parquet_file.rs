@@ -153,7 +153,7 @@ impl ParquetFile {
     pub(crate) fn chunk_range(&self, row_group: usize, leaf: usize) -> Result<Range<u64>> {
         let chunk = self.footer().row_group(row_group).column(leaf);
         let refused = |reason: &str| {
-            let reason = format!("row group {row_group}, column '{}': {reason}", chunk.column_path());
+            let reason = format!("row group {row_group}, column '{}': {reason}", chunk.column_path().string());
             PipelineError::bad_file(&self.file.url, reason)
         };
         let flat = chunk.column_descr().max_rep_level() == 0;

@@ -1,6 +1,13 @@
 //! Whatever the `parquet` crate would read as a size, the guard has seen: headers and footers of real files, bent in ways that
 //! parsers differ over, and random ones. `fuzz/` does the same for longer.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::cast_possible_truncation, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::cast_possible_wrap,
+    clippy::cast_possible_truncation,
+    reason = "tests"
+)]
 
 #[path = "guard_agrees/mod.rs"]
 mod agreement;
@@ -73,7 +80,7 @@ fn headers(file: &[u8]) -> Vec<Vec<u8>> {
         let (start, length) = chunk.byte_range();
         let mut rest = &file[start as usize..(start + length) as usize];
         while !rest.is_empty() {
-            let (header, page) = page_header(rest).expect("the guard reads what writers write");
+            let (header, page) = page_header(rest).unwrap();
             headers.push(rest[..header].to_vec());
             rest = &rest[page..];
         }
