@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the seed corpora of the fuzz targets: texts made up for what is hard about text, each under a few settings.
 
-usage: make_seeds.py DIR    (writes DIR/normalize and DIR/tokenize-KIND)
+usage: make_seeds.py DIR    (writes DIR/normalize, DIR/tokenize-KIND, DIR/page_header and DIR/footer)
 """
 
 import sys
@@ -49,11 +49,37 @@ TEXTS = {
 NORMALIZE = [0x80, 0x81, 0x7F, 0x3F]
 TOKENIZE = [bytes([0x01, 2, 1, 1, 0, 0, 2, 0]), bytes([0x02, 4, 0, 2, 3, 1, 3, 1]), bytes([0x7D, 1, 3, 1, 7, 4, 2, 5])]
 
+# Headers and footers of Parquet, as writers write them, and with what readers differ over.
+PAGE_HEADERS = {
+    "data": "1500 1580 0115 8001 2c15 1015 0015 0615 0600 00",
+    "data_with_statistics": "1500 1580 0115 8001 2c15 1015 0015 0615 061c 1801 6218 0161 1602 0000 00",
+    "checksum": "1500 1580 0115 8001 15fe ffff ff0f 1c15 1015 0015 0615 0600 00",
+    "dictionary": "1504 1580 0115 8001 4c15 1015 0000 00",
+    "data_2": "1506 1580 0115 8001 5c15 1015 0015 1015 0015 0415 0000 00",
+    "data_2_unpacked": "1506 1580 0115 8001 5c15 1015 0015 1015 0015 0415 0012 0000",
+    "index": "1502 1580 0115 8001 00",
+    "beyond_16_bits": "1500 1508 1508 0584 8008 feff ffff 0f3c 1502 1500 1506 1506 0000",
+    "list_of_booleans": "1500 1508 1508 2c15 0215 0015 0615 0659 3201 0100 0000",
+}
+FOOTERS = {
+    "no_rows": "1504 192c 4806 7363 6865 6d61 1502 0015 0425 0018 0166 251c 0016 0019 0c28 0163 00",
+    "one_column": "1504 192c 4806 7363 6865 6d61 1502 0015 0425 0018 0166 251c 0016 1019 1c19 1c26 081c 1504 1915 0019"
+    " 1801 6615 0016 1016 a801 16a8 0126 0800 0016 a801 1610 0028 0163 00",
+}
+
+
+def write_hex(folder, named):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in named.items():
+        (folder / name).write_bytes(bytes.fromhex(content))
+
 
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     root = Path(sys.argv[1])
+    write_hex(root / "page_header", PAGE_HEADERS)
+    write_hex(root / "footer", FOOTERS)
     targets = {"normalize": [bytes([settings]) for settings in NORMALIZE]}
     targets.update({f"tokenize-{kind}": TOKENIZE for kind in KINDS})
     for target, settings in targets.items():

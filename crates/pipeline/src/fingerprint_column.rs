@@ -21,7 +21,8 @@ use crate::columns::Columns;
 use crate::error::{PipelineError, Result};
 use crate::fingerprints::check_fingerprints;
 use crate::kernel::unpack_deltas;
-use crate::parquet_file::{ParquetFile, Read};
+use crate::page_guard::PageGuard;
+use crate::parquet_file::{ParquetFile, Read, count};
 use crate::schema::FINGERPRINT;
 use crate::tasks::BATCH_ROWS;
 
@@ -36,27 +37,32 @@ pub(crate) enum FetchedColumn {
 
 /// Reads the column of a row group. `bits` are those a fingerprint may have.
 pub(crate) async fn fetch(file: &ParquetFile, row_group: usize, bits: u32) -> Result<FetchedColumn> {
-    let Some(chunk) = packed_chunk(file, row_group, bits) else {
+    let Some(leaf) = packed_leaf(file, row_group, bits) else {
         return by_arrow(file, row_group, bits).await;
     };
-    let (start, length) = chunk.byte_range();
-    let bytes = file.read_range(start..start + length).await;
-    let bytes = bytes.map_err(|e| PipelineError::of_parquet(&file.file.url, e))?;
-    Ok(FetchedColumn::Chunk { chunk: Box::new(chunk.clone()), n_rows: file.row_group_rows(row_group), bytes })
+    let range = file.chunk_range(row_group, leaf)?;
+    let bytes = file.read_range(range.clone()).await.map_err(|e| PipelineError::of_parquet(&file.file.url, e))?;
+    // So that no more is made room for than the pages say they have.
+    PageGuard::new(file, &[row_group], &[leaf], BATCH_ROWS)?.check(range.start, &bytes)?;
+    let chunk = Box::new(file.footer().row_group(row_group).column(leaf).clone());
+    Ok(FetchedColumn::Chunk { chunk, n_rows: file.row_group_rows(row_group), bytes })
 }
 
 /// Whether fetching row groups only reads them; other files are decoded by Arrow on the way.
 pub(crate) fn is_packed(file: &ParquetFile, mut row_groups: Range<usize>, bits: u32) -> bool {
-    row_groups.all(|row_group| packed_chunk(file, row_group, bits).is_some())
+    row_groups.all(|row_group| packed_leaf(file, row_group, bits).is_some())
 }
 
-fn packed_chunk(file: &ParquetFile, row_group: usize, bits: u32) -> Option<&ColumnChunkMetaData> {
-    let chunk = file.column_chunk(row_group, FINGERPRINT)?;
+/// The column, where it is one that is decoded here.
+fn packed_leaf(file: &ParquetFile, row_group: usize, bits: u32) -> Option<usize> {
+    let columns = file.footer().row_group(row_group).columns();
+    let leaf = columns.iter().position(|chunk| chunk.column_path().string() == FINGERPRINT)?;
+    let chunk = &columns[leaf];
     let required = chunk.column_descr().max_def_level() == 0 && chunk.column_descr().max_rep_level() == 0;
     // RLE is listed for levels, of which required columns have none.
     let packed = chunk.encodings().all(|e| matches!(e, Encoding::DELTA_BINARY_PACKED | Encoding::RLE))
         && chunk.encodings().any(|e| e == Encoding::DELTA_BINARY_PACKED);
-    (required && packed && bits == u64::BITS).then_some(chunk)
+    (required && packed && bits == u64::BITS).then_some(leaf)
 }
 
 async fn by_arrow(file: &ParquetFile, row_group: usize, bits: u32) -> Result<FetchedColumn> {
@@ -64,7 +70,7 @@ async fn by_arrow(file: &ParquetFile, row_group: usize, bits: u32) -> Result<Fet
     let first_row = file.rows_before(row_group);
     let read = Read { row_groups: vec![row_group], columns: &[FINGERPRINT], rows: None, batch_rows: BATCH_ROWS };
     let mut batches = file.stream(read)?;
-    let mut values = Vec::with_capacity(usize::try_from(file.row_group_rows(row_group)).unwrap_or(0));
+    let mut values = Vec::new();
     while let Some(batch) = batches.try_next().await? {
         let fingerprints: &UInt64Array = Columns { batch: &batch, file: url }.primitive::<UInt64Type>(FINGERPRINT)?;
         check_fingerprints(url, first_row + values.len() as u64 + 1, bits, fingerprints)?;
@@ -79,7 +85,7 @@ impl FetchedColumn {
     pub(crate) fn n_rows(&self) -> usize {
         match self {
             Self::Values(known) => known.len(),
-            Self::Chunk { n_rows, .. } => usize::try_from(*n_rows).unwrap_or(usize::MAX),
+            Self::Chunk { n_rows, .. } => count(*n_rows),
         }
     }
 
@@ -115,7 +121,7 @@ fn decode_chunk(chunk: &ColumnChunkMetaData, bytes: &Bytes, values: &mut [u64]) 
                 def_levels_byte_len: 0,
                 rep_levels_byte_len: 0,
                 ..
-            } => decode_page(buf, now)?,
+            } => decode_deltas(buf, now)?,
             other => return Err(damaged(&format!("a page is encoded as {}", other.encoding()))),
         }
     }
@@ -126,7 +132,7 @@ fn decode_chunk(chunk: &ColumnChunkMetaData, bytes: &Bytes, values: &mut [u64]) 
 const MAX_BLOCK_VALUES: usize = 1 << 20;
 
 /// A page of DELTA_BINARY_PACKED values (Parquet format, Encodings, "Delta Encoding").
-fn decode_page(page: &[u8], values: &mut [u64]) -> ParquetResult<()> {
+pub(crate) fn decode_deltas(page: &[u8], values: &mut [u64]) -> ParquetResult<()> {
     let mut bytes = page;
     let block_values = length(&mut bytes)?;
     let n_miniblocks = length(&mut bytes)?;

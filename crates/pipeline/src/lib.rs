@@ -35,6 +35,8 @@ mod operators;
 mod output;
 mod output_file;
 mod page_checksums;
+mod page_claims;
+mod page_guard;
 mod parquet_file;
 mod preflight;
 pub mod profile;

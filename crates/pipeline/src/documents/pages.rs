@@ -20,7 +20,8 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::PipelineError;
-use crate::parquet_file::ParquetFile;
+use crate::page_claims::{LEAST_PAGE_BYTES, check_listed, check_sizes, check_unpacked};
+use crate::parquet_file::{ParquetFile, count};
 use crate::thrift::{Malformed, PageSizes, page_sizes};
 
 /// How much the readers of a run may hold.
@@ -39,10 +40,6 @@ const TEXT_BYTES: u64 = 1 << 30;
 const MAX_BATCH_BYTES: u64 = 64 << 20;
 const MIN_BATCH_BYTES: u64 = 1 << 20;
 
-/// Pages of any file that is in order can be held, however little memory is allowed: writers end a page after 1,024 rows or
-/// after one text.
-const LEAST_PAGE_BYTES: u64 = 128 << 20;
-
 impl ReadLimits {
     /// A quarter of the memory for texts: half of it in the batches of all threads, and all of it for one large page at a
     /// time, which is [`LEAST_PAGE_BYTES`] at least.
@@ -59,10 +56,6 @@ impl Default for ReadLimits {
     }
 }
 
-/// Pages larger than this may not be more than [`MAX_RATIO`] times as large as their bytes in the file.
-const RATIO_FREE_BYTES: u64 = 64 << 20;
-const MAX_RATIO: u64 = 1000;
-
 /// Bytes fetched at once.
 const READ_AHEAD: u64 = 8 << 20;
 
@@ -71,9 +64,6 @@ const HEADER_BYTES: u64 = 16 << 10;
 
 /// Bytes that are looked at for it at most.
 const MAX_HEADER_BYTES: u64 = 8 << 20;
-
-/// Values of a page whose lengths are listed before it.
-const MAX_LISTED_VALUES: usize = 16 << 20;
 
 /// What the columns of one row group share.
 #[derive(Debug)]
@@ -176,7 +166,7 @@ impl PagedRowGroup {
 
 impl RowGroups for PagedRowGroup {
     fn num_rows(&self) -> usize {
-        usize::try_from(self.parquet.row_group_rows(self.row_group)).unwrap_or(usize::MAX)
+        count(self.parquet.row_group_rows(self.row_group))
     }
 
     fn column_chunks(&self, leaf: usize) -> ParquetResult<Box<dyn PageIterator>> {
@@ -282,36 +272,21 @@ impl ColumnBytes {
     fn page_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         let page = locked(&self.page).filter(|(at, sizes)| *at == start && sizes.packed == length as u64);
         let (_, page) = page.ok_or_else(|| self.refused("a page is not where its header says".to_owned()))?;
-        self.check_sizes(&page)?;
+        let limit = self.state.limits.page_bytes;
+        check_sizes(&page, limit, "a quarter of --memory-limit, or 1 GiB").map_err(|reason| self.refused(reason))?;
         self.state.reserve(page.unpacked.max(page.packed))?;
         let bytes = self.bytes(start, page.packed)?;
         if bytes.len() != length {
             return Err(self.refused("a page ends past its column chunk".to_owned()));
         }
         let bytes = self.checked(start, bytes, &page)?;
-        self.check_unpacked(&bytes, &page)?;
+        check_unpacked(self.compression, &bytes, &page).map_err(|reason| self.refused(reason))?;
         Ok(bytes)
     }
 
     fn refused(&self, reason: String) -> ParquetError {
         let reason = format!("row group {}: {reason}", self.row_group);
         self.state.fail(PipelineError::bad_file(&self.parquet.file.url, reason))
-    }
-
-    fn check_sizes(&self, page: &PageSizes) -> ParquetResult<()> {
-        let PageSizes { unpacked, packed, .. } = *page;
-        let limit = self.state.limits.page_bytes;
-        if unpacked > limit {
-            return Err(self.refused(format!(
-                "a page of {packed} bytes unpacks to {unpacked}, more than the {limit} that may be held (a quarter of --memory-limit, or 1 GiB)"
-            )));
-        }
-        if unpacked > RATIO_FREE_BYTES && unpacked / MAX_RATIO > packed {
-            return Err(self.refused(format!(
-                "a page of {packed} bytes claims to unpack to {unpacked}, more than {MAX_RATIO} times as many"
-            )));
-        }
-        Ok(())
     }
 
     /// Bytes whose checksum, if there is one, holds; damage on the way is mended by fetching them again.
@@ -330,31 +305,7 @@ impl ColumnBytes {
         }
         Err(self.refused(format!("the checksum of the page at byte {start} does not match its bytes")))
     }
-
-    /// The codecs that go on unpacking past what the header says are tried first.
-    fn check_unpacked(&self, bytes: &[u8], page: &PageSizes) -> ParquetResult<()> {
-        let Some(packed) = usize::try_from(page.level_bytes).ok().and_then(|levels| bytes.get(levels..)) else {
-            return Ok(());
-        };
-        let reader: Box<dyn Read + '_> = match self.compression {
-            _ if !page.is_packed || packed.is_empty() => return Ok(()),
-            Compression::GZIP(_) => Box::new(flate2::read::MultiGzDecoder::new(packed)),
-            Compression::BROTLI(_) => Box::new(brotli::Decompressor::new(packed, 4096)),
-            Compression::LZ4 if packed.starts_with(&LZ4_FRAME) => Box::new(lz4_flex::frame::FrameDecoder::new(packed)),
-            _ => return Ok(()),
-        };
-        let more = std::io::copy(&mut reader.take(page.unpacked + 1), &mut std::io::sink());
-        match more {
-            Ok(n) if n.saturating_add(page.level_bytes) > page.unpacked => {
-                Err(self.refused("a page unpacks to more than its header says".to_owned()))
-            }
-            // What cannot be unpacked is reported by the reader.
-            _ => Ok(()),
-        }
-    }
 }
-
-const LZ4_FRAME: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
 
 fn slice((offset, bytes): &(u64, Bytes), start: u64, end: u64) -> Option<Bytes> {
     let from = usize::try_from(start.checked_sub(*offset)?).ok()?;
@@ -418,10 +369,10 @@ impl CheckedPages {
             }
             _ => match page.encoding() {
                 Encoding::DELTA_BYTE_ARRAY => {
-                    self.check_listed(page)?;
+                    check_listed(page, self.has_levels).map_err(ParquetError::General)?;
                     self.check_shared_prefixes(bytes.len())
                 }
-                Encoding::DELTA_LENGTH_BYTE_ARRAY => self.check_listed(page),
+                Encoding::DELTA_LENGTH_BYTE_ARRAY => check_listed(page, self.has_levels).map_err(ParquetError::General),
                 _ => Ok(()),
             },
         }
@@ -436,54 +387,10 @@ impl CheckedPages {
         }
         Ok(())
     }
-
-    /// The lengths of all values stand first, and there are as many as the page says.
-    fn check_listed(&self, page: &Page) -> ParquetResult<()> {
-        let num_values = page.num_values() as usize;
-        let values = self.values(page).ok_or_else(|| wrong("the levels of a page are longer than it is"))?;
-        let listed = delta_count(values).ok_or_else(|| wrong("the lengths in a page have no header"))?;
-        if listed > num_values as u64 || num_values > MAX_LISTED_VALUES {
-            return Err(wrong("a page lists more values than it has, or than can be held"));
-        }
-        Ok(())
-    }
-
-    fn values<'a>(&self, page: &'a Page) -> Option<&'a [u8]> {
-        let bytes: &[u8] = page.buffer();
-        match page {
-            Page::DataPageV2 { def_levels_byte_len, rep_levels_byte_len, .. } => {
-                bytes.get((*def_levels_byte_len as usize).checked_add(*rep_levels_byte_len as usize)?..)
-            }
-            _ if self.has_levels => {
-                let (length, rest) = bytes.split_first_chunk::<4>()?;
-                rest.get(u32::from_le_bytes(*length) as usize..)
-            }
-            _ => Some(bytes),
-        }
-    }
 }
 
 fn wrong(reason: &str) -> ParquetError {
     ParquetError::General(reason.to_owned())
-}
-
-/// How many numbers DELTA_BINARY_PACKED bytes say they hold: the third of four in their header.
-fn delta_count(bytes: &[u8]) -> Option<u64> {
-    let mut bytes = bytes.iter();
-    let mut number = || {
-        let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = *bytes.next()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Some(value);
-            }
-        }
-        None
-    };
-    number()?;
-    number()?;
-    number()
 }
 
 impl Iterator for CheckedPages {

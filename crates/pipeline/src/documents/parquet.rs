@@ -1,6 +1,5 @@
 //! Documents in Parquet.
 
-use std::any::Any;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -25,7 +24,7 @@ use super::pages::{GroupState, PagedRowGroup, ReadLimits};
 use super::{BATCH_ROWS, DocumentBatch, DocumentColumns, MAX_VALUE_BYTES, ReadContext, keep_type_name};
 use crate::columns::Columns;
 use crate::error::{PipelineError, Result};
-use crate::parquet_file::{ParquetFile, joined_row_groups};
+use crate::parquet_file::{ParquetFile, caught, count, joined_row_groups, panicked};
 use crate::quarantine::BadReason;
 use crate::storage::InputFile;
 use crate::tasks::blocking;
@@ -49,7 +48,7 @@ struct RowGroup {
 
 impl ParquetDocuments {
     pub(super) async fn open(file: InputFile, columns: &DocumentColumns) -> Result<Self> {
-        let parquet = open_footer(file.clone()).await?;
+        let parquet = ParquetFile::open_without_page_index(file.clone()).await?;
         let mut column_types = vec![(columns.id.clone(), id_type(&parquet, columns)?)];
         require_text(&parquet, columns)?;
         for column in &columns.keep {
@@ -63,8 +62,9 @@ impl ParquetDocuments {
         &self.file
     }
 
+    /// As many as its footer says, but no more than it has bytes: work and room are planned by it, and no document takes less.
     pub(super) fn n_rows(&self) -> u64 {
-        self.row_groups.iter().map(|group| group.rows).sum()
+        self.row_groups.iter().map(|group| group.rows).sum::<u64>().min(self.file.size)
     }
 
     pub(super) fn column_types(&self) -> &[(String, DataType)] {
@@ -110,7 +110,7 @@ impl ParquetDocuments {
         let opened = async move {
             let parquet = match footer {
                 Some(parquet) => parquet,
-                None => Arc::new(open_footer(file).await?),
+                None => Arc::new(ParquetFile::open_without_page_index(file).await?),
             };
             let task = TaskReader {
                 shape: Arc::new(caught(&parquet.file.url, || Shape::new(&parquet, &columns))?),
@@ -142,36 +142,14 @@ impl ParquetDocuments {
     }
 }
 
-async fn open_footer(file: InputFile) -> Result<ParquetFile> {
-    let url = file.url.clone();
-    let opened = AssertUnwindSafe(ParquetFile::open_without_page_index(file)).catch_unwind().await;
-    opened.unwrap_or_else(|panic| Err(panicked(&url, &*panic)))
-}
-
-/// A panic of the Parquet reader is an error of the file that it read.
-fn caught<T>(url: &str, read: impl FnOnce() -> Result<T>) -> Result<T> {
-    std::panic::catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| Err(panicked(url, &*panic)))
-}
-
-fn panicked(url: &str, panic: &(dyn Any + Send)) -> PipelineError {
-    PipelineError::bad_file(url, format!("the Parquet reader failed on it ({})", crate::tasks::panic_text(panic)))
-}
-
 fn row_groups(parquet: &ParquetFile, text: &str) -> Result<Vec<RowGroup>> {
     let group = |i: usize| {
-        let text_bytes = parquet.column_chunk(i, text).map_or(0, |c| c.uncompressed_size());
-        RowGroup { rows: parquet.row_group_rows(i), text_bytes: u64::try_from(text_bytes).unwrap_or(0) }
+        // A guess at rows that fit: what is below 0 says nothing.
+        let text_bytes = parquet.column_chunk(i, text).map_or(0, |c| c.uncompressed_size().max(0).unsigned_abs());
+        RowGroup { rows: parquet.row_group_rows(i), text_bytes }
     };
-    let groups: Vec<RowGroup> = (0..parquet.n_row_groups()).map(group).collect();
-    let rows = groups.iter().try_fold(0u64, |rows, group| rows.checked_add(group.rows));
-    if rows.is_none_or(|rows| rows > MAX_ROWS) {
-        return Err(PipelineError::bad_file(&parquet.file.url, "its footer claims more rows than any file has"));
-    }
-    Ok(groups)
+    Ok((0..parquet.n_row_groups()).map(group).collect())
 }
-
-/// Rows of a file, far beyond what any run could read.
-const MAX_ROWS: u64 = 1 << 48;
 
 /// Which columns are read, and as what.
 #[derive(Debug)]
@@ -249,6 +227,7 @@ impl TaskReader {
         let Some((index, group)) = self.groups.next() else {
             return Ok(false);
         };
+        self.shape.leaves.iter().try_for_each(|&leaf| self.parquet.chunk_range(index, leaf).map(drop))?;
         let known = AssertUnwindSafe(PagedRowGroup::small(&self.parquet, index, &self.shape.leaves)).catch_unwind();
         let url = &self.parquet.file.url;
         let known = match known.await {
@@ -360,10 +339,6 @@ impl TaskReader {
         let rows = (first_row..).take(batch.num_rows()).collect();
         Ok(DocumentBatch { ids, texts, keep, rows, faults, max_doc_bytes: self.context.max_doc_bytes })
     }
-}
-
-fn count(rows: u64) -> usize {
-    usize::try_from(rows).unwrap_or(usize::MAX)
 }
 
 /// Rows whose texts are half of a batch's share if they are as long as the row group's others.
