@@ -258,6 +258,17 @@ impl JobConfig {
         })
     }
 
+    /// The local files that a command with this job reads, and the job file itself: what names each, and its path.
+    pub fn files_read(&self, config: Option<&Path>) -> Vec<(&'static str, String)> {
+        let named = [
+            ("--config", config),
+            ("user_dictionary", self.user_dictionary.as_deref()),
+            ("stop_words", self.stop_words.as_deref()),
+            ("idf", self.idf.as_deref()),
+        ];
+        named.into_iter().filter_map(|(key, path)| Some((key, path?.display().to_string()))).collect()
+    }
+
     /// Keys of the keep order, and the columns they need. `existing` and `id` name what is first and last without being said.
     pub fn keep(&self) -> Result<(Vec<KeepKey>, DocumentColumns), Failure> {
         let mut texts = self.keep.as_slice();

@@ -19,6 +19,14 @@ pub enum PipelineError {
         /// What to do.
         remedy: &'static str,
     },
+    /// A night that has no documents, though there is a place for nights.
+    #[error("no documents at {url}: {there}: run it again when the crawl has arrived; nothing was read or written")]
+    NightMissing {
+        /// Where they were looked for.
+        url: String,
+        /// What is there instead.
+        there: String,
+    },
     /// A document that was asked for by its id.
     #[error("no document '{}' in {documents}: check the id, and --id-column", id.escape_debug())]
     NoSuchDocument {
@@ -34,6 +42,17 @@ pub enum PipelineError {
         file: String,
         /// What is wrong with it.
         reason: String,
+    },
+    /// A folder whose Parquet files are only part of what it is.
+    #[error(
+        "{url} is a table of {format}: rows that it removed still stand in its files, so these are not read as they are: write the rows \
+         that count to Parquet files in a folder outside of it, and name that"
+    )]
+    Table {
+        /// The table.
+        url: String,
+        /// What wrote it.
+        format: &'static str,
     },
     /// A text file in another encoding.
     #[error("{file}: line {line} is not UTF-8: save it as UTF-8")]
@@ -280,8 +299,11 @@ impl PipelineError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::InputMissing { .. } | Self::NoSuchDocument { .. } => ErrorKind::InputMissing,
+            Self::InputMissing { .. } | Self::NightMissing { .. } | Self::NoSuchDocument { .. } => {
+                ErrorKind::InputMissing
+            }
             Self::BadFile { .. }
+            | Self::Table { .. }
             | Self::NotUtf8 { .. }
             | Self::Damaged { .. }
             | Self::DamagedCommit { .. }

@@ -9,6 +9,7 @@
 //! ([`FingerprintTask`], [`MapTask`]) that know no engine; DataFusion's operators drive them here.
 
 mod analyze;
+mod apart;
 mod columns;
 mod config;
 mod dataset;
@@ -30,6 +31,7 @@ mod join_plan;
 mod kernel;
 mod legible;
 mod near_duplicates;
+mod night_documents;
 mod operators;
 mod output;
 mod output_file;
@@ -56,6 +58,7 @@ mod thrift;
 mod tune;
 
 pub use analyze::{FingerprintedText, Outcome, TextFingerprinter};
+pub use apart::refuse_file;
 pub use config::{ALGORITHM_VERSION, JoinConfig, ProfileConfig, SketchConfig};
 pub use dataset::{FileRecord, writer_properties};
 pub use decisions::{ClusterRule, DecisionCounts};

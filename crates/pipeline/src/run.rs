@@ -10,6 +10,7 @@ pub use breakers::{Breakers, DropRate, LargestCluster, Measured, SourceLoss, Tri
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::{Deserialize, Serialize};
 
+use crate::apart;
 use crate::config::{ALGORITHM_VERSION, ProfileConfig};
 use crate::dataset::{FileRecord, StagedFile};
 use crate::decisions::{ClusterRule, DecisionCounts, Decisions};
@@ -21,6 +22,7 @@ use crate::fingerprint_stage::{
     FingerprintCounts, FingerprintRequest, Fingerprinted, fingerprint_documents, write_quarantine, write_skipped,
 };
 use crate::near_duplicates::{Join, NearDuplicates, PairCounts, PairsMode};
+use crate::night_documents;
 use crate::operators::Gathered;
 use crate::output::upload;
 use crate::preflight;
@@ -194,6 +196,7 @@ pub async fn run(
     request.profile.validate()?;
     request.breakers.validate()?;
     request.refuse_outside_roots(storage)?;
+    apart::refuse_run(storage, request)?;
     remove_dead(&resources.temp_parent());
     let mut written = None;
     for _ in 0..MAX_ATTEMPTS {
@@ -244,6 +247,7 @@ async fn attempt(
     if request.preflight {
         preflight::refuse_full(&resources.temp_parent(), plan.documents.n_rows())?;
     }
+    preflight::refuse_unwritable(plan.store.folder(), &plan.night).await?;
     plan.store.probe_conditional_put(request.single_writer).await?;
     if plan.store.end_dead_removals().await? {
         return Ok(None);
@@ -260,13 +264,7 @@ async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
     let store = Store::open(&storage.folder(&request.store)?).await?;
     store.refuse_other_config(&config_digest)?;
     warn_of_misnamed_nights(storage, &request.documents).await;
-    let documents = Documents::open(
-        storage,
-        &night_pattern(&request.documents, &request.dt),
-        request.columns.clone(),
-        &request.input,
-    )
-    .await?;
+    let documents = night_documents::open(storage, request).await?;
     for file in documents.files() {
         request.roots.refuse_file_outside(storage, &file.url)?;
     }
@@ -616,7 +614,7 @@ fn refuse_late(store: &Store, request: &RunRequest) -> Result<()> {
 }
 
 /// `YYYY-MM-DD`, a day that exists.
-fn check_date(dt: &str) -> Result<()> {
+pub(crate) fn check_date(dt: &str) -> Result<()> {
     let invalid =
         || PipelineError::Usage { reason: format!("--dt '{}' is not a date like 2026-11-20", dt.escape_debug()) };
     let parts: Vec<&str> = dt.split('-').collect();

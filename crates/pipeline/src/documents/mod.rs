@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{PipelineError, Result};
 use crate::quarantine::{BadReason, InputPolicy};
-use crate::storage::{InputFile, Storage};
+use crate::storage::{InputFile, Listing, Storage};
 use crate::tasks::FingerprintTask;
 use jsonl::JsonlFile;
 pub(crate) use keep_column::keep_type_name;
@@ -163,8 +163,8 @@ impl Documents {
         if let Some(marker) = &policy.require_marker {
             require_marker(storage, pattern, marker).await?;
         }
-        let listed = match storage.files(pattern, "documents").await {
-            Err(PipelineError::InputMissing { .. }) if policy.allow_empty => Vec::new(),
+        let Listing { files, unusable, .. } = match storage.listing(pattern, "documents").await {
+            Err(PipelineError::InputMissing { .. }) if policy.allow_empty => Listing::default(),
             listed => listed?,
         };
         let mut documents = Self {
@@ -172,8 +172,12 @@ impl Documents {
             context: ReadContext { max_doc_bytes: policy.max_doc_bytes, ..ReadContext::default() },
             ..Self::default()
         };
-        let (none, one_file) = (listed.is_empty(), listed.len() == 1 && listed[0].url == pattern);
-        let known = documents.known(listed, one_file)?;
+        for (file, reason) in unusable {
+            let error = PipelineError::bad_file(&file.url, reason);
+            documents.set_aside(file, error, policy.max_bad_files)?;
+        }
+        let (none, one_file) = (files.is_empty(), files.len() == 1 && files[0].url == pattern);
+        let known = documents.known(files, one_file)?;
         if known.is_empty() && !none {
             let remedy = "the files there are neither .parquet nor .jsonl[.gz|.zst]";
             return Err(PipelineError::InputMissing { what: "documents", url: pattern.to_owned(), remedy });
@@ -219,13 +223,26 @@ impl Documents {
                     }
                     self.files.insert(file.url, opened);
                 }
-                Err(PipelineError::BadFile { reason, .. }) if (self.bad.len() as u64) < max_bad_files => {
-                    self.bad.push((file, reason));
-                }
-                Err(error) => return Err(too_many(error, &self.bad, max_bad_files)),
+                Err(error) => self.set_aside(file, error, max_bad_files)?,
             }
         }
         Ok(())
+    }
+
+    /// Notes a file that cannot be read, as long as there may be more of them.
+    fn set_aside(&mut self, file: InputFile, error: PipelineError, max_bad_files: u64) -> Result<()> {
+        match error {
+            PipelineError::BadFile { reason, .. } if (self.bad.len() as u64) < max_bad_files => {
+                self.bad.push((file, reason));
+                Ok(())
+            }
+            error => Err(too_many(error, &self.bad, max_bad_files)),
+        }
+    }
+
+    /// Whether there is nothing to read, not even anything bad.
+    pub(crate) fn is_without_files(&self) -> bool {
+        self.files.is_empty() && self.bad.is_empty()
     }
 
     /// Reads within these limits.
@@ -373,6 +390,11 @@ async fn require_marker(storage: &Storage, pattern: &str, marker: &str) -> Resul
             remedy: "the folder is not complete yet; try again when it is, or change require_marker",
         }),
     }
+}
+
+/// Whether a file of this name is read where it lies in a folder of documents.
+pub(crate) fn is_document_name(url: &str) -> bool {
+    Format::of(url).is_some()
 }
 
 #[derive(Debug, Clone, Copy)]

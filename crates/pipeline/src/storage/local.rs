@@ -122,7 +122,21 @@ fn locked_part(folder: &Path) -> std::io::Result<(File, TempPath)> {
     }
 }
 
-/// The same in all folders below one; as far as it can be done.
+/// Refuses a folder in which no file can be made, or which could not be made itself.
+pub(super) fn probe(folder: &Path) -> Result<()> {
+    let there = folder.ancestors().find(|above| above.exists()).unwrap_or(folder);
+    if !there.is_dir() {
+        let reason = "a file stands where a folder is to be: name another place".to_owned();
+        return Err(PipelineError::OutputExists { url: there.display().to_string(), reason });
+    }
+    let cannot = |source: Error| {
+        let source = Error::new(source.kind(), format!("cannot write files here: {source}"));
+        PipelineError::Io { path: there.to_path_buf(), source }
+    };
+    locked_part(there).map(drop).map_err(cannot)
+}
+
+/// Removes what killed runs left in all folders below one; as far as it can be done.
 pub(super) fn remove_dead_below(root: &Path) {
     let mut open = vec![root.to_path_buf()];
     while let Some(folder) = open.pop() {
@@ -132,7 +146,7 @@ pub(super) fn remove_dead_below(root: &Path) {
     }
 }
 
-/// Removes what killed runs left in a folder: parts that nobody holds locked.
+/// Removes what they left in a folder: parts that nobody holds locked.
 fn remove_dead(folder: &Path) -> std::io::Result<()> {
     let is_part = |name: &str| name.starts_with(PREFIX) && name.ends_with(SUFFIX);
     for entry in std::fs::read_dir(folder)? {
