@@ -4,7 +4,7 @@
 mod support;
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
@@ -189,4 +189,186 @@ fn documents_results_and_store_of_a_run_lie_apart() {
         let store = format!("{output}-store");
         night("").run(DT, &["--documents", documents, "--output", output, "--store", &store]).expect_success();
     }
+}
+
+/// Marks of tables below a folder, and what they are marks of.
+const TABLES: [(&str, &str); 3] =
+    [("_delta_log/0.json", "Delta"), ("metadata/v1.metadata.json", "Iceberg"), (".hoodie/hoodie.properties", "Hudi")];
+
+fn mark(folder: &Path, mark: &str) {
+    let path = folder.join(mark);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, "").unwrap();
+}
+
+#[test]
+fn a_night_that_is_a_table_or_lies_in_one_is_refused_by_name() {
+    for (file, format) in TABLES {
+        for at in ["documents", &format!("documents/dt={DT}"), &format!("documents/dt={DT}/sub")] {
+            let night = night("");
+            mark(&night.path().join(at), file);
+            expect(&night.run(DT, &[]), 65, &[at, &format!("is a {format} table"), "write the rows that count"]);
+            assert!(!night.path().join("store").exists());
+        }
+    }
+    let night = night("");
+    mark(&night.path().join("documents"), "_delta_log/0.json");
+    for pattern in ["documents/dt={dt}/*.parquet", "documents/{dt}"] {
+        expect(&night.run(DT, &["--documents", pattern]), 65, &["documents is a Delta table"]);
+    }
+    // A table beside the documents is none of theirs.
+    night.documents(DT, &[("a", &text(1, 40))]);
+    fs::rename(night.path().join("documents/_delta_log"), night.path().join("_delta_log")).unwrap();
+    night.run(DT, &[]).expect_success();
+}
+
+#[test]
+fn every_command_that_lists_refuses_tables() {
+    let night = night("");
+    let folder = format!("documents/dt={DT}");
+    let file = format!("{folder}/part-0.parquet");
+    write_fingerprints(&night.path().join("fp/a.parquet"), &[("a".to_owned(), 1)]);
+    write_fingerprints(&night.path().join("queries.parquet"), &[("a".to_owned(), 1)]);
+    fs::write(night.path().join("truth.tsv"), "id_a\tid_b\tlabel\n").unwrap();
+    for table in ["documents", "fp"] {
+        mark(&night.path().join(table), "_delta_log/0.json");
+    }
+    let commands: [&[&str]; 9] = [
+        &["fingerprint", "--documents", &folder, "--output", "out"],
+        &["fingerprint", "--documents", "documents/*/*.parquet", "--output", "out"],
+        &["fingerprint", "--documents", &file, "--output", "out"],
+        &["idf", "build", "--documents", &folder, "--output", "idf.txt"],
+        &["tune", "--documents", &folder, "--sheet", "sheet.csv"],
+        &["explain", "a", "b", "--documents", &folder],
+        &["evaluate", "--documents", &folder, "--truth", "truth.tsv"],
+        &["join", "--queries", "fp", "--self", "--max-distance", "3", "--output", "out"],
+        &["join", "--queries", "queries.parquet", "--existing", "fp", "--max-distance", "3", "--output", "out"],
+    ];
+    for command in commands {
+        expect(&nearprint_in(night.path(), command), 65, &["is a Delta table"]);
+    }
+}
+
+/// As somebody who may not write everywhere, unlike root.
+fn as_nobody(night: &Night, args: &[&str]) -> Output {
+    let ids = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    let done = Command::new("setpriv")
+        .args(ids)
+        .arg(env!("CARGO_BIN_EXE_nearprint"))
+        .args(args)
+        .current_dir(night.path())
+        .output()
+        .unwrap();
+    Output {
+        code: done.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(done.stdout).unwrap(),
+        stderr: String::from_utf8(done.stderr).unwrap(),
+    }
+}
+
+#[test]
+fn a_store_or_output_that_cannot_be_written_is_found_before_the_work_and_nothing_is_left() {
+    let night = night("[resources]\nspill_dir = \"open\"\n");
+    for (folder, mode) in [("open", 0o777), ("closed", 0o755), ("", 0o755)] {
+        let path = night.path().join(folder);
+        fs::create_dir_all(&path).unwrap();
+        fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    }
+    if as_nobody(&night, &["--version"]).code != 0 {
+        return eprintln!("cannot run as another user: skipped");
+    }
+    let before = snapshot(night.path());
+    let folder = format!("documents/dt={DT}");
+    let run = ["run", "--config", "job.toml", "--dt", DT];
+    let commands: [&[&str]; 4] = [
+        &[&run[..], &["--store", "closed/store", "--output", "open/results"]].concat(),
+        &[&run[..], &["--store", "open/store", "--output", "closed/deep/results"]].concat(),
+        &["fingerprint", "--documents", &folder, "--output", "closed/fp", "--spill-dir", "open"],
+        &["fingerprint", "--documents", &folder, "--output", "closed", "--replace", "--spill-dir", "open"],
+    ];
+    for command in commands {
+        let done = as_nobody(&night, command);
+        expect(&done, 77, &["closed: cannot write files here: permission denied"]);
+        assert!(!done.stderr.contains("publish"), "{}", done.stderr);
+        assert!(snapshot(night.path()) == before, "{command:?}");
+    }
+    fs::write(night.path().join("file"), "").unwrap();
+    expect(&night.run(DT, &["--output", "file/results"]), 73, &["file: a file stands where a folder is to be"]);
+    expect(&night.run(DT, &["--store", "file"]), 73, &["file: a file stands where a folder is to be"]);
+    assert!(fs::read_dir(night.path().join("open")).unwrap().next().is_none());
+}
+
+#[test]
+fn what_a_shell_would_have_expanded_is_refused_by_its_key_or_flag() {
+    let refused = |place: &str, said: &str| {
+        for key in ["documents", "store", "output"] {
+            let night = night("");
+            let job = fs::read_to_string(night.path().join("job.toml")).unwrap();
+            let other =
+                job.lines().map(|l| if l.starts_with(key) { format!("{key} = {place:?}") } else { l.to_owned() });
+            fs::write(night.path().join("job.toml"), other.collect::<Vec<_>>().join("\n")).unwrap();
+            expect(&night.run(DT, &[]), 78, &[&format!("job.toml: {key}: "), said]);
+            fs::write(night.path().join("job.toml"), job).unwrap();
+            let flag = night.run(DT, &[&format!("--{key}"), place]);
+            assert_eq!(flag.code, 64);
+            let message = flag.json()["error"].as_str().unwrap().to_owned();
+            assert!(message.contains(&format!("--{key}")) && message.contains(said), "{message}");
+            assert_eq!(fs::read_dir(night.path()).unwrap().count(), 2);
+        }
+    };
+    refused("~/crawl", "'~' is not expanded");
+    refused("$HOME/crawl", "'$HOME' is not expanded");
+    refused("s3://bucket/${NAME}/x", "'${NAME}' is not expanded");
+    refused("crawl/{yyyy}/{mm}", "'{yyyy}' stands for nothing");
+    let night = night("");
+    assert_eq!(night.run(DT, &["--output", "results/{dt}"]).code, 64);
+    for args in
+        [["fingerprint", "--documents", "documents/dt={dt}", "--output", "out"], ["plan", "--spill-dir", "~", "", ""]]
+    {
+        assert_eq!(nearprint_in(night.path(), &args).code, 64);
+    }
+    // Only what looks like one: names may have such characters.
+    fs::rename(night.path().join("documents"), night.path().join("doc~$1")).unwrap();
+    night.run(DT, &["--documents", "doc~$1"]).expect_success();
+}
+
+#[test]
+fn a_file_for_a_folder_and_a_folder_for_a_file_are_permanent_mistakes() {
+    let night = night("");
+    let file = format!("documents/dt={DT}/part-0.parquet");
+    expect(&night.run(DT, &["--documents", &file]), 78, &["documents: ", "is no folder", "{dt}"]);
+    expect(&night.run(DT, &["--documents", &file, "--empty-exit-code", "99"]), 78, &["is no folder"]);
+    let config = nearprint_in(night.path(), &["run", "--config", ".", "--dt", DT]);
+    expect(&config, 66, &["job file .: ", "name a file"]);
+    let below = format!("{file}/x");
+    expect(
+        &nearprint_in(night.path(), &["fingerprint", "--documents", &below, "--output", "out"]),
+        66,
+        &["no documents"],
+    );
+}
+
+#[test]
+fn a_late_crawl_is_told_from_a_wrong_root() {
+    let night = night("");
+    for dt in ["2026-11-17", "2026-11-18", "2026-11-19"] {
+        night.documents(dt, &[("a", &text(1, 40))]);
+    }
+    fs::create_dir(night.path().join("documents/dt=soon")).unwrap();
+    let late = night.run("2026-11-25", &["--empty-exit-code", "99"]);
+    expect(&late, 99, &["no documents at documents/dt=2026-11-25", "2026-11-20, 2026-11-19, 2026-11-18:"]);
+    assert!(!late.stderr.contains("2026-11-17"), "{}", late.stderr);
+    let failed = late.json();
+    assert_eq!((failed["command"].as_str(), failed["dt"].as_str()), (Some("run"), Some("2026-11-25")), "{failed}");
+    fs::create_dir(night.path().join("documents/dt=2026-11-26")).unwrap();
+    expect(&night.run("2026-11-26", &[]), 66, &["its folder is there, but has no files"]);
+    // No mount, no night: also where nights may be empty.
+    let job = fs::read_to_string(night.path().join("job.toml")).unwrap();
+    fs::write(night.path().join("job.toml"), format!("allow_empty = true\n{job}")).unwrap();
+    for documents in ["nowhere", "nowhere/{dt}.jsonl"] {
+        let wrong = night.run(DT, &["--documents", documents, "--empty-exit-code", "99"]);
+        expect(&wrong, 66, &["no folder of nights at nowhere", "is mounted"]);
+    }
+    assert!(!night.path().join("store").exists());
+    night.run("2026-11-25", &[]).expect_success();
 }

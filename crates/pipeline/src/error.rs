@@ -45,7 +45,7 @@ pub enum PipelineError {
     },
     /// A folder whose Parquet files are only part of what it is.
     #[error(
-        "{url} is a table of {format}: rows that it removed still stand in its files, so these are not read as they are: write the rows \
+        "{url} is a {format} table: rows that it removed still stand in its files, so these are not read as they are: write the rows \
          that count to Parquet files in a folder outside of it, and name that"
     )]
     Table {
@@ -320,10 +320,8 @@ impl PipelineError {
             Self::Usage { .. } | Self::Join(_) => ErrorKind::Usage,
             Self::TryAgain { .. } => ErrorKind::TryAgain,
             Self::Store { source, .. } => store_kind(source),
-            Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => ErrorKind::Permission,
-            Self::Io { .. } | Self::Resources { .. } | Self::NoSpace { .. } | Self::SpillLimit { .. } => {
-                ErrorKind::LocalIo
-            }
+            Self::Io { source, .. } => io_kind(source.kind()),
+            Self::Resources { .. } | Self::NoSpace { .. } | Self::SpillLimit { .. } => ErrorKind::LocalIo,
             Self::Told { kind, .. } => *kind,
             Self::Internal { .. } => ErrorKind::Bug,
         }
@@ -412,6 +410,15 @@ impl PipelineError {
     }
 }
 
+/// Where a file stands for a folder, or a folder for a file, another try ends the same way.
+fn io_kind(kind: std::io::ErrorKind) -> ErrorKind {
+    match kind {
+        std::io::ErrorKind::PermissionDenied => ErrorKind::Permission,
+        std::io::ErrorKind::NotADirectory | std::io::ErrorKind::IsADirectory => ErrorKind::Usage,
+        _ => ErrorKind::LocalIo,
+    }
+}
+
 fn store_kind(source: &object_store::Error) -> ErrorKind {
     use object_store::Error as E;
     match source {
@@ -419,10 +426,9 @@ fn store_kind(source: &object_store::Error) -> ErrorKind {
         E::PermissionDenied { .. } | E::Unauthenticated { .. } => ErrorKind::Permission,
         E::AlreadyExists { .. } | E::Precondition { .. } => ErrorKind::OutputExists,
         E::UnknownConfigurationKey { .. } | E::NotSupported { .. } | E::InvalidPath { .. } => ErrorKind::Config,
-        E::Generic { store: "LocalFileSystem", source } => match io_cause(source.as_ref()) {
-            Some(std::io::ErrorKind::PermissionDenied) => ErrorKind::Permission,
-            _ => ErrorKind::LocalIo,
-        },
+        E::Generic { store: "LocalFileSystem", source } => {
+            io_cause(source.as_ref()).map_or(ErrorKind::LocalIo, |cause| io_kind(cause.kind()))
+        }
         other => told_kind(&innermost(other)),
     }
 }
@@ -467,11 +473,11 @@ const REMEDIES: [(&str, &str); 10] = [
     ("AccessDenied", "no permission: grant it to these credentials"),
 ];
 
-fn io_cause(error: &(dyn std::error::Error + 'static)) -> Option<std::io::ErrorKind> {
+fn io_cause<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a std::io::Error> {
     let mut next = Some(error);
     while let Some(cause) = next {
         if let Some(io) = cause.downcast_ref::<std::io::Error>() {
-            return Some(io.kind());
+            return Some(io);
         }
         next = cause.source();
     }
@@ -481,6 +487,11 @@ fn io_cause(error: &(dyn std::error::Error + 'static)) -> Option<std::io::ErrorK
 /// The whole chain of causes in one line, without repeating what an outer message already says; of an S3 server's XML the
 /// code and message.
 fn innermost(error: &object_store::Error) -> String {
+    if let object_store::Error::Generic { store: "LocalFileSystem", source } = error
+        && let Some(cause) = io_cause(source.as_ref())
+    {
+        return one_line(&cause.to_string());
+    }
     let mut text = one_line(&error.to_string());
     let mut next = std::error::Error::source(error);
     while let Some(cause) = next {

@@ -83,8 +83,8 @@ pub use query_batch::{KeepKey, LENGTH};
 pub use report::{Example, NightReport, ReportRequest, report};
 pub use roots::Roots;
 pub use run::{
-    Breakers, DropRate, LargestCluster, Measured, RunCounts, RunRequest, RunSummary, SourceLoss, TrippedBreaker, check,
-    run, store_check, store_compact, store_gc, store_info,
+    Breakers, DocumentShare, DropRate, LargestCluster, Measured, RunCounts, RunRequest, RunSummary, SourceLoss,
+    TrippedBreaker, check, run, store_check, store_compact, store_gc, store_info,
 };
 pub use run_lock::RunLock;
 pub use storage::{Requests, S3Config, Storage};

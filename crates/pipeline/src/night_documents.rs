@@ -15,7 +15,8 @@ const LISTED: usize = 3;
 pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Documents> {
     let pattern = night_pattern(&request.documents, &request.dt);
     let nights = Nights::of(storage, &request.documents)?;
-    if let Some(nights) = &nights {
+    // A folder dt=DATE is taken for a part of a table anyway.
+    if let Some(nights) = nights.as_ref().filter(|_| request.documents.contains("{dt}")) {
         nights.root.refuse_table().await?;
     }
     let opened = Documents::open(storage, &pattern, request.columns.clone(), &request.input).await;

@@ -5,7 +5,7 @@ mod breakers;
 use std::path::Path;
 use std::time::SystemTime;
 
-pub use breakers::{Breakers, DropRate, LargestCluster, Measured, SourceLoss, TrippedBreaker};
+pub use breakers::{Breakers, DocumentShare, DropRate, LargestCluster, Measured, SourceLoss, TrippedBreaker};
 
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::{Deserialize, Serialize};
@@ -328,9 +328,7 @@ async fn execute(
     let documents = std::mem::take(&mut plan.documents);
     let temp = resources.temp_dir()?;
     let mut staged = stage(request, &plan, documents, temp.path(), resources, progress).await?;
-    let trailing_nights = request.breakers.trailing_nights;
-    staged.measured.drop_rate =
-        breakers::drop_rate(storage, &plan.store, &request.dt, &staged.counts, trailing_nights).await;
+    staged.measured.compare(storage, &plan.store, request, &staged.counts).await;
     let tripped = request.breakers.tripped(&staged.measured);
     if !tripped.is_empty() {
         return Ok(Some(stopped(request, &plan, staged, tripped)));

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{PipelineError, Result};
 use crate::quarantine::{BadReason, InputPolicy};
+use crate::run::check_date;
 use crate::storage::{InputFile, Listing, Storage};
 use crate::tasks::FingerprintTask;
 use jsonl::JsonlFile;
@@ -320,12 +321,36 @@ impl Documents {
     }
 }
 
+/// A text and the file that has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FoundText {
+    /// None for NULL.
+    pub(crate) text: Option<String>,
+    pub(crate) file: String,
+}
+
 impl Documents {
     /// The texts of these ids, none for NULL; ids that are not there are left out. Reads no further than it must, and keeps no
     /// other texts.
-    pub(crate) async fn texts_of(&self, mut wanted: BTreeSet<&str>) -> Result<BTreeMap<String, Option<String>>> {
+    pub(crate) async fn texts_of(&self, wanted: BTreeSet<&str>) -> Result<BTreeMap<String, Option<String>>> {
+        let found = self.look_for(wanted, self.tasks()).await?;
+        Ok(found.into_iter().map(|(id, found)| (id, found.text)).collect())
+    }
+
+    /// The same, and of an id that several nights have, the text of the newest: the one that counts.
+    pub(crate) async fn newest_texts_of(&self, wanted: BTreeSet<&str>) -> Result<BTreeMap<String, FoundText>> {
+        let mut tasks = self.tasks();
+        tasks.sort_by(|a, b| night_of(&b.file).cmp(&night_of(&a.file)));
+        self.look_for(wanted, tasks).await
+    }
+
+    async fn look_for(
+        &self,
+        mut wanted: BTreeSet<&str>,
+        tasks: Vec<FingerprintTask>,
+    ) -> Result<BTreeMap<String, FoundText>> {
         let mut found = BTreeMap::new();
-        for task in self.tasks() {
+        for task in tasks {
             let mut batches = self.read(&task)?;
             while !wanted.is_empty()
                 && let Some(batch) = batches.try_next().await?
@@ -334,12 +359,24 @@ impl Documents {
                     if let Ok(text) = batch.text(i)
                         && wanted.remove(batch.ids.value(i))
                     {
-                        found.insert(batch.ids.value(i).to_owned(), text.map(str::to_owned));
+                        let text = FoundText { text: text.map(str::to_owned), file: task.file.clone() };
+                        found.insert(batch.ids.value(i).to_owned(), text);
                     }
                 }
             }
         }
         Ok(found)
+    }
+}
+
+/// What orders the nights of files: the date in a path, that of a folder `dt=` before others; the folder where there is no date.
+fn night_of(url: &str) -> (Option<&str>, &str) {
+    let date = |at: usize| url.get(at..at + 10).filter(|date| check_date(date).is_ok());
+    let named = url.rmatch_indices("dt=").find_map(|(at, dt)| date(at + dt.len()));
+    let folder = url.rsplit_once('/').map_or("", |(folder, _)| folder);
+    match named.or_else(|| (0..url.len()).rev().find_map(date)) {
+        Some(date) => (Some(date), ""),
+        None => (None, folder),
     }
 }
 

@@ -130,7 +130,7 @@ pub(super) fn probe(folder: &Path) -> Result<()> {
         return Err(PipelineError::OutputExists { url: there.display().to_string(), reason });
     }
     let cannot = |source: Error| {
-        let source = Error::new(source.kind(), format!("cannot write files here: {source}"));
+        let source = Error::new(source.kind(), format!("cannot write files here: {}", source.kind()));
         PipelineError::Io { path: there.to_path_buf(), source }
     };
     locked_part(there).map(drop).map_err(cannot)

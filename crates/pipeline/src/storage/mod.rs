@@ -196,8 +196,9 @@ impl Storage {
         }
         match self.place_of(pattern)? {
             (base, Some(glob)) => {
+                let listed = base.listing(Wanted::Matching(glob)).await?;
                 base.refuse_table_above().await?;
-                base.listing(Wanted::Matching(glob)).await
+                Ok(listed)
             }
             (_, None) => self.file_or_folder(pattern).await,
         }
