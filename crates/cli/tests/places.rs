@@ -132,10 +132,12 @@ fn no_command_writes_over_what_it_reads_or_among_it() {
     fs::write(night.path().join("truth.svg"), "id_a\tid_b\tlabel\n").unwrap();
     fs::write(night.path().join("words.csv"), "the\n").unwrap();
     fs::write(night.path().join("table.toml"), "stop_words = \"words.csv\"\n").unwrap();
+    write_documents(&night.path().join("odd[1]/part-00000.parquet"), &[(Some("a"), Some(&text(1, 40)))]);
     let before = snapshot(night.path());
     let below = format!("{folder}/sub");
     let jsonl = format!("{folder}/idf.jsonl");
-    let commands: [&[&str]; 13] = [
+    let commands: [&[&str]; 14] = [
+        &["fingerprint", "--documents", "odd[1]", "--output", "odd[1]", "--replace"],
         &["fingerprint", "--documents", &folder, "--output", &folder, "--replace"],
         &["fingerprint", "--documents", &folder, "--output", "documents/../link/.", "--replace"],
         &["fingerprint", "--documents", &file, "--output", &folder, "--replace"],
@@ -371,4 +373,25 @@ fn a_late_crawl_is_told_from_a_wrong_root() {
     }
     assert!(!night.path().join("store").exists());
     night.run("2026-11-25", &[]).expect_success();
+}
+
+#[test]
+fn a_folder_that_cannot_be_read_is_a_bad_file_below_the_documents_and_77_above_them() {
+    let night = night("[resources]\nspill_dir = \"open\"\n");
+    let sub = format!("documents/dt={DT}/sub");
+    for (folder, mode) in [("open", 0o777), (sub.as_str(), 0o700), ("", 0o755)] {
+        fs::create_dir_all(night.path().join(folder)).unwrap();
+        fs::set_permissions(night.path().join(folder), PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let run =
+        ["run", "--config", "job.toml", "--dt", DT, "--json", "--store", "open/store", "--output", "open/results"];
+    if as_nobody(&night, &["--version"]).code != 0 {
+        return eprintln!("cannot run as another user: skipped");
+    }
+    expect(&as_nobody(&night, &run), 65, &["sub: it cannot be read: Permission denied"]);
+    let passed = as_nobody(&night, &[&run[..], &["--max-bad-files", "1"]].concat()).expect_success().json();
+    assert_eq!((passed["n_bad_files"].as_u64(), passed["n_documents"].as_u64()), (Some(1), Some(1)));
+    fs::set_permissions(night.path().join("documents").join(format!("dt={DT}")), PermissionsExt::from_mode(0o700))
+        .unwrap();
+    expect(&as_nobody(&night, &[&run[..], &["--max-bad-files", "1"]].concat()), 77, &["Permission denied"]);
 }

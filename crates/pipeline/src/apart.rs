@@ -56,7 +56,7 @@ fn overlap(key: &str, url: &str, other: &str, other_url: &str, why: &str) -> Pip
 /// Refuses a folder of results, `--output` or below it, that lies among what is read, or above it.
 pub(crate) fn refuse_folder(storage: &Storage, written: &Folder, output: &str, inputs: &[Named<'_>]) -> Result<()> {
     for (flag, pattern) in inputs {
-        if storage.reaches(pattern, written)? || written.contains(&storage.fixed_part(pattern)?) {
+        if storage.reaches(pattern, written)? || storage.begins_below(pattern, written)? {
             let reason = format!(
                 "--output {} and {flag} {} lie in one another: name an output of its own, so that no input is overwritten and no \
                  result is read as one",
@@ -86,7 +86,7 @@ pub fn refuse_file(storage: &Storage, (flag, output): Named<'_>, documents: &str
         }
     }
     let is_next_document = is_document_name(output) && storage.reaches(documents, &place)?;
-    if is_next_document || place.contains(&storage.fixed_part(documents)?) {
+    if is_next_document || storage.begins_below(documents, &place)? {
         return refused("--documents", documents);
     }
     Ok(())

@@ -95,7 +95,7 @@ impl Wanted {
 }
 
 /// Names that are passed over, with all that lies below them.
-fn is_hidden(name: &str) -> bool {
+pub(super) fn is_hidden(name: &str) -> bool {
     name.starts_with(['_', '.'])
 }
 
@@ -110,7 +110,7 @@ impl Folder {
             self.remote_listing(&wanted).await?
         } else {
             let folder = self.clone();
-            blocking(move || Ok(folder.local_listing(&wanted))).await?
+            blocking(move || folder.local_listing(&wanted)).await?
         };
         listing.files.sort_by(|a, b| a.url.cmp(&b.url));
         listing.unusable.sort_by(|a, b| a.0.url.cmp(&b.0.url));
@@ -137,16 +137,15 @@ impl Folder {
         names.iter().fold(self.url.trim_end_matches('/').to_owned(), |url, name| format!("{url}/{}", name.as_ref()))
     }
 
-    fn local_listing(&self, wanted: &Wanted) -> Listing {
-        let Some(root) = &self.local else { return Listing::default() };
+    fn local_listing(&self, wanted: &Wanted) -> Result<Listing> {
         let mut listing = Listing::default();
+        let Some(root) = &self.local else { return Ok(listing) };
         match std::fs::metadata(root) {
-            Ok(there) if there.is_dir() => {}
+            Ok(there) if there.is_dir() => drop(std::fs::read_dir(root).map_err(PipelineError::io(root))?),
             Ok(there) => listing.add(self, root, self.url.clone(), &there),
-            Err(error) if root.is_symlink() || !is_absence(&error) => {
-                listing.add_unusable(self, root, self.url.clone(), reason(root, &error));
-            }
-            Err(_) => {}
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(PipelineError::io(root)(error)),
+            Err(error) if is_absence(&error) && !root.is_symlink() => return Ok(listing),
+            Err(error) => listing.add_unusable(self, root, self.url.clone(), reason(root, &error)),
         }
         let mut entries = WalkDir::new(root).min_depth(1).follow_links(true).into_iter();
         while let Some(entry) = entries.next() {
@@ -154,7 +153,7 @@ impl Folder {
                 entries.skip_current_dir();
             }
         }
-        listing
+        Ok(listing)
     }
 
     fn take(
@@ -195,6 +194,10 @@ enum Below {
 }
 
 impl Listing {
+    pub(super) fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.unusable.is_empty()
+    }
+
     fn note_table(&mut self, place: &Folder, names: &[impl AsRef<str>], wanted: &Wanted) {
         if let Some((n, format)) = Format::marked_by(names).filter(|_| self.table.is_none()) {
             let url = place.below(&names[..n]);

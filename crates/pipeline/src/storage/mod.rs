@@ -180,7 +180,7 @@ impl Storage {
         if let Some(table) = &listed.table {
             return Err(table.refused());
         }
-        if listed.files.is_empty() && listed.unusable.is_empty() {
+        if listed.is_empty() {
             return Err(PipelineError::InputMissing { what, url: redact(pattern), remedy: NOTHING_THERE });
         }
         Ok(listed)
@@ -188,11 +188,12 @@ impl Storage {
 
     async fn listed(&self, pattern: &str) -> Result<Listing> {
         // Where the path stands as it is written, brackets are part of it.
-        if pattern.contains('[')
-            && let Ok(listed) = self.file_or_folder(pattern).await
-            && !(listed.files.is_empty() && listed.unusable.is_empty())
-        {
-            return Ok(listed);
+        if pattern.contains('[') {
+            match self.file_or_folder(pattern).await {
+                Ok(listed) if listed.is_empty() => {}
+                Err(error) if !matches!(error, PipelineError::Table { .. }) => {}
+                as_written => return as_written,
+            }
         }
         match self.place_of(pattern)? {
             (base, Some(glob)) => {

@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path as LocalPath;
 
-use super::listing::Wanted;
+use super::listing::{Wanted, is_hidden};
 use super::{Backend, Folder, Storage};
 use crate::error::Result;
 
@@ -45,17 +45,23 @@ impl Storage {
     /// Whether a listing of `pattern` would come upon what lies at `place` or below it.
     pub(crate) fn reaches(&self, pattern: &str, place: &Folder) -> Result<bool> {
         let (base, glob) = self.place_of(pattern)?;
-        let Some(names) = base.names_to(place).filter(|names| !names.iter().any(|name| name.starts_with(['_', '.'])))
-        else {
-            return Ok(false);
-        };
-        let url = base.below(&names);
         let wanted = glob.map_or(Wanted::All, Wanted::Matching);
-        Ok(wanted.has(&url) || wanted.may_be_below(&url))
+        let url = base.shown_names_to(place).map(|names| base.below(&names));
+        let is_wanted = url.is_some_and(|url| wanted.has(&url) || wanted.may_be_below(&url));
+        // A path with brackets may stand as it is written.
+        Ok(is_wanted || self.folder(pattern)?.shown_names_to(place).is_some())
     }
 
-    /// The place before the first wildcard; the whole where there is none.
-    pub(crate) fn fixed_part(&self, pattern: &str) -> Result<Folder> {
-        Ok(self.place_of(pattern)?.0)
+    /// Whether something that `pattern` names lies at `place` or below it: what comes before its first wildcard, or what stands there as
+    /// it is written.
+    pub(crate) fn begins_below(&self, pattern: &str, place: &Folder) -> Result<bool> {
+        Ok(place.contains(&self.place_of(pattern)?.0) || place.contains(&self.folder(pattern)?))
+    }
+}
+
+impl Folder {
+    /// The names that lead from here down to `other`, as far as a listing would go there: it passes over hidden ones.
+    fn shown_names_to(&self, other: &Self) -> Option<Vec<String>> {
+        self.names_to(other).filter(|names| !names.iter().any(|name| is_hidden(name)))
     }
 }

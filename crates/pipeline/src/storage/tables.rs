@@ -25,9 +25,7 @@ impl Format {
         (0..names.len()).find_map(|at| match name(at)? {
             "_delta_log" => Some((at, Self::Delta)),
             ".hoodie" => Some((at, Self::Hudi)),
-            "metadata" if name(at + 1).is_some_and(|file| file.ends_with(".metadata.json")) => {
-                Some((at, Self::Iceberg))
-            }
+            "metadata" if name(at + 1).is_some_and(is_iceberg_metadata) => Some((at, Self::Iceberg)),
             _ => None,
         })
     }
@@ -39,6 +37,12 @@ impl Format {
             Self::Hudi => "Hudi",
         }
     }
+}
+
+/// `v3.metadata.json` or `00003-….metadata.json`, perhaps with `.gz` before the end.
+fn is_iceberg_metadata(name: &str) -> bool {
+    let number = name.strip_prefix('v').unwrap_or(name);
+    name.ends_with(".metadata.json") && number.starts_with(|c: char| c.is_ascii_digit())
 }
 
 impl Table {
