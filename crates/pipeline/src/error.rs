@@ -19,6 +19,15 @@ pub enum PipelineError {
         /// What to do.
         remedy: &'static str,
     },
+    /// The place that nights lie in.
+    #[error(
+        "no documents at {url}: there is no such place at all: check `documents`, and whether its disk is mounted; nothing was read or \
+         written"
+    )]
+    NightsMissing {
+        /// Where it was looked for.
+        url: String,
+    },
     /// A night that has no documents, though there is a place for nights.
     #[error("no documents at {url}: {there}: run it again when the crawl has arrived; nothing was read or written")]
     NightMissing {
@@ -299,9 +308,10 @@ impl PipelineError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::InputMissing { .. } | Self::NightMissing { .. } | Self::NoSuchDocument { .. } => {
-                ErrorKind::InputMissing
-            }
+            Self::InputMissing { .. }
+            | Self::NightsMissing { .. }
+            | Self::NightMissing { .. }
+            | Self::NoSuchDocument { .. } => ErrorKind::InputMissing,
             Self::BadFile { .. }
             | Self::Table { .. }
             | Self::NotUtf8 { .. }

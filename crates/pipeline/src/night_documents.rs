@@ -81,8 +81,7 @@ impl Nights {
             );
             return PipelineError::Config { key: "documents".to_owned(), reason };
         }
-        let remedy = "there is no such place at all: check `documents`, and whether its disk is mounted";
-        PipelineError::InputMissing { what: "folder of nights", url, remedy }
+        PipelineError::NightsMissing { url }
     }
 
     fn date<'a>(&self, name: &'a str) -> Option<&'a str> {
