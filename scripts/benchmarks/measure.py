@@ -214,7 +214,7 @@ def nights(results, folder):
     subprocess.run([BENCH, "nights", "--output", place / "documents"], check=True, stdout=subprocess.DEVNULL)
     job = place / "job.toml"
     job.write_text(
-        f'profile = "paper"\ndocuments = "{place}/documents"\nstore = "{place}/store"\noutput = "{place}/results"\n',
+        f'profile = "paper"\ndocuments = "{place}/documents"\nstore = "{place}/store"\noutput = "{place}/results"\ncreate_store = true\n',
         encoding="utf-8",
     )
     seconds = []

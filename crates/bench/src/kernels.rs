@@ -97,7 +97,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut found_by_all = None;
     for (cost, plan) in plans.into_iter().filter(|(cost, _)| cost.total_ns <= best * args.within) {
         for kernel in kernels(args.kernel.as_deref())? {
-            let queries = Queries::new(sets.queries().to_vec(), plan.clone(), kernel);
+            let queries = Queries::try_new(sets.queries().to_vec(), plan.clone(), kernel)?;
             let mut scratch = MapScratch::default();
             let mut n_pairs = 0;
             queries.map(&pieces[0], &mut scratch, |_| {});

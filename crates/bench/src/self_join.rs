@@ -66,7 +66,7 @@ impl Args {
             let plan = TablePlan::choose(64, self.max_distance, &workload);
             let cost = JoinCost::of(&plan, &workload);
             let prefix_distances: Vec<u32> = plan.tables().iter().map(|t| t.max_prefix_distance()).collect();
-            let queries = Queries::new(values.clone(), plan, Kernel::best());
+            let queries = Queries::try_new(values.clone(), plan, Kernel::best())?;
             let built = started.elapsed().as_secs_f64();
             let mut n_pairs = 0u64;
             queries.map_self(0..queries.values().len(), &mut MapScratch::default(), |_| n_pairs += 1);

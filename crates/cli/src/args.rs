@@ -108,6 +108,8 @@ impl Command {
             Self::Store(StoreCommand::Check(_)) => ("store check", None),
             Self::Store(StoreCommand::Compact(_)) => ("store compact", None),
             Self::Store(StoreCommand::Gc(_)) => ("store gc", None),
+            Self::Store(StoreCommand::Init(_)) => ("store init", None),
+            Self::Store(StoreCommand::DropNight(args)) => ("store drop-night", Some(args.dt.clone())),
         };
         Asked { command, dt }
     }
@@ -127,6 +129,9 @@ pub struct RunArgs {
     /// Publish a published night anew
     #[arg(long)]
     pub replace: bool,
+    /// Make the store where there is none, as a first night needs
+    #[arg(long)]
+    pub create_store: bool,
     /// Documents, instead of the job file's
     #[arg(long, value_name = "PATH", value_parser = nights)]
     pub documents: Option<String>,
@@ -242,6 +247,9 @@ pub struct FingerprintArgs {
     /// Folder of the dataset
     #[arg(long, value_name = "DIR", value_parser = place)]
     pub output: String,
+    /// Bits of the fingerprints, where the profile's program has them: 32, 64, or 128, which no join takes
+    #[arg(long, value_name = "N", value_parser = any_bits)]
+    pub bits: Option<u32>,
     /// Replace an output that exists
     #[arg(long)]
     pub replace: bool,
@@ -424,14 +432,27 @@ pub struct ReportArgs {
 
 #[derive(Debug, Clone, Subcommand)]
 pub enum StoreCommand {
+    /// Make a store, for a first night to come
+    Init(StoreArgs),
     /// Nights, rows and bytes
     Info(StoreArgs),
     /// Re-read every file against what the newest commit says of it
     Check(StoreArgs),
     /// Merge the fingerprints of all nights into one segment, which later joins read instead
     Compact(CompactArgs),
-    /// Delete what no commit names: replaced nights, leftovers of killed runs, superseded segments
+    /// Take a night out of the store: one of a wrong date, or one that should not count any more
+    DropNight(DropNightArgs),
+    /// Delete what no commit names: replaced and dropped nights, leftovers of killed runs, superseded segments, old commits
     Gc(GcArgs),
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct DropNightArgs {
+    #[command(flatten)]
+    pub place: StoreArgs,
+    /// The night, such as 2062-11-20
+    #[arg(long, value_name = "DATE")]
+    pub dt: String,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -536,6 +557,10 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 fn count(text: &str) -> Result<u64, String> {
     let power = || 2u64.checked_pow(text.strip_prefix("2^")?.parse().ok()?);
     text.parse().ok().or_else(power).ok_or_else(|| "a number such as 1000000 or 2^20".to_owned())
+}
+
+fn any_bits(text: &str) -> Result<u32, String> {
+    if text == "128" { Ok(128) } else { bits(text).map_err(|_| "fingerprints have 32, 64 or 128 bits".to_owned()) }
 }
 
 fn bits(text: &str) -> Result<u32, String> {

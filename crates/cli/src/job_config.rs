@@ -27,6 +27,7 @@ pub struct JobConfig {
     pub documents: Option<String>,
     pub store: Option<String>,
     pub output: Option<String>,
+    pub create_store: bool,
     pub id_column: String,
     pub text_column: String,
     pub source_column: Option<String>,
@@ -66,6 +67,7 @@ impl Default for JobConfig {
             documents: None,
             store: None,
             output: None,
+            create_store: false,
             id_column: "id".to_owned(),
             text_column: "text".to_owned(),
             source_column: None,
@@ -219,7 +221,7 @@ impl JobConfig {
             .unwrap_or_else(|| Value::String(value.to_owned()));
         let mut parts: Vec<&str> = key.split('.').collect();
         if parts == ["bits"] {
-            self.bits = Some(value.as_integer().ok_or_else(|| usage("bits is 32 or 64"))?);
+            self.bits = Some(value.as_integer().ok_or_else(|| usage("bits is 32, 64 or 128"))?);
             return Ok(());
         }
         let section = parts.remove(0);
@@ -242,10 +244,23 @@ impl JobConfig {
         Ok(())
     }
 
-    /// The named profile under the job's overrides.
+    /// The named profile under the job's overrides, for a command that joins.
     pub fn profile_config(&self) -> Result<ProfileConfig, Failure> {
-        let base = profile::by_name(&self.profile)?;
-        let mut merged = Table::try_from(&base).map_err(|e| Failure::config(e.to_string()))?;
+        let config = self.overridden(&profile::by_name(&self.profile)?, self.bits)?;
+        config.join.verifier(config.bits)?;
+        Ok(config)
+    }
+
+    /// The same for a command that fingerprints and no more, with fingerprints of `bits` bits instead of the job's.
+    pub fn fingerprint_profile(&self, bits: Option<u32>) -> Result<ProfileConfig, Failure> {
+        match bits {
+            None => self.overridden(&profile::by_name(&self.profile)?, self.bits),
+            Some(bits) => self.overridden(&profile::by_name_and_bits(&self.profile, bits)?, None),
+        }
+    }
+
+    fn overridden(&self, base: &ProfileConfig, bits: Option<i64>) -> Result<ProfileConfig, Failure> {
+        let mut merged = Table::try_from(base).map_err(|e| Failure::config(e.to_string()))?;
         let sections = [
             ("tokenize", &self.tokenize),
             ("fingerprint", &self.fingerprint),
@@ -258,7 +273,7 @@ impl JobConfig {
                 merge(into, Value::Table(section.clone()));
             }
         }
-        if let Some(bits) = self.bits {
+        if let Some(bits) = bits {
             merged.insert("bits".to_owned(), Value::Integer(bits));
         }
         let invalid = |e: toml::de::Error| {

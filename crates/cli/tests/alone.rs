@@ -62,7 +62,7 @@ fn the_temporary_folders_of_a_killed_run_are_removed_by_the_next_one_and_no_othe
     assert!(!temporary(&spill).is_empty());
     assert!(!night.path().join(format!("results/dt={DT}/_current")).exists());
     // Not ours: a folder that is in use, one of another form, a link, a file.
-    let in_use = spill.join("nearprint-inuse1");
+    let in_use = spill.join("nearprint-inuseinuseinuseinuseinus");
     std::fs::create_dir(&in_use).unwrap();
     std::fs::set_permissions(&in_use, std::fs::Permissions::from_mode(0o700)).unwrap();
     let lock = std::fs::File::open(&in_use).unwrap();
@@ -70,14 +70,20 @@ fn the_temporary_folders_of_a_killed_run_are_removed_by_the_next_one_and_no_othe
     let elsewhere = night.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     std::fs::write(elsewhere.join("mine"), "x").unwrap();
-    std::os::unix::fs::symlink(&elsewhere, spill.join("nearprint-link01")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, spill.join("nearprint-linklinklinklinklinklink")).unwrap();
     std::fs::create_dir(spill.join("nearprint-other-name")).unwrap();
-    std::fs::write(spill.join("nearprint-file01"), "x").unwrap();
+    std::fs::write(spill.join("nearprint-filefilefilefilefilefile"), "x").unwrap();
     night.run(DT, &[]).expect_success();
     let mut left: Vec<String> =
         temporary(&spill).iter().map(|p| p.file_name().unwrap().to_str().unwrap().to_owned()).collect();
     left.sort();
-    assert_eq!(left, ["nearprint-file01", "nearprint-inuse1", "nearprint-link01", "nearprint-other-name"]);
+    let expected = [
+        "nearprint-filefilefilefilefilefile",
+        "nearprint-inuseinuseinuseinuseinus",
+        "nearprint-linklinklinklinklinklink",
+        "nearprint-other-name",
+    ];
+    assert_eq!(left, expected);
     assert!(elsewhere.join("mine").exists());
     drop(lock);
     // A rerun that finds the night published removes them too.
@@ -258,7 +264,16 @@ fn ids_never_make_paths() {
     night.documents(DT, &documents).run(DT, &[]).expect_success();
     for name in snapshot(night.path()).into_keys() {
         let name = name.to_str().unwrap().to_owned();
-        let own = ["job.toml", "documents/", "store/_commits/", "store/runs/", &format!("results/dt={DT}/")];
+        let night_of = format!("results/dt={DT}/");
+        let own = [
+            "job.toml",
+            "documents/",
+            "store/_commits/",
+            "store/runs/",
+            "store/_store.json",
+            "results/_store.json",
+            &night_of,
+        ];
         assert!(own.iter().any(|o| name.starts_with(o)), "{name}");
         assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b"/_-=.".contains(&b)), "{name}");
     }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use nearprint_trials::night::sha256;
 use support::{Night, nearprint_in, snapshot, text, write_fingerprints};
 
 /// Documents of a night: copies and edits of what other nights have, recrawls of two nights before, a text without a
@@ -316,9 +317,13 @@ fn store_check_finds_a_flipped_byte_and_rows_that_are_not_the_runs() {
     compact(&other, &["--part-rows", "30"]);
     std::fs::copy(&parts(&other)[1], &file).unwrap();
     let name = file.file_name().unwrap().to_str().unwrap();
-    // The record of the part as the commit has it, and its rows.
+    // The record of the part as the commit's page of segments has it, and its rows.
+    let page = |night: &Night| {
+        let commit: serde_json::Value = serde_json::from_slice(&std::fs::read(newest_commit(night)).unwrap()).unwrap();
+        night.path().join(format!("store/pages/{}.json", commit["segments"].as_str().unwrap()))
+    };
     let record = |night: &Night| {
-        let text = std::fs::read_to_string(newest_commit(night)).unwrap();
+        let text = std::fs::read_to_string(page(night)).unwrap();
         let start = text.rfind(&format!("{{\"name\":\"{name}\"")).unwrap();
         let record = text[start..=start + text[start..].find('}').unwrap()].to_owned();
         let value: serde_json::Value = serde_json::from_str(&record).unwrap();
@@ -329,8 +334,13 @@ fn store_check_finds_a_flipped_byte_and_rows_that_are_not_the_runs() {
     let forged = state
         .replace(&own, &foreign)
         .replace(&format!("\"n_rows\":{n_rows}"), &format!("\"n_rows\":{}", n_rows - own_rows + foreign_rows));
-    // Without the checksum of its own, which releases before it did not write.
-    let forged = forged[..forged.rfind(",\"sha256\"").unwrap()].to_owned() + "}\n";
-    std::fs::write(newest_commit(&night), forged).unwrap();
+    // Page and commit are named and signed by what is in them.
+    let digest = sha256(forged.as_bytes())[..32].to_owned();
+    let old_digest = page(&night).file_stem().unwrap().to_str().unwrap().to_owned();
+    std::fs::write(page(&night).with_file_name(format!("{digest}.json")), forged).unwrap();
+    let commit = std::fs::read_to_string(newest_commit(&night)).unwrap().replace(&old_digest, &digest);
+    let bare = commit[..commit.rfind(",\"sha256\"").unwrap()].to_owned() + "}\n";
+    let signed = bare.replace("}\n", &format!(",\"sha256\":\"{}\"}}\n", sha256(bare.as_bytes())));
+    std::fs::write(newest_commit(&night), signed).unwrap();
     damaged(&file, "where the runs give");
 }

@@ -17,7 +17,7 @@ fn sample(extra: &[&str], documents: Option<&str>) -> tempfile::TempDir {
     let documents =
         documents.map_or_else(|| root().join("sample_data/documents").to_str().unwrap().to_owned(), str::to_owned);
     let job = format!(
-        "documents = {documents:?}\nstore = \"store\"\noutput = \"results\"\nkeep = [\"fetch_time asc\", \"length desc\"]\n"
+        "documents = {documents:?}\nstore = \"store\"\noutput = \"results\"\ncreate_store = true\nkeep = [\"fetch_time asc\", \"length desc\"]\n"
     );
     std::fs::write(dir.path().join("job.toml"), job).unwrap();
     for dt in ["2026-11-19", "2026-11-20"] {

@@ -69,7 +69,7 @@ const DT: &str = "2026-11-20";
 /// A job whose places all lie below an S3 prefix, reached with little patience.
 fn s3_job(dir: &LocalPath, endpoint: &str, prefix: &str) {
     let text = format!(
-        "documents = \"s3://{prefix}/documents\"\nstore = \"s3://{prefix}/store\"\noutput = \"s3://{prefix}/results\"\n\
+        "documents = \"s3://{prefix}/documents\"\nstore = \"s3://{prefix}/store\"\noutput = \"s3://{prefix}/results\"\ncreate_store = true\n\
          [s3]\nendpoint = {endpoint:?}\nretry_seconds = 6\ntimeout_seconds = 2\n"
     );
     std::fs::write(dir.join("job.toml"), text).unwrap();
@@ -288,7 +288,7 @@ fn uploads_that_nobody_ends_are_found_and_aborted() {
     let folder = storage.folder(&format!("s3://{prefix}")).unwrap();
     let stale = |seconds, dry_run| {
         let older_than = Duration::from_secs(seconds);
-        bucket.runtime.block_on(folder.abort_stale_uploads(older_than, dry_run)).unwrap()
+        bucket.runtime.block_on(folder.abort_stale_uploads(older_than, dry_run, |_| true)).unwrap()
     };
     assert!(stale(3600, false).is_empty());
     assert_eq!(stale(0, true), keys);
@@ -404,7 +404,7 @@ fn nights_on_s3_publish_the_same_bytes_as_on_disk() {
     }
     let job = |name: &str, documents: &str, root: &str| {
         let text = format!(
-            "documents = {documents:?}\nstore = \"{root}store\"\noutput = \"{root}results\"\n[s3]\nendpoint = {endpoint:?}\n"
+            "documents = {documents:?}\nstore = \"{root}store\"\noutput = \"{root}results\"\ncreate_store = true\n[s3]\nendpoint = {endpoint:?}\n"
         );
         std::fs::write(dir.path().join(name), text).unwrap();
     };
@@ -454,7 +454,7 @@ fn nights_on_s3_are_checked_and_what_no_commit_names_is_deleted() {
     let below = prefix.split_once('/').unwrap().1.to_owned();
     let documents = root().join("sample_data/documents");
     let text = format!(
-        "documents = {documents:?}\nstore = \"s3://{prefix}/store\"\noutput = \"s3://{prefix}/results\"\n[s3]\nendpoint = {endpoint:?}\n"
+        "documents = {documents:?}\nstore = \"s3://{prefix}/store\"\noutput = \"s3://{prefix}/results\"\ncreate_store = true\n[s3]\nendpoint = {endpoint:?}\n"
     );
     std::fs::write(dir.path().join("job.toml"), text).unwrap();
     let said = |args: &[&str]| nearprint_in(dir.path(), &[args, &["--config", "job.toml", "--json"]].concat());
@@ -493,7 +493,7 @@ fn a_missing_bucket_and_a_wrong_key_are_told_apart() {
     let dir = tempfile::tempdir().unwrap();
     let run = |bucket: &str, secret: Option<&str>| {
         let text = format!(
-            "documents = \"s3://{bucket}/d\"\nstore = \"s3://{bucket}/s\"\noutput = \"o\"\n[s3]\nendpoint = {endpoint:?}\nretry_seconds = 2\n"
+            "documents = \"s3://{bucket}/d\"\nstore = \"s3://{bucket}/s\"\noutput = \"o\"\ncreate_store = true\n[s3]\nendpoint = {endpoint:?}\nretry_seconds = 2\n"
         );
         std::fs::write(dir.path().join("job.toml"), text).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_nearprint"));

@@ -67,7 +67,7 @@ fn shipped_job_files_are_accepted() {
         let path = root().join("jobs").join(job);
         let done = support::nearprint_in(
             tempfile::tempdir().unwrap().path(),
-            &["run", "--config", path.to_str().unwrap(), "--dt", "1999-01-01"],
+            &["run", "--config", path.to_str().unwrap(), "--dt", "1999-01-01", "--create-store"],
         );
         assert_eq!(done.code, 66, "{job}: {}", done.stderr);
         assert!(done.error().contains("no documents at"), "{job}: {}", done.stderr);

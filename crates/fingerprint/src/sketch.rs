@@ -83,12 +83,13 @@ pub fn token_hash(token: &[u8], seed: u64) -> u64 {
 
 /// The hash of every window of `width` tokens.
 fn add_shingles(token_hashes: &[u64], sequence: &[u32], width: usize, mut add: impl FnMut(u64)) {
-    let hash = |token: &u32| token_hashes.get(*token as usize).copied().unwrap_or_default();
+    let hash = |token: &u32| token_hashes[*token as usize];
     match width {
         0 | 1 => {}
         2 => {
-            let mut before = sequence.first().map(hash).unwrap_or_default();
-            for token in sequence.iter().skip(1) {
+            let Some((first, rest)) = sequence.split_first() else { return };
+            let mut before = hash(first);
+            for token in rest {
                 let next = hash(token);
                 add(follow(before, next));
                 before = next;

@@ -21,6 +21,7 @@ impl UnionFind {
     /// The nodes must stay fewer than 2^32.
     #[allow(clippy::cast_possible_truncation, reason = "the callers' rows and values are 32-bit numbers")]
     pub fn add(&mut self) -> u32 {
+        debug_assert!(u32::try_from(self.parent.len()).is_ok(), "nodes are 32-bit numbers");
         let node = self.parent.len() as u32;
         self.parent.push(node);
         self.size.push(1);
@@ -58,13 +59,15 @@ impl UnionFind {
 
 /// Keeps of `pairs` those of the spanning forest that the order (distance, a, b) chooses (Kruskal, 1956). A pair left out closes a
 /// ring of earlier ones, so no forest of more pairs, in the same order, would choose it either.
+#[expect(clippy::cast_possible_truncation, reason = "asserted: distinct rows are fewer than 2^32")]
 pub fn spanning_forest(pairs: &mut Vec<RowPair>) {
     pairs.sort_unstable_by_key(|pair| (pair.distance, pair.a, pair.b));
     let mut nodes: Vec<u32> = pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect();
     nodes.sort_unstable();
     nodes.dedup();
-    let mut sets = UnionFind::new(u32::try_from(nodes.len()).unwrap_or(u32::MAX));
-    let node = |row: u32| u32::try_from(nodes.partition_point(|&n| n < row)).unwrap_or(u32::MAX);
+    assert!(u32::try_from(nodes.len()).is_ok(), "the largest 32-bit number is no row's");
+    let mut sets = UnionFind::new(nodes.len() as u32);
+    let node = |row: u32| nodes.partition_point(|&n| n < row) as u32;
     pairs.retain(|pair| sets.union(node(pair.a), node(pair.b)));
 }
 

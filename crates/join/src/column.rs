@@ -34,6 +34,7 @@ impl<T: Copy> Column<T> {
                 }
             }
         }
+        debug_assert!(self.n_rows < u32::MAX, "whoever collects rows refuses more of them");
         self.n_rows += 1;
     }
 
@@ -62,7 +63,11 @@ impl<T: Copy> Column<T> {
     }
 
     /// The rows of `order`, in its order.
+    ///
+    /// # Panics
+    /// Where the order has more than `u32::MAX` rows, or one that the column has not.
     #[must_use]
+    #[expect(clippy::expect_used, reason = "a column that is cut short would lose documents")]
     pub fn take(self, order: &[u32]) -> Self {
         let mut gaps = RowSet::default();
         let of_order = |(row, &from): (u32, &u32)| {
@@ -73,7 +78,7 @@ impl<T: Copy> Column<T> {
         };
         let none = self.values.is_empty();
         let values = if none { Vec::new() } else { (0..).zip(order).map(of_order).collect() };
-        Self { n_rows: u32::try_from(order.len()).unwrap_or(u32::MAX), values, gaps }
+        Self { n_rows: u32::try_from(order.len()).expect("rows have 32-bit numbers"), values, gaps }
     }
 
     /// Bytes held.

@@ -9,7 +9,7 @@
 //! use nearprint_join::{Kernel, MapScratch, Queries, TablePlan};
 //!
 //! let plan = TablePlan::new(64, 3, &[0, 0, 0, 0])?;
-//! let queries = Queries::new(vec![0b1111_u64, u64::MAX], plan, Kernel::best());
+//! let queries = Queries::try_new(vec![0b1111_u64, u64::MAX], plan, Kernel::best())?;
 //! let mut pairs = Vec::new();
 //! queries.map(&[0b0001, 0b1000_0000_1111], &mut MapScratch::default(), |pair| pairs.push((pair.query, pair.existing, pair.distance)));
 //! pairs.sort();

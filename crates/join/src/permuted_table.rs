@@ -53,7 +53,8 @@ impl<F: Vectors> PermutedTables<F> {
     /// `values` are distinct in the lowest `plan.bits()` bits, and ascending in these; they become the first table.
     pub(crate) fn build(values: Vec<F>, plan: TablePlan, kernel: Kernel) -> Self {
         let mut spare = Vec::new();
-        let others = plan.tables().get(1..).unwrap_or_default();
+        debug_assert!(values.is_sorted(), "the first table is in the order of the values");
+        let others = &plan.tables()[1..];
         let permuted: Vec<Vec<F>> = others.iter().map(|table| Self::rows_of(&values, table, &mut spare)).collect();
         let rows = std::iter::once(values).chain(permuted).collect();
         Self { plan, kernel, rows }

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
+use crate::error::{JoinError, Result};
 use crate::kernel::{Kernel, Vectors};
+use crate::permutation::ones;
 use crate::permuted_table::{PermutedTables, Scratch};
 use crate::radix_sort::sort;
 use crate::table_plan::TablePlan;
@@ -32,14 +34,24 @@ pub struct Queries<F> {
 }
 
 impl<F: Vectors> Queries<F> {
-    /// Tables of `values`; repeats are collapsed. Bits above the plan's must be 0. At most `u32::MAX` values.
-    #[must_use]
-    pub fn new(mut values: Vec<F>, plan: TablePlan, kernel: Kernel) -> Self {
+    /// Tables of `values`; repeats are collapsed. Bits above the plan's must be 0.
+    ///
+    /// # Errors
+    /// [`JoinError::Bits`] where the plan is of no bits or of more than the values have; [`JoinError::TooManyRows`] past `u32::MAX`
+    /// values.
+    pub fn try_new(mut values: Vec<F>, plan: TablePlan, kernel: Kernel) -> Result<Self> {
+        if !(1..=F::BITS).contains(&plan.bits()) {
+            return Err(JoinError::Bits { bits: plan.bits(), type_bits: F::BITS });
+        }
+        if u32::try_from(values.len()).is_err() {
+            return Err(JoinError::TooManyRows { rows: values.len() });
+        }
         if !values.is_sorted() {
             sort(&mut values, F::BITS);
         }
         values.dedup();
-        Self { tables: PermutedTables::build(values, plan, kernel) }
+        debug_assert!(values.last().is_none_or(|&v| v <= ones(plan.bits())), "a value has more bits than the plan");
+        Ok(Self { tables: PermutedTables::build(values, plan, kernel) })
     }
 
     /// The distinct fingerprints, ascending.
@@ -67,8 +79,9 @@ impl<F: Vectors> Queries<F> {
     }
 
     /// Every pair of a query value and one of the `existing` fingerprints within the distance. These are best in ascending
-    /// order and distinct, as a store's runs are; otherwise a sorted copy is made.
+    /// order and distinct, as a store's runs are; otherwise a sorted copy is made. They are at most `u32::MAX`.
     pub fn map(&self, existing: &[F], scratch: &mut MapScratch<F>, mut found: impl FnMut(Pair)) {
+        assert!(u32::try_from(existing.len()).is_ok(), "positions of a pair are 32-bit numbers: map fewer at once");
         if F::is_ascending(self.kernel(), existing) {
             return self.map_run(existing, scratch, &mut found);
         }

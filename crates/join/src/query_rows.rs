@@ -74,12 +74,16 @@ impl QueryRows {
         sketches: Arc<Column<Sketch>>,
     ) -> Result<(Self, Vec<F>)> {
         let column: &Column<F> = fingerprints.borrow();
+        debug_assert!(
+            [0, column.n_rows()].contains(&sketches.n_rows()),
+            "sketches are of the same rows, or there are none"
+        );
         let n = column.n_rows();
         if n == NO_CLASS {
             return Err(JoinError::TooManyRows { rows: n as usize });
         }
-        let n_values = usize::try_from(column.n_values()).unwrap_or(usize::MAX);
-        let mut order: Vec<(F, u32)> = Vec::with_capacity(n_values);
+        #[expect(clippy::cast_possible_truncation, reason = "no more than rows, which are 32-bit numbers")]
+        let mut order: Vec<(F, u32)> = Vec::with_capacity(column.n_values() as usize);
         order.extend((0..n).filter_map(|row| column.get(row).map(|&f| (f, row))));
         drop(fingerprints);
         order.par_sort_unstable();

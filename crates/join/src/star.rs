@@ -54,7 +54,7 @@ impl ClassNeighbours {
         for i in 1..starts.len() {
             starts[i] += starts[i - 1];
         }
-        let n = starts.last().copied().unwrap_or(0);
+        let n = starts[n_classes + 1];
         let (mut classes, mut distances) = (vec![0; n], vec![0; n]);
         // starts[class + 1] runs from where the class starts to where it ends.
         for (a, b, distance) in pairs() {

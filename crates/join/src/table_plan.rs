@@ -53,18 +53,29 @@ impl TablePlan {
     /// # Errors
     /// [`JoinError::Tables`] where the tables would miss pairs, or where there are more of them than bits.
     pub fn new(bits: u32, max_distance: u32, prefix_distances: &[u32]) -> Result<Self> {
-        let n_tables = u32::try_from(prefix_distances.len()).unwrap_or(u32::MAX);
         let covered: u64 = prefix_distances.iter().map(|&t| u64::from(t) + 1).sum();
-        if covered <= u64::from(max_distance) || n_tables > bits {
+        if covered <= u64::from(max_distance) || prefix_distances.len() > bits as usize {
             return Err(JoinError::Tables { prefix_distances: prefix_distances.to_vec(), max_distance, bits });
         }
+        Ok(Self::cut(bits, max_distance, prefix_distances))
+    }
+
+    /// The same of distances that are known to be complete, and no more than the bits.
+    #[expect(clippy::cast_possible_truncation, reason = "no more than the bits")]
+    fn cut(bits: u32, max_distance: u32, prefix_distances: &[u32]) -> Self {
+        debug_assert!(prefix_distances.len() <= bits as usize, "a block has a bit at least");
+        debug_assert!(
+            prefix_distances.iter().map(|t| t + 1).sum::<u32>() > max_distance,
+            "the tables would miss pairs"
+        );
         let table = |(block, &max_prefix_distance): (Block, &u32)| Table {
             permutation: Permutation::leading(bits, block),
             block,
             max_prefix_distance,
         };
-        let tables = Block::cut(bits, n_tables).into_iter().zip(prefix_distances).map(table).collect();
-        Ok(Self { bits, max_distance, tables })
+        let blocks = Block::cut(bits, prefix_distances.len() as u32);
+        let tables = blocks.into_iter().zip(prefix_distances).map(table).collect();
+        Self { bits, max_distance, tables }
     }
 
     /// One table without a prefix: every fingerprint is a candidate for every other.
@@ -94,7 +105,7 @@ impl TablePlan {
             if max_distance <= 12 { descending(n, sum, sum) } else { vec![nearly_equal(n, sum)] }
         });
         std::iter::once(Self::scan(bits, max_distance))
-            .chain(cuts.filter_map(move |distances| Self::new(bits, max_distance, &distances).ok()))
+            .chain(cuts.map(move |distances| Self::cut(bits, max_distance, &distances)))
     }
 
     /// Bits of the fingerprints.

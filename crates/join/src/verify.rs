@@ -22,7 +22,8 @@ impl Verifier {
         let Some(max_sketch_distance) = self.max_sketch_distance else {
             return Some(None);
         };
-        let sketch_distance = u16::try_from(a?.distance(b?)).ok()?;
+        #[expect(clippy::cast_possible_truncation, reason = "a sketch has 256 bits")]
+        let sketch_distance = a?.distance(b?) as u16;
         (sketch_distance <= max_sketch_distance).then_some(Some(sketch_distance))
     }
 }

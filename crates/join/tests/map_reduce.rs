@@ -49,7 +49,7 @@ fn check<F: Vectors>(
     }
     let expected = oracle(&queries, &existing, k);
     for kernel in Kernel::available() {
-        let built = Queries::new(queries.clone(), plan(F::BITS, k, choice), kernel);
+        let built = Queries::try_new(queries.clone(), plan(F::BITS, k, choice), kernel).unwrap();
         prop_assert_eq!(&map_and_reduce(&built, &existing, 1 + choice as usize % 3), &expected, "{:?}", kernel);
 
         let mut within = Vec::new();
@@ -108,7 +108,7 @@ fn larger_sets_lose_no_pair_by_any_plan_or_kernel() {
             let expected = oracle(&queries, &existing, k);
             for plan in TablePlan::alternatives(64, k) {
                 for kernel in Kernel::available() {
-                    let built = Queries::new(queries.clone(), plan.clone(), kernel);
+                    let built = Queries::try_new(queries.clone(), plan.clone(), kernel).unwrap();
                     assert_eq!(map_and_reduce(&built, &existing, 1), expected, "{plan:?}, {kernel:?}, {skew:?}");
                 }
             }
@@ -128,7 +128,7 @@ fn hot_blocks_split_into_tables_of_their_own_lose_no_pair() {
         let expected = oracle(&queries, &existing, 3);
         let chosen = TablePlan::choose(64, 3, &workload(queries.len(), existing.len()));
         for plan in [chosen, TablePlan::new(64, 3, &[0; 4]).unwrap(), TablePlan::new(64, 3, &[3]).unwrap()] {
-            let built = Queries::new(queries.clone(), plan, Kernel::best());
+            let built = Queries::try_new(queries.clone(), plan, Kernel::best()).unwrap();
             assert_eq!(map_and_reduce(&built, &existing, 1), expected, "{skew:?}");
         }
     }
@@ -141,7 +141,7 @@ fn a_hot_block_joined_with_itself_loses_no_pair() {
         let mut queries: Vec<u64> = rng.fingerprints(18_000, skew);
         let near: Vec<u64> = queries[..1000].iter().map(|&q| rng.flip(q, 3)).collect();
         queries.extend(near);
-        let built = Queries::new(queries, TablePlan::new(64, 3, &[0; 4]).unwrap(), Kernel::best());
+        let built = Queries::try_new(queries, TablePlan::new(64, 3, &[0; 4]).unwrap(), Kernel::best()).unwrap();
         let (mut found, n) = (Vec::new(), built.values().len());
         for range in [0..n / 3, n / 3..n] {
             built.map_self(range, &mut MapScratch::default(), |p| {
@@ -157,7 +157,7 @@ fn a_hot_block_joined_with_itself_loses_no_pair() {
 
 #[test]
 fn a_pair_comes_out_of_the_map_once_although_several_tables_hold_it() {
-    let queries = Queries::new(vec![0u64], TablePlan::new(64, 3, &[0, 0, 0, 0]).unwrap(), Kernel::best());
+    let queries = Queries::try_new(vec![0u64], TablePlan::new(64, 3, &[0, 0, 0, 0]).unwrap(), Kernel::best()).unwrap();
     let mut n = 0;
     queries.map(&[0, 1], &mut MapScratch::default(), |_| n += 1);
     assert_eq!(n, 2);

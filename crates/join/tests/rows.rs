@@ -39,7 +39,8 @@ fn group(fingerprints: &[Option<u64>], sketches: &[Option<Sketch>]) -> (QueryRow
 fn for_each_value_pair(values: &[u64], k: u32, mut f: impl FnMut(u32, u32, u8)) {
     let n = values.len();
     let queries =
-        Queries::new(values.to_vec(), TablePlan::new(64, k, &vec![0; k as usize + 1]).unwrap(), Kernel::best());
+        Queries::try_new(values.to_vec(), TablePlan::new(64, k, &vec![0; k as usize + 1]).unwrap(), Kernel::best())
+            .unwrap();
     for value in 0..u32::try_from(n).unwrap() {
         f(value, value, 0);
     }

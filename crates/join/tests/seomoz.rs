@@ -22,7 +22,7 @@ fn a_self_join_finds_the_pairs_and_clusters_of_seomoz_find_all() {
             run["pairs"].as_array().unwrap().iter().map(|pair| (number(&pair[0]), number(&pair[1]))).collect();
         expected.sort_unstable();
         for plan in TablePlan::alternatives(64, k) {
-            let queries = Queries::new(numbers(&run["hashes"]), plan, Kernel::best());
+            let queries = Queries::try_new(numbers(&run["hashes"]), plan, Kernel::best()).unwrap();
             let n_values = queries.values().len();
             let mut union = UnionFind::new(u32::try_from(n_values).unwrap());
             let mut pairs = Vec::new();

@@ -1,7 +1,7 @@
 //! Table plans: that every choice of differing bits leaves one block near enough, and what the planner chooses.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
 
-use nearprint_join::{ExistingRun, JoinCost, JoinError, TablePlan, Workload};
+use nearprint_join::{ExistingRun, JoinCost, JoinError, Kernel, Queries, TablePlan, Workload};
 use proptest::prelude::*;
 
 fn workload(n_queries: usize, n_existing: u64, memory_bytes: usize) -> Workload {
@@ -22,6 +22,18 @@ fn tables_that_cannot_cover_the_distance_are_refused() {
     assert!(TablePlan::new(64, 3, &[1, 0]).is_err());
     assert!(TablePlan::new(64, 3, &[1, 1]).is_ok());
     assert!(TablePlan::new(4, 4, &[0; 5]).is_err());
+}
+
+#[test]
+fn a_plan_of_more_bits_than_the_values_have_is_refused() {
+    let wide = TablePlan::new(64, 3, &[0; 4]).unwrap();
+    let error = Queries::try_new(vec![1u32, 2], wide.clone(), Kernel::best()).unwrap_err();
+    assert_eq!(error, JoinError::Bits { bits: 64, type_bits: 32 });
+    assert!(error.to_string().contains("use 1 to 32 bits"), "{error}");
+    let none = Queries::try_new(vec![0u64], TablePlan::scan(0, 0), Kernel::best()).unwrap_err();
+    assert_eq!(none, JoinError::Bits { bits: 0, type_bits: 64 });
+    assert!(Queries::try_new(vec![1u64, 2], wide, Kernel::best()).is_ok());
+    assert!(Queries::try_new(vec![1u64, 2], TablePlan::new(32, 3, &[0; 4]).unwrap(), Kernel::best()).is_ok());
 }
 
 #[test]

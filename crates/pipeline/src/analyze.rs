@@ -48,8 +48,10 @@ pub enum Outcome {
     },
     /// Enough to fingerprint.
     Fingerprinted {
-        /// The SimHash; 32-bit ones zero-extended.
+        /// The SimHash; 32-bit ones zero-extended, of 128-bit ones the high half.
         fingerprint: u64,
+        /// The low half of one of 128 bits.
+        low_half: Option<u64>,
         /// The sketch, where the profile has one.
         sketch: Option<Sketch>,
         /// Hash of the normalised text.
@@ -91,12 +93,14 @@ impl TextFingerprinter {
         let text_hash = xxh3_128(normalized.as_bytes()).to_be_bytes();
         SCRATCH.with_borrow_mut(|scratch| match self.fingerprint_normalized(normalized, scratch) {
             None => Outcome::TooShort { text_hash },
-            Some((fingerprint, sketch)) => Outcome::Fingerprinted { fingerprint, sketch, text_hash },
+            Some((Value { fingerprint, low_half }, sketch)) => {
+                Outcome::Fingerprinted { fingerprint, low_half, sketch, text_hash }
+            }
         })
     }
 
     /// Fingerprint and sketch, if there are enough features.
-    fn fingerprint_normalized(&self, normalized: &str, scratch: &mut ThreadScratch) -> Option<(u64, Option<Sketch>)> {
+    fn fingerprint_normalized(&self, normalized: &str, scratch: &mut ThreadScratch) -> Option<(Value, Option<Sketch>)> {
         let config = &self.config.tokenize.features;
         if self.analyzer.features_are_tokens(config) {
             let tokens = self.analyzer.distinct_tokens(normalized, &mut scratch.tokens);
@@ -124,7 +128,7 @@ impl TextFingerprinter {
         features: impl Iterator<Item = (&'a [u8], u64)>,
         tokens: &DistinctTokens<'_>,
         hashes: &mut Vec<u64>,
-    ) -> (u64, Option<Sketch>) {
+    ) -> (Value, Option<Sketch>) {
         let Some(wide) = &self.config.sketch else {
             return (self.simhash(features), None);
         };
@@ -134,18 +138,19 @@ impl TextFingerprinter {
             self.config.bits == 64 && self.config.fingerprint.feature_hash == FeatureHash::Xxh3 { seed: wide.seed };
         let fingerprint = if same_hash {
             let weights = features.map(|(_, weight)| weight);
-            simhash_of_hashes(hashes.iter().copied().zip(weights), &self.config.fingerprint)
+            simhash_of_hashes::<u64>(hashes.iter().copied().zip(weights), &self.config.fingerprint).into()
         } else {
             self.simhash(features)
         };
         (fingerprint, Some(sketch))
     }
 
-    /// 32-bit fingerprints zero-extended.
-    fn simhash<'a>(&self, features: impl Iterator<Item = (&'a [u8], u64)>) -> u64 {
+    fn simhash<'a>(&self, features: impl Iterator<Item = (&'a [u8], u64)>) -> Value {
+        let config = &self.config.fingerprint;
         match self.config.bits {
-            32 => simhash::<u32>(features, &self.config.fingerprint).into(),
-            _ => simhash(features, &self.config.fingerprint),
+            32 => u64::from(simhash::<u32>(features, config)).into(),
+            128 => Value::of_halves(simhash(features, config)),
+            _ => simhash::<u64>(features, config).into(),
         }
     }
 
@@ -156,6 +161,25 @@ impl TextFingerprinter {
         let features = features.iter().map(|(feature, weight)| (feature.to_vec(), weight)).collect();
         let outcome = self.outcome(&normalized);
         DissectedText { features, outcome, normalized: normalized.into_owned() }
+    }
+}
+
+/// A fingerprint as [`Outcome::Fingerprinted`] has it.
+struct Value {
+    fingerprint: u64,
+    low_half: Option<u64>,
+}
+
+impl From<u64> for Value {
+    fn from(fingerprint: u64) -> Self {
+        Self { fingerprint, low_half: None }
+    }
+}
+
+impl Value {
+    #[expect(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]
+    fn of_halves(fingerprint: u128) -> Self {
+        Self { fingerprint: (fingerprint >> 64) as u64, low_half: Some(fingerprint as u64) }
     }
 }
 

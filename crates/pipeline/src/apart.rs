@@ -12,9 +12,12 @@ pub type Named<'a> = (&'a str, &'a str);
 /// Any date, as a glob.
 const ANY_DATE: &str = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]";
 
-/// Refuses a run whose nights could come upon its own store or results, and results and store of which one lies in the other.
+/// Refuses a run whose nights could come upon its own store or results, and results and store of which one lies in the other, or stands
+/// where a file is.
 pub(crate) fn refuse_run(storage: &Storage, request: &RunRequest) -> Result<()> {
     let (store, output) = (storage.folder(&request.store)?, storage.folder(&request.output)?);
+    store.refuse_file_in_its_way()?;
+    output.refuse_file_in_its_way()?;
     let results = output.join(&format!("dt={}", request.dt)).join(&generation_name(""));
     for (key, url, place) in [("output", &request.output, &results), ("store", &request.store, &store)] {
         if nights_reach(storage, &request.documents, place)? {

@@ -9,14 +9,15 @@ use crate::digest::Sha256Hex;
 use crate::error::{PipelineError, Result};
 
 /// Raised with every change that gives some text another fingerprint, sketch or text hash, or some batch other pairs or
-/// decisions.
+/// decisions; where only one tokenizer changes, [`TokenizerConfig::rules_version`](nearprint_tokenize::TokenizerConfig::rules_version)
+/// instead.
 pub const ALGORITHM_VERSION: u32 = 2;
 
 /// From text to fingerprint to pair: what a [profile](crate::profile) names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileConfig {
-    /// Bits of a fingerprint, 32 or 64.
+    /// Bits of a fingerprint: 32 or 64, or 128, which no store and no join takes.
     pub bits: u32,
     /// Text to features.
     pub tokenize: TokenizeConfig,
@@ -55,9 +56,13 @@ impl JoinConfig {
     /// The limits as the join takes them.
     ///
     /// # Errors
-    /// Distances that no fingerprint of `bits` bits, or no sketch, can have.
+    /// Fingerprints that are not of 32 or 64 bits; distances that no fingerprint of `bits` bits, or no sketch, can have.
     pub fn verifier(&self, bits: u32) -> Result<Verifier> {
         let invalid = |key: &str, reason: String| PipelineError::Config { key: key.to_owned(), reason };
+        if !matches!(bits, 32 | 64) {
+            let reason = format!("stores and joins take fingerprints of 32 or 64 bits, not {bits}: set bits = 64");
+            return Err(invalid("bits", reason));
+        }
         let max_distance = u8::try_from(self.max_distance).ok().filter(|&k| u32::from(k) < bits).ok_or_else(|| {
             invalid("max_distance", format!("{} is not below the fingerprint's {bits} bits", self.max_distance))
         })?;
@@ -79,8 +84,8 @@ impl ProfileConfig {
     pub fn validate(&self) -> Result<()> {
         let invalid =
             |key: &str, reason: &str| Err(PipelineError::Config { key: key.to_owned(), reason: reason.to_owned() });
-        if !matches!(self.bits, 32 | 64) {
-            return invalid("bits", "fingerprints in a store have 32 or 64 bits");
+        if !matches!(self.bits, 32 | 64 | 128) {
+            return invalid("bits", "fingerprints have 32 or 64 bits, or 128, which stores and joins do not take");
         }
         if let Err(error) = self.fingerprint.validate(self.bits) {
             return invalid("fingerprint.feature_hash", &error.to_string());
@@ -92,7 +97,8 @@ impl ProfileConfig {
             let reason = "this profile makes no sketches: leave it out, or set [sketch] shingle = 2";
             return invalid("join.max_sketch_distance", reason);
         }
-        self.join.verifier(self.bits).map(drop)
+        // The widest have no join whose distances could be wrong.
+        if self.bits == 128 { Ok(()) } else { self.join.verifier(self.bits).map(drop) }
     }
 
     /// The digest of everything that a fingerprint, sketch or text hash depends on; the distances of the join are not among
@@ -111,7 +117,10 @@ impl ProfileConfig {
             "user_dictionary": content(&resources.user_dictionary),
             "stop_words": content(&resources.stop_words),
         });
-        // Left out where there is none, so that stores from before there were tables keep their digests.
+        // Left out at 1 and where there is no table, so that stores from before there were any keep their digests.
+        if self.tokenize.tokenizer.rules_version() > 1 {
+            parts["tokenizer_rules"] = self.tokenize.tokenizer.rules_version().into();
+        }
         if let Some(idf) = content(&resources.idf) {
             parts["idf"] = idf.into();
         }

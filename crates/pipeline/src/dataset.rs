@@ -185,7 +185,7 @@ fn write_error(path: &Path, error: parquet::errors::ParquetError) -> PipelineErr
 #[must_use]
 pub fn writer_properties(schema: &SchemaRef, metadata: &[(&str, &str)]) -> WriterProperties {
     const DELTAS: [&str; 2] = ["fingerprint", "id_hash"];
-    const UNIQUE: [&str; 6] = ["doc_id", "sketch", "text_hash", "id_a", "id_b", "row"];
+    const UNIQUE: [&str; 7] = ["doc_id", "fingerprint", "sketch", "text_hash", "id_a", "id_b", "row"];
     let pairs = metadata.iter().map(|(k, v)| KeyValue::new((*k).to_owned(), Some((*v).to_owned())));
     let mut builder = WriterProperties::builder()
         .set_created_by(concat!("nearprint ", env!("CARGO_PKG_VERSION")).to_owned())
@@ -196,7 +196,8 @@ pub fn writer_properties(schema: &SchemaRef, metadata: &[(&str, &str)]) -> Write
         .set_key_value_metadata((!metadata.is_empty()).then(|| pairs.collect()));
     for field in schema.fields() {
         let column = ColumnPath::from(field.name().as_str());
-        if DELTAS.contains(&field.name().as_str()) {
+        let is_number = field.data_type().is_integer();
+        if DELTAS.contains(&field.name().as_str()) && is_number {
             builder = builder
                 .set_column_dictionary_enabled(column.clone(), false)
                 .set_column_encoding(column.clone(), Encoding::DELTA_BINARY_PACKED)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::builder::FixedSizeBinaryBuilder;
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow::datatypes::SchemaRef;
 use futures::TryStreamExt;
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,9 @@ use crate::output;
 use crate::progress::Progress;
 use crate::quarantine::{BadFile, BadRow, InputPolicy};
 use crate::query_batch::{CollectPolicy, Collecting, KeepKey, QueryBatch, SkipReason};
-use crate::schema::{CONFIG_DIGEST, FINGERPRINTS, QUARANTINE, SKETCH_BYTES, SKIPPED, TEXT_HASH_BYTES};
+use crate::schema::{
+    CONFIG_DIGEST, FINGERPRINTS, QUARANTINE, SKETCH_BYTES, SKIPPED, TEXT_HASH_BYTES, WIDE_BYTES, WIDE_FINGERPRINTS,
+};
 use crate::storage::Storage;
 use crate::tasks::{BATCH_ROWS, FingerprintContext, append};
 
@@ -224,9 +227,10 @@ pub async fn fingerprint(
     let done = fingerprint_documents(request, documents, resources, progress).await?;
     let temp = resources.temp_dir()?;
     let metadata = [(CONFIG_DIGEST, config_digest.as_str())];
-    let mut writer = DatasetWriter::new(temp.path(), "", &FINGERPRINTS, &metadata);
+    let schema: &SchemaRef = if request.profile.bits == 128 { &WIDE_FINGERPRINTS } else { &FINGERPRINTS };
+    let mut writer = DatasetWriter::new(temp.path(), "", schema, &metadata);
     for rows in fingerprint_order(&done.batch).chunks(BATCH_ROWS) {
-        writer.write(fingerprint_rows(&done.batch, rows)?)?;
+        writer.write(fingerprint_rows(&done.batch, rows, schema)?)?;
     }
     let mut staged = writer.finish()?;
     staged.extend(write_skipped(&done.batch, temp.path(), "_skipped")?);
@@ -240,7 +244,11 @@ pub(crate) fn fingerprint_order(batch: &QueryBatch) -> Vec<u32> {
     let mut order: Vec<(u64, u32)> =
         batch.rows().filter_map(|row| batch.fingerprints.get(row).map(|&f| (f, row))).collect();
     order.sort_unstable();
-    order.into_iter().map(|(_, row)| row).collect()
+    let mut order: Vec<u32> = order.into_iter().map(|(_, row)| row).collect();
+    if batch.low_halves.n_values() > 0 {
+        order.sort_by_key(|&row| (batch.fingerprints.get(row), batch.low_halves.get(row)));
+    }
+    order
 }
 
 /// Columns of rows, for writing.
@@ -256,6 +264,17 @@ impl RowColumns<'_> {
 
     pub(crate) fn fingerprints(&self) -> ArrayRef {
         Arc::new(self.rows.iter().map(|&row| self.batch.fingerprints.get(row).copied()).collect::<UInt64Array>())
+    }
+
+    /// Those of 128 bits, big-endian.
+    fn wide_fingerprints(&self) -> Result<ArrayRef> {
+        let mut builder = FixedSizeBinaryBuilder::with_capacity(self.rows.len(), WIDE_BYTES);
+        for &row in self.rows {
+            let high = self.batch.fingerprints.get(row).ok_or_else(|| no_half(row))?;
+            let low = self.batch.low_halves.get(row).ok_or_else(|| no_half(row))?;
+            append(&mut builder, Some([high.to_be_bytes(), low.to_be_bytes()].as_flattened()))?;
+        }
+        Ok(Arc::new(builder.finish()))
     }
 
     pub(crate) fn sketches(&self) -> Result<ArrayRef> {
@@ -275,10 +294,16 @@ impl RowColumns<'_> {
     }
 }
 
-fn fingerprint_rows(batch: &QueryBatch, rows: &[u32]) -> Result<RecordBatch> {
+fn no_half(row: u32) -> PipelineError {
+    PipelineError::Internal { stage: "write", reason: format!("row {row} of the batch has no fingerprint of 128 bits") }
+}
+
+fn fingerprint_rows(batch: &QueryBatch, rows: &[u32], schema: &SchemaRef) -> Result<RecordBatch> {
     let columns = RowColumns { batch, rows };
-    let arrays = vec![columns.ids(), columns.fingerprints(), columns.sketches()?, columns.text_hashes()?];
-    RecordBatch::try_new(Arc::clone(&FINGERPRINTS), arrays).map_err(internal)
+    let is_wide = Arc::ptr_eq(schema, &WIDE_FINGERPRINTS);
+    let fingerprints = if is_wide { columns.wide_fingerprints()? } else { columns.fingerprints() };
+    let arrays = vec![columns.ids(), fingerprints, columns.sketches()?, columns.text_hashes()?];
+    RecordBatch::try_new(Arc::clone(schema), arrays).map_err(internal)
 }
 
 /// Documents without a fingerprint, by id.

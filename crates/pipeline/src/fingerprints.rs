@@ -11,7 +11,7 @@ use crate::columns::Columns;
 use crate::error::{PipelineError, Result};
 use crate::parquet_file::ParquetFile;
 use crate::query_batch::{CollectPolicy, Collecting, FILE, QueryBatch, ROW};
-use crate::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, SKETCH, SKETCH_BYTES};
+use crate::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, SKETCH, SKETCH_BYTES, WIDE_BYTES};
 use crate::storage::Storage;
 
 /// Opens the Parquet files of a path, folder, glob or prefix, and checks their columns.
@@ -45,6 +45,11 @@ fn check_columns(parquet: &ParquetFile, needs_sketch: bool) -> Result<()> {
     }
     match parquet.data_type(FINGERPRINT, "a fingerprints dataset has fingerprint, and doc_id or row numbers")? {
         DataType::UInt64 => {}
+        DataType::FixedSizeBinary(WIDE_BYTES) => {
+            let reason =
+                "its fingerprints have 128 bits and joins take 32 or 64: fingerprint the documents with --bits 64";
+            return Err(PipelineError::Refused { url: file.clone(), reason: reason.to_owned() });
+        }
         other => return wrong(FINGERPRINT, other, "UInt64"),
     }
     if needs_sketch {

@@ -83,8 +83,9 @@ pub use query_batch::{KeepKey, LENGTH};
 pub use report::{Example, NightReport, ReportRequest, report};
 pub use roots::Roots;
 pub use run::{
-    Breakers, DocumentShare, DropRate, LargestCluster, Measured, RunCounts, RunRequest, RunSummary, SourceLoss,
-    TrippedBreaker, check, run, store_check, store_compact, store_gc, store_info,
+    Breakers, DocumentShare, DropNightRequest, DropNightSummary, DropRate, LargestCluster, Measured, RunCounts,
+    RunRequest, RunSummary, SourceLoss, TrippedBreaker, check, run, store_check, store_compact, store_drop_night,
+    store_gc, store_info, store_init,
 };
 pub use run_lock::RunLock;
 pub use storage::{Requests, S3Config, Storage};

@@ -119,7 +119,7 @@ impl NearDuplicates {
                 "join planned"
             );
             left.take(plan.counted_bytes);
-            let queries = QueryParts::new(values, plan.tables.clone(), plan.n_parts, kernel);
+            let queries = QueryParts::try_new(values, plan.tables.clone(), plan.n_parts, kernel)?;
             let engine = Engine::new(&own, left.for_reduce(&own))?;
             Ok((batch, rows, queries, plan, left.for_forest(&own), engine))
         })

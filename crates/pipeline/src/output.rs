@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::dataset::StagedFile;
+use crate::dataset::{FileRecord, StagedFile};
 use crate::error::{PipelineError, Result};
 use crate::progress::Progress;
 use crate::storage::Folder;
@@ -53,6 +53,30 @@ async fn delete_left_over_parts(output: &Folder, staged: &[StagedFile]) -> Resul
 fn is_part(name: &str) -> bool {
     let number = name.strip_prefix("part-").and_then(|n| n.strip_suffix(".parquet"));
     number.is_some_and(|n| n.len() == 5 && n.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Copies those staged files to their names below `folder` that are not there as they should be; gives their number.
+pub(crate) async fn mend_files<'a>(folder: &Folder, staged: impl IntoIterator<Item = &'a StagedFile>) -> Result<u64> {
+    let mut n_mended = 0;
+    for file in staged {
+        let place = folder.join(&file.record.name);
+        if !is_sound(&place, &file.record).await? {
+            tracing::warn!(file = place.url(), "damaged or gone: writing it again");
+            place.put_file(&file.path).await?;
+            n_mended += 1;
+        }
+    }
+    Ok(n_mended)
+}
+
+/// Whether the file at a place is the one of a record.
+pub(crate) async fn is_sound(place: &Folder, recorded: &FileRecord) -> Result<bool> {
+    match place.find().await? {
+        Some(there) if there.size == recorded.bytes => {
+            Ok(there.sha256().await? == (recorded.bytes, recorded.sha256.clone()))
+        }
+        _ => Ok(false),
+    }
 }
 
 /// Copies staged files to their names below `folder`.

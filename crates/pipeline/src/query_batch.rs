@@ -51,8 +51,10 @@ impl SkipReason {
 pub struct QueryBatch {
     n_rows: u32,
     ids: Ids,
-    /// None where a document has none.
+    /// None where a document has none; of 128-bit ones the high halves.
     pub fingerprints: Column<u64>,
+    /// The low halves of 128-bit ones.
+    pub(crate) low_halves: Column<u64>,
     /// None where the profile makes none, too.
     pub sketches: Arc<Column<Sketch>>,
     /// None for documents without text, and in datasets of other people.
@@ -124,6 +126,7 @@ impl KeepKey {
 
 /// Columns of a fingerprinted document beside those of the fingerprints dataset. All but file and row may be left out, `doc_id` too:
 /// where no batch has it, row numbers stand in for ids.
+pub(crate) const LOW_HALF: &str = "low_half";
 pub(crate) const SKIPPED: &str = "skipped";
 pub(crate) const FILE: &str = "file";
 pub(crate) const ROW: &str = "row";
@@ -140,6 +143,7 @@ impl QueryBatch {
     /// Drops what only decisions and the store need.
     pub(crate) fn forget_all_but_ids_and_sketches(&mut self) {
         (self.fingerprints, self.text_hashes) = (Column::default(), Column::default());
+        self.low_halves = Column::default();
         (self.skipped, self.lengths) = (Column::default(), Column::default());
     }
 
@@ -211,6 +215,7 @@ impl QueryBatch {
             Ids::Numbered(_) => 0,
         };
         ids + self.fingerprints.memory_bytes()
+            + self.low_halves.memory_bytes()
             + self.sketches.memory_bytes()
             + self.text_hashes.memory_bytes()
             + self.skipped.memory_bytes()

@@ -26,16 +26,19 @@ pub(crate) struct QueryParts {
 
 impl QueryParts {
     /// Builds the tables if they are of one part. `values` are distinct and ascending.
-    pub(crate) fn new(values: Vec<u64>, plan: TablePlan, n_parts: usize, kernel: Kernel) -> Self {
+    ///
+    /// # Errors
+    /// A plan of more bits than the values have.
+    pub(crate) fn try_new(values: Vec<u64>, plan: TablePlan, n_parts: usize, kernel: Kernel) -> Result<Self> {
         let n_values = values.len();
         let part_values = n_values.div_ceil(n_parts).max(1);
         let n_parts = n_values.div_ceil(part_values).max(1);
         let (values, tables) = if n_parts == 1 {
-            (Vec::new(), Some((0, Arc::new(Queries::new(values, plan.clone(), kernel)))))
+            (Vec::new(), Some((0, Arc::new(Queries::try_new(values, plan.clone(), kernel)?))))
         } else {
             (values, None)
         };
-        Self { plan, kernel, values, n_values, part_values, n_parts, tables: Mutex::new(tables) }
+        Ok(Self { plan, kernel, values, n_values, part_values, n_parts, tables: Mutex::new(tables) })
     }
 
     pub(crate) fn n_parts(&self) -> usize {
@@ -74,7 +77,7 @@ impl QueryParts {
         let own = Arc::clone(self);
         let build = move || {
             let values = own.values[own.part(part)].to_vec();
-            Ok(Arc::new(Queries::new(values, own.plan.clone(), own.kernel)))
+            Ok(Arc::new(Queries::try_new(values, own.plan.clone(), own.kernel)?))
         };
         let queries = blocking("tables", build).await?;
         tracing::debug!(part, of = self.n_parts, bytes = queries.memory_bytes(), "query tables built");

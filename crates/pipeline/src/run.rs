@@ -2,7 +2,7 @@
 
 mod breakers;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 pub use breakers::{Breakers, DocumentShare, DropRate, LargestCluster, Measured, SourceLoss, TrippedBreaker};
@@ -24,7 +24,7 @@ use crate::fingerprint_stage::{
 use crate::near_duplicates::{Join, NearDuplicates, PairCounts, PairsMode};
 use crate::night_documents;
 use crate::operators::Gathered;
-use crate::output::upload;
+use crate::output::{mend_files, upload};
 use crate::preflight;
 use crate::progress::Progress;
 use crate::quarantine::{BadFile, InputPolicy};
@@ -32,8 +32,8 @@ use crate::query_batch::KeepKey;
 use crate::roots::Roots;
 use crate::storage::{Folder, Storage};
 use crate::store::{
-    CheckReport, CheckRequest, CompactRequest, CompactSummary, GcRequest, GcSummary, Night, StagedRun, Store,
-    existing_short, generation_name, to_json, write_run,
+    CheckReport, CheckRequest, CompactRequest, CompactSummary, GcRequest, GcSummary, JoinedRuns, Night, StagedRun,
+    Store, existing_short, generation_name, to_json, write_run,
 };
 use crate::temp_folder::remove_dead;
 
@@ -78,6 +78,10 @@ pub struct RunRequest {
     pub roots: Roots,
     /// Refuses a spill folder without room for the night.
     pub preflight: bool,
+    /// Makes the store where there is none; otherwise a place without a store is an error.
+    pub create_store: bool,
+    /// The job file: no temporary folder that holds it is ever removed.
+    pub job_file: Option<PathBuf>,
 }
 
 /// What a run did. Its counts are also the published manifest's.
@@ -102,6 +106,9 @@ pub struct RunSummary {
     pub n_parts: usize,
     /// Later nights whose results were made without this one: `--replace` joins them anew.
     pub stale: Vec<String>,
+    /// Files of a published night that were damaged or gone, and that `--replace` wrote again.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub n_mended_files: u64,
     /// When the newest input was written, in UTC; none in reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest_input: Option<String>,
@@ -110,6 +117,11 @@ pub struct RunSummary {
     /// What the breakers looked at, in this execution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measured>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// What a night came to.
@@ -151,7 +163,7 @@ pub(crate) struct Manifest {
 impl Manifest {
     /// The manifest of a night's generation, as the commit names it.
     pub(crate) async fn read(generation: &Folder, night: &Night) -> Result<Self> {
-        let manifest = generation.join("manifest.json");
+        let manifest = generation.join(MANIFEST);
         let content = manifest
             .get()
             .await?
@@ -167,7 +179,7 @@ impl Manifest {
 
     /// Whether it says of the night what the commit says.
     pub(crate) fn is_of(&self, night: &Night, config_digest: &str) -> bool {
-        self.dt == night.dt && self.joined == night.joined && self.config_digest == config_digest
+        self.dt == night.dt && JoinedRuns::of(&self.joined) == night.joined && self.config_digest == config_digest
     }
 }
 
@@ -197,7 +209,7 @@ pub async fn run(
     request.breakers.validate()?;
     request.refuse_outside_roots(storage)?;
     apart::refuse_run(storage, request)?;
-    remove_dead(&resources.temp_parent());
+    remove_dead(&resources.temp_parent(), &request.local_places(storage));
     let mut written = None;
     for _ in 0..MAX_ATTEMPTS {
         if let Some(summary) = attempt(storage, request, &mut written, resources, progress).await? {
@@ -215,8 +227,10 @@ struct Plan {
     config_digest: String,
     joined: Vec<String>,
     inputs: Vec<InputRecord>,
-    gen_digest: String,
+    /// Digest of all that the night's results depend on.
+    digest: String,
     newest_input: Option<String>,
+    output: Folder,
     /// `<output>/dt=D`
     night: Folder,
 }
@@ -230,19 +244,23 @@ async fn attempt(
 ) -> Result<Option<RunSummary>> {
     let plan = plan(storage, request).await?;
     complete_newest(storage, &plan.store, request).await;
-    if let Some(published) = plan.store.night(&request.dt) {
-        // Asked to replace it, a run writes a night anew even from the same inputs: that mends damaged files. Once it has written
-        // this very generation, a commit of another run that did the same is as good as its own.
-        if published.gen_digest == plan.gen_digest && (!request.replace || written.as_ref() == Some(&plan.gen_digest)) {
-            roll_forward(storage, &plan.store, &request.dt).await?;
-            plan.store.tidy(published).await;
-            plan.night.tidy().await;
-            let summary = already_published(storage, &plan.store, published).await?;
-            return Ok(Some(RunSummary { newest_input: plan.newest_input, ..summary }));
+    match plan.store.night(&request.dt) {
+        Some(published) if published.request == plan.digest => {
+            let is_here = storage.folder(&published.output)?.is_same_place(&plan.night);
+            // Asked to replace it, a run makes a night anew even from the same inputs: that mends damaged files. Once it has written
+            // this very generation, a commit of another run that did the same is as good as its own.
+            if is_here && (!request.replace || written.as_ref() == Some(&published.gen_digest)) {
+                return published_already(storage, plan, request).await.map(Some);
+            }
+            if !request.replace {
+                return Err(moved(published, &plan));
+            }
         }
-        refuse_republishing(&plan, request)?;
-    } else {
-        refuse_late(&plan.store, request)?;
+        Some(_) => refuse_republishing(&plan, request)?,
+        None => {
+            refuse_late(&plan.store, request)?;
+            refuse_unknown_night(&plan, request).await?;
+        }
     }
     if request.preflight {
         preflight::refuse_full(&resources.temp_parent(), plan.documents.n_rows())?;
@@ -252,17 +270,55 @@ async fn attempt(
     if plan.store.end_dead_removals().await? {
         return Ok(None);
     }
-    plan.store.refuse_removing(&generation_name(&plan.gen_digest))?;
-    let gen_digest = plan.gen_digest.clone();
     let done = execute(storage, request, plan, resources, progress).await?;
-    *written = done.is_none().then_some(gen_digest);
-    Ok(done)
+    Ok(done.map_err(|generation| *written = Some(generation)).ok())
+}
+
+/// A night that is published from the same inputs and configuration, in the same place.
+async fn published_already(storage: &Storage, plan: Plan, request: &RunRequest) -> Result<RunSummary> {
+    roll_forward(storage, &plan.store, &request.dt).await?;
+    plan.night.tidy().await;
+    let published = plan.store.night(&request.dt).ok_or_else(|| internal("a published night is gone"))?;
+    plan.store.tidy(published).await;
+    let summary = already_published(storage, &plan.store, published).await?;
+    Ok(RunSummary { newest_input: plan.newest_input, ..summary })
+}
+
+fn internal(reason: &str) -> PipelineError {
+    PipelineError::Internal { stage: "run", reason: reason.to_owned() }
+}
+
+fn moved(published: &Night, plan: &Plan) -> PipelineError {
+    let reason = format!(
+        "{} is published in {}, not here: name that output, or publish the night here with --replace",
+        published.dt, published.output
+    );
+    PipelineError::OutputExists { url: plan.night.url().to_owned(), reason }
+}
+
+/// Refuses a night that is published here and that this store does not know: another store made it, or this one was put back to an
+/// earlier state.
+async fn refuse_unknown_night(plan: &Plan, request: &RunRequest) -> Result<()> {
+    let pointer = plan.night.join(CURRENT);
+    if request.replace || pointer.get().await?.is_none() {
+        return Ok(());
+    }
+    let reason = format!(
+        "a night is published here that {} does not know: check `store`, name another output, or publish anew with --replace",
+        plan.store.folder().url()
+    );
+    Err(PipelineError::OutputExists { url: plan.night.url().to_owned(), reason })
 }
 
 async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
+    request.profile.join.verifier(request.profile.bits)?;
     let config_digest = request.profile.digest(&request.analyzer_resources)?;
     let store = Store::open(&storage.folder(&request.store)?).await?;
     store.refuse_other_config(&config_digest)?;
+    let identity = store.identity().await?;
+    refuse_missing_store(&store, identity.as_deref(), request)?;
+    let output = storage.folder(&request.output)?;
+    store.refuse_output_of_another(identity.as_deref(), &output).await?;
     warn_of_misnamed_nights(storage, &request.documents).await;
     let documents = night_documents::open(storage, request).await?;
     for file in documents.files() {
@@ -276,17 +332,27 @@ async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
         .map(|f| InputRecord { url: f.url.clone(), bytes: f.size, version: f.version.clone() })
         .collect();
     inputs.sort();
-    let gen_digest = generation(request, &config_digest, &inputs, &joined)?;
-    let night = storage.folder(&request.output)?.join(&format!("dt={}", request.dt));
-    Ok(Plan { store, documents, config_digest, joined, inputs, gen_digest, newest_input, night })
+    let digest = request_digest(request, &config_digest, &inputs, &joined);
+    let night = output.join(&format!("dt={}", request.dt));
+    Ok(Plan { store, documents, config_digest, joined, inputs, digest, newest_input, output, night })
+}
+
+/// A store that is not there may be on a disk that is not mounted, or under another name: only who says so makes a new one.
+fn refuse_missing_store(store: &Store, identity: Option<&str>, request: &RunRequest) -> Result<()> {
+    if request.create_store || identity.is_some() || !store.is_new() {
+        return Ok(());
+    }
+    let remedy = "check the path, and that its disk is mounted; a first night makes the store with --create-store, or after \
+                  `nearprint store init`";
+    Err(PipelineError::InputMissing { what: "store", url: request.store.clone(), remedy })
 }
 
 fn utc(time: SystemTime) -> String {
     chrono::DateTime::<chrono::Utc>::from(time).to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
 }
 
-/// Digest of all that a night's results depend on.
-fn generation(request: &RunRequest, config_digest: &str, inputs: &[InputRecord], joined: &[String]) -> Result<String> {
+/// Digest of all that a night's results depend on, but for the release that writes them.
+fn request_digest(request: &RunRequest, config_digest: &str, inputs: &[InputRecord], joined: &[String]) -> String {
     let keep: Vec<(&str, bool)> = request.keep.iter().map(|k| (k.column.as_str(), k.descending)).collect();
     let parts = serde_json::json!({
         "algorithm": ALGORITHM_VERSION,
@@ -302,7 +368,7 @@ fn generation(request: &RunRequest, config_digest: &str, inputs: &[InputRecord],
         "pairs": request.pairs,
         "clusters": request.clusters,
     });
-    Ok(Sha256Hex::of(parts.to_string().as_bytes()).0[..32].to_owned())
+    Sha256Hex::of(parts.to_string().as_bytes()).0[..32].to_owned()
 }
 
 /// A night's results in the spill folder, ready to be published.
@@ -317,13 +383,16 @@ struct Staged {
     measured: Measured,
 }
 
+/// What a night came to, or the generation that it wrote before another commit was first.
+type Attempt = std::result::Result<RunSummary, String>;
+
 async fn execute(
     storage: &Storage,
     request: &RunRequest,
     mut plan: Plan,
     resources: &Resources,
     progress: &Progress,
-) -> Result<Option<RunSummary>> {
+) -> Result<Attempt> {
     let ignored_inputs = plan.documents.ignored.clone();
     let documents = std::mem::take(&mut plan.documents);
     let temp = resources.temp_dir()?;
@@ -331,7 +400,7 @@ async fn execute(
     staged.measured.compare(storage, &plan.store, request, &staged.counts).await;
     let tripped = request.breakers.tripped(&staged.measured);
     if !tripped.is_empty() {
-        return Ok(Some(stopped(request, &plan, staged, tripped)));
+        return Ok(Ok(stopped(request, &plan, staged, tripped)));
     }
     let manifest = Manifest {
         version: 1,
@@ -399,13 +468,17 @@ fn stopped(request: &RunRequest, plan: &Plan, staged: Staged, tripped: Vec<Tripp
         n_tables: staged.n_tables,
         n_parts: staged.n_parts,
         stale: Vec::new(),
+        n_mended_files: 0,
         newest_input: plan.newest_input.clone(),
         breakers: tripped,
         measured: Some(staged.measured),
     }
 }
 
-/// The generation, the run, and then the commit that makes both visible; none where another commit was first.
+/// The generation, the run, and then the commit that makes both visible.
+///
+/// Invariant: a generation is named by its manifest, which names all its files by their SHA-256. So no other content is ever written
+/// under the name of a published one; what writes there again writes the same bytes.
 async fn publish(
     storage: &Storage,
     request: &RunRequest,
@@ -413,25 +486,57 @@ async fn publish(
     staged: Staged,
     manifest: &Manifest,
     progress: &Progress,
-) -> Result<Option<RunSummary>> {
-    let generation = plan.night.join(&generation_name(&plan.gen_digest));
-    let manifest_sha256 = publish_generation(&generation, &staged.files, manifest, progress).await?;
-    upload(&plan.store.run_folder(&staged.run.record.digest), &staged.run.files, progress).await?;
+) -> Result<Attempt> {
+    let content = to_json(manifest)?;
+    let manifest_sha256 = Sha256Hex::of(&content).0;
+    let published = plan.store.night(&request.dt);
+    let kept = match published {
+        Some(night) => plan.store.keep_run(night, &staged.run).await?,
+        None => None,
+    };
+    if let (Some(night), Some(of_run)) = (published.filter(|night| night.request == plan.digest), &kept)
+        && let Some(of_generation) = mend(storage, plan, night, &staged, &content).await?
+    {
+        roll_forward(storage, &plan.store, &request.dt).await?;
+        let summary = already_published(storage, &plan.store, night).await?;
+        let n_mended_files = of_run.n_mended_files + of_generation;
+        return Ok(Ok(RunSummary {
+            spill: staged.spill,
+            n_tables: staged.n_tables,
+            n_parts: staged.n_parts,
+            newest_input: plan.newest_input.clone(),
+            measured: Some(staged.measured),
+            n_mended_files,
+            ..summary
+        }));
+    }
+    let (run, run_files) = match kept {
+        Some(kept) => (kept.record, Vec::new()),
+        None => (staged.run.record.clone(), staged.run.files.clone()),
+    };
+    let gen_digest = manifest_sha256[..32].to_owned();
+    plan.store.refuse_removing(&generation_name(&gen_digest))?;
+    plan.store.claim_output(&plan.store.make_identity().await?, &plan.output).await?;
+    let generation = plan.night.join(&generation_name(&gen_digest));
+    upload(&generation, &staged.files, progress).await?;
+    generation.join(MANIFEST).put(content).await?;
+    upload(&plan.store.run_folder(&run.digest), &run_files, progress).await?;
     let night = Night {
         dt: request.dt.clone(),
-        run: staged.run.record,
-        joined: plan.joined.clone(),
+        run,
+        joined: JoinedRuns::of(&plan.joined),
         output: plan.night.url().to_owned(),
-        gen_digest: plan.gen_digest.clone(),
+        request: plan.digest.clone(),
+        gen_digest: gen_digest.clone(),
         manifest_sha256,
     };
     if !plan.store.commit(&night, &plan.config_digest).await? {
-        return Ok(None);
+        return Ok(Err(gen_digest));
     }
     let store = Store::open(plan.store.folder()).await?;
     roll_forward(storage, &store, &request.dt).await?;
     let (commit, stale) = commit_and_stale(&store, &night);
-    Ok(Some(RunSummary {
+    Ok(Ok(RunSummary {
         status: "published",
         dt: request.dt.clone(),
         output: generation.url().to_owned(),
@@ -441,13 +546,53 @@ async fn publish(
         n_tables: staged.n_tables,
         n_parts: staged.n_parts,
         stale,
+        n_mended_files: 0,
         newest_input: plan.newest_input.clone(),
         breakers: Vec::new(),
         measured: Some(staged.measured),
     }))
 }
 
+/// Writes again what is damaged or gone of a published generation whose files are those that were staged; gives their number. None where
+/// the generation is elsewhere, or where its files are others, or may be.
+async fn mend(
+    storage: &Storage,
+    plan: &Plan,
+    night: &Night,
+    staged: &Staged,
+    manifest: &bytes::Bytes,
+) -> Result<Option<u64>> {
+    let place = storage.folder(&night.output)?;
+    if !place.is_same_place(&plan.night) {
+        return Ok(None);
+    }
+    let generation = place.join(&generation_name(&night.gen_digest));
+    let is_same_manifest = Sha256Hex::of(manifest).0 == night.manifest_sha256;
+    let published = match Manifest::read(&generation, night).await {
+        Ok(published) => Some(published),
+        Err(PipelineError::Damaged { .. }) => None,
+        Err(error) => return Err(error),
+    };
+    let is_same = |published: &Manifest| published.files.iter().eq(staged.files.iter().map(|file| &file.record));
+    if !is_same_manifest && !published.as_ref().is_some_and(is_same) {
+        return Ok(None);
+    }
+    let mut n_mended = mend_files(&generation, &staged.files).await?;
+    if published.is_none() {
+        generation.join(MANIFEST).put(manifest.clone()).await?;
+        n_mended += 1;
+    }
+    Ok(Some(n_mended))
+}
+
 impl RunRequest {
+    /// Where its documents, store, output and job file are on local disks.
+    fn local_places(&self, storage: &Storage) -> Vec<PathBuf> {
+        let fixed = self.documents.split(['*', '?', '[', '{']).next().unwrap_or(&self.documents);
+        let places = [fixed, &self.store, &self.output].into_iter().filter_map(|url| storage.folder(url).ok());
+        places.filter_map(|place| place.local_path().map(Path::to_path_buf)).chain(self.job_file.clone()).collect()
+    }
+
     fn refuse_outside_roots(&self, storage: &Storage) -> Result<()> {
         let documents = night_pattern(&self.documents, &self.dt);
         for (key, url) in [("documents", &documents), ("store", &self.store), ("output", &self.output)] {
@@ -487,17 +632,10 @@ async fn write_pairs(
     Ok((files, pairs, spill, gathered.ok_or_else(nothing)?))
 }
 
-async fn publish_generation(
-    generation: &Folder,
-    files: &[StagedFile],
-    manifest: &Manifest,
-    progress: &Progress,
-) -> Result<String> {
-    upload(generation, files, progress).await?;
-    let content = to_json(manifest)?;
-    generation.join("manifest.json").put(content.clone()).await?;
-    Ok(Sha256Hex::of(&content).0)
-}
+/// In a generation.
+const MANIFEST: &str = "manifest.json";
+/// In a night's folder: the name of its generation.
+const CURRENT: &str = "_current";
 
 /// What plain readers look for, from what is committed: `_SUCCESS` in the generation, and the name of the current one beside
 /// it. A run that dies before this is completed by the next one.
@@ -524,7 +662,7 @@ async fn write_pointers(night: &Folder, gen_digest: &str) -> Result<bool> {
         success.put(bytes::Bytes::new()).await?;
     }
     let current = bytes::Bytes::from(format!("{}\n", generation_name(gen_digest)));
-    let pointer = night.join("_current");
+    let pointer = night.join(CURRENT);
     let has_pointer = pointer.get().await?.as_ref() == Some(&current);
     if !has_pointer {
         pointer.put(current).await?;
@@ -569,6 +707,7 @@ async fn already_published(storage: &Storage, store: &Store, night: &Night) -> R
         n_tables: 0,
         n_parts: 0,
         stale,
+        n_mended_files: 0,
         newest_input: None,
         breakers: Vec::new(),
         measured: None,
@@ -707,11 +846,78 @@ pub async fn store_compact(
     open_store(storage, &request.store).await?.compact(request, resources, progress).await
 }
 
+/// Takes a night out of a store. Its results stay until `store gc`, but nothing names them any more.
+///
+/// # Errors
+/// [`PipelineError::InputMissing`] where the store has no such night.
+pub async fn store_drop_night(storage: &Storage, request: &DropNightRequest) -> Result<DropNightSummary> {
+    check_date(&request.dt)?;
+    let store = open_store(storage, &request.store).await?;
+    store.probe_conditional_put(request.single_writer).await?;
+    // Killed before its commit, it leaves a night that is behind, which a run of its date completes.
+    if let Some(night) = store.night(&request.dt) {
+        delete_pointer(storage, night).await?;
+    }
+    let dropped = store.drop_night(&request.dt).await?;
+    // Another command may have completed it meanwhile.
+    delete_pointer(storage, &dropped).await?;
+    let store = open_store(storage, &request.store).await?;
+    let (commit, stale) = commit_and_stale(&store, &dropped);
+    Ok(DropNightSummary { store: request.store.clone(), dt: request.dt.clone(), commit, stale })
+}
+
+/// Takes away the pointer to a night's generation, unless it names another one.
+async fn delete_pointer(storage: &Storage, night: &Night) -> Result<()> {
+    let current = storage.folder(&night.output)?.join(CURRENT);
+    let named = bytes::Bytes::from(format!("{}\n", generation_name(&night.gen_digest)));
+    match current.get().await? == Some(named) {
+        true => current.delete().await,
+        false => Ok(()),
+    }
+}
+
+/// Which night to drop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DropNightRequest {
+    /// The store.
+    pub store: String,
+    /// The night.
+    pub dt: String,
+    /// Nobody else writes to the store: a server that cannot tell who was first will do.
+    pub single_writer: bool,
+}
+
+/// A night that is gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DropNightSummary {
+    /// The store.
+    pub store: String,
+    /// The night.
+    pub dt: String,
+    /// Number of the commit that took it out.
+    pub commit: u64,
+    /// Later nights, whose results were made with it: `run --replace` joins them anew.
+    pub stale: Vec<String>,
+}
+
+/// Makes a store at a place that has none; false where there is one.
+///
+/// # Errors
+/// A place that cannot be written to; an S3 server that ignores `If-None-Match`.
+pub async fn store_init(storage: &Storage, url: &str, single_writer: bool) -> Result<bool> {
+    let store = Store::open(&storage.folder(url)?).await?;
+    if !store.is_new() || store.identity().await?.is_some() {
+        return Ok(false);
+    }
+    store.probe_conditional_put(single_writer).await?;
+    store.make_identity().await.map(|_| true)
+}
+
 async fn open_store(storage: &Storage, url: &str) -> Result<Store> {
     let opened = Store::open_existing(&storage.folder(url)?).await?;
     opened.ok_or_else(|| PipelineError::InputMissing {
         what: "store",
         url: url.to_owned(),
-        remedy: "the first `nearprint run` makes one",
+        remedy: "check the path; a run makes its first commit",
     })
 }

@@ -6,6 +6,8 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 /// Bytes of a sketch.
 pub(crate) const SKETCH_BYTES: i32 = 32;
+/// Bytes of a fingerprint of 128 bits.
+pub(crate) const WIDE_BYTES: i32 = 16;
 /// Bytes of a text hash.
 pub(crate) const TEXT_HASH_BYTES: i32 = 16;
 
@@ -41,6 +43,12 @@ fn text_hash() -> Field {
 /// Fingerprints dataset, sorted by (`fingerprint`, `doc_id`).
 pub static FINGERPRINTS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![required(DOC_ID, DataType::Utf8), required(FINGERPRINT, DataType::UInt64), sketch(), text_hash()])
+});
+
+/// Fingerprints dataset of 128 bits, sorted by (`fingerprint`, `doc_id`): big-endian, so that bytes sort as the number does.
+pub static WIDE_FINGERPRINTS: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let fingerprint = required(FINGERPRINT, DataType::FixedSizeBinary(WIDE_BYTES));
+    schema(vec![required(DOC_ID, DataType::Utf8), fingerprint, sketch(), text_hash()])
 });
 
 /// A run of the store, sorted by (`fingerprint`, `doc_id`).

@@ -1,7 +1,7 @@
 //! Profiles from text to fingerprint, against published values.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
-use nearprint_fingerprint::{BitRule, FeatureHash, hamming_distance};
+use nearprint_fingerprint::{BitRule, FeatureHash, hamming_distance, simhash};
 use nearprint_pipeline::{Outcome, ProfileConfig, TextFingerprinter, profile};
 use nearprint_tokenize::{Resources, Top, Weight};
 
@@ -93,6 +93,44 @@ fn profiles_of_published_programs_give_their_fingerprints() {
     assert_eq!(check(mllearning, ("line", "simhash32_tokens_bytelen"), &fingerprinter("mllearning")), 15);
     assert_eq!(check(mllearning, ("line", "simhash32_bytes2"), &fingerprinter("mllearning-bytes2")), 15);
     assert_eq!(check(peers!("yanyiwu_topauto"), ("text", "fingerprint"), &fingerprinter("cppjieba")), 12);
+}
+
+/// What the program gives for each of them is 0, the fingerprint of no feature: in a run all of them would be one document.
+#[test]
+fn texts_without_a_window_of_seomoz_are_too_short_and_their_published_value_is_0() {
+    let seomoz = fingerprinter("seomoz");
+    for text in ["abc", "a-b c!", "我们好", "!!!"] {
+        assert!(matches!(seomoz.fingerprint(text).outcome, Outcome::TooShort { .. }), "{text}");
+    }
+    assert_eq!(simhash::<u64>([], &seomoz.config().fingerprint), 0);
+    assert_ne!(fingerprint(&fingerprinter("python-simhash"), "abc"), 0);
+}
+
+/// What profiles had in 0.1.0.
+const DIGESTS: [(&str, &str); 9] = [
+    ("default", "1cc9460aa8c4042f7dd5ec1da57a2dedab7d04e83bf09e3723352455a71ab8c6"),
+    ("paper", "5fa8e992c0c28324b7f2cde8ff2b76ec3ebf32a95b2718b3b985f35dae9e2149"),
+    ("java", "355cbb871b00a61143da0faa9332216cf037221bbe198f9bb4d39377f9d3c526"),
+    ("hanlp-java", "3c92f4a80a71ec096ed7ef98d18ec0d6661ef581c4b595a4570ecb9741104860"),
+    ("gaoya", "9853321845e2ea35d4faefa05aae2883a703df8838b273bf889b8e0b24a1f648"),
+    ("mllearning-bytes2", "40ce17b9070d7721f0bf5df972a48ca1c7abde2aa993fef57682d665517992bf"),
+    ("python-simhash", "6ccb9cbdb31b3ad1492c993f2107fe2aa179028505c944f7bc60432e93bfbd7a"),
+    ("simhash-crate", "3d7837e5d839cbb62fdecea431e1b6aa3bca5b574d07e27177c5d69a2dd4ab23"),
+    ("sing1ee", "f640009b0f1237d64ab9b00444c65067f92913a3c9f8564dfbc73f20a5af20cb"),
+];
+
+#[test]
+fn stores_of_a_tokenizer_that_cuts_otherwise_now_are_refused_and_no_others() {
+    let digest = |name: &str| profile::by_name(name).unwrap().digest(&Resources::default()).unwrap();
+    let before = [
+        ("cppjieba", "40e7b09ec716e1f4cd67a5614876d5e5b6293a8a73004193417cfa06aca83505"),
+        ("mllearning", "9f80ea9fd6c00ed19144bdfbc9543f1b0ed2ba3eee690aa3ebb372ab712d4817"),
+        ("seomoz", "85a359de77b3c63e0a8083590df20326ce4f9c9bcd91fcc42c339149f669e508"),
+    ];
+    for (name, before) in before {
+        assert_ne!(digest(name), before, "{name}");
+    }
+    DIGESTS.iter().for_each(|(name, before)| assert_eq!(digest(name), *before, "{name}"));
 }
 
 #[test]

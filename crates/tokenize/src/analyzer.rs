@@ -155,8 +155,9 @@ fn of_bytes(shown: &Features) -> Features {
     Features::of(bytes.iter().map(|(feature, weight)| (feature.as_slice(), *weight)))
 }
 
+/// No product overflows: all tokens together are no longer than the text, which is far below 2^48 bytes.
 fn by_length(features: &Features) -> Features {
-    Features::of(features.iter().map(|(feature, weight)| (feature, weight.saturating_mul(feature.len() as u64))))
+    Features::of(features.iter().map(|(feature, weight)| (feature, weight * feature.len() as u64)))
 }
 
 /// Settings that the configured tokenizer cannot honour are refused, not ignored.
@@ -184,14 +185,22 @@ fn refuse_unused(config: &TokenizeConfig, resources: &Resources) -> Result<(), T
 
 /// Settings that differ from their defaults although the tokenizer does not look at them.
 fn refuse_unused_by_tokenizer(config: &TokenizerConfig) -> Result<(), TokenizeError> {
-    use TokenizerKind::{BytePieces, CharNgrams, Cppjieba, Jieba, Mixed, Utf16Ngrams, WordCharNgrams};
+    use TokenizerKind::{
+        BytePieces, CharNgrams, Cppjieba, FullWordCharNgrams, Jieba, Mixed, Utf16Ngrams, WordCharNgrams,
+    };
     let (kind, unset) = (config.kind, TokenizerConfig::default());
     let unused = |key, default, users| Err(TokenizeError::UnusedByTokenizer { key, kind, default, users });
     if config.hmm != unset.hmm && !matches!(kind, Mixed | Jieba | Cppjieba) {
         return unused("tokenizer.hmm", "false", "`mixed`, `jieba` or `cppjieba`");
     }
-    if config.ngram != unset.ngram && !matches!(kind, CharNgrams | WordCharNgrams | Utf16Ngrams | BytePieces) {
-        return unused("tokenizer.ngram", "4", "`char_ngrams`, `word_char_ngrams`, `utf16_ngrams` or `byte_pieces`");
+    if config.ngram != unset.ngram
+        && !matches!(kind, CharNgrams | WordCharNgrams | FullWordCharNgrams | Utf16Ngrams | BytePieces)
+    {
+        return unused(
+            "tokenizer.ngram",
+            "4",
+            "`char_ngrams`, `word_char_ngrams`, `full_word_char_ngrams`, `utf16_ngrams` or `byte_pieces`",
+        );
     }
     Ok(())
 }

@@ -23,6 +23,7 @@ impl Tokenizer for Bigrams {
 
 /// The pairs of characters of `run`, which has one at least and starts at byte `start` of the text.
 fn push_pairs(run: &str, start: usize, spans: &mut Vec<Range<usize>>) {
+    debug_assert!(!run.is_empty(), "a run of no characters would be an empty token");
     let before = spans.len();
     let mut ends = run.char_indices().map(|(at, c)| start + at + c.len_utf8());
     let (mut first, mut second) = (start, ends.next().unwrap_or(start));

@@ -114,10 +114,14 @@ pub enum TokenizerKind {
     Words,
     /// What Unicode white space separates.
     Whitespace,
+    /// What ASCII white space separates, the vertical tab too: mllearning's SimHash.
+    AsciiWhitespace,
     /// Every window of `ngram` characters, white space removed first.
     CharNgrams,
-    /// Every window of `ngram` characters, all that Python's `\W` matches removed first: Python's simhash, seomoz's simhash-py.
+    /// Every window of `ngram` characters, all that Python's `\W` matches removed first; a text of fewer characters is one window: Python's simhash.
     WordCharNgrams,
+    /// The same, but a text of fewer characters has no window: seomoz's simhash-py.
+    FullWordCharNgrams,
     /// Every window of `ngram` UTF-16 units, nothing removed: sing1ee's SimHash.
     Utf16Ngrams,
     /// The UTF-8 bytes in pieces of `ngram`, which may cut characters: mllearning's SimHash. Takes no stop words, and cannot drop
@@ -131,14 +135,16 @@ pub enum TokenizerKind {
 
 impl TokenizerKind {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Bigrams,
         Self::Mixed,
         Self::Jieba,
         Self::Words,
         Self::Whitespace,
+        Self::AsciiWhitespace,
         Self::CharNgrams,
         Self::WordCharNgrams,
+        Self::FullWordCharNgrams,
         Self::Utf16Ngrams,
         Self::BytePieces,
         Self::AsciiWords,
@@ -154,8 +160,10 @@ impl fmt::Display for TokenizerKind {
             Self::Jieba => "jieba",
             Self::Words => "words",
             Self::Whitespace => "whitespace",
+            Self::AsciiWhitespace => "ascii_whitespace",
             Self::CharNgrams => "char_ngrams",
             Self::WordCharNgrams => "word_char_ngrams",
+            Self::FullWordCharNgrams => "full_word_char_ngrams",
             Self::Utf16Ngrams => "utf16_ngrams",
             Self::BytePieces => "byte_pieces",
             Self::AsciiWords => "ascii_words",
@@ -174,11 +182,24 @@ pub struct TokenizerConfig {
     /// the labelled sets score a little better without it (macro F1 of log counts at distance 3 / 6: .882 / .971 against
     /// .878 / .969, means over six hash seeds), and a guessed word changes with its neighbours.
     pub hmm: bool,
-    /// Characters in a window (`char_ngrams`, `word_char_ngrams`), UTF-16 units in one (`utf16_ngrams`) or bytes in a piece
-    /// (`byte_pieces`), at least 1.
+    /// Characters in a window (`char_ngrams`, `word_char_ngrams`, `full_word_char_ngrams`), UTF-16 units in one (`utf16_ngrams`) or bytes
+    /// in a piece (`byte_pieces`), at least 1.
     pub ngram: usize,
     /// Whether tokens without a letter or digit are dropped. Kept, punctuation and table rules swamp the words of a page.
     pub drop_tokens_without_alphanumeric: bool,
+}
+
+impl TokenizerConfig {
+    /// The version of this tokenizer's rules, raised with every change that cuts some text otherwise; 1 for rules that never changed. A
+    /// store's config digest holds it where it is above 1, so that a change of one tokenizer refuses the stores of no other.
+    #[must_use]
+    pub fn rules_version(&self) -> u32 {
+        match self.kind {
+            // 2: letters and digits are one word, as cppjieba has it since 5.6.3; only what goes through its model is cut by that rule.
+            TokenizerKind::Cppjieba if self.hmm => 2,
+            _ => 1,
+        }
+    }
 }
 
 impl Default for TokenizerConfig {

@@ -71,6 +71,7 @@ impl Scratch {
         self.distinct.clear();
         self.sequence.clear();
         self.table.clear();
+        assert!(u32::try_from(text.len()).is_ok(), "a text of 4 GiB or more, whose tokens have no 32-bit numbers");
         for span in &self.spans {
             let number = number(text.as_bytes(), span, &mut self.table, &mut self.distinct, &self.hasher);
             self.sequence.push(number);
@@ -82,8 +83,9 @@ impl Scratch {
     }
 }
 
-/// The number of the token at `span`, a new one if it is the first of its kind; counted.
+/// The number of the token at `span`, a new one if it is the first of its kind; counted. `bytes` are fewer than 2^32, and so are tokens.
 #[inline]
+#[expect(clippy::cast_possible_truncation, reason = "number_tokens refuses longer texts")]
 fn number(
     bytes: &[u8],
     span: &Range<usize>,
@@ -104,8 +106,7 @@ fn number(
             number
         }
         Entry::Vacant(entry) => {
-            // A text of less than 4 GiB has fewer tokens.
-            let number = u32::try_from(distinct.len()).unwrap_or(u32::MAX);
+            let number = distinct.len() as u32;
             entry.insert(Numbered { key, number });
             distinct.push((span.clone(), 1));
             number
@@ -132,13 +133,14 @@ struct Key {
 
 impl Key {
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "number_tokens refuses longer texts")]
     fn of(bytes: &[u8], span: &Range<usize>, hasher: &RandomState) -> Self {
-        let len = u32::try_from(span.len()).unwrap_or(u32::MAX);
+        let len = span.len() as u32;
         if span.len() > SHORT {
             return Self { first: hasher.hash_one(&bytes[span.clone()]), second: 0, len };
         }
         // Words have all lengths in no order: reading what follows them too, and masking it, is faster than to tell lengths apart.
-        let [first, second] = match bytes.get(span.start..span.start + SHORT) {
+        let [first, second] = match bytes[span.start..].first_chunk() {
             Some(whole) => halves(whole),
             None => {
                 let mut padded = [0; SHORT];
@@ -157,9 +159,10 @@ impl Key {
 
 /// 16 bytes as two numbers.
 #[inline]
-fn halves(bytes: &[u8]) -> [u64; 2] {
-    let half = |half: Option<&[u8; 8]>| half.copied().map(u64::from_le_bytes).unwrap_or_default();
-    [half(bytes.first_chunk()), half(bytes.last_chunk())]
+#[expect(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]
+fn halves(bytes: &[u8; SHORT]) -> [u64; 2] {
+    let both = u128::from_le_bytes(*bytes);
+    [both as u64, (both >> 64) as u64]
 }
 
 /// The mask of the lowest `n` bytes, all for 8 and more.

@@ -1,7 +1,6 @@
 //! Inverse document frequencies: how rare a word is. Reading tables, the built-in one, and making one's own.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
 
 use crate::cppjieba::unpack;
@@ -56,13 +55,15 @@ impl IdfTable {
     /// The table that is used when the user gives none. Decoded once in a process (some tens of milliseconds and megabytes).
     pub(crate) fn builtin() -> Arc<Self> {
         static TABLE: OnceLock<Arc<IdfTable>> = OnceLock::new();
-        // A constant, which the tests read: that it could not be read is not expected.
-        let make = || Arc::new(Self { mean: BUILTIN_MEAN, ..Self::parse(&unpack(BUILTIN)).unwrap_or_default() });
-        Arc::clone(TABLE.get_or_init(make))
+        #[expect(clippy::expect_used, reason = "a constant of the crate: an empty table would give other weights")]
+        let parsed = || Self::parse(&unpack(BUILTIN)).expect("the table in the crate has a word and its number a line");
+        Arc::clone(TABLE.get_or_init(|| Arc::new(Self { mean: BUILTIN_MEAN, ..parsed() })))
     }
 
     fn of(&self, feature: &[u8]) -> f64 {
-        std::str::from_utf8(feature).ok().and_then(|word| self.idf.get(word)).copied().unwrap_or(self.mean)
+        let word = std::str::from_utf8(feature);
+        debug_assert!(word.is_ok(), "features that are weighed are tokens, and byte pieces are refused");
+        word.ok().and_then(|word| self.idf.get(word)).copied().unwrap_or(self.mean)
     }
 
     /// Gives each feature its count times its idf, and keeps the heaviest of them as `top` says, the heaviest first.
@@ -176,8 +177,7 @@ impl IdfBuilder {
         let mut table = String::new();
         for (feature, &count) in self.kept(min_documents) {
             let idf = ((1 + self.n_documents) as f64 / (1 + count) as f64).ln() + 1.0;
-            // Writing to a string does not fail.
-            let _ = writeln!(table, "{feature}\t{idf:.6}");
+            table.push_str(&format!("{feature}\t{idf:.6}\n"));
         }
         table
     }

@@ -71,7 +71,7 @@ impl Top {
         match self {
             Self::All => None,
             Self::Auto => Some((text_bytes / 120).clamp(5, 200)),
-            Self::Best(n) => Some(usize::try_from(n).unwrap_or(usize::MAX)),
+            Self::Best(n) => Some(n as usize),
         }
     }
 }
@@ -86,11 +86,12 @@ impl Weight {
     /// as well, what they multiply.
     #[must_use]
     pub fn of(self, count: u64) -> u64 {
+        debug_assert!(count < 1 << 48, "a text has fewer tokens: the unit leaves room for as many");
         match self {
-            Self::Count | Self::ByteLength | Self::TfIdf { .. } => count.saturating_mul(ONE),
+            Self::Count | Self::ByteLength | Self::TfIdf { .. } => count * ONE,
             Self::LogCount => log_count(count),
             Self::Set => ONE,
-            Self::CappedCount { cap } => count.min(u64::from(cap)).saturating_mul(ONE),
+            Self::CappedCount { cap } => count.min(u64::from(cap)) * ONE,
         }
     }
 }

@@ -2,14 +2,24 @@ use std::ops::Range;
 
 use crate::tokenizer::Tokenizer;
 
-/// What Unicode white space separates.
-pub(crate) struct Whitespace;
+/// What white space separates.
+pub(crate) struct Whitespace {
+    /// What counts as white space.
+    separates: fn(char) -> bool,
+}
+
+impl Whitespace {
+    /// Unicode's.
+    pub(crate) const UNICODE: Self = Self { separates: char::is_whitespace };
+    /// C's `isspace`, which has the vertical tab too: mllearning's SimHash reads words from a C++ stream.
+    pub(crate) const ASCII: Self = Self { separates: |c| matches!(c, ' ' | '\t'..='\r') };
+}
 
 impl Tokenizer for Whitespace {
     fn spans(&self, text: &str, spans: &mut Vec<Range<usize>>) {
         let mut start = None;
         for (at, c) in text.char_indices() {
-            match (start, c.is_whitespace()) {
+            match (start, (self.separates)(c)) {
                 (None, false) => start = Some(at),
                 (Some(from), true) => {
                     spans.push(from..at);

@@ -6,16 +6,23 @@ use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 use crate::char_ngrams::CharNgrams;
 use crate::tokenizer::Tokenizer;
 
-/// Every window of `n` characters of the text without all that Python's `\W` matches. A text of fewer characters, but at least
-/// one, is one window. So cut Python's simhash 2.1.2 (1e0ng) and the recipe of seomoz's simhash-py tests, lower-cased before.
+/// Every window of `n` characters of the text without all that Python's `\W` matches. So cut Python's simhash 2.1.2 (1e0ng) and the
+/// recipe of seomoz's simhash-py tests, lower-cased before.
 pub(crate) struct WordCharNgrams {
     windows: CharNgrams,
+    /// Characters below which a text has no window.
+    least: usize,
 }
 
 impl WordCharNgrams {
-    /// `n` is at least 1.
+    /// Python's simhash: a text of fewer characters, but at least one, is one window. `n` is at least 1.
     pub(crate) fn new(n: usize) -> Self {
-        Self { windows: CharNgrams::new(n) }
+        Self { windows: CharNgrams::new(n), least: 1 }
+    }
+
+    /// simhash-py's: a text of fewer characters has no window. `n` is at least 1.
+    pub(crate) fn full(n: usize) -> Self {
+        Self { windows: CharNgrams::new(n), least: n }
     }
 }
 
@@ -29,7 +36,9 @@ impl Tokenizer for WordCharNgrams {
     }
 
     fn spans(&self, text: &str, spans: &mut Vec<Range<usize>>) {
-        self.windows.spans(text, spans);
+        if text.chars().take(self.least).count() == self.least {
+            self.windows.spans(text, spans);
+        }
     }
 }
 

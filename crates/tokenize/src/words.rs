@@ -162,7 +162,7 @@ impl Scan<'_> {
 /// The standard has no boundary inside an ASCII `\w+`.
 #[inline]
 fn ascii_word_end(bytes: &[u8], at: usize) -> usize {
-    let rest = bytes.get(at..).unwrap_or_default();
+    let rest = &bytes[at..];
     at + rest.iter().position(|&byte| ASCII[usize::from(byte)] != Ascii::Word).unwrap_or(rest.len())
 }
 

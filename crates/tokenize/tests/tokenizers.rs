@@ -80,6 +80,13 @@ fn white_space_of_any_script_separates() {
 }
 
 #[test]
+fn ascii_white_space_is_what_a_cpp_stream_skips() {
+    let text = "a\u{3000}b\u{A0}c d\te\nf\u{B}g\u{C}h\ri\u{85}j\u{1F}k  ";
+    let expected = ["a\u{3000}b\u{A0}c", "d", "e", "f", "g", "h", "i\u{85}j\u{1F}k"];
+    assert_eq!(tokens(text, &keep_all(TokenizerKind::AsciiWhitespace)), expected);
+}
+
+#[test]
 fn character_windows_ignore_white_space() {
     assert_eq!(tokens("ab c\n文", &char_ngrams(3)), ["abc", "bc文"]);
     assert_eq!(tokens("a b", &char_ngrams(3)), ["ab"]);
@@ -170,13 +177,37 @@ fn cppjieba_cuts_as_the_program_does() {
     config.tokenizer.hmm = true;
     assert_eq!(tokens("吃了吗？旺旺！", &config), ["吃", "了吗", "？", "旺旺", "！"]);
     assert_eq!(tokens("“旺吧”！、耶", &config), ["“", "旺", "吧", "”", "！", "、", "耶"]);
-    assert_eq!(tokens("v1.2.3 4S店", &config), ["v1", ".", "2.3", " ", "4", "S", "店"]);
+}
+
+/// cppjieba's rule since 5.6.3: `[0-9A-Za-z]+(\.[0-9]+)?`, or one character.
+#[test]
+fn cppjieba_takes_letters_digits_and_decimals_for_one_word() {
+    let mut config = keep_all(TokenizerKind::Cppjieba);
+    config.tokenizer.hmm = true;
+    let cut = |text| tokens(text, &config);
+    assert_eq!(cut("50s 8A店"), ["50s", " ", "8A", "店"]);
+    assert_eq!(cut("v1.2.3b"), ["v1.2", ".", "3b"]);
+    assert_eq!(cut("5G3.14k"), ["5G3.14", "k"]);
+    assert_eq!(cut("1. 2.x .5 a..7"), ["1", ".", " ", "2", ".", "x", " ", ".", "5", " ", "a", ".", ".", "7"]);
+    assert_eq!(cut("a_1-b"), ["a", "_", "1", "-", "b"]);
+    // Without its model every character of the route is a word.
+    assert_eq!(tokens("50s", &keep_all(TokenizerKind::Cppjieba)), ["5", "0", "s"]);
 }
 
 #[test]
 fn word_windows_are_of_what_python_calls_a_word() {
     // A letter, an alphabetic mark, a letter number, a fraction, a symbol.
     assert_eq!(tokens("a\u{345}Ⅷ½_-㊗ b", &keep_all(TokenizerKind::WordCharNgrams)), ["aⅧ½_", "Ⅷ½_b"]);
+}
+
+#[test]
+fn a_text_of_fewer_characters_is_one_word_window_or_none() {
+    for (text, one, none) in
+        [("a-b c", vec!["abc"], vec![]), ("ab, cd", vec!["abcd"], vec!["abcd"]), ("!", vec![], vec![])]
+    {
+        assert_eq!(tokens(text, &keep_all(TokenizerKind::WordCharNgrams)), one, "{text}");
+        assert_eq!(tokens(text, &keep_all(TokenizerKind::FullWordCharNgrams)), none, "{text}");
+    }
 }
 
 #[test]

@@ -771,7 +771,7 @@ fn hidden(options: &Options, checks: &mut Checks) -> Result<()> {
         let folder = Folder::new(options, "")?;
         std::fs::write(
             folder.path().join("job.toml"),
-            format!("documents = \"{documents}\"\nstore = \"store\"\noutput = \"results\"\n"),
+            format!("documents = \"{documents}\"\nstore = \"store\"\noutput = \"results\"\ncreate_store = true\n"),
         )?;
         folder.good()?;
         names.iter().try_for_each(|name| folder.put(name, &other))?;

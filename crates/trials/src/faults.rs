@@ -1029,7 +1029,7 @@ fn missing(bench: &Bench) -> Result<String> {
     let said = |bucket: &str, below: &str| -> Result<String> {
         let root = format!("s3://{bucket}/{below}");
         let job = format!(
-            "documents = \"{root}/nothing\"\nstore = \"{root}/store\"\noutput = \"{root}/results\"\n[s3]\nendpoint = \"{}\"\n",
+            "documents = \"{root}/nothing\"\nstore = \"{root}/store\"\noutput = \"{root}/results\"\ncreate_store = true\n[s3]\nendpoint = \"{}\"\n",
             server.endpoint
         );
         std::fs::write(bench.night.dir.join("missing.toml"), job)?;

@@ -36,7 +36,7 @@ impl Folder {
     /// With more lines for the job file.
     pub fn new(options: &Options, job: &str) -> Result<Self> {
         let dir = options.scratch()?;
-        let places = "documents = \"documents\"\nstore = \"store\"\noutput = \"results\"\n";
+        let places = "documents = \"documents\"\nstore = \"store\"\noutput = \"results\"\ncreate_store = true\n";
         std::fs::write(dir.path().join("job.toml"), format!("{places}{job}"))?;
         std::fs::create_dir_all(dir.path().join(format!("documents/dt={DT}")))?;
         std::fs::create_dir(dir.path().join("spill"))?;

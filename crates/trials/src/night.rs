@@ -24,6 +24,8 @@ use crate::{Common, Result, canary, require};
 /// The night that is published before a trial begins, and that of the trial.
 pub const OLD: &str = "2026-11-19";
 pub const NEW: &str = "2026-11-20";
+/// A night after it that has its ids again, where the trial's run replaces [`NEW`] by itself.
+pub const LATER: &str = "2026-11-21";
 
 /// Every file or object below a place, by its path from there.
 pub type Snapshot = BTreeMap<String, Vec<u8>>;
@@ -283,14 +285,49 @@ pub struct Spec {
     pub job: String,
     /// So many of the last documents have the text of the first.
     pub n_copies: usize,
-    /// [`NEW`] is published already, with another distance, and the trial's run replaces it.
-    pub replaces: bool,
+    /// What the trial's run replaces.
+    pub replaces: Replaces,
+}
+
+/// What of [`NEW`] is published already, and how the trial's run, with `--replace`, differs from that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replaces {
+    /// Nothing is published, and the run replaces nothing.
+    Nothing,
+    /// The published night was made with another distance.
+    OtherDistance,
+    /// Nothing differs; a later night was joined with the published one.
+    Unchanged,
+    /// The same, but a file lies among the documents now that no run reads.
+    IgnoredFile,
+    /// The run is by another release.
+    OtherRelease,
+}
+
+impl Replaces {
+    /// Whether the run is of the inputs and configuration that are published.
+    pub fn is_same_request(self) -> bool {
+        matches!(self, Self::Unchanged | Self::IgnoredFile | Self::OtherRelease)
+    }
+
+    /// Whether the run publishes anything.
+    pub fn publishes(self) -> bool {
+        !matches!(self, Self::Unchanged | Self::IgnoredFile)
+    }
 }
 
 impl Spec {
     pub fn new(seed: u64) -> Self {
         let n_documents = 30 + usize::try_from(seed * 7 % 31).unwrap_or(0);
-        Self { seed, n_documents, jsonl: seed % 3 == 2, id_bytes: 24, job: String::new(), n_copies: 0, replaces: false }
+        Self {
+            seed,
+            n_documents,
+            jsonl: seed % 3 == 2,
+            id_bytes: 24,
+            job: String::new(),
+            n_copies: 0,
+            replaces: Replaces::Nothing,
+        }
     }
 }
 
@@ -335,10 +372,7 @@ impl Night {
         night.write_job("job.toml", None, "")?;
         night.restore()?;
         night.run_of("job.toml", OLD).run()?.ends_with(&[0], &[])?;
-        if night.spec.replaces {
-            night.write_job_with("other.toml", None, "", "join = { max_distance = 5 }\n")?;
-            night.run_of("other.toml", NEW).run()?.ends_with(&[0], &[])?;
-        }
+        night.publish_before()?;
         night.base = night.snapshot()?;
         let ran = night.new_run().run()?;
         ran.ends_with(&[0], &[])?;
@@ -348,9 +382,33 @@ impl Night {
         }
         night.seconds = ran.seconds;
         night.reference = night.snapshot()?;
-        require!(night.readers(&night.reference)? == Seen::New, "the reference itself is not seen");
+        let seen = night.readers(&night.reference)?;
+        require!((seen == Seen::New) == night.spec.replaces.publishes(), "the reference itself is not seen");
         night.restore()?;
         Ok(night)
+    }
+
+    /// What the run replaces.
+    fn publish_before(&mut self) -> Result<()> {
+        let replaces = self.spec.replaces;
+        if replaces == Replaces::OtherDistance {
+            self.write_job_with("other.toml", None, "", "join = { max_distance = 5 }\n")?;
+            return self.run_of("other.toml", NEW).run()?.ends_with(&[0], &[]);
+        }
+        if !replaces.is_same_request() {
+            return Ok(());
+        }
+        self.run_of("job.toml", NEW).run()?.ends_with(&[0], &[])?;
+        if replaces == Replaces::OtherRelease {
+            return of_another_release(&self.nearprint, &self.dir.join(OTHER_RELEASE));
+        }
+        self.run_of("job.toml", LATER).run()?.ends_with(&[0], &[])?;
+        if replaces == Replaces::IgnoredFile {
+            let mut with_another = self.snapshot()?;
+            with_another.insert(format!("documents/dt={NEW}/notes.txt"), b"no document".to_vec());
+            self.put_back(&with_another)?;
+        }
+        Ok(())
     }
 
     /// The same night, prepared, in another folder. Local places only: on S3 the prefix is part of what is published.
@@ -366,6 +424,9 @@ impl Night {
             reference: self.reference.clone(),
             seconds: self.seconds,
         };
+        if self.dir.join(OTHER_RELEASE).exists() {
+            std::fs::copy(self.dir.join(OTHER_RELEASE), dir.join(OTHER_RELEASE))?;
+        }
         twin.write_job("job.toml", None, "")?;
         twin.restore()?;
         Ok(twin)
@@ -383,7 +444,7 @@ impl Night {
             Place::S3 { server, prefix } => format!("s3://{}/{prefix}/", server.bucket),
         };
         let mut job = format!(
-            "documents = \"{root}documents\"\nstore = \"{root}store\"\noutput = \"{root}results\"\n{top}{}",
+            "documents = \"{root}documents\"\nstore = \"{root}store\"\noutput = \"{root}results\"\ncreate_store = true\n{top}{}",
             self.spec.job
         );
         if let Place::S3 { server, .. } = &self.place {
@@ -460,7 +521,11 @@ impl Night {
 
     /// The same by another job file.
     pub fn new_run_by(&self, config: &str) -> Run {
-        self.run_of(config, NEW).args(if self.spec.replaces { &["--replace"] } else { &[] })
+        let mut run = self.run_of(config, NEW);
+        if self.spec.replaces == Replaces::OtherRelease {
+            run.program = self.dir.join(OTHER_RELEASE);
+        }
+        run.args(if self.spec.replaces == Replaces::Nothing { &[] } else { &["--replace"] })
     }
 
     /// I1: what readers see is the old complete state or the new one. By the newest commit and, for plain readers, by `_current`.
@@ -501,7 +566,16 @@ impl Night {
     /// I5: a plain run then publishes what an undisturbed one does, byte for byte, and leaves nothing else.
     pub fn rerun(&self) -> Result<()> {
         let mut ran = self.run_of("job.toml", NEW).run()?;
-        if self.spec.replaces && ran.code == 73 {
+        if self.spec.replaces.is_same_request() {
+            // Whatever the run that was killed had done, the night is published from these inputs.
+            require!(ran.code == 0, "the rerun: {}", ran.said());
+            self.check()?;
+            if !self.spec.replaces.publishes() {
+                let later = self.run_of("job.toml", LATER).run()?;
+                require!(later.code == 0, "a rerun of the later night: {}", later.said());
+            }
+            ran = self.new_run().run()?;
+        } else if self.spec.replaces == Replaces::OtherDistance && ran.code == 73 {
             ran = self.new_run().run()?;
         }
         require!(ran.code == 0, "the rerun: {}", ran.said());
@@ -510,10 +584,9 @@ impl Night {
         self.leftovers(&now).map_err(|e| format!("after the rerun {e}").into())
     }
 
-    /// Every file is that of an undisturbed run, `_probe/` excepted.
+    /// Every file is that of an undisturbed run, `_probe/` and what is drawn excepted.
     pub fn same_as_reference(&self, now: &Snapshot) -> Result<()> {
-        let visible =
-            |s: &Snapshot| -> BTreeSet<String> { s.keys().filter(|k| !k.contains("/_probe/")).cloned().collect() };
+        let visible = |s: &Snapshot| -> BTreeSet<String> { s.keys().filter(|k| !is_drawn(k)).cloned().collect() };
         let (there, wanted) = (visible(now), visible(&self.reference));
         let more: Vec<&String> = there.difference(&wanted).collect();
         require!(more.is_empty(), "these files are too much: {more:?}");
@@ -526,7 +599,7 @@ impl Night {
 
     /// Every file of an undisturbed run is there as it should be; more may lie beside them, that no commit names.
     pub fn has_reference(&self, now: &Snapshot) -> Result<()> {
-        let visible = self.reference.iter().filter(|(key, _)| !key.contains("/_probe/"));
+        let visible = self.reference.iter().filter(|(key, _)| !is_drawn(key));
         let differing: Vec<&String> = visible.filter(|(k, v)| now.get(*k) != Some(*v)).map(|(k, _)| k).collect();
         require!(differing.is_empty(), "these files are missing or differ: {differing:?}");
         Ok(())
@@ -541,13 +614,34 @@ impl Night {
         if ran.code != 137 && ran.code != HUNG {
             self.leftovers(&now)?;
         }
-        if ran.code == 0 {
+        if ran.code == 0 && self.spec.replaces.publishes() {
             require!(seen == Seen::New, "exit 0, but the night is not published");
         }
         self.rerun()?;
         self.check()?;
         Ok(seen)
     }
+}
+
+/// The binary of another release, in a night's folder.
+const OTHER_RELEASE: &str = "nearprint-of-another-release";
+
+/// Copies a binary with another version in it, as long as its own: it stands in every Parquet file as `nearprint 0.1.0`.
+fn of_another_release(nearprint: &Path, to: &Path) -> Result<()> {
+    let mut binary = std::fs::read(nearprint)?;
+    let own = concat!("nearprint ", env!("CARGO_PKG_VERSION")).as_bytes();
+    let at: Vec<usize> = (0..binary.len() - own.len()).filter(|&at| binary[at..].starts_with(own)).collect();
+    require!(!at.is_empty(), "the version does not stand in the binary");
+    for at in at {
+        binary[at + own.len() - 1] = b'9';
+    }
+    std::fs::copy(nearprint, to)?;
+    Ok(std::fs::write(to, binary)?)
+}
+
+/// What differs from run to run by design: probes, and the identity that a store draws.
+fn is_drawn(key: &str) -> bool {
+    key.contains("/_probe/") || key.ends_with("/_store.json")
 }
 
 fn ignore_missing(error: std::io::Error) -> std::io::Result<()> {
@@ -580,7 +674,8 @@ pub fn complete(now: &Snapshot) -> Result<()> {
     let commit: Value = serde_json::from_slice(content).map_err(|e| format!("the newest commit: {e}"))?;
     let field = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
     let mut generations = BTreeSet::new();
-    for night in commit["nights"].as_array().ok_or("a commit without nights")? {
+    let (nights, segments) = committed(now, &commit)?;
+    for night in &nights {
         let (dt, generation) = (field(night, "dt"), field(night, "gen"));
         let folder = format!("results/dt={dt}/gen={generation}");
         let manifest = now.get(&format!("{folder}/manifest.json")).ok_or(format!("{folder}: no manifest"))?;
@@ -589,10 +684,24 @@ pub fn complete(now: &Snapshot) -> Result<()> {
         files(now, &format!("store/runs/{}", field(&night["run"], "digest")), &night["run"])?;
         generations.insert(folder);
     }
-    for segment in commit["segments"].as_array().into_iter().flatten() {
+    for segment in &segments {
         files(now, &format!("store/segments/{}", field(segment, "digest")), segment)?;
     }
     plain_readers(now, &generations)
+}
+
+/// The nights and segments of a commit, in it and in its pages.
+pub fn committed(now: &Snapshot, commit: &Value) -> Result<(Vec<Value>, Vec<Value>)> {
+    let list = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
+    let (mut nights, mut segments) = (Vec::new(), Vec::new());
+    for digest in list(commit, "pages").iter().chain(commit["segments"].as_str().map(Value::from).as_ref()) {
+        let name = format!("store/pages/{}.json", digest.as_str().unwrap_or_default());
+        let page: Value = serde_json::from_slice(now.get(&name).ok_or(format!("{name} is missing"))?)?;
+        nights.extend(list(&page, "nights"));
+        segments.extend(list(&page, "segments"));
+    }
+    nights.extend(list(commit, "nights"));
+    Ok((nights, segments))
 }
 
 /// `_current` leads to a whole generation; it may be one that was replaced meanwhile, but none that was never committed.
@@ -687,7 +796,14 @@ fn documents(spec: &Spec) -> Result<Snapshot> {
     let old: Vec<Document> = night_documents(spec, "old", &[], &mut random);
     let new: Vec<Document> = night_documents(spec, "new", &old, &mut random);
     let mut files = Snapshot::new();
-    for (dt, rows) in [(OLD, old), (NEW, new)] {
+    let mut nights = vec![(OLD, old)];
+    if spec.replaces.is_same_request() {
+        let later = night_documents(spec, "later", &new, &mut random);
+        nights.extend([(NEW, new), (LATER, later)]);
+    } else {
+        nights.push((NEW, new));
+    }
+    for (dt, rows) in nights {
         for (i, half) in rows.chunks(rows.len().div_ceil(2)).enumerate() {
             let (ending, content) = if spec.jsonl { ("jsonl", jsonl(half)) } else { ("parquet", parquet(half)?) };
             files.insert(format!("documents/dt={dt}/part-{i:05}.{ending}"), content);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::night::{
-    NEW, Night, Place, Ran, Random, Run, Snapshot, Spec, jsonl, newest_commit, night_documents, write_file,
+    NEW, Night, Place, Ran, Random, Run, Snapshot, Spec, committed, jsonl, newest_commit, night_documents, write_file,
 };
 use crate::proxy::Proxy;
 use crate::row::{Row, Tally};
@@ -54,7 +54,10 @@ fn in_a_row(args: &Args) -> Result<String> {
     let scratch = args.common.scratch()?;
     let dir = scratch.path();
     std::fs::create_dir_all(dir.join("spill"))?;
-    std::fs::write(dir.join("job.toml"), "documents = \"documents\"\nstore = \"store\"\noutput = \"results\"\n")?;
+    std::fs::write(
+        dir.join("job.toml"),
+        "documents = \"documents\"\nstore = \"store\"\noutput = \"results\"\ncreate_store = true\n",
+    )?;
     let command =
         |words: &[&str]| Run::new(&args.common.nearprint, dir, words).args(&["--config", "job.toml", "--json"]);
     let spec = Spec { n_documents: args.documents, ..Spec::new(7) };
@@ -110,16 +113,19 @@ fn no_orphans(now: &Snapshot) -> Result<()> {
     let commit: Value = serde_json::from_slice(newest_commit(now).ok_or("no commit")?.1)?;
     let word = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
     let mut folders = BTreeSet::new();
-    for night in commit["nights"].as_array().into_iter().flatten() {
+    let (nights, segments) = committed(now, &commit)?;
+    for night in &nights {
         folders.insert(format!("store/runs/{}/", word(&night["run"], "digest")));
         folders.insert(format!("results/dt={}/gen={}/", word(night, "dt"), word(night, "gen")));
     }
-    for segment in commit["segments"].as_array().into_iter().flatten() {
+    for segment in &segments {
         folders.insert(format!("store/segments/{}/", word(segment, "digest")));
     }
     let known = |key: &str| {
         key.ends_with("/_current")
+            || key.ends_with("/_store.json")
             || key.starts_with("store/_commits/")
+            || key.starts_with("store/pages/")
             || folders.iter().any(|f| key.starts_with(f.as_str()))
     };
     let orphans: Vec<&String> = now.keys().filter(|k| !known(k)).collect();

@@ -23,7 +23,7 @@ pub struct Args {
     pub backend: String,
 }
 
-/// Rounds of each kind of race in ten.
+/// The kinds of races, with the rounds of each in eleven.
 const RACES: [(&str, &str, &str, u64, Round); 5] = [
     ("F24", "2 to 8 runs of one date at once", "each exits 0, one commit, same bytes as one run alone", 5, one_date),
     (
@@ -80,8 +80,7 @@ pub fn run(args: &Args) -> Result<Vec<Row>> {
         let place = server.as_ref().map_or(Place::Local, |s| Place::on(s, &format!("races-{seed}")));
         benches.push(Bench::new(&args.common, &scratch.path().join(format!("{seed}")), place, seed)?);
     }
-    let turns: Vec<usize> =
-        RACES.iter().enumerate().flat_map(|(i, race)| vec![i; usize::try_from(race.3).unwrap_or(1)]).collect();
+    let turns = turns();
     let mut tallies = tallies;
     for round in args.first_round..args.first_round + args.rounds {
         let at = usize::try_from(round)?;
@@ -93,6 +92,12 @@ pub fn run(args: &Args) -> Result<Vec<Row>> {
         bench.night.clear()?;
     }
     Ok(tallies.into_iter().map(Tally::row).collect())
+}
+
+/// The kinds of races by turns, each as often as its share says: the first rounds, however few, have one of each.
+fn turns() -> Vec<usize> {
+    let most = RACES.iter().map(|race| race.3).max().unwrap_or(1);
+    (0..most).flat_map(|turn| (0..RACES.len()).filter(move |&kind| turn < RACES[kind].3)).collect()
 }
 
 impl Bench {
@@ -231,7 +236,10 @@ fn two_dates(bench: &Bench, random: &mut Random) -> Result<String> {
     let n_nights = commit["nights"].as_array().map_or(0, Vec::len);
     let n_done = ran.iter().filter(|r| r.code == 0).count();
     require!(n_nights == n_done, "{n_done} runs exit 0, the store has {n_nights} nights");
-    let joined = commit["nights"][n_nights.saturating_sub(1)]["joined"].as_array().map_or(0, Vec::len);
+    let generation = commit["nights"][n_nights.saturating_sub(1)]["gen"].as_str().unwrap_or_default().to_owned();
+    let manifest = now.get(&format!("results/dt={NEW}/gen={generation}/manifest.json"));
+    let manifest: serde_json::Value = manifest.map(|m| serde_json::from_slice(m)).transpose()?.unwrap_or_default();
+    let joined = manifest["joined"].as_array().map_or(0, Vec::len);
     if n_nights == 2 && commit["dt"] == NEW {
         require!(joined == 1, "the newer date was committed last, and joined {joined} nights");
         // What it wrote before it joined again may lie beside it.

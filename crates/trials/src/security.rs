@@ -620,7 +620,7 @@ fn injection(options: &Options, checks: &mut Checks) -> Result<()> {
         let folder = Folder::new(options, "")?;
         std::fs::write(
             folder.path().join("job.toml"),
-            format!("documents = \"{written}\"\nstore = \"store\"\noutput = \"results\"\n"),
+            format!("documents = \"{written}\"\nstore = \"store\"\noutput = \"results\"\ncreate_store = true\n"),
         )?;
         let args = ["run", "--config", "job.toml", "--dt", DT, "--spill-dir", "spill", "--json"];
         let done = folder.call().env("TRIAL_DIR", &elsewhere.path().display().to_string()).run(&args)?;

@@ -14,7 +14,7 @@ pub(super) fn fingerprint(global: &Global, args: &FingerprintArgs) -> Outcome {
         columns: job.columns()?,
         keep: Vec::new(),
         source: None,
-        profile: job.profile_config()?,
+        profile: job.fingerprint_profile(args.bits)?,
         analyzer_resources: job.analyzer_resources()?,
         input: job.input()?,
     };

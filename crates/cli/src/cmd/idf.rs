@@ -26,7 +26,7 @@ fn build(global: &Global, args: &IdfBuildArgs) -> Outcome {
     let request = IdfRequest {
         documents: args.documents.clone(),
         columns: job.columns()?,
-        profile: job.profile_config()?,
+        profile: job.fingerprint_profile(None)?,
         analyzer_resources: job.analyzer_resources()?,
         min_documents: args.min_documents,
     };

@@ -38,6 +38,8 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
         breakers: job.breakers(&args.breakers),
         roots: Roots(if args.roots.is_empty() { job.roots.clone() } else { args.roots.clone() }),
         preflight: job.preflight(),
+        create_store: args.create_store || job.create_store,
+        job_file: Some(args.config.clone()),
     };
     let lock = args.lock_file.clone().or_else(|| job.lock.clone());
     let lock_wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
@@ -95,6 +97,10 @@ pub(super) fn text(summary: &RunSummary, breakers: &Breakers) -> String {
     counts(&mut out, &summary.counts);
     if let Some(measured) = &summary.measured {
         self::measured(&mut out, measured, breakers);
+    }
+    if summary.n_mended_files > 0 {
+        let n = grouped(summary.n_mended_files);
+        let _ = writeln!(out, "  mended     {n:>12}  files of the night that were damaged or gone");
     }
     if !summary.stale.is_empty() {
         let _ = writeln!(

@@ -1,20 +1,24 @@
-//! `nearprint store info`, `nearprint store check`, `nearprint store compact` and `nearprint store gc`.
+//! `nearprint store`: init, info, check, compact, drop-night and gc.
 
 use std::fmt::Write;
 use std::time::Duration;
 
-use nearprint_pipeline::{CompactRequest, CompactSummary, GcRequest, GcSummary, StoreInfo, StoreReport};
+use nearprint_pipeline::{
+    CompactRequest, CompactSummary, DropNightRequest, GcRequest, GcSummary, StoreInfo, StoreReport,
+};
 
 use super::{Outcome, Session, grouped};
-use crate::args::{CompactArgs, GcArgs, Global, StoreArgs, StoreCommand};
+use crate::args::{CompactArgs, DropNightArgs, GcArgs, Global, StoreArgs, StoreCommand};
 use crate::exit_code::BAD_DATA;
 use crate::job_config::JobConfig;
 
 pub(super) fn store(global: &Global, command: &StoreCommand) -> Outcome {
     match command {
+        StoreCommand::Init(args) => init(global, args),
         StoreCommand::Info(args) => info(global, args),
         StoreCommand::Check(args) => check(global, args),
         StoreCommand::Compact(args) => compact(global, args),
+        StoreCommand::DropNight(args) => drop_night(global, args),
         StoreCommand::Gc(args) => gc(global, args),
     }
 }
@@ -23,6 +27,28 @@ fn open(global: &Global, args: &StoreArgs) -> Result<(Session, String), crate::e
     let job = JobConfig::read_or_default(args.config.as_deref())?;
     let url = job.required("store", args.store.as_ref().or(job.store.as_ref()))?;
     Ok((Session::new(&job, global), url))
+}
+
+fn init(global: &Global, args: &StoreArgs) -> Outcome {
+    let (session, url) = open(global, args)?;
+    let single_writer = JobConfig::read_or_default(args.config.as_deref())?.single_writer;
+    let is_new = session.block_on(nearprint_pipeline::store_init(&session.storage, &url, single_writer))?;
+    let status = if is_new { "made" } else { "already_there" };
+    let text = format!("{url}: {}\n", status.replace('_', " "));
+    Ok(session.report("store init", status, &serde_json::json!({ "store": url }), text))
+}
+
+fn drop_night(global: &Global, args: &DropNightArgs) -> Outcome {
+    let (session, store) = open(global, &args.place)?;
+    let single_writer = JobConfig::read_or_default(args.place.config.as_deref())?.single_writer;
+    let request = DropNightRequest { store, dt: args.dt.clone(), single_writer };
+    let summary = session.block_on(nearprint_pipeline::store_drop_night(&session.storage, &request))?;
+    let mut text = format!("{}: dropped {} (commit {})\n", summary.store, summary.dt, summary.commit);
+    if !summary.stale.is_empty() {
+        let stale = summary.stale.join(", ");
+        let _ = writeln!(text, "  stale      {stale}: made with this night; run them with --replace");
+    }
+    Ok(session.report("store drop-night", "done", &summary, text))
 }
 
 fn info(global: &Global, args: &StoreArgs) -> Outcome {
@@ -172,6 +198,13 @@ fn gc_text(summary: &GcSummary) -> String {
     for key in &summary.uploads {
         let aborted = if summary.dry_run { "would be aborted" } else { "aborted" };
         let _ = writeln!(out, "an upload in parts that never ended {aborted}: {key}");
+    }
+    if summary.n_pruned_commits > 0 {
+        let pruned = if summary.dry_run { "would be pruned" } else { "pruned" };
+        let _ = writeln!(out, "{} commits that nobody needs {pruned}", grouped(summary.n_pruned_commits));
+    }
+    for output in &summary.foreign_outputs {
+        let _ = writeln!(out, "not looked at, since it does not bear this store's name: {output} (a run claims it)");
     }
     if summary.n_left > 0 {
         let _ = writeln!(out, "{} files are left: run it again", grouped(summary.n_left));

@@ -64,7 +64,7 @@ pub struct Night {
 impl Night {
     pub fn new(job: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let places = "documents = \"documents\"\nstore = \"store\"\noutput = \"results\"\n";
+        let places = "documents = \"documents\"\nstore = \"store\"\noutput = \"results\"\ncreate_store = true\n";
         std::fs::write(dir.path().join("job.toml"), format!("{places}{job}")).unwrap();
         std::fs::create_dir(dir.path().join("documents")).unwrap();
         Self { dir }

@@ -10,8 +10,8 @@ const BLOCK_BYTES: usize = 12;
 /// The last block, of 1 to 12 bytes, is padded with zeros and mixed by `finish`, the blocks before it by `mix`; an empty feature
 /// is not mixed at all.
 pub(super) fn hash<F: Fingerprint>(feature: &[u8]) -> F {
-    // C's size_t, cut to 32 bits.
-    let length = u32::try_from(feature.len() & 0xFFFF_FFFF).unwrap_or_default();
+    #[expect(clippy::cast_possible_truncation, reason = "C's size_t, cut to 32 bits")]
+    let length = feature.len() as u32;
     let mut state = [START.wrapping_add(length); 3];
     let n_whole = feature.len().saturating_sub(1) / BLOCK_BYTES;
     let (whole, last) = feature.split_at(n_whole * BLOCK_BYTES);

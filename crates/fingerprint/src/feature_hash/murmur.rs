@@ -31,8 +31,8 @@ fn hash_32(feature: &[u8]) -> u32 {
     const M: u32 = 0x5BD1_E995;
     const R: u32 = 24;
     let (blocks, tail) = feature.as_chunks::<4>();
-    // Java's int, cut to 32 bits.
-    let mut h = u32::try_from(feature.len() & 0xFFFF_FFFF).unwrap_or_default();
+    #[expect(clippy::cast_possible_truncation, reason = "Java's int, cut to 32 bits")]
+    let mut h = feature.len() as u32;
     for block in blocks {
         let k = u32::from_le_bytes(*block).wrapping_mul(M);
         h = h.wrapping_mul(M) ^ (k ^ (k >> R)).wrapping_mul(M);

@@ -54,5 +54,5 @@ unsafe fn nearest_half(lanes: &[u64], rows: &[u64]) -> u32 {
             *nearest = vminq_u32(*nearest, vpaddlq_u16(vpaddlq_u8(bytes)));
         }
     }
-    nearest.into_iter().map(|nearest| vminvq_u32(nearest)).min().unwrap_or(u32::MAX)
+    nearest.into_iter().map(|nearest| vminvq_u32(nearest)).fold(u32::MAX, u32::min)
 }

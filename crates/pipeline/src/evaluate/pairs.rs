@@ -112,7 +112,7 @@ pub(crate) fn join_rows(
         pieces_under_way: 1,
     };
     let plan = TablePlan::choose(bits, u32::from(verifier.max_distance), &workload);
-    let queries = Queries::new(values, plan, Kernel::best());
+    let queries = Queries::try_new(values, plan, Kernel::best())?;
     for value in 0..u32::try_from(n).unwrap_or(u32::MAX) {
         rows.all_pairs(value, value, 0, &verifier, &mut found);
     }

@@ -11,7 +11,7 @@ pub(super) const ABOUT_BYTES2: &str = "mllearning's SimHash: pieces of two bytes
 
 pub(super) fn profile() -> ProfileConfig {
     let features = FeatureConfig { shingle: 1, weight: Weight::ByteLength };
-    with(TokenizeConfig { features, ..as_it_is(TokenizerKind::Whitespace) })
+    with(TokenizeConfig { features, ..as_it_is(TokenizerKind::AsciiWhitespace) })
 }
 
 pub(super) fn profile_bytes2() -> ProfileConfig {

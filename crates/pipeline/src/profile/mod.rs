@@ -18,23 +18,23 @@ use nearprint_tokenize::{TokenizeConfig, TokenizerConfig, TokenizerKind};
 use crate::config::ProfileConfig;
 use crate::error::{PipelineError, Result};
 
-/// Name, what it is, and how it is made.
-type Profile = (&'static str, &'static str, fn() -> ProfileConfig);
+/// Name, what it is, how it is made, and the widths of fingerprints that its program has, the usual one among them.
+type Profile = (&'static str, &'static str, fn() -> ProfileConfig, &'static [u32]);
 
 /// All profiles.
 pub const PROFILES: &[Profile] = &[
-    ("default", default::ABOUT, default::profile),
-    ("paper", paper::ABOUT, paper::profile),
-    ("java", java::ABOUT, java::profile),
-    ("hanlp-java", hanlp_java::ABOUT, hanlp_java::profile),
-    ("cppjieba", cppjieba::ABOUT, cppjieba::profile),
-    ("gaoya", gaoya::ABOUT, gaoya::profile),
-    ("mllearning", mllearning::ABOUT, mllearning::profile),
-    ("mllearning-bytes2", mllearning::ABOUT_BYTES2, mllearning::profile_bytes2),
-    ("python-simhash", python_simhash::ABOUT, python_simhash::profile),
-    ("seomoz", seomoz::ABOUT, seomoz::profile),
-    ("simhash-crate", simhash_crate::ABOUT, simhash_crate::profile),
-    ("sing1ee", sing1ee::ABOUT, sing1ee::profile),
+    ("default", default::ABOUT, default::profile, &[32, 64, 128]),
+    ("paper", paper::ABOUT, paper::profile, &[32, 64, 128]),
+    ("java", java::ABOUT, java::profile, &[32, 64, 128]),
+    ("hanlp-java", hanlp_java::ABOUT, hanlp_java::profile, &[32, 64, 128]),
+    ("cppjieba", cppjieba::ABOUT, cppjieba::profile, &[64]),
+    ("gaoya", gaoya::ABOUT, gaoya::profile, &[64, 128]),
+    ("mllearning", mllearning::ABOUT, mllearning::profile, &[32]),
+    ("mllearning-bytes2", mllearning::ABOUT_BYTES2, mllearning::profile_bytes2, &[32]),
+    ("python-simhash", python_simhash::ABOUT, python_simhash::profile, &[32, 64, 128]),
+    ("seomoz", seomoz::ABOUT, seomoz::profile, &[64]),
+    ("simhash-crate", simhash_crate::ABOUT, simhash_crate::profile, &[64]),
+    ("sing1ee", sing1ee::ABOUT, sing1ee::profile, &[32, 64]),
 ];
 
 /// Every token of the text as it is, by its count, and any text with a token: what the published programs have in common.
@@ -51,10 +51,33 @@ fn published(bits: u32, tokenize: TokenizeConfig, fingerprint: FingerprintConfig
 /// The profile of a name.
 ///
 /// # Errors
-/// [`PipelineError::Config`] listing the names there are.
+/// [`PipelineError::Config`] with the names that there are.
 pub fn by_name(name: &str) -> Result<ProfileConfig> {
-    let found = PROFILES.iter().find(|(known, ..)| *known == name);
-    found.map(|(_, _, make)| make()).ok_or_else(|| PipelineError::Config {
+    entry(name).map(|(_, _, make, _)| make())
+}
+
+/// The same with fingerprints of `bits` bits, as its program makes them.
+///
+/// # Errors
+/// [`PipelineError::Usage`] with the widths that the program has; as [`by_name`].
+pub fn by_name_and_bits(name: &str, bits: u32) -> Result<ProfileConfig> {
+    let (_, _, make, widths) = entry(name)?;
+    if !widths.contains(&bits) {
+        let widths: Vec<String> = widths.iter().map(u32::to_string).collect();
+        let reason = format!(
+            "--bits {bits}: profile '{name}' has fingerprints of {} bits: choose from these",
+            widths.join(" or ")
+        );
+        return Err(PipelineError::Usage { reason });
+    }
+    Ok(match (name, bits) {
+        ("sing1ee", 32) => sing1ee::profile_of_32_bits(),
+        _ => ProfileConfig { bits, ..make() },
+    })
+}
+
+fn entry(name: &str) -> Result<&'static Profile> {
+    PROFILES.iter().find(|(known, ..)| *known == name).ok_or_else(|| PipelineError::Config {
         key: "profile".to_owned(),
         reason: format!("no profile '{name}': use {}", PROFILES.iter().map(|p| p.0).collect::<Vec<_>>().join(", ")),
     })

@@ -1,6 +1,8 @@
-//! seomoz's simhash-py, with the recipe of its own tests from text to hashes.
+//! seomoz's simhash-py, with the recipe of its own tests from text to hashes. A text of fewer than 4 word characters has no window: the
+//! program gives each 0, here it has no fingerprint and counts as too short.
 
 use nearprint_fingerprint::{FeatureHash, FingerprintConfig};
+use nearprint_tokenize::{TokenizeConfig, TokenizerConfig, TokenizerKind};
 
 use crate::config::ProfileConfig;
 
@@ -10,5 +12,6 @@ pub(super) const ABOUT: &str =
 pub(super) fn profile() -> ProfileConfig {
     let python = super::python_simhash::profile();
     let fingerprint = FingerprintConfig { feature_hash: FeatureHash::Md5First, ..python.fingerprint };
-    ProfileConfig { fingerprint, ..python }
+    let tokenizer = TokenizerConfig { kind: TokenizerKind::FullWordCharNgrams, ..python.tokenize.tokenizer };
+    ProfileConfig { fingerprint, tokenize: TokenizeConfig { tokenizer, ..python.tokenize }, ..python }
 }

@@ -1,4 +1,4 @@
-//! sing1ee's Java SimHash. Its form of 32 bits is `bits = 32` with `fingerprint.bit_rule = "above_one"`.
+//! sing1ee's Java SimHash, and its form of 32 bits, which in a job file is `bits = 32` with `fingerprint.bit_rule = "above_one"`.
 
 use nearprint_fingerprint::{BitRule, FeatureHash, FingerprintConfig};
 use nearprint_tokenize::{TokenizeConfig, TokenizerConfig, TokenizerKind};
@@ -13,4 +13,13 @@ pub(super) fn profile() -> ProfileConfig {
     let tokenize = TokenizeConfig { tokenizer: TokenizerConfig { ngram: 2, ..plain.tokenizer }, ..plain };
     let feature_hash = FeatureHash::MurmurSigned;
     published(64, tokenize, FingerprintConfig { feature_hash, bit_rule: BitRule::Positive })
+}
+
+pub(super) fn profile_of_32_bits() -> ProfileConfig {
+    let wide = profile();
+    ProfileConfig {
+        bits: 32,
+        fingerprint: FingerprintConfig { bit_rule: BitRule::AboveOne, ..wide.fingerprint },
+        ..wide
+    }
 }

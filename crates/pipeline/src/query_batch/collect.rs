@@ -13,7 +13,9 @@ use nearprint_fingerprint::Sketch;
 use nearprint_join::Column;
 use rayon::prelude::*;
 
-use super::{FILE, Ids, KEEP_PREFIX, KeepKey, LENGTH, QueryBatch, ROW, SKIPPED, SkipReason, Sources, internal};
+use super::{
+    FILE, Ids, KEEP_PREFIX, KeepKey, LENGTH, LOW_HALF, QueryBatch, ROW, SKIPPED, SkipReason, Sources, internal,
+};
 use crate::columns::{Columns, fixed};
 use crate::decimal_order::DecimalOrder;
 use crate::error::{PipelineError, Result};
@@ -43,6 +45,7 @@ pub(crate) struct Collecting<'a> {
     ids: ArrivedIds,
     places: Places,
     fingerprints: Column<u64>,
+    low_halves: Column<u64>,
     sketches: Column<Sketch>,
     text_hashes: Column<[u8; 16]>,
     skipped: Column<SkipReason>,
@@ -69,6 +72,7 @@ impl<'a> Collecting<'a> {
             ids: ArrivedIds::default(),
             places: Places::default(),
             fingerprints: Column::default(),
+            low_halves: Column::default(),
             sketches: Column::default(),
             text_hashes: Column::default(),
             skipped: Column::default(),
@@ -91,6 +95,8 @@ impl<'a> Collecting<'a> {
         let (files, rows) = (columns.primitive::<UInt32Type>(FILE)?, columns.primitive::<UInt64Type>(ROW)?);
         let ids = batch.column_by_name(DOC_ID).map(|_| columns.strings(DOC_ID)).transpose()?;
         let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?;
+        let low_halves =
+            batch.column_by_name(LOW_HALF).map(|_| columns.primitive::<UInt64Type>(LOW_HALF)).transpose()?;
         let (sketches, text_hashes) = (columns.bytes(SKETCH)?, columns.bytes(TEXT_HASH)?);
         let skipped = batch.column_by_name(SKIPPED).map(|_| columns.strings(SKIPPED)).transpose()?;
         let lengths = batch.column_by_name(LENGTH).map(|_| columns.primitive::<UInt64Type>(LENGTH)).transpose()?;
@@ -114,6 +120,7 @@ impl<'a> Collecting<'a> {
                 self.ids.push(id);
             }
             self.fingerprints.push(fingerprints.is_valid(at).then(|| fingerprints.value(at)));
+            self.low_halves.push(low_halves.filter(|low| low.is_valid(at)).map(|low| low.value(at)));
             self.sketches.push(fixed::<32>(sketches, at).map(Sketch));
             self.text_hashes.push(fixed(text_hashes, at));
             let reason = skipped.filter(|skipped| skipped.is_valid(at)).map(|skipped| skipped.value(at));
@@ -179,6 +186,7 @@ impl<'a> Collecting<'a> {
     fn memory_bytes(&self) -> usize {
         self.ids.memory_bytes()
             + self.fingerprints.memory_bytes()
+            + self.low_halves.memory_bytes()
             + self.sketches.memory_bytes()
             + self.text_hashes.memory_bytes()
             + self.skipped.memory_bytes()
@@ -212,6 +220,7 @@ impl<'a> Collecting<'a> {
             ids,
             keep_order: keep_order(self.keys, self.keep, &lengths, &order)?,
             fingerprints: self.fingerprints.take(&order),
+            low_halves: self.low_halves.take(&order),
             sketches: Arc::new(self.sketches.take(&order)),
             text_hashes: self.text_hashes.take(&order),
             skipped: self.skipped.take(&order),

@@ -9,6 +9,7 @@ use futures::{StreamExt, TryStreamExt};
 use object_store::{GetOptions, GetResult, GetResultPayload, ObjectMeta, coalesce_ranges};
 
 use super::{Backend, PIECE_BYTES, local};
+use crate::digest::HashingWriter;
 use crate::error::{PipelineError, Result};
 
 /// An object as it was when it was listed. Reading it gives the bytes of that version, or an error of kind
@@ -54,6 +55,18 @@ impl InputFile {
         });
         // One piece is fetched while the one before it is worked on.
         futures::stream::iter(pieces).buffered(2).boxed()
+    }
+
+    /// How many bytes it has, and their SHA-256 in hex.
+    pub(crate) async fn sha256(&self) -> Result<(u64, String)> {
+        use std::io::Write;
+        let mut stream = self.stream();
+        let mut hasher = HashingWriter::new(std::io::sink());
+        while let Some(piece) = stream.try_next().await? {
+            hasher.write_all(&piece).map_err(PipelineError::io(&self.url))?;
+        }
+        let (_, bytes, sha256) = hasher.finish();
+        Ok((bytes, sha256.0))
     }
 
     /// Some of its bytes.

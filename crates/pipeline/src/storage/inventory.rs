@@ -41,19 +41,34 @@ impl Folder {
         Ok(listed.into_iter().filter_map(found).collect())
     }
 
-    /// Deletes a file that [`inventory`](Self::inventory) found, and on local disks the folders that it leaves empty. One that is gone
-    /// already is no error.
-    pub(crate) async fn delete_found(&self, name: &str) -> Result<()> {
+    /// Deletes a file that [`inventory`](Self::inventory) found, if it `may` still be deleted, and on local disks the folders that it leaves
+    /// empty. One that is gone already is no error; one that a writer still holds stays.
+    ///
+    /// Invariant: on local disks the file is set aside before `may` is asked, and put back where the answer is no. However long the
+    /// process sleeps, and whenever, it deletes nothing that it must not. A request to an object store has no such two steps: there the
+    /// answer is as old as the request.
+    pub(crate) async fn delete_found<F: Future<Output = Result<()>>>(
+        &self,
+        name: String,
+        may: impl FnOnce() -> F,
+    ) -> Result<()> {
         let Some(local) = &self.local else {
-            return match self.join(name).delete().await {
+            may().await?;
+            return match self.join(&name).delete().await {
                 Err(error) if error.kind() == ErrorKind::InputMissing => Ok(()),
                 done => done,
             };
         };
-        let path = local.join(name);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(PipelineError::io(path)(error)),
-            _ => {}
+        let path = local.join(&name);
+        if super::local::is_at_work(&path) {
+            return Ok(());
+        }
+        let Some(aside) = super::local::Aside::of(&path).map_err(PipelineError::io(&path))? else {
+            return Ok(());
+        };
+        match may().await {
+            Ok(()) => aside.delete().map_err(PipelineError::io(&path))?,
+            Err(error) => return aside.put_back().map_err(PipelineError::io(&path)).and(Err(error)),
         }
         // A folder that is not empty stays: that is no error.
         path.ancestors().skip(1).take_while(|a| *a != local && std::fs::remove_dir(a).is_ok()).for_each(drop);

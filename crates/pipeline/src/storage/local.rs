@@ -7,6 +7,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use rustix::fs::{CWD, RenameFlags};
+use rustix::io::Errno;
 use tempfile::TempPath;
 
 use crate::error::{PipelineError, Result};
@@ -56,10 +58,8 @@ impl Part {
         let place = place.to_path_buf();
         blocking(move || {
             let folder = place.parent().map_or_else(|| PathBuf::from("/"), Path::to_path_buf);
-            let failed = |source| failure(&place, n_bytes, source);
-            create_folder(&folder).map_err(failed)?;
-            remove_dead(&folder).map_err(failed)?;
-            let (file, path) = locked_part(&folder).map_err(failed)?;
+            let made = part_in(&folder).map_err(|source| failure(&place, n_bytes, source))?;
+            let (file, path) = made.ok_or_else(|| removed_meanwhile(&folder))?;
             Ok(Self { place, folder, n_bytes, file: Some(file), path })
         })
         .await
@@ -95,10 +95,14 @@ impl Part {
             let kept = if replace { path.persist(&place) } else { path.persist_noclobber(&place) };
             match kept {
                 Err(error) if !replace && error.error.kind() == ErrorKind::AlreadyExists => return Ok(false),
+                // Nobody but this process and `store gc` knows its name.
+                Err(error) if error.error.kind() == ErrorKind::NotFound => return Err(removed_meanwhile(&folder)),
                 kept => kept.map_err(|e| failure(&place, n_bytes, e.error))?,
             }
-            sync_folder(&folder).map_err(|source| failure(&place, n_bytes, source))?;
-            Ok(true)
+            match sync_folder(&folder) {
+                Err(error) if error.kind() == ErrorKind::NotFound => Err(removed_meanwhile(&folder)),
+                synced => synced.map(|()| true).map_err(|source| failure(&place, n_bytes, source)),
+            }
         })
         .await
     }
@@ -106,13 +110,55 @@ impl Part {
 
 const PREFIX: &str = ".nearprint-";
 const SUFFIX: &str = ".tmp";
+/// Characters between them, drawn: a form that nobody else gives a file.
+const DRAWN_CHARS: usize = 24;
+
+/// Whether a name is of a file that waits for its place.
+pub(crate) fn is_scratch_name(name: &str) -> bool {
+    let drawn = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
+    drawn.is_some_and(|drawn| drawn.len() == DRAWN_CHARS && drawn.bytes().all(|b| b.is_ascii_alphanumeric()))
+}
+
+/// Whether a writer still holds a file that waits for its place.
+pub(super) fn is_at_work(path: &Path) -> bool {
+    let is_scratch = path.file_name().and_then(|name| name.to_str()).is_some_and(is_scratch_name);
+    is_scratch && opened(path).is_some_and(|file| matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)))
+}
+
+/// No link is followed.
+fn opened(path: &Path) -> Option<File> {
+    let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits().cast_signed();
+    File::options().read(true).custom_flags(flags).open(path).ok()
+}
+
+/// `store gc` removes folders that it leaves empty.
+fn removed_meanwhile(folder: &Path) -> PipelineError {
+    let reason = format!("{}: `store gc`, or somebody else, removed it while it was written to", folder.display());
+    PipelineError::TryAgain { reason }
+}
+
+/// Times that a folder is made anew where somebody removes it, empty, before there is a file in it.
+const ATTEMPTS: usize = 100;
+
+/// A new part in a folder, which is made where it is missing; none where it went again each time.
+fn part_in(folder: &Path) -> std::io::Result<Option<(File, TempPath)>> {
+    for _ in 0..ATTEMPTS {
+        let made = create_folder(folder).and_then(|()| remove_dead(folder)).and_then(|()| locked_part(folder));
+        match made {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            made => return made.map(Some),
+        }
+    }
+    Ok(None)
+}
 
 /// A new file, locked. Until it is, it looks dead to others, who may remove it: then another is made.
 fn locked_part(folder: &Path) -> std::io::Result<(File, TempPath)> {
     loop {
         let mut builder = tempfile::Builder::new();
         // Less what the umask takes away.
-        builder.prefix(PREFIX).suffix(SUFFIX).permissions(Permissions::from_mode(0o666));
+        builder.prefix(PREFIX).suffix(SUFFIX).rand_bytes(DRAWN_CHARS);
+        builder.permissions(Permissions::from_mode(0o666));
         let (file, path) = builder.tempfile_in(folder)?.into_parts();
         // Where a file system knows no locks, none looks dead either: they cannot be taken.
         let _ = file.lock();
@@ -122,18 +168,78 @@ fn locked_part(folder: &Path) -> std::io::Result<(File, TempPath)> {
     }
 }
 
+/// The folder itself, or the one above it that is there.
+///
+/// # Errors
+/// [`PipelineError::OutputExists`] where a file stands in its way.
+pub(super) fn nearest_folder(folder: &Path) -> Result<&Path> {
+    let there = folder.ancestors().find(|above| above.exists()).unwrap_or(folder);
+    if there.is_dir() {
+        return Ok(there);
+    }
+    let reason = "a file stands where a folder is to be: name another place".to_owned();
+    Err(PipelineError::OutputExists { url: there.display().to_string(), reason })
+}
+
 /// Refuses a folder in which no file can be made, or which could not be made itself.
 pub(super) fn probe(folder: &Path) -> Result<()> {
-    let there = folder.ancestors().find(|above| above.exists()).unwrap_or(folder);
-    if !there.is_dir() {
-        let reason = "a file stands where a folder is to be: name another place".to_owned();
-        return Err(PipelineError::OutputExists { url: there.display().to_string(), reason });
-    }
+    let there = nearest_folder(folder)?;
     let cannot = |source: Error| {
         let source = Error::new(source.kind(), format!("cannot write files here: {}", source.kind()));
         PipelineError::Io { path: there.to_path_buf(), source }
     };
     locked_part(there).map(drop).map_err(cannot)
+}
+
+/// A file under another name beside its place, locked, until it is deleted or put back.
+pub(super) struct Aside {
+    place: PathBuf,
+    path: PathBuf,
+    /// None where the file may not be read.
+    _lock: Option<File>,
+}
+
+impl Aside {
+    /// None where there is no such file.
+    pub(super) fn of(place: &Path) -> std::io::Result<Option<Self>> {
+        let Some(folder) = place.parent() else {
+            return Ok(None);
+        };
+        let drawn =
+            tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).rand_bytes(DRAWN_CHARS).make_in(folder, |path| {
+                // Unlocked, it would look like what a killed writer left.
+                let lock = opened(place).filter(|file| file.try_lock().is_ok());
+                std::fs::rename(place, path).map(|()| lock)
+            });
+        match drawn {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+            Ok(drawn) => {
+                let (lock, path) = drawn.into_parts();
+                let path = path.keep().map_err(|e| e.error)?;
+                Ok(Some(Self { place: place.to_path_buf(), path, _lock: lock }))
+            }
+        }
+    }
+
+    pub(super) fn delete(self) -> std::io::Result<()> {
+        std::fs::remove_file(&self.path)
+    }
+
+    /// Unless somebody wrote it anew meanwhile: that is the same file.
+    pub(super) fn put_back(self) -> std::io::Result<()> {
+        let put_back = match rustix::fs::renameat_with(CWD, &self.path, CWD, &self.place, RenameFlags::NOREPLACE) {
+            // Not every file system can.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) if !self.place.exists() => {
+                return std::fs::rename(&self.path, &self.place);
+            }
+            put_back => put_back,
+        };
+        match put_back {
+            Err(Errno::EXIST | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => std::fs::remove_file(&self.path),
+            put_back => Ok(put_back?),
+        }
+    }
 }
 
 /// Removes what killed runs left in all folders below one; as far as it can be done.
@@ -148,17 +254,14 @@ pub(super) fn remove_dead_below(root: &Path) {
 
 /// Removes what they left in a folder: parts that nobody holds locked.
 fn remove_dead(folder: &Path) -> std::io::Result<()> {
-    let is_part = |name: &str| name.starts_with(PREFIX) && name.ends_with(SUFFIX);
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
-        if !path.file_name().and_then(|name| name.to_str()).is_some_and(is_part) {
+        if !path.file_name().and_then(|name| name.to_str()).is_some_and(is_scratch_name) {
             continue;
         }
-        let opened =
-            File::options().read(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()).open(&path);
         // Whatever cannot be opened or locked is somebody's: it is no reason to fail. The lock is held until the file is gone, so that
         // whoever made it and waits for its own lock finds it gone.
-        let Ok(dead) = opened else { continue };
+        let Some(dead) = opened(&path) else { continue };
         if dead.try_lock().is_ok() && dead.metadata().is_ok_and(|m| m.is_file()) {
             let _ = std::fs::remove_file(&path);
         }

@@ -31,6 +31,7 @@ pub use self::input::InputFile;
 pub(crate) use self::inventory::FoundFile;
 pub(crate) use self::listing::Listing;
 use self::listing::{Glob, Wanted};
+pub(crate) use self::local::is_scratch_name;
 pub(crate) use self::redact::redact;
 use self::redact::refuse_secrets;
 use self::s3::{Bucket, Shared, Upload};
@@ -269,6 +270,11 @@ impl Folder {
         self.local.as_ref().is_some_and(|path| path.is_dir())
     }
 
+    /// Refuses a place for a folder where a file stands, or above which one does.
+    pub(crate) fn refuse_file_in_its_way(&self) -> Result<()> {
+        self.local.as_deref().map_or(Ok(()), |path| local::nearest_folder(path).map(drop))
+    }
+
     /// Finds out, before any work, whether files could be written here, and leaves nothing. On S3 the first write tells.
     pub(crate) async fn probe(&self) -> Result<()> {
         let Some(path) = self.local.clone() else { return Ok(()) };
@@ -431,14 +437,34 @@ impl Folder {
     }
 
     /// Uploads in parts below this place that were begun longer ago than `older_than` and never ended, as runs that are killed
-    /// leave them: aborted, unless `dry_run`. Gives their keys; none on local disks.
+    /// leave them: aborted, unless `dry_run`. Only those whose path below this place `is_own`. Gives their keys; none on local disks.
     ///
     /// # Errors
     /// The store's.
-    pub async fn abort_stale_uploads(&self, older_than: Duration, dry_run: bool) -> Result<Vec<String>> {
-        match &self.backend {
-            Backend::Disk => Ok(Vec::new()),
-            Backend::Bucket(bucket) => bucket.abort_stale_uploads(&self.prefix, &self.url, older_than, dry_run).await,
+    pub async fn abort_stale_uploads(
+        &self,
+        older_than: Duration,
+        dry_run: bool,
+        is_own: impl Fn(&str) -> bool,
+    ) -> Result<Vec<String>> {
+        let Backend::Bucket(bucket) = &self.backend else {
+            return Ok(Vec::new());
+        };
+        let prefix = self.prefix.as_ref();
+        let below = |key: &str| match prefix.is_empty() {
+            true => Some(key.to_owned()),
+            false => key.strip_prefix(prefix)?.strip_prefix('/').map(str::to_owned),
+        };
+        let is_own = |key: &str| below(key).is_some_and(|below| is_own(&below));
+        bucket.abort_stale_uploads(&self.prefix, &self.url, older_than, dry_run, is_own).await
+    }
+
+    /// Whether both are the same place, however they are written.
+    pub(crate) fn is_same_place(&self, other: &Self) -> bool {
+        match (&self.backend, &other.backend) {
+            (Backend::Disk, Backend::Disk) => self.local == other.local,
+            (Backend::Bucket(own), Backend::Bucket(others)) => Arc::ptr_eq(own, others) && self.prefix == other.prefix,
+            _ => false,
         }
     }
 }

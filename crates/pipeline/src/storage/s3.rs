@@ -193,13 +193,15 @@ impl Bucket {
         futures::stream::iter(sent).buffered(PARTS_AT_ONCE).try_collect().await
     }
 
-    /// Uploads below a prefix that were begun longer ago than `older_than` and are still open, aborted unless `dry_run`.
+    /// Uploads below a prefix that were begun longer ago than `older_than`, are still open, and whose key `is_own`: aborted unless
+    /// `dry_run`.
     pub(super) async fn abort_stale_uploads(
         &self,
         prefix: &Path,
         url: &str,
         older_than: Duration,
         dry_run: bool,
+        is_own: impl Fn(&str) -> bool,
     ) -> Result<Vec<String>> {
         let opened = self.opened().await?;
         let mut stale = Vec::new();
@@ -208,7 +210,8 @@ impl Bucket {
             let page = opened.page(prefix, url, after.as_ref()).await?;
             let age =
                 |upload: &OpenedUpload| page.now.signed_duration_since(upload.initiated).to_std().unwrap_or_default();
-            stale.extend(page.listed.upload.iter().filter(|upload| age(upload) >= older_than).cloned());
+            let is_stale = |upload: &&OpenedUpload| is_own(&upload.key) && age(upload) >= older_than;
+            stale.extend(page.listed.upload.iter().filter(is_stale).cloned());
             let next = page.listed.next_key_marker.zip(page.listed.next_upload_id_marker);
             if !page.listed.is_truncated || next.is_none() || next == after {
                 break;

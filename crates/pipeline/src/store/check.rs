@@ -13,7 +13,6 @@ use super::writer::run_digest;
 use super::{Night, SegmentRecord, Store};
 use crate::columns::{Columns, fixed};
 use crate::dataset::FileRecord;
-use crate::digest::HashingWriter;
 use crate::error::{ErrorKind, PipelineError, Result};
 use crate::parquet_file::ParquetFile;
 use crate::progress::Progress;
@@ -151,7 +150,7 @@ pub(super) async fn check_content(
 ) -> Result<ParquetFile> {
     let file = file?;
     report.bytes += file.size;
-    let (bytes, sha256) = hash(&file).await?;
+    let (bytes, sha256) = file.sha256().await?;
     if (bytes, &sha256) != (recorded.bytes, &recorded.sha256) {
         let reason =
             format!("{bytes} bytes with SHA-256 {sha256}, recorded are {} and {}", recorded.bytes, recorded.sha256);
@@ -232,17 +231,6 @@ fn reason(error: &PipelineError) -> String {
         | PipelineError::DamagedCommit { reason, .. } => reason.clone(),
         other => other.to_string(),
     }
-}
-
-pub(super) async fn hash(file: &InputFile) -> Result<(u64, String)> {
-    use std::io::Write;
-    let mut stream = file.stream();
-    let mut hasher = HashingWriter::new(std::io::sink());
-    while let Some(piece) = stream.try_next().await? {
-        hasher.write_all(&piece).map_err(PipelineError::io(&file.url))?;
-    }
-    let (_, bytes, sha256) = hasher.finish();
-    Ok((bytes, sha256.0))
 }
 
 /// Sorted by (`fingerprint`, `doc_id`), (`text_hash`, `doc_id`) or `id_hash`, whichever the file has.

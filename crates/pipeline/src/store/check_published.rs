@@ -8,7 +8,9 @@ use serde::Serialize;
 
 use super::check::check_content;
 use super::gc::Leftover;
-use super::{COMMITS, Commit, Night, Store, StoreProblem, StoreReport, commit_name, commit_number, generation_name};
+use super::identity::check_identities;
+use super::{COMMITS, Night, Store, StoreProblem, StoreReport, Stored};
+use super::{commit_name, commit_number, generation_name};
 use crate::error::{PipelineError, Result};
 use crate::progress::Progress;
 use crate::run::Manifest;
@@ -54,12 +56,16 @@ pub struct CheckReport {
 
 pub(crate) async fn check(storage: &Storage, request: &CheckRequest, progress: &Progress) -> Result<CheckReport> {
     let folder = storage.folder(&request.store)?;
-    let mut commits = Commits::read(&folder).await?;
-    let Some(newest) = commits.read.pop() else {
+    let mut commits = Commits::check(&folder).await?;
+    if !commits.newest_is_sound {
         // Nobody can say what the rest should be.
         return Ok(commits.damaged(&folder));
+    }
+    let store = match Store::open(&folder).await {
+        // A page that an older commit was found to lack.
+        Err(PipelineError::DamagedCommit { .. }) => return Ok(commits.damaged(&folder)),
+        store => store?,
     };
-    let store = Store { folder: folder.clone(), commit: Some(newest) };
     let wanted = |night: &&Night| request.dt.as_ref().is_none_or(|dt| *dt == night.dt);
     let nights: Vec<&Night> = store.nights().iter().filter(wanted).collect();
     if let Some(dt) = request.dt.as_ref().filter(|_| nights.is_empty()) {
@@ -72,7 +78,7 @@ pub(crate) async fn check(storage: &Storage, request: &CheckRequest, progress: &
     for night in &nights {
         let place = storage.folder(&night.output)?;
         store.check_generation(&place, night, &mut report).await?;
-        let pointers = check_pointers(&place, night, &commits.generations(&night.dt)).await;
+        let pointers = check_pointers(&folder, &place, night).await;
         match pointers {
             Ok(Pointers::Behind) => behind.push(night.dt.clone()),
             other => drop(report.note(place.url(), other.map(drop))?),
@@ -80,7 +86,9 @@ pub(crate) async fn check(storage: &Storage, request: &CheckRequest, progress: &
         progress.advance(1);
     }
     let live = store.live(SystemTime::now()).await?;
-    let leftovers = store.leftovers(storage, request.output.as_deref(), &live).await?;
+    let outputs = store.output_roots(storage, request.output.as_deref())?;
+    check_identities(&store, &outputs, &mut report).await?;
+    let leftovers = store.leftovers(&store.own(outputs).await.0, &live).await?;
     commits.problems.extend(report.problems);
     Ok(CheckReport {
         store: request.store.clone(),
@@ -96,36 +104,26 @@ pub(crate) async fn check(storage: &Storage, request: &CheckRequest, progress: &
     })
 }
 
-/// All commits of a store.
+/// What the commits of a store are, read one after another: a history of any length takes the memory of one.
 struct Commits {
     n: u64,
     newest: u64,
-    /// By number, as far as they are what they were; empty where the newest is not.
-    read: Vec<Commit>,
+    newest_is_sound: bool,
     problems: Vec<StoreProblem>,
 }
 
 impl Commits {
-    async fn read(folder: &Folder) -> Result<Self> {
-        let place = folder.join(COMMITS);
-        let mut numbers: Vec<u64> = place.names().await?.iter().filter_map(|name| commit_number(name)).collect();
-        numbers.sort_unstable();
+    async fn check(folder: &Folder) -> Result<Self> {
+        let numbers = commit_numbers(folder).await?;
         let Some(&newest) = numbers.last() else {
-            let remedy = "the first `nearprint run` makes one";
-            return Err(PipelineError::InputMissing { what: "store", url: folder.url().to_owned(), remedy });
+            return Err(no_commit(folder));
         };
-        let mut commits = Self { n: numbers.len() as u64, newest, read: Vec::new(), problems: Vec::new() };
-        let mut report = StoreReport::of(folder);
+        let mut commits = Self { n: numbers.len() as u64, newest, newest_is_sound: false, problems: Vec::new() };
+        let (mut report, mut seen) = (StoreReport::of(folder), HashSet::new());
         for number in numbers {
-            let file = place.join(&commit_name(number));
-            let read = Commit::read(&file).await.and_then(|commit| in_place(&file, number, commit));
-            match read {
-                Ok(commit) => commits.read.push(commit),
-                Err(error) => drop(report.note(file.url(), Err(error))?),
-            }
-        }
-        if commits.read.last().is_none_or(|last| last.sequence != newest) {
-            commits.read.clear();
+            let file = folder.join(COMMITS).join(&commit_name(number));
+            let checked = check_commit(folder, &file, number, number == newest, &mut seen).await;
+            commits.newest_is_sound = report.note(file.url(), checked)?;
         }
         commits.problems = report.problems;
         Ok(commits)
@@ -145,32 +143,10 @@ impl Commits {
             problems: self.problems,
         }
     }
-
-    /// Generations that a night had before.
-    fn generations(&self, dt: &str) -> HashSet<&str> {
-        let nights = self.read.iter().flat_map(|commit| &commit.nights);
-        nights.filter(|night| night.dt == dt).map(|night| night.gen_digest.as_str()).collect()
-    }
-}
-
-/// Refuses a commit under another one's name, or one that does not follow the one before.
-fn in_place(file: &Folder, number: u64, commit: Commit) -> Result<Commit> {
-    let parent = number.checked_sub(1).filter(|&parent| parent > 0);
-    if (commit.sequence, commit.parent) == (number, parent) {
-        return Ok(commit);
-    }
-    Err(PipelineError::damaged(file.url(), format!("a commit of number {}", commit.sequence)))
-}
-
-/// What `_current` and `_SUCCESS` say.
-enum Pointers {
-    Right,
-    /// What they said before the commit.
-    Behind,
 }
 
 /// A run that dies after its commit leaves no `_SUCCESS`, or no `_current` of its own yet: that is no damage.
-async fn check_pointers(place: &Folder, night: &Night, earlier: &HashSet<&str>) -> Result<Pointers> {
+async fn check_pointers(folder: &Folder, place: &Folder, night: &Night) -> Result<Pointers> {
     let success = place.join(&generation_name(&night.gen_digest)).join("_SUCCESS");
     let there = success.get().await?;
     if there.as_ref().is_some_and(|content| !content.is_empty()) {
@@ -187,9 +163,71 @@ async fn check_pointers(place: &Folder, night: &Night, earlier: &HashSet<&str>) 
         Some(digest) if digest == night.gen_digest => {
             Err(PipelineError::bad_file(success.url(), "it is gone, though _current names its generation"))
         }
-        Some(digest) if earlier.contains(digest) => Ok(Pointers::Behind),
+        Some(digest) if was_published(folder, place, &night.dt, digest).await? => Ok(Pointers::Behind),
         _ => Err(PipelineError::bad_file(pointer.url(), "it names a generation that was never published")),
     }
+}
+
+async fn commit_numbers(folder: &Folder) -> Result<Vec<u64>> {
+    let names = folder.join(COMMITS).names().await?;
+    let mut numbers: Vec<u64> = names.iter().filter_map(|name| commit_number(name)).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+fn no_commit(folder: &Folder) -> PipelineError {
+    let remedy = "check the path; a run makes its first commit";
+    PipelineError::InputMissing { what: "store", url: folder.url().to_owned(), remedy }
+}
+
+/// Refuses a commit under another one's name, one that does not follow the one before, and one whose pages are not what they were. Pages
+/// that are `seen` were looked at.
+async fn check_commit(
+    folder: &Folder,
+    file: &Folder,
+    number: u64,
+    is_newest: bool,
+    seen: &mut HashSet<String>,
+) -> Result<()> {
+    let stored = Stored::read(file).await?;
+    let parent = number.checked_sub(1).filter(|&parent| parent > 0);
+    let is_in_place = match &stored {
+        Stored::Pruned(sequence) if is_newest && *sequence == number => {
+            return Err(PipelineError::damaged(file.url(), "pruned, though it is the newest commit"));
+        }
+        Stored::Pruned(sequence) => *sequence == number,
+        _ => stored.place() == (number, parent),
+    };
+    if !is_in_place {
+        return Err(PipelineError::damaged(file.url(), format!("a commit of number {}", stored.place().0)));
+    }
+    stored.unseen(folder, seen).await.map(drop)
+}
+
+/// Whether some commit names a generation of a night. Where the history was pruned, one that is there has been.
+async fn was_published(folder: &Folder, place: &Folder, dt: &str, digest: &str) -> Result<bool> {
+    let (mut seen, mut any_pruned) = (HashSet::new(), false);
+    for number in commit_numbers(folder).await?.into_iter().rev() {
+        let Ok(stored) = Stored::read(&folder.join(COMMITS).join(&commit_name(number))).await else {
+            continue;
+        };
+        any_pruned |= matches!(stored, Stored::Pruned(_));
+        let Ok((nights, _)) = stored.unseen(folder, &mut seen).await else {
+            continue;
+        };
+        if nights.iter().any(|night| night.dt == dt && night.gen_digest == digest) {
+            return Ok(true);
+        }
+    }
+    let manifest = place.join(&generation_name(digest)).join("manifest.json");
+    Ok(any_pruned && manifest.find().await?.is_some())
+}
+
+/// What `_current` and `_SUCCESS` say.
+enum Pointers {
+    Right,
+    /// What they said before the commit.
+    Behind,
 }
 
 impl Store {

@@ -8,7 +8,6 @@ use arrow::array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
-use super::check::hash;
 use super::merge::{Merge, MergedRow, SortedRun};
 use super::{Commit, MAX_ATTEMPTS, Night, SegmentRecord, Store, commit, segment_name};
 use crate::dataset::{DatasetWriter, FILE_ROWS, FileRecord};
@@ -334,7 +333,7 @@ impl Merging {
         let Some(file) = place.find().await? else {
             return Ok(None);
         };
-        let (bytes, sha256) = hash(&file).await?;
+        let (bytes, sha256) = file.sha256().await?;
         let rows = match ParquetFile::open(file).await {
             Ok(parquet) => parquet.n_rows(),
             Err(error) if error.kind() == ErrorKind::BadData => return Ok(None),

@@ -5,15 +5,18 @@
 //! was at work meanwhile has to commit on top of that one, looks at all commits since it began, and so finds out.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;
 
-use super::{COMMITS, Commit, MAX_ATTEMPTS, Removal, Store, commit_name, commit_number};
-use super::{generation_name, run_name, segment_name};
+use super::commit::pruned;
+use super::identity::identity_in;
+use super::{COMMITS, Commit, MAX_ATTEMPTS, PAGES, Removal, Store, Stored, commit_name, commit_number};
+use super::{page_name, run_name, segment_name};
 use crate::error::{PipelineError, Result};
-use crate::storage::{Folder, FoundFile, Storage};
+use crate::storage::{Folder, FoundFile, Storage, is_scratch_name};
 
 /// What to delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +54,10 @@ pub struct GcSummary {
     pub n_left: u64,
     /// Uploads in parts that were never ended: aborted, or would be.
     pub uploads: Vec<String>,
+    /// Commits that nobody needs any more: their content is taken out, or would be. Their numbers stay taken.
+    pub n_pruned_commits: u64,
+    /// Outputs that belong to another store, or bear no store's name yet: nothing in them was looked at.
+    pub foreign_outputs: Vec<String>,
 }
 
 /// Files that go together.
@@ -107,7 +114,8 @@ pub(crate) async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSumma
         let store = Store::open_existing(&folder).await?.ok_or_else(|| no_store(&request.store))?;
         let cutoff = SystemTime::now().checked_sub(request.grace).unwrap_or(SystemTime::UNIX_EPOCH);
         let live = store.live(cutoff).await?;
-        let mut found = store.leftovers(storage, request.output.as_deref(), &live).await?;
+        let (roots, foreign_outputs) = store.own_output_roots(storage, request.output.as_deref()).await?;
+        let mut found = store.leftovers(&roots, &live).await?;
         found.retain(|leftover| leftover.is_older_than(cutoff));
         for leftover in &found {
             tracing::debug!(
@@ -117,27 +125,36 @@ pub(crate) async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSumma
                 "leftover"
             );
         }
+        let old = store.superseded_before(cutoff).await?;
         if request.dry_run {
-            let uploads = store.abort_stale_uploads(storage, request).await?;
-            return Ok(GcSummary { uploads, ..summary(&store, &found, store.sequence(), 0, true) });
+            let uploads = store.abort_stale_uploads(request, &roots).await?;
+            let summary = summary(&store, &found, store.sequence(), 0, true);
+            return Ok(GcSummary { uploads, n_pruned_commits: old.len() as u64, foreign_outputs, ..summary });
         }
         let Some(begun) = store.begin_removal(&found, request.single_writer).await? else {
             tracing::warn!("somebody else committed meanwhile: looking again");
             continue;
         };
-        let n_left = delete(&found).await?;
+        let hold = Hold { folder: folder.clone(), newest: begun.unwrap_or(store.sequence()).into(), begun };
+        let n_left = hold.delete(&found).await?;
+        hold.prune(&old).await?;
         let commit = match begun {
             Some(sequence) => end_removal(&folder, sequence).await?,
             None => store.sequence(),
         };
-        let uploads = store.abort_stale_uploads(storage, request).await?;
-        return Ok(GcSummary { uploads, ..summary(&store, &found, commit, n_left, false) });
+        let uploads = store.abort_stale_uploads(request, &roots).await?;
+        let summary = summary(&store, &found, commit, n_left, false);
+        return Ok(GcSummary { uploads, n_pruned_commits: old.len() as u64, foreign_outputs, ..summary });
     }
     Err(PipelineError::TryAgain { reason: format!("others committed {MAX_ATTEMPTS} times meanwhile") })
 }
 
 fn no_store(url: &str) -> PipelineError {
-    PipelineError::InputMissing { what: "store", url: url.to_owned(), remedy: "the first `nearprint run` makes one" }
+    PipelineError::InputMissing {
+        what: "store",
+        url: url.to_owned(),
+        remedy: "check the path; `nearprint store init` makes one",
+    }
 }
 
 fn summary(store: &Store, found: &[Leftover], commit: u64, n_left: u64, dry_run: bool) -> GcSummary {
@@ -156,27 +173,73 @@ fn summary(store: &Store, found: &[Leftover], commit: u64, n_left: u64, dry_run:
         removed: found.iter().take(LISTED).map(removed).collect(),
         n_left,
         uploads: Vec::new(),
+        n_pruned_commits: 0,
+        foreign_outputs: Vec::new(),
     }
 }
 
-/// Deletes everything, and gives the number of files that there was no time for. What tells readers that a generation is complete
-/// goes before the rest of it.
-async fn delete(found: &[Leftover]) -> Result<u64> {
-    let began = Instant::now();
-    let mut n_left = 0;
-    for leftover in found {
-        let (first, rest): (Vec<&FoundFile>, Vec<&FoundFile>) =
-            leftover.files.iter().partition(|file| file.name.ends_with("/_SUCCESS"));
-        if began.elapsed() > WORK_TIME {
-            n_left += leftover.files.len() as u64;
-            continue;
+/// The right to delete: an entry in the newest commit that nobody has ended.
+struct Hold {
+    folder: Folder,
+    /// The newest commit that was seen.
+    newest: AtomicU64,
+    /// The commit that gave up what is deleted; none where nothing had to be given up.
+    begun: Option<u64>,
+}
+
+impl Hold {
+    /// Deletes everything, and gives the number of files that there was no time for. What tells readers that a generation is complete
+    /// goes before the rest of it.
+    async fn delete(&self, found: &[Leftover]) -> Result<u64> {
+        let began = Instant::now();
+        let mut n_left = 0;
+        for leftover in found {
+            let (first, rest): (Vec<&FoundFile>, Vec<&FoundFile>) =
+                leftover.files.iter().partition(|file| file.name.ends_with("/_SUCCESS"));
+            if began.elapsed() > WORK_TIME {
+                n_left += leftover.files.len() as u64;
+                continue;
+            }
+            for files in [first, rest] {
+                let delete = |file: &FoundFile| leftover.root.delete_found(file.name.clone(), || self.refuse_lost());
+                let deletions = futures::stream::iter(files).map(delete);
+                deletions.buffer_unordered(CONCURRENT).try_collect::<()>().await?;
+            }
         }
-        for files in [first, rest] {
-            let deletions = futures::stream::iter(files).map(|file| leftover.root.delete_found(&file.name));
-            deletions.buffer_unordered(CONCURRENT).try_collect::<()>().await?;
-        }
+        Ok(n_left)
     }
-    Ok(n_left)
+
+    /// Refuses to go on where somebody ended the entry: a process that slept (a suspended machine, a stopped process, a server that
+    /// hung) does not notice on its own clock, and what it was to delete may be live again.
+    ///
+    /// Invariant: commit numbers are never used twice, so as long as there is none after the newest one known, that is the newest.
+    async fn refuse_lost(&self) -> Result<()> {
+        let Some(begun) = self.begun else {
+            return Ok(());
+        };
+        let next = self.folder.join(COMMITS).join(&commit_name(self.newest.load(Ordering::Relaxed) + 1));
+        if next.find().await?.is_none() {
+            return Ok(());
+        }
+        let newest = Store::open(&self.folder).await?;
+        if newest.removing().iter().all(|removal| removal.sequence != begun) {
+            let reason = format!(
+                "{}: others took this `store gc` for dead after an hour, so it stopped deleting",
+                self.folder.url()
+            );
+            return Err(PipelineError::TryAgain { reason });
+        }
+        self.newest.fetch_max(newest.sequence(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Takes the content out of commits that nobody needs.
+    async fn prune(&self, old: &[u64]) -> Result<()> {
+        for &number in old {
+            self.folder.join(COMMITS).join(&commit_name(number)).put(pruned(number)).await?;
+        }
+        Ok(())
+    }
 }
 
 /// Commits that what the commit `sequence` named is gone.
@@ -197,50 +260,95 @@ async fn end_removal(folder: &Folder, sequence: u64) -> Result<u64> {
 impl Store {
     /// What the newest commit names, and commits that were the newest after `cutoff`: somebody may still read that state.
     pub(crate) async fn live(&self, cutoff: SystemTime) -> Result<HashSet<String>> {
-        let mut commits: BTreeMap<u64, SystemTime> = BTreeMap::new();
-        for file in self.folder.join(COMMITS).inventory().await? {
-            commits.extend(commit_number(&file.name).map(|number| (number, file.modified)));
-        }
-        let mut live = HashSet::new();
-        live.extend(self.commit.iter().flat_map(Commit::names));
-        let superseded = commits.values().skip(1).map(Some).chain([None]);
-        for (&number, superseded) in commits.keys().zip(superseded) {
-            if number != self.sequence() && superseded.is_none_or(|&at| at > cutoff) {
-                live.extend(Commit::read(&self.folder.join(COMMITS).join(&commit_name(number))).await?.names());
+        let mut live: HashSet<String> = self.commit.iter().flat_map(Commit::names).collect();
+        let mut seen: HashSet<String> = self.commit.iter().flat_map(|commit| commit.pages.iter().cloned()).collect();
+        for commit in self.commit_files().await? {
+            if commit.number != self.sequence() && commit.superseded.is_none_or(|at| at > cutoff) {
+                let stored = Stored::read(&self.folder.join(COMMITS).join(&commit_name(commit.number))).await?;
+                live.extend(stored.unseen(&self.folder, &mut seen).await?.1);
             }
         }
         Ok(live)
     }
 
-    /// Everything below the store and the roots of results that is nearprint's and not `live`, by place.
-    pub(crate) async fn leftovers(
-        &self,
-        storage: &Storage,
-        output: Option<&str>,
-        live: &HashSet<String>,
-    ) -> Result<Vec<Leftover>> {
+    /// Commits that are no longer needed: superseded before `cutoff`, and none that a removal at work began with. Those whose content is
+    /// gone already are left out.
+    async fn superseded_before(&self, cutoff: SystemTime) -> Result<Vec<u64>> {
+        let is_old = |commit: &CommitOnDisk| {
+            commit.superseded.is_some_and(|at| at <= cutoff)
+                && commit.bytes > pruned(commit.number).len() as u64
+                && self.removing().iter().all(|removal| removal.sequence != commit.number)
+        };
+        Ok(self.commit_files().await?.iter().filter(|commit| is_old(commit)).map(|commit| commit.number).collect())
+    }
+
+    /// All commits, by number.
+    async fn commit_files(&self) -> Result<Vec<CommitOnDisk>> {
+        let found = self.folder.join(COMMITS).inventory().await?;
+        let mut commits: Vec<(u64, FoundFile)> =
+            found.into_iter().filter_map(|file| Some((commit_number(&file.name)?, file))).collect();
+        commits.sort_unstable_by_key(|(number, _)| *number);
+        let superseded: Vec<Option<SystemTime>> =
+            commits.iter().skip(1).map(|(_, file)| Some(file.modified)).chain([None]).collect();
+        let on_disk = |((number, file), superseded): ((u64, FoundFile), _)| CommitOnDisk {
+            number,
+            bytes: file.bytes,
+            superseded,
+        };
+        Ok(commits.into_iter().zip(superseded).map(on_disk).collect())
+    }
+
+    /// Everything below the store and its roots of results that is nearprint's and not `live`, by place.
+    pub(crate) async fn leftovers(&self, roots: &[Folder], live: &HashSet<String>) -> Result<Vec<Leftover>> {
         let mut found = grouped(&self.folder, self.folder.inventory().await?, store_place, live);
-        for root in self.output_roots(storage, output)? {
-            let mut of_root = grouped(&root, root.inventory().await?, output_place, live);
-            let named = named_by_current(&root, &of_root).await?;
+        for root in roots {
+            let mut of_root = grouped(root, root.inventory().await?, output_place, live);
+            let named = named_by_current(root, &of_root).await?;
             of_root.retain(|leftover| !named.contains(&leftover.name));
             found.extend(of_root);
         }
         Ok(found)
     }
 
-    /// Aborts the uploads in parts that killed runs left below the store and the roots of results.
-    async fn abort_stale_uploads(&self, storage: &Storage, request: &GcRequest) -> Result<Vec<String>> {
-        let roots = self.output_roots(storage, request.output.as_deref())?;
+    /// Aborts the uploads in parts that killed runs left below the store and its roots of results: of keys that nearprint makes there.
+    async fn abort_stale_uploads(&self, request: &GcRequest, roots: &[Folder]) -> Result<Vec<String>> {
         let mut uploads = BTreeSet::new();
-        for root in std::iter::once(&self.folder).chain(&roots) {
-            uploads.extend(root.abort_stale_uploads(request.grace, request.dry_run).await?);
+        let (grace, dry_run) = (request.grace, request.dry_run);
+        uploads.extend(self.folder.abort_stale_uploads(grace, dry_run, |key| store_place(key).is_some()).await?);
+        for root in roots {
+            uploads.extend(root.abort_stale_uploads(grace, dry_run, |key| output_place(key).is_some()).await?);
         }
         Ok(uploads.into_iter().collect())
     }
 
+    /// The roots of results that belong to this store, and the places of others. One that is named by `output` must be this store's.
+    pub(crate) async fn own_output_roots(
+        &self,
+        storage: &Storage,
+        output: Option<&str>,
+    ) -> Result<(Vec<Folder>, Vec<String>)> {
+        let identity = self.identity().await?;
+        if let Some(output) = output {
+            self.refuse_output_of_another(identity.as_deref(), &storage.folder(output)?).await?;
+        }
+        Ok(self.own(self.output_roots(storage, output)?).await)
+    }
+
+    /// Those of some roots of results that bear this store's name, and the places of the others.
+    pub(crate) async fn own(&self, roots: Vec<Folder>) -> (Vec<Folder>, Vec<String>) {
+        let identity = self.identity().await.ok().flatten();
+        let (mut own, mut foreign) = (Vec::new(), Vec::new());
+        for root in roots {
+            match identity_in(&root).await {
+                Ok(owner) if owner.is_some() && owner == identity => own.push(root),
+                _ => foreign.push(root.url().to_owned()),
+            }
+        }
+        (own, foreign)
+    }
+
     /// The folders of the nights' folders, each once.
-    fn output_roots(&self, storage: &Storage, output: Option<&str>) -> Result<Vec<Folder>> {
+    pub(super) fn output_roots(&self, storage: &Storage, output: Option<&str>) -> Result<Vec<Folder>> {
         let of_night = |night: &super::Night| {
             let root = night.output.strip_suffix(&format!("dt={}", night.dt))?;
             Some(if root.is_empty() { "." } else { root }.to_owned())
@@ -305,12 +413,12 @@ impl Store {
     }
 }
 
-impl Commit {
-    /// The names of what it needs, as removals have them.
-    fn names(&self) -> impl Iterator<Item = String> {
-        let nights = self.nights.iter().flat_map(|n| [run_name(&n.run.digest), generation_name(&n.gen_digest)]);
-        nights.chain(self.segments.iter().map(|s| segment_name(&s.digest)))
-    }
+/// A commit as it lies on the disk.
+struct CommitOnDisk {
+    number: u64,
+    bytes: u64,
+    /// When the next one was written; none of the newest.
+    superseded: Option<SystemTime>,
 }
 
 /// Where a file belongs: a name below the root, and what commits call it.
@@ -329,7 +437,7 @@ fn grouped(
         };
         if removal.as_ref().is_none_or(|removal| !live.contains(removal)) {
             found.entry((name, removal)).or_default().push(file);
-        } else if is_scratch(&file.name) {
+        } else if is_scratch(file.name.rsplit('/').next().unwrap_or(&file.name)) {
             found.entry((file.name.clone(), None)).or_default().push(file);
         }
     }
@@ -337,39 +445,75 @@ fn grouped(
     found.into_iter().map(leftover).collect()
 }
 
+/// Files of a store that nearprint writes, by their form: nothing else that lies there is its to delete.
 fn store_place(file: &str) -> Option<Place> {
     let parts: Vec<&str> = file.split('/').collect();
     match parts[..] {
-        ["runs", digest, _, ..] if is_digest(digest) => Some((run_name(digest), Some(run_name(digest)))),
-        ["segments", digest, _, ..] if is_digest(digest) => Some((segment_name(digest), Some(segment_name(digest)))),
-        ["_probe", _] => Some((file.to_owned(), None)),
-        ["runs" | "segments" | COMMITS, ..] if is_scratch(file) => Some((file.to_owned(), None)),
+        ["runs", digest, dataset, name] if is_digest(digest) && RUN_DATASETS.contains(&dataset) && is_part(name) => {
+            Some((run_name(digest), Some(run_name(digest))))
+        }
+        ["segments", digest, name] if is_digest(digest) && is_part(name) => {
+            Some((segment_name(digest), Some(segment_name(digest))))
+        }
+        [PAGES, name] if name.strip_suffix(".json").is_some_and(is_digest) => {
+            let digest = name.trim_end_matches(".json");
+            Some((file.to_owned(), Some(page_name(digest))))
+        }
+        ["_probe", name] if name.len() == 16 && is_hex(name) => Some((file.to_owned(), None)),
+        [] | [_] => None,
+        ["runs" | "segments" | PAGES | COMMITS, .., name] => is_scratch(name).then(|| (file.to_owned(), None)),
         _ => None,
     }
 }
 
+/// The same of an output.
 fn output_place(file: &str) -> Option<Place> {
     let parts: Vec<&str> = file.split('/').collect();
-    let [night, below, ..] = parts[..] else {
+    let [night, below, rest @ ..] = &parts[..] else {
         return None;
     };
     night.strip_prefix("dt=")?;
-    match below.strip_prefix("gen=").filter(|digest| is_digest(digest) && parts.len() > 2) {
-        Some(digest) => Some((format!("{night}/{below}"), Some(generation_name(digest)))),
-        None => is_scratch(file).then(|| (file.to_owned(), None)),
+    if below.strip_prefix("gen=").is_some_and(is_digest) && is_published(rest) {
+        return Some((format!("{night}/{below}"), Some((*below).to_owned())));
+    }
+    is_scratch(parts[parts.len() - 1]).then(|| (file.to_owned(), None))
+}
+
+const RUN_DATASETS: [&str; 5] = ["fingerprints", "short", "empty", "ids", "shadows"];
+const PUBLISHED: [&str; 4] = ["pairs", "decisions", "skipped", "quarantine"];
+
+/// A file of a generation, by its path there.
+fn is_published(path: &[&str]) -> bool {
+    match path {
+        ["manifest.json" | "_SUCCESS"] => true,
+        [dataset, name] => PUBLISHED.contains(dataset) && is_part(name),
+        _ => false,
     }
 }
 
-/// 32 hex digits, as runs, segments and generations are named.
-fn is_digest(name: &str) -> bool {
-    name.len() == 32 && name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+/// `part-00000.parquet`, five digits or more.
+fn is_part(name: &str) -> bool {
+    let number = name.strip_prefix("part-").and_then(|rest| rest.strip_suffix(".parquet"));
+    number.is_some_and(|n| n.len() >= 5 && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// A file that a writer on a local disk had not named yet when it died.
-fn is_scratch(file: &str) -> bool {
-    let name = file.rsplit('/').next().unwrap_or(file);
-    let numbered = name.rsplit_once('#').is_some_and(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
-    numbered || name.starts_with(".nearprint-")
+fn is_hex(name: &str) -> bool {
+    name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// 32 hex digits, as runs, segments, pages and generations are named.
+fn is_digest(name: &str) -> bool {
+    name.len() == 32 && is_hex(name)
+}
+
+/// A file that a writer on a local disk had not named yet when it died: by its form, or, of earlier releases, as `NAME#1` of a name that
+/// nearprint gives.
+fn is_scratch(name: &str) -> bool {
+    let is_own = |name: &str| {
+        is_part(name) || commit_number(name).is_some() || ["manifest.json", "_SUCCESS", "_current"].contains(&name)
+    };
+    let numbered = |(name, n): (&str, &str)| is_own(name) && !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
+    is_scratch_name(name) || name.rsplit_once('#').is_some_and(numbered)
 }
 
 /// The generations that the nights' `_current` name, among the leftovers: another store may have published them.

@@ -5,6 +5,7 @@ mod check_published;
 mod commit;
 mod compact;
 mod gc;
+mod identity;
 mod merge;
 mod reader;
 mod writer;
@@ -14,7 +15,8 @@ use std::collections::{BTreeMap, HashSet};
 pub use check::{StoreProblem, StoreReport};
 pub(crate) use check_published::check;
 pub use check_published::{CheckReport, CheckRequest};
-pub(crate) use commit::{Commit, Night, Removal, SegmentRecord, to_json};
+pub(crate) use commit::{Commit, JoinedRuns, Night, Removal, SegmentRecord, to_json};
+use commit::{RunRecord, Stored, page_name};
 pub use compact::{CompactRequest, CompactSummary};
 pub(crate) use gc::gc;
 pub use gc::{GcRequest, GcSummary, RemovedFiles};
@@ -23,7 +25,9 @@ use serde::Serialize;
 pub(crate) use writer::{StagedRun, write_run};
 
 use crate::config::ALGORITHM_VERSION;
+use crate::dataset::FileRecord;
 use crate::error::{PipelineError, Result};
+use crate::output::{is_sound, mend_files};
 use crate::storage::Folder;
 
 /// A store as its newest commit has it. Readers see that state only, whatever is written meanwhile.
@@ -34,20 +38,35 @@ pub(crate) struct Store {
     commit: Option<Commit>,
 }
 
+/// A published night's run that stays.
+pub(crate) struct KeptRun {
+    pub(crate) record: RunRecord,
+    /// Files of it that were damaged or gone.
+    pub(crate) n_mended_files: u64,
+}
+
 const COMMITS: &str = "_commits";
+const PAGES: &str = "pages";
 
 /// Writers that lose the race for a commit try again, this often.
 const MAX_ATTEMPTS: usize = 5;
 
 impl Store {
-    /// The store at a folder, which may be empty. One LIST and at most one GET.
+    /// The store at a folder, which may be empty. One LIST, one GET, and one for each page.
     pub(crate) async fn open(folder: &Folder) -> Result<Self> {
         let commits = folder.join(COMMITS);
         let numbers = commits.names().await?;
         let newest = numbers.iter().filter_map(|name| commit_number(name)).max();
         let commit = match newest {
             None => None,
-            Some(number) => Some(Commit::read(&commits.join(&commit_name(number))).await?),
+            Some(number) => {
+                let place = commits.join(&commit_name(number));
+                let stored = Stored::read(&place).await?.into_commit(folder).await?;
+                // Only what was superseded for long is pruned, so a newer one was listed late.
+                let pruned =
+                    || PipelineError::TryAgain { reason: format!("{}: pruned since it was listed", place.url()) };
+                Some(stored.ok_or_else(pruned)?)
+            }
         };
         Ok(Self { folder: folder.clone(), commit })
     }
@@ -71,6 +90,7 @@ impl Store {
     /// there, and so would leave it.
     pub(crate) async fn tidy(&self, night: &Night) {
         self.folder.join(COMMITS).tidy().await;
+        self.folder.join(PAGES).tidy().await;
         self.run_folder(&night.run.digest).tidy().await;
     }
 
@@ -89,6 +109,59 @@ impl Store {
         self.folder.join(&segment_name(digest))
     }
 
+    /// Whether there is no commit yet.
+    pub(crate) fn is_new(&self) -> bool {
+        self.commit.is_none()
+    }
+
+    /// The run of a published night, where the one that was made now has the same documents, decisions and order: then it stays, and no
+    /// later night that was joined with it need know. What is damaged of it is written again. None where it is another run, or cannot
+    /// be mended.
+    ///
+    /// Shadows do not count. They say which of two runs is later, and whichever of the two was written last says it.
+    pub(crate) async fn keep_run(&self, night: &Night, staged: &StagedRun) -> Result<Option<KeptRun>> {
+        let without_shadows = |files: &[FileRecord]| -> Vec<FileRecord> {
+            files.iter().filter(|file| !file.name.starts_with("shadows/")).cloned().collect()
+        };
+        if without_shadows(&night.run.files) != without_shadows(&staged.record.files) {
+            return Ok(None);
+        }
+        let folder = self.run_folder(&night.run.digest);
+        let mut damaged = Vec::new();
+        for recorded in &night.run.files {
+            if !is_sound(&folder.join(&recorded.name), recorded).await? {
+                let same = staged.files.iter().chain(&staged.shadows_of_earlier).find(|file| file.record == *recorded);
+                let Some(same) = same else {
+                    return Ok(None);
+                };
+                damaged.push(same);
+            }
+        }
+        let n_mended_files = mend_files(&folder, damaged).await?;
+        Ok(Some(KeptRun { record: night.run.clone(), n_mended_files }))
+    }
+
+    /// Commits that a night is no longer there; gives what it was.
+    pub(crate) async fn drop_night(&self, dt: &str) -> Result<Night> {
+        let mut store = Self { folder: self.folder.clone(), commit: self.commit.clone() };
+        for _ in 0..MAX_ATTEMPTS {
+            let (Some(commit), Some(night)) = (&store.commit, store.night(dt).cloned()) else {
+                let url = format!("{} dt={dt}", self.folder.url());
+                return Err(PipelineError::InputMissing {
+                    what: "night",
+                    url,
+                    remedy: "`store info` lists the nights",
+                });
+            };
+            let nights = commit.nights.iter().filter(|night| night.dt != dt).cloned().collect();
+            if store.put_nights(dt, nights, &commit.config_digest).await? {
+                return Ok(night);
+            }
+            store = Self::open(&self.folder).await?;
+        }
+        Err(PipelineError::TryAgain { reason: format!("others committed {MAX_ATTEMPTS} times meanwhile") })
+    }
+
     fn segments(&self) -> &[SegmentRecord] {
         self.commit.as_ref().map_or(&[], |c| &c.segments)
     }
@@ -99,11 +172,12 @@ impl Store {
     }
 
     /// Whether a commit after this state, up to `newest`, gave one of these names up to deletion: its files may be gone again, though
-    /// they were written since.
+    /// they were written since. One that was pruned meanwhile may have.
     async fn gave_up_since(&self, newest: &Self, names: &[String]) -> Result<bool> {
         for number in self.sequence() + 1..=newest.sequence() {
-            let commit = Commit::read(&self.folder.join(COMMITS).join(&commit_name(number))).await?;
-            if commit.removing.iter().any(|removal| names.iter().any(|name| removal.names.contains(name))) {
+            let stored = Stored::read(&self.folder.join(COMMITS).join(&commit_name(number))).await?;
+            let gave_up = |removal: &Removal| names.iter().any(|name| removal.names.contains(name));
+            if stored.removing().is_none_or(|removing| removing.iter().any(gave_up)) {
                 return Ok(true);
             }
         }
@@ -145,7 +219,7 @@ impl Store {
             return Ok(());
         }
         let reason = format!(
-            "the store was made with another configuration (its digest {}, this one's {}): use its profile, or start a new store",
+            "the store was made with another configuration (its digest {}, this one's {}): use its profile and the release that made it, or start a new store",
             short(&commit.config_digest),
             short(digest)
         );
@@ -172,31 +246,35 @@ impl Store {
     }
 
     async fn put_night(&self, night: &Night, config_digest: &str) -> Result<bool> {
-        let sequence = self.sequence() + 1;
         let mut nights: BTreeMap<String, Night> = self.nights().iter().map(|n| (n.dt.clone(), n.clone())).collect();
         nights.insert(night.dt.clone(), night.clone());
-        let live: HashSet<&str> = nights.values().map(|n| n.run.digest.as_str()).collect();
+        self.put_nights(&night.dt, nights.into_values().collect(), config_digest).await
+    }
+
+    /// A commit that added, replaced or dropped the night `dt`.
+    async fn put_nights(&self, dt: &str, nights: Vec<Night>, config_digest: &str) -> Result<bool> {
+        let live: HashSet<&str> = nights.iter().map(|n| n.run.digest.as_str()).collect();
         let is_live = |segment: &&SegmentRecord| segment.runs.iter().any(|run| live.contains(run.as_str()));
         let segments = self.segments().iter().filter(is_live).cloned().collect();
         let commit = Commit {
-            version: commit::VERSION,
             algorithm: ALGORITHM_VERSION,
-            sequence,
+            sequence: self.sequence() + 1,
             parent: self.commit.as_ref().map(|c| c.sequence),
-            dt: night.dt.clone(),
+            dt: dt.to_owned(),
             config_digest: config_digest.to_owned(),
-            nights: nights.into_values().collect(),
+            nights,
             segments,
             removing: self.removing().to_vec(),
-            sha256: None,
+            pages: Vec::new(),
         };
         self.put_commit(&commit).await
     }
 
     /// False where another commit of that number was first.
     ///
-    /// Invariant: no commit names what an earlier one gives up to deletion. A run that was at work then may have written these files
-    /// anew before they were deleted, so it ends here.
+    /// Invariants: no commit names what an earlier one gives up to deletion. A run that was at work then may have written these files
+    /// anew before they were deleted, so it ends here. Pages are written before the commit that names them; those of the commit before
+    /// this one are there, for nobody deletes them while it is the newest.
     async fn put_commit(&self, commit: &Commit) -> Result<bool> {
         for night in &commit.nights {
             self.refuse_removing(&run_name(&night.run.digest))?;
@@ -205,7 +283,15 @@ impl Store {
         for segment in &commit.segments {
             self.refuse_removing(&segment_name(&segment.digest))?;
         }
-        self.folder.join(COMMITS).join(&commit_name(commit.sequence)).put_if_absent(commit.to_json()?).await
+        let encoded = commit.encode()?;
+        let known = self.commit.as_ref().map_or(&[][..], |before| &before.pages);
+        for ((place, content), digest) in encoded.pages.into_iter().zip(&encoded.page_digests) {
+            self.refuse_removing(&page_name(digest))?;
+            if !known.contains(digest) {
+                self.folder.join(&place).put(content).await?;
+            }
+        }
+        self.folder.join(COMMITS).join(&commit_name(commit.sequence)).put_if_absent(encoded.commit).await
     }
 
     /// On S3, whether the server keeps the promise that commits stand on: a second put-if-absent must fail. Whoever says that there is a
@@ -233,7 +319,8 @@ impl Store {
 
     /// What the store holds.
     pub(crate) fn info(&self) -> StoreInfo {
-        let nights: Vec<NightInfo> = self.nights().iter().map(|night| self.night_info(night)).collect();
+        let nights: Vec<NightInfo> =
+            JoinedRuns::before_each(self.nights()).map(|(night, before)| night_info(night, &before)).collect();
         StoreInfo {
             store: self.folder.url().to_owned(),
             commit: self.sequence(),
@@ -258,18 +345,18 @@ impl Store {
             bytes: segment.files.iter().map(|f| f.bytes).sum(),
         }
     }
+}
 
-    fn night_info(&self, night: &Night) -> NightInfo {
-        let joined_now: Vec<&str> = self.before(&night.dt).into_iter().map(|n| n.run.digest.as_str()).collect();
-        NightInfo {
-            dt: night.dt.clone(),
-            run: night.run.digest.clone(),
-            n_fingerprints: night.run.n_fingerprints,
-            n_short: night.run.n_short,
-            bytes: night.run.files.iter().map(|f| f.bytes).sum(),
-            output: format!("{}/{}", night.output, generation_name(&night.gen_digest)),
-            stale: night.joined != joined_now,
-        }
+/// `before` is the digest of the runs of all earlier dates.
+fn night_info(night: &Night, before: &str) -> NightInfo {
+    NightInfo {
+        dt: night.dt.clone(),
+        run: night.run.digest.clone(),
+        n_fingerprints: night.run.n_fingerprints,
+        n_short: night.run.n_short,
+        bytes: night.run.files.iter().map(|f| f.bytes).sum(),
+        output: format!("{}/{}", night.output, generation_name(&night.gen_digest)),
+        stale: night.joined != before,
     }
 }
 

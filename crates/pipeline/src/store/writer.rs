@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array}
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::commit::RunRecord;
-use super::reader::Recrawls;
+use super::reader::{Recrawls, Shadow};
 use crate::dataset::{DatasetWriter, FileRecord, StagedFile};
 use crate::decisions::Decisions;
 use crate::digest::Sha256Hex;
@@ -21,6 +21,8 @@ use crate::tasks::BATCH_ROWS;
 pub(crate) struct StagedRun {
     pub(crate) record: RunRecord,
     pub(crate) files: Vec<StagedFile>,
+    /// The shadows that the run had when no night of a later date was there; none where it has no others now.
+    pub(crate) shadows_of_earlier: Vec<StagedFile>,
 }
 
 /// Rows of a run: those with a fingerprint by (fingerprint, id), then the short texts by (text hash, id), then documents without
@@ -84,11 +86,17 @@ pub(crate) fn write_run(
     files.extend(short.finish()?);
     files.extend(empty.finish()?);
     files.extend(write_ids(batch, &order, writer("ids", &IDS))?);
-    files.extend(write_shadows(recrawls, writer("shadows", &SHADOWS))?);
-    Ok(staged(files, &order))
+    files.extend(write_shadows(recrawls.shadows.iter(), writer("shadows", &SHADOWS))?);
+    let mut shadows_of_earlier = Vec::new();
+    if recrawls.shadows.iter().any(|shadow| !shadow.by.is_empty()) {
+        let (folder, of_earlier) = (folder.join("of-earlier"), recrawls.shadows.iter().filter(|s| s.by.is_empty()));
+        let writer = DatasetWriter::new(&folder, "shadows", &SHADOWS, &metadata).in_one_file();
+        shadows_of_earlier = write_shadows(of_earlier, writer)?;
+    }
+    Ok(staged(files, shadows_of_earlier, &order))
 }
 
-fn staged(files: Vec<StagedFile>, order: &RunOrder) -> StagedRun {
+fn staged(files: Vec<StagedFile>, shadows_of_earlier: Vec<StagedFile>, order: &RunOrder) -> StagedRun {
     let records: Vec<FileRecord> = files.iter().map(|f| f.record.clone()).collect();
     let record = RunRecord {
         digest: run_digest(&records),
@@ -96,7 +104,7 @@ fn staged(files: Vec<StagedFile>, order: &RunOrder) -> StagedRun {
         n_short: order.short.len() as u64,
         files: records,
     };
-    StagedRun { record, files }
+    StagedRun { record, files, shadows_of_earlier }
 }
 
 /// A run is named by what is in it.
@@ -122,8 +130,9 @@ fn write_ids(batch: &QueryBatch, order: &RunOrder, mut writer: DatasetWriter) ->
     writer.finish()
 }
 
-fn write_shadows(recrawls: &Recrawls, mut writer: DatasetWriter) -> Result<Vec<StagedFile>> {
-    for rows in recrawls.shadows.chunks(BATCH_ROWS) {
+fn write_shadows<'a>(shadows: impl Iterator<Item = &'a Shadow>, mut writer: DatasetWriter) -> Result<Vec<StagedFile>> {
+    let shadows: Vec<&Shadow> = shadows.collect();
+    for rows in shadows.chunks(BATCH_ROWS) {
         let arrays: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(rows.iter().map(|s| &*s.run))),
             Arc::new(StringArray::from_iter_values(rows.iter().map(|s| &*s.by))),

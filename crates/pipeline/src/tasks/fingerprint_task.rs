@@ -20,7 +20,7 @@ use crate::documents::{DocumentBatch, Documents};
 use crate::error::{PipelineError, Result};
 use crate::progress::Progress;
 use crate::quarantine::{BadFile, BadReason, InputPolicy};
-use crate::query_batch::{BAD, FILE, KEEP_PREFIX, LENGTH, ROW, SKIPPED, SkipReason};
+use crate::query_batch::{BAD, FILE, KEEP_PREFIX, LENGTH, LOW_HALF, ROW, SKIPPED, SkipReason};
 use crate::schema::{FINGERPRINTS, SKETCH_BYTES, TEXT_HASH_BYTES};
 
 /// What all fingerprint tasks of a run share.
@@ -134,6 +134,7 @@ impl FingerprintContext {
 fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
     let nullable = |f: &Arc<Field>| f.as_ref().clone().with_nullable(true);
     let mut fields: Vec<Field> = FINGERPRINTS.fields().iter().map(nullable).collect();
+    fields.push(Field::new(LOW_HALF, DataType::UInt64, true));
     fields.push(Field::new(SKIPPED, DataType::Utf8, true));
     fields.push(Field::new(LENGTH, DataType::UInt64, false));
     fields.push(Field::new(FILE, DataType::UInt32, false));
@@ -229,21 +230,22 @@ fn fingerprint_texts(context: &FingerprintContext, file: u32, batch: &DocumentBa
     Ok(same.iter().map(|&i| done[i].clone().unwrap_or(Ok(None))).collect())
 }
 
-/// `fingerprint`, `sketch`, `text_hash`, `skipped`.
-fn outcome_columns(done: &[Option<&FingerprintedText>]) -> Result<[ArrayRef; 4]> {
+/// `fingerprint`, `sketch`, `text_hash`, `low_half`, `skipped`.
+fn outcome_columns(done: &[Option<&FingerprintedText>]) -> Result<[ArrayRef; 5]> {
     let mut sketches = FixedSizeBinaryBuilder::with_capacity(done.len(), SKETCH_BYTES);
     let mut text_hashes = FixedSizeBinaryBuilder::with_capacity(done.len(), TEXT_HASH_BYTES);
-    let (mut fingerprints, mut skipped) = (Vec::new(), Vec::new());
+    let (mut fingerprints, mut low_halves, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
     for text in done {
-        let (fingerprint, sketch, text_hash, reason) = match text.map(|t| &t.outcome) {
-            None => (None, None, None, Some(SkipReason::NullText)),
-            Some(Outcome::Empty) => (None, None, None, Some(SkipReason::Empty)),
-            Some(Outcome::TooShort { text_hash }) => (None, None, Some(text_hash), Some(SkipReason::TooShort)),
-            Some(Outcome::Fingerprinted { fingerprint, sketch, text_hash }) => {
-                (Some(*fingerprint), sketch.as_ref(), Some(text_hash), None)
+        let (fingerprint, low_half, sketch, text_hash, reason) = match text.map(|t| &t.outcome) {
+            None => (None, None, None, None, Some(SkipReason::NullText)),
+            Some(Outcome::Empty) => (None, None, None, None, Some(SkipReason::Empty)),
+            Some(Outcome::TooShort { text_hash }) => (None, None, None, Some(text_hash), Some(SkipReason::TooShort)),
+            Some(Outcome::Fingerprinted { fingerprint, low_half, sketch, text_hash }) => {
+                (Some(*fingerprint), *low_half, sketch.as_ref(), Some(text_hash), None)
             }
         };
         fingerprints.push(fingerprint);
+        low_halves.push(low_half);
         skipped.push(reason.map(SkipReason::name));
         append(&mut sketches, sketch.map(|s| s.0.as_slice()))?;
         append(&mut text_hashes, text_hash.map(|h| h.as_slice()))?;
@@ -252,6 +254,7 @@ fn outcome_columns(done: &[Option<&FingerprintedText>]) -> Result<[ArrayRef; 4]>
         Arc::new(UInt64Array::from(fingerprints)),
         Arc::new(sketches.finish()),
         Arc::new(text_hashes.finish()),
+        Arc::new(UInt64Array::from(low_halves)),
         Arc::new(StringArray::from(skipped)),
     ])
 }

@@ -163,7 +163,7 @@ fn plain_at(text: &str, at: usize) -> Plain {
     if c.is_whitespace() {
         return Plain::Space(n);
     }
-    match usize::try_from(u32::from(c)).ok().and_then(|c| plain_table().get(c)) {
+    match plain_table().get(u32::from(c) as usize) {
         Some(&unit) if unit != NOT_PLAIN => {
             char::from_u32(u32::from(unit)).map_or(Plain::No(n), |p| Plain::Becomes(n, p))
         }

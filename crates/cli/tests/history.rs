@@ -1,0 +1,286 @@
+//! What stays true of a store while nights come, are replaced, dropped and moved: how its history grows, and what a rerun does.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+use support::{Night, Output, nearprint_in, snapshot, text};
+
+const NIGHTS: [&str; 3] = ["2026-11-18", "2026-11-19", "2026-11-20"];
+
+/// Three nights, the later ones with ids of the earlier.
+fn three_nights() -> Night {
+    let night = Night::new("");
+    let same = text(1, 60);
+    night.documents(NIGHTS[0], &[("a", &same), ("b", &same), ("c", &text(2, 60)), ("s", "short")]);
+    night.documents(NIGHTS[1], &[("a", &text(3, 60)), ("d", &same), ("s", "short too")]);
+    night.documents(NIGHTS[2], &[("a", &text(4, 60)), ("d", &text(5, 60)), ("c", &text(2, 60))]);
+    for dt in NIGHTS {
+        night.run(dt, &[]).expect_success();
+    }
+    night
+}
+
+fn files(night: &Night) -> BTreeMap<PathBuf, Vec<u8>> {
+    let below = |part: &'static str| {
+        snapshot(&night.path().join(part)).into_iter().map(move |(path, content)| (Path::new(part).join(path), content))
+    };
+    below("store").chain(below("results")).collect()
+}
+
+fn check(night: &Night) -> Value {
+    nearprint_in(night.path(), &["check", "--config", "job.toml", "--json"]).json()
+}
+
+fn status(done: Output) -> String {
+    done.expect_success().json()["status"].as_str().unwrap().to_owned()
+}
+
+fn all_published(night: &Night) {
+    for dt in NIGHTS {
+        assert_eq!(status(night.run(dt, &[])), "already_published", "{dt}");
+    }
+}
+
+#[test]
+fn replacing_an_unchanged_night_writes_nothing_and_touches_no_later_night() {
+    let night = three_nights();
+    let before = files(&night);
+    for dt in NIGHTS {
+        assert_eq!(status(night.run(dt, &["--replace"])), "already_published");
+    }
+    assert_eq!(files(&night), before);
+    // Nor where a file lies there now that no run reads.
+    std::fs::write(night.path().join(format!("documents/dt={}/notes.txt", NIGHTS[0])), "x").unwrap();
+    assert_eq!(status(night.run(NIGHTS[0], &["--replace"])), "already_published");
+    assert_eq!(files(&night), before);
+    all_published(&night);
+}
+
+#[test]
+fn replacing_an_unchanged_night_writes_damaged_files_again_and_nothing_else() {
+    let night = three_nights();
+    let before = files(&night);
+    for dt in [NIGHTS[0], NIGHTS[2]] {
+        let of_night = |path: &&PathBuf| path.to_string_lossy().contains(&format!("dt={dt}/gen="));
+        let run = nearprint_in(night.path(), &["store", "info", "store", "--json"]).expect_success().json();
+        let digest = run["nights"].as_array().unwrap().iter().find(|n| n["dt"] == dt).unwrap()["run"].clone();
+        let of_run = |path: &&PathBuf| path.to_string_lossy().contains(digest.as_str().unwrap());
+        let own: Vec<&PathBuf> = before.keys().filter(|path| of_night(path) || of_run(path)).collect();
+        assert!(own.len() > 9, "{own:?}");
+        for (i, path) in own.iter().enumerate() {
+            let place = night.path().join(path);
+            if i % 2 == 0 {
+                std::fs::remove_file(&place).unwrap();
+            } else {
+                std::fs::write(&place, "damaged").unwrap();
+            }
+        }
+        let done = night.run(dt, &["--replace"]).expect_success().json();
+        // `_SUCCESS` is a pointer of its own.
+        assert_eq!(
+            (done["status"].as_str(), done["n_mended_files"].as_u64()),
+            (Some("already_published"), Some(own.len() as u64 - 1))
+        );
+        let mut now = files(&night);
+        for (path, content) in &before {
+            if path.ends_with("_SUCCESS") {
+                now.insert(path.clone(), content.clone());
+            }
+            assert!(now[path] == *content, "{}", path.display());
+        }
+        assert_eq!(now.len(), before.len());
+        std::fs::write(night.path().join(own.iter().find(|p| p.ends_with("_SUCCESS")).unwrap()), "").unwrap();
+    }
+    assert_eq!(check(&night)["status"], "sound");
+    all_published(&night);
+}
+
+/// The binary under test, but of another release: its version stands in it as text.
+fn of_another_release(night: &Night) -> PathBuf {
+    let binary = std::fs::read(env!("CARGO_BIN_EXE_nearprint")).unwrap();
+    let (own, other) = (concat!("nearprint ", env!("CARGO_PKG_VERSION")), "nearprint 9.9.9");
+    assert_eq!(own.len(), other.len(), "the version has grown: choose another one as long");
+    let mut changed = binary.clone();
+    let mut n = 0;
+    for at in 0..binary.len() - own.len() {
+        if binary[at..].starts_with(own.as_bytes()) {
+            changed[at..at + own.len()].copy_from_slice(other.as_bytes());
+            n += 1;
+        }
+    }
+    assert!(n > 0, "the version is not in the binary");
+    let path = night.path().join("nearprint-9.9.9");
+    std::fs::write(&path, changed).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    path
+}
+
+#[test]
+fn replacing_a_night_with_another_release_never_writes_over_what_is_published() {
+    let night = three_nights();
+    let before = files(&night);
+    let other = of_another_release(&night);
+    let run = |more: &[&str]| {
+        let args = [&["run", "--config", "job.toml", "--dt", NIGHTS[2], "--json"], more].concat();
+        let done = Command::new(&other).args(args).current_dir(night.path()).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        serde_json::from_slice::<Value>(&done.stdout).unwrap()
+    };
+    assert_eq!(run(&[])["status"], "already_published");
+    assert_eq!(files(&night), before);
+    assert_eq!(run(&["--replace"])["status"], "published");
+    let after = files(&night);
+    for (path, content) in before.iter().filter(|(path, _)| !path.ends_with("_current")) {
+        assert!(after[path] == *content, "{} was written over", path.display());
+    }
+    assert!(after.len() > before.len() + 5, "another name");
+    assert_eq!(check(&night)["status"], "sound");
+    all_published(&night);
+}
+
+#[test]
+fn an_output_that_moved_is_no_published_night() {
+    let night = three_nights();
+    let before = nearprint_in(night.path(), &["store", "info", "store", "--json"]).json();
+    let moved = night.run(NIGHTS[0], &["--output", "elsewhere"]);
+    assert_eq!(moved.code, 73, "{}", moved.stderr);
+    assert!(
+        moved.error().contains("is published in results/dt=") && moved.error().contains("--replace"),
+        "{}",
+        moved.error()
+    );
+    assert!(!night.path().join("elsewhere").exists());
+    // Another spelling of the place is the same place.
+    let absolute = night.path().join("results");
+    assert_eq!(status(night.run(NIGHTS[0], &["--output", absolute.to_str().unwrap()])), "already_published");
+    assert_eq!(status(night.run(NIGHTS[0], &["--output", "elsewhere", "--replace"])), "published");
+    assert!(night.path().join(format!("elsewhere/dt={}/_current", NIGHTS[0])).exists());
+    let after = nearprint_in(night.path(), &["store", "info", "store", "--json"]).json();
+    assert_eq!(before["nights"][0]["run"], after["nights"][0]["run"], "later nights need not know");
+    assert!(after["nights"].as_array().unwrap().iter().all(|n| n["stale"] == false), "{after}");
+}
+
+#[test]
+fn a_dropped_night_is_gone_and_later_nights_are_stale() {
+    let night = three_nights();
+    let drop_night = |dt: &str| nearprint_in(night.path(), &["store", "drop-night", "store", "--dt", dt, "--json"]);
+    assert_eq!(drop_night("2026-11-17").code, 66);
+    let done = drop_night(NIGHTS[1]).expect_success().json();
+    assert_eq!(done["stale"], serde_json::json!([NIGHTS[2]]));
+    assert!(!night.path().join(format!("results/dt={}/_current", NIGHTS[1])).exists());
+    assert_eq!(check(&night)["status"], "sound");
+    assert_eq!(status(night.run(NIGHTS[2], &["--replace"])), "published");
+    // As if it had never been: the rest is what a store without it has.
+    let plain = Night::new("");
+    for dt in [NIGHTS[0], NIGHTS[2]] {
+        let from = night.path().join(format!("documents/dt={dt}"));
+        assert!(
+            Command::new("cp").arg("-a").arg(from).arg(plain.path().join("documents/")).status().unwrap().success()
+        );
+        plain.run(dt, &[]).expect_success();
+    }
+    for dataset in ["pairs", "decisions"] {
+        assert_eq!(night.published(NIGHTS[2], dataset), plain.published(NIGHTS[2], dataset));
+    }
+    nearprint_in(night.path(), &["store", "gc", "--config", "job.toml", "--grace-hours", "0"]).expect_success();
+    assert!(!night.path().join(format!("results/dt={}", NIGHTS[1])).exists());
+    // A mistyped date in the future blocks no night any more.
+    night.documents("2062-11-21", &[("z", &text(9, 60))]).run("2062-11-21", &[]).expect_success();
+    assert_eq!(night.run(NIGHTS[1], &[]).code, 64);
+    drop_night("2062-11-21").expect_success();
+    night.documents("2026-11-21", &[("y", &text(8, 60))]).run("2026-11-21", &[]).expect_success();
+    night.run(NIGHTS[1], &["--late"]).expect_success();
+    assert_eq!(check(&night)["status"], "sound");
+}
+
+fn commit_bytes(night: &Night) -> Vec<u64> {
+    let commits = snapshot(&night.path().join("store/_commits"));
+    commits.values().map(|content| content.len() as u64).collect()
+}
+
+#[test]
+fn a_commit_does_not_grow_with_the_nights_before_it_and_gc_prunes_old_ones() {
+    let night = Night::new("");
+    let n_nights = 40;
+    let date = |i: u64| format!("2026-{:02}-{:02}", 1 + i / 28, 1 + i % 28);
+    for i in 0..n_nights {
+        night.documents(&date(i), &[("a", &text(i, 20))]).run(&date(i), &[]).expect_success();
+    }
+    let bytes = commit_bytes(&night);
+    // The last one holds as many nights itself as the 8th.
+    assert!(bytes[39] < bytes[7] + 100, "{bytes:?}");
+    let found = check(&night);
+    assert_eq!((found["status"].as_str(), found["n_commits"].as_u64()), (Some("sound"), Some(40)), "{found}");
+    let info = nearprint_in(night.path(), &["store", "info", "store", "--json"]).expect_success().json();
+    assert_eq!(info["nights"].as_array().unwrap().len(), 40);
+    assert!(info["nights"].as_array().unwrap().iter().all(|n| n["stale"] == false));
+
+    // A replaced night in the middle makes other pages; the old ones go with the commits that name them.
+    night.documents(&date(3), &[("a", &text(999, 20))]).run(&date(3), &["--replace"]).expect_success();
+    let pages = || snapshot(&night.path().join("store/pages")).len();
+    assert_eq!(pages(), 2);
+    let args = ["store", "gc", "--config", "job.toml", "--json", "--grace-hours", "0"];
+    let young = nearprint_in(night.path(), &["store", "gc", "--config", "job.toml", "--json"]).expect_success().json();
+    assert_eq!(young["n_pruned_commits"], 0);
+    let done = nearprint_in(night.path(), &args).expect_success().json();
+    assert_eq!((done["n_pruned_commits"].as_u64(), pages()), (Some(40), 1), "{done}");
+    assert!(commit_bytes(&night)[..40].iter().all(|&bytes| bytes < 20));
+    let found = check(&night);
+    assert_eq!((found["status"].as_str(), found["n_unreferenced_files"].as_u64()), (Some("sound"), Some(0)), "{found}");
+    night.documents("2026-11-21", &[("b", &text(40, 20))]).run("2026-11-21", &[]).expect_success();
+    assert_eq!(check(&night)["status"], "sound");
+    // What stands in place of a pruned commit is checked like any other.
+    let pruned = night.path().join("store/_commits/00000007.json");
+    std::fs::write(&pruned, "{\"pruned\":6}\n").unwrap();
+    assert!(check(&night)["problems"].to_string().contains("00000007.json"));
+    std::fs::write(&pruned, "{\"pruned\":7}\n").unwrap();
+    // A page that is damaged or gone is found.
+    let page =
+        night.path().join("store/pages").join(snapshot(&night.path().join("store/pages")).into_keys().next().unwrap());
+    let content = std::fs::read_to_string(&page).unwrap();
+    std::fs::write(&page, content.replacen("2026", "2027", 1)).unwrap();
+    let refused = night.run("2026-11-22", &["--allow-empty"]);
+    assert!(refused.code == 64 || refused.code == 65, "{}", refused.stderr);
+    assert!(check(&night)["problems"].to_string().contains("pages/"));
+}
+
+/// A store that release 0.1 before pages made: three nights, compacted (`tests/data/store-v1`).
+fn first_format() -> Night {
+    let dir = tempfile::tempdir().unwrap();
+    let from = format!("{}/tests/data/store-v1/.", env!("CARGO_MANIFEST_DIR"));
+    assert!(Command::new("cp").arg("-a").arg(from).arg(dir.path()).status().unwrap().success());
+    for (path, _) in snapshot(&dir.path().join("documents")) {
+        let file = std::fs::File::options().write(true).open(dir.path().join("documents").join(path)).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_790_000_000)).unwrap();
+    }
+    Night { dir }
+}
+
+#[test]
+fn a_store_of_the_first_format_is_read_checked_and_carried_on() {
+    let night = first_format();
+    let days = ["2026-11-17", "2026-11-18", "2026-11-19"];
+    assert_eq!(check(&night)["status"], "sound");
+    for dt in days {
+        assert_eq!(status(night.run(dt, &[])), "already_published");
+    }
+    let same = text(1, 40);
+    night.documents("2026-11-20", &[("z", &same), ("y", &same), ("a", &text(9, 40))]);
+    night.run("2026-11-20", &["--create-store"]).expect_success();
+    let found = check(&night);
+    assert_eq!((found["status"].as_str(), found["n_nights"].as_u64()), (Some("sound"), Some(4)), "{found}");
+    let info = nearprint_in(night.path(), &["store", "info", "store", "--json"]).expect_success().json();
+    assert!(info["nights"].as_array().unwrap().iter().all(|n| n["stale"] == false), "{info}");
+    assert_eq!(info["segments"].as_array().unwrap().len(), 1);
+    for dt in days {
+        assert_eq!(status(night.run(dt, &["--replace"])), "already_published", "{dt}");
+    }
+    nearprint_in(night.path(), &["store", "gc", "--config", "job.toml", "--grace-hours", "0"]).expect_success();
+    assert_eq!(check(&night)["status"], "sound");
+}

@@ -1,0 +1,269 @@
+//! nearprint touches what is its own and nothing else: temporary folders, stores, outputs, and what `store gc` deletes.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use support::{Night, Output, nearprint_in, snapshot, text};
+
+const DT: &str = "2026-11-20";
+
+fn private_folder(path: &Path) {
+    std::fs::create_dir_all(path).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+fn expect(done: &Output, code: i32, parts: &[&str]) {
+    assert_eq!(done.code, code, "{}{}", done.stdout, done.stderr);
+    for part in parts {
+        assert!(done.error().contains(part), "{part:?} is not in {}", done.error());
+    }
+}
+
+fn one_night(job: &str) -> Night {
+    let night = Night::new(job);
+    night.documents(DT, &[("a", &text(1, 60)), ("b", &text(1, 60)), ("c", &text(2, 60))]);
+    night
+}
+
+#[test]
+fn private_folders_named_as_mktemp_names_them_are_not_taken_for_those_of_a_killed_run() {
+    let night = one_night("[resources]\nspill_dir = \"spill\"\n");
+    let spill = night.path().join("spill");
+    // `mktemp -d -t nearprint-XXXXXX`, with a wrapper's work in it; a store under umask 077; the full form of a name, with somebody's file.
+    let mine =
+        ["nearprint-Ab12Cd", "nearprint-stores", "nearprint-abcdefghijklmnopqrstuvwx"].map(|name| spill.join(name));
+    for folder in &mine {
+        private_folder(folder);
+        std::fs::write(folder.join("job.toml"), "mine").unwrap();
+    }
+    night.run(DT, &["--store", "spill/nearprint-stores"]).expect_success();
+    assert!(mine.iter().all(|folder| folder.join("job.toml").exists()));
+    // A rerun finds its store.
+    let again = night.run(DT, &["--store", "spill/nearprint-stores"]).expect_success();
+    assert_eq!(again.json()["status"], "already_published");
+}
+
+/// The folder that a run which was killed left, with its marker.
+fn left_by_a_killed_run(night: &Night) -> PathBuf {
+    let spill = night.path().join("spill");
+    std::fs::create_dir_all(&spill).unwrap();
+    let rows: Vec<(String, String)> = (0..20_000).map(|i| (format!("d{i}"), text(i, 30))).collect();
+    let rows: Vec<(&str, &str)> = rows.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
+    night.documents("2026-11-19", &rows);
+    let mut run = Command::new(env!("CARGO_BIN_EXE_nearprint"))
+        .args(["run", "--config", "job.toml", "--dt", "2026-11-19"])
+        .current_dir(night.path())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    let marked = loop {
+        let found = std::fs::read_dir(&spill).unwrap().map(|e| e.unwrap().path()).next();
+        if let Some(folder) = found.filter(|f| std::fs::metadata(f.join(MARKER)).is_ok_and(|m| m.len() > 0)) {
+            break folder;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    run.kill().unwrap();
+    run.wait().unwrap();
+    std::fs::remove_dir_all(night.path().join("documents/dt=2026-11-19")).unwrap();
+    marked
+}
+
+const MARKER: &str = ".nearprint-temporary-folder";
+
+#[test]
+fn only_the_folder_that_a_marker_names_goes_and_never_one_that_holds_a_place_of_the_job() {
+    let night = one_night("[resources]\nspill_dir = \"spill\"\n");
+    let dead = left_by_a_killed_run(&night);
+    // A copy has another name and inode; the dead folder itself holds the store of this run, then its output, then its job file.
+    let copy = night.path().join("spill/nearprint-bbbbbbbbbbbbbbbbbbbbbbbb");
+    assert!(Command::new("cp").arg("-a").arg(&dead).arg(&copy).status().unwrap().success());
+    let inside = |name: &str| dead.join(name).to_str().unwrap().to_owned();
+    night.run(DT, &["--store", &inside("store"), "--output", "results1"]).expect_success();
+    assert!(dead.join("store/_commits/00000001.json").exists());
+    night.run(DT, &["--store", "store1", "--output", &inside("results")]).expect_success();
+    assert!(dead.join(format!("results/dt={DT}/_current")).exists());
+    std::fs::copy(night.path().join("job.toml"), dead.join("job.toml")).unwrap();
+    let other = ["run", "--config", &inside("job.toml"), "--dt", DT];
+    nearprint_in(night.path(), &[&other[..], &["--store", "store2", "--output", "results2"]].concat()).expect_success();
+    assert!(dead.join("job.toml").exists());
+    // Where nothing of the job lies in it, it goes, and the copy stays.
+    night.run(DT, &[]).expect_success();
+    assert_eq!((dead.exists(), copy.exists()), (false, true));
+}
+
+#[test]
+fn a_store_that_is_not_there_is_not_made_unless_one_says_so() {
+    let night = one_night("");
+    let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
+    std::fs::write(night.path().join("job.toml"), job.replace("create_store = true\n", "")).unwrap();
+    expect(&night.run(DT, &[]), 66, &["no store at store", "mounted", "--create-store", "store init"]);
+    assert!(!night.path().join("store").exists() && !night.path().join("results").exists());
+    let made = nearprint_in(night.path(), &["store", "init", "store", "--json"]).expect_success().json();
+    assert_eq!(made["status"], "made");
+    assert_eq!(nearprint_in(night.path(), &["store", "init", "store", "--json"]).json()["status"], "already_there");
+    night.run(DT, &[]).expect_success();
+    // The disk is not mounted any more, or the path is mistyped: also where the job says create_store.
+    std::fs::write(night.path().join("job.toml"), job).unwrap();
+    let before = snapshot(&night.path().join("results"));
+    expect(&night.run(DT, &["--store", "stroe"]), 73, &["another store publishes into it", "check `store`"]);
+    expect(&night.run("2026-11-21", &["--store", "stroe"]), 73, &[]);
+    assert!(!night.path().join("stroe").exists());
+    assert_eq!(snapshot(&night.path().join("results")), before);
+}
+
+#[test]
+fn two_stores_do_not_publish_into_one_output_and_gc_leaves_anothers_alone() {
+    let night = one_night("");
+    night.run(DT, &[]).expect_success();
+    let in_other = ["--store", "other", "--output", "results-of-other"];
+    night.run(DT, &in_other).expect_success();
+    expect(&night.run(DT, &["--store", "other", "--replace"]), 73, &["another store publishes into it"]);
+    // One store may have several outputs.
+    night.documents("2026-11-21", &[("z", &text(9, 60))]);
+    night.run("2026-11-21", &["--output", "second"]).expect_success();
+    let whole = snapshot(&night.path().join("results-of-other"));
+    let named = ["store", "gc", "store", "--output", "results-of-other", "--grace-hours", "0"];
+    expect(&nearprint_in(night.path(), &named), 73, &["another store publishes into it"]);
+    // Results of before outputs bore a store's name are not looked at.
+    std::fs::remove_file(night.path().join("results-of-other/_store.json")).unwrap();
+    let done = nearprint_in(night.path(), &[&named[..], &["--json"]].concat()).expect_success().json();
+    assert_eq!(done["foreign_outputs"][0], "results-of-other");
+    assert_eq!(snapshot(&night.path().join("results-of-other")).len(), whole.len() - 1);
+}
+
+#[test]
+fn a_night_that_is_published_here_but_unknown_to_the_store_is_refused_unless_replaced() {
+    let night = one_night("");
+    night.run(DT, &[]).expect_success();
+    let store = night.path().join("store");
+    let early = night.path().join("early");
+    assert!(Command::new("cp").arg("-a").arg(&store).arg(&early).status().unwrap().success());
+    night.documents("2026-11-21", &[("z", &text(9, 60))]);
+    night.run("2026-11-21", &[]).expect_success();
+    // The store is put back to what it was a night ago.
+    std::fs::remove_dir_all(&store).unwrap();
+    std::fs::rename(&early, &store).unwrap();
+    night.documents("2026-11-21", &[("z", &text(9, 60)), ("y", &text(8, 60))]);
+    expect(&night.run("2026-11-21", &[]), 73, &["does not know", "--replace"]);
+    night.run("2026-11-21", &["--replace"]).expect_success();
+}
+
+#[test]
+fn gc_deletes_files_that_nearprint_writes_and_no_others() {
+    let night = one_night("");
+    night.run(DT, &[]).expect_success();
+    let current = std::fs::read_to_string(night.path().join(format!("results/dt={DT}/_current"))).unwrap();
+    let replaced = format!("results/dt={DT}/{}", current.trim());
+    night.documents(DT, &[("a", &text(5, 60))]).run(DT, &["--replace"]).expect_success();
+    let run = "store/runs/0123456789abcdef0123456789abcdef";
+    let mine = [
+        format!("{replaced}/notes.md"),
+        format!("{replaced}/pairs/mine.parquet"),
+        format!("{run}/readme"),
+        format!("{run}/ids/part-of-mine.parquet"),
+        "store/_probe/mine".to_owned(),
+        "store/_commits/backup#1".to_owned(),
+        format!("results/dt={DT}/.nearprint-notes.tmp"),
+        format!("results/dt={DT}/table#12"),
+    ];
+    for name in &mine {
+        let path = night.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "mine").unwrap();
+    }
+    nearprint_in(night.path(), &["store", "gc", "store", "--grace-hours", "0"]).expect_success();
+    // A run that writes to a folder removes what killed writers left there, and nothing that only looks like it.
+    night.documents(DT, &[("a", &text(6, 60))]).run(DT, &["--replace"]).expect_success();
+    for name in &mine {
+        assert!(night.path().join(name).exists(), "{name}");
+    }
+    assert!(!night.path().join(&replaced).join("manifest.json").exists(), "what is nearprint's went");
+}
+
+/// Sets when a file was written.
+fn backdate(path: &Path, age: Duration) {
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(SystemTime::now().checked_sub(age).unwrap()).unwrap();
+}
+
+#[test]
+fn a_gc_that_slept_until_others_took_it_for_dead_deletes_nothing_more() {
+    let night = one_night("");
+    night.run(DT, &[]).expect_success();
+    let documents = night.path().join(format!("documents/dt={DT}/part-0.parquet"));
+    let (first, modified) =
+        (std::fs::read(&documents).unwrap(), std::fs::metadata(&documents).unwrap().modified().unwrap());
+    let current = std::fs::read_to_string(night.path().join(format!("results/dt={DT}/_current"))).unwrap();
+    let generation = night.path().join(format!("results/dt={DT}/{}", current.trim()));
+    night.documents(DT, &[("q", &text(6, 60))]).run(DT, &["--replace"]).expect_success();
+    // Enough to delete that it can be stopped in between.
+    for i in 0..30_000 {
+        std::fs::write(generation.join(format!("decisions/part-{:05}.parquet", i + 10)), "x").unwrap();
+    }
+    let gc = Command::new(env!("CARGO_BIN_EXE_nearprint"))
+        .args(["store", "gc", "--config", "job.toml", "--grace-hours", "0", "--json"])
+        .current_dir(night.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let signal =
+        |which: &str| assert!(Command::new("kill").args([which, &gc.id().to_string()]).status().unwrap().success());
+    let commits = night.path().join("store/_commits");
+    let began = Instant::now();
+    while !commits.join("00000003.json").exists() || generation.join("_SUCCESS").exists() {
+        assert!(began.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    signal("-STOP");
+    let n_left = std::fs::read_dir(generation.join("decisions")).unwrap().count();
+    assert!(n_left > 1000, "stopped too late: {n_left}");
+    // An hour later somebody makes the very night again that it deletes.
+    backdate(&commits.join("00000003.json"), Duration::from_secs(2 * 3600));
+    std::fs::write(&documents, first).unwrap();
+    std::fs::File::options().write(true).open(&documents).unwrap().set_modified(modified).unwrap();
+    night.run(DT, &["--replace"]).expect_success();
+    assert!(generation.join("_SUCCESS").exists());
+    signal("-CONT");
+    let done = gc.wait_with_output().unwrap();
+    let check = nearprint_in(night.path(), &["check", "--config", "job.toml", "--json"]);
+    assert_eq!((check.code, check.json()["status"].as_str()), (0, Some("sound")), "{}", check.stdout);
+    assert_eq!(done.status.code(), Some(75), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(String::from_utf8_lossy(&done.stderr).contains("took this `store gc` for dead"));
+}
+
+#[test]
+fn folders_that_vanish_empty_under_a_writer_are_made_again() {
+    let night = Night::new("");
+    let over = AtomicBool::new(false);
+    let roots = [night.path().join("store"), night.path().join("results")];
+    std::thread::scope(|scope| {
+        // As `store gc` does, but all the time.
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                let mut open: Vec<PathBuf> = roots.to_vec();
+                while let Some(folder) = open.pop() {
+                    let below = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+                    open.extend(below.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path()));
+                    let _ = std::fs::remove_dir(&folder);
+                }
+            }
+        });
+        for day in 10..18 {
+            let dt = format!("2026-11-{day}");
+            night.documents(&dt, &[("a", &text(day, 60))]);
+            let done = night.run(&dt, &[]);
+            assert!([0, 75].contains(&done.code), "{}", done.stderr);
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+}

@@ -1,0 +1,122 @@
+//! Which store an output belongs to. A store has a drawn identity, and an output bears that of the store that publishes into it, so that
+//! no two stores publish into one output, and none deletes what is another's.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Store, StoreReport, to_json};
+use crate::digest::Sha256Hex;
+use crate::error::{PipelineError, Result};
+use crate::storage::Folder;
+
+/// Below a store: its identity. Below an output: that of the store it belongs to.
+pub(super) const IDENTITY: &str = "_store.json";
+
+const VERSION: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Identity {
+    version: u32,
+    /// 32 hex digits.
+    store: String,
+    /// Of the JSON without this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sha256: Option<String>,
+}
+
+impl Identity {
+    fn of(store: &str) -> Result<Self> {
+        let bare = Self { version: VERSION, store: store.to_owned(), sha256: None };
+        let sha256 = Sha256Hex::of(&to_json(&bare)?).0;
+        Ok(Self { sha256: Some(sha256), ..bare })
+    }
+}
+
+/// The identity that stands in a folder; none where none does.
+pub(super) async fn identity_in(folder: &Folder) -> Result<Option<String>> {
+    let place = folder.join(IDENTITY);
+    let Some(content) = place.get().await? else {
+        return Ok(None);
+    };
+    let refused = |reason: String| PipelineError::Refused { url: place.url().to_owned(), reason };
+    let damaged = |why: &str| {
+        let copy = "copy the one of the store to its outputs, or that of an output to the store";
+        refused(format!("not what names a nearprint store ({why}): {copy}"))
+    };
+    let found: Identity = serde_json::from_slice(&content).map_err(|e| damaged(&e.to_string()))?;
+    if found.version != VERSION {
+        return Err(refused(format!("version {} is not {VERSION}: use the release that wrote it", found.version)));
+    }
+    if to_json(&Identity::of(&found.store)?)? != content {
+        return Err(damaged("its content is not what its own SHA-256 says"));
+    }
+    Ok(Some(found.store))
+}
+
+/// Writes an identity into a folder that has none; gives the one that is there then.
+async fn identify(folder: &Folder, store: &str) -> Result<String> {
+    folder.join(IDENTITY).put_if_absent(to_json(&Identity::of(store)?)?).await?;
+    let missing =
+        || PipelineError::TryAgain { reason: format!("{}/{IDENTITY}: gone since it was written", folder.url()) };
+    identity_in(folder).await?.ok_or_else(missing)
+}
+
+impl Store {
+    /// Its identity; none before it has been made, and in stores of earlier releases.
+    pub(crate) async fn identity(&self) -> Result<Option<String>> {
+        identity_in(&self.folder).await
+    }
+
+    /// Its identity, drawn now where it has none.
+    pub(crate) async fn make_identity(&self) -> Result<String> {
+        match self.identity().await? {
+            Some(known) => Ok(known),
+            None => identify(&self.folder, &drawn()).await,
+        }
+    }
+
+    /// Refuses an output that belongs to another store. `identity` is this one's, none before it has one.
+    pub(crate) async fn refuse_output_of_another(&self, identity: Option<&str>, output: &Folder) -> Result<()> {
+        match identity_in(output).await? {
+            Some(owner) if Some(owner.as_str()) != identity => Err(self.of_another(output)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes an output this store's; refuses one that is another's.
+    pub(crate) async fn claim_output(&self, identity: &str, output: &Folder) -> Result<()> {
+        let owner = match identity_in(output).await? {
+            Some(owner) => owner,
+            None => identify(output, identity).await?,
+        };
+        if owner == identity { Ok(()) } else { Err(self.of_another(output)) }
+    }
+
+    fn of_another(&self, output: &Folder) -> PipelineError {
+        let reason = format!(
+            "another store publishes into it, not {}: check `store` (is it mounted, and spelled right?), or name an output of its own",
+            self.folder.url()
+        );
+        PipelineError::OutputExists { url: output.url().to_owned(), reason }
+    }
+}
+
+/// Notes outputs, and a store, whose identity is damaged or another's.
+pub(super) async fn check_identities(store: &Store, outputs: &[Folder], report: &mut StoreReport) -> Result<()> {
+    let of_store = identity_in(&store.folder).await;
+    let known = of_store.as_ref().ok().cloned().flatten();
+    report.note(store.folder.join(IDENTITY).url(), of_store.map(drop))?;
+    for output in outputs {
+        let checked = identity_in(output).await.and_then(|owner| {
+            let is_other = owner.is_some() && known.is_some() && owner != known;
+            if is_other { Err(store.of_another(output)) } else { Ok(()) }
+        });
+        report.note(output.join(IDENTITY).url(), checked)?;
+    }
+    Ok(())
+}
+
+/// Nothing published depends on it.
+fn drawn() -> String {
+    format!("{:016x}{:016x}", super::probe_name(), super::probe_name())
+}
