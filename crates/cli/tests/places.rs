@@ -182,6 +182,8 @@ fn documents_results_and_store_of_a_run_lie_apart() {
     for output in ["store", "store/results", "."] {
         refused(&["--output", output, "--store", "store"], "output");
     }
+    refused(&["--spill-dir", "documents/dt=2026-11-20"], "resources.spill_dir");
+    refused(&["--spill-dir", "link/dt=2026-11-20/sub", "--documents", "documents/dt={dt}"], "resources.spill_dir");
     for (documents, output) in [
         ("documents", "documents-results"),
         ("documents/dt={dt}", "documents/results"),

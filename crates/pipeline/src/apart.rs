@@ -1,8 +1,10 @@
 //! What a command writes lies apart from what it reads: else it would destroy its input, or read its own results next time.
 
+use std::path::Path;
+
 use crate::documents::is_document_name;
 use crate::error::{PipelineError, Result};
-use crate::run::RunRequest;
+use crate::run::{RunRequest, night_pattern};
 use crate::storage::{Folder, Storage, redact};
 use crate::store::generation_name;
 
@@ -14,7 +16,7 @@ const ANY_DATE: &str = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]";
 
 /// Refuses a run whose nights could come upon its own store or results, and results and store of which one lies in the other, or stands
 /// where a file is.
-pub(crate) fn refuse_run(storage: &Storage, request: &RunRequest) -> Result<()> {
+pub(crate) fn refuse_run(storage: &Storage, request: &RunRequest, spill: &Path) -> Result<()> {
     let (store, output) = (storage.folder(&request.store)?, storage.folder(&request.output)?);
     store.refuse_file_in_its_way()?;
     output.refuse_file_in_its_way()?;
@@ -29,6 +31,11 @@ pub(crate) fn refuse_run(storage: &Storage, request: &RunRequest) -> Result<()> 
                 "the next run would read what this one writes",
             ));
         }
+    }
+    let (spill, nights) = (spill.display().to_string(), night_pattern(&request.documents, "{dt}"));
+    if nights_reach(storage, &nights, &storage.folder(&spill)?)? {
+        let why = "another run would read what this one spills";
+        return Err(overlap("resources.spill_dir", &spill, "documents", &request.documents, why));
     }
     if store.overlaps(&output) {
         let why = "no command may take the files of one for those of the other";

@@ -208,7 +208,7 @@ pub async fn run(
     request.profile.validate()?;
     request.breakers.validate()?;
     request.refuse_outside_roots(storage)?;
-    apart::refuse_run(storage, request)?;
+    apart::refuse_run(storage, request, &resources.temp_parent())?;
     remove_dead(&resources.temp_parent(), &request.local_places(storage));
     let mut written = None;
     for _ in 0..MAX_ATTEMPTS {
