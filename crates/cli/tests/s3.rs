@@ -297,6 +297,40 @@ fn uploads_that_nobody_ends_are_found_and_aborted() {
 }
 
 #[test]
+fn gc_aborts_uploads_of_nearprints_keys_and_nobody_elses() {
+    use object_store::multipart::MultipartStore;
+    let Some((endpoint, prefix)) = place("own-uploads") else { return eprintln!("no S3 server named: skipped") };
+    let dir = tempfile::tempdir().unwrap();
+    let bucket = Bucket::open(&endpoint, &prefix);
+    // The store lies above what others upload, as one at a bucket's root does.
+    upload_night(&bucket, &prefix, DT);
+    s3_job(dir.path(), &endpoint, &prefix);
+    let text = std::fs::read_to_string(dir.path().join("job.toml")).unwrap();
+    let at_root = text.replace(&format!("s3://{prefix}/store"), &format!("s3://{prefix}"));
+    std::fs::write(dir.path().join("job.toml"), at_root).unwrap();
+    run_night(dir.path()).expect_success();
+    let below = prefix.split_once('/').unwrap().1;
+    let digest = "0123456789abcdef0123456789abcdef";
+    let own = [
+        format!("{below}/results/dt={DT}/gen={digest}/pairs/part-00000.parquet"),
+        format!("{below}/runs/{digest}/fingerprints/part-00000.parquet"),
+    ];
+    let of_others = [format!("{below}/other/model.bin"), format!("{below}/results/dt={DT}/export.parquet")];
+    let mut opened = Vec::new();
+    for key in own.iter().chain(&of_others) {
+        let key = Path::parse(key).unwrap();
+        opened.push((key.clone(), bucket.runtime.block_on(bucket.store.create_multipart(&key)).unwrap()));
+    }
+    let args = ["store", "gc", "--config", "job.toml", "--grace-hours", "0", "--json"];
+    let done = nearprint_in(dir.path(), &args).expect_success().json();
+    assert_eq!(done["uploads"], serde_json::json!(own), "{done}");
+    for (key, id) in &opened[2..] {
+        bucket.runtime.block_on(bucket.store.put_part(key, id, 0, "still open".into())).unwrap();
+        bucket.runtime.block_on(bucket.store.abort_multipart(key, id)).unwrap();
+    }
+}
+
+#[test]
 fn credentials_come_from_profiles_and_processes() {
     let Some((endpoint, prefix)) = place("profiles") else { return eprintln!("no S3 server named: skipped") };
     let dir = tempfile::tempdir().unwrap();
@@ -460,7 +494,7 @@ fn nights_on_s3_are_checked_and_what_no_commit_names_is_deleted() {
     let said = |args: &[&str]| nearprint_in(dir.path(), &[args, &["--config", "job.toml", "--json"]].concat());
     said(&["run", "--dt", "2026-11-19"]).expect_success();
     let digest = "0123456789abcdef0123456789abcdef";
-    for junk in ["store/_probe/0011", &format!("store/runs/{digest}/ids/part-00000.parquet")] {
+    for junk in ["store/_probe/0011223344556677", &format!("store/runs/{digest}/ids/part-00000.parquet")] {
         bucket.put(&format!("{below}/{junk}"), b"x".to_vec());
     }
     bucket.put(&format!("{below}/results/dt=2026-11-20/gen={digest}/_SUCCESS"), Vec::new());

@@ -156,7 +156,7 @@ impl JoinedRuns {
     }
 
     /// Of each of these nights, by date, the digest of all before it.
-    pub(super) fn before_each<'a>(nights: &'a [Night]) -> impl Iterator<Item = (&'a Night, String)> {
+    pub(super) fn before_each(nights: &[Night]) -> impl Iterator<Item = (&Night, String)> {
         nights.iter().scan(Self::default(), |joined, night| {
             let before = joined.digest();
             joined.push(&night.run.digest);
