@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use nearprint_pipeline::PairsMode;
 use nearprint_pipeline::profile::PROFILES;
 
 use crate::job_config::Bytes;
+use crate::place::{local, nights, place};
 
 /// Finds near-duplicate documents in nightly crawls: SimHash fingerprints, joined exactly.
 ///
@@ -40,7 +42,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "BYTES")]
     pub reduce_memory: Option<Bytes>,
     /// Folder for temporary files [default: the system's]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", value_parser = local_path())]
     pub spill_dir: Option<PathBuf>,
     /// Bytes that the reduce may have in --spill-dir at once [default: unlimited]
     #[arg(long, global = true, value_name = "BYTES")]
@@ -81,10 +83,42 @@ pub enum Command {
     Store(StoreCommand),
 }
 
+/// What a summary says of what was asked for, however it ended.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    pub command: &'static str,
+    pub dt: Option<String>,
+}
+
+impl Command {
+    /// The command and its night.
+    pub fn asked(&self) -> Asked {
+        let (command, dt) = match self {
+            Self::Run(args) => ("run", Some(args.dt.clone())),
+            Self::Fingerprint(_) => ("fingerprint", None),
+            Self::Idf(IdfCommand::Build(_)) => ("idf build", None),
+            Self::Join(_) => ("join", None),
+            Self::Plan(_) => ("plan", None),
+            Self::Evaluate(_) => ("evaluate", None),
+            Self::Tune(_) => ("tune", None),
+            Self::Explain(_) => ("explain", None),
+            Self::Report(args) => ("report", Some(args.dt.clone())),
+            Self::Check(args) => ("check", args.dt.clone()),
+            Self::Store(StoreCommand::Info(_)) => ("store info", None),
+            Self::Store(StoreCommand::Check(_)) => ("store check", None),
+            Self::Store(StoreCommand::Compact(_)) => ("store compact", None),
+            Self::Store(StoreCommand::Gc(_)) => ("store gc", None),
+            Self::Store(StoreCommand::Init(_)) => ("store init", None),
+            Self::Store(StoreCommand::DropNight(args)) => ("store drop-night", Some(args.dt.clone())),
+        };
+        Asked { command, dt }
+    }
+}
+
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
     /// Job file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
     /// The night, such as 2026-11-20
     #[arg(long, value_name = "DATE")]
@@ -99,13 +133,13 @@ pub struct RunArgs {
     #[arg(long)]
     pub create_store: bool,
     /// Documents, instead of the job file's
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = nights)]
     pub documents: Option<String>,
     /// Store, instead of the job file's
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = place)]
     pub store: Option<String>,
     /// Output, instead of the job file's
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = place)]
     pub output: Option<String>,
     /// Pairs to write, instead of the job file's
     #[arg(long)]
@@ -118,13 +152,13 @@ pub struct RunArgs {
     #[command(flatten)]
     pub breakers: BreakerArgs,
     /// Refuse documents, store and output that do not lie below PATH; may be repeated; instead of the job file's
-    #[arg(long = "root", value_name = "PATH")]
+    #[arg(long = "root", value_name = "PATH", value_parser = place)]
     pub roots: Vec<String>,
     /// Nobody else writes to the store: use an S3 server that ignores If-None-Match
     #[arg(long)]
     pub single_writer: bool,
     /// Hold a lock on this file during the run, instead of the job file's
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = local_path())]
     pub lock_file: Option<PathBuf>,
     /// Wait so long for the lock, then end with 75 [default: 0]
     #[arg(long, value_name = "SECONDS")]
@@ -146,6 +180,9 @@ pub struct BreakerArgs {
     /// Stop where the share of dropped documents changes by more; 1: never
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub max_rate_change: Option<f64>,
+    /// Stop where there are fewer documents than this share of the nights before; 0: never
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub min_document_share: Option<f64>,
     /// Publish whatever the breakers say
     #[arg(long)]
     pub no_breakers: bool,
@@ -187,7 +224,7 @@ pub enum OnDuplicateId {
 #[derive(Debug, Clone, Args)]
 pub struct ProfileArgs {
     /// Job file with profile, columns and overrides
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = local_path())]
     pub config: Option<PathBuf>,
     #[arg(long, value_name = "NAME", help = profile_help())]
     pub profile: Option<String>,
@@ -205,10 +242,10 @@ pub struct ProfileArgs {
 #[derive(Debug, Clone, Args)]
 pub struct FingerprintArgs {
     /// Documents: file, folder, glob or s3:// prefix
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = place)]
     pub documents: String,
     /// Folder of the dataset
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = place)]
     pub output: String,
     /// Bits of the fingerprints, where the profile's program has them: 32, 64, or 128, which no join takes
     #[arg(long, value_name = "N", value_parser = any_bits)]
@@ -231,10 +268,10 @@ pub enum IdfCommand {
 #[derive(Debug, Clone, Args)]
 pub struct IdfBuildArgs {
     /// Documents: file, folder, glob or s3:// prefix
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = place)]
     pub documents: String,
     /// The table, a local file for the job's `idf`
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = local_path())]
     pub output: PathBuf,
     /// Leave out tokens of fewer documents
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
@@ -249,16 +286,16 @@ pub struct IdfBuildArgs {
 #[derive(Debug, Clone, Args)]
 pub struct JoinArgs {
     /// Fingerprints of the new batch: file, folder, glob or s3:// prefix with doc_id and fingerprint
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = place)]
     pub queries: String,
     /// Existing fingerprints, or a store
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = place)]
     pub existing: Option<String>,
     /// Join the queries with each other
     #[arg(long = "self")]
     pub itself: bool,
     /// Folder for `pairs`
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = place)]
     pub output: String,
     /// Largest Hamming distance of a pair
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..=63))]
@@ -279,7 +316,7 @@ pub struct JoinArgs {
     #[arg(long)]
     pub replace: bool,
     /// Job file, for its [s3] and [resources]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = local_path())]
     pub config: Option<PathBuf>,
 }
 
@@ -308,13 +345,13 @@ pub struct PlanArgs {
 #[derive(Debug, Clone, Args)]
 pub struct EvaluateArgs {
     /// Labelled documents
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = place)]
     pub documents: String,
     /// Labels: tab-separated id_a, id_b, label (pos, gray, neg), with a header
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = place)]
     pub truth: String,
     /// Ids to leave out, one a line
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = place)]
     pub ignore: Option<String>,
     /// List scores up to this distance [default: the profile's]
     #[arg(long, value_name = "K")]
@@ -338,13 +375,13 @@ pub struct ExplainArgs {
     #[arg(value_name = "ID", num_args = 2.., requires = "documents", required_unless_present_any = ["text", "text_file"])]
     pub ids: Vec<String>,
     /// Documents: file, folder, glob or s3:// prefix
-    #[arg(long, value_name = "PATH", requires = "ids", conflicts_with_all = ["text", "text_file"])]
+    #[arg(long, value_name = "PATH", requires = "ids", conflicts_with_all = ["text", "text_file"], value_parser = place)]
     pub documents: Option<String>,
     /// A text, instead of a document; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub text: Vec<String>,
     /// A file with one text, instead of a document; may be repeated
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = local_path())]
     pub text_file: Vec<PathBuf>,
     /// Features to list of each kind; --json has all
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -356,7 +393,7 @@ pub struct ExplainArgs {
 #[derive(Debug, Clone, Args)]
 pub struct TuneArgs {
     /// Documents to draw pairs from: file, folder, glob or s3:// prefix
-    #[arg(long, value_name = "PATH", requires = "sheet")]
+    #[arg(long, value_name = "PATH", requires = "sheet", value_parser = place)]
     pub documents: Option<String>,
     /// Draw pairs to label to this file
     #[arg(long, value_name = "FILE.csv", requires = "documents", value_parser = named_csv)]
@@ -374,7 +411,7 @@ pub struct TuneArgs {
     #[arg(long)]
     pub replace: bool,
     /// A sheet whose column 'label' is filled: estimate precision and recall from it
-    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["sheet", "documents", "html", "per_distance", "max_distance", "replace"])]
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["sheet", "documents", "html", "per_distance", "max_distance", "replace"], value_parser = place)]
     pub labels: Option<String>,
     #[command(flatten)]
     pub profile: ProfileArgs,
@@ -383,7 +420,7 @@ pub struct TuneArgs {
 #[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
     /// Job file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
     /// The night
     #[arg(long, value_name = "DATE")]
@@ -423,7 +460,7 @@ pub struct GcArgs {
     #[command(flatten)]
     pub place: StoreArgs,
     /// Root of results to look into, beside those of the store's nights [default: the job file's]
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = place)]
     pub output: Option<String>,
     /// Leave alone what was written, or was named by the newest commit, in these last hours
     #[arg(long, value_name = "HOURS", default_value_t = 24)]
@@ -436,10 +473,10 @@ pub struct GcArgs {
 #[derive(Debug, Clone, Args)]
 pub struct CheckArgs {
     /// Job file
-    #[arg(long, value_name = "FILE", required_unless_present = "store")]
+    #[arg(long, value_name = "FILE", required_unless_present = "store", value_parser = local_path())]
     pub config: Option<PathBuf>,
     /// Store, instead of the job file's
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = place)]
     pub store: Option<String>,
     /// This night only [default: all]
     #[arg(long, value_name = "DATE")]
@@ -458,10 +495,10 @@ pub struct CompactArgs {
 #[derive(Debug, Clone, Args)]
 pub struct StoreArgs {
     /// The store [default: the job file's]
-    #[arg(value_name = "STORE", required_unless_present = "config")]
+    #[arg(value_name = "STORE", required_unless_present = "config", value_parser = place)]
     pub store: Option<String>,
     /// Job file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = local_path())]
     pub config: Option<PathBuf>,
 }
 
@@ -500,7 +537,12 @@ fn named_html(text: &str) -> Result<String, String> {
 }
 
 fn ending(text: &str, end: &str) -> Result<String, String> {
-    if text.ends_with(end) { Ok(text.to_owned()) } else { Err(format!("name a file that ends in {end}")) }
+    let text = &place(text)?;
+    if text.ends_with(end) { Ok(text.clone()) } else { Err(format!("name a file that ends in {end}")) }
+}
+
+fn local_path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(local)
 }
 
 fn share(text: &str) -> Result<f64, String> {

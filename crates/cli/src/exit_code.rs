@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
+use crate::args::Asked;
 use nearprint_pipeline::{ErrorKind, PipelineError, Requests};
 
 /// Why a command ends without success.
@@ -55,9 +56,10 @@ impl Failure {
 
     /// A file that is to be read: `what` names it and the flag or key.
     pub fn reading(what: &str, error: &std::io::Error) -> Self {
-        use std::io::ErrorKind::{InvalidData, NotFound, PermissionDenied};
+        use std::io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound, PermissionDenied};
         let (code, remedy) = match error.kind() {
-            NotFound => (INPUT_MISSING, ""),
+            NotFound | NotADirectory => (INPUT_MISSING, ""),
+            IsADirectory => (INPUT_MISSING, ": name a file"),
             InvalidData => (BAD_DATA, ": save it as UTF-8"),
             PermissionDenied => (PERMISSION, ""),
             _ => (LOCAL_IO, ""),
@@ -87,7 +89,7 @@ impl Failure {
 
     /// One line on standard error; with `--json` the summary after it, so that it is the last line of both streams. Where they cannot be
     /// written to, the exit code alone tells.
-    pub fn print(&self, json: bool) -> ExitCode {
+    pub fn print(&self, json: bool, asked: Option<Asked>) -> ExitCode {
         let message = self.say();
         if json {
             let mut summary = serde_json::json!({
@@ -96,6 +98,12 @@ impl Failure {
                 "exit_code": self.code,
                 "error": message,
             });
+            if let Some(Asked { command, dt }) = asked {
+                summary["command"] = command.into();
+                if let Some(dt) = dt {
+                    summary["dt"] = dt.into();
+                }
+            }
             if let Some(requests) = self.requests {
                 summary["requests"] = serde_json::json!(requests);
             }
@@ -113,7 +121,7 @@ pub fn of_clap(error: &clap::Error) -> ExitCode {
         let text = error.to_string();
         let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
         let message = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
-        return Failure::usage(message.trim_start_matches("error: ")).print(true);
+        return Failure::usage(message.trim_start_matches("error: ")).print(true, None);
     }
     // A closed standard output is no reason to fail at printing help.
     let _ = error.print();

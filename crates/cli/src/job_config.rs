@@ -14,6 +14,7 @@ use toml::{Table, Value};
 
 use crate::args::{BreakerArgs, Global, InputArgs, OnDuplicateId, ProfileArgs};
 use crate::exit_code::Failure;
+use crate::place::{Dates, refuse_unexpanded, refuse_unexpanded_path};
 
 /// The most pairs that `--pairs all` writes unless told otherwise.
 pub const MAX_PAIRS: u64 = 50_000_000;
@@ -160,7 +161,32 @@ impl JobConfig {
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let said = || format!("job file {}", path.display());
         let text = std::fs::read_to_string(path).map_err(|e| Failure::reading(&said(), &e))?;
-        toml::from_str(&text).map_err(|e| Failure::config(toml_error(path, &text, &e)))
+        let job: Self = toml::from_str(&text).map_err(|e| Failure::config(toml_error(path, &text, &e)))?;
+        let unexpanded = |(key, reason)| Failure::config(format!("{}: {key}: {reason}", path.display()));
+        job.refuse_unexpanded().map_err(unexpanded)?;
+        Ok(job)
+    }
+
+    /// Gives the first key with a path that asks to be expanded, and why it is not.
+    fn refuse_unexpanded(&self) -> Result<(), (&'static str, String)> {
+        let dated = self.documents.iter().map(|place| ("documents", place, Dates::Allowed));
+        let roots = self.roots.iter().map(|place| ("roots", place, Dates::None));
+        let store = self.store.iter().map(|place| ("store", place, Dates::None));
+        let output = self.output.iter().map(|place| ("output", place, Dates::None));
+        for (key, place, dates) in dated.chain(store).chain(output).chain(roots) {
+            refuse_unexpanded(place, dates).map_err(|reason| (key, reason))?;
+        }
+        let paths = [
+            ("user_dictionary", &self.user_dictionary),
+            ("stop_words", &self.stop_words),
+            ("idf", &self.idf),
+            ("lock", &self.lock),
+            ("resources.spill_dir", &self.resources.spill_dir),
+        ];
+        for (key, path) in paths {
+            path.as_deref().map_or(Ok(()), refuse_unexpanded_path).map_err(|reason| (key, reason))?;
+        }
+        Ok(())
     }
 
     /// The job file where one is named, else the defaults.
@@ -273,6 +299,17 @@ impl JobConfig {
         })
     }
 
+    /// The local files that a command with this job reads, and the job file itself: what names each, and its path.
+    pub fn files_read(&self, config: Option<&Path>) -> Vec<(&'static str, String)> {
+        let named = [
+            ("--config", config),
+            ("user_dictionary", self.user_dictionary.as_deref()),
+            ("stop_words", self.stop_words.as_deref()),
+            ("idf", self.idf.as_deref()),
+        ];
+        named.into_iter().filter_map(|(key, path)| Some((key, path?.display().to_string()))).collect()
+    }
+
     /// Keys of the keep order, and the columns they need. `existing` and `id` name what is first and last without being said.
     pub fn keep(&self) -> Result<(Vec<KeepKey>, DocumentColumns), Failure> {
         let mut texts = self.keep.as_slice();
@@ -364,6 +401,7 @@ impl JobConfig {
             max_cluster: args.max_cluster.unwrap_or(own.max_cluster),
             max_source_loss: args.max_source_loss.unwrap_or(own.max_source_loss),
             max_rate_change: args.max_rate_change.unwrap_or(own.max_rate_change),
+            min_document_share: args.min_document_share.unwrap_or(own.min_document_share),
             ..own
         }
     }

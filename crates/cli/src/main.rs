@@ -4,6 +4,7 @@ mod args;
 mod cmd;
 mod exit_code;
 mod job_config;
+mod place;
 mod plot;
 mod progress;
 mod summary;
@@ -22,12 +23,13 @@ fn main() -> ExitCode {
         Err(error) => return exit_code::of_clap(&error),
     };
     let json = cli.global.json;
+    let asked = cli.command.asked();
     progress::init_logging(cli.global.verbose);
     exit_code::keep_panics_to_one_line();
     let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| cmd::dispatch(cli)));
     let outcome = outcome.unwrap_or_else(|_| Err(Failure::panicked()));
     match outcome {
         Ok(report) => summary::print(&report, json),
-        Err(failure) => failure.print(json),
+        Err(failure) => failure.print(json, Some(asked)),
     }
 }

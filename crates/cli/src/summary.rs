@@ -78,7 +78,7 @@ pub fn print(report: &Report, json: bool) -> ExitCode {
     let text = if json { json_line(&report.json) } else { report.text.clone() };
     match write(&text) {
         Ok(()) => ExitCode::from(report.exit_code),
-        Err(error) => Failure::new(LOCAL_IO, format!("standard output: {error}")).print(false),
+        Err(error) => Failure::new(LOCAL_IO, format!("standard output: {error}")).print(false, None),
     }
 }
 

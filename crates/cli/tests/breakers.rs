@@ -208,3 +208,67 @@ fn limits_that_are_no_shares_are_refused() {
     let flag = nearprint_in(night.path(), &["run", "--config", "job.toml", "--dt", DT, "--max-source-loss", "2"]);
     assert_eq!(flag.code, 64);
 }
+
+fn few(prefix: &str, n: u64) -> Vec<(String, String)> {
+    named(prefix, &(0..n).map(|i| text(10_000 + i, 60)).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_night_with_a_small_share_of_the_usual_documents_is_stopped() {
+    let night = Night::new("");
+    for (i, dt) in ["2026-11-16", "2026-11-17", "2026-11-18", "2026-11-19"].into_iter().enumerate() {
+        if i == 2 {
+            // Two nights before are too few to compare with.
+            documents(&night, dt, &few("few", 2));
+            assert_eq!(night.run(dt, &[]).expect_success().json()["measured"]["documents"], serde_json::Value::Null);
+            documents(&night, dt, &few(dt, 40));
+            night.run(dt, &["--replace"]).expect_success();
+        } else {
+            documents(&night, dt, &few(dt, 40));
+            night.run(dt, &[]).expect_success();
+        }
+    }
+    documents(&night, DT, &few("few", 3));
+    let done = night.run(DT, &[]);
+    expect_stopped(&night, &done, "min_document_share", "--min-document-share");
+    assert!(done.error().contains("3 documents, the median of the nights before is 40,"), "{}", done.stderr);
+    let evidence = &done.json()["breakers"][0]["evidence"];
+    assert_eq!((evidence["n_documents"].as_u64(), evidence["n_nights"].as_u64()), (Some(3), Some(4)), "{evidence}");
+    let near = nearprint_in(night.path(), &["run", "--config", "job.toml", "--dt", DT, "--min-document-share", "0.05"]);
+    assert!(near.expect_success().stdout.contains("documents, 40 in nights before (min_document_share)"));
+    documents(&night, DT, &few("few", 4));
+    night.run(DT, &["--replace"]).expect_success();
+}
+
+#[test]
+fn a_night_without_documents_after_others_is_stopped_unless_it_may_be_empty() {
+    let empty = |job: &str| {
+        let night = Night::new(job);
+        documents(&night, "2026-11-19", &few("a", 5));
+        night.run("2026-11-19", &[]).expect_success();
+        documents(&night, DT, &[]);
+        night
+    };
+    let night = empty("");
+    expect_stopped(&night, &night.run(DT, &[]), "min_document_share", "--min-document-share");
+    night.run(DT, &["--min-document-share", "0"]).expect_success();
+    empty("").run(DT, &["--no-breakers"]).expect_success();
+    empty("allow_empty = true\n").run(DT, &[]).expect_success();
+    // The first night of a store may be anything.
+    let night = Night::new("");
+    documents(&night, DT, &[]);
+    night.run(DT, &[]).expect_success();
+}
+
+#[test]
+fn a_usual_night_says_nothing_of_breakers_and_one_that_comes_near_does() {
+    let said = |n: usize| {
+        let night = Night::new("[breakers]\nmax_cluster = 20\n");
+        documents(&night, DT, &named("d", &varied(1, n)));
+        nearprint_in(night.path(), &["run", "--config", "job.toml", "--dt", DT]).expect_success().stdout
+    };
+    let usual = said(10);
+    assert!(!usual.contains("breakers") && !usual.contains("different texts"), "{usual}");
+    let near = said(11);
+    assert!(near.contains("  breakers             11  different texts in cluster d00000 (max_cluster)\n"), "{near}");
+}

@@ -204,3 +204,33 @@ fn wrong_arguments_and_missing_files_have_their_exit_codes() {
     let done = nearprint_in(dir.path(), &["explain", "--text", "one", "--text-file", "nothing.txt"]);
     assert_eq!(done.code, 66, "{}", done.stderr);
 }
+
+/// A recrawled document is what its newest night has, as in a run.
+#[test]
+fn of_an_id_in_several_nights_the_newest_text_is_taken_and_its_file_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let (old, new) = (text(1, 60), text(2, 60));
+    let nights = [("dt=2026-11-19/z", &old), ("dt=2026-11-20/a", &new), ("dt=2026-11-21/a", &new)];
+    for (name, text) in nights {
+        // The last night has another document only.
+        let id = if name.contains("21") { "y" } else { "x" };
+        write_documents(&dir.path().join(format!("crawl/{name}.parquet")), &[(Some(id), Some(text.as_str()))]);
+    }
+    let args = ["explain", "x", "y", "--documents", "crawl"];
+    let json = nearprint_in(dir.path(), &[&args[..], &["--json"]].concat()).expect_success().json();
+    assert_eq!(
+        (json["pair"]["is_pair"].as_bool(), json["pair"]["same_text"].as_bool()),
+        (Some(true), Some(true)),
+        "{json}"
+    );
+    assert_eq!(json["texts"][0]["file"], "crawl/dt=2026-11-20/a.parquet");
+    let said = nearprint_in(dir.path(), &args).expect_success().stdout;
+    assert!(said.starts_with("A  x  in crawl/dt=2026-11-20/a.parquet\n"), "{said}");
+    // Without dates, the folder that comes last; within one, the first row stays what it is.
+    for (name, text) in [("flat/1/a", &old), ("flat/2/a", &new), ("flat/2/b", &old)] {
+        write_documents(&dir.path().join(format!("{name}.parquet")), &[(Some("x"), Some(text.as_str()))]);
+    }
+    let json =
+        nearprint_in(dir.path(), &["explain", "x", "x", "--documents", "flat", "--json"]).expect_success().json();
+    assert_eq!(json["texts"][0]["file"], "flat/2/a.parquet");
+}

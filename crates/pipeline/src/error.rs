@@ -19,6 +19,23 @@ pub enum PipelineError {
         /// What to do.
         remedy: &'static str,
     },
+    /// The place that nights lie in.
+    #[error(
+        "no documents at {url}: there is no such place at all: check `documents`, and whether its disk is mounted; nothing was read or \
+         written"
+    )]
+    NightsMissing {
+        /// Where it was looked for.
+        url: String,
+    },
+    /// A night that has no documents, though there is a place for nights.
+    #[error("no documents at {url}: {there}: run it again when the crawl has arrived; nothing was read or written")]
+    NightMissing {
+        /// Where they were looked for.
+        url: String,
+        /// What is there instead.
+        there: String,
+    },
     /// A document that was asked for by its id.
     #[error("no document '{}' in {documents}: check the id, and --id-column", id.escape_debug())]
     NoSuchDocument {
@@ -34,6 +51,17 @@ pub enum PipelineError {
         file: String,
         /// What is wrong with it.
         reason: String,
+    },
+    /// A folder whose Parquet files are only part of what it is.
+    #[error(
+        "{url} is a {format} table: rows that it removed still stand in its files, so these are not read as they are: write the rows \
+         that count to Parquet files in a folder outside of it, and name that"
+    )]
+    Table {
+        /// The table.
+        url: String,
+        /// What wrote it.
+        format: &'static str,
     },
     /// A text file in another encoding.
     #[error("{file}: line {line} is not UTF-8: save it as UTF-8")]
@@ -280,8 +308,12 @@ impl PipelineError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::InputMissing { .. } | Self::NoSuchDocument { .. } => ErrorKind::InputMissing,
+            Self::InputMissing { .. }
+            | Self::NightsMissing { .. }
+            | Self::NightMissing { .. }
+            | Self::NoSuchDocument { .. } => ErrorKind::InputMissing,
             Self::BadFile { .. }
+            | Self::Table { .. }
             | Self::NotUtf8 { .. }
             | Self::Damaged { .. }
             | Self::DamagedCommit { .. }
@@ -298,10 +330,8 @@ impl PipelineError {
             Self::Usage { .. } | Self::Join(_) => ErrorKind::Usage,
             Self::TryAgain { .. } => ErrorKind::TryAgain,
             Self::Store { source, .. } => store_kind(source),
-            Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => ErrorKind::Permission,
-            Self::Io { .. } | Self::Resources { .. } | Self::NoSpace { .. } | Self::SpillLimit { .. } => {
-                ErrorKind::LocalIo
-            }
+            Self::Io { source, .. } => io_kind(source.kind()),
+            Self::Resources { .. } | Self::NoSpace { .. } | Self::SpillLimit { .. } => ErrorKind::LocalIo,
             Self::Told { kind, .. } => *kind,
             Self::Internal { .. } => ErrorKind::Bug,
         }
@@ -390,6 +420,15 @@ impl PipelineError {
     }
 }
 
+/// Where a file stands for a folder, or a folder for a file, another try ends the same way.
+fn io_kind(kind: std::io::ErrorKind) -> ErrorKind {
+    match kind {
+        std::io::ErrorKind::PermissionDenied => ErrorKind::Permission,
+        std::io::ErrorKind::NotADirectory | std::io::ErrorKind::IsADirectory => ErrorKind::Usage,
+        _ => ErrorKind::LocalIo,
+    }
+}
+
 fn store_kind(source: &object_store::Error) -> ErrorKind {
     use object_store::Error as E;
     match source {
@@ -397,10 +436,9 @@ fn store_kind(source: &object_store::Error) -> ErrorKind {
         E::PermissionDenied { .. } | E::Unauthenticated { .. } => ErrorKind::Permission,
         E::AlreadyExists { .. } | E::Precondition { .. } => ErrorKind::OutputExists,
         E::UnknownConfigurationKey { .. } | E::NotSupported { .. } | E::InvalidPath { .. } => ErrorKind::Config,
-        E::Generic { store: "LocalFileSystem", source } => match io_cause(source.as_ref()) {
-            Some(std::io::ErrorKind::PermissionDenied) => ErrorKind::Permission,
-            _ => ErrorKind::LocalIo,
-        },
+        E::Generic { store: "LocalFileSystem", source } => {
+            io_cause(source.as_ref()).map_or(ErrorKind::LocalIo, |cause| io_kind(cause.kind()))
+        }
         other => told_kind(&innermost(other)),
     }
 }
@@ -445,11 +483,11 @@ const REMEDIES: [(&str, &str); 10] = [
     ("AccessDenied", "no permission: grant it to these credentials"),
 ];
 
-fn io_cause(error: &(dyn std::error::Error + 'static)) -> Option<std::io::ErrorKind> {
+fn io_cause<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a std::io::Error> {
     let mut next = Some(error);
     while let Some(cause) = next {
         if let Some(io) = cause.downcast_ref::<std::io::Error>() {
-            return Some(io.kind());
+            return Some(io);
         }
         next = cause.source();
     }
@@ -459,6 +497,11 @@ fn io_cause(error: &(dyn std::error::Error + 'static)) -> Option<std::io::ErrorK
 /// The whole chain of causes in one line, without repeating what an outer message already says; of an S3 server's XML the
 /// code and message.
 fn innermost(error: &object_store::Error) -> String {
+    if let object_store::Error::Generic { store: "LocalFileSystem", source } = error
+        && let Some(cause) = io_cause(source.as_ref())
+    {
+        return one_line(&cause.to_string());
+    }
     let mut text = one_line(&error.to_string());
     let mut next = std::error::Error::source(error);
     while let Some(cause) = next {

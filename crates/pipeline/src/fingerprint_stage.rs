@@ -11,6 +11,7 @@ use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::{Deserialize, Serialize};
 
 use crate::analyze::TextFingerprinter;
+use crate::apart;
 use crate::config::ProfileConfig;
 use crate::dataset::{DatasetWriter, StagedFile};
 use crate::documents::{DocumentColumns, Documents, ReadLimits};
@@ -219,6 +220,7 @@ pub async fn fingerprint(
     progress: &Progress,
 ) -> Result<FingerprintSummary> {
     let output = storage.folder(output_url)?;
+    apart::refuse_folder(storage, &output, output_url, &[("--documents", &request.documents)])?;
     output::refuse_existing(&output, replace).await?;
     let documents = Documents::open(storage, &request.documents, request.columns.clone(), &request.input).await?;
     let config_digest = request.profile.digest(&request.analyzer_resources)?;

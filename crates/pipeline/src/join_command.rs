@@ -5,6 +5,7 @@ use std::time::Instant;
 use nearprint_join::RowSet;
 use serde::Serialize;
 
+use crate::apart;
 use crate::config::JoinConfig;
 use crate::engine::{Resources, SpillStats};
 use crate::error::{PipelineError, Result};
@@ -84,6 +85,9 @@ pub async fn join(
     }
     let verifier = request.join.verifier(request.bits)?;
     let output = storage.folder(&request.output)?;
+    let mut inputs = vec![("--queries", request.queries.as_str())];
+    inputs.extend(request.existing.as_deref().map(|existing| ("--existing", existing)));
+    apart::refuse_folder(storage, &output.join("pairs"), &request.output, &inputs)?;
     output::refuse_existing(&output.join("pairs"), request.replace).await?;
     let needs_sketch = verifier.max_sketch_distance.is_some();
     let queries = fingerprints::open(storage, &request.queries, needs_sketch).await?;

@@ -9,6 +9,7 @@
 //! ([`FingerprintTask`], [`MapTask`]) that know no engine; DataFusion's operators drive them here.
 
 mod analyze;
+mod apart;
 mod columns;
 mod config;
 mod dataset;
@@ -31,6 +32,7 @@ mod kernel;
 mod legible;
 mod locked;
 mod near_duplicates;
+mod night_documents;
 mod operators;
 mod output;
 mod output_file;
@@ -60,6 +62,7 @@ mod thrift;
 mod tune;
 
 pub use analyze::{FingerprintedText, Outcome, TextFingerprinter};
+pub use apart::refuse_file;
 pub use config::{ALGORITHM_VERSION, JoinConfig, ProfileConfig, SketchConfig};
 pub use dataset::{FileRecord, writer_properties};
 pub use decisions::{ClusterRule, DecisionCounts};
@@ -84,9 +87,9 @@ pub use query_batch::{KeepKey, LENGTH};
 pub use report::{Example, NightReport, ReportRequest, report};
 pub use roots::Roots;
 pub use run::{
-    Breakers, DropNightRequest, DropNightSummary, DropRate, LargestCluster, Measured, RunCounts, RunRequest,
-    RunSummary, SourceLoss, TrippedBreaker, check, run, store_check, store_compact, store_drop_night, store_gc,
-    store_info, store_init,
+    Breakers, DocumentShare, DropNightRequest, DropNightSummary, DropRate, LargestCluster, Measured, RunCounts,
+    RunRequest, RunSummary, SourceLoss, TrippedBreaker, check, run, store_check, store_compact, store_drop_night,
+    store_gc, store_info, store_init,
 };
 pub use run_lock::RunLock;
 pub use storage::{Requests, S3Config, Storage};

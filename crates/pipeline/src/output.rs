@@ -9,11 +9,11 @@ use crate::storage::Folder;
 
 const SUCCESS: &str = "_SUCCESS";
 
-/// Refuses a folder that has files, unless they may be replaced.
+/// Refuses a folder that has files, unless they may be replaced, and one that cannot be written.
 pub(crate) async fn refuse_existing(output: &Folder, replace: bool) -> Result<()> {
     let names = output.names().await?;
     if replace || names.is_empty() {
-        return Ok(());
+        return output.probe().await;
     }
     let reason = "the output exists: name an empty folder, or replace it with --replace".to_owned();
     Err(PipelineError::OutputExists { url: output.url().to_owned(), reason })

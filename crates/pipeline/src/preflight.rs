@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::error::{PipelineError, Result};
+use crate::storage::Folder;
 
 /// Bytes that a document takes in the spill folder: its fingerprint, sketch, text hash and id, three times over, for the run, the
 /// decisions and pairs, and spills.
@@ -20,4 +21,12 @@ pub(crate) fn refuse_full(folder: &Path, n_rows: Option<u64>) -> Result<()> {
         return Ok(());
     }
     Err(PipelineError::NoSpace { path: folder.to_path_buf(), needed, free })
+}
+
+/// Refuses a store or a night's results that cannot be written, before the night's work is done for nothing.
+pub(crate) async fn refuse_unwritable(store: &Folder, night: &Folder) -> Result<()> {
+    for place in [store.join("_commits"), store.join("runs"), night.clone()] {
+        place.probe().await?;
+    }
+    Ok(())
 }

@@ -1,7 +1,5 @@
 //! The places that a job may touch.
 
-use std::path::{Path, PathBuf};
-
 use crate::error::{PipelineError, Result};
 use crate::storage::{Storage, redact};
 
@@ -32,37 +30,13 @@ impl Roots {
     }
 
     fn refuse(&self, storage: &Storage, key: &str, url: &str, fixed: &str) -> Result<()> {
-        let place = Place::of(storage, fixed)?;
+        let place = storage.folder(fixed)?;
         for root in &self.0 {
-            if place.is_below(&Place::of(storage, root)?) {
+            if storage.folder(root)?.contains(&place) {
                 return Ok(());
             }
         }
         let reason = format!("{key} {} lies outside of --root {}", redact(url), self.0.join(", --root "));
         Err(PipelineError::Usage { reason })
-    }
-}
-
-enum Place {
-    Local(PathBuf),
-    Remote(String),
-}
-
-impl Place {
-    fn of(storage: &Storage, url: &str) -> Result<Self> {
-        let folder = storage.folder(url)?;
-        Ok(match folder.local_path() {
-            Some(path) => Self::Local(path.to_path_buf()),
-            None => Self::Remote(folder.url().to_owned()),
-        })
-    }
-
-    fn is_below(&self, root: &Self) -> bool {
-        match (self, root) {
-            (Self::Local(path), Self::Local(root)) => path.starts_with(root),
-            // Of keys, as of paths, whole parts are compared; the bucket is the first.
-            (Self::Remote(url), Self::Remote(root)) => Path::new(url).starts_with(Path::new(root)),
-            _ => false,
-        }
     }
 }

@@ -5,11 +5,12 @@ mod breakers;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-pub use breakers::{Breakers, DropRate, LargestCluster, Measured, SourceLoss, TrippedBreaker};
+pub use breakers::{Breakers, DocumentShare, DropRate, LargestCluster, Measured, SourceLoss, TrippedBreaker};
 
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::{Deserialize, Serialize};
 
+use crate::apart;
 use crate::config::{ALGORITHM_VERSION, ProfileConfig};
 use crate::dataset::{FileRecord, StagedFile};
 use crate::decisions::{ClusterRule, DecisionCounts, Decisions};
@@ -21,6 +22,7 @@ use crate::fingerprint_stage::{
     FingerprintCounts, FingerprintRequest, Fingerprinted, fingerprint_documents, write_quarantine, write_skipped,
 };
 use crate::near_duplicates::{Join, NearDuplicates, PairCounts, PairsMode};
+use crate::night_documents;
 use crate::operators::Gathered;
 use crate::output::{mend_files, upload};
 use crate::preflight;
@@ -206,6 +208,7 @@ pub async fn run(
     request.profile.validate()?;
     request.breakers.validate()?;
     request.refuse_outside_roots(storage)?;
+    apart::refuse_run(storage, request, &resources.temp_parent())?;
     remove_dead(&resources.temp_parent(), &request.local_places(storage));
     let mut written = None;
     for _ in 0..MAX_ATTEMPTS {
@@ -262,6 +265,7 @@ async fn attempt(
     if request.preflight {
         preflight::refuse_full(&resources.temp_parent(), plan.documents.n_rows())?;
     }
+    preflight::refuse_unwritable(plan.store.folder(), &plan.night).await?;
     plan.store.probe_conditional_put(request.single_writer).await?;
     if plan.store.end_dead_removals().await? {
         return Ok(None);
@@ -316,13 +320,7 @@ async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
     let output = storage.folder(&request.output)?;
     store.refuse_output_of_another(identity.as_deref(), &output).await?;
     warn_of_misnamed_nights(storage, &request.documents).await;
-    let documents = Documents::open(
-        storage,
-        &night_pattern(&request.documents, &request.dt),
-        request.columns.clone(),
-        &request.input,
-    )
-    .await?;
+    let documents = night_documents::open(storage, request).await?;
     for file in documents.files() {
         request.roots.refuse_file_outside(storage, &file.url)?;
     }
@@ -399,9 +397,7 @@ async fn execute(
     let documents = std::mem::take(&mut plan.documents);
     let temp = resources.temp_dir()?;
     let mut staged = stage(request, &plan, documents, temp.path(), resources, progress).await?;
-    let trailing_nights = request.breakers.trailing_nights;
-    staged.measured.drop_rate =
-        breakers::drop_rate(storage, &plan.store, &request.dt, &staged.counts, trailing_nights).await;
+    staged.measured.compare(storage, &plan.store, request, &staged.counts).await;
     let tripped = request.breakers.tripped(&staged.measured);
     if !tripped.is_empty() {
         return Ok(Ok(stopped(request, &plan, staged, tripped)));
@@ -755,7 +751,7 @@ fn refuse_late(store: &Store, request: &RunRequest) -> Result<()> {
 }
 
 /// `YYYY-MM-DD`, a day that exists.
-fn check_date(dt: &str) -> Result<()> {
+pub(crate) fn check_date(dt: &str) -> Result<()> {
     let invalid =
         || PipelineError::Usage { reason: format!("--dt '{}' is not a date like 2026-11-20", dt.escape_debug()) };
     let parts: Vec<&str> = dt.split('-').collect();

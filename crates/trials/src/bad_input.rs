@@ -763,7 +763,7 @@ fn hidden(options: &Options, checks: &mut Checks) -> Result<()> {
         ".hidden.parquet",
         "_hidden.parquet",
         ".spark-staging/part-1.parquet",
-        "_delta_log/1.jsonl",
+        "_checkpoint/1.jsonl",
         "_metadata",
         "_common_metadata",
     ];

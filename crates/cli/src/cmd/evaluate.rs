@@ -16,6 +16,13 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
     if let Some(seed) = args.seed {
         set_seed(&mut profile, seed)?;
     }
+    let session = Session::new(&job, global);
+    if let Some(plot) = &args.plot {
+        let mut read = job.files_read(args.profile.config.as_deref());
+        read.push(("--truth", args.truth.clone()));
+        read.extend(args.ignore.clone().map(|ignore| ("--ignore", ignore)));
+        session.refuse_overwriting(("--plot", &plot.display().to_string()), &args.documents, &read)?;
+    }
     let file = args.plot.as_deref().map(|path| LocalFile::try_new(path, args.replace)).transpose()?;
     let request = EvaluateRequest {
         documents: args.documents.clone(),
@@ -26,7 +33,6 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
         analyzer_resources: job.analyzer_resources()?,
         max_distance: args.max_distance,
     };
-    let session = Session::new(&job, global);
     let evaluation = session.block_on(|storage, resources, progress| async move {
         nearprint_pipeline::evaluate(&storage, &request, &resources, &progress).await
     })?;

@@ -52,7 +52,8 @@ const DECIDERS: usize = 3;
 fn text(explanation: &Explanation, n_features: usize) -> String {
     let mut out = String::new();
     for (name, text) in names().zip(&explanation.texts) {
-        let _ = writeln!(out, "{name}  {}", legible(&text.id));
+        let file = text.file.as_ref().map_or(String::new(), |file| format!("  in {}", legible(file)));
+        let _ = writeln!(out, "{name}  {}{file}", legible(&text.id));
         let _ = writeln!(out, "   {}, {}", counted(text.length, "character"), counted(text.n_features, "feature"));
         match (&text.fingerprint, &text.reason) {
             (Some(fingerprint), _) => drop(writeln!(out, "   fingerprint {fingerprint}")),

@@ -16,6 +16,12 @@ fn build(global: &Global, args: &IdfBuildArgs) -> Outcome {
     let mut job = JobConfig::read_or_default(args.profile.config.as_deref())?.with_profile_args(&args.profile)?;
     // It may name the table that is to be made.
     job.idf = None;
+    let (session, path) = (Session::new(&job, global), args.output.display().to_string());
+    session.refuse_overwriting(
+        ("--output", &path),
+        &args.documents,
+        &job.files_read(args.profile.config.as_deref()),
+    )?;
     let output = LocalFile::try_new(&args.output, args.replace)?;
     let request = IdfRequest {
         documents: args.documents.clone(),
@@ -24,7 +30,6 @@ fn build(global: &Global, args: &IdfBuildArgs) -> Outcome {
         analyzer_resources: job.analyzer_resources()?,
         min_documents: args.min_documents,
     };
-    let session = Session::new(&job, global);
     let (summary, table) = session.block_on(|storage, _, progress| async move {
         nearprint_pipeline::build_idf(&storage, &request, &progress).await
     })?;

@@ -123,6 +123,17 @@ impl Session {
         Ok((waiting.map_err(|e| failed(&e))?, working.map_err(|e| failed(&e))?))
     }
 
+    /// Refuses a file to write that the command reads, or that would be one of its documents next time.
+    fn refuse_overwriting(
+        &self,
+        output: (&str, &str),
+        documents: &str,
+        files: &[(&str, String)],
+    ) -> Result<(), Failure> {
+        let files: Vec<(&str, &str)> = files.iter().map(|(key, path)| (*key, path.as_str())).collect();
+        Ok(nearprint_pipeline::refuse_file(&self.storage, output, documents, &files)?)
+    }
+
     /// What was asked of object stores; none where all is local.
     fn requests(&self) -> Option<Requests> {
         Some(self.storage.requests()).filter(|requests| requests.total() > 0)

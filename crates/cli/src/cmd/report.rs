@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use nearprint_pipeline::{NightReport, ReportRequest, legible};
+use nearprint_pipeline::{Breakers, NightReport, ReportRequest, legible};
 
 use super::{Outcome, Session, grouped};
 use crate::args::{Global, ReportArgs};
@@ -25,7 +25,7 @@ pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
 }
 
 fn text(night: &NightReport) -> String {
-    let mut out = super::run::text(&night.summary);
+    let mut out = super::run::text(&night.summary, &Breakers::off());
     // Writing to a string cannot fail.
     if !night.largest_clusters.is_empty() {
         let _ = writeln!(out, "\nLargest clusters");

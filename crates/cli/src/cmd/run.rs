@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use nearprint_pipeline::{
-    Measured, PipelineError, Requests, Roots, RunCounts, RunLock, RunRequest, RunSummary, legible,
+    Breakers, Measured, PipelineError, Requests, Roots, RunCounts, RunLock, RunRequest, RunSummary, legible,
 };
 
 use super::{Outcome, Session, grouped};
@@ -47,10 +47,14 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
     let session = Session::new(&job, global);
     let no_documents = Arc::new(AtomicBool::new(false));
     let found_none = Arc::clone(&no_documents);
+    let breakers = request.breakers.clone();
     let done = session.block_on(|storage, resources, progress| async move {
         let _lock = held(lock, lock_wait).await?;
         let done = nearprint_pipeline::run(&storage, &request, &resources, &progress).await;
-        let is_empty = matches!(done, Err(PipelineError::InputMissing { what: "documents", .. }));
+        let is_empty = matches!(
+            done,
+            Err(PipelineError::InputMissing { what: "documents", .. } | PipelineError::NightMissing { .. })
+        );
         found_none.store(is_empty, Ordering::Relaxed);
         done
     });
@@ -58,7 +62,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
         true => Failure { code: args.empty_exit_code, ..failure },
         false => failure,
     })?;
-    let text = text(&summary) + &session.requests().map(requests_line).unwrap_or_default();
+    let text = text(&summary, &breakers) + &session.requests().map(requests_line).unwrap_or_default();
     let report = session.report("run", summary.status, &summary, text);
     if summary.breakers.is_empty() {
         return Ok(report);
@@ -88,14 +92,14 @@ fn requests_line(requests: Requests) -> String {
 }
 
 /// The summary for people.
-pub(super) fn text(summary: &RunSummary) -> String {
+pub(super) fn text(summary: &RunSummary, breakers: &Breakers) -> String {
     let mut out = String::new();
     let status = summary.status.replace('_', " ");
     // Writing to a string cannot fail.
     let _ = writeln!(out, "{} {status}: {} (commit {})", summary.dt, summary.output, summary.commit);
     counts(&mut out, &summary.counts);
     if let Some(measured) = &summary.measured {
-        self::measured(&mut out, measured);
+        self::measured(&mut out, measured, breakers);
     }
     if summary.n_mended_files > 0 {
         let n = grouped(summary.n_mended_files);
@@ -111,19 +115,31 @@ pub(super) fn text(summary: &RunSummary) -> String {
     out
 }
 
-/// What the breakers looked at.
-fn measured(out: &mut String, measured: &Measured) {
+/// What the breakers looked at, as far as one came near to tripping: a usual night says nothing of it.
+fn measured(out: &mut String, measured: &Measured, breakers: &Breakers) {
+    let near = breakers.near().tripped(measured);
+    let mut title = "breakers";
+    let mut line = |name: &str, value: String, note: String| {
+        if near.iter().any(|breaker| breaker.name == name) {
+            let _ = writeln!(out, "  {title:<10} {value:>12}  {note} ({name})");
+            title = "";
+        }
+    };
     if let Some(cluster) = &measured.largest_cluster {
-        let n = grouped(cluster.n_texts);
-        let _ = writeln!(out, "  breakers   {n:>12}  different texts in cluster {}", legible(&cluster.cluster_id));
+        let note = format!("different texts in cluster {}", legible(&cluster.cluster_id));
+        line("max_cluster", grouped(cluster.n_texts), note);
     }
     if let Some(worst) = measured.worst_sources.first() {
-        let loss = format!("{:.3}", worst.loss);
-        let _ = writeln!(out, "             {loss:>12}  of source {} near-duplicates", legible(&worst.source));
+        let note = format!("of source {} near-duplicates", legible(&worst.source));
+        line("max_source_loss", format!("{:.3}", worst.loss), note);
     }
     if let Some(rate) = &measured.drop_rate {
-        let share = format!("{:.3}", rate.share);
-        let _ = writeln!(out, "             {share:>12}  of documents dropped, {:.3} in nights before", rate.median);
+        let note = format!("of documents dropped, {:.3} in nights before", rate.median);
+        line("max_rate_change", format!("{:.3}", rate.share), note);
+    }
+    if let Some(documents) = &measured.documents {
+        let note = format!("documents, {} in nights before", documents.median);
+        line("min_document_share", grouped(documents.n_documents), note);
     }
 }
 

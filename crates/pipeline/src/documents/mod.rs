@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{PipelineError, Result};
 use crate::locked::locked;
 use crate::quarantine::{BadReason, InputPolicy};
-use crate::storage::{InputFile, Storage};
+use crate::run::check_date;
+use crate::storage::{InputFile, Listing, Storage};
 use crate::tasks::FingerprintTask;
 use jsonl::JsonlFile;
 pub(crate) use keep_column::keep_type_name;
@@ -164,8 +165,8 @@ impl Documents {
         if let Some(marker) = &policy.require_marker {
             require_marker(storage, pattern, marker).await?;
         }
-        let listed = match storage.files(pattern, "documents").await {
-            Err(PipelineError::InputMissing { .. }) if policy.allow_empty => Vec::new(),
+        let Listing { files, unusable, .. } = match storage.listing(pattern, "documents").await {
+            Err(PipelineError::InputMissing { .. }) if policy.allow_empty => Listing::default(),
             listed => listed?,
         };
         let mut documents = Self {
@@ -173,8 +174,12 @@ impl Documents {
             context: ReadContext { max_doc_bytes: policy.max_doc_bytes, ..ReadContext::default() },
             ..Self::default()
         };
-        let (none, one_file) = (listed.is_empty(), listed.len() == 1 && listed[0].url == pattern);
-        let known = documents.known(listed, one_file)?;
+        for (file, reason) in unusable {
+            let error = PipelineError::bad_file(&file.url, reason);
+            documents.set_aside(file, error, policy.max_bad_files)?;
+        }
+        let (none, one_file) = (files.is_empty(), files.len() == 1 && files[0].url == pattern);
+        let known = documents.known(files, one_file)?;
         if known.is_empty() && !none {
             let remedy = "the files there are neither .parquet nor .jsonl[.gz|.zst]";
             return Err(PipelineError::InputMissing { what: "documents", url: pattern.to_owned(), remedy });
@@ -220,13 +225,26 @@ impl Documents {
                     }
                     self.files.insert(file.url, opened);
                 }
-                Err(PipelineError::BadFile { reason, .. }) if (self.bad.len() as u64) < max_bad_files => {
-                    self.bad.push((file, reason));
-                }
-                Err(error) => return Err(too_many(error, &self.bad, max_bad_files)),
+                Err(error) => self.set_aside(file, error, max_bad_files)?,
             }
         }
         Ok(())
+    }
+
+    /// Notes a file that cannot be read, as long as there may be more of them.
+    fn set_aside(&mut self, file: InputFile, error: PipelineError, max_bad_files: u64) -> Result<()> {
+        match error {
+            PipelineError::BadFile { reason, .. } if (self.bad.len() as u64) < max_bad_files => {
+                self.bad.push((file, reason));
+                Ok(())
+            }
+            error => Err(too_many(error, &self.bad, max_bad_files)),
+        }
+    }
+
+    /// Whether there is nothing to read, not even anything bad.
+    pub(crate) fn is_without_files(&self) -> bool {
+        self.files.is_empty() && self.bad.is_empty()
     }
 
     /// Reads within these limits.
@@ -304,12 +322,36 @@ impl Documents {
     }
 }
 
+/// A text and the file that has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FoundText {
+    /// None for NULL.
+    pub(crate) text: Option<String>,
+    pub(crate) file: String,
+}
+
 impl Documents {
     /// The texts of these ids, none for NULL; ids that are not there are left out. Reads no further than it must, and keeps no
     /// other texts.
-    pub(crate) async fn texts_of(&self, mut wanted: BTreeSet<&str>) -> Result<BTreeMap<String, Option<String>>> {
+    pub(crate) async fn texts_of(&self, wanted: BTreeSet<&str>) -> Result<BTreeMap<String, Option<String>>> {
+        let found = self.look_for(wanted, self.tasks()).await?;
+        Ok(found.into_iter().map(|(id, found)| (id, found.text)).collect())
+    }
+
+    /// The same, and of an id that several nights have, the text of the newest: the one that counts.
+    pub(crate) async fn newest_texts_of(&self, wanted: BTreeSet<&str>) -> Result<BTreeMap<String, FoundText>> {
+        let mut tasks = self.tasks();
+        tasks.sort_by(|a, b| night_of(&b.file).cmp(&night_of(&a.file)));
+        self.look_for(wanted, tasks).await
+    }
+
+    async fn look_for(
+        &self,
+        mut wanted: BTreeSet<&str>,
+        tasks: Vec<FingerprintTask>,
+    ) -> Result<BTreeMap<String, FoundText>> {
         let mut found = BTreeMap::new();
-        for task in self.tasks() {
+        for task in tasks {
             let mut batches = self.read(&task)?;
             while !wanted.is_empty()
                 && let Some(batch) = batches.try_next().await?
@@ -318,12 +360,24 @@ impl Documents {
                     if let Ok(text) = batch.text(i)
                         && wanted.remove(batch.ids.value(i))
                     {
-                        found.insert(batch.ids.value(i).to_owned(), text.map(str::to_owned));
+                        let text = FoundText { text: text.map(str::to_owned), file: task.file.clone() };
+                        found.insert(batch.ids.value(i).to_owned(), text);
                     }
                 }
             }
         }
         Ok(found)
+    }
+}
+
+/// What orders the nights of files: the date in a path, that of a folder `dt=` before others; the folder where there is no date.
+fn night_of(url: &str) -> (Option<&str>, &str) {
+    let date = |at: usize| url.get(at..at + 10).filter(|date| check_date(date).is_ok());
+    let named = url.rmatch_indices("dt=").find_map(|(at, dt)| date(at + dt.len()));
+    let folder = url.rsplit_once('/').map_or("", |(folder, _)| folder);
+    match named.or_else(|| (0..url.len()).rev().find_map(date)) {
+        Some(date) => (Some(date), ""),
+        None => (None, folder),
     }
 }
 
@@ -374,6 +428,11 @@ async fn require_marker(storage: &Storage, pattern: &str, marker: &str) -> Resul
             remedy: "the folder is not complete yet; try again when it is, or change require_marker",
         }),
     }
+}
+
+/// Whether a file of this name is read where it lies in a folder of documents.
+pub(crate) fn is_document_name(url: &str) -> bool {
+    Format::of(url).is_some()
 }
 
 #[derive(Debug, Clone, Copy)]

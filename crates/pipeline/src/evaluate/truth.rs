@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::error::{PipelineError, Result, utf8};
 use crate::query_batch::QueryBatch;
-use crate::storage::Storage;
+use crate::storage::{Storage, redact};
 
 /// What a labelled pair is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,8 +91,22 @@ fn labelled_pair(
     Ok(batch.row_of(a).zip(batch.row_of(b)).map(|(a, b)| (a, b, label)))
 }
 
+/// Whether a header is that of a sheet, whatever a spreadsheet separates its columns by.
+fn is_sheet(header: &str) -> bool {
+    let names: Vec<&str> = header.split(['\t', ',', ';']).map(|name| name.trim_matches([' ', '"'])).collect();
+    ["n_pairs", "strata", "profile"].iter().all(|name| names.contains(name))
+}
+
 /// Positions of `id_a`, `id_b` and `label`.
 fn columns(url: &str, header: &str) -> Result<[usize; 3]> {
+    if is_sheet(header) {
+        let reason = format!(
+            "a sheet of `nearprint tune` holds some pairs of each distance, so scores on it say nothing of all: use \
+             `nearprint tune --labels {}`",
+            redact(url)
+        );
+        return Err(PipelineError::BadRow { file: url.to_owned(), row: 1, reason });
+    }
     let names: Vec<&str> = header.split('\t').collect();
     let column = |name: &str| {
         let missing = || PipelineError::MissingColumn {

@@ -18,7 +18,7 @@ use crate::storage::Storage;
 pub use diff::Piece;
 pub use features::{DifferingBit, ExplainedFeature, FeatureTable};
 pub use text::ExplainedText;
-use text::{Taken, distance, sketch_distance};
+use text::{Named, Taken, distance, sketch_distance};
 
 /// What to explain.
 #[derive(Debug, Clone)]
@@ -104,21 +104,23 @@ pub async fn explain(storage: &Storage, request: &ExplainRequest) -> Result<Expl
     if texts.len() < 2 {
         return Err(PipelineError::Usage { reason: "give two texts or more to compare".to_owned() });
     }
-    let texts: Vec<Taken> = texts.into_iter().map(|(id, text)| Taken::of(id, text, &fingerprinter)).collect();
+    let texts: Vec<Taken> = texts.into_iter().map(|text| Taken::of(text, &fingerprinter)).collect();
     explanation(&request.profile, &texts)
 }
 
-async fn texts(storage: &Storage, wanted: &ExplainTexts) -> Result<Vec<(String, Option<String>)>> {
+async fn texts(storage: &Storage, wanted: &ExplainTexts) -> Result<Vec<Named>> {
     let (url, columns, ids) = match wanted {
         ExplainTexts::Given(texts) => {
-            return Ok(texts.iter().map(|(name, t)| (name.clone(), Some(t.clone()))).collect());
+            let named =
+                |(name, text): &(String, String)| Named { id: name.clone(), file: None, text: Some(text.clone()) };
+            return Ok(texts.iter().map(named).collect());
         }
         ExplainTexts::Documents { documents, columns, ids } => (documents, columns, ids),
     };
     let documents = Documents::open(storage, url, columns.clone(), &InputPolicy::default()).await?;
-    let found = documents.texts_of(ids.iter().map(String::as_str).collect::<BTreeSet<_>>()).await?;
+    let found = documents.newest_texts_of(ids.iter().map(String::as_str).collect::<BTreeSet<_>>()).await?;
     let text = |id: &String| match found.get(id) {
-        Some(text) => Ok((id.clone(), text.clone())),
+        Some(found) => Ok(Named { id: id.clone(), file: Some(found.file.clone()), text: found.text.clone() }),
         None => Err(PipelineError::NoSuchDocument { id: id.clone(), documents: url.clone() }),
     };
     ids.iter().map(text).collect()

@@ -13,6 +13,8 @@ use crate::config::ProfileConfig;
 pub struct ExplainedText {
     /// Its id, or the name it was given.
     pub id: String,
+    /// The file that it was taken from: of the newest of the nights that have it. None where the text was given.
+    pub file: Option<String>,
     /// `fingerprinted`, `too_short`, `empty` or `null_text`.
     pub status: &'static str,
     /// Why it has no fingerprint.
@@ -27,17 +29,28 @@ pub struct ExplainedText {
     pub sketch: Option<String>,
 }
 
+/// A text as it was given or found.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub(super) id: String,
+    pub(super) file: Option<String>,
+    /// None for NULL.
+    pub(super) text: Option<String>,
+}
+
 /// A text and what it came to.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub(super) id: String,
+    file: Option<String>,
     /// None for NULL.
     text: Option<DissectedText>,
 }
 
 impl Taken {
-    pub(super) fn of(id: String, text: Option<String>, fingerprinter: &TextFingerprinter) -> Self {
-        Self { id, text: text.map(|text| fingerprinter.dissect(&text)) }
+    pub(super) fn of(named: Named, fingerprinter: &TextFingerprinter) -> Self {
+        let Named { id, file, text } = named;
+        Self { id, file, text: text.map(|text| fingerprinter.dissect(&text)) }
     }
 
     pub(super) fn outcome(&self) -> Option<&Outcome> {
@@ -84,6 +97,7 @@ impl Taken {
         let width = profile.bits as usize / 4;
         ExplainedText {
             id: self.id.clone(),
+            file: self.file.clone(),
             status,
             reason,
             length: self.normalized().chars().count() as u64,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Manifest, RunCounts};
+use super::{Manifest, RunCounts, RunRequest};
 use crate::decisions::Decisions;
 use crate::error::{PipelineError, Result};
 use crate::query_batch::{QueryBatch, Sources};
@@ -24,6 +24,9 @@ pub struct Breakers {
     pub min_source_documents: u64,
     /// How far the share of dropped documents may lie from the median of the nights before; 1: any.
     pub max_rate_change: f64,
+    /// Share that the night's documents must have of the median of the nights before; 0: any. A night without documents, after nights
+    /// that had some, has too small a share however few these were, unless it may be empty.
+    pub min_document_share: f64,
     /// Nights before that are looked at.
     pub trailing_nights: usize,
 }
@@ -35,6 +38,7 @@ impl Default for Breakers {
             max_source_loss: 0.95,
             min_source_documents: 1000,
             max_rate_change: 0.3,
+            min_document_share: 0.1,
             trailing_nights: 7,
         }
     }
@@ -53,22 +57,42 @@ impl Breakers {
     /// None that can trip.
     #[must_use]
     pub fn off() -> Self {
-        Self { max_cluster: 0, max_source_loss: 1.0, max_rate_change: 1.0, ..Self::default() }
+        Self { max_cluster: 0, max_source_loss: 1.0, max_rate_change: 1.0, min_document_share: 0.0, ..Self::default() }
+    }
+
+    /// The same, so strict that it trips on what comes near to these: at half of what they allow. One that is off stays off.
+    #[must_use]
+    pub fn near(&self) -> Self {
+        let half = |share: f64| if share < 1.0 { share / 2.0 } else { share };
+        Self {
+            max_cluster: self.max_cluster.div_ceil(2),
+            max_source_loss: half(self.max_source_loss),
+            max_rate_change: half(self.max_rate_change),
+            min_document_share: (self.min_document_share * 2.0).min(1.0),
+            ..*self
+        }
     }
 
     /// # Errors
     /// [`PipelineError::Config`]: a share that is none.
     pub fn validate(&self) -> Result<()> {
-        for (key, share) in [("max_source_loss", self.max_source_loss), ("max_rate_change", self.max_rate_change)] {
+        let shares = [
+            ("max_source_loss", self.max_source_loss, 1),
+            ("max_rate_change", self.max_rate_change, 1),
+            ("min_document_share", self.min_document_share, 0),
+        ];
+        for (key, share, off) in shares {
             if !(0.0..=1.0).contains(&share) {
-                let reason = format!("{share} is no share: write a number from 0 to 1, 1 is off");
+                let reason = format!("{share} is no share: write a number from 0 to 1, {off} is off");
                 return Err(PipelineError::Config { key: format!("breakers.{key}"), reason });
             }
         }
         Ok(())
     }
 
-    pub(super) fn tripped(&self, measured: &Measured) -> Vec<TrippedBreaker> {
+    /// Those that what was measured is beyond.
+    #[must_use]
+    pub fn tripped(&self, measured: &Measured) -> Vec<TrippedBreaker> {
         let mut tripped = Vec::new();
         if let Some(cluster) = &measured.largest_cluster
             && self.max_cluster > 0
@@ -87,6 +111,16 @@ impl Breakers {
             && rate.change > self.max_rate_change
         {
             tripped.push(TrippedBreaker::new("max_rate_change", self.max_rate_change, rate.change, rate));
+        }
+        if let Some(documents) = &measured.documents
+            && documents.share < self.min_document_share
+        {
+            tripped.push(TrippedBreaker::new(
+                "min_document_share",
+                self.min_document_share,
+                documents.share,
+                documents,
+            ));
         }
         tripped
     }
@@ -116,7 +150,7 @@ impl TrippedBreaker {
         let Self { name, limit, evidence, .. } = self;
         let text = |key: &str| match &evidence[key] {
             serde_json::Value::String(text) => text.clone(),
-            other => other.to_string(),
+            other => other.as_f64().map_or_else(|| other.to_string(), |number| number.to_string()),
         };
         let (what, flag) = match *name {
             "max_cluster" => (
@@ -132,6 +166,14 @@ impl TrippedBreaker {
                 );
                 (what, "--max-source-loss")
             }
+            "min_document_share" => (
+                format!(
+                    "{} documents, the median of the nights before is {}, a share of {limit} is the least",
+                    text("n_documents"),
+                    text("median")
+                ),
+                "--min-document-share",
+            ),
             _ => (
                 format!(
                     "{} of the documents are dropped, the median of the nights before is {}, a change of {limit} is allowed",
@@ -141,7 +183,8 @@ impl TrippedBreaker {
                 "--max-rate-change",
             ),
         };
-        format!("{what}: look at them, then raise breakers.{name} or {flag}, or run once with --no-breakers")
+        let change = if name.starts_with("min") { "lower" } else { "raise" };
+        format!("{what}: look at them, then {change} breakers.{name} or {flag}, or run once with --no-breakers")
     }
 }
 
@@ -154,6 +197,8 @@ pub struct Measured {
     pub worst_sources: Vec<SourceLoss>,
     /// Dropped documents; none where there are too few nights before.
     pub drop_rate: Option<DropRate>,
+    /// How many documents there are; none where there are too few nights before.
+    pub documents: Option<DocumentShare>,
 }
 
 /// A cluster, its exact copies counted once.
@@ -195,12 +240,26 @@ pub struct DropRate {
     pub n_nights: usize,
 }
 
+/// The number of documents beside that of the nights before.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DocumentShare {
+    /// Of the night.
+    pub n_documents: u64,
+    /// Of the nights before that had any.
+    pub median: f64,
+    /// The night's share of the median.
+    pub share: f64,
+    /// Nights before that were looked at.
+    pub n_nights: usize,
+}
+
 impl Measured {
     pub(super) fn of(batch: &QueryBatch, decisions: &Decisions, breakers: &Breakers) -> Self {
         Self {
             largest_cluster: largest_cluster(batch, decisions),
             worst_sources: worst_sources(batch, decisions, breakers.min_source_documents),
             drop_rate: None,
+            documents: None,
         }
     }
 }
@@ -311,29 +370,47 @@ fn excerpt(id: &str) -> String {
     id.chars().take(ID_CHARS).chain(['…']).collect()
 }
 
-/// The share of dropped documents beside the median of the nights before, as their manifests have it. A manifest that cannot be read is
-/// a warning.
-pub(super) async fn drop_rate(
-    storage: &Storage,
-    store: &Store,
-    dt: &str,
-    counts: &RunCounts,
-    trailing_nights: usize,
-) -> Option<DropRate> {
-    let mut shares = Vec::new();
-    for night in store.before(dt).into_iter().rev().take(trailing_nights) {
-        match night_counts(storage, night).await {
-            Ok(counts) => shares.extend(drop_share(&counts)),
-            Err(error) => {
-                tracing::warn!(night = night.dt, %error, "its manifest cannot be read: left out of the median")
+impl Measured {
+    /// Adds what the nights before tell, as their manifests have it. A manifest that cannot be read is a warning.
+    pub(super) async fn compare(&mut self, storage: &Storage, store: &Store, request: &RunRequest, counts: &RunCounts) {
+        let mut before = Vec::new();
+        for night in store.before(&request.dt).into_iter().rev().take(request.breakers.trailing_nights) {
+            match night_counts(storage, night).await {
+                Ok(counts) => before.push(counts),
+                Err(error) => {
+                    tracing::warn!(night = night.dt, %error, "its manifest cannot be read: left out of the median")
+                }
             }
         }
+        self.drop_rate = drop_rate(counts, &before);
+        self.documents = document_share(counts, &before, request.input.allow_empty);
     }
-    let share = drop_share(counts).filter(|_| shares.len() >= MIN_TRAILING_NIGHTS)?;
-    shares.sort_by(f64::total_cmp);
-    let middle = shares.len() / 2;
-    let median = if shares.len() % 2 == 1 { shares[middle] } else { f64::midpoint(shares[middle - 1], shares[middle]) };
-    Some(DropRate { share, median, change: (share - median).abs(), n_nights: shares.len() })
+}
+
+fn drop_rate(counts: &RunCounts, before: &[RunCounts]) -> Option<DropRate> {
+    let shares: Vec<f64> = before.iter().filter_map(drop_share).collect();
+    let (share, n_nights) = (drop_share(counts)?, shares.len());
+    let median = median(shares).filter(|_| n_nights >= MIN_TRAILING_NIGHTS)?;
+    Some(DropRate { share, median, change: (share - median).abs(), n_nights })
+}
+
+/// Nights without documents are no measure for others.
+#[allow(clippy::cast_precision_loss, reason = "a share of documents")]
+fn document_share(counts: &RunCounts, before: &[RunCounts], allow_empty: bool) -> Option<DocumentShare> {
+    let n_documents = counts.documents.n_documents;
+    let usual: Vec<f64> = before.iter().map(|c| c.documents.n_documents as f64).filter(|&n| n > 0.0).collect();
+    let n_nights = usual.len();
+    let enough = if n_documents == 0 { n_nights > 0 && !allow_empty } else { n_nights >= MIN_TRAILING_NIGHTS };
+    let median = median(usual).filter(|_| enough)?;
+    Some(DocumentShare { n_documents, median, share: n_documents as f64 / median, n_nights })
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    let lower = if values.len() % 2 == 1 { upper } else { *values.get(middle.checked_sub(1)?)? };
+    Some(f64::midpoint(lower, upper))
 }
 
 async fn night_counts(storage: &Storage, night: &Night) -> Result<RunCounts> {

@@ -168,6 +168,29 @@ fn locked_part(folder: &Path) -> std::io::Result<(File, TempPath)> {
     }
 }
 
+/// The folder itself, or the one above it that is there.
+///
+/// # Errors
+/// [`PipelineError::OutputExists`] where a file stands in its way.
+pub(super) fn nearest_folder(folder: &Path) -> Result<&Path> {
+    let there = folder.ancestors().find(|above| above.exists()).unwrap_or(folder);
+    if there.is_dir() {
+        return Ok(there);
+    }
+    let reason = "a file stands where a folder is to be: name another place".to_owned();
+    Err(PipelineError::OutputExists { url: there.display().to_string(), reason })
+}
+
+/// Refuses a folder in which no file can be made, or which could not be made itself.
+pub(super) fn probe(folder: &Path) -> Result<()> {
+    let there = nearest_folder(folder)?;
+    let cannot = |source: Error| {
+        let source = Error::new(source.kind(), format!("cannot write files here: {}", source.kind()));
+        PipelineError::Io { path: there.to_path_buf(), source }
+    };
+    locked_part(there).map(drop).map_err(cannot)
+}
+
 /// A file under another name beside its place, locked, until it is deleted or put back.
 pub(super) struct Aside {
     place: PathBuf,
@@ -219,7 +242,7 @@ impl Aside {
     }
 }
 
-/// The same in all folders below one; as far as it can be done.
+/// Removes what killed runs left in all folders below one; as far as it can be done.
 pub(super) fn remove_dead_below(root: &Path) {
     let mut open = vec![root.to_path_buf()];
     while let Some(folder) = open.pop() {
@@ -229,7 +252,7 @@ pub(super) fn remove_dead_below(root: &Path) {
     }
 }
 
-/// Removes what killed runs left in a folder: parts that nobody holds locked.
+/// Removes what they left in a folder: parts that nobody holds locked.
 fn remove_dead(folder: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();

@@ -5,9 +5,12 @@ mod credentials;
 mod http;
 mod input;
 mod inventory;
+mod listing;
 mod local;
+mod place;
 mod redact;
 mod s3;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::path::{Path as LocalPath, PathBuf};
@@ -25,6 +28,8 @@ pub(crate) use self::credentials::CredentialsError;
 pub use self::http::Requests;
 pub use self::input::InputFile;
 pub(crate) use self::inventory::FoundFile;
+pub(crate) use self::listing::Listing;
+use self::listing::{Glob, Wanted};
 pub(crate) use self::local::is_scratch_name;
 pub(crate) use self::redact::redact;
 use self::redact::refuse_secrets;
@@ -105,6 +110,9 @@ pub struct Folder {
     local: Option<PathBuf>,
 }
 
+/// What to do where nothing is at a place that is to be read.
+pub(crate) const NOTHING_THERE: &str = "check the path; nothing was read or written";
+
 /// The most that one request reads: what fails is read again, and what stalls is noticed.
 const PIECE_BYTES: usize = 8 << 20;
 
@@ -158,53 +166,67 @@ impl Storage {
     /// `_` or `.` are passed over at any depth.
     ///
     /// # Errors
-    /// [`PipelineError::InputMissing`] where there is none.
+    /// [`PipelineError::InputMissing`] where there is none; what stands where a file could and cannot be read as one; a table.
     pub async fn files(&self, pattern: &str, what: &'static str) -> Result<Vec<InputFile>> {
+        let listed = self.listing(pattern, what).await?;
+        match listed.unusable.into_iter().next() {
+            Some((file, reason)) => Err(PipelineError::bad_file(file.url, reason)),
+            None => Ok(listed.files),
+        }
+    }
+
+    /// The same, with what cannot be read as a file beside the files.
+    pub(crate) async fn listing(&self, pattern: &str, what: &'static str) -> Result<Listing> {
+        let listed = self.listed(pattern).await?;
+        if let Some(table) = &listed.table {
+            return Err(table.refused());
+        }
+        if listed.is_empty() {
+            return Err(PipelineError::InputMissing { what, url: redact(pattern), remedy: NOTHING_THERE });
+        }
+        Ok(listed)
+    }
+
+    async fn listed(&self, pattern: &str) -> Result<Listing> {
         // Where the path stands as it is written, brackets are part of it.
-        if pattern.contains('[')
-            && let Ok(files) = self.file_or_folder(pattern).await
-            && !files.is_empty()
-        {
-            return Ok(files);
+        if pattern.contains('[') {
+            match self.file_or_folder(pattern).await {
+                Ok(listed) if listed.is_empty() => {}
+                Err(error) if !matches!(error, PipelineError::Table { .. }) => {}
+                as_written => return as_written,
+            }
         }
-        let files = match pattern.find(['*', '?', '[']) {
-            Some(wildcard) => self.matching(pattern, wildcard).await?,
-            None => self.file_or_folder(pattern).await?,
+        match self.place_of(pattern)? {
+            (base, Some(glob)) => {
+                let listed = base.listing(Wanted::Matching(glob)).await?;
+                base.refuse_table_above().await?;
+                Ok(listed)
+            }
+            (_, None) => self.file_or_folder(pattern).await,
+        }
+    }
+
+    /// The folder before the first wildcard, and the glob; the place itself where there is no wildcard.
+    fn place_of(&self, pattern: &str) -> Result<(Folder, Option<Glob>)> {
+        let Some(wildcard) = pattern.find(['*', '?', '[']) else {
+            return Ok((self.folder(pattern)?, None));
         };
-        if files.is_empty() {
-            let remedy = "check the path; nothing was read or written";
-            return Err(PipelineError::InputMissing { what, url: redact(pattern), remedy });
-        }
-        Ok(files)
+        let base = pattern[..wildcard].rsplit_once('/').map_or(".", |(base, _)| base);
+        let base = if base.is_empty() { "/" } else { base };
+        Ok((self.folder(base)?, Some(Glob::parse(pattern)?)))
     }
 
     /// The folder is looked at first: it is the usual case, and a missing bucket tells itself from a missing prefix only there.
-    async fn file_or_folder(&self, pattern: &str) -> Result<Vec<InputFile>> {
+    async fn file_or_folder(&self, pattern: &str) -> Result<Listing> {
         let place = self.folder(pattern)?;
-        if place.local.as_ref().is_none_or(|path| !path.is_file()) {
-            let listed = place.list().await?;
-            if !listed.is_empty() || !place.is_remote() || place.prefix.as_ref().is_empty() {
-                return Ok(listed);
-            }
-        }
+        let mut listed = place.listing(Wanted::All).await?;
         if pattern.ends_with('/') {
-            return Ok(Vec::new());
+            listed.files.retain(|file| file.url != place.url);
+        } else if place.is_remote() && listed.files.is_empty() && !place.prefix.as_ref().is_empty() {
+            listed.files.extend(place.find().await?);
         }
-        Ok(place.find().await?.into_iter().collect())
-    }
-
-    async fn matching(&self, pattern: &str, wildcard: usize) -> Result<Vec<InputFile>> {
-        let invalid = |e: glob::PatternError| PipelineError::Usage { reason: format!("{pattern}: {e}: mend the glob") };
-        let matcher = glob::Pattern::new(pattern).map_err(invalid)?;
-        let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::default() };
-        let base = pattern[..wildcard].rsplit_once('/').map_or(".", |(base, _)| base);
-        let base = if base.is_empty() { "/" } else { base };
-        let listed = self.folder(base)?.list().await?;
-        let strip = if base == "." { "./" } else { "" };
-        Ok(listed
-            .into_iter()
-            .filter(|f| matcher.matches_with(f.url.strip_prefix(strip).unwrap_or(&f.url), options))
-            .collect())
+        place.refuse_table_above().await?;
+        Ok(listed)
     }
 }
 
@@ -244,35 +266,27 @@ impl Folder {
         self.local.is_none()
     }
 
+    pub(crate) fn is_local_folder(&self) -> bool {
+        self.local.as_ref().is_some_and(|path| path.is_dir())
+    }
+
+    /// Refuses a place for a folder where a file stands, or above which one does.
+    pub(crate) fn refuse_file_in_its_way(&self) -> Result<()> {
+        self.local.as_deref().map_or(Ok(()), |path| local::nearest_folder(path).map(drop))
+    }
+
+    /// Finds out, before any work, whether files could be written here, and leaves nothing. On S3 the first write tells.
+    pub(crate) async fn probe(&self) -> Result<()> {
+        let Some(path) = self.local.clone() else { return Ok(()) };
+        local::blocking(move || local::probe(&path)).await
+    }
+
     /// A folder or object below it; `name` may have slashes.
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
         let prefix = name.split('/').fold(self.prefix.clone(), |p, part| p.join(part));
         let local = self.local.as_ref().map(|p| p.join(name));
         Self { backend: self.backend.clone(), prefix, url: format!("{}/{name}", self.url), local }
-    }
-
-    /// All files below, sorted by path, without hidden ones; empty where the folder does not exist.
-    ///
-    /// # Errors
-    /// The store's.
-    pub async fn list(&self) -> Result<Vec<InputFile>> {
-        let fail = PipelineError::store("list", &self.url);
-        let listed: Vec<ObjectMeta> = match self.backend.store().await?.list(Some(&self.prefix)).try_collect().await {
-            Ok(listed) => listed,
-            Err(object_store::Error::NotFound { .. }) if self.local.is_some() => Vec::new(),
-            Err(source) => return Err(fail(source)),
-        };
-        let mut files: Vec<InputFile> = listed.into_iter().filter_map(|meta| self.visible(meta)).collect();
-        files.sort_by(|a, b| a.url.cmp(&b.url));
-        Ok(files)
-    }
-
-    fn visible(&self, meta: ObjectMeta) -> Option<InputFile> {
-        let below: Vec<String> = meta.location.prefix_match(&self.prefix)?.map(|p| p.as_ref().to_owned()).collect();
-        let hidden = below.is_empty() || below.iter().any(|part| part.starts_with(['_', '.']));
-        let url = format!("{}/{}", self.url.trim_end_matches('/'), below.join("/"));
-        (!hidden).then(|| self.input(meta, url))
     }
 
     fn input(&self, meta: ObjectMeta, url: String) -> InputFile {
@@ -293,6 +307,7 @@ impl Folder {
 
     /// The file at this place, as it is now.
     pub(crate) async fn file(&self) -> Result<InputFile> {
+        self.refuse_special()?;
         let store = self.backend.store().await?;
         let meta = store.head(&self.prefix).await.map_err(PipelineError::store("read", &self.url))?;
         Ok(self.input(meta, self.url.clone()))
@@ -309,6 +324,7 @@ impl Folder {
 
     /// The content of the object at this place; none where there is no such object.
     pub(crate) async fn get(&self) -> Result<Option<Bytes>> {
+        self.refuse_special()?;
         let fail = |source| PipelineError::Store { action: "read", url: self.url.clone(), source };
         match self.backend.store().await?.get(&self.prefix).await {
             Ok(found) => Ok(Some(found.bytes().await.map_err(fail)?)),

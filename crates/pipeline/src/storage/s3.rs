@@ -41,6 +41,12 @@ pub(super) struct Bucket {
     opened: OnceCell<Opened>,
 }
 
+impl Bucket {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 #[derive(Debug)]
 struct Opened {
     store: Arc<AmazonS3>,

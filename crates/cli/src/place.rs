@@ -1,0 +1,64 @@
+//! Paths and URLs as people write them. Nothing in them is expanded, so what a shell would have expanded is refused: it would make a
+//! folder of that very name.
+
+use std::path::{Path, PathBuf};
+
+/// Where `{dt}` stands for the night.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dates {
+    Allowed,
+    None,
+}
+
+/// The value of a flag.
+pub fn place(text: &str) -> Result<String, String> {
+    refuse_unexpanded(text, Dates::None).map(|()| text.to_owned())
+}
+
+/// The value of a flag for the documents of nights.
+pub fn nights(text: &str) -> Result<String, String> {
+    refuse_unexpanded(text, Dates::Allowed).map(|()| text.to_owned())
+}
+
+/// The value of a flag for a local file or folder.
+pub fn local(path: PathBuf) -> Result<PathBuf, String> {
+    refuse_unexpanded_path(&path).map(|()| path)
+}
+
+/// Refuses what this program does not expand in a local path.
+pub fn refuse_unexpanded_path(path: &Path) -> Result<(), String> {
+    refuse_unexpanded(&path.to_string_lossy(), Dates::None)
+}
+
+/// Refuses `~`, `$VARIABLE`, and placeholders that are not known.
+pub fn refuse_unexpanded(text: &str, dates: Dates) -> Result<(), String> {
+    if may_hold_secrets(text) {
+        return Ok(());
+    }
+    if text.starts_with('~') {
+        return Err(format!("'~' is not expanded here: write the whole path, or ./{text} where the name begins so"));
+    }
+    if let Some(variable) = text.split('$').skip(1).find(|rest| rest.starts_with(is_name_start)) {
+        let name: String =
+            variable.chars().take_while(|&c| is_name_start(c) || c.is_ascii_digit() || c == '}').collect();
+        return Err(format!("'${name}' is not expanded here: write what it stands for"));
+    }
+    let inside = |rest: &str| rest.split_once('}').map(|(name, _)| name.to_owned());
+    match text.split('{').skip(1).filter_map(inside).find(|name| dates == Dates::None || name != "dt") {
+        Some(name) if dates == Dates::None => Err(format!(
+            "'{{{name}}}' stands for nothing here: only `documents` of a run may have {{dt}}, for its night"
+        )),
+        Some(name) => Err(format!("'{{{name}}}' stands for nothing: {{dt}} is the night, such as 2026-11-20")),
+        None => Ok(()),
+    }
+}
+
+/// Such URLs are refused where they are opened, by a message that does not repeat them; that of a flag would.
+fn may_hold_secrets(text: &str) -> bool {
+    let rest = text.split_once("://").map_or("", |(_, rest)| rest);
+    rest.contains(['@', ':']) || rest.to_ascii_lowercase().contains("x-amz-")
+}
+
+fn is_name_start(c: char) -> bool {
+    c.is_ascii_alphabetic() || matches!(c, '_' | '{')
+}
