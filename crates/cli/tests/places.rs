@@ -196,8 +196,11 @@ fn documents_results_and_store_of_a_run_lie_apart() {
 }
 
 /// Marks of tables below a folder, and what they are marks of.
-const TABLES: [(&str, &str); 3] =
-    [("_delta_log/0.json", "Delta"), ("metadata/v1.metadata.json", "Iceberg"), (".hoodie/hoodie.properties", "Hudi")];
+const TABLES: [(&str, &str); 3] = [
+    ("_delta_log/0.json", "a Delta"),
+    ("metadata/v1.metadata.json", "an Iceberg"),
+    (".hoodie/hoodie.properties", "a Hudi"),
+];
 
 fn mark(folder: &Path, mark: &str) {
     let path = folder.join(mark);
@@ -211,7 +214,7 @@ fn a_night_that_is_a_table_or_lies_in_one_is_refused_by_name() {
         for at in ["documents", &format!("documents/dt={DT}"), &format!("documents/dt={DT}/sub")] {
             let night = night("");
             mark(&night.path().join(at), file);
-            expect(&night.run(DT, &[]), 65, &[at, &format!("is a {format} table"), "write the rows that count"]);
+            expect(&night.run(DT, &[]), 65, &[at, &format!("is {format} table"), "write the rows that count"]);
             assert!(!night.path().join("store").exists());
         }
     }

@@ -56,7 +56,7 @@ fn nights_reach(storage: &Storage, documents: &str, place: &Folder) -> Result<bo
 
 fn overlap(key: &str, url: &str, other: &str, other_url: &str, why: &str) -> PipelineError {
     let reason = format!(
-        "{} lies in {other} {}, or that in it: {why}; name a folder outside of it",
+        "'{}' holds or lies in {other} = '{}': {why}; name a folder outside of it",
         redact(url),
         redact(other_url)
     );

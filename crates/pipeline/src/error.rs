@@ -54,13 +54,13 @@ pub enum PipelineError {
     },
     /// A folder whose Parquet files are only part of what it is.
     #[error(
-        "{url} is a {format} table: rows that it removed still stand in its files, so these are not read as they are: write the rows \
+        "{url} is {format} table: rows that it removed still stand in its files, so these are not read as they are: write the rows \
          that count to Parquet files in a folder outside of it, and name that"
     )]
     Table {
         /// The table.
         url: String,
-        /// What wrote it.
+        /// Which, with its article.
         format: &'static str,
     },
     /// A text file in another encoding.

@@ -32,9 +32,9 @@ impl Format {
 
     fn name(self) -> &'static str {
         match self {
-            Self::Delta => "Delta",
-            Self::Iceberg => "Iceberg",
-            Self::Hudi => "Hudi",
+            Self::Delta => "a Delta",
+            Self::Iceberg => "an Iceberg",
+            Self::Hudi => "a Hudi",
         }
     }
 }
@@ -90,12 +90,13 @@ impl Folder {
     fn above(&self) -> Option<Self> {
         let mut parts: Vec<_> = self.prefix.parts().collect();
         parts.pop()?;
-        let above_url = || self.url.trim_end_matches('/').rsplit_once('/').map(|(above, _)| above.to_owned());
+        let written = self.url.trim_end_matches('/').rsplit_once('/').map(|(above, _)| above.to_owned());
         let local = self.local.as_ref().and_then(|path| path.parent()).map(std::path::Path::to_path_buf);
-        let url = match &local {
+        let url = match (&local, written) {
             // Of what is written, `..` and links may have been resolved.
-            Some(path) => path.display().to_string(),
-            None => above_url()?,
+            (Some(path), Some(written)) if super::resolved(&written).is_ok_and(|w| w == *path) => written,
+            (Some(path), _) => path.display().to_string(),
+            (None, written) => written?,
         };
         Some(Self { backend: self.backend.clone(), prefix: parts.into_iter().collect(), url, local })
     }
