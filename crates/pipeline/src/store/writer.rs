@@ -91,6 +91,7 @@ pub(crate) fn write_run(
     let mut shadows_of_earlier = Vec::new();
     if recrawls.shadows.iter().any(|shadow| !shadow.by.is_empty()) {
         let (folder, of_earlier) = (folder.join("of-earlier"), recrawls.shadows.iter().filter(|s| s.by.is_empty()));
+        create_folder(&folder)?;
         let writer = DatasetWriter::new(&folder, "shadows", &SHADOWS, &metadata).in_one_file();
         shadows_of_earlier = write_shadows(of_earlier, writer)?;
     }
