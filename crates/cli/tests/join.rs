@@ -263,8 +263,9 @@ fn ids_too_long_to_stand_in_every_pair_are_refused_by_file_and_column() {
         ];
         let refused = nearprint(&args);
         assert_eq!(refused.code, 65, "{}", refused.stderr);
-        assert!(refused.error().contains("existing/a.parquet: column 'doc_id'"), "{}", refused.error());
-        assert!(refused.error().contains("an id of 300000 bytes, more than 65536"), "{}", refused.error());
+        for part in ["existing/a.parquet", "column 'doc_id'", "of 300000 bytes"] {
+            assert!(refused.error().contains(part), "{part:?} is not in {}", refused.error());
+        }
     }
 }
 

@@ -191,10 +191,12 @@ pub(super) fn probe(folder: &Path) -> Result<()> {
     locked_part(there).map(drop).map_err(cannot)
 }
 
-/// A file under another name beside its place, locked, until it is deleted or put back.
+/// A file under another name beside its place, locked. It goes back to its place, unless it is deleted: also where the work that set it
+/// aside is dropped.
 pub(super) struct Aside {
     place: PathBuf,
     path: PathBuf,
+    is_settled: bool,
     /// None where the file may not be read.
     _lock: Option<File>,
 }
@@ -217,17 +219,23 @@ impl Aside {
             Ok(drawn) => {
                 let (lock, path) = drawn.into_parts();
                 let path = path.keep().map_err(|e| e.error)?;
-                Ok(Some(Self { place: place.to_path_buf(), path, _lock: lock }))
+                Ok(Some(Self { place: place.to_path_buf(), path, is_settled: false, _lock: lock }))
             }
         }
     }
 
-    pub(super) fn delete(self) -> std::io::Result<()> {
+    pub(super) fn delete(mut self) -> std::io::Result<()> {
+        self.is_settled = true;
         std::fs::remove_file(&self.path)
     }
 
     /// Unless somebody wrote it anew meanwhile: that is the same file.
-    pub(super) fn put_back(self) -> std::io::Result<()> {
+    pub(super) fn put_back(mut self) -> std::io::Result<()> {
+        self.is_settled = true;
+        self.restore()
+    }
+
+    fn restore(&self) -> std::io::Result<()> {
         let put_back = match rustix::fs::renameat_with(CWD, &self.path, CWD, &self.place, RenameFlags::NOREPLACE) {
             // Not every file system can.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) if !self.place.exists() => {
@@ -238,6 +246,16 @@ impl Aside {
         match put_back {
             Err(Errno::EXIST | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => std::fs::remove_file(&self.path),
             put_back => Ok(put_back?),
+        }
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if !self.is_settled
+            && let Err(error) = self.restore()
+        {
+            tracing::error!(%error, aside = %self.path.display(), place = %self.place.display(), "cannot be put back");
         }
     }
 }
