@@ -104,8 +104,10 @@ fn replacing_an_unchanged_night_writes_damaged_files_again_and_nothing_else() {
 /// The binary under test, but of another release: its version stands in it as text.
 fn of_another_release(night: &Night) -> PathBuf {
     let binary = std::fs::read(env!("CARGO_BIN_EXE_nearprint")).unwrap();
-    let (own, other) = (concat!("nearprint ", env!("CARGO_PKG_VERSION")), "nearprint 9.9.9");
-    assert_eq!(own.len(), other.len(), "the version has grown: choose another one as long");
+    let (whole, other) = (concat!("nearprint ", env!("CARGO_PKG_VERSION")), "nt 9.9.9");
+    // An optimised binary may have the text in two halves.
+    let own = &whole[whole.len() - other.len()..];
+    assert!(own.starts_with("nt "), "the version has grown: choose another one as long");
     let mut changed = binary.clone();
     let mut n = 0;
     for at in 0..binary.len() - own.len() {

@@ -626,10 +626,12 @@ impl Night {
 /// The binary of another release, in a night's folder.
 const OTHER_RELEASE: &str = "nearprint-of-another-release";
 
-/// Copies a binary with another version in it, as long as its own: it stands in every Parquet file as `nearprint 0.1.0`.
+/// Copies a binary with another version in it, as long as its own: it stands in every Parquet file as `nearprint 0.1.0`. An optimised
+/// binary may have that text in two halves, so the last eight bytes of it are looked for.
 fn of_another_release(nearprint: &Path, to: &Path) -> Result<()> {
     let mut binary = std::fs::read(nearprint)?;
-    let own = concat!("nearprint ", env!("CARGO_PKG_VERSION")).as_bytes();
+    let whole = concat!("nearprint ", env!("CARGO_PKG_VERSION")).as_bytes();
+    let own = &whole[whole.len() - 8..];
     let at: Vec<usize> = (0..binary.len() - own.len()).filter(|&at| binary[at..].starts_with(own)).collect();
     require!(!at.is_empty(), "the version does not stand in the binary");
     for at in at {
