@@ -34,6 +34,17 @@ fn the_table_counts_documents_and_not_words() {
 }
 
 #[test]
+fn a_row_that_is_no_document_is_named_and_not_left_out_of_the_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    documents(dir.path());
+    std::fs::write(dir.path().join("docs/part-9.jsonl"), "{\"id\":\"9\",\"text\":\"more\"}\nno JSON\n").unwrap();
+    let done = nearprint_in(dir.path(), &BUILD);
+    assert_eq!(done.code, 65, "{}", done.stderr);
+    assert!(done.error().contains("part-9.jsonl: row 2: not_json"), "{}", done.error());
+    assert!(!dir.path().join("idf.tsv").exists());
+}
+
+#[test]
 fn a_job_weighs_by_the_table_it_names() {
     let dir = tempfile::tempdir().unwrap();
     documents(dir.path());

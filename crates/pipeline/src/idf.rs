@@ -55,6 +55,7 @@ pub async fn build_idf(storage: &Storage, request: &IdfRequest, progress: &Progr
         let mut batches = documents.read(&task)?;
         while let Some(batch) = batches.try_next().await? {
             progress.advance(batch.rows.len() as u64);
+            refuse_bad_rows(&batch, &task.file)?;
             let analyzer = Arc::clone(&analyzer);
             counts.merge(blocking("counting", move || Ok(count(&analyzer, &batch))).await?);
         }
@@ -71,6 +72,15 @@ pub async fn build_idf(storage: &Storage, request: &IdfRequest, progress: &Progr
     }
     let summary = IdfSummary { n_documents: counts.n_documents(), n_features };
     Ok((summary, counts.write(request.min_documents)))
+}
+
+/// Refuses rows that are no documents, as a run does: counts without them would be of other documents.
+fn refuse_bad_rows(batch: &DocumentBatch, file: &str) -> Result<()> {
+    let bad = (0..batch.rows.len()).find_map(|row| Some((row, batch.text(row).err()?)));
+    bad.map_or(Ok(()), |(row, reason)| {
+        let reason = format!("{}: mend the row or leave it out", reason.name());
+        Err(PipelineError::BadRow { file: file.to_owned(), row: batch.rows[row], reason })
+    })
 }
 
 /// The counts of a batch; rows without a text are no documents.
