@@ -267,3 +267,96 @@ fn folders_that_vanish_empty_under_a_writer_are_made_again() {
         over.store(true, Ordering::Relaxed);
     });
 }
+
+#[test]
+fn a_store_whose_commits_are_lost_does_not_begin_anew() {
+    let night = one_night("");
+    night.run(DT, &[]).expect_success();
+    std::fs::rename(night.path().join("store/_commits"), night.path().join("lost")).unwrap();
+    night.documents("2026-11-21", &[("z", &text(9, 60))]);
+    expect(&night.run("2026-11-21", &[]), 73, &["has no commit", "restore its _commits"]);
+    std::fs::rename(night.path().join("lost"), night.path().join("store/_commits")).unwrap();
+    // A file that only looks like a commit's is none.
+    std::fs::write(night.path().join("store/_commits/7.json"), "mine").unwrap();
+    night.run("2026-11-21", &[]).expect_success();
+}
+
+#[test]
+fn an_output_that_is_not_mounted_is_not_begun_anew() {
+    let night = one_night("");
+    night.run(DT, &[]).expect_success();
+    night.documents("2026-11-21", &[("z", &text(9, 60))]);
+    let results = night.path().join("results");
+    std::fs::rename(&results, night.path().join("mounted")).unwrap();
+    std::fs::create_dir(&results).unwrap();
+    for dt in [DT, "2026-11-21"] {
+        expect(&night.run(dt, &[]), 66, &["no results of earlier nights at results", "mounted"]);
+        assert_eq!(std::fs::read_dir(&results).unwrap().count(), 0, "nothing is written to the mount point");
+    }
+    std::fs::remove_dir(&results).unwrap();
+    std::fs::rename(night.path().join("mounted"), &results).unwrap();
+    night.run("2026-11-21", &[]).expect_success();
+    // Removed on purpose: the store's name is enough.
+    std::fs::remove_dir_all(&results).unwrap();
+    std::fs::create_dir(&results).unwrap();
+    std::fs::copy(night.path().join("store/_store.json"), results.join("_store.json")).unwrap();
+    night.documents("2026-11-22", &[("y", &text(8, 60))]).run("2026-11-22", &[]).expect_success();
+}
+
+#[test]
+fn a_gc_never_gives_up_a_page_that_its_own_commit_needs() {
+    let from = format!("{}/tests/data/store-v1/.", env!("CARGO_MANIFEST_DIR"));
+    let copy = || {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Command::new("cp").arg("-a").arg(&from).arg(dir.path()).status().unwrap().success());
+        dir
+    };
+    // A first commit of the later format wrote its pages and then failed.
+    let (store, other) = (copy(), copy());
+    nearprint_in(other.path(), &["store", "drop-night", "store", "--dt", "2026-11-19"]).expect_success();
+    assert!(
+        Command::new("cp")
+            .arg("-r")
+            .arg(other.path().join("store/pages"))
+            .arg(store.path().join("store/"))
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert!(!snapshot(&store.path().join("store/pages")).is_empty());
+    std::fs::create_dir_all(store.path().join("store/runs/0123456789abcdef0123456789abcdef/ids")).unwrap();
+    std::fs::write(store.path().join("store/runs/0123456789abcdef0123456789abcdef/ids/part-00000.parquet"), "x")
+        .unwrap();
+    for _ in 0..2 {
+        nearprint_in(store.path(), &["store", "gc", "store", "--grace-hours", "0"]).expect_success();
+        nearprint_in(store.path(), &["store", "check", "store"]).expect_success();
+    }
+}
+
+#[test]
+fn a_night_that_is_dropped_while_it_is_replaced_is_not_called_published() {
+    let night = Night::new("");
+    let rows: Vec<(String, String)> = (0..20_000).map(|i| (format!("d{i}"), text(i, 30))).collect();
+    let rows: Vec<(&str, &str)> = rows.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
+    night.documents(DT, &rows).run(DT, &[]).expect_success();
+    let replacing = Command::new(env!("CARGO_BIN_EXE_nearprint"))
+        .args(["run", "--config", "job.toml", "--dt", DT, "--replace", "--json"])
+        .current_dir(night.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let signal = |which: &str| {
+        assert!(Command::new("kill").args([which, &replacing.id().to_string()]).status().unwrap().success())
+    };
+    signal("-STOP");
+    nearprint_in(night.path(), &["store", "drop-night", "store", "--dt", DT]).expect_success();
+    signal("-CONT");
+    let done = replacing.wait_with_output().unwrap();
+    let info = nearprint_in(night.path(), &["store", "info", "store", "--json"]).expect_success().json();
+    let is_there = info["nights"].as_array().unwrap().iter().any(|n| n["dt"] == DT);
+    let current = night.path().join(format!("results/dt={DT}/_current"));
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!((done.status.code() == Some(0), current.exists()), (is_there, is_there), "{said}");
+}

@@ -25,10 +25,26 @@ pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Docu
         Err(PipelineError::InputMissing { remedy, .. }) => *remedy == NOTHING_THERE,
         Err(_) => false,
     };
-    match nights.filter(|_| nothing) {
-        Some(nights) => nights.explain(opened, &pattern, &request.dt).await,
-        None => opened,
+    match nights {
+        Some(nights) if nothing => nights.explain(opened, &pattern, &request.dt).await,
+        None if nothing => refuse_missing_base(storage, &request.documents).await.and(opened),
+        _ => opened,
     }
+}
+
+/// Refuses a glob whose folder before the first wildcard is not there: its disk may not be mounted.
+async fn refuse_missing_base(storage: &Storage, documents: &str) -> Result<()> {
+    let fixed = documents.split(['*', '?', '[', '{']).next().unwrap_or(documents);
+    let base = match fixed.rsplit_once('/') {
+        Some(("", _)) => "/",
+        Some((base, _)) => base,
+        None => ".",
+    };
+    let folder = storage.folder(base)?;
+    if folder.is_local_folder() || !folder.names().await?.is_empty() {
+        return Ok(());
+    }
+    Err(PipelineError::NightsMissing { url: base.to_owned() })
 }
 
 /// The folder that the nights lie in, and what their names have before and after the date.

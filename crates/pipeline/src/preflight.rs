@@ -24,8 +24,13 @@ pub(crate) fn refuse_full(folder: &Path, n_rows: Option<u64>) -> Result<()> {
 }
 
 /// Refuses a store or a night's results that cannot be written, before the night's work is done for nothing.
-pub(crate) async fn refuse_unwritable(store: &Folder, night: &Folder) -> Result<()> {
-    for place in [store.join("_commits"), store.join("runs"), night.clone()] {
+pub(crate) async fn refuse_unwritable(store: &Folder, output: &Folder, night: &Folder) -> Result<()> {
+    let (commits, runs) = (store.join("_commits"), store.join("runs"));
+    // A run that was killed while it probed left its file in whichever of these was there.
+    for place in [store, &runs, output, night] {
+        place.tidy_itself().await;
+    }
+    for place in [&commits, &runs, night] {
         place.probe().await?;
     }
     Ok(())

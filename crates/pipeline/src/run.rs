@@ -250,7 +250,7 @@ async fn attempt(
             // Asked to replace it, a run makes a night anew even from the same inputs: that mends damaged files. Once it has written
             // this very generation, a commit of another run that did the same is as good as its own.
             if is_here && (!request.replace || written.as_ref() == Some(&published.gen_digest)) {
-                return published_already(storage, plan, request).await.map(Some);
+                return published_already(storage, plan, request).await;
             }
             if !request.replace {
                 return Err(moved(published, &plan));
@@ -265,7 +265,7 @@ async fn attempt(
     if request.preflight {
         preflight::refuse_full(&resources.temp_parent(), plan.documents.n_rows())?;
     }
-    preflight::refuse_unwritable(plan.store.folder(), &plan.night).await?;
+    preflight::refuse_unwritable(plan.store.folder(), &plan.output, &plan.night).await?;
     plan.store.probe_conditional_put(request.single_writer).await?;
     if plan.store.end_dead_removals().await? {
         return Ok(None);
@@ -275,13 +275,24 @@ async fn attempt(
 }
 
 /// A night that is published from the same inputs and configuration, in the same place.
-async fn published_already(storage: &Storage, plan: Plan, request: &RunRequest) -> Result<RunSummary> {
+async fn published_already(storage: &Storage, plan: Plan, request: &RunRequest) -> Result<Option<RunSummary>> {
     roll_forward(storage, &plan.store, &request.dt).await?;
+    plan.output.tidy_itself().await;
     plan.night.tidy().await;
     let published = plan.store.night(&request.dt).ok_or_else(|| internal("a published night is gone"))?;
     plan.store.tidy(published).await;
-    let summary = already_published(storage, &plan.store, published).await?;
-    Ok(RunSummary { newest_input: plan.newest_input, ..summary })
+    let Some(store) = still_published(&plan.store, published).await? else {
+        return Ok(None);
+    };
+    let summary = already_published(storage, &store, published).await?;
+    Ok(Some(RunSummary { newest_input: plan.newest_input, ..summary }))
+}
+
+/// The store as it is now, where a night is what it was; none where another commit replaced or dropped it meanwhile.
+async fn still_published(store: &Store, night: &Night) -> Result<Option<Store>> {
+    let newest = Store::open(store.folder()).await?;
+    let is_there = newest.night(&night.dt) == Some(night);
+    Ok(is_there.then_some(newest))
 }
 
 fn internal(reason: &str) -> PipelineError {
@@ -319,6 +330,8 @@ async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
     refuse_missing_store(&store, identity.as_deref(), request)?;
     let output = storage.folder(&request.output)?;
     store.refuse_output_of_another(identity.as_deref(), &output).await?;
+    store.refuse_lost_commits(&output).await?;
+    store.refuse_unmounted_output(storage, &output).await?;
     warn_of_misnamed_nights(storage, &request.documents).await;
     let documents = night_documents::open(storage, request).await?;
     for file in documents.files() {
@@ -498,7 +511,10 @@ async fn publish(
         && let Some(of_generation) = mend(storage, plan, night, &staged, &content).await?
     {
         roll_forward(storage, &plan.store, &request.dt).await?;
-        let summary = already_published(storage, &plan.store, night).await?;
+        let Some(store) = still_published(&plan.store, night).await? else {
+            return Ok(Err(night.gen_digest.clone()));
+        };
+        let summary = already_published(storage, &store, night).await?;
         let n_mended_files = of_run.n_mended_files + of_generation;
         return Ok(Ok(RunSummary {
             spill: staged.spill,
@@ -649,21 +665,30 @@ async fn roll_forward(storage: &Storage, store: &Store, dt: &str) -> Result<()> 
             break;
         }
         let newest = Store::open(store.folder()).await?;
-        night = newest.night(dt).filter(|now| **now != committed).cloned();
+        match newest.night(dt) {
+            // Dropped meanwhile.
+            None => delete_pointer(storage, &committed).await?,
+            Some(now) => night = Some(now).filter(|now| **now != committed).cloned(),
+        }
     }
     Ok(())
 }
 
 /// False where they are there already.
 async fn write_pointers(night: &Folder, gen_digest: &str) -> Result<bool> {
-    let success = night.join(&generation_name(gen_digest)).join("_SUCCESS");
+    let generation = night.join(&generation_name(gen_digest));
+    let success = generation.join("_SUCCESS");
     let has_success = success.get().await?.is_some();
-    if !has_success {
-        success.put(bytes::Bytes::new()).await?;
-    }
     let current = bytes::Bytes::from(format!("{}\n", generation_name(gen_digest)));
     let pointer = night.join(CURRENT);
     let has_pointer = pointer.get().await?.as_ref() == Some(&current);
+    if (!has_success || !has_pointer) && generation.join(MANIFEST).find().await?.is_none() {
+        // Nobody is led to results that are not there, as on a disk that is not mounted.
+        return Err(PipelineError::damaged(generation.join(MANIFEST).url(), "committed, but its manifest is gone"));
+    }
+    if !has_success {
+        success.put(bytes::Bytes::new()).await?;
+    }
     if !has_pointer {
         pointer.put(current).await?;
     }

@@ -76,6 +76,14 @@ impl Folder {
     }
 }
 
+/// Whether no file of a store or an output lies below a folder.
+fn is_of_others(root: &LocalPath, folder: &LocalPath) -> bool {
+    const OWN: [&str; 5] = ["_commits", "_probe", "pages", "runs", "segments"];
+    let below = folder.strip_prefix(root).ok().and_then(|below| below.components().next());
+    let first = below.and_then(|first| first.as_os_str().to_str());
+    first.is_some_and(|first| !OWN.contains(&first) && !first.starts_with("dt="))
+}
+
 fn walk(root: &LocalPath) -> Result<Vec<FoundFile>> {
     let (mut found, mut open) = (Vec::new(), vec![root.to_path_buf()]);
     while let Some(folder) = open.pop() {
@@ -83,6 +91,10 @@ fn walk(root: &LocalPath) -> Result<Vec<FoundFile>> {
             Ok(entries) => entries,
             // Not there, or gone since it was listed.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            // Such as lost+found at the root of a disk.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied && is_of_others(root, &folder) => {
+                continue;
+            }
             Err(error) => return Err(PipelineError::io(folder)(error)),
         };
         for entry in entries {

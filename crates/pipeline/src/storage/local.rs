@@ -260,6 +260,11 @@ impl Drop for Aside {
     }
 }
 
+/// Removes what killed runs left in one folder; as far as it can be done.
+pub(super) fn remove_dead_in(folder: &Path) {
+    let _ = remove_dead(folder);
+}
+
 /// Removes what killed runs left in all folders below one; as far as it can be done.
 pub(super) fn remove_dead_below(root: &Path) {
     let mut open = vec![root.to_path_buf()];

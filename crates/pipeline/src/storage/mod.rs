@@ -394,6 +394,17 @@ impl Folder {
         }
     }
 
+    /// The same in this folder alone.
+    pub(crate) async fn tidy_itself(&self) {
+        if let Some(path) = self.local.clone() {
+            let tidied = local::blocking(move || {
+                local::remove_dead_in(&path);
+                Ok(())
+            });
+            let _ = tidied.await;
+        }
+    }
+
     pub(crate) async fn delete(&self) -> Result<()> {
         let store = self.backend.store().await?;
         store.delete(&self.prefix).await.map_err(PipelineError::store("delete", &self.url))

@@ -136,8 +136,9 @@ pub(crate) async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSumma
             continue;
         };
         let hold = Hold { folder: folder.clone(), newest: begun.unwrap_or(store.sequence()).into(), begun };
-        let n_left = hold.delete(&found).await?;
+        // First, so that no commit that still has its content names what is gone.
         hold.prune(&old).await?;
+        let n_left = hold.delete(&found).await?;
         let commit = match begun {
             Some(sequence) => end_removal(&folder, sequence).await?,
             None => store.sequence(),
@@ -261,9 +262,15 @@ impl Store {
     /// What the newest commit names, and commits that were the newest after `cutoff`: somebody may still read that state.
     pub(crate) async fn live(&self, cutoff: SystemTime) -> Result<HashSet<String>> {
         let mut live: HashSet<String> = self.commit.iter().flat_map(Commit::names).collect();
+        if let Some(commit) = &self.commit {
+            // What the next commit of the same nights needs: one of the first format has no pages, and its successor has.
+            live.extend(commit.encode()?.page_digests.iter().map(|digest| page_name(digest)));
+        }
+        let is_of_removal = |number: u64| self.removing().iter().any(|removal| removal.sequence == number);
         let mut seen: HashSet<String> = self.commit.iter().flat_map(|commit| commit.pages.iter().cloned()).collect();
         for commit in self.commit_files().await? {
-            if commit.number != self.sequence() && commit.superseded.is_none_or(|at| at > cutoff) {
+            let is_kept = commit.superseded.is_none_or(|at| at > cutoff) || is_of_removal(commit.number);
+            if commit.number != self.sequence() && is_kept {
                 let stored = Stored::read(&self.folder.join(COMMITS).join(&commit_name(commit.number))).await?;
                 live.extend(stored.unseen(&self.folder, &mut seen).await?.1);
             }
@@ -364,7 +371,8 @@ impl Store {
         Ok(roots.into_values().collect())
     }
 
-    /// Commits what is about to be deleted; none where somebody else committed first. The number of that commit, if one was needed.
+    /// Commits what is about to be deleted; none where somebody else committed first. The number of the commit that gives something up, if
+    /// one does.
     #[allow(clippy::option_option, reason = "lost, done without a commit, done with one")]
     async fn begin_removal(&self, found: &[Leftover], single_writer: bool) -> Result<Option<Option<u64>>> {
         let names: BTreeSet<String> = found.iter().filter_map(|leftover| leftover.removal.clone()).collect();
@@ -373,10 +381,11 @@ impl Store {
             return Ok(Some(None));
         }
         self.probe_conditional_put(single_writer).await?;
-        if !names.is_empty() {
+        let gives_up = !names.is_empty();
+        if gives_up {
             removing.push(Removal { sequence: self.sequence() + 1, names: names.into_iter().collect() });
         }
-        Ok(self.put_removing(removing).await?.map(Some))
+        Ok(self.put_removing(removing).await?.map(|commit| gives_up.then_some(commit)))
     }
 
     /// Commits that removals of a `store gc` which is dead are over; false where there is none. Such a `store gc` deletes nothing any

@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Store, StoreReport, to_json};
+use super::{Store, StoreReport, generation_name, to_json};
 use crate::digest::Sha256Hex;
 use crate::error::{PipelineError, Result};
-use crate::storage::Folder;
+use crate::storage::{Folder, Storage};
 
 /// Below a store: its identity. Below an output: that of the store it belongs to.
 pub(super) const IDENTITY: &str = "_store.json";
@@ -81,6 +81,47 @@ impl Store {
             Some(owner) if Some(owner.as_str()) != identity => Err(self.of_another(output)),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses an output without an identity where this store published nights that are not there: its disk may not be mounted. One of
+    /// them that is there is enough, as in an output of a release before identities.
+    pub(crate) async fn refuse_unmounted_output(&self, storage: &Storage, output: &Folder) -> Result<()> {
+        if identity_in(output).await?.is_some() {
+            return Ok(());
+        }
+        let mut any_night = false;
+        for night in self.nights().iter().rev() {
+            let place = storage.folder(&night.output)?;
+            if place.is_same_place(&output.join(&format!("dt={}", night.dt))) {
+                any_night = true;
+                if place.join(&generation_name(&night.gen_digest)).join("manifest.json").find().await?.is_some() {
+                    return Ok(());
+                }
+            }
+        }
+        if !any_night {
+            return Ok(());
+        }
+        let remedy =
+            "check that its disk is mounted; if they were removed on purpose, copy the store's _store.json there";
+        Err(PipelineError::InputMissing { what: "results of earlier nights", url: output.url().to_owned(), remedy })
+    }
+
+    /// Refuses a store without a commit where the output has published nights: its commits are lost, or it is another store.
+    pub(crate) async fn refuse_lost_commits(&self, output: &Folder) -> Result<()> {
+        if !self.is_new() {
+            return Ok(());
+        }
+        for name in output.names().await?.iter().filter(|name| name.starts_with("dt=")) {
+            if output.join(name).join("_current").find().await?.is_some() {
+                let reason = format!(
+                    "{name} is published here, and {} has no commit: restore its _commits, or name an output of its own",
+                    self.folder.url()
+                );
+                return Err(PipelineError::OutputExists { url: output.url().to_owned(), reason });
+            }
+        }
+        Ok(())
     }
 
     /// Makes an output this store's; refuses one that is another's.

@@ -89,6 +89,8 @@ impl Store {
     /// Removes what killed runs left half-written among the commits and the files of a night: a run of a published night writes nothing
     /// there, and so would leave it.
     pub(crate) async fn tidy(&self, night: &Night) {
+        self.folder.tidy_itself().await;
+        self.folder.join("runs").tidy_itself().await;
         self.folder.join(COMMITS).tidy().await;
         self.folder.join(PAGES).tidy().await;
         self.run_folder(&night.run.digest).tidy().await;
@@ -287,6 +289,10 @@ impl Store {
         let known = self.commit.as_ref().map_or(&[][..], |before| &before.pages);
         for ((place, content), digest) in encoded.pages.into_iter().zip(&encoded.page_digests) {
             self.refuse_removing(&page_name(digest))?;
+            if commit.removing.iter().any(|removal| removal.names.contains(&page_name(digest))) {
+                let reason = format!("commit {} would give up its own page {digest}", commit.sequence);
+                return Err(PipelineError::Internal { stage: "commit", reason });
+            }
             if !known.contains(digest) {
                 self.folder.join(&place).put(content).await?;
             }
@@ -438,8 +444,10 @@ fn commit_name(sequence: u64) -> String {
     format!("{sequence:08}.json")
 }
 
+/// Other spellings of a number are somebody else's files.
 fn commit_number(name: &str) -> Option<u64> {
-    name.strip_suffix(".json")?.parse().ok()
+    let number = name.strip_suffix(".json")?.parse().ok()?;
+    (commit_name(number) == name).then_some(number)
 }
 
 /// The first digits of a digest, for messages.
