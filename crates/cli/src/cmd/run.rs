@@ -47,7 +47,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
     let session = Session::new(&job, global);
     let no_documents = Arc::new(AtomicBool::new(false));
     let found_none = Arc::clone(&no_documents);
-    let breakers = request.breakers.clone();
+    let breakers = request.breakers;
     let done = session.block_on(|storage, resources, progress| async move {
         let _lock = held(lock, lock_wait).await?;
         let done = nearprint_pipeline::run(&storage, &request, &resources, &progress).await;
