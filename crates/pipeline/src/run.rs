@@ -259,7 +259,9 @@ async fn attempt(
         Some(_) => refuse_republishing(&plan, request)?,
         None => {
             refuse_late(&plan.store, request)?;
-            refuse_unknown_night(&plan, request).await?;
+            if !request.replace && plan.night.join(CURRENT).find().await?.is_some() {
+                return refuse_unknown_night(&plan, request).await;
+            }
         }
     }
     if request.preflight {
@@ -308,11 +310,10 @@ fn moved(published: &Night, plan: &Plan) -> PipelineError {
 }
 
 /// Refuses a night that is published here and that this store does not know: another store made it, or this one was put back to an
-/// earlier state.
-async fn refuse_unknown_night(plan: &Plan, request: &RunRequest) -> Result<()> {
-    let pointer = plan.night.join(CURRENT);
-    if request.replace || pointer.get().await?.is_none() {
-        return Ok(());
+/// earlier state. None where another run has published it since the store was opened.
+async fn refuse_unknown_night(plan: &Plan, request: &RunRequest) -> Result<Option<RunSummary>> {
+    if Store::open(plan.store.folder()).await?.night(&request.dt).is_some() {
+        return Ok(None);
     }
     let reason = format!(
         "a night is published here that {} does not know: check `store`, name another output, or publish anew with --replace",

@@ -78,7 +78,10 @@ impl Store {
     /// Refuses an output that belongs to another store. `identity` is this one's, none before it has one.
     pub(crate) async fn refuse_output_of_another(&self, identity: Option<&str>, output: &Folder) -> Result<()> {
         match identity_in(output).await? {
-            Some(owner) if Some(owner.as_str()) != identity => Err(self.of_another(output)),
+            // Another run may have made the identity, and claimed the output with it, since this one looked.
+            Some(owner) if Some(owner.as_str()) != identity && self.identity().await?.as_ref() != Some(&owner) => {
+                Err(self.of_another(output))
+            }
             _ => Ok(()),
         }
     }
@@ -113,7 +116,9 @@ impl Store {
             return Ok(());
         }
         for name in output.names().await?.iter().filter(|name| name.starts_with("dt=")) {
-            if output.join(name).join("_current").find().await?.is_some() {
+            // Another run may have published it since this one opened the store.
+            let is_published = output.join(name).join("_current").find().await?.is_some();
+            if is_published && Self::open(&self.folder).await?.is_new() {
                 let reason = format!(
                     "{name} is published here, and {} has no commit: restore its _commits, or name an output of its own",
                     self.folder.url()
