@@ -9,7 +9,7 @@ use arrow::array::{ArrayRef, BinaryArray, Int64Array, ListArray, StringArray, UI
 use arrow::datatypes::Int32Type;
 use parquet::data_type::{ByteArray, ByteArrayType};
 use parquet::file::writer::SerializedFileWriter;
-use support::{Night, Output, nearprint_in, text, write_documents, write_fingerprints, write_parquet};
+use support::{Night, Output, nearprint_in, text, with_peak_mib, write_documents, write_fingerprints, write_parquet};
 
 /// Strings as a Parquet writer takes them, whether or not they are UTF-8.
 fn write_strings(path: &std::path::Path, ids: &[ByteArray], texts: &[ByteArray]) {
@@ -329,7 +329,7 @@ fn no_page_may_claim_more_than_can_be_held() {
     let at = content.windows(5).position(|bytes| bytes == claim).unwrap();
     content[at..at + 5].copy_from_slice(&[0xfe, 0xff, 0xff, 0xff, 0x0f]);
     std::fs::write(&path, content).unwrap();
-    let (done, peak) = with_peak_mib(&night);
+    let (done, peak) = run_with_peak_mib(&night);
     expect(&done, 65, &["x.parquet", "row group 0", "unpacks to 2147483647"]);
     assert!(peak < 256, "{peak} MiB");
     // 5,000 texts of 1 MB, through a dictionary of one.
@@ -338,7 +338,7 @@ fn no_page_may_claim_more_than_can_be_held() {
     let rows: Vec<_> = ids.iter().map(|id| (Some(id.as_str()), Some(same.as_str()))).collect();
     zstd_documents(&path, &rows);
     assert!(std::fs::metadata(&path).unwrap().len() < 200_000);
-    let (done, peak) = with_peak_mib(&night);
+    let (done, peak) = run_with_peak_mib(&night);
     assert_eq!(done.expect_success().json()["n_documents"].as_u64(), Some(5_000));
     assert!(peak < 256, "{peak} MiB");
 }
@@ -354,7 +354,7 @@ fn a_row_group_larger_than_memory_is_read_page_by_page() {
     let borrowed: Vec<_> = rows.iter().map(|(id, text)| (Some(id.as_str()), Some(text.as_str()))).collect();
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     zstd_documents(&path, &borrowed);
-    let (done, peak) = with_peak_mib(&night);
+    let (done, peak) = run_with_peak_mib(&night);
     assert_eq!(done.expect_success().json()["n_documents"].as_u64(), Some(3160));
     assert!(peak < 320, "{peak} MiB");
 }
@@ -366,34 +366,15 @@ fn a_line_without_end_is_passed_over_without_being_held() {
     let line = "x".repeat(300 << 20);
     let content = format!("{{\"id\":\"a\",\"text\":\"{line}\"}}\n{{\"id\":\"b\",\"text\":\"next\"}}\n");
     std::fs::write(night.path().join(format!("documents/dt={DT}/x.jsonl")), content).unwrap();
-    let (done, peak) = with_peak_mib(&night);
+    let (done, peak) = run_with_peak_mib(&night);
     let summary = done.expect_success().json();
     assert_eq!((summary["n_documents"].as_u64(), &summary["bad_rows_by_reason"]["too_large"]), (Some(2), &1.into()));
     assert!(peak < 100, "{peak} MiB");
 }
 
-/// Runs the night, and gives its largest memory in MiB, as far as that was seen in time.
-fn with_peak_mib(night: &Night) -> (Output, u64) {
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nearprint"));
-    command.args(["run", "--config", "job.toml", "--dt", DT, "--json"]).current_dir(night.path());
-    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
-    let status = format!("/proc/{}/status", child.id());
-    let done = std::thread::spawn(move || child.wait_with_output().unwrap());
-    let mut peak = 0;
-    while !done.is_finished() {
-        let status = std::fs::read_to_string(&status).unwrap_or_default();
-        let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
-        let kib = line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0);
-        peak = peak.max(kib / 1024);
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    let done = done.join().unwrap();
-    let output = Output {
-        code: done.status.code().unwrap_or(-1),
-        stdout: String::from_utf8(done.stdout).unwrap(),
-        stderr: String::from_utf8(done.stderr).unwrap(),
-    };
-    (output, peak)
+/// Runs the night, and gives its largest memory in MiB.
+fn run_with_peak_mib(night: &Night) -> (Output, u64) {
+    with_peak_mib(night.path(), &["run", "--config", "job.toml", "--dt", DT, "--json"])
 }
 
 #[test]

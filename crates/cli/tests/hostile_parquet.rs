@@ -13,9 +13,8 @@ mod support;
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use support::{Night, Output, rows, text, write_fingerprints};
+use support::{Night, rows, text, with_peak_mib, write_fingerprints};
 
 const DT: &str = "2026-10-01";
 const LIMIT: [&str; 2] = ["--memory-limit", "512MiB"];
@@ -205,32 +204,9 @@ fn file(columns: &[Column], claims: &Claims<'_>) -> Vec<u8> {
     [&bytes[..], &footer, &length, b"PAR1"].concat()
 }
 
-/// Runs the binary, and gives its largest memory in MiB, as far as that was seen in time.
-fn measured(folder: &Path, args: &[&str]) -> (Output, u64) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nearprint"));
-    let child = command.args(args).current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let status = format!("/proc/{}/status", child.id());
-    let done = std::thread::spawn(move || child.wait_with_output().unwrap());
-    let mut peak = 0;
-    while !done.is_finished() {
-        let status = std::fs::read_to_string(&status).unwrap_or_default();
-        let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
-        let kib = line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0);
-        peak = peak.max(kib / 1024);
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-    let done = done.join().unwrap();
-    let output = Output {
-        code: done.status.code().unwrap_or(-1),
-        stdout: String::from_utf8(done.stdout).unwrap(),
-        stderr: String::from_utf8(done.stderr).unwrap(),
-    };
-    (output, peak)
-}
-
 /// What the error says, of a command that ends with 65, names the file and takes no more than some 200 MiB.
 fn refused(folder: &Path, args: &[&str], what: &str) -> String {
-    let (done, peak) = measured(folder, &[args, &LIMIT].concat());
+    let (done, peak) = with_peak_mib(folder, &[args, &LIMIT].concat());
     assert_eq!(done.code, 65, "{what}: {}", done.stderr);
     assert!(done.error().contains("hostile.parquet"), "{what}: {}", done.error());
     assert!(peak < 200, "{what}: {peak} MiB");
@@ -250,7 +226,7 @@ const RUN: [&str; 6] = ["run", "--config", "job.toml", "--dt", DT, "--json"];
 fn documents_are_refused(content: &[u8], what: &str) {
     let night = night(content);
     refused(night.path(), &RUN, what);
-    let (done, peak) = measured(night.path(), &[&RUN[..], &LIMIT, &["--max-bad-files", "1"]].concat());
+    let (done, peak) = with_peak_mib(night.path(), &[&RUN[..], &LIMIT, &["--max-bad-files", "1"]].concat());
     let summary = done.expect_success().json();
     assert_eq!((&summary["n_documents"], &summary["n_bad_files"]), (&1.into(), &1.into()), "{what}");
     assert!(peak < 200, "{what}: {peak} MiB");
@@ -433,7 +409,7 @@ fn an_index_of_pages_that_is_not_in_order_is_not_used() {
         std::fs::write(folder.path().join("hostile.parquet"), content).unwrap();
         let mut pairs = Vec::new();
         for args in joins(folder.path()) {
-            let (done, peak) = measured(folder.path(), &[&args[..], &LIMIT, &["--pairs", "all"]].concat());
+            let (done, peak) = with_peak_mib(folder.path(), &[&args[..], &LIMIT, &["--pairs", "all"]].concat());
             assert_eq!(done.code, 0, "{what}, {args:?}: {}", done.stderr);
             assert!(peak < 200, "{what}: {peak} MiB");
             pairs.push(rows(&folder.path().join("out/pairs")));

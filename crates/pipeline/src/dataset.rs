@@ -170,6 +170,12 @@ impl DatasetWriter {
     }
 }
 
+/// Whether a name is of a file of a dataset: `part-00000.parquet`.
+pub(crate) fn is_part_name(name: &str) -> bool {
+    let number = name.strip_prefix("part-").and_then(|rest| rest.strip_suffix(".parquet"));
+    number.is_some_and(|n| n.len() == 5 && n.bytes().all(|b| b.is_ascii_digit()))
+}
+
 /// Makes a folder that may be there, in one that is: the temporary folder of a run that was stopped stays gone.
 pub(crate) fn create_folder(path: &Path) -> Result<()> {
     match std::fs::create_dir(path) {

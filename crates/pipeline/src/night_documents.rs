@@ -27,24 +27,18 @@ pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Docu
     };
     match nights {
         Some(nights) if nothing => nights.explain(opened, &pattern, &request.dt).await,
-        None if nothing => refuse_missing_base(storage, &request.documents).await.and(opened),
+        None if nothing => refuse_missing_base(storage, &pattern).await.and(opened),
         _ => opened,
     }
 }
 
 /// Refuses a glob whose folder before the first wildcard is not there: its disk may not be mounted.
-async fn refuse_missing_base(storage: &Storage, documents: &str) -> Result<()> {
-    let fixed = documents.split(['*', '?', '[', '{']).next().unwrap_or(documents);
-    let base = match fixed.rsplit_once('/') {
-        Some(("", _)) => "/",
-        Some((base, _)) => base,
-        None => ".",
-    };
-    let folder = storage.folder(base)?;
-    if folder.is_local_folder() || !folder.names().await?.is_empty() {
+async fn refuse_missing_base(storage: &Storage, pattern: &str) -> Result<()> {
+    let base = storage.base_of(pattern)?;
+    if base.is_local_folder() || !base.names().await?.is_empty() {
         return Ok(());
     }
-    Err(PipelineError::NightsMissing { url: base.to_owned() })
+    Err(PipelineError::NightsMissing { url: base.url().to_owned() })
 }
 
 /// The folder that the nights lie in, and what their names have before and after the date.

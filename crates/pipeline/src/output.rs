@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::dataset::{FileRecord, StagedFile};
+use crate::dataset::{FileRecord, StagedFile, is_part_name};
 use crate::error::{PipelineError, Result};
 use crate::progress::Progress;
 use crate::storage::Folder;
@@ -40,19 +40,13 @@ async fn delete_left_over_parts(output: &Folder, staged: &[StagedFile]) -> Resul
     let folders: BTreeSet<&String> = written.iter().map(|(folder, _)| folder).collect();
     for folder in folders {
         let place = if folder.is_empty() { output.clone() } else { output.join(folder) };
-        for name in place.names().await?.into_iter().filter(|name| is_part(name)) {
+        for name in place.names().await?.into_iter().filter(|name| is_part_name(name)) {
             if !written.contains(&(folder.clone(), name.clone())) {
                 place.join(&name).delete().await?;
             }
         }
     }
     Ok(())
-}
-
-/// `part-00000.parquet`
-fn is_part(name: &str) -> bool {
-    let number = name.strip_prefix("part-").and_then(|n| n.strip_suffix(".parquet"));
-    number.is_some_and(|n| n.len() == 5 && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Copies those staged files to their names below `folder` that are not there as they should be; gives their number.

@@ -1,7 +1,7 @@
 //! The places that a job may touch.
 
 use crate::error::{PipelineError, Result};
-use crate::storage::{Storage, redact};
+use crate::storage::{Folder, Storage, redact};
 
 /// Where everything that a job names must lie; anywhere where none is given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,25 +14,20 @@ impl Roots {
     /// # Errors
     /// [`PipelineError::Usage`] naming `key`.
     pub fn refuse_outside(&self, storage: &Storage, key: &str, url: &str) -> Result<()> {
-        if self.0.is_empty() {
-            return Ok(());
-        }
-        let fixed = match url.find(['*', '?', '[']) {
-            Some(wildcard) => url[..wildcard].rsplit_once('/').map_or(".", |(base, _)| base),
-            None => url,
-        };
-        self.refuse(storage, key, url, if fixed.is_empty() { "/" } else { fixed })
+        if self.0.is_empty() { Ok(()) } else { self.refuse(storage, key, url, &storage.base_of(url)?) }
     }
 
     /// Refuses a file that a link leads out of the roots.
     pub(crate) fn refuse_file_outside(&self, storage: &Storage, url: &str) -> Result<()> {
-        if self.0.is_empty() || url.starts_with("s3://") { Ok(()) } else { self.refuse(storage, "input", url, url) }
+        if self.0.is_empty() || url.starts_with("s3://") {
+            return Ok(());
+        }
+        self.refuse(storage, "input", url, &storage.folder(url)?)
     }
 
-    fn refuse(&self, storage: &Storage, key: &str, url: &str, fixed: &str) -> Result<()> {
-        let place = storage.folder(fixed)?;
+    fn refuse(&self, storage: &Storage, key: &str, url: &str, place: &Folder) -> Result<()> {
         for root in &self.0 {
-            if storage.folder(root)?.contains(&place) {
+            if storage.folder(root)?.contains(place) {
                 return Ok(());
             }
         }

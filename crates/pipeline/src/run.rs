@@ -33,7 +33,7 @@ use crate::roots::Roots;
 use crate::storage::{Folder, Storage};
 use crate::store::{
     CheckReport, CheckRequest, CompactRequest, CompactSummary, GcRequest, GcSummary, JoinedRuns, Night, StagedRun,
-    Store, existing_short, generation_name, to_json, write_run,
+    Store, existing_short, generation_name, missing_store, to_json, write_run,
 };
 use crate::temp_folder::remove_dead;
 
@@ -605,8 +605,8 @@ async fn mend(
 impl RunRequest {
     /// Where its documents, store, output and job file are on local disks.
     fn local_places(&self, storage: &Storage) -> Vec<PathBuf> {
-        let fixed = self.documents.split(['*', '?', '[', '{']).next().unwrap_or(&self.documents);
-        let places = [fixed, &self.store, &self.output].into_iter().filter_map(|url| storage.folder(url).ok());
+        let documents = night_pattern(&self.documents, &self.dt);
+        let places = [&documents, &self.store, &self.output].into_iter().filter_map(|url| storage.base_of(url).ok());
         places.filter_map(|place| place.local_path().map(Path::to_path_buf)).chain(self.job_file.clone()).collect()
     }
 
@@ -941,9 +941,5 @@ pub async fn store_init(storage: &Storage, url: &str, single_writer: bool) -> Re
 
 async fn open_store(storage: &Storage, url: &str) -> Result<Store> {
     let opened = Store::open_existing(&storage.folder(url)?).await?;
-    opened.ok_or_else(|| PipelineError::InputMissing {
-        what: "store",
-        url: url.to_owned(),
-        remedy: "check the path; a run makes its first commit",
-    })
+    opened.ok_or_else(|| missing_store(url))
 }

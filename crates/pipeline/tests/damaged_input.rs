@@ -1,6 +1,8 @@
 //! Damaged and crafted Parquet: always an error of the file or the right rows, never a panic and never much memory.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::cast_possible_truncation, reason = "tests")]
 
+mod random;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,6 +14,7 @@ use nearprint_pipeline::{
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterVersion};
+use random::Random;
 
 /// What fingerprinting a folder comes to: its counts and the bytes of its fingerprints.
 async fn fingerprinted(folder: &Path, columns: (&str, &str)) -> Result<(FingerprintCounts, Vec<u8>), PipelineError> {
@@ -32,21 +35,6 @@ async fn fingerprinted(folder: &Path, columns: (&str, &str)) -> Result<(Fingerpr
     let to = output.display().to_string();
     let done = nearprint_pipeline::fingerprint(&storage, &request, &to, true, &resources, &progress).await?;
     Ok((done.counts, std::fs::read(output.join("part-00000.parquet")).unwrap()))
-}
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
 }
 
 fn documents(properties: WriterProperties) -> Vec<u8> {

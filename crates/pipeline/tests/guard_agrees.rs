@@ -11,6 +11,7 @@
 
 #[path = "guard_agrees/mod.rs"]
 mod agreement;
+mod random;
 
 use std::sync::Arc;
 
@@ -20,21 +21,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-}
+use random::Random;
 
 /// A file with columns of several kinds.
 fn file(version: WriterVersion, statistics: EnabledStatistics) -> Vec<u8> {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, UInt64Array};
@@ -21,6 +21,14 @@ pub struct Output {
 }
 
 impl Output {
+    fn of(done: std::process::Output) -> Self {
+        Self {
+            code: done.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(done.stdout).unwrap(),
+            stderr: String::from_utf8(done.stderr).unwrap(),
+        }
+    }
+
     /// The last line of standard output, as JSON.
     pub fn json(&self) -> serde_json::Value {
         let last = self.stdout.lines().last().unwrap_or_default();
@@ -43,12 +51,24 @@ pub fn nearprint(args: &[&str]) -> Output {
 }
 
 pub fn nearprint_in(folder: &Path, args: &[&str]) -> Output {
-    let done = Command::new(env!("CARGO_BIN_EXE_nearprint")).args(args).current_dir(folder).output().unwrap();
-    Output {
-        code: done.status.code().unwrap_or(-1),
-        stdout: String::from_utf8(done.stdout).unwrap(),
-        stderr: String::from_utf8(done.stderr).unwrap(),
+    Output::of(Command::new(env!("CARGO_BIN_EXE_nearprint")).args(args).current_dir(folder).output().unwrap())
+}
+
+/// Runs the binary, and gives its largest memory in MiB, as far as that was seen in time.
+pub fn with_peak_mib(folder: &Path, args: &[&str]) -> (Output, u64) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nearprint"));
+    let child = command.args(args).current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let done = std::thread::spawn(move || child.wait_with_output().unwrap());
+    let mut peak = 0;
+    while !done.is_finished() {
+        let status = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
+        let kib = line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0);
+        peak = peak.max(kib / 1024);
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
+    (Output::of(done.join().unwrap()), peak)
 }
 
 /// The repository.

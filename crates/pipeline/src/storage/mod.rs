@@ -206,7 +206,12 @@ impl Storage {
         }
     }
 
-    /// The folder before the first wildcard, and the glob; the place itself where there is no wildcard.
+    /// The folder before the first wildcard; the place itself where there is none.
+    pub(crate) fn base_of(&self, pattern: &str) -> Result<Folder> {
+        self.place_of(pattern).map(|(base, _)| base)
+    }
+
+    /// The same, and the glob.
     fn place_of(&self, pattern: &str) -> Result<(Folder, Option<Glob>)> {
         let Some(wildcard) = pattern.find(['*', '?', '[']) else {
             return Ok((self.folder(pattern)?, None));
@@ -385,20 +390,18 @@ impl Folder {
 
     /// Removes the half-written files that killed runs left anywhere below, on local disks; as far as it can be done.
     pub(crate) async fn tidy(&self) {
-        if let Some(path) = self.local.clone() {
-            let tidied = local::blocking(move || {
-                local::remove_dead_below(&path);
-                Ok(())
-            });
-            let _ = tidied.await;
-        }
+        self.tidy_by(local::remove_dead_below).await;
     }
 
     /// The same in this folder alone.
     pub(crate) async fn tidy_itself(&self) {
+        self.tidy_by(local::remove_dead_in).await;
+    }
+
+    async fn tidy_by(&self, remove: fn(&LocalPath)) {
         if let Some(path) = self.local.clone() {
             let tidied = local::blocking(move || {
-                local::remove_dead_in(&path);
+                remove(&path);
                 Ok(())
             });
             let _ = tidied.await;
@@ -468,14 +471,5 @@ impl Folder {
         };
         let is_own = |key: &str| below(key).is_some_and(|below| is_own(&below));
         bucket.abort_stale_uploads(&self.prefix, &self.url, older_than, dry_run, is_own).await
-    }
-
-    /// Whether both are the same place, however they are written.
-    pub(crate) fn is_same_place(&self, other: &Self) -> bool {
-        match (&self.backend, &other.backend) {
-            (Backend::Disk, Backend::Disk) => self.local == other.local,
-            (Backend::Bucket(own), Backend::Bucket(others)) => Arc::ptr_eq(own, others) && self.prefix == other.prefix,
-            _ => false,
-        }
     }
 }

@@ -13,6 +13,11 @@ impl Folder {
         self.names_to(other).is_some()
     }
 
+    /// Whether both are one place.
+    pub(crate) fn is_same_place(&self, other: &Self) -> bool {
+        self.names_to(other).is_some_and(|names| names.is_empty())
+    }
+
     /// Whether one of the two contains the other.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         self.contains(other) || other.contains(self)

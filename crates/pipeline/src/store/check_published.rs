@@ -10,7 +10,7 @@ use super::check::check_content;
 use super::gc::Leftover;
 use super::identity::check_identities;
 use super::{COMMITS, Night, Store, StoreProblem, StoreReport, Stored};
-use super::{commit_name, commit_number, generation_name};
+use super::{commit_name, commit_numbers, generation_name, missing_store};
 use crate::error::{PipelineError, Result};
 use crate::progress::Progress;
 use crate::run::Manifest;
@@ -116,7 +116,7 @@ impl Commits {
     async fn check(folder: &Folder) -> Result<Self> {
         let numbers = commit_numbers(folder).await?;
         let Some(&newest) = numbers.last() else {
-            return Err(no_commit(folder));
+            return Err(missing_store(folder.url()));
         };
         let mut commits = Self { n: numbers.len() as u64, newest, newest_is_sound: false, problems: Vec::new() };
         let (mut report, mut seen) = (StoreReport::of(folder), HashSet::new());
@@ -166,18 +166,6 @@ async fn check_pointers(folder: &Folder, place: &Folder, night: &Night) -> Resul
         Some(digest) if was_published(folder, place, &night.dt, digest).await? => Ok(Pointers::Behind),
         _ => Err(PipelineError::bad_file(pointer.url(), "it names a generation that was never published")),
     }
-}
-
-async fn commit_numbers(folder: &Folder) -> Result<Vec<u64>> {
-    let names = folder.join(COMMITS).names().await?;
-    let mut numbers: Vec<u64> = names.iter().filter_map(|name| commit_number(name)).collect();
-    numbers.sort_unstable();
-    Ok(numbers)
-}
-
-fn no_commit(folder: &Folder) -> PipelineError {
-    let remedy = "check the path; a run makes its first commit";
-    PipelineError::InputMissing { what: "store", url: folder.url().to_owned(), remedy }
 }
 
 /// Refuses a commit under another one's name, one that does not follow the one before, and one whose pages are not what they were. Pages

@@ -14,7 +14,8 @@ use serde::Serialize;
 use super::commit::pruned;
 use super::identity::identity_in;
 use super::{COMMITS, Commit, MAX_ATTEMPTS, PAGES, Removal, Store, Stored, commit_name, commit_number};
-use super::{page_name, run_name, segment_name};
+use super::{missing_store, page_name, run_name, segment_name};
+use crate::dataset::is_part_name;
 use crate::error::{PipelineError, Result};
 use crate::storage::{Folder, FoundFile, Storage, is_scratch_name};
 
@@ -111,7 +112,7 @@ impl Leftover {
 pub(crate) async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSummary> {
     let folder = storage.folder(&request.store)?;
     for _ in 0..MAX_ATTEMPTS {
-        let store = Store::open_existing(&folder).await?.ok_or_else(|| no_store(&request.store))?;
+        let store = Store::open_existing(&folder).await?.ok_or_else(|| missing_store(&request.store))?;
         let cutoff = SystemTime::now().checked_sub(request.grace).unwrap_or(SystemTime::UNIX_EPOCH);
         let live = store.live(cutoff).await?;
         let (roots, foreign_outputs) = store.own_output_roots(storage, request.output.as_deref()).await?;
@@ -148,14 +149,6 @@ pub(crate) async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSumma
         return Ok(GcSummary { uploads, n_pruned_commits: old.len() as u64, foreign_outputs, ..summary });
     }
     Err(PipelineError::TryAgain { reason: format!("others committed {MAX_ATTEMPTS} times meanwhile") })
-}
-
-fn no_store(url: &str) -> PipelineError {
-    PipelineError::InputMissing {
-        what: "store",
-        url: url.to_owned(),
-        remedy: "check the path; `nearprint store init` makes one",
-    }
 }
 
 fn summary(store: &Store, found: &[Leftover], commit: u64, n_left: u64, dry_run: bool) -> GcSummary {
@@ -458,10 +451,12 @@ fn grouped(
 fn store_place(file: &str) -> Option<Place> {
     let parts: Vec<&str> = file.split('/').collect();
     match parts[..] {
-        ["runs", digest, dataset, name] if is_digest(digest) && RUN_DATASETS.contains(&dataset) && is_part(name) => {
+        ["runs", digest, dataset, name]
+            if is_digest(digest) && RUN_DATASETS.contains(&dataset) && is_part_name(name) =>
+        {
             Some((run_name(digest), Some(run_name(digest))))
         }
-        ["segments", digest, name] if is_digest(digest) && is_part(name) => {
+        ["segments", digest, name] if is_digest(digest) && is_part_name(name) => {
             Some((segment_name(digest), Some(segment_name(digest))))
         }
         [PAGES, name] if name.strip_suffix(".json").is_some_and(is_digest) => {
@@ -495,15 +490,9 @@ const PUBLISHED: [&str; 4] = ["pairs", "decisions", "skipped", "quarantine"];
 fn is_published(path: &[&str]) -> bool {
     match path {
         ["manifest.json" | "_SUCCESS"] => true,
-        [dataset, name] => PUBLISHED.contains(dataset) && is_part(name),
+        [dataset, name] => PUBLISHED.contains(dataset) && is_part_name(name),
         _ => false,
     }
-}
-
-/// `part-00000.parquet`, five digits or more.
-fn is_part(name: &str) -> bool {
-    let number = name.strip_prefix("part-").and_then(|rest| rest.strip_suffix(".parquet"));
-    number.is_some_and(|n| n.len() >= 5 && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn is_hex(name: &str) -> bool {
@@ -519,7 +508,7 @@ fn is_digest(name: &str) -> bool {
 /// nearprint gives.
 fn is_scratch(name: &str) -> bool {
     let is_own = |name: &str| {
-        is_part(name) || commit_number(name).is_some() || ["manifest.json", "_SUCCESS", "_current"].contains(&name)
+        is_part_name(name) || commit_number(name).is_some() || ["manifest.json", "_SUCCESS", "_current"].contains(&name)
     };
     let numbered = |(name, n): (&str, &str)| is_own(name) && !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
     is_scratch_name(name) || name.rsplit_once('#').is_some_and(numbered)

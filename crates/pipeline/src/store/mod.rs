@@ -54,13 +54,10 @@ const MAX_ATTEMPTS: usize = 5;
 impl Store {
     /// The store at a folder, which may be empty. One LIST, one GET, and one for each page.
     pub(crate) async fn open(folder: &Folder) -> Result<Self> {
-        let commits = folder.join(COMMITS);
-        let numbers = commits.names().await?;
-        let newest = numbers.iter().filter_map(|name| commit_number(name)).max();
-        let commit = match newest {
+        let commit = match commit_numbers(folder).await?.last() {
             None => None,
-            Some(number) => {
-                let place = commits.join(&commit_name(number));
+            Some(&number) => {
+                let place = folder.join(COMMITS).join(&commit_name(number));
                 let stored = Stored::read(&place).await?.into_commit(folder).await?;
                 // Only what was superseded for long is pruned, so a newer one was listed late.
                 let pruned =
@@ -438,6 +435,20 @@ fn segment_name(digest: &str) -> String {
 /// Below a night's folder.
 pub(crate) fn generation_name(digest: &str) -> String {
     format!("gen={digest}")
+}
+
+/// Numbers of the commits of the store at a folder, ascending.
+async fn commit_numbers(folder: &Folder) -> Result<Vec<u64>> {
+    let names = folder.join(COMMITS).names().await?;
+    let mut numbers: Vec<u64> = names.iter().filter_map(|name| commit_number(name)).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// No store is at a place, or none with a commit.
+pub(crate) fn missing_store(url: &str) -> PipelineError {
+    let remedy = "check the path; a run makes its first commit";
+    PipelineError::InputMissing { what: "store", url: url.to_owned(), remedy }
 }
 
 fn commit_name(sequence: u64) -> String {
