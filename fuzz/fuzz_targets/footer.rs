@@ -1,7 +1,7 @@
 //! Reads any bytes that the guard lets pass as a Parquet footer: the reader may take little for each of them.
 #![no_main]
 
-#[path = "../../crates/pipeline/tests/guard_agrees/mod.rs"]
+#[path = "../../crates/dataset/tests/guard_agrees/mod.rs"]
 mod guard_agrees;
 
 use std::alloc::System;

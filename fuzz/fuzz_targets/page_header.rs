@@ -1,7 +1,7 @@
 //! Reads any bytes as a Parquet page header, as the guard and as its reader do; see `guard_agrees`.
 #![no_main]
 
-#[path = "../../crates/pipeline/tests/guard_agrees/mod.rs"]
+#[path = "../../crates/dataset/tests/guard_agrees/mod.rs"]
 mod guard_agrees;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

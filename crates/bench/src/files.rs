@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use arrow::array::{ArrayRef, AsArray, FixedSizeBinaryArray, RecordBatch, StringArray, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt8Type, UInt64Type};
-use nearprint_pipeline::writer_properties;
+use nearprint_dataset::writer_properties;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use jieba_rs::Jieba;
-use nearprint_pipeline::{Outcome, ProfileConfig, TextFingerprinter, profile};
+use nearprint_profile as profile;
+use nearprint_profile::{Outcome, ProfileConfig, TextFingerprinter};
 use nearprint_tokenize::{Analyzer, Resources, Scratch, TokenizerKind};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use nearprint_pipeline::PairsMode;
-use nearprint_pipeline::profile::PROFILES;
+use nearprint_profile::PROFILES;
 
 use crate::job_config::Bytes;
 use crate::place::{local, nights, place};

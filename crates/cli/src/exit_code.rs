@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
 use crate::args::Asked;
-use nearprint_pipeline::{ErrorKind, PipelineError, Requests};
+use nearprint_storage::{ErrorKind, Requests};
+use nearprint_study::StudyError;
 
 /// Why a command ends without success.
 #[derive(Debug)]
@@ -24,8 +25,9 @@ pub const LOCAL_IO: u8 = 74;
 pub const PERMISSION: u8 = 77;
 pub const CONFIG: u8 = 78;
 
-impl From<PipelineError> for Failure {
-    fn from(error: PipelineError) -> Self {
+impl<E: Into<StudyError>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let error = error.into();
         Self::new(of_kind(error.kind()), error.to_string())
     }
 }

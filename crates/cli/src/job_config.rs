@@ -4,10 +4,11 @@ use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use nearprint_pipeline::{
-    Breakers, ClusterRule, DocumentColumns, DuplicateIds, InputPolicy, KeepKey, LENGTH, PairsMode, ProfileConfig,
-    Resources, S3Config, profile,
-};
+use nearprint_dataset::{DocumentColumns, DuplicateIds, InputPolicy};
+use nearprint_pipeline::{Breakers, ClusterRule, KeepKey, LENGTH, PairsMode, Resources};
+use nearprint_profile as profile;
+use nearprint_profile::ProfileConfig;
+use nearprint_storage::S3Config;
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::Deserialize;
 use toml::{Table, Value};

@@ -5,7 +5,6 @@ mod cmd;
 mod exit_code;
 mod job_config;
 mod place;
-mod plot;
 mod progress;
 mod summary;
 

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use nearprint_pipeline::{Progress, Snapshot};
+use nearprint_storage::{Progress, Snapshot};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::Directive;
 

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use nearprint_fingerprint::{Sketch, hamming_distance};
 use nearprint_join::UnionFind;
-use nearprint_pipeline::{Outcome, TextFingerprinter, profile};
+use nearprint_profile as profile;
+use nearprint_profile::{Outcome, TextFingerprinter};
 use support::{Night, text};
 
 /// The default profile's.

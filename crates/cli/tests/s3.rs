@@ -281,9 +281,9 @@ fn uploads_that_nobody_ends_are_found_and_aborted() {
     for key in keys.iter().chain([&format!("{below}-beside/d.parquet")]) {
         bucket.runtime.block_on(bucket.store.create_multipart(&Path::parse(key).unwrap())).unwrap();
     }
-    let storage = nearprint_pipeline::Storage::new(nearprint_pipeline::S3Config {
+    let storage = nearprint_storage::Storage::new(nearprint_storage::S3Config {
         endpoint: Some(endpoint),
-        ..nearprint_pipeline::S3Config::default()
+        ..nearprint_storage::S3Config::default()
     });
     let folder = storage.folder(&format!("s3://{prefix}")).unwrap();
     let stale = |seconds, dry_run| {

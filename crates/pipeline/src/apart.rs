@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use crate::documents::is_document_name;
 use crate::error::{PipelineError, Result};
-use crate::run::{RunRequest, night_pattern};
-use crate::storage::{Folder, Storage, redact};
-use crate::store::generation_name;
+use crate::night::request::{RunRequest, night_pattern};
+use nearprint_dataset::is_document_name;
+use nearprint_storage::{Folder, Storage, redact};
+use nearprint_store::generation_name;
 
 /// A flag or key, and the place that it names.
 pub type Named<'a> = (&'a str, &'a str);
@@ -47,7 +47,7 @@ pub(crate) fn refuse_run(storage: &Storage, request: &RunRequest, spill: &Path) 
 /// Whether some night's documents could lie at a place or below it. A root without `{dt}` is the crawl's as a whole.
 fn nights_reach(storage: &Storage, documents: &str, place: &Folder) -> Result<bool> {
     if !documents.contains("{dt}") {
-        return storage.reaches(documents, place);
+        return Ok(storage.reaches(documents, place)?);
     }
     let nights = documents.replace("{dt}", ANY_DATE);
     let nights = nights.trim_end_matches('/');

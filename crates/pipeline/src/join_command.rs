@@ -6,17 +6,16 @@ use nearprint_join::RowSet;
 use serde::Serialize;
 
 use crate::apart;
-use crate::config::JoinConfig;
-use crate::engine::{Resources, SpillStats};
+use crate::batch::dataset;
+use crate::engine::reduce::SpillStats;
 use crate::error::{PipelineError, Result};
-use crate::fingerprints;
-use crate::near_duplicates::{Join, NearDuplicates, PairCounts, PairsMode};
-use crate::output;
-use crate::parquet_file::ParquetFile;
-use crate::progress::Progress;
-use crate::storage::Storage;
-use crate::store;
-use crate::tasks::{Documents, Existing, ExistingFile};
+use crate::resources::Resources;
+use crate::stages::join::{Join, NearDuplicates, PairCounts, PairsMode};
+use nearprint_dataset::ParquetFile;
+use nearprint_profile::JoinConfig;
+use nearprint_storage::Progress;
+use nearprint_storage::Storage;
+use nearprint_store::{Existing, ExistingDocuments, ExistingFile, Store};
 
 /// What to join.
 #[derive(Debug, Clone)]
@@ -88,17 +87,17 @@ pub async fn join(
     let mut inputs = vec![("--queries", request.queries.as_str())];
     inputs.extend(request.existing.as_deref().map(|existing| ("--existing", existing)));
     apart::refuse_folder(storage, &output.join("pairs"), &request.output, &inputs)?;
-    output::refuse_existing(&output.join("pairs"), request.replace).await?;
+    nearprint_dataset::refuse_existing(&output.join("pairs"), request.replace).await?;
     let needs_sketch = verifier.max_sketch_distance.is_some();
-    let queries = fingerprints::open(storage, &request.queries, needs_sketch).await?;
+    let queries = dataset::open(storage, &request.queries, needs_sketch).await?;
     let existing = match &request.existing {
         Some(pattern) => existing_files(storage, pattern, needs_sketch).await?,
         None => Existing::default(),
     };
-    fingerprints::refuse_mixed_configs(queries.iter().chain(existing.files.iter().map(|f| &f.parquet)))?;
+    dataset::refuse_mixed_configs(queries.iter().chain(existing.files.iter().map(|f| &f.parquet)))?;
     let n_rows = queries.iter().map(ParquetFile::n_rows).sum();
     progress.start("load queries", "fingerprints", n_rows);
-    let batch = fingerprints::load(&queries, request.bits, needs_sketch, resources.counted_bytes()).await?;
+    let batch = dataset::load(&queries, request.bits, needs_sketch, resources.counted_bytes()).await?;
     let started = Instant::now();
     let join = Join { existing, itself: request.itself, bits: request.bits, verifier, decides: None, held_bytes: 0 };
     let near = NearDuplicates::new(batch, join, resources, progress.clone()).await?;
@@ -111,7 +110,7 @@ pub async fn join(
         }
     };
     let join_seconds = started.elapsed().as_secs_f64();
-    output::publish(&output, &staged, request.replace, progress).await?;
+    nearprint_dataset::publish(&output, &staged, request.replace, progress).await?;
     Ok(JoinSummary {
         output: output.url().to_owned(),
         n_queries: near.batch.len() as u64,
@@ -131,17 +130,17 @@ pub async fn join(
 async fn existing_files(storage: &Storage, pattern: &str, needs_sketch: bool) -> Result<Existing> {
     if !pattern.contains(['*', '?', '[']) {
         let folder = storage.folder(pattern)?;
-        if let Some(opened) = store::Store::open_existing(&folder).await? {
-            return opened.all_existing().await;
+        if let Some(opened) = Store::open_existing(&folder).await? {
+            return Ok(opened.all_existing().await?);
         }
     }
-    let files = fingerprints::open(storage, pattern, needs_sketch).await?;
-    let numbered = fingerprints::are_numbered(&files)?;
+    let files = dataset::open(storage, pattern, needs_sketch).await?;
+    let numbered = dataset::are_numbered(&files)?;
     let mut n_live_rows = 0;
     let existing = files.into_iter().map(|parquet| {
         let numbered_from = numbered.then_some(n_live_rows);
         n_live_rows += parquet.n_rows();
-        ExistingFile { parquet, documents: Documents::Here { shadowed: RowSet::default() }, numbered_from }
+        ExistingFile { parquet, documents: ExistingDocuments::Here { shadowed: RowSet::default() }, numbered_from }
     });
     let files = existing.collect();
     Ok(Existing { files, n_live_rows })

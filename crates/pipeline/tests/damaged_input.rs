@@ -1,16 +1,17 @@
 //! Damaged and crafted Parquet: always an error of the file or the right rows, never a panic and never much memory.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::cast_possible_truncation, reason = "tests")]
 
+#[path = "../../dataset/tests/random/mod.rs"]
 mod random;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
-use nearprint_pipeline::{
-    DocumentColumns, ErrorKind, FingerprintCounts, FingerprintRequest, InputPolicy, PipelineError, Progress, Resources,
-    Storage, profile,
-};
+use nearprint_dataset::{DocumentColumns, InputPolicy};
+use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, PipelineError, Resources};
+use nearprint_profile as profile;
+use nearprint_storage::{ErrorKind, Progress, Storage};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterVersion};

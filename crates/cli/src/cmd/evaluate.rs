@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use nearprint_fingerprint::FeatureHash;
-use nearprint_pipeline::{EvaluateRequest, Evaluation, LocalFile, ProfileConfig, Score};
+use nearprint_profile::ProfileConfig;
+use nearprint_storage::LocalFile;
+use nearprint_study::{EvaluateRequest, Evaluation, Score};
 
 use super::{Outcome, Session, cell, documents, grouped, warnings};
 use crate::args::{EvaluateArgs, Global};
@@ -34,7 +36,7 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
         max_distance: args.max_distance,
     };
     let evaluation = session.block_on(|storage, resources, progress| async move {
-        nearprint_pipeline::evaluate(&storage, &request, &resources, &progress).await
+        nearprint_study::evaluate(&storage, &request, &resources, &progress).await
     })?;
     let text = text(&evaluation);
     let report = session.report("evaluate", "done", &evaluation, text);
@@ -58,7 +60,7 @@ fn set_seed(profile: &mut ProfileConfig, seed: u64) -> Result<(), Failure> {
 }
 
 fn plot(file: &LocalFile, evaluation: &Evaluation) -> Result<(), Failure> {
-    let svg = crate::plot::svg(evaluation)
+    let svg = nearprint_study::plot::svg(evaluation)
         .map_err(|e| Failure::new(crate::exit_code::BUG, format!("cannot draw the plot: {e}")))?;
     Ok(file.write(svg.as_bytes())?)
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use nearprint_pipeline::{ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, Explanation, Piece, legible};
+use nearprint_study::{ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, Explanation, Piece, legible};
 
 use super::{Outcome, Session, counted, grouped};
 use crate::args::{ExplainArgs, Global};
@@ -19,7 +19,7 @@ pub(super) fn explain(global: &Global, args: &ExplainArgs) -> Outcome {
     };
     let session = Session::new(&job, global);
     let explanation =
-        session.block_on(|storage, _, _| async move { nearprint_pipeline::explain(&storage, &request).await })?;
+        session.block_on(|storage, _, _| async move { nearprint_study::explain(&storage, &request).await })?;
     let text = text(&explanation, args.features);
     Ok(session.report("explain", "done", &explanation, text))
 }

@@ -1,6 +1,7 @@
 //! `nearprint idf`.
 
-use nearprint_pipeline::{IdfRequest, LocalFile};
+use nearprint_storage::LocalFile;
+use nearprint_study::IdfRequest;
 
 use super::{Outcome, Session, grouped};
 use crate::args::{Global, IdfBuildArgs, IdfCommand};
@@ -31,7 +32,7 @@ fn build(global: &Global, args: &IdfBuildArgs) -> Outcome {
         min_documents: args.min_documents,
     };
     let (summary, table) = session.block_on(|storage, _, progress| async move {
-        nearprint_pipeline::build_idf(&storage, &request, &progress).await
+        nearprint_study::build_idf(&storage, &request, &progress).await
     })?;
     output.write(table.as_bytes())?;
     let text = format!(

@@ -1,6 +1,7 @@
 //! `nearprint join`.
 
-use nearprint_pipeline::{JoinConfig, JoinRequest};
+use nearprint_pipeline::JoinRequest;
+use nearprint_profile::JoinConfig;
 
 use super::{Outcome, Session, grouped};
 use crate::args::{Global, JoinArgs};

@@ -16,10 +16,11 @@ use std::fmt::{Display, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use nearprint_pipeline::{
-    FingerprintCounts, PipelineError, Progress, Requests, Resources, Result as PipelineResult, Storage,
-};
+use nearprint_pipeline::{FingerprintCounts, PipelineError, Resources};
+use nearprint_storage::{Progress, Requests, Storage};
 
+use nearprint_profile::ProfileError;
+use nearprint_study::StudyError;
 use nearprint_tokenize::TokenizeError;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinError, JoinHandle};
@@ -82,9 +83,13 @@ impl Session {
     ///
     /// Work may compute for long without waiting for anything, so others than this thread do it, and this one waits for signals, with
     /// a runtime of its own: the one that works may have no thread that is free.
-    fn block_on<T: Send + 'static, W>(&self, work: impl FnOnce(Storage, Resources, Progress) -> W) -> Result<T, Failure>
+    fn block_on<T: Send + 'static, E, W>(
+        &self,
+        work: impl FnOnce(Storage, Resources, Progress) -> W,
+    ) -> Result<T, Failure>
     where
-        W: Future<Output = PipelineResult<T>> + Send + 'static,
+        W: Future<Output = Result<T, E>> + Send + 'static,
+        E: Into<StudyError> + Send + 'static,
     {
         let (waiting, working) = self.runtimes()?;
         let mut work = working.spawn(work(self.storage.clone(), self.resources.clone(), self.progress.clone()));
@@ -103,12 +108,12 @@ impl Session {
             done
         });
         working.shutdown_background();
-        nearprint_pipeline::remove_temp_folders();
+        nearprint_storage::remove_temp_folders();
         outcome.map_err(|failure| Failure { requests: self.requests(), ..failure })
     }
 
-    fn ended<T>(&self, done: Result<PipelineResult<T>, JoinError>) -> Result<T, Failure> {
-        done.map_err(|_| Failure::panicked())?.map_err(|e| self.failure(e))
+    fn ended<T, E: Into<StudyError>>(&self, done: Result<Result<T, E>, JoinError>) -> Result<T, Failure> {
+        done.map_err(|_| Failure::panicked())?.map_err(|e| self.failure(e.into()))
     }
 
     /// What waits, on this thread alone, and what works.
@@ -140,10 +145,17 @@ impl Session {
     }
 
     /// With the name of the file where the error knows only its line.
-    fn failure(&self, error: PipelineError) -> Failure {
-        let file = match &error {
-            PipelineError::Tokenize(TokenizeError::Idf { .. }) => &self.idf,
-            PipelineError::Tokenize(TokenizeError::UserDictionary { .. }) => &self.user_dictionary,
+    fn failure(&self, error: StudyError) -> Failure {
+        let tokenize = match &error {
+            StudyError::Pipeline(error) => match &**error {
+                PipelineError::Profile(ProfileError::Tokenize(error)) => Some(error),
+                _ => None,
+            },
+            _ => None,
+        };
+        let file = match tokenize {
+            Some(TokenizeError::Idf { .. }) => &self.idf,
+            Some(TokenizeError::UserDictionary { .. }) => &self.user_dictionary,
             _ => &None,
         };
         let file = file.as_ref().map_or(String::new(), |file| format!("{}: ", file.display()));

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use nearprint_pipeline::{Breakers, NightReport, ReportRequest, legible};
+use nearprint_pipeline::Breakers;
+use nearprint_study::{NightReport, ReportRequest, legible};
 
 use super::{Outcome, Session, grouped};
 use crate::args::{Global, ReportArgs};
@@ -18,8 +19,7 @@ pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
         n_examples: args.examples,
     };
     let session = Session::new(&job, global);
-    let night =
-        session.block_on(|storage, _, _| async move { nearprint_pipeline::report(&storage, &request).await })?;
+    let night = session.block_on(|storage, _, _| async move { nearprint_study::report(&storage, &request).await })?;
     let text = text(&night);
     Ok(session.report("report", "done", &night, text))
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use nearprint_pipeline::{
-    Breakers, Measured, PipelineError, Requests, Roots, RunCounts, RunLock, RunRequest, RunSummary, legible,
-};
+use nearprint_pipeline::{Breakers, Measured, PipelineError, RunCounts, RunRequest, RunSummary};
+use nearprint_storage::{Requests, Roots, RunLock};
+use nearprint_study::legible;
 
 use super::{Outcome, Session, grouped};
 use crate::args::{Global, RunArgs};
@@ -51,11 +51,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
     let done = session.block_on(|storage, resources, progress| async move {
         let _lock = held(lock, lock_wait).await?;
         let done = nearprint_pipeline::run(&storage, &request, &resources, &progress).await;
-        let is_empty = matches!(
-            done,
-            Err(PipelineError::InputMissing { what: "documents", .. } | PipelineError::NightMissing { .. })
-        );
-        found_none.store(is_empty, Ordering::Relaxed);
+        found_none.store(done.as_ref().is_err_and(PipelineError::is_without_documents), Ordering::Relaxed);
         done
     });
     let summary = done.map_err(|failure| match no_documents.load(Ordering::Relaxed) {
@@ -76,7 +72,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
 
 async fn held(lock: Option<PathBuf>, wait: Duration) -> Result<Option<RunLock>, PipelineError> {
     match lock {
-        Some(path) => RunLock::acquire(&path, wait).await.map(Some),
+        Some(path) => Ok(Some(RunLock::acquire(&path, wait).await?)),
         None => Ok(None),
     }
 }

@@ -3,9 +3,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use nearprint_pipeline::{
-    CompactRequest, CompactSummary, DropNightRequest, GcRequest, GcSummary, StoreInfo, StoreReport,
-};
+use nearprint_pipeline::DropNightRequest;
+use nearprint_store::{CompactRequest, CompactSummary, GcRequest, GcSummary, StoreInfo, StoreReport};
 
 use super::{Outcome, Session, grouped};
 use crate::args::{CompactArgs, DropNightArgs, GcArgs, Global, StoreArgs, StoreCommand};

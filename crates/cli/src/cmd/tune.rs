@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use nearprint_pipeline::{
+use nearprint_study::{
     Estimate, LabelEstimate, LabelsRequest, Recommendation, SheetRequest, SheetSummary, draw_sheet,
     estimate_from_labels,
 };

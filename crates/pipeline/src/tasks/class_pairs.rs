@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use nearprint_join::ClassNeighbours;
 
 use crate::error::{PipelineError, Result};
-use crate::locked::locked;
+use nearprint_storage::locked;
 
 /// Verified pairs of different classes, each once, from all mappers.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use nearprint_join::{Kernel, Vectors};
 
-use crate::row_number::row_number;
+use nearprint_storage::row_number;
 
 /// The distinct fingerprints of some row groups, ascending, and the rows behind each; rows count from the first row group on.
 #[derive(Debug, Default)]

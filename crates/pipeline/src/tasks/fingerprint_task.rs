@@ -14,15 +14,17 @@ use futures::stream::BoxStream;
 use rayon::prelude::*;
 use tokio::sync::Semaphore;
 
-use super::{FingerprintTask, blocking, panic_text};
-use crate::analyze::{FingerprintedText, Outcome, TextFingerprinter};
-use crate::documents::{DocumentBatch, Documents};
+use crate::batch::collect::BAD;
+use crate::batch::query_batch::{FILE, KEEP_PREFIX, LENGTH, LOW_HALF, ROW, SKIPPED, SkipReason};
 use crate::error::{PipelineError, Result};
-use crate::locked::locked;
-use crate::progress::Progress;
-use crate::quarantine::{BadFile, BadReason, InputPolicy};
-use crate::query_batch::{BAD, FILE, KEEP_PREFIX, LENGTH, LOW_HALF, ROW, SKIPPED, SkipReason};
-use crate::schema::{FINGERPRINTS, SKETCH_BYTES, TEXT_HASH_BYTES};
+use nearprint_dataset::schema::{FINGERPRINTS, SKETCH_BYTES, TEXT_HASH_BYTES};
+use nearprint_dataset::{BadFile, BadReason, InputPolicy};
+use nearprint_dataset::{DatasetError, DocumentRange};
+use nearprint_dataset::{DocumentBatch, Documents};
+use nearprint_profile::{FingerprintedText, Outcome, TextFingerprinter};
+use nearprint_storage::Progress;
+use nearprint_storage::locked;
+use nearprint_storage::{blocking, panic_text};
 
 /// What all fingerprint tasks of a run share.
 #[derive(Debug)]
@@ -108,7 +110,7 @@ impl FingerprintContext {
 
     /// Passes over a file that cannot be read, unless there are too many.
     fn pass_over(&self, file: u32, error: PipelineError) -> Result<()> {
-        let PipelineError::BadFile { reason, .. } = &error else {
+        let PipelineError::Dataset(DatasetError::BadFile { reason, .. }) = &error else {
             return Err(error);
         };
         if self.policy.max_bad_files == 0 {
@@ -117,10 +119,11 @@ impl FingerprintContext {
         locked(&self.bad_files).entry(file).or_insert_with(|| reason.clone());
         let all = self.all_bad_files();
         match all.first() {
-            Some(first) if all.len() as u64 > self.policy.max_bad_files => Err(PipelineError::TooManyBadFiles {
+            Some(first) if all.len() as u64 > self.policy.max_bad_files => Err(DatasetError::TooManyBadFiles {
                 allowed: self.policy.max_bad_files,
                 example: format!("{}: {}", first.url, first.reason),
-            }),
+            }
+            .into()),
             _ => Ok(()),
         }
     }
@@ -158,7 +161,7 @@ fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
 /// The fingerprinted documents of a task, in file order.
 pub(crate) fn fingerprint_task(
     context: &Arc<FingerprintContext>,
-    task: &FingerprintTask,
+    task: &DocumentRange,
 ) -> BoxStream<'static, Result<RecordBatch>> {
     let (context, task) = (Arc::clone(context), task.clone());
     let started = async move {
@@ -166,7 +169,7 @@ pub(crate) fn fingerprint_task(
         let file = context.position_of(&task.file)?;
         let documents = context.documents.read(&task)?;
         let passing = Arc::clone(&context);
-        let batches = documents.and_then(move |batch| {
+        let batches = documents.map_err(PipelineError::from).and_then(move |batch| {
             // Held until the task's last batch is done: a night of many files opens few at a time.
             let _held = &permit;
             let context = Arc::clone(&context);

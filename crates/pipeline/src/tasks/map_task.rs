@@ -10,23 +10,26 @@ use arrow::datatypes::{SchemaRef, UInt32Type};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fingerprint::Sketch;
-use nearprint_join::{MapScratch, Pair, QueryRows, RowSet, Verifier};
+use nearprint_join::{MapScratch, Pair, QueryRows, Verifier};
 use tokio::sync::Semaphore;
 
 use super::class_pairs::ClassPairs;
 use super::existing_values::ExistingValues;
 use super::pair_writer::{ExistingDocument, PairWriter, pair_schema};
-use super::{BATCH_ROWS, MapTask, Sender, blocking, produce};
-use crate::columns::{Columns, fixed};
+use super::{MapTask, Sender, produce};
+use crate::batch::query_batch::QueryBatch;
 use crate::error::{PipelineError, Result};
-use crate::fingerprint_column::{self, FetchedColumn};
-use crate::locked::locked;
-use crate::parquet_file::{ParquetFile, Read, selection};
-use crate::progress::Progress;
-use crate::query_batch::QueryBatch;
-use crate::query_parts::{PartTables, PartTurns, QueryParts};
-use crate::row_number::row_number;
-use crate::schema::{CANONICAL_ID, DOC_ID, SKETCH, TEXT_HASH};
+use crate::plan::query_parts::{PartTables, PartTurns, QueryParts};
+use nearprint_dataset::fingerprint_column::{self, FetchedColumn};
+use nearprint_dataset::schema::{CANONICAL_ID, DOC_ID, SKETCH, TEXT_HASH};
+use nearprint_dataset::{BATCH_ROWS, DatasetError};
+use nearprint_dataset::{Columns, fixed};
+use nearprint_dataset::{ParquetFile, Read, selection};
+use nearprint_storage::Progress;
+use nearprint_storage::blocking;
+use nearprint_storage::locked;
+use nearprint_storage::row_number;
+use nearprint_store::{ExistingDocuments, ExistingFile, RunFile};
 
 /// Which pairs a task reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,51 +78,6 @@ pub(crate) struct MapContext {
 pub(crate) struct PieceMemory {
     values: ExistingValues,
     room: Vec<u64>,
-}
-
-/// All existing fingerprints of a join.
-#[derive(Debug, Default)]
-pub(crate) struct Existing {
-    pub(crate) files: Vec<ExistingFile>,
-    /// Documents that take part, however their fingerprints are spread over files.
-    pub(crate) n_live_rows: u64,
-}
-
-/// A file of existing fingerprints.
-#[derive(Debug)]
-pub(crate) struct ExistingFile {
-    pub(crate) parquet: ParquetFile,
-    pub(crate) documents: Documents,
-    /// Where the file has no `doc_id`: rows of the dataset before it. Row numbers stand in, which equal no other id.
-    pub(crate) numbered_from: Option<u64>,
-}
-
-/// Where the documents of a file's fingerprints are.
-#[derive(Debug)]
-pub(crate) enum Documents {
-    /// Beside them, in the same rows.
-    Here {
-        /// Rows whose documents a later night has again.
-        shadowed: RowSet,
-    },
-    /// In the runs that the rows name by their position here; none where a run takes no part.
-    InRuns { runs: Arc<Vec<Option<RunFile>>> },
-}
-
-/// The fingerprints of a run, with their documents.
-#[derive(Debug)]
-pub(crate) struct RunFile {
-    pub(crate) parquet: ParquetFile,
-    /// Rows whose documents a later night has again.
-    pub(crate) shadowed: RowSet,
-}
-
-impl RunFile {
-    /// Rows that are not shadowed.
-    pub(crate) fn n_live_rows(&self) -> u64 {
-        let n = self.parquet.n_rows();
-        n - self.shadowed.n_below(n)
-    }
 }
 
 impl MapContext {
@@ -387,7 +345,7 @@ async fn fetch(
 ) -> Result<Vec<Option<ExistingDocument>>> {
     let mut documents: Vec<Option<ExistingDocument>> = rows.iter().map(|_| None).collect();
     let runs = match &existing.documents {
-        Documents::Here { shadowed } => {
+        ExistingDocuments::Here { shadowed } => {
             let before = existing.parquet.rows_before(row_groups.start);
             // Shadowed rows have numbers of 32 bits; other people's datasets, of which no row is shadowed, may be longer.
             let is_shadowed =
@@ -403,7 +361,7 @@ async fn fetch(
             }
             return Ok(documents);
         }
-        Documents::InRuns { runs } => runs,
+        ExistingDocuments::InRuns { runs } => runs,
     };
     let mut by_run: BTreeMap<u32, Vec<(u32, usize)>> = BTreeMap::new();
     for (position, (run, row)) in resolve(&existing.parquet, row_groups, rows).await?.into_iter().enumerate() {
@@ -448,14 +406,14 @@ async fn fetch_of_run(
     mut rows: Vec<(u32, usize)>,
 ) -> Result<Vec<(usize, ExistingDocument)>> {
     let unknown =
-        |what: String| PipelineError::bad_file(&segment.parquet.file.url, format!("{what} is not in the store"));
+        |what: String| DatasetError::bad_file(&segment.parquet.file.url, format!("{what} is not in the store"));
     let Some(file) = runs.get(run as usize).ok_or_else(|| unknown(format!("run {run}")))? else {
         return Ok(Vec::new());
     };
     rows.retain(|(row, _)| !file.shadowed.contains(*row));
     rows.sort_unstable();
     if let Some((row, _)) = rows.last().filter(|(row, _)| u64::from(*row) >= file.parquet.n_rows()) {
-        return Err(unknown(format!("row {row} of run {run}")));
+        return Err(unknown(format!("row {row} of run {run}")).into());
     }
     let wanted: Vec<u32> = rows.iter().map(|(row, _)| *row).collect();
     if wanted.is_empty() {
@@ -509,7 +467,7 @@ async fn fetch_documents(
             let row = *rows.get(documents.len()).ok_or_else(|| gave(parquet, documents.len() + 1, rows.len()))?;
             if ids.as_ref().is_some_and(|ids| ids.is_null(i)) {
                 let reason = "doc_id is NULL: leave such rows out".to_owned();
-                return Err(PipelineError::bad_file(&parquet.file.url, reason));
+                return Err(DatasetError::bad_file(&parquet.file.url, reason).into());
             }
             let mut document = match (&ids, number(row)) {
                 (Some(ids), _) => ExistingDocument::new(context, ids.value(i).to_owned(), true),
@@ -543,7 +501,7 @@ fn all_found<T>(parquet: &ParquetFile, n_rows: usize, found: Vec<T>) -> Result<V
 }
 
 fn gave(parquet: &ParquetFile, n_found: usize, n_rows: usize) -> PipelineError {
-    PipelineError::bad_file(&parquet.file.url, format!("gave {n_found} of {n_rows} rows"))
+    DatasetError::bad_file(&parquet.file.url, format!("gave {n_found} of {n_rows} rows")).into()
 }
 
 #[cfg(test)]

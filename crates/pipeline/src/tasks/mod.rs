@@ -18,19 +18,10 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use class_pairs::ClassPairs;
 pub(crate) use fingerprint_task::{FingerprintContext, append, fingerprint_task};
-pub(crate) use map_task::{Documents, Existing, ExistingFile, MapContext, RunFile, Want, map_task};
+pub(crate) use map_task::{MapContext, Want, map_task};
 pub(crate) use pair_writer::pair_schema;
 
 use crate::error::{PipelineError, Result};
-
-/// Fingerprint the documents of some row groups of a Parquet file, or of a whole JSONL file (row group 0).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FingerprintTask {
-    /// Path or URL.
-    pub file: String,
-    /// Row groups.
-    pub row_groups: Range<usize>,
-}
 
 /// Probe the query tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,9 +54,6 @@ impl MapTask {
         }
     }
 }
-
-/// Rows of a batch that a task or a dataset hands on.
-pub(crate) const BATCH_ROWS: usize = 8192;
 
 /// Batches that a producer sends from a task of its own, which stops when they are no longer wanted. A panic becomes an
 /// error.
@@ -109,20 +97,6 @@ fn drain(
         let outcome = tasks.join_next().await?.map_err(|e| joined(stage, &e)).flatten();
         outcome.err().map(|error| (Err(error), (receiver, tasks)))
     })
-}
-
-/// Computes on a thread that may block.
-pub(crate) async fn blocking<T: Send + 'static>(
-    stage: &'static str,
-    compute: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    tokio::task::spawn_blocking(compute).await.map_err(|e| joined(stage, &e)).flatten()
-}
-
-/// What a panic said, on one line.
-pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let said = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    crate::error::one_line(said.unwrap_or("no message"))
 }
 
 fn joined(stage: &'static str, error: &tokio::task::JoinError) -> PipelineError {

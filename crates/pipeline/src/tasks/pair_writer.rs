@@ -11,10 +11,11 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{Pair, RowPair, spanning_forest};
 
+use super::Sender;
 use super::class_pairs::OwnClassPairs;
 use super::map_task::{MapContext, Want};
-use super::{BATCH_ROWS, Sender};
 use crate::error::{PipelineError, Result};
+use nearprint_dataset::BATCH_ROWS;
 
 /// Columns of pairs on their way to the reduce, which sorts by all of them in this order. `a` is a row of the batch; so is
 /// `b` where the other document is `new`. The `id_b` of an existing one stands between the ids of the rows `b` − 1 and `b`: so

@@ -1,0 +1,480 @@
+//! Documents as JSON lines, plain, gzip or zstd.
+
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use arrow::array::builder::BinaryViewBuilder;
+use arrow::array::{ArrayRef, Float64Array, LargeStringArray, StringArray};
+use arrow::datatypes::DataType;
+use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader};
+use tokio_util::io::StreamReader;
+
+use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadContext};
+use super::reader::{DocumentReader, Format};
+use crate::columns::MAX_VALUE_BYTES;
+use crate::error::{DatasetError, Result};
+use crate::quarantine::BadReason;
+use nearprint_storage::{InputFile, StorageError};
+
+/// JSON lines.
+pub const FORMAT: Format = Format {
+    name: "JSONL",
+    endings: &["jsonl", "ndjson"],
+    open: |file, columns, context| {
+        Box::pin(
+            async move { Ok(Box::new(JsonlFile::open(file, &columns, &context).await?) as Box<dyn DocumentReader>) },
+        )
+    },
+};
+
+#[derive(Debug, Clone)]
+struct JsonlFile {
+    file: InputFile,
+    column_types: Vec<(String, DataType)>,
+}
+
+impl JsonlFile {
+    /// Looks at the first line that is an object: a column that it lacks is taken to be misnamed, one that a later line lacks
+    /// is null there.
+    async fn open(file: InputFile, columns: &DocumentColumns, context: &ReadContext) -> Result<Self> {
+        let mut lines = Numbered::open(&file, context.max_line_bytes()).await?;
+        let wanted = Wanted::new(columns);
+        let Some(first) = lines.next_object(&wanted).await? else {
+            return Ok(Self { file, column_types: Vec::new() });
+        };
+        let named = [(&columns.id, "set id_column or rename it"), (&columns.text, "set text_column or rename it")];
+        let keep = columns.keep.iter().map(|c| (c, "change keep or source_column, or rename it"));
+        for (i, (column, remedy)) in named.into_iter().chain(keep).enumerate() {
+            if first.values[i].is_none() {
+                let present = lines.names_of_the_last();
+                return Err(DatasetError::MissingColumn { file: file.url, column: column.clone(), present, remedy });
+            }
+        }
+        let column_types = keep_types(columns, &wanted, lines, first).await?;
+        Ok(Self { file, column_types })
+    }
+}
+
+impl DocumentReader for JsonlFile {
+    fn file(&self) -> &InputFile {
+        &self.file
+    }
+
+    fn column_types(&self) -> &[(String, DataType)] {
+        &self.column_types
+    }
+
+    fn n_rows(&self) -> Option<u64> {
+        None
+    }
+
+    fn row_group_ranges(&self, _: u64) -> Vec<Range<usize>> {
+        std::iter::once(0..1).collect()
+    }
+
+    fn row_group_of(&self, _: u64) -> Option<u32> {
+        None
+    }
+
+    fn held_bytes(&self) -> usize {
+        0
+    }
+
+    fn release(&mut self) {}
+
+    fn read(
+        &self,
+        _: Range<usize>,
+        columns: &DocumentColumns,
+        keep_types: &[DataType],
+        context: &ReadContext,
+    ) -> BoxStream<'static, Result<DocumentBatch>> {
+        let (file, columns, context) = (self.file.clone(), columns.clone(), context.clone());
+        let keep_types: Arc<[DataType]> = keep_types.into();
+        let opened = async move {
+            let lines = Numbered::open(&file, context.max_line_bytes()).await?;
+            let wanted = Arc::new(Wanted::new(&columns));
+            let batches = futures::stream::try_unfold(lines, move |mut lines| {
+                let (wanted, keep_types, context) = (Arc::clone(&wanted), Arc::clone(&keep_types), context.clone());
+                async move {
+                    let url = lines.url.clone();
+                    let next = AssertUnwindSafe(next_batch(&mut lines, &wanted, &keep_types, &context)).catch_unwind();
+                    let batch = next.await.unwrap_or_else(|panic| {
+                        let reason = format!("the reader failed on it ({})", nearprint_storage::panic_text(&*panic));
+                        Err(DatasetError::bad_file(url, reason))
+                    })?;
+                    Ok(batch.map(|batch| (batch, lines)))
+                }
+            });
+            Ok::<_, DatasetError>(batches)
+        };
+        futures::stream::once(opened).try_flatten().boxed()
+    }
+}
+
+/// Rows are the file's lines, blank ones included, so that messages name the line an editor shows.
+struct Numbered {
+    reader: Box<dyn AsyncBufRead + Send + Unpin>,
+    url: String,
+    n_read: u64,
+    /// The line that was read last.
+    line: Vec<u8>,
+    /// A longer line is passed over to its end.
+    max_line_bytes: u64,
+}
+
+/// What a line is.
+struct Row {
+    line: u64,
+    /// Of the id, the text and the keep order, none where the line lacks the column.
+    values: Vec<Option<Value>>,
+    fault: Option<BadReason>,
+}
+
+impl Numbered {
+    async fn open(file: &InputFile, max_line_bytes: u64) -> Result<Self> {
+        let bytes = BufReader::new(StreamReader::new(file.stream().map_err(io::Error::other)));
+        let reader: Box<dyn AsyncBufRead + Send + Unpin> = match file.url.rsplit('.').next() {
+            Some("gz") => Box::new(BufReader::new(several(GzipDecoder::new(bytes)))),
+            Some("zst") => Box::new(BufReader::new(several_zstd(ZstdDecoder::new(bytes)))),
+            _ => Box::new(bytes),
+        };
+        Ok(Self { reader, url: file.url.clone(), n_read: 0, line: Vec::new(), max_line_bytes })
+    }
+
+    /// The next line that is not blank.
+    async fn next_row(&mut self, wanted: &Wanted) -> Result<Option<Row>> {
+        loop {
+            let Some(whole) = self.next_line().await? else { return Ok(None) };
+            self.n_read += 1;
+            let line = self.n_read;
+            if !whole {
+                return Ok(Some(Row { line, values: wanted.none(), fault: Some(BadReason::TooLarge) }));
+            }
+            let text = self.line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.line);
+            if text.trim_ascii().is_empty() {
+                continue;
+            }
+            let (values, fault) = match wanted.parse(text) {
+                Ok(values) => (values, None),
+                Err(reason) => (wanted.none(), Some(reason)),
+            };
+            return Ok(Some(Row { line, values, fault }));
+        }
+    }
+
+    /// The next line that is a JSON object.
+    async fn next_object(&mut self, wanted: &Wanted) -> Result<Option<Row>> {
+        while let Some(row) = self.next_row(wanted).await? {
+            if row.fault.is_none() {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads a line; false where it is too long to be held, none at the end.
+    async fn next_line(&mut self) -> Result<Option<bool>> {
+        if self.line.capacity() > KEPT_LINE_BYTES {
+            self.line = Vec::new();
+        }
+        self.line.clear();
+        let (mut whole, mut any) = (true, false);
+        loop {
+            let failed = |e| cannot_read(&self.url, self.n_read, e);
+            let bytes = self.reader.fill_buf().await.map_err(failed)?;
+            if bytes.is_empty() {
+                return Ok(any.then_some(whole));
+            }
+            any = true;
+            let (end, line) = match bytes.iter().position(|&byte| byte == b'\n') {
+                Some(at) => (at + 1, &bytes[..at]),
+                None => (bytes.len(), bytes),
+            };
+            let ended = line.len() < end;
+            whole = whole && (self.line.len() + line.len()) as u64 <= self.max_line_bytes;
+            if whole {
+                self.line.extend_from_slice(line);
+            } else {
+                self.line = Vec::new();
+            }
+            self.reader.consume(end);
+            if ended {
+                return Ok(Some(whole));
+            }
+        }
+    }
+
+    fn names_of_the_last(&self) -> Vec<String> {
+        let text = self.line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.line);
+        let names: std::collections::BTreeMap<String, IgnoredAny> = serde_json::from_slice(text).unwrap_or_default();
+        names.into_keys().collect()
+    }
+}
+
+/// Memory of a line that the next one is read into.
+const KEPT_LINE_BYTES: usize = 1 << 20;
+
+/// A failure of the store keeps its own kind; any other is the file's.
+fn cannot_read(url: &str, line: u64, error: io::Error) -> DatasetError {
+    error.downcast::<StorageError>().map_or_else(
+        |error| DatasetError::bad_file(url, format!("cannot be read past line {line} ({error})")),
+        DatasetError::from,
+    )
+}
+
+/// Files of several compressed members are read to their end.
+fn several<R: AsyncBufRead>(mut decoder: GzipDecoder<R>) -> GzipDecoder<R> {
+    decoder.multiple_members(true);
+    decoder
+}
+
+fn several_zstd<R: AsyncBufRead>(mut decoder: ZstdDecoder<R>) -> ZstdDecoder<R> {
+    decoder.multiple_members(true);
+    decoder
+}
+
+/// A value of a column that is read.
+#[derive(Debug, Clone, PartialEq)]
+enum Value {
+    Null,
+    Text(String),
+    Integer(i128),
+    Float(f64),
+    /// Of a type that no column may have.
+    Other,
+}
+
+/// The columns that are read; all others are passed over without being held.
+struct Wanted {
+    names: Vec<String>,
+}
+
+impl Wanted {
+    fn new(columns: &DocumentColumns) -> Self {
+        Self { names: [&columns.id, &columns.text].into_iter().chain(&columns.keep).cloned().collect() }
+    }
+
+    fn none(&self) -> Vec<Option<Value>> {
+        vec![None; self.names.len()]
+    }
+
+    fn parse(&self, line: &[u8]) -> std::result::Result<Vec<Option<Value>>, BadReason> {
+        let text = std::str::from_utf8(line).map_err(|_| BadReason::InvalidUtf8)?;
+        let mut json = serde_json::Deserializer::from_str(text);
+        let parsed = self.deserialize(&mut json).and_then(|values| json.end().map(|()| values));
+        parsed.map_err(|_| {
+            // Half a surrogate pair is sound JSON, but no text.
+            let sound = text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok();
+            if sound { BadReason::InvalidUtf8 } else { BadReason::NotJson }
+        })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for &Wanted {
+    type Value = Vec<Option<Value>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> std::result::Result<Self::Value, D::Error> {
+        json.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &Wanted {
+    type Value = Vec<Option<Value>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
+        let mut values = self.none();
+        while let Some(name) = map.next_key::<std::borrow::Cow<'de, str>>()? {
+            let places: Vec<usize> = (0..self.names.len()).filter(|&i| self.names[i] == name).collect();
+            if places.is_empty() {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let value = map.next_value_seed(AnyValue)?;
+            for place in places {
+                values[place] = Some(value.clone());
+            }
+        }
+        Ok(values)
+    }
+}
+
+struct AnyValue;
+
+impl<'de> DeserializeSeed<'de> for AnyValue {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> std::result::Result<Value, D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for AnyValue {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> std::result::Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> std::result::Result<Value, E> {
+        Ok(Value::Other)
+    }
+
+    fn visit_i64<E>(self, value: i64) -> std::result::Result<Value, E> {
+        Ok(Value::Integer(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> std::result::Result<Value, E> {
+        Ok(Value::Integer(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> std::result::Result<Value, E> {
+        Ok(Value::Float(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> std::result::Result<Value, E> {
+        Ok(Value::Text(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> std::result::Result<Value, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Value::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Value, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Value::Other)
+    }
+}
+
+async fn next_batch(
+    lines: &mut Numbered,
+    wanted: &Wanted,
+    keep_types: &[DataType],
+    context: &ReadContext,
+) -> Result<Option<DocumentBatch>> {
+    let mut rows = Vec::with_capacity(BATCH_ROWS);
+    let mut bytes = 0;
+    while rows.len() < BATCH_ROWS && bytes < context.limits.batch_bytes {
+        let Some(row) = lines.next_row(wanted).await? else { break };
+        bytes += lines.line.len() as u64;
+        rows.push(row);
+    }
+    Ok((!rows.is_empty()).then(|| to_documents(rows, keep_types, context)))
+}
+
+fn to_documents(mut rows: Vec<Row>, keep_types: &[DataType], context: &ReadContext) -> DocumentBatch {
+    let ids: Vec<Option<String>> = rows.iter_mut().map(Row::take_id).collect();
+    let mut texts = BinaryViewBuilder::with_capacity(rows.len());
+    for row in &mut rows {
+        texts.append_option(row.take_text(context.max_doc_bytes));
+    }
+    let keep = (2..).zip(keep_types).map(|(column, data_type)| keep_array(&mut rows, column, data_type)).collect();
+    DocumentBatch {
+        ids: StringArray::from(ids),
+        texts: texts.finish(),
+        keep,
+        rows: rows.iter().map(|row| row.line).collect(),
+        faults: rows.iter().map(|row| row.fault).collect(),
+        max_doc_bytes: context.max_doc_bytes,
+    }
+}
+
+impl Row {
+    fn fault<T>(&mut self, reason: BadReason) -> Option<T> {
+        self.fault.get_or_insert(reason);
+        None
+    }
+
+    fn take(&mut self, column: usize) -> Value {
+        self.values[column].take().unwrap_or(Value::Null)
+    }
+
+    fn take_id(&mut self) -> Option<String> {
+        match self.take(0) {
+            Value::Text(id) if id.len() > MAX_VALUE_BYTES => self.fault(BadReason::TooLarge),
+            Value::Text(id) => Some(id),
+            Value::Integer(id) => Some(id.to_string()),
+            Value::Null => None,
+            Value::Float(_) | Value::Other => self.fault(BadReason::WrongType),
+        }
+    }
+
+    fn take_text(&mut self, max_bytes: u64) -> Option<String> {
+        match self.take(1) {
+            Value::Text(text) if text.len() as u64 > max_bytes => self.fault(BadReason::TooLarge),
+            Value::Text(text) => Some(text),
+            Value::Null => None,
+            _ => self.fault(BadReason::WrongType),
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "JSON has one kind of number; files keep their order by floats")]
+    fn take_number(&mut self, column: usize) -> Option<f64> {
+        match self.take(column) {
+            Value::Integer(value) => Some(value as f64),
+            Value::Float(value) => Some(value),
+            Value::Null => None,
+            _ => self.fault(BadReason::WrongType),
+        }
+    }
+
+    fn take_string(&mut self, column: usize) -> Option<String> {
+        match self.take(column) {
+            Value::Text(text) if text.len() > MAX_VALUE_BYTES => self.fault(BadReason::TooLarge),
+            Value::Text(text) => Some(text),
+            Value::Null => None,
+            _ => self.fault(BadReason::WrongType),
+        }
+    }
+}
+
+fn keep_array(rows: &mut [Row], column: usize, data_type: &DataType) -> ArrayRef {
+    let rows = rows.iter_mut();
+    match data_type {
+        DataType::Int64 | DataType::Float64 => {
+            Arc::new(rows.map(|row| row.take_number(column)).collect::<Float64Array>())
+        }
+        _ => Arc::new(rows.map(|row| row.take_string(column)).collect::<LargeStringArray>()),
+    }
+}
+
+/// The type of each keep-order column: that of its first number or string; none where there is none.
+async fn keep_types(
+    columns: &DocumentColumns,
+    wanted: &Wanted,
+    mut lines: Numbered,
+    first: Row,
+) -> Result<Vec<(String, DataType)>> {
+    let mut known: Vec<Option<DataType>> = vec![None; columns.keep.len()];
+    let mut next = Some(first);
+    while let Some(row) = next.take().filter(|_| known.contains(&None)) {
+        for (data_type, value) in known.iter_mut().zip(&row.values[2..]) {
+            let found = match value {
+                // JSON has one kind of number: whether the first one is whole must not matter.
+                Some(Value::Integer(_) | Value::Float(_)) => Some(DataType::Float64),
+                Some(Value::Text(_)) => Some(DataType::LargeUtf8),
+                _ => None,
+            };
+            *data_type = data_type.take().or(found);
+        }
+        next = lines.next_object(wanted).await?;
+    }
+    let known = columns.keep.iter().cloned().zip(known);
+    Ok(known.filter_map(|(column, data_type)| Some((column, data_type?))).collect())
+}

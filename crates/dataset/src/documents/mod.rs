@@ -1,0 +1,17 @@
+//! Documents: rows of Parquet or JSONL files with an id, a text and, where asked for, keep-order columns.
+
+mod batch;
+mod formats;
+mod jsonl;
+mod keep_column;
+mod open;
+mod pages;
+mod parquet;
+mod reader;
+
+pub use batch::{DocumentBatch, DocumentColumns};
+pub use formats::{FORMATS, endings, is_document_name};
+pub use keep_column::keep_type_name;
+pub use open::{DocumentRange, Documents, FoundText};
+pub use pages::ReadLimits;
+pub use reader::{DocumentReader, Format};

@@ -1,0 +1,310 @@
+//! The documents of a night: files whose columns were checked against each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use arrow::array::Array;
+use arrow::datatypes::DataType;
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
+use nearprint_storage::{InputFile, Listing, Storage, StorageError};
+use serde::{Deserialize, Serialize};
+
+use super::batch::{DocumentBatch, DocumentColumns, ReadContext};
+use super::formats::endings;
+use super::keep_column::keep_type_name;
+use super::pages::ReadLimits;
+use super::reader::{DocumentReader, Format};
+use crate::date::is_date;
+use crate::error::{DatasetError, Result};
+use crate::quarantine::InputPolicy;
+
+/// Row groups of a file of documents; the whole file where it has none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DocumentRange {
+    /// Path or URL.
+    pub file: String,
+    /// Row groups.
+    pub row_groups: Range<usize>,
+}
+
+/// Document files whose columns were checked against each other; nothing of their rows is read yet.
+#[derive(Debug, Default)]
+pub struct Documents {
+    files: BTreeMap<String, Box<dyn DocumentReader>>,
+    columns: DocumentColumns,
+    keep_types: Vec<DataType>,
+    context: ReadContext,
+    /// Files that are neither Parquet nor JSONL, passed over.
+    pub ignored: Vec<String>,
+    /// Files that cannot be read, and why, by path.
+    pub bad: Vec<(InputFile, String)>,
+}
+
+/// Row groups are joined into one task up to this many rows.
+const TASK_ROWS: u64 = 200_000;
+
+/// Files whose footers or first lines are read at once.
+const OPEN_AT_ONCE: usize = 16;
+
+/// Footers that stay in memory; of more, each is read again when its turn comes.
+const KEPT_FOOTER_BYTES: usize = 64 << 20;
+
+impl Documents {
+    /// Opens the files of a path, folder, glob or S3 prefix: reads every footer, or first line, and checks that columns are
+    /// there and of one type.
+    ///
+    /// # Errors
+    /// Naming file and column. Files that cannot be read are an error where there are more than `policy` allows.
+    pub async fn open(
+        storage: &Storage,
+        pattern: &str,
+        columns: DocumentColumns,
+        policy: &InputPolicy,
+    ) -> Result<Self> {
+        if let Some(marker) = &policy.require_marker {
+            require_marker(storage, pattern, marker).await?;
+        }
+        let Listing { files, unusable, .. } = match storage.listing(pattern, "documents").await {
+            Err(StorageError::InputMissing { .. }) if policy.allow_empty => Listing::default(),
+            Err(StorageError::InputMissing { url, .. }) => return Err(DatasetError::DocumentsMissing { url }),
+            listed => listed?,
+        };
+        let mut documents = Self { columns, context: ReadContext::new(policy.max_doc_bytes), ..Self::default() };
+        for (file, reason) in unusable {
+            let error = DatasetError::bad_file(&file.url, reason);
+            documents.set_aside(file, error, policy.max_bad_files)?;
+        }
+        let (none, one_file) = (files.is_empty(), files.len() == 1 && files[0].url == pattern);
+        let known = documents.known(files, one_file)?;
+        if known.is_empty() && !none {
+            return Err(DatasetError::NoDocuments { url: pattern.to_owned(), endings: endings() });
+        }
+        documents.open_files(known, policy.max_bad_files).await?;
+        documents.keep_types = one_schema(&documents.files, &documents.columns)?;
+        Ok(documents)
+    }
+
+    /// Files of a format that can be read; others are noted.
+    fn known(&mut self, listed: Vec<InputFile>, one_file: bool) -> Result<Vec<(Format, InputFile)>> {
+        let mut known = Vec::new();
+        for file in listed {
+            match Format::of(&file.url) {
+                Some(format) => known.push((format, file)),
+                None if one_file => {
+                    let reason = format!("its name does not end in {}", endings());
+                    return Err(DatasetError::bad_file(file.url, reason));
+                }
+                None => self.ignored.push(file.url),
+            }
+        }
+        Ok(known)
+    }
+
+    async fn open_files(&mut self, known: Vec<(Format, InputFile)>, max_bad_files: u64) -> Result<()> {
+        let (columns, context) = (self.columns.clone(), self.context.clone());
+        let mut opened = futures::stream::iter(known)
+            .map(|(format, file)| {
+                let (columns, context) = (&columns, &context);
+                async move { (file.clone(), (format.open)(file, columns.clone(), context.clone()).await) }
+            })
+            .buffered(OPEN_AT_ONCE);
+        let mut held_bytes = 0;
+        while let Some((file, outcome)) = opened.next().await {
+            match outcome {
+                Ok(mut opened) => {
+                    held_bytes += opened.held_bytes();
+                    if held_bytes > KEPT_FOOTER_BYTES {
+                        opened.release();
+                    }
+                    self.files.insert(file.url, opened);
+                }
+                Err(error) => self.set_aside(file, error, max_bad_files)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a file that cannot be read, as long as there may be more of them.
+    fn set_aside(&mut self, file: InputFile, error: DatasetError, max_bad_files: u64) -> Result<()> {
+        match error {
+            DatasetError::BadFile { reason, .. } if (self.bad.len() as u64) < max_bad_files => {
+                self.bad.push((file, reason));
+                Ok(())
+            }
+            error => Err(too_many(error, &self.bad, max_bad_files)),
+        }
+    }
+
+    /// Whether there is nothing to read, not even anything bad.
+    pub fn is_without_files(&self) -> bool {
+        self.files.is_empty() && self.bad.is_empty()
+    }
+
+    /// Reads within these limits.
+    pub fn limit(&mut self, limits: ReadLimits) {
+        self.context.limits = limits;
+    }
+
+    /// Files read so far that have pages without checksums.
+    pub fn n_unchecked(&self) -> u64 {
+        self.context.n_unchecked()
+    }
+
+    /// Files that say that they have no rows.
+    pub fn n_empty(&self) -> u64 {
+        self.files.values().filter(|file| file.n_rows() == Some(0)).count() as u64
+    }
+
+    /// The row group of a row of a file; none where the file has none.
+    pub fn row_group_of(&self, url: &str, row: u64) -> Option<u32> {
+        self.files.get(url)?.row_group_of(row)
+    }
+
+    /// The files that are read, by path.
+    pub fn files(&self) -> impl Iterator<Item = &InputFile> {
+        self.files.values().map(|reader| reader.file())
+    }
+
+    /// Rows of all files; none where a file does not say.
+    pub fn n_rows(&self) -> Option<u64> {
+        self.files.values().map(|reader| reader.n_rows()).sum()
+    }
+
+    /// Type of each keep-order column.
+    pub fn keep_types(&self) -> &[DataType] {
+        &self.keep_types
+    }
+
+    /// The files cut into parts that can be read by themselves, by path.
+    #[must_use]
+    pub fn ranges(&self) -> Vec<DocumentRange> {
+        let cut = self.files.iter().flat_map(|(url, reader)| {
+            let ranges = reader.row_group_ranges(TASK_ROWS).into_iter();
+            ranges.map(move |row_groups| DocumentRange { file: url.clone(), row_groups })
+        });
+        cut.collect()
+    }
+
+    /// The rows of a part, in file order.
+    ///
+    /// # Errors
+    /// A file that is none of these.
+    pub fn read(&self, range: &DocumentRange) -> Result<BoxStream<'static, Result<DocumentBatch>>> {
+        let unknown =
+            || DatasetError::Internal { stage: "read", reason: format!("no file {} in this run", range.file) };
+        let reader = self.files.get(&range.file).ok_or_else(unknown)?;
+        Ok(reader.read(range.row_groups.clone(), &self.columns, &self.keep_types, &self.context))
+    }
+}
+
+/// A text and the file that has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundText {
+    /// None for NULL.
+    pub text: Option<String>,
+    /// The file that has it.
+    pub file: String,
+}
+
+impl Documents {
+    /// The texts of these ids, none for NULL; ids that are not there are left out. Reads no further than it must, and keeps no
+    /// other texts.
+    pub async fn texts_of(&self, wanted: BTreeSet<&str>) -> Result<BTreeMap<String, Option<String>>> {
+        let found = self.look_for(wanted, self.ranges()).await?;
+        Ok(found.into_iter().map(|(id, found)| (id, found.text)).collect())
+    }
+
+    /// The same, and of an id that several nights have, the text of the newest: the one that counts.
+    pub async fn newest_texts_of(&self, wanted: BTreeSet<&str>) -> Result<BTreeMap<String, FoundText>> {
+        let mut ranges = self.ranges();
+        ranges.sort_by(|a, b| night_of(&b.file).cmp(&night_of(&a.file)));
+        self.look_for(wanted, ranges).await
+    }
+
+    async fn look_for(
+        &self,
+        mut wanted: BTreeSet<&str>,
+        ranges: Vec<DocumentRange>,
+    ) -> Result<BTreeMap<String, FoundText>> {
+        let mut found = BTreeMap::new();
+        for range in ranges {
+            let mut batches = self.read(&range)?;
+            while !wanted.is_empty()
+                && let Some(batch) = batches.try_next().await?
+            {
+                for i in (0..batch.ids.len()).filter(|&i| batch.ids.is_valid(i)) {
+                    if let Ok(text) = batch.text(i)
+                        && wanted.remove(batch.ids.value(i))
+                    {
+                        let text = FoundText { text: text.map(str::to_owned), file: range.file.clone() };
+                        found.insert(batch.ids.value(i).to_owned(), text);
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// What orders the nights of files: the date in a path, that of a folder `dt=` before others; the folder where there is no date.
+fn night_of(url: &str) -> (Option<&str>, &str) {
+    let date = |at: usize| url.get(at..at + 10).filter(|date| is_date(date));
+    let named = url.rmatch_indices("dt=").find_map(|(at, dt)| date(at + dt.len()));
+    let folder = url.rsplit_once('/').map_or("", |(folder, _)| folder);
+    match named.or_else(|| (0..url.len()).rev().find_map(date)) {
+        Some(date) => (Some(date), ""),
+        None => (None, folder),
+    }
+}
+
+/// The error of a file, or of all that cannot be read where some could have been passed over.
+fn too_many(error: DatasetError, before: &[(InputFile, String)], allowed: u64) -> DatasetError {
+    match (error, before.first()) {
+        (DatasetError::BadFile { .. }, Some((first, reason))) => {
+            DatasetError::TooManyBadFiles { allowed, example: format!("{}: {reason}", first.url) }
+        }
+        (error, _) => error,
+    }
+}
+
+async fn require_marker(storage: &Storage, pattern: &str, marker: &str) -> Result<()> {
+    if pattern.contains(['*', '?', '[']) {
+        return Err(DatasetError::Config {
+            key: "require_marker".to_owned(),
+            reason: format!("the documents are a glob, {pattern}, and no folder that could hold {marker}"),
+        });
+    }
+    match storage.folder(pattern)?.join(marker).find().await? {
+        Some(_) => Ok(()),
+        None => Err(DatasetError::NoMarker { url: format!("{}/{marker}", pattern.trim_end_matches('/')) }),
+    }
+}
+
+/// Every column has one type in all files, whole numbers and others taken for one; gives the keep-order columns'.
+fn one_schema(files: &BTreeMap<String, Box<dyn DocumentReader>>, columns: &DocumentColumns) -> Result<Vec<DataType>> {
+    let mut first: BTreeMap<&str, (&str, DataType)> = BTreeMap::new();
+    for (url, file) in files {
+        for (column, data_type) in file.column_types() {
+            let (first_file, known) = first.entry(column).or_insert((url, data_type.clone()));
+            *known = one_type(known, data_type).ok_or_else(|| DatasetError::SchemaDrift {
+                file: url.clone(),
+                column: column.as_str().into(),
+                got: keep_type_name(data_type).into(),
+                first_file: (*first_file).to_owned(),
+                first: keep_type_name(known).into(),
+            })?;
+        }
+    }
+    Ok(columns.keep.iter().map(|c| first.get(c.as_str()).map_or(DataType::LargeUtf8, |(_, t)| t.clone())).collect())
+}
+
+fn one_type(a: &DataType, b: &DataType) -> Option<DataType> {
+    match (a, b) {
+        _ if a == b => Some(a.clone()),
+        (DataType::Int64, DataType::Float64) | (DataType::Float64, DataType::Int64) => Some(DataType::Float64),
+        // A column of ids that the keep order names too.
+        (DataType::Utf8, DataType::LargeUtf8) | (DataType::LargeUtf8, DataType::Utf8) => Some(DataType::LargeUtf8),
+        _ => None,
+    }
+}

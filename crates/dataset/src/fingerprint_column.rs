@@ -1,0 +1,191 @@
+//! The `fingerprint` column of a row group, decoded from its pages: what every existing fingerprint costs.
+//!
+//! Columns as nearprint writes them (required, DELTA_BINARY_PACKED; see docs/store-format.md) are decoded here, straight into
+//! the memory that is mapped; any other goes through Arrow, which gives the same values at several times the cost.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, UInt64Array};
+use arrow::datatypes::UInt64Type;
+use bytes::{Buf, Bytes};
+use futures::TryStreamExt;
+use parquet::basic::Encoding;
+use parquet::column::page::{Page, PageReader};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::serialized_reader::SerializedPageReader;
+
+use crate::columns::{BATCH_ROWS, Columns};
+use crate::delta::decode_deltas;
+use crate::error::{DatasetError, Result};
+use crate::parquet_file::{ParquetFile, Read, count};
+use crate::schema::FINGERPRINT;
+
+/// A row group's fingerprints, read but not decoded.
+#[derive(Debug)]
+pub enum FetchedColumn {
+    /// Bytes of the column chunk.
+    Chunk {
+        /// The footer's entry.
+        chunk: Box<ColumnChunkMetaData>,
+        /// Rows of the row group.
+        n_rows: u64,
+        /// The bytes.
+        bytes: Bytes,
+    },
+    /// Values, as Arrow gave them.
+    Values(Vec<u64>),
+}
+
+/// Reads the column of a row group. `bits` are those a fingerprint may have.
+pub async fn fetch(file: &ParquetFile, row_group: usize, bits: u32) -> Result<FetchedColumn> {
+    let Some(leaf) = packed_leaf(file, row_group, bits) else {
+        return by_arrow(file, row_group, bits).await;
+    };
+    let range = file.chunk_range(row_group, leaf)?;
+    let bytes = file.read_range(range.clone()).await.map_err(|e| DatasetError::of_parquet(&file.file.url, e))?;
+    // So that no more is made room for than the pages say they have.
+    file.guard(&[row_group], &[leaf], BATCH_ROWS)?.check(range.start, &bytes)?;
+    let chunk = Box::new(file.footer().row_group(row_group).column(leaf).clone());
+    Ok(FetchedColumn::Chunk { chunk, n_rows: file.row_group_rows(row_group), bytes })
+}
+
+/// Whether fetching row groups only reads them; other files are decoded by Arrow on the way.
+pub fn is_packed(file: &ParquetFile, mut row_groups: Range<usize>, bits: u32) -> bool {
+    row_groups.all(|row_group| packed_leaf(file, row_group, bits).is_some())
+}
+
+/// The column, where it is one that is decoded here.
+fn packed_leaf(file: &ParquetFile, row_group: usize, bits: u32) -> Option<usize> {
+    let columns = file.footer().row_group(row_group).columns();
+    let leaf = columns.iter().position(|chunk| chunk.column_path().string() == FINGERPRINT)?;
+    let chunk = &columns[leaf];
+    let required = chunk.column_descr().max_def_level() == 0 && chunk.column_descr().max_rep_level() == 0;
+    // RLE is listed for levels, of which required columns have none.
+    let packed = chunk.encodings().all(|e| matches!(e, Encoding::DELTA_BINARY_PACKED | Encoding::RLE))
+        && chunk.encodings().any(|e| e == Encoding::DELTA_BINARY_PACKED);
+    (required && packed && bits == u64::BITS).then_some(leaf)
+}
+
+async fn by_arrow(file: &ParquetFile, row_group: usize, bits: u32) -> Result<FetchedColumn> {
+    let url = &file.file.url;
+    let first_row = file.rows_before(row_group);
+    let read = Read { row_groups: vec![row_group], columns: &[FINGERPRINT], rows: None, batch_rows: BATCH_ROWS };
+    let mut batches = file.stream(read)?;
+    let mut values = Vec::new();
+    while let Some(batch) = batches.try_next().await? {
+        let fingerprints: &UInt64Array = Columns { batch: &batch, file: url }.primitive::<UInt64Type>(FINGERPRINT)?;
+        check_fingerprints(url, first_row + values.len() as u64 + 1, bits, fingerprints)?;
+        debug_assert_eq!(fingerprints.null_count(), 0);
+        values.extend_from_slice(fingerprints.values());
+    }
+    Ok(FetchedColumn::Values(values))
+}
+
+impl FetchedColumn {
+    /// Rows of the row group.
+    pub fn n_rows(&self) -> usize {
+        match self {
+            Self::Values(known) => known.len(),
+            Self::Chunk { n_rows, .. } => count(*n_rows),
+        }
+    }
+
+    /// Writes the values, in row order, to `values`, which has [`n_rows`](Self::n_rows) places.
+    ///
+    /// # Errors
+    /// [`DatasetError::BadFile`] naming `url` where pages do not hold what the footer says.
+    pub fn decode(&self, url: &str, values: &mut [u64]) -> Result<()> {
+        match self {
+            Self::Values(known) => values.copy_from_slice(known),
+            Self::Chunk { chunk, bytes, .. } => {
+                decode_chunk(chunk, bytes, values).map_err(|e| DatasetError::of_parquet(url, e))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn decode_chunk(chunk: &ColumnChunkMetaData, bytes: &Bytes, values: &mut [u64]) -> ParquetResult<()> {
+    let reader = ChunkBytes { offset: chunk.byte_range().0, bytes: bytes.clone() };
+    let mut pages = SerializedPageReader::new(Arc::new(reader), chunk, values.len(), None)?;
+    let mut rest = values;
+    while let Some(page) = pages.get_next_page()? {
+        let now = rest
+            .split_off_mut(..page.num_values() as usize)
+            .ok_or_else(|| damaged("pages hold more fingerprints than their row group has rows"))?;
+        match &page {
+            Page::DataPage { buf, encoding: Encoding::DELTA_BINARY_PACKED, .. }
+            | Page::DataPageV2 {
+                buf,
+                encoding: Encoding::DELTA_BINARY_PACKED,
+                num_nulls: 0,
+                def_levels_byte_len: 0,
+                rep_levels_byte_len: 0,
+                ..
+            } => decode_deltas(buf, now)?,
+            other => return Err(damaged(&format!("a page is encoded as {}", other.encoding()))),
+        }
+    }
+    if rest.is_empty() { Ok(()) } else { Err(damaged("pages hold fewer fingerprints than their row group has rows")) }
+}
+
+/// A column chunk as if the whole file were there.
+struct ChunkBytes {
+    offset: u64,
+    bytes: Bytes,
+}
+
+impl ChunkBytes {
+    fn from(&self, start: u64) -> ParquetResult<Bytes> {
+        let at = start.checked_sub(self.offset).and_then(|at| usize::try_from(at).ok());
+        at.filter(|&at| at <= self.bytes.len())
+            .map(|at| self.bytes.slice(at..))
+            .ok_or_else(|| damaged("a page lies outside its column chunk"))
+    }
+}
+
+impl Length for ChunkBytes {
+    fn len(&self) -> u64 {
+        self.offset + self.bytes.len() as u64
+    }
+}
+
+impl ChunkReader for ChunkBytes {
+    type T = bytes::buf::Reader<Bytes>;
+
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
+        Ok(self.from(start)?.reader())
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        let bytes = self.from(start)?;
+        if bytes.len() < length {
+            return Err(damaged("a page lies outside its column chunk"));
+        }
+        Ok(bytes.slice(..length))
+    }
+}
+
+fn damaged(reason: &str) -> ParquetError {
+    ParquetError::General(reason.to_owned())
+}
+
+/// Refuses a NULL, and a fingerprint of more than `bits` bits. `first_row` is the number of the first row, from 1.
+///
+/// # Errors
+/// [`DatasetError::BadRow`].
+pub fn check_fingerprints(url: &str, first_row: u64, bits: u32, fingerprints: &UInt64Array) -> Result<()> {
+    let max = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
+    let bad = (0..fingerprints.len()).find(|&i| fingerprints.is_null(i) || fingerprints.value(i) > max);
+    bad.map_or(Ok(()), |i| {
+        let reason = if fingerprints.is_null(i) {
+            "fingerprint is NULL: leave such documents out".to_owned()
+        } else {
+            format!("fingerprint {} has more than {bits} bits: set --bits 64", fingerprints.value(i))
+        };
+        Err(DatasetError::BadRow { file: url.to_owned(), row: first_row + i as u64, reason })
+    })
+}

@@ -1,0 +1,207 @@
+//! Column chunks of fingerprints datasets, whose bytes are looked at when they arrive and before any of them is unpacked.
+//!
+//! A read fetches whole chunks, or single pages that a page index names. Either is a sequence of whole pages: each header is
+//! walked, and none may claim more than can be held, more values than its chunk has, or another place than the index says.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use bytes::Bytes;
+use parquet::basic::{Compression, Type as PhysicalType};
+use parquet::column::page::{Page, PageReader};
+use parquet::errors::Result as ParquetResult;
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::page_index::offset_index::PageLocation;
+use parquet::file::serialized_reader::SerializedPageReader;
+
+use super::page_claims::{
+    LEAST_PAGE_BYTES, check_dictionary, check_listed, check_sizes, check_unpacked, check_written_out, is_listed,
+};
+use super::thrift::{PageKind, PageSizes, page_sizes};
+use crate::error::{DatasetError, Result};
+
+/// The chunks that a read may fetch.
+#[derive(Debug, Clone, Default)]
+pub struct PageGuard {
+    url: String,
+    /// By where they begin; none lies over another.
+    chunks: BTreeMap<u64, GuardedChunk>,
+}
+
+/// A column chunk, as the footer describes it.
+#[derive(Debug, Clone)]
+pub struct GuardedChunk {
+    /// Where it ends in the file.
+    pub end: u64,
+    /// Its row group.
+    pub row_group: usize,
+    /// Rows of the row group.
+    pub rows: u64,
+    /// The footer's entry.
+    pub metadata: ColumnChunkMetaData,
+    /// Rows that are given at once, each with a value of its own.
+    pub batch_rows: u64,
+    /// Pages of values as the file's index places them.
+    pub located: Option<Vec<PageLocation>>,
+}
+
+impl PageGuard {
+    /// A guard of the chunks of one file.
+    ///
+    /// # Errors
+    /// [`DatasetError::BadFile`] where a chunk has longer values than can be held, or lies over another.
+    pub fn new(url: &str, all: impl IntoIterator<Item = (u64, GuardedChunk)>) -> Result<Self> {
+        let mut chunks = BTreeMap::new();
+        for (start, chunk) in all {
+            chunk.check_width().map_err(|reason| chunk.refused(url, &reason))?;
+            if start < chunk.end && chunks.insert(start, chunk).is_some() {
+                return Err(DatasetError::bad_file(url, OVERLAP));
+            }
+        }
+        let ends = chunks.values().map(|chunk: &GuardedChunk| chunk.end);
+        if chunks.keys().skip(1).zip(ends).any(|(&next, end)| next < end) {
+            return Err(DatasetError::bad_file(url, OVERLAP));
+        }
+        Ok(Self { url: url.to_owned(), chunks })
+    }
+
+    /// Looks at the pages in the bytes from `start`.
+    ///
+    /// # Errors
+    /// [`DatasetError::BadFile`] naming the row group and the column.
+    pub fn check(&self, start: u64, bytes: &Bytes) -> Result<()> {
+        let chunk = self.chunks.range(..=start).next_back();
+        let Some((&first, chunk)) = chunk.filter(|(_, chunk)| start + bytes.len() as u64 <= chunk.end) else {
+            return Err(DatasetError::bad_file(&self.url, "its pages lie outside their column chunks"));
+        };
+        let checked = chunk.check(start..start + bytes.len() as u64, first..chunk.end, bytes);
+        checked.map_err(|reason| chunk.refused(&self.url, &reason))
+    }
+}
+
+const OVERLAP: &str = "two of its column chunks lie in the same place";
+
+type Check = std::result::Result<(), String>;
+
+impl GuardedChunk {
+    fn refused(&self, url: &str, reason: &str) -> DatasetError {
+        let column = self.metadata.column_path().string();
+        DatasetError::bad_file(url, format!("row group {}, column '{column}': {reason}", self.row_group))
+    }
+
+    /// A NULL takes as much as any other value of one length.
+    fn check_width(&self) -> Check {
+        let width = match self.metadata.column_type() {
+            PhysicalType::FIXED_LEN_BYTE_ARRAY => self.metadata.column_descr().type_length(),
+            _ => 0,
+        };
+        self.check_value(u64::from(width.max(0).unsigned_abs()))
+    }
+
+    /// Whether each row of a batch may have a value of so many bytes.
+    fn check_value(&self, bytes: u64) -> Check {
+        let longest = LEAST_PAGE_BYTES / self.batch_rows.max(1);
+        if bytes <= longest {
+            return Ok(());
+        }
+        Err(format!("a value of {bytes} bytes may stand in every row: none may be longer than {longest}"))
+    }
+
+    /// `fetched` lies in `whole`, the chunk, and has `bytes`.
+    fn check(&self, fetched: Range<u64>, whole: Range<u64>, bytes: &Bytes) -> Check {
+        let (mut at, mut n_values) = (0, 0u64);
+        while at < bytes.len() {
+            let page = page_sizes(&bytes[at..]).map_err(|_| "the header of a page is damaged")?;
+            let end = usize::try_from(page.whole_bytes()).ok().and_then(|n| at.checked_add(n));
+            let end = end.filter(|&end| end <= bytes.len()).ok_or("a page ends past its column chunk")?;
+            self.check_place(fetched.start + at as u64, whole.start, &page)?;
+            self.check_page(&bytes.slice(at..end), &page)?;
+            if matches!(page.kind, PageKind::Data | PageKind::DataV2) {
+                n_values = n_values.saturating_add(page.n_values);
+            }
+            at = end;
+        }
+        if fetched == whole && self.is_flat() && n_values != self.rows {
+            return Err(format!("its pages have {n_values} values, its footer says {}", self.rows));
+        }
+        Ok(())
+    }
+
+    /// Whether each row has one value, or NULL.
+    fn is_flat(&self) -> bool {
+        self.metadata.column_descr().max_rep_level() == 0
+    }
+
+    /// A page of values is where the index says, and has as many; what stands before all of them is a dictionary.
+    fn check_place(&self, at: u64, first: u64, page: &PageSizes) -> Check {
+        let Some(located) = &self.located else { return Ok(()) };
+        let place = located.binary_search_by_key(&at, |place| place.offset.unsigned_abs());
+        let fits = match place {
+            Ok(i) => {
+                let next = located.get(i + 1).map_or(self.rows, |next| next.first_row_index.unsigned_abs());
+                let rows = next - located[i].first_row_index.unsigned_abs();
+                u64::from(located[i].compressed_page_size.unsigned_abs()) == page.whole_bytes()
+                    && matches!(page.kind, PageKind::Data | PageKind::DataV2)
+                    && (!self.is_flat() || page.n_values == rows)
+            }
+            Err(before) => before == 0 && at == first && page.kind == PageKind::Dictionary,
+        };
+        if fits { Ok(()) } else { Err("its pages are not those that its page index names".to_owned()) }
+    }
+
+    fn check_page(&self, whole: &Bytes, page: &PageSizes) -> Check {
+        let codec = self.metadata.compression();
+        if codec == Compression::LZO {
+            return Err("it is compressed with LZO: write it with another codec".to_owned());
+        }
+        check_sizes(page, LEAST_PAGE_BYTES, "whatever --memory-limit")?;
+        check_dictionary(page)?;
+        check_unpacked(codec, whole.get(page.header_bytes..).unwrap_or_default(), page)?;
+        if page.kind == PageKind::Dictionary {
+            return self.check_dictionary_values(whole);
+        }
+        // Numbers of the encodings whose lengths are listed in the page, where no header tells how many.
+        const LISTED: [u64; 2] = [6, 7];
+        if !LISTED.contains(&page.encoding) {
+            return Ok(());
+        }
+        let unpacked = self.unpacked(whole).map_err(|e| e.to_string())?;
+        self.check_values(&unpacked.ok_or("a page is missing")?)
+    }
+
+    /// Strings of a dictionary are written out for each row that points to them.
+    fn check_dictionary_values(&self, whole: &Bytes) -> Check {
+        if self.metadata.column_type() != PhysicalType::BYTE_ARRAY {
+            return Ok(());
+        }
+        let unpacked = self.unpacked(whole).map_err(|e| e.to_string())?.ok_or("a page is missing")?;
+        let (mut rest, mut longest) = (&unpacked.buffer()[..], 0);
+        while let Some((length, values)) = rest.split_first_chunk::<4>() {
+            let length = u32::from_le_bytes(*length);
+            longest = longest.max(length);
+            // One that is longer than what is left is not read.
+            rest = values.get(length as usize..).unwrap_or(&[]);
+        }
+        self.check_value(u64::from(longest))
+    }
+
+    fn check_values(&self, page: &Page) -> Check {
+        let has_levels = self.metadata.column_descr().max_def_level() > 0;
+        if !is_listed(page.encoding()) {
+            return Err("a page has another encoding than its header says".to_owned());
+        }
+        check_listed(page, has_levels)?;
+        if page.encoding() == parquet::basic::Encoding::DELTA_BYTE_ARRAY {
+            check_written_out(page, has_levels, LEAST_PAGE_BYTES)?;
+        }
+        Ok(())
+    }
+
+    /// A single page, which is checked for size.
+    fn unpacked(&self, whole: &Bytes) -> ParquetResult<Option<Page>> {
+        let alone = self.metadata.clone().into_builder();
+        let length = i64::try_from(whole.len())?;
+        let alone = alone.set_data_page_offset(0).set_dictionary_page_offset(None).set_total_compressed_size(length);
+        SerializedPageReader::new(std::sync::Arc::new(whole.clone()), &alone.build()?, 0, None)?.get_next_page()
+    }
+}

@@ -1,0 +1,31 @@
+//! Parquet files that nobody has vouched for, and datasets that are the same bytes for the same rows.
+//!
+//! Reading: [`ParquetFile`] for datasets, [`Documents`] for what a crawl brings, in any of the [`FORMATS`]; both look at what a file
+//! claims before they take memory for it. Writing: [`DatasetWriter`], then [`publish()`].
+
+mod columns;
+mod date;
+mod delta;
+mod documents;
+mod error;
+pub mod fingerprint_column;
+mod guard;
+mod kernel;
+mod page_checksums;
+mod parquet_file;
+mod publish;
+mod quarantine;
+pub mod schema;
+mod writer;
+
+pub use columns::{BATCH_ROWS, Columns, MAX_VALUE_BYTES, fixed};
+pub use date::is_date;
+pub use documents::{
+    DocumentBatch, DocumentColumns, DocumentRange, DocumentReader, Documents, FORMATS, Format, FoundText, ReadLimits,
+    endings, is_document_name, keep_type_name,
+};
+pub use error::{DatasetError, Result};
+pub use parquet_file::{ParquetFile, Read, count, selection};
+pub use publish::{is_sound, mend_files, publish, refuse_existing, upload};
+pub use quarantine::{BadFile, BadReason, BadRow, DuplicateIds, InputPolicy};
+pub use writer::{DatasetWriter, FILE_ROWS, FileRecord, StagedFile, create_folder, is_part_name, writer_properties};

@@ -1,0 +1,586 @@
+//! Parquet files on any store: footers, ranged and projected reads.
+
+use std::any::Any;
+use std::ops::Range;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, SchemaRef};
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection};
+use parquet::arrow::async_reader::{AsyncFileReader, MetadataFetch, ParquetRecordBatchStreamBuilder};
+use parquet::basic::Type as PhysicalType;
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
+use parquet::file::page_index::offset_index::PageLocation;
+use parquet::file::statistics::Statistics;
+
+use crate::columns::BATCH_ROWS;
+use crate::error::{DatasetError, Result};
+use crate::guard::page_claims::{MAX_RATIO, RATIO_FREE_BYTES};
+use crate::guard::page_guard::{GuardedChunk, PageGuard};
+use crate::guard::thrift::{check_column_index, check_footer, check_offset_index};
+use nearprint_storage::InputFile;
+
+/// A Parquet file whose footer was read.
+#[derive(Debug, Clone)]
+pub struct ParquetFile {
+    /// The file.
+    pub file: InputFile,
+    metadata: ArrowReaderMetadata,
+}
+
+/// What to read of a file.
+#[derive(Debug, Clone, Default)]
+pub struct Read<'a> {
+    /// Row groups, ascending.
+    pub row_groups: Vec<usize>,
+    /// Columns by name; those that the file lacks are left out.
+    pub columns: &'a [&'a str],
+    /// Rows of the row groups laid end to end; all where none.
+    pub rows: Option<RowSelection>,
+    /// Rows of a batch.
+    pub batch_rows: usize,
+}
+
+impl ParquetFile {
+    /// Reads the footer and the page index, which is left out where it is not in order.
+    ///
+    /// # Errors
+    /// [`DatasetError::BadFile`] where it is no Parquet file, or a row group has not the bytes for its rows.
+    pub async fn open(file: InputFile) -> Result<Self> {
+        let parquet = Self::open_with(file, PageIndexPolicy::Optional).await?;
+        let most = RATIO_FREE_BYTES.max(parquet.file.size.saturating_mul(MAX_RATIO)) / 8;
+        // Rows of a row group are counted with 32 bits.
+        let fits = |rows: u64| rows <= most.min(u64::from(u32::MAX));
+        match (0..parquet.n_row_groups()).find(|&group| !fits(parquet.row_group_rows(group))) {
+            None => Ok(parquet),
+            Some(group) => {
+                let (rows, bytes) = (parquet.row_group_rows(group), parquet.file.size);
+                let reason = format!("row group {group} claims {rows} rows, the file has {bytes} bytes");
+                Err(DatasetError::bad_file(&parquet.file.url, reason))
+            }
+        }
+    }
+
+    /// Reads the footer only: one request where it is small.
+    ///
+    /// # Errors
+    /// [`DatasetError::BadFile`] where it is no Parquet file.
+    pub async fn open_without_page_index(file: InputFile) -> Result<Self> {
+        Self::open_with(file, PageIndexPolicy::Skip).await
+    }
+
+    async fn open_with(file: InputFile, page_index: PageIndexPolicy) -> Result<Self> {
+        let mut reader = ObjectReader { page_index, ..ObjectReader::of(&file) };
+        // Types as the Parquet schema has them: an Arrow schema that a writer embedded would make its dictionaries, views
+        // and large strings column types of their own.
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let metadata = AssertUnwindSafe(ArrowReaderMetadata::load_async(&mut reader, options)).catch_unwind().await;
+        let metadata = metadata.map_err(|panic| panicked(&file.url, &*panic))?;
+        let metadata = metadata.map_err(|e| not_parquet(&file, e))?;
+        check_rows(metadata.metadata()).map_err(|reason| DatasetError::bad_file(&file.url, reason))?;
+        Ok(Self { file, metadata })
+    }
+
+    /// The columns.
+    #[must_use]
+    pub fn schema(&self) -> &SchemaRef {
+        self.metadata.schema()
+    }
+
+    /// The number of row groups.
+    #[must_use]
+    pub fn n_row_groups(&self) -> usize {
+        self.metadata.metadata().num_row_groups()
+    }
+
+    /// What the footer says, page index included.
+    pub fn footer(&self) -> &ParquetMetaData {
+        self.metadata.metadata()
+    }
+
+    /// A value of the file's metadata.
+    pub fn key_value(&self, key: &str) -> Option<String> {
+        let pairs = self.metadata.metadata().file_metadata().key_value_metadata()?;
+        pairs.iter().find(|pair| pair.key == key)?.value.clone()
+    }
+
+    /// Rows of all row groups.
+    #[must_use]
+    pub fn n_rows(&self) -> u64 {
+        (0..self.n_row_groups()).map(|g| self.row_group_rows(g)).sum()
+    }
+
+    /// Rows of a row group.
+    #[must_use]
+    pub fn row_group_rows(&self, row_group: usize) -> u64 {
+        // Not negative: `check_rows`.
+        self.metadata.metadata().row_group(row_group).num_rows().unsigned_abs()
+    }
+
+    /// Those of `row_groups` that stand next to each other, together at most `max_rows` rows; a larger one stands alone.
+    pub fn row_group_ranges(&self, row_groups: Range<usize>, max_rows: u64) -> Vec<Range<usize>> {
+        joined_row_groups(row_groups.map(|group| (group, self.row_group_rows(group))), max_rows)
+    }
+
+    /// Rows of the row groups before one.
+    pub fn rows_before(&self, row_group: usize) -> u64 {
+        (0..row_group).map(|g| self.row_group_rows(g)).sum()
+    }
+
+    /// Whether there is a column of this name.
+    pub fn has_column(&self, column: &str) -> bool {
+        self.schema().field_with_name(column).is_ok()
+    }
+
+    /// A column of a row group, as the footer describes it.
+    pub fn column_chunk(&self, row_group: usize, column: &str) -> Option<&ColumnChunkMetaData> {
+        let columns = self.metadata.metadata().row_group(row_group).columns();
+        columns.iter().find(|chunk| chunk.column_path().string() == column)
+    }
+
+    /// Where a column of a row group lies.
+    ///
+    /// # Errors
+    /// [`DatasetError::BadFile`] where that is not in the file, or where the column has not as many values as the row group rows.
+    pub fn chunk_range(&self, row_group: usize, leaf: usize) -> Result<Range<u64>> {
+        let chunk = self.footer().row_group(row_group).column(leaf);
+        let refused = |reason: &str| {
+            let reason = format!("row group {row_group}, column '{}': {reason}", chunk.column_path().string());
+            DatasetError::bad_file(&self.file.url, reason)
+        };
+        let flat = chunk.column_descr().max_rep_level() == 0;
+        if flat && u64::try_from(chunk.num_values()).ok() != Some(self.row_group_rows(row_group)) {
+            return Err(refused("it has not as many values as its row group rows"));
+        }
+        let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+        let range = u64::try_from(start).ok().zip(u64::try_from(chunk.compressed_size()).ok());
+        let range = range.and_then(|(start, length)| Some(start..start.checked_add(length)?));
+        range.filter(|range| range.end <= self.file.size).ok_or_else(|| refused("it does not lie in the file"))
+    }
+
+    /// Where the pages of a column's values are, if the file has an index of them.
+    pub fn page_locations(&self, row_group: usize, leaf: usize) -> Option<&[PageLocation]> {
+        self.footer().offset_index().map(|index| index[row_group][leaf].page_locations().as_slice())
+    }
+
+    /// A guard of some columns of some row groups, whose batches have at most `batch_rows` rows.
+    ///
+    /// # Errors
+    /// [`DatasetError::BadFile`] where a chunk is not in the file, lies over another, or has not its row group's rows.
+    pub fn guard(&self, row_groups: &[usize], leaves: &[usize], batch_rows: usize) -> Result<PageGuard> {
+        let each = row_groups.iter().flat_map(|&group| leaves.iter().map(move |&leaf| (group, leaf)));
+        let chunks = each.map(|(row_group, leaf)| {
+            let range = self.chunk_range(row_group, leaf)?;
+            let chunk = GuardedChunk {
+                end: range.end,
+                row_group,
+                rows: self.row_group_rows(row_group),
+                metadata: self.footer().row_group(row_group).column(leaf).clone(),
+                batch_rows: batch_rows as u64,
+                located: self.page_locations(row_group, leaf).map(<[_]>::to_vec),
+            };
+            Ok((range.start, chunk))
+        });
+        PageGuard::new(&self.file.url, chunks.collect::<Result<Vec<_>>>()?)
+    }
+
+    /// Bytes of the file.
+    pub async fn read_range(&self, range: Range<u64>) -> ParquetResult<Bytes> {
+        ObjectReader::of(&self.file).get_bytes(range).await
+    }
+
+    /// The smallest and the largest value of a column of unsigned integers, as far as the footer knows them.
+    pub fn bounds(&self, column: &str) -> Option<(u64, u64)> {
+        let chunks = (0..self.n_row_groups()).map(|group| match self.column_chunk(group, column)?.statistics()? {
+            Statistics::Int64(known) => Some((known.min_opt()?.cast_unsigned(), known.max_opt()?.cast_unsigned())),
+            _ => None,
+        });
+        chunks.reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)))).flatten()
+    }
+
+    /// The type of a column.
+    ///
+    /// # Errors
+    /// [`DatasetError::MissingColumn`] with `remedy`.
+    pub fn data_type(&self, column: &str, remedy: &'static str) -> Result<&DataType> {
+        let schema = self.schema();
+        schema.field_with_name(column).map(|f| f.data_type()).map_err(|_| DatasetError::MissingColumn {
+            file: self.file.url.clone(),
+            column: column.to_owned(),
+            present: schema.fields().iter().map(|f| f.name().clone()).collect(),
+            remedy,
+        })
+    }
+
+    /// All rows of some columns.
+    pub fn whole<'a>(&self, columns: &'a [&'a str]) -> Read<'a> {
+        Read { row_groups: (0..self.n_row_groups()).collect(), columns, rows: None, batch_rows: BATCH_ROWS }
+    }
+
+    /// The batches of `read`, in order: as many rows as it names, or an error.
+    pub fn stream(&self, read: Read<'_>) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let schema = self.metadata.parquet_schema();
+        let wanted = |name: &str| read.columns.contains(&name);
+        let leaves: Vec<usize> =
+            (0..schema.num_columns()).filter(|&i| wanted(schema.get_column_root(i).name())).collect();
+        let batch_rows = if self.has_dictionary(&read.row_groups, &leaves) {
+            read.batch_rows.min(DICTIONARY_BATCH_ROWS)
+        } else {
+            read.batch_rows
+        };
+        let guard = Arc::new(self.guard(&read.row_groups, &leaves, batch_rows)?);
+        let reader = ObjectReader { guard: Some(guard), ..ObjectReader::of(&self.file) };
+        let all = read.row_groups.iter().map(|&group| self.row_group_rows(group)).sum();
+        let n_rows = read.rows.as_ref().map_or(all, |rows| rows.row_count() as u64);
+        let mut builder = ParquetRecordBatchStreamBuilder::new_with_metadata(reader, self.metadata.clone())
+            .with_projection(ProjectionMask::leaves(schema, leaves))
+            .with_row_groups(read.row_groups)
+            .with_batch_size(batch_rows);
+        if let Some(rows) = read.rows {
+            builder = builder.with_row_selection(rows);
+        }
+        let url = self.file.url.clone();
+        let stream = caught(&url, || builder.build().map_err(|e| DatasetError::of_parquet(&url, e)))?;
+        let batches = AssertUnwindSafe(stream).catch_unwind().map(move |batch| match batch {
+            Ok(batch) => batch.map_err(|e| DatasetError::of_parquet(&url, e)),
+            Err(panic) => Err(panicked(&url, &*panic)),
+        });
+        Ok(counted(batches.boxed(), self.file.url.clone(), n_rows))
+    }
+
+    /// Whether a column of strings may have them in a dictionary.
+    fn has_dictionary(&self, row_groups: &[usize], leaves: &[usize]) -> bool {
+        row_groups.iter().any(|&group| {
+            let mut chunks = leaves.iter().map(|&leaf| self.footer().row_group(group).column(leaf));
+            chunks.any(|chunk| {
+                chunk.column_type() == PhysicalType::BYTE_ARRAY && chunk.dictionary_page_offset().is_some()
+            })
+        })
+    }
+}
+
+/// Rows of a batch with strings from a dictionary, of which each may be the longest: those of a few hundred bytes are the rule.
+const DICTIONARY_BATCH_ROWS: usize = 1024;
+
+/// Batches that are `n_rows` together, or an error at their end.
+fn counted(
+    batches: BoxStream<'static, Result<RecordBatch>>,
+    url: String,
+    n_rows: u64,
+) -> BoxStream<'static, Result<RecordBatch>> {
+    let counting = futures::stream::try_unfold((batches, url, 0), move |(mut batches, url, before)| async move {
+        let Some(batch) = batches.try_next().await? else {
+            if before == n_rows {
+                return Ok(None);
+            }
+            return Err(DatasetError::bad_file(url, format!("gave {before} of {n_rows} rows")));
+        };
+        let rows = before + batch.num_rows() as u64;
+        Ok(Some((batch, (batches, url, rows))))
+    });
+    counting.boxed()
+}
+
+/// A panic of the Parquet reader is an error of the file that it read.
+pub fn caught<T>(url: &str, read: impl FnOnce() -> Result<T>) -> Result<T> {
+    std::panic::catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| Err(panicked(url, &*panic)))
+}
+
+pub fn panicked(url: &str, panic: &(dyn Any + Send)) -> DatasetError {
+    DatasetError::bad_file(url, format!("the Parquet reader failed on it ({})", nearprint_storage::panic_text(panic)))
+}
+
+/// Rows of a file, far beyond what any run could read.
+const MAX_ROWS: u64 = 1 << 48;
+
+/// Row groups have no fewer than 0 rows, and together as many as the file.
+fn check_rows(footer: &ParquetMetaData) -> std::result::Result<(), &'static str> {
+    let mut of_groups = footer.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
+    let rows = of_groups.try_fold(0u64, |rows, more| rows.checked_add(more?));
+    let rows = rows
+        .filter(|&rows| rows <= MAX_ROWS)
+        .ok_or("its footer claims more rows than any file has, or fewer than 0")?;
+    if u64::try_from(footer.file_metadata().num_rows()).ok() == Some(rows) {
+        Ok(())
+    } else {
+        Err("its footer claims other numbers of rows for the file and for its row groups")
+    }
+}
+
+/// Neighbouring row groups, given with their rows, together at most `max_rows`; a larger one stands alone.
+pub fn joined_row_groups(row_groups: impl Iterator<Item = (usize, u64)>, max_rows: u64) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    let mut rows = 0;
+    for (group, more) in row_groups {
+        match ranges.last_mut() {
+            Some(last) if rows + more <= max_rows => {
+                last.end = group + 1;
+                rows += more;
+            }
+            _ => {
+                ranges.push(group..group + 1);
+                rows = more;
+            }
+        }
+    }
+    ranges
+}
+
+/// Rows, ascending, of `n_rows`.
+pub fn selection(rows: &[u32], n_rows: u64) -> RowSelection {
+    let ranges = rows.iter().map(|&row| row as usize..row as usize + 1);
+    RowSelection::from_consecutive_ranges(ranges, count(n_rows))
+}
+
+/// Rows, which a selection counts in words of the machine.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "files have fewer than 2^48 rows, and words 64 bits: see the assertion"
+)]
+pub const fn count(rows: u64) -> usize {
+    const { assert!(usize::BITS >= u64::BITS) };
+    rows as usize
+}
+
+fn not_parquet(file: &InputFile, error: ParquetError) -> DatasetError {
+    match DatasetError::of_parquet(&file.url, error) {
+        DatasetError::BadFile { file, reason } => {
+            DatasetError::BadFile { file, reason: format!("not a readable Parquet file ({reason})") }
+        }
+        other => other,
+    }
+}
+
+#[derive(Debug, Clone)]
+struct ObjectReader {
+    file: InputFile,
+    page_index: PageIndexPolicy,
+    /// Looks at what is read of column chunks.
+    guard: Option<Arc<PageGuard>>,
+}
+
+impl ObjectReader {
+    fn of(file: &InputFile) -> Self {
+        Self { file: file.clone(), page_index: PageIndexPolicy::Skip, guard: None }
+    }
+
+    fn checked(&self, start: u64, bytes: Bytes) -> ParquetResult<Bytes> {
+        self.guard.as_ref().map_or(Ok(()), |guard| guard.check(start, &bytes)).map_err(external)?;
+        Ok(bytes)
+    }
+}
+
+fn external(error: impl Into<DatasetError>) -> ParquetError {
+    ParquetError::External(Box::new(error.into()))
+}
+
+impl AsyncFileReader for ObjectReader {
+    fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
+        async move {
+            let start = range.start;
+            self.checked(start, self.file.read_range(range).await.map_err(external)?)
+        }
+        .boxed()
+    }
+
+    fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
+        async move {
+            let read = self.file.read_ranges(&ranges).await.map_err(external)?;
+            ranges.iter().zip(read).map(|(range, bytes)| self.checked(range.start, bytes)).collect()
+        }
+        .boxed()
+    }
+
+    fn get_metadata<'a>(
+        &'a mut self,
+        _options: Option<&'a ArrowReaderOptions>,
+    ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
+        let (size, page_index) = (self.file.size, self.page_index);
+        async move {
+            let reader = ParquetMetaDataReader::new()
+                .with_page_index_policy(PageIndexPolicy::Skip)
+                .with_prefetch_hint(Some(TAIL_BYTES));
+            let mut known = CheckedFooter::read(self, size).await?;
+            let footer = reader.load_and_finish(&mut known, size).await?;
+            let footer =
+                if page_index == PageIndexPolicy::Skip { footer } else { known.with_page_index(footer).await? };
+            Ok(Arc::new(footer))
+        }
+        .boxed()
+    }
+}
+
+/// Bytes of a file's end that are read first: most footers.
+const TAIL_BYTES: usize = 64 << 10;
+
+/// Footers are unpacked to several times their size.
+const MAX_FOOTER_BYTES: u64 = 256 << 20;
+
+/// The end of a file, with a footer that holds as much as it says: its reader reserves memory for what it says.
+struct CheckedFooter<'a> {
+    reader: &'a mut ObjectReader,
+    start: u64,
+    tail: Bytes,
+}
+
+impl<'a> CheckedFooter<'a> {
+    async fn read(reader: &'a mut ObjectReader, size: u64) -> ParquetResult<Self> {
+        let mut start = size.saturating_sub(TAIL_BYTES as u64);
+        let mut tail = if size == 0 { Bytes::new() } else { reader.get_bytes(start..size).await? };
+        let Some((footer, end)) = tail.split_last_chunk::<8>().filter(|(_, end)| end.ends_with(b"PAR1")) else {
+            return Ok(Self { reader, start, tail });
+        };
+        let length = u64::from(u32::from_le_bytes([end[0], end[1], end[2], end[3]]));
+        let refused = |reason: &str| ParquetError::General(format!("its footer of {length} bytes {reason}"));
+        if length > MAX_FOOTER_BYTES {
+            return Err(refused("is larger than any that is read"));
+        }
+        if length > footer.len() as u64 {
+            start = size.checked_sub(length + 8).ok_or_else(|| refused("is larger than the file"))?;
+            tail = reader.get_bytes(start..size).await?;
+        }
+        let footer = (tail.len() as u64).checked_sub(length + 8).and_then(|from| usize::try_from(from).ok());
+        let footer = footer.and_then(|from| tail.get(from..tail.len() - 8));
+        let footer = footer.ok_or_else(|| refused("is larger than the file"))?;
+        if check_footer(footer).map_err(|_| refused("is damaged"))?.has_encrypted_column {
+            return Err(refused("has encrypted columns"));
+        }
+        Ok(Self { reader, start, tail })
+    }
+
+    /// The footer with the page index; without one that is not in order, so that files are read by their columns alone.
+    async fn with_page_index(&mut self, footer: ParquetMetaData) -> ParquetResult<ParquetMetaData> {
+        let size = self.reader.file.size;
+        let Some(around) = index_range(&footer, size).filter(|r| r.end - r.start <= MAX_FOOTER_BYTES) else {
+            return Ok(footer);
+        };
+        let index = self.bytes(around.clone()).await?;
+        if !holds_what_it_says(&footer, around.start, &index) {
+            return Ok(footer);
+        }
+        let mut reader =
+            ParquetMetaDataReader::new_with_metadata(footer).with_page_index_policy(PageIndexPolicy::Optional);
+        let mut known = KnownBytes { start: around.start, bytes: index };
+        reader.load_page_index(&mut known).await?;
+        let footer = reader.finish()?;
+        if pages_follow_each_other(&footer, size) {
+            return Ok(footer);
+        }
+        Ok(footer.into_builder().set_column_index(None).set_offset_index(None).build())
+    }
+}
+
+/// Bytes that were fetched before.
+struct KnownBytes {
+    start: u64,
+    bytes: Bytes,
+}
+
+impl MetadataFetch for &mut KnownBytes {
+    fn fetch(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
+        let found = within(self.start, &self.bytes, &range);
+        let found = found.ok_or_else(|| ParquetError::EOF("its page index is not where its footer says".to_owned()));
+        futures::future::ready(found).boxed()
+    }
+}
+
+fn within(start: u64, bytes: &Bytes, range: &Range<u64>) -> Option<Bytes> {
+    let from = usize::try_from(range.start.checked_sub(start)?).ok()?;
+    let to = usize::try_from(range.end.checked_sub(start)?).ok()?;
+    (from <= to && to <= bytes.len()).then(|| bytes.slice(from..to))
+}
+
+/// Where the offset index of a column and its column index lie; none where a claim is no place, or there is no offset index.
+fn index_ranges(chunk: &ColumnChunkMetaData) -> Option<(Range<u64>, Option<Range<u64>>)> {
+    let place = |offset: i64, length: i32| {
+        let offset = u64::try_from(offset).ok()?;
+        Some(offset..offset.checked_add(u64::try_from(length).ok()?)?)
+    };
+    let column_index = match (chunk.column_index_offset(), chunk.column_index_length()) {
+        (None, None) => None,
+        (offset, length) => Some(place(offset?, length?)?),
+    };
+    Some((place(chunk.offset_index_offset()?, chunk.offset_index_length()?)?, column_index))
+}
+
+/// The bytes around all parts of the page index; none where it is not all there, or has no bytes.
+fn index_range(footer: &ParquetMetaData, size: u64) -> Option<Range<u64>> {
+    let mut around: Option<Range<u64>> = None;
+    for chunk in footer.row_groups().iter().flat_map(|group| group.columns()) {
+        let (offset_index, column_index) = index_ranges(chunk)?;
+        for part in std::iter::once(offset_index).chain(column_index) {
+            let known = around.unwrap_or(part.clone());
+            around = Some(known.start.min(part.start)..known.end.max(part.end));
+        }
+    }
+    around.filter(|range| range.start < range.end && range.end <= size)
+}
+
+/// Whether the lists of the page index, whose bytes from `start` these are, have what they say.
+fn holds_what_it_says(footer: &ParquetMetaData, start: u64, index: &Bytes) -> bool {
+    let part = |range: &Range<u64>| within(start, index, range);
+    footer.row_groups().iter().flat_map(|group| group.columns()).all(|chunk| {
+        index_ranges(chunk).is_some_and(|(offset_index, column_index)| {
+            part(&offset_index).is_some_and(|bytes| check_offset_index(&bytes).is_ok())
+                && column_index.is_none_or(|range| part(&range).is_some_and(|bytes| check_column_index(&bytes).is_ok()))
+        })
+    })
+}
+
+/// Whether the pages that the index places lie one behind the other in each column chunk to its end, with rows that ascend.
+fn pages_follow_each_other(footer: &ParquetMetaData, size: u64) -> bool {
+    let Some(offset_index) = footer.offset_index() else { return true };
+    footer.row_groups().iter().enumerate().all(|(i, group)| {
+        group.columns().iter().enumerate().all(|(j, chunk)| {
+            let Some(located) = offset_index.get(i).and_then(|row_group| row_group.get(j)) else { return false };
+            let n_pages = located.page_locations().len();
+            let column_index = footer.column_index().and_then(|index| index.get(i)?.get(j));
+            let as_many = match column_index {
+                None | Some(ColumnIndexMetaData::NONE) => true,
+                Some(index) => index.num_pages() == n_pages as u64,
+            };
+            as_many && pages_of_chunk(chunk, group.num_rows(), located.page_locations(), size).is_some()
+        })
+    })
+}
+
+fn pages_of_chunk(chunk: &ColumnChunkMetaData, rows: i64, located: &[PageLocation], size: u64) -> Option<()> {
+    let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+    let end = start.checked_add(chunk.compressed_size())?;
+    let (first, last) = match located {
+        [] => return (rows == 0).then_some(()),
+        [first, .., last] => (first, last),
+        [only] => (only, only),
+    };
+    let end_of = |page: &PageLocation| page.offset.checked_add(i64::from(page.compressed_page_size));
+    let sizes = located.iter().all(|page| page.offset >= 0 && page.compressed_page_size > 0);
+    let follow = located
+        .windows(2)
+        .all(|pair| end_of(&pair[0]) == Some(pair[1].offset) && pair[0].first_row_index < pair[1].first_row_index);
+    let rows_fit = first.first_row_index == 0 && last.first_row_index < rows;
+    let in_chunk = start <= first.offset && end_of(last) == Some(end) && u64::try_from(end).ok()? <= size;
+    (sizes && follow && rows_fit && in_chunk).then_some(())
+}
+
+impl CheckedFooter<'_> {
+    fn bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
+        match within(self.start, &self.tail, &range) {
+            Some(known) => futures::future::ready(Ok(known)).boxed(),
+            None => self.reader.get_bytes(range),
+        }
+    }
+}
+
+impl MetadataFetch for &mut CheckedFooter<'_> {
+    fn fetch(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
+        self.bytes(range)
+    }
+}

@@ -1,0 +1,82 @@
+//! Outputs of the commands that keep no store: a folder of staged files, with `_SUCCESS` last.
+
+use std::collections::BTreeSet;
+
+use crate::writer::{FileRecord, StagedFile, is_part_name};
+use nearprint_storage::{Folder, Progress, Result, StorageError};
+
+const SUCCESS: &str = "_SUCCESS";
+
+/// Refuses a folder that has files, unless they may be replaced, and one that cannot be written.
+pub async fn refuse_existing(output: &Folder, replace: bool) -> Result<()> {
+    let names = output.names().await?;
+    if replace || names.is_empty() {
+        return output.probe().await;
+    }
+    let reason = "the output exists: name an empty folder, or replace it with --replace".to_owned();
+    Err(StorageError::OutputExists { url: output.url().to_owned(), reason })
+}
+
+/// Writes staged files below `output`, then `_SUCCESS`. With `replace`, `_SUCCESS` goes first, and the parts that an earlier
+/// and longer dataset left behind go last; nothing else in the folder is touched.
+pub async fn publish(output: &Folder, staged: &[StagedFile], replace: bool, progress: &Progress) -> Result<()> {
+    if replace && output.join(SUCCESS).get().await?.is_some() {
+        output.join(SUCCESS).delete().await?;
+    }
+    upload(output, staged, progress).await?;
+    if replace {
+        delete_left_over_parts(output, staged).await?;
+    }
+    output.join(SUCCESS).put(bytes::Bytes::new()).await
+}
+
+async fn delete_left_over_parts(output: &Folder, staged: &[StagedFile]) -> Result<()> {
+    let split = |name: &str| {
+        name.rsplit_once('/').map_or((String::new(), name.to_owned()), |(d, f)| (d.to_owned(), f.to_owned()))
+    };
+    let written: BTreeSet<(String, String)> = staged.iter().map(|f| split(&f.record.name)).collect();
+    let folders: BTreeSet<&String> = written.iter().map(|(folder, _)| folder).collect();
+    for folder in folders {
+        let place = if folder.is_empty() { output.clone() } else { output.join(folder) };
+        for name in place.names().await?.into_iter().filter(|name| is_part_name(name)) {
+            if !written.contains(&(folder.clone(), name.clone())) {
+                place.join(&name).delete().await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Copies those staged files to their names below `folder` that are not there as they should be; gives their number.
+pub async fn mend_files<'a>(folder: &Folder, staged: impl IntoIterator<Item = &'a StagedFile>) -> Result<u64> {
+    let mut n_mended = 0;
+    for file in staged {
+        let place = folder.join(&file.record.name);
+        if !is_sound(&place, &file.record).await? {
+            tracing::warn!(file = place.url(), "damaged or gone: writing it again");
+            place.put_file(&file.path).await?;
+            n_mended += 1;
+        }
+    }
+    Ok(n_mended)
+}
+
+/// Whether the file at a place is the one of a record.
+pub async fn is_sound(place: &Folder, recorded: &FileRecord) -> Result<bool> {
+    match place.find().await? {
+        Some(there) if there.size == recorded.bytes => {
+            Ok(there.sha256().await? == (recorded.bytes, recorded.sha256.clone()))
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Copies staged files to their names below `folder`.
+pub async fn upload(folder: &Folder, staged: &[StagedFile], progress: &Progress) -> Result<()> {
+    progress.start("publish", "files", staged.len() as u64);
+    for file in staged {
+        folder.join(&file.record.name).put_file(&file.path).await?;
+        progress.advance(1);
+    }
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! Writing a dataset: Parquet files with the same bytes for the same rows, whoever computed them.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use arrow::array::RecordBatch;
+use arrow::compute::BatchCoalescer;
+use arrow::datatypes::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+use serde::{Deserialize, Serialize};
+
+use crate::columns::BATCH_ROWS;
+use crate::error::{DatasetError, Result};
+use crate::page_checksums::copy_with_checksums;
+use nearprint_storage::HashingWriter;
+
+/// Rows of a row group: a fingerprint column of 8 MiB at most.
+const ROW_GROUP_ROWS: usize = 1 << 20;
+/// Rows of a data page: what fetching one id costs.
+const PAGE_ROWS: usize = 4096;
+/// Rows of a file of a published dataset.
+pub const FILE_ROWS: u64 = 16 << 20;
+
+/// A file of a dataset, as a manifest records it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FileRecord {
+    /// Path below the dataset's folder.
+    pub name: String,
+    /// Rows.
+    pub rows: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// SHA-256, hex.
+    pub sha256: String,
+}
+
+/// A written file that waits in the spill folder for its publication.
+#[derive(Debug, Clone)]
+pub struct StagedFile {
+    /// What a manifest says of it.
+    pub record: FileRecord,
+    /// Where it waits.
+    pub path: PathBuf,
+}
+
+/// Writes sorted batches to files in a local folder.
+///
+/// Invariant: bytes depend on the rows alone. Batches are cut anew to one size first, since a Parquet writer ends pages at
+/// the ends of the batches it is given.
+pub struct DatasetWriter {
+    schema: SchemaRef,
+    properties: WriterProperties,
+    folder: PathBuf,
+    name: String,
+    rows_per_file: u64,
+    coalescer: BatchCoalescer,
+    open: Option<OpenFile>,
+    done: Vec<StagedFile>,
+}
+
+struct OpenFile {
+    /// Of a file beside the one that is to be, whose pages have no checksums yet.
+    writer: ArrowWriter<BufWriter<File>>,
+    path: PathBuf,
+    rows: u64,
+}
+
+impl DatasetWriter {
+    /// Files `NAME/part-00000.parquet`, … below `folder`; `name` may have slashes or be empty.
+    pub fn new(folder: &Path, name: &str, schema: &SchemaRef, metadata: &[(&str, &str)]) -> Self {
+        Self {
+            schema: schema.clone(),
+            properties: writer_properties(schema, metadata),
+            folder: folder.to_path_buf(),
+            name: name.to_owned(),
+            rows_per_file: FILE_ROWS,
+            coalescer: BatchCoalescer::new(schema.clone(), BATCH_ROWS),
+            open: None,
+            done: Vec::new(),
+        }
+    }
+
+    /// All rows in one file.
+    pub fn in_one_file(self) -> Self {
+        Self { rows_per_file: u64::MAX, ..self }
+    }
+
+    /// Writes the next rows.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        self.coalescer.push_batch(batch).map_err(|e| self.internal(&e))?;
+        self.write_completed()
+    }
+
+    /// A dataset without rows is one file without rows, so that readers find its columns.
+    pub fn finish(mut self) -> Result<Vec<StagedFile>> {
+        self.coalescer.finish_buffered_batch().map_err(|e| self.internal(&e))?;
+        self.write_completed()?;
+        if self.done.is_empty() {
+            self.open()?;
+        }
+        self.close()?;
+        Ok(self.done)
+    }
+
+    fn write_completed(&mut self) -> Result<()> {
+        while let Some(batch) = self.coalescer.next_completed_batch() {
+            let (path, rows_per_file) = (self.folder.clone(), self.rows_per_file);
+            let open = self.open()?;
+            open.writer.write(&batch).map_err(|e| write_error(&path, e))?;
+            open.rows += batch.num_rows() as u64;
+            if open.rows >= rows_per_file {
+                self.close()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self) -> Result<&mut OpenFile> {
+        if self.open.is_none() {
+            let path = self.folder.join(self.file_name());
+            let parent = path.parent().unwrap_or(&self.folder);
+            create_folder(parent)?;
+            let unchecked = path.with_extension("unchecked");
+            let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(&unchecked);
+            let file = file.map_err(DatasetError::io(unchecked))?;
+            let writer = ArrowWriter::try_new(
+                BufWriter::with_capacity(1 << 20, file),
+                self.schema.clone(),
+                Some(self.properties.clone()),
+            );
+            self.open = Some(OpenFile { writer: writer.map_err(|e| write_error(&path, e))?, path, rows: 0 });
+        }
+        self.open.as_mut().ok_or(DatasetError::Internal { stage: "write", reason: "no open file".to_owned() })
+    }
+
+    fn file_name(&self) -> String {
+        let part = format!("part-{:05}.parquet", self.done.len());
+        if self.name.is_empty() { part } else { format!("{}/{part}", self.name) }
+    }
+
+    fn close(&mut self) -> Result<()> {
+        let Some(open) = self.open.take() else {
+            return Ok(());
+        };
+        let of_parquet = |e| write_error(&open.path, e);
+        let unchecked = open.writer.into_inner().map_err(of_parquet)?;
+        let unchecked = unchecked.into_inner().map_err(|e| DatasetError::io(&open.path)(e.into_error()))?;
+        let file = File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&open.path)
+            .map_err(DatasetError::io(&open.path))?;
+        let sink = HashingWriter::new(BufWriter::with_capacity(1 << 20, file));
+        let sink = copy_with_checksums(&unchecked, sink, self.properties.clone()).map_err(of_parquet)?;
+        let (buffered, bytes, sha256) = sink.finish();
+        buffered.into_inner().map_err(|e| DatasetError::io(&open.path)(e.into_error()))?;
+        let unchecked = open.path.with_extension("unchecked");
+        std::fs::remove_file(&unchecked).map_err(DatasetError::io(unchecked))?;
+        let record = FileRecord { name: self.file_name(), rows: open.rows, bytes, sha256: sha256.0 };
+        self.done.push(StagedFile { record, path: open.path });
+        Ok(())
+    }
+
+    fn internal(&self, error: &arrow::error::ArrowError) -> DatasetError {
+        DatasetError::Internal { stage: "write", reason: format!("{}: {error}", self.name) }
+    }
+}
+
+/// Whether a name is of a file of a dataset: `part-00000.parquet`.
+pub fn is_part_name(name: &str) -> bool {
+    let number = name.strip_prefix("part-").and_then(|rest| rest.strip_suffix(".parquet"));
+    number.is_some_and(|n| n.len() == 5 && n.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Makes a folder that may be there, in one that is: the temporary folder of a run that was stopped stays gone.
+pub fn create_folder(path: &Path) -> Result<()> {
+    match std::fs::create_dir(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(DatasetError::io(path)(error)),
+        _ => Ok(()),
+    }
+}
+
+fn write_error(path: &Path, error: parquet::errors::ParquetError) -> DatasetError {
+    match error {
+        parquet::errors::ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
+            Ok(source) => DatasetError::io(path)(*source),
+            Err(other) => DatasetError::Internal { stage: "write", reason: other.to_string() },
+        },
+        other => DatasetError::Internal { stage: "write", reason: other.to_string() },
+    }
+}
+
+/// How nearprint writes the columns of its datasets. Sorted numbers as deltas without compression, near the entropy bound and fast to decode; unique strings and hashes without
+/// dictionary; zstd for the rest.
+#[must_use]
+pub fn writer_properties(schema: &SchemaRef, metadata: &[(&str, &str)]) -> WriterProperties {
+    const DELTAS: [&str; 2] = ["fingerprint", "id_hash"];
+    const UNIQUE: [&str; 7] = ["doc_id", "fingerprint", "sketch", "text_hash", "id_a", "id_b", "row"];
+    let pairs = metadata.iter().map(|(k, v)| KeyValue::new((*k).to_owned(), Some((*v).to_owned())));
+    let mut builder = WriterProperties::builder()
+        .set_created_by(concat!("nearprint ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_statistics_enabled(EnabledStatistics::Page)
+        .set_key_value_metadata((!metadata.is_empty()).then(|| pairs.collect()));
+    for field in schema.fields() {
+        let column = ColumnPath::from(field.name().as_str());
+        let is_number = field.data_type().is_integer();
+        if DELTAS.contains(&field.name().as_str()) && is_number {
+            builder = builder
+                .set_column_dictionary_enabled(column.clone(), false)
+                .set_column_encoding(column.clone(), Encoding::DELTA_BINARY_PACKED)
+                .set_column_compression(column, Compression::UNCOMPRESSED);
+        } else if UNIQUE.contains(&field.name().as_str()) {
+            builder = builder.set_column_dictionary_enabled(column, false);
+        }
+    }
+    builder.build()
+}

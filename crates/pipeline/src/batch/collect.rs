@@ -1,0 +1,467 @@
+//! Fingerprinted documents to the batch: which rows are documents, and in what order.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, LargeStringArray, LargeStringBuilder, RecordBatch, UInt32Array,
+};
+use arrow::compute::{SortColumn, SortOptions, cast, concat, filter, lexsort_to_indices, take};
+use arrow::datatypes::{DataType, Float64Type, UInt8Type, UInt32Type, UInt64Type};
+use nearprint_fingerprint::Sketch;
+use nearprint_join::Column;
+use rayon::prelude::*;
+
+use super::decimal_order::DecimalOrder;
+use super::query_batch::{
+    FILE, Ids, KEEP_PREFIX, KeepKey, LENGTH, LOW_HALF, QueryBatch, ROW, SKIPPED, SkipReason, Sources, internal,
+};
+use crate::error::{PipelineError, Result};
+use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH};
+use nearprint_dataset::{BadReason, BadRow, DuplicateIds};
+use nearprint_dataset::{Columns, fixed};
+use nearprint_storage::{in_memory, row_number};
+
+/// Column of a fingerprinted document: why its row is none, as [`BadReason::code`] has it. Where it is missing all rows with
+/// an id are documents.
+pub(crate) const BAD: &str = "bad";
+
+/// Rows of repeated ids that a message names.
+const MAX_EXAMPLES: usize = 10;
+
+/// Which rows are left out.
+#[derive(Debug, Default)]
+pub(crate) struct CollectPolicy {
+    pub(crate) on_duplicate_id: DuplicateIds,
+    /// Positions of files that count as not there at all.
+    pub(crate) left_out: BTreeSet<u32>,
+}
+
+/// The batch while its documents arrive, in any order: columns that grow, and are put in order one by one at the end.
+pub(crate) struct Collecting<'a> {
+    keys: &'a [KeepKey],
+    /// Bytes that it may take.
+    max_bytes: usize,
+    ids: ArrivedIds,
+    places: Places,
+    fingerprints: Column<u64>,
+    low_halves: Column<u64>,
+    sketches: Column<Sketch>,
+    text_hashes: Column<[u8; 16]>,
+    skipped: Column<SkipReason>,
+    lengths: Column<u32>,
+    /// The column of sources.
+    source: Option<&'a str>,
+    sources: Column<u32>,
+    /// Positions of source names in the order of their arrival.
+    source_names: HashMap<String, u32>,
+    keep: Vec<KeepColumn>,
+    keep_bytes: usize,
+    bad_rows: Vec<BadRow>,
+}
+
+/// The values of a keep key, as they came.
+type KeepColumn = Vec<ArrayRef>;
+
+impl<'a> Collecting<'a> {
+    /// An empty batch that fails before it takes more than `max_bytes`. `source` is among the columns of the keep order, or none.
+    pub(crate) fn new(keys: &'a [KeepKey], source: Option<&'a str>, max_bytes: usize) -> Self {
+        Self {
+            keys,
+            max_bytes,
+            ids: ArrivedIds::default(),
+            places: Places::default(),
+            fingerprints: Column::default(),
+            low_halves: Column::default(),
+            sketches: Column::default(),
+            text_hashes: Column::default(),
+            skipped: Column::default(),
+            lengths: Column::default(),
+            source,
+            sources: Column::default(),
+            source_names: HashMap::new(),
+            keep: keys.iter().filter(|key| key.column != LENGTH).map(|_| Vec::new()).collect(),
+            keep_bytes: 0,
+            bad_rows: Vec::new(),
+        }
+    }
+
+    /// Adds fingerprinted documents.
+    ///
+    /// # Errors
+    /// [`PipelineError::Resources`] where the batch would take more than it may.
+    pub(crate) fn push(&mut self, batch: &RecordBatch) -> Result<()> {
+        let columns = Columns { batch, file: "fingerprinted documents" };
+        let (files, rows) = (columns.primitive::<UInt32Type>(FILE)?, columns.primitive::<UInt64Type>(ROW)?);
+        let ids = batch.column_by_name(DOC_ID).map(|_| columns.strings(DOC_ID)).transpose()?;
+        let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?;
+        let low_halves =
+            batch.column_by_name(LOW_HALF).map(|_| columns.primitive::<UInt64Type>(LOW_HALF)).transpose()?;
+        let (sketches, text_hashes) = (columns.bytes::<32>(SKETCH)?, columns.bytes::<16>(TEXT_HASH)?);
+        let skipped = batch.column_by_name(SKIPPED).map(|_| columns.strings(SKIPPED)).transpose()?;
+        let lengths = batch.column_by_name(LENGTH).map(|_| columns.primitive::<UInt64Type>(LENGTH)).transpose()?;
+        let bad = batch.column_by_name(BAD).map(|_| columns.primitive::<UInt8Type>(BAD)).transpose()?;
+        let id_of = |at: usize| ids.filter(|ids| ids.is_valid(at)).map(|ids| ids.value(at));
+        let reason_of = |at: usize| {
+            let known = bad.and_then(|codes| BadReason::of_code(codes.value(at)));
+            known.or_else(|| (ids.is_some() && id_of(at).is_none()).then_some(BadReason::NullId))
+        };
+        let sources = self.source.map(|source| strings_of(&columns, &format!("{KEEP_PREFIX}{source}"))).transpose()?;
+        self.keep_values(&columns, &(0..batch.num_rows()).map(|at| Some(reason_of(at).is_none())).collect())?;
+        self.refuse_too_large(batch.num_rows())?;
+        for at in 0..batch.num_rows() {
+            if let Some(reason) = reason_of(at) {
+                let (file, row, id) = (files.value(at), rows.value(at), id_of(at).map(str::to_owned));
+                self.bad_rows.push(BadRow { file, row, reason, id });
+                continue;
+            }
+            self.places.push(self.fingerprints.n_rows(), files.value(at), rows.value(at));
+            if let Some(id) = id_of(at) {
+                self.ids.push(id);
+            }
+            self.fingerprints.push(fingerprints.is_valid(at).then(|| fingerprints.value(at)));
+            self.low_halves.push(low_halves.filter(|low| low.is_valid(at)).map(|low| low.value(at)));
+            self.sketches.push(fixed::<32>(sketches, at).map(Sketch));
+            self.text_hashes.push(fixed(text_hashes, at));
+            let reason = skipped.filter(|skipped| skipped.is_valid(at)).map(|skipped| skipped.value(at));
+            self.skipped.push(reason.map(skip_reason).transpose()?);
+            if let Some(sources) = &sources {
+                let code = sources.is_valid(at).then(|| self.source_code(sources.value(at)));
+                self.sources.push(code);
+            }
+            let length = lengths.map_or(0, |lengths| lengths.value(at));
+            self.lengths.push((length > 0).then(|| row_number(in_memory(length))));
+        }
+        Ok(())
+    }
+
+    fn source_code(&mut self, name: &str) -> u32 {
+        if let Some(&code) = self.source_names.get(name) {
+            return code;
+        }
+        let code = row_number(self.source_names.len());
+        self.source_names.insert(name.to_owned(), code);
+        self.keep_bytes += 2 * (name.len() + size_of::<(String, u32)>());
+        code
+    }
+
+    fn keep_values(&mut self, columns: &Columns<'_>, documents: &BooleanArray) -> Result<()> {
+        let keys = self.keys.iter().filter(|key| key.column != LENGTH);
+        for (key, arrived) in keys.zip(&mut self.keep) {
+            let values = columns.get(&format!("{KEEP_PREFIX}{}", key.column))?;
+            let values = filter(values, documents).map_err(internal)?;
+            self.keep_bytes += values.get_array_memory_size();
+            arrived.push(values);
+        }
+        Ok(())
+    }
+
+    /// Makes sure that there is memory for further rows until the batch is in order.
+    fn refuse_too_large(&self, n_rows: usize) -> Result<()> {
+        let n = self.fingerprints.n_rows() as usize + n_rows;
+        // Rows have 32-bit numbers, and the largest is no row's.
+        if n >= u32::MAX as usize {
+            return Err(nearprint_join::JoinError::TooManyRows { rows: n }.into());
+        }
+        let bytes = self.memory_bytes() + self.ordering_bytes(n);
+        if bytes > self.max_bytes {
+            let reason = format!(
+                "the query batch and its tables take {bytes} bytes for {n} documents, more than {} are left",
+                self.max_bytes
+            );
+            return Err(PipelineError::Resources { reason });
+        }
+        Ok(())
+    }
+
+    /// Bytes that putting `n` rows in order takes at its height: what ids are sorted by, and then the order with one column twice; the
+    /// columns of the keep order are copied twice.
+    fn ordering_bytes(&self, n: usize) -> usize {
+        let columns = [self.ids.memory_bytes(), self.sketches.memory_bytes(), self.text_hashes.memory_bytes()];
+        let largest = columns.into_iter().fold(self.fingerprints.memory_bytes(), usize::max);
+        let sorting = if self.ids.is_empty() { 0 } else { n * size_of::<(u64, u32)>() };
+        sorting.max(n * 4 + largest) + 2 * self.keep_bytes
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.ids.memory_bytes()
+            + self.fingerprints.memory_bytes()
+            + self.low_halves.memory_bytes()
+            + self.sketches.memory_bytes()
+            + self.text_hashes.memory_bytes()
+            + self.skipped.memory_bytes()
+            + self.lengths.memory_bytes()
+            + self.sources.memory_bytes()
+            + self.keep_bytes
+    }
+
+    /// The batch, in order.
+    ///
+    /// # Errors
+    /// Repeated ids, unless the first of each is kept.
+    pub(crate) fn finish(mut self, policy: &CollectPolicy, name_of: impl Fn(u32) -> String) -> Result<QueryBatch> {
+        let n = self.fingerprints.n_rows();
+        let numbered = self.ids.is_empty() && n > 0;
+        self.refuse_misplaced(numbered)?;
+        let order =
+            if numbered { DecimalOrder::new(n).numbers().collect() } else { self.order_by_id(policy, name_of)? };
+        let ids = if numbered { Ids::Numbered(DecimalOrder::new(n)) } else { Ids::Named(self.ids.take(&order)) };
+        drop((self.places, self.ids));
+        self.bad_rows.retain(|bad| !policy.left_out.contains(&bad.file));
+        self.bad_rows.sort_unstable();
+        let lengths = self.lengths.take(&order);
+        let sources = self.source.map(|_| {
+            let mut names: Vec<(String, u32)> = self.source_names.into_iter().collect();
+            names.sort_unstable_by_key(|&(_, code)| code);
+            let names = names.into_iter().map(|(name, _)| name).collect();
+            Sources { of_rows: self.sources.take(&order), names }
+        });
+        Ok(QueryBatch {
+            n_rows: row_number(order.len()),
+            ids,
+            keep_order: keep_order(self.keys, self.keep, &lengths, &order)?,
+            fingerprints: self.fingerprints.take(&order),
+            low_halves: self.low_halves.take(&order),
+            sketches: Arc::new(self.sketches.take(&order)),
+            text_hashes: self.text_hashes.take(&order),
+            skipped: self.skipped.take(&order),
+            lengths,
+            sources,
+            bad_rows: self.bad_rows,
+        })
+    }
+
+    /// Whether each document has one value of each column: ids and sources are told by their position alone.
+    fn refuse_misplaced(&self, numbered: bool) -> Result<()> {
+        let n = self.fingerprints.n_rows() as usize;
+        let (n_ids, n_sources) = (self.ids.ends.len(), self.sources.n_rows() as usize);
+        if (numbered || n_ids == n) && (self.source.is_none() || n_sources == n) {
+            return Ok(());
+        }
+        Err(defect(format!("{n} documents with {n_ids} ids and {n_sources} sources")))
+    }
+
+    /// Arrivals by id, without those of files that are left out; of each id the first by file and row.
+    fn order_by_id(&mut self, policy: &CollectPolicy, name_of: impl Fn(u32) -> String) -> Result<Vec<u32>> {
+        let mut order = self.ids.order();
+        if !policy.left_out.is_empty() {
+            order.retain(|&at| !policy.left_out.contains(&self.places.of(at).0));
+        }
+        let repeats = self.without_repeats(&mut order);
+        if policy.on_duplicate_id == DuplicateIds::Fail {
+            self.refuse_repeats(&repeats, name_of)?;
+        }
+        for (_, at) in repeats {
+            let ((file, row), id) = (self.places.of(at), self.ids.text(at).into_owned());
+            self.bad_rows.push(BadRow { file, row, reason: BadReason::RepeatedId, id: Some(id) });
+        }
+        Ok(order)
+    }
+
+    /// Leaves one row of each id, the first by file and row, and gives the others, each after the one that stays.
+    fn without_repeats(&self, order: &mut Vec<u32>) -> Vec<(u32, u32)> {
+        let mut repeats = Vec::new();
+        for group in order.chunk_by_mut(|&a, &b| self.ids.get(a) == self.ids.get(b)).filter(|group| group.len() > 1) {
+            group.sort_unstable_by_key(|&at| self.places.of(at));
+            let first = group[0];
+            repeats.extend(group[1..].iter().map(|&other| (first, other)));
+        }
+        order.dedup_by(|b, a| self.ids.get(*a) == self.ids.get(*b));
+        repeats
+    }
+
+    fn refuse_repeats(&self, repeats: &[(u32, u32)], name_of: impl Fn(u32) -> String) -> Result<()> {
+        if repeats.is_empty() {
+            return Ok(());
+        }
+        let place = |at: u32| {
+            let (file, row) = self.places.of(at);
+            format!("{} row {row}", name_of(file))
+        };
+        let example = |&(first, other): &(u32, u32)| {
+            let id: String = self.ids.text(first).chars().take(100).collect();
+            format!("'{}' in {} and {}", id.escape_debug(), place(first), place(other))
+        };
+        let examples: Vec<String> = repeats.iter().take(MAX_EXAMPLES).map(example).collect();
+        Err(PipelineError::RepeatedIds { n: repeats.len() as u64, examples: examples.join("; ") })
+    }
+}
+
+/// A column of a type that columns of the keep order are brought to, as text. Numbers of JSONL are floats, whole ones too.
+fn strings_of(columns: &Columns<'_>, name: &str) -> Result<LargeStringArray> {
+    if let Some(numbers) = columns.get(name)?.as_primitive_opt::<Float64Type>() {
+        return Ok(numbers.iter().map(|number| number.map(|n| n.to_string())).collect());
+    }
+    let text = cast(columns.get(name)?, &DataType::LargeUtf8).map_err(internal)?;
+    Ok(text.as_string::<i64>().clone())
+}
+
+/// Rows by the keys, then by id; none where there is no key.
+fn keep_order(
+    keys: &[KeepKey],
+    kept: Vec<KeepColumn>,
+    lengths: &Column<u32>,
+    order: &[u32],
+) -> Result<Option<Vec<u32>>> {
+    if keys.is_empty() || order.is_empty() {
+        return Ok(None);
+    }
+    let documents = UInt32Array::from(order.to_vec());
+    let mut kept = kept.into_iter();
+    let mut columns = Vec::new();
+    for key in keys {
+        let values: ArrayRef = if key.column == LENGTH {
+            Arc::new(UInt32Array::from_iter_values(lengths.iter().map(|length| length.copied().unwrap_or(0))))
+        } else {
+            let arrays = kept.next().ok_or_else(|| defect(format!("no values of the keep key {}", key.column)))?;
+            let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+            take(&concat(&arrays).map_err(internal)?, &documents, None).map_err(internal)?
+        };
+        columns
+            .push(SortColumn { values, options: Some(SortOptions { descending: key.descending, nulls_first: false }) });
+    }
+    // The last key makes every order total, so that ties never depend on the input's order.
+    let n = row_number(order.len());
+    columns.push(SortColumn { values: Arc::new(UInt32Array::from_iter_values(0..n)), options: None });
+    Ok(Some(lexsort_to_indices(&columns, None).map_err(internal)?.values().to_vec()))
+}
+
+fn skip_reason(name: &str) -> Result<SkipReason> {
+    SkipReason::of_name(name).ok_or_else(|| defect(format!("no reason '{name}' to skip a document")))
+}
+
+fn defect(reason: String) -> PipelineError {
+    PipelineError::Internal { stage: "collect documents", reason }
+}
+
+/// Ids in the order of their arrival, one behind the other.
+#[derive(Debug, Default)]
+struct ArrivedIds {
+    bytes: Vec<u8>,
+    ends: Vec<u64>,
+}
+
+impl ArrivedIds {
+    fn push(&mut self, id: &str) {
+        self.bytes.extend_from_slice(id.as_bytes());
+        self.ends.push(self.bytes.len() as u64);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    fn get(&self, at: u32) -> &[u8] {
+        let at = at as usize;
+        let start = if at == 0 { 0 } else { in_memory(self.ends[at - 1]) };
+        &self.bytes[start..in_memory(self.ends[at])]
+    }
+
+    fn text(&self, at: u32) -> Cow<'_, str> {
+        String::from_utf8_lossy(self.get(at))
+    }
+
+    /// Arrivals by id: by the eight bytes behind what all ids start with, and where these agree by the whole id.
+    fn order(&self) -> Vec<u32> {
+        let n = row_number(self.ends.len());
+        let shared = (1..n).fold(if n == 0 { 0 } else { self.get(0).len() }, |shared, at| {
+            let both = self.get(0)[..shared].iter().zip(self.get(at));
+            both.take_while(|(a, b)| a == b).count()
+        });
+        let key = |at: u32| {
+            let rest = &self.get(at)[shared..];
+            rest.iter().take(8).chain(&[0; 8]).take(8).fold(0u64, |key, &byte| key << 8 | u64::from(byte))
+        };
+        let mut order: Vec<(u64, u32)> = (0..n).map(|at| (key(at), at)).collect();
+        order.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.get(a.1).cmp(self.get(b.1))));
+        order.into_iter().map(|(_, at)| at).collect()
+    }
+
+    fn take(&self, order: &[u32]) -> LargeStringArray {
+        let mut taken = LargeStringBuilder::with_capacity(order.len(), self.bytes.len());
+        order.iter().for_each(|&at| taken.append_value(self.text(at)));
+        taken.finish()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.bytes.len() + self.ends.len() * 8
+    }
+}
+
+/// Where documents stand, as runs of rows that follow each other.
+#[derive(Debug, Default)]
+struct Places {
+    /// (the first document, its file, its row)
+    runs: Vec<(u32, u32, u64)>,
+}
+
+impl Places {
+    fn push(&mut self, document: u32, file: u32, row: u64) {
+        let goes_on =
+            |&(first, in_file, from): &(u32, u32, u64)| in_file == file && from + u64::from(document - first) == row;
+        if !self.runs.last().is_some_and(goes_on) {
+            self.runs.push((document, file, row));
+        }
+    }
+
+    /// File and row.
+    fn of(&self, document: u32) -> (u32, u64) {
+        // The first document begins the first run.
+        let next = self.runs.partition_point(|&(first, ..)| first <= document);
+        let (first, file, row) = self.runs[next - 1];
+        (file, row + u64::from(document - first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
+
+    use super::{CollectPolicy, Collecting};
+    use crate::batch::query_batch::{FILE, ROW, SKIPPED};
+    use crate::error::Result;
+    use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, SKETCH};
+    use nearprint_storage::ErrorKind;
+
+    /// Two documents with a fingerprint, and other columns.
+    fn batch(more: &[(&str, ArrayRef)]) -> RecordBatch {
+        let columns: [(&str, ArrayRef); 3] = [
+            (FINGERPRINT, Arc::new(UInt64Array::from(vec![Some(5), Some(7)]))),
+            (FILE, Arc::new(UInt32Array::from(vec![0, 0]))),
+            (ROW, Arc::new(UInt64Array::from(vec![1, 2]))),
+        ];
+        RecordBatch::try_from_iter(columns.into_iter().chain(more.iter().cloned())).unwrap()
+    }
+
+    fn collected(batches: &[RecordBatch]) -> Result<usize> {
+        let mut collecting = Collecting::new(&[], None, usize::MAX);
+        batches.iter().try_for_each(|batch| collecting.push(batch))?;
+        Ok(collecting.finish(&CollectPolicy::default(), |file| file.to_string())?.len())
+    }
+
+    #[test]
+    fn documents_whose_ids_would_be_those_of_others_are_a_defect() {
+        let ids: (&str, ArrayRef) = (DOC_ID, Arc::new(StringArray::from(vec!["a", "b"])));
+        assert_eq!(collected(&[batch(std::slice::from_ref(&ids))]).unwrap(), 2);
+        assert_eq!(collected(&[batch(&[]), batch(&[])]).unwrap(), 4);
+        let mixed = collected(&[batch(&[]), batch(&[ids])]).unwrap_err();
+        assert_eq!((mixed.kind(), mixed.to_string().contains("4 documents with 2 ids")), (ErrorKind::Bug, true));
+    }
+
+    #[test]
+    fn a_reason_that_nobody_knows_is_a_defect_and_no_document_with_a_fingerprint() {
+        let skipped: ArrayRef = Arc::new(StringArray::from(vec![Some("too_short"), Some("unheard of")]));
+        let unknown = collected(&[batch(&[(SKIPPED, skipped)])]).unwrap_err();
+        assert_eq!((unknown.kind(), unknown.to_string().contains("'unheard of'")), (ErrorKind::Bug, true));
+    }
+
+    #[test]
+    fn sketches_of_another_width_are_refused_and_not_taken_for_none() {
+        let sketches = FixedSizeBinaryArray::try_from_iter([[1u8; 16], [2; 16]].into_iter()).unwrap();
+        let narrow = collected(&[batch(&[(SKETCH, Arc::new(sketches) as ArrayRef)])]).unwrap_err();
+        assert_eq!((narrow.kind(), narrow.to_string().contains("'sketch'")), (ErrorKind::BadData, true));
+    }
+}

@@ -1,0 +1,148 @@
+//! Fingerprints datasets: nearprint's own, and other people's that have just `fingerprint`, with or without `doc_id`. Without
+//! it the number of the row in the dataset stands in, from 0.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array, UInt64Array};
+use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
+use futures::TryStreamExt;
+
+use super::collect::{CollectPolicy, Collecting};
+use super::query_batch::{FILE, QueryBatch, ROW};
+use crate::error::{PipelineError, Result};
+use nearprint_dataset::Columns;
+use nearprint_dataset::DatasetError;
+use nearprint_dataset::ParquetFile;
+use nearprint_dataset::fingerprint_column::check_fingerprints;
+use nearprint_dataset::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, SKETCH, SKETCH_BYTES, WIDE_BYTES};
+use nearprint_storage::{Storage, StorageError};
+
+/// Opens the Parquet files of a path, folder, glob or prefix, and checks their columns.
+pub(crate) async fn open(storage: &Storage, pattern: &str, needs_sketch: bool) -> Result<Vec<ParquetFile>> {
+    let listed = storage.files(pattern, "fingerprints").await?;
+    let named = listed.len() == 1 && listed[0].url == pattern;
+    let mut files = Vec::new();
+    for file in listed.into_iter().filter(|f| named || f.url.ends_with(".parquet")) {
+        let parquet = ParquetFile::open(file).await?;
+        check_columns(&parquet, needs_sketch)?;
+        files.push(parquet);
+    }
+    if files.is_empty() {
+        let remedy = "no file there ends in .parquet";
+        return Err(StorageError::InputMissing { what: "fingerprints", url: pattern.to_owned(), remedy }.into());
+    }
+    Ok(files)
+}
+
+fn check_columns(parquet: &ParquetFile, needs_sketch: bool) -> Result<()> {
+    let file = &parquet.file.url;
+    let wrong = |column: &str, got: &DataType, expected: &'static str| {
+        let column = column.to_owned();
+        Err(DatasetError::ColumnType { file: file.clone(), column, got: got.to_string(), expected }.into())
+    };
+    if parquet.has_column(DOC_ID) {
+        match parquet.data_type(DOC_ID, "rename it")? {
+            DataType::Utf8 => {}
+            t if t.is_integer() => {}
+            other => return wrong(DOC_ID, other, "string or integer"),
+        }
+    }
+    match parquet.data_type(FINGERPRINT, "a fingerprints dataset has fingerprint, and doc_id or row numbers")? {
+        DataType::UInt64 => {}
+        DataType::FixedSizeBinary(WIDE_BYTES) => {
+            let reason =
+                "its fingerprints have 128 bits and joins take 32 or 64: fingerprint the documents with --bits 64";
+            return Err(PipelineError::Refused { url: file.clone(), reason: reason.to_owned() });
+        }
+        other => return wrong(FINGERPRINT, other, "UInt64"),
+    }
+    if needs_sketch {
+        match parquet.data_type(SKETCH, "leave out --max-sketch-distance")? {
+            DataType::FixedSizeBinary(SKETCH_BYTES) => {}
+            other => return wrong(SKETCH, other, "FixedSizeBinary(32)"),
+        }
+    }
+    Ok(())
+}
+
+/// Whether row numbers stand in for ids.
+///
+/// # Errors
+/// [`PipelineError::Refused`] where some of the files have `doc_id` and others do not.
+pub(crate) fn are_numbered<'a>(files: impl IntoIterator<Item = &'a ParquetFile>) -> Result<bool> {
+    let mut numbered = None;
+    for parquet in files {
+        let this = !parquet.has_column(DOC_ID);
+        if *numbered.get_or_insert(this) != this {
+            let reason = "only some files of the dataset have doc_id: write the files with one schema".to_owned();
+            return Err(PipelineError::Refused { url: parquet.file.url.clone(), reason });
+        }
+    }
+    Ok(numbered.unwrap_or(false))
+}
+
+/// Refuses to join files that say they were made with different configurations.
+pub(crate) fn refuse_mixed_configs<'a>(files: impl Iterator<Item = &'a ParquetFile>) -> Result<()> {
+    let mut first: Option<(String, String)> = None;
+    for parquet in files {
+        let Some(digest) = parquet.key_value(CONFIG_DIGEST) else { continue };
+        let (file, expected) = first.get_or_insert_with(|| (parquet.file.url.clone(), digest.clone()));
+        if *expected != digest {
+            let reason = format!("made with another configuration than {file}: fingerprint both with one profile");
+            return Err(PipelineError::Refused { url: parquet.file.url.clone(), reason });
+        }
+    }
+    Ok(())
+}
+
+/// Loads what a join needs of a dataset as the query batch, which fails before it takes more than `max_bytes`.
+pub(crate) async fn load(files: &[ParquetFile], bits: u32, needs_sketch: bool, max_bytes: usize) -> Result<QueryBatch> {
+    are_numbered(files)?;
+    let columns: &[&str] = if needs_sketch { &[DOC_ID, FINGERPRINT, SKETCH] } else { &[DOC_ID, FINGERPRINT] };
+    let mut collecting = Collecting::new(&[], None, max_bytes);
+    for (position, parquet) in (0..).zip(files) {
+        let mut stream = parquet.stream(parquet.whole(columns))?;
+        let mut first_row = 1;
+        while let Some(batch) = stream.try_next().await? {
+            collecting.push(&as_fingerprinted(&parquet.file.url, (position, first_row), bits, &batch)?)?;
+            first_row += batch.num_rows() as u64;
+        }
+    }
+    let batch = collecting.finish(&CollectPolicy::default(), |file| files[file as usize].file.url.clone())?;
+    match batch.bad_rows.first() {
+        None => Ok(batch),
+        Some(bad) => Err(DatasetError::BadRow {
+            file: files[bad.file as usize].file.url.clone(),
+            row: bad.row,
+            reason: "doc_id is NULL: leave such rows out".to_owned(),
+        }
+        .into()),
+    }
+}
+
+/// A batch of the dataset with the columns that [`Collecting`] takes. `place` is the file and the first row, from 1.
+fn as_fingerprinted(url: &str, (file, first_row): (u32, u64), bits: u32, batch: &RecordBatch) -> Result<RecordBatch> {
+    let columns = Columns { batch, file: url };
+    let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?;
+    check_fingerprints(url, first_row, bits, fingerprints)?;
+    let n = batch.num_rows();
+    let mut fields = vec![
+        Field::new(FINGERPRINT, DataType::UInt64, true),
+        Field::new(FILE, DataType::UInt32, false),
+        Field::new(ROW, DataType::UInt64, false),
+    ];
+    let mut arrays: Vec<ArrayRef> = vec![
+        Arc::new(fingerprints.clone()),
+        Arc::new(UInt32Array::from(vec![file; n])),
+        Arc::new(UInt64Array::from_iter_values((first_row..).take(n))),
+    ];
+    if batch.column_by_name(DOC_ID).is_some() {
+        fields.push(Field::new(DOC_ID, DataType::Utf8, true));
+        arrays.push(Arc::new(columns.ids(DOC_ID)?));
+    }
+    if let Some(sketches) = batch.column_by_name(SKETCH) {
+        fields.push(Field::new(SKETCH, sketches.data_type().clone(), true));
+        arrays.push(Arc::clone(sketches));
+    }
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(|e| DatasetError::of_arrow(url, e).into())
+}

@@ -1,0 +1,227 @@
+//! The query batch in memory: tonight's documents, in id order, after fingerprinting.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow::array::{Array, LargeStringArray};
+use nearprint_fingerprint::Sketch;
+use nearprint_join::Column;
+use serde::{Deserialize, Serialize};
+
+use super::decimal_order::DecimalOrder;
+use crate::error::{PipelineError, Result};
+use nearprint_dataset::BadRow;
+
+/// Why a document has no fingerprint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkipReason {
+    /// The text is NULL.
+    NullText,
+    /// Nothing is left of the text after normalisation.
+    Empty,
+    /// Fewer distinct features than the floor.
+    TooShort,
+}
+
+impl SkipReason {
+    /// All, in order.
+    pub const ALL: [Self; 3] = [Self::NullText, Self::Empty, Self::TooShort];
+
+    /// As datasets and summaries name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NullText => "null_text",
+            Self::Empty => "empty",
+            Self::TooShort => "too_short",
+        }
+    }
+
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|r| r.name() == name)
+    }
+}
+
+/// Rows are documents in order of their ids.
+#[derive(Debug)]
+pub struct QueryBatch {
+    pub(crate) n_rows: u32,
+    pub(crate) ids: Ids,
+    /// None where a document has none; of 128-bit ones the high halves.
+    pub fingerprints: Column<u64>,
+    /// The low halves of 128-bit ones.
+    pub(crate) low_halves: Column<u64>,
+    /// None where the profile makes none, too.
+    pub sketches: Arc<Column<Sketch>>,
+    /// None for documents without text, and in datasets of other people.
+    pub text_hashes: Column<[u8; 16]>,
+    /// Why a row has no fingerprint.
+    pub skipped: Column<SkipReason>,
+    /// Characters of each normalised text; none for 0, and in fingerprints datasets.
+    pub lengths: Column<u32>,
+    /// None where there is no column of sources.
+    pub(crate) sources: Option<Sources>,
+    /// Rows by the configured keep order, then id; none where that is the order of the ids.
+    pub(crate) keep_order: Option<Vec<u32>>,
+    /// Rows of the input that are no documents.
+    pub bad_rows: Vec<BadRow>,
+}
+
+/// Where documents come from, such as a site or a feed.
+#[derive(Debug, Default)]
+pub(crate) struct Sources {
+    /// Position of each document's source among the names; none for NULL.
+    pub(crate) of_rows: Column<u32>,
+    pub(crate) names: Vec<String>,
+}
+
+impl Sources {
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let names = self.names.iter().map(|name| name.capacity() + size_of::<String>());
+        self.of_rows.memory_bytes() + names.sum::<usize>()
+    }
+}
+
+/// The ids of documents.
+#[derive(Debug)]
+pub(crate) enum Ids {
+    Named(LargeStringArray),
+    /// Row numbers stand in for ids, which then equal no id of other documents.
+    Numbered(DecimalOrder),
+}
+
+/// One key of the keep order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeepKey {
+    /// A documents' column, or `length`: characters of the normalised text.
+    pub column: String,
+    /// Larger values first.
+    pub descending: bool,
+}
+
+/// The built-in keep key.
+pub const LENGTH: &str = "length";
+
+impl KeepKey {
+    /// From `column asc` or `column desc`; ascending where neither is said.
+    ///
+    /// # Errors
+    /// Anything else.
+    pub fn parse(text: &str) -> Result<Self> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match words[..] {
+            [column] | [column, "asc"] => Ok(Self { column: column.to_owned(), descending: false }),
+            [column, "desc"] => Ok(Self { column: column.to_owned(), descending: true }),
+            _ => Err(PipelineError::Config {
+                key: "keep".to_owned(),
+                reason: format!("'{text}' is not 'column asc' or 'column desc'"),
+            }),
+        }
+    }
+}
+
+/// Columns of a fingerprinted document beside those of the fingerprints dataset. All but file and row may be left out, `doc_id` too:
+/// where no batch has it, row numbers stand in for ids.
+pub(crate) const LOW_HALF: &str = "low_half";
+pub(crate) const SKIPPED: &str = "skipped";
+pub(crate) const FILE: &str = "file";
+pub(crate) const ROW: &str = "row";
+pub(crate) const KEEP_PREFIX: &str = "keep.";
+
+impl QueryBatch {
+    /// Documents.
+    #[must_use]
+    #[allow(clippy::len_without_is_empty, reason = "nothing asks")]
+    pub fn len(&self) -> usize {
+        self.n_rows as usize
+    }
+
+    /// Drops what only decisions and the store need.
+    pub(crate) fn forget_all_but_ids_and_sketches(&mut self) {
+        (self.fingerprints, self.text_hashes) = (Column::default(), Column::default());
+        self.low_halves = Column::default();
+        (self.skipped, self.lengths) = (Column::default(), Column::default());
+    }
+
+    /// Whether row numbers stand in for ids, which then equal no id of other documents.
+    pub(crate) fn is_numbered(&self) -> bool {
+        matches!(self.ids, Ids::Numbered(_))
+    }
+
+    /// The id of a row.
+    #[must_use]
+    pub fn id(&self, row: u32) -> Cow<'_, str> {
+        match &self.ids {
+            Ids::Named(ids) => Cow::Borrowed(ids.value(row as usize)),
+            Ids::Numbered(order) => Cow::Owned(order.number_at(row).to_string()),
+        }
+    }
+
+    /// The row of an id.
+    #[must_use]
+    pub fn row_of(&self, id: &str) -> Option<u32> {
+        let row = self.first_row_not_before(id);
+        self.has_id(row, id).then_some(row)
+    }
+
+    /// Whether there is a row `row`, with this id.
+    pub(crate) fn has_id(&self, row: u32, id: &str) -> bool {
+        row < self.rows().end && self.id(row) == id
+    }
+
+    /// The first row whose id is not smaller than `id`; the number of rows where all are.
+    #[must_use]
+    pub fn first_row_not_before(&self, id: &str) -> u32 {
+        let (mut low, mut high) = (0, self.rows().end);
+        while low < high {
+            let middle = u32::midpoint(low, high);
+            if *self.id(middle) < *id {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// Rows by the configured keep order, then id.
+    pub fn keep_order(&self) -> impl Iterator<Item = u32> {
+        self.rows().map(|rank| self.keep_order.as_ref().map_or(rank, |order| order[rank as usize]))
+    }
+
+    /// Moves rows to the front of the keep order, which otherwise stays.
+    pub(crate) fn put_first(&mut self, chosen: impl Fn(u32) -> bool) {
+        if self.rows().any(&chosen) {
+            let mut order: Vec<u32> = self.keep_order.take().unwrap_or_else(|| self.rows().collect());
+            order.sort_by_key(|&row| !chosen(row));
+            self.keep_order = Some(order);
+        }
+    }
+
+    /// Rows in order of their ids.
+    pub fn rows(&self) -> std::ops::Range<u32> {
+        0..self.n_rows
+    }
+
+    /// Bytes held.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let ids = match &self.ids {
+            Ids::Named(ids) => ids.get_array_memory_size(),
+            Ids::Numbered(_) => 0,
+        };
+        ids + self.fingerprints.memory_bytes()
+            + self.low_halves.memory_bytes()
+            + self.sketches.memory_bytes()
+            + self.text_hashes.memory_bytes()
+            + self.skipped.memory_bytes()
+            + self.lengths.memory_bytes()
+            + self.sources.as_ref().map_or(0, Sources::memory_bytes)
+            + self.keep_order.as_ref().map_or(0, |order| order.capacity() * 4)
+    }
+}
+
+pub(crate) fn internal(error: arrow::error::ArrowError) -> PipelineError {
+    PipelineError::Internal { stage: "collect documents", reason: error.to_string() }
+}

@@ -1,0 +1,427 @@
+//! Circuit breakers: a night that looks unlike any crawl is not published, and says why.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use super::manifest::Manifest;
+use super::request::RunRequest;
+use super::summary::RunCounts;
+use crate::batch::query_batch::{QueryBatch, Sources};
+use crate::error::{PipelineError, Result};
+use crate::stages::decide::Decisions;
+use nearprint_storage::Storage;
+use nearprint_store::{Night, Store, generation_name};
+
+/// What stops a night before it is published. None of it changes what is published.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Breakers {
+    /// Documents of different texts that one cluster may have; 0: any number.
+    pub max_cluster: u64,
+    /// Share of a source's documents, without exact copies, that may be dropped as near-duplicates; 1: all.
+    pub max_source_loss: f64,
+    /// Sources with fewer documents are not looked at.
+    pub min_source_documents: u64,
+    /// How far the share of dropped documents may lie from the median of the nights before; 1: any.
+    pub max_rate_change: f64,
+    /// Share that the night's documents must have of the median of the nights before; 0: any. A night without documents, after nights
+    /// that had some, has too small a share however few these were, unless it may be empty.
+    pub min_document_share: f64,
+    /// Nights before that are looked at.
+    pub trailing_nights: usize,
+}
+
+impl Default for Breakers {
+    fn default() -> Self {
+        Self {
+            max_cluster: 10_000,
+            max_source_loss: 0.95,
+            min_source_documents: 1000,
+            max_rate_change: 0.3,
+            min_document_share: 0.1,
+            trailing_nights: 7,
+        }
+    }
+}
+
+/// Nights before that a median needs.
+const MIN_TRAILING_NIGHTS: usize = 3;
+/// Sources or ids that evidence lists.
+const LISTED: usize = 5;
+/// Characters of an id in evidence.
+const ID_CHARS: usize = 100;
+/// The source of documents without a value in the column of sources, or whose ids are no URLs.
+const NO_SOURCE: &str = "-";
+
+impl Breakers {
+    /// None that can trip.
+    #[must_use]
+    pub fn off() -> Self {
+        Self { max_cluster: 0, max_source_loss: 1.0, max_rate_change: 1.0, min_document_share: 0.0, ..Self::default() }
+    }
+
+    /// The same, so strict that it trips on what comes near to these: at half of what they allow. One that is off stays off.
+    #[must_use]
+    pub fn near(&self) -> Self {
+        let half = |share: f64| if share < 1.0 { share / 2.0 } else { share };
+        Self {
+            max_cluster: self.max_cluster.div_ceil(2),
+            max_source_loss: half(self.max_source_loss),
+            max_rate_change: half(self.max_rate_change),
+            min_document_share: (self.min_document_share * 2.0).min(1.0),
+            ..*self
+        }
+    }
+
+    /// # Errors
+    /// [`PipelineError::Config`]: a share that is none.
+    pub fn validate(&self) -> Result<()> {
+        let shares = [
+            ("max_source_loss", self.max_source_loss, 1),
+            ("max_rate_change", self.max_rate_change, 1),
+            ("min_document_share", self.min_document_share, 0),
+        ];
+        for (key, share, off) in shares {
+            if !(0.0..=1.0).contains(&share) {
+                let reason = format!("{share} is no share: write a number from 0 to 1, {off} is off");
+                return Err(PipelineError::Config { key: format!("breakers.{key}"), reason });
+            }
+        }
+        Ok(())
+    }
+
+    /// Those that what was measured is beyond.
+    #[must_use]
+    pub fn tripped(&self, measured: &Measured) -> Vec<TrippedBreaker> {
+        let mut tripped = Vec::new();
+        if let Some(cluster) = &measured.largest_cluster
+            && self.max_cluster > 0
+            && cluster.n_texts > self.max_cluster
+        {
+            #[allow(clippy::cast_precision_loss, reason = "for people to read")]
+            let (limit, value) = (self.max_cluster as f64, cluster.n_texts as f64);
+            tripped.push(TrippedBreaker::new("max_cluster", limit, value, cluster));
+        }
+        let lossy: Vec<&SourceLoss> =
+            measured.worst_sources.iter().filter(|source| source.loss > self.max_source_loss).collect();
+        if let Some(worst) = lossy.first() {
+            tripped.push(TrippedBreaker::new("max_source_loss", self.max_source_loss, worst.loss, &lossy));
+        }
+        if let Some(rate) = &measured.drop_rate
+            && rate.change > self.max_rate_change
+        {
+            tripped.push(TrippedBreaker::new("max_rate_change", self.max_rate_change, rate.change, rate));
+        }
+        if let Some(documents) = &measured.documents
+            && documents.share < self.min_document_share
+        {
+            tripped.push(TrippedBreaker::new(
+                "min_document_share",
+                self.min_document_share,
+                documents.share,
+                documents,
+            ));
+        }
+        tripped
+    }
+}
+
+/// A breaker that stopped a night.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrippedBreaker {
+    /// The key below `[breakers]`.
+    pub name: &'static str,
+    /// What the key allows.
+    pub limit: f64,
+    /// What was measured.
+    pub value: f64,
+    /// What it was measured on.
+    pub evidence: serde_json::Value,
+}
+
+impl TrippedBreaker {
+    fn new(name: &'static str, limit: f64, value: f64, evidence: &impl Serialize) -> Self {
+        Self { name, limit, value, evidence: serde_json::to_value(evidence).unwrap_or_default() }
+    }
+
+    /// What stopped the night, and how to let it pass.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let Self { name, limit, evidence, .. } = self;
+        let text = |key: &str| match &evidence[key] {
+            serde_json::Value::String(text) => text.clone(),
+            other => other.as_f64().map_or_else(|| other.to_string(), |number| number.to_string()),
+        };
+        let (what, flag) = match *name {
+            "max_cluster" => (
+                format!("cluster '{}' has {} different texts, {limit} allowed", text("cluster_id"), text("n_texts")),
+                "--max-cluster",
+            ),
+            "max_source_loss" => {
+                let worst = &evidence[0];
+                let source = worst["source"].as_str().unwrap_or_default();
+                let what = format!(
+                    "{} of {} documents of source '{source}' are dropped as near-duplicates, a share of {limit} is allowed",
+                    worst["n_near"], worst["n_documents"]
+                );
+                (what, "--max-source-loss")
+            }
+            "min_document_share" => (
+                format!(
+                    "{} documents, the median of the nights before is {}, a share of {limit} is the least",
+                    text("n_documents"),
+                    text("median")
+                ),
+                "--min-document-share",
+            ),
+            _ => (
+                format!(
+                    "{} of the documents are dropped, the median of the nights before is {}, a change of {limit} is allowed",
+                    text("share"),
+                    text("median")
+                ),
+                "--max-rate-change",
+            ),
+        };
+        let change = if name.starts_with("min") { "lower" } else { "raise" };
+        format!("{what}: look at them, then {change} breakers.{name} or {flag}, or run once with --no-breakers")
+    }
+}
+
+/// What the breakers look at.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Measured {
+    /// The cluster with most different texts.
+    pub largest_cluster: Option<LargestCluster>,
+    /// Sources of enough documents that lose the largest share, the worst first.
+    pub worst_sources: Vec<SourceLoss>,
+    /// Dropped documents; none where there are too few nights before.
+    pub drop_rate: Option<DropRate>,
+    /// How many documents there are; none where there are too few nights before.
+    pub documents: Option<DocumentShare>,
+}
+
+/// A cluster, its exact copies counted once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LargestCluster {
+    /// Its smallest id.
+    pub cluster_id: String,
+    /// Documents.
+    pub n_documents: u64,
+    /// Different texts.
+    pub n_texts: u64,
+    /// Some of its documents.
+    pub ids: Vec<String>,
+}
+
+/// What a source loses to near-duplicates.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SourceLoss {
+    /// What the column of sources has; without one the host that the ids name. `-` where there is neither.
+    pub source: String,
+    /// Documents that were compared and are no exact copies.
+    pub n_documents: u64,
+    /// Of these, dropped as near-duplicates.
+    pub n_near: u64,
+    /// Their share.
+    pub loss: f64,
+}
+
+/// Dropped documents beside those of the nights before.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DropRate {
+    /// Of the night's documents.
+    pub share: f64,
+    /// Of the nights before.
+    pub median: f64,
+    /// Between the two.
+    pub change: f64,
+    /// Nights before that were looked at.
+    pub n_nights: usize,
+}
+
+/// The number of documents beside that of the nights before.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DocumentShare {
+    /// Of the night.
+    pub n_documents: u64,
+    /// Of the nights before that had any.
+    pub median: f64,
+    /// The night's share of the median.
+    pub share: f64,
+    /// Nights before that were looked at.
+    pub n_nights: usize,
+}
+
+impl Measured {
+    pub(crate) fn of(batch: &QueryBatch, decisions: &Decisions, breakers: &Breakers) -> Self {
+        Self {
+            largest_cluster: largest_cluster(batch, decisions),
+            worst_sources: worst_sources(batch, decisions, breakers.min_source_documents),
+            drop_rate: None,
+            documents: None,
+        }
+    }
+}
+
+fn largest_cluster(batch: &QueryBatch, decisions: &Decisions) -> Option<LargestCluster> {
+    let first_row = |row: u32| decisions.cluster(row).filter(|&(_, n)| n > 1).map(|(first, _)| first);
+    // The hash's leading bits tell the texts of one cluster apart.
+    let hash = |row: u32| {
+        batch
+            .text_hashes
+            .get(row)
+            .map_or(0, |&[a, b, c, d, e, f, g, h, ..]| u64::from_be_bytes([a, b, c, d, e, f, g, h]))
+    };
+    let mut texts: Vec<(u32, u64)> = batch.rows().filter_map(|row| Some((first_row(row)?, hash(row)))).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    let largest = texts.chunk_by(|a, b| a.0 == b.0).max_by_key(|texts| (texts.len(), std::cmp::Reverse(texts[0].0)))?;
+    let first = largest[0].0;
+    let members = batch.rows().filter(|&row| first_row(row) == Some(first));
+    Some(LargestCluster {
+        cluster_id: excerpt(&batch.id(first)),
+        n_documents: decisions.cluster(first).map_or(0, |(_, n)| u64::from(n)),
+        n_texts: largest.len() as u64,
+        ids: members.take(LISTED).map(|row| excerpt(&batch.id(row))).collect(),
+    })
+}
+
+fn worst_sources(batch: &QueryBatch, decisions: &Decisions, min_documents: u64) -> Vec<SourceLoss> {
+    let counted = match &batch.sources {
+        Some(sources) => by_source(batch, decisions, sources),
+        None => by_host(batch, decisions),
+    };
+    #[allow(clippy::cast_precision_loss, reason = "a share of documents")]
+    let loss = |(n, near): Counted| near as f64 / n.max(1) as f64;
+    let mut losses: Vec<SourceLoss> = counted
+        .into_iter()
+        .filter(|(_, (n, near))| *n >= min_documents.max(1) && *near > 0)
+        .map(|(source, counts)| SourceLoss {
+            source: excerpt(&source),
+            n_documents: counts.0,
+            n_near: counts.1,
+            loss: loss(counts),
+        })
+        .collect();
+    losses.sort_by(|a, b| b.loss.total_cmp(&a.loss).then_with(|| a.source.cmp(&b.source)));
+    losses.truncate(LISTED);
+    losses
+}
+
+/// Documents that were compared and are no exact copies, and how many of them are near-duplicates.
+type Counted = (u64, u64);
+
+fn count(batch: &QueryBatch, decisions: &Decisions, mut counts_of: impl FnMut(u32, Counted)) {
+    for row in batch.rows() {
+        let near = decisions.is_near(row);
+        if near || decisions.is_kept(row) {
+            counts_of(row, (1, u64::from(near)));
+        }
+    }
+}
+
+fn add(to: &mut Counted, more: Counted) {
+    *to = (to.0 + more.0, to.1 + more.1);
+}
+
+fn by_source<'a>(batch: &QueryBatch, decisions: &Decisions, sources: &'a Sources) -> Vec<(Cow<'a, str>, Counted)> {
+    let none = sources.names.len();
+    let mut counted = vec![Counted::default(); none + 1];
+    count(batch, decisions, |row, found| {
+        add(&mut counted[sources.of_rows.get(row).map_or(none, |&source| source as usize)], found);
+    });
+    let names = sources.names.iter().map(String::as_str).chain([NO_SOURCE]);
+    names.map(Cow::Borrowed).zip(counted).collect()
+}
+
+/// Hosts do not tell upper from lower case.
+fn by_host(batch: &QueryBatch, decisions: &Decisions) -> Vec<(Cow<'static, str>, Counted)> {
+    let mut counted: HashMap<String, Counted> = HashMap::new();
+    count(batch, decisions, |row, found| {
+        let id = batch.id(row);
+        let host = host(&id).unwrap_or(NO_SOURCE);
+        match counted.get_mut(host) {
+            Some(counts) => add(counts, found),
+            None => drop(counted.insert(host.to_owned(), found)),
+        }
+    });
+    let mut folded: BTreeMap<String, Counted> = BTreeMap::new();
+    for (host, counts) in counted {
+        add(folded.entry(host.to_ascii_lowercase()).or_default(), counts);
+    }
+    folded.into_iter().map(|(host, counts)| (Cow::Owned(host), counts)).collect()
+}
+
+/// `host[:port]` of `scheme://host[:port]/…`, without user info.
+fn host(id: &str) -> Option<&str> {
+    let (scheme, rest) = id.split_once("://")?;
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    (is_scheme && !host.is_empty()).then_some(host)
+}
+
+fn excerpt(id: &str) -> String {
+    if id.chars().nth(ID_CHARS).is_none() {
+        return id.to_owned();
+    }
+    id.chars().take(ID_CHARS).chain(['…']).collect()
+}
+
+impl Measured {
+    /// Adds what the nights before tell, as their manifests have it. A manifest that cannot be read is a warning.
+    pub(crate) async fn compare(&mut self, storage: &Storage, store: &Store, request: &RunRequest, counts: &RunCounts) {
+        let mut before = Vec::new();
+        for night in store.before(&request.dt).into_iter().rev().take(request.breakers.trailing_nights) {
+            match night_counts(storage, night).await {
+                Ok(counts) => before.push(counts),
+                Err(error) => {
+                    tracing::warn!(night = night.dt, %error, "its manifest cannot be read: left out of the median")
+                }
+            }
+        }
+        self.drop_rate = drop_rate(counts, &before);
+        self.documents = document_share(counts, &before, request.input.allow_empty);
+    }
+}
+
+fn drop_rate(counts: &RunCounts, before: &[RunCounts]) -> Option<DropRate> {
+    let shares: Vec<f64> = before.iter().filter_map(drop_share).collect();
+    let (share, n_nights) = (drop_share(counts)?, shares.len());
+    let median = median(shares).filter(|_| n_nights >= MIN_TRAILING_NIGHTS)?;
+    Some(DropRate { share, median, change: (share - median).abs(), n_nights })
+}
+
+/// Nights without documents are no measure for others.
+#[allow(clippy::cast_precision_loss, reason = "a share of documents")]
+fn document_share(counts: &RunCounts, before: &[RunCounts], allow_empty: bool) -> Option<DocumentShare> {
+    let n_documents = counts.documents.n_documents;
+    let usual: Vec<f64> = before.iter().map(|c| c.documents.n_documents as f64).filter(|&n| n > 0.0).collect();
+    let n_nights = usual.len();
+    let enough = if n_documents == 0 { n_nights > 0 && !allow_empty } else { n_nights >= MIN_TRAILING_NIGHTS };
+    let median = median(usual).filter(|_| enough)?;
+    Some(DocumentShare { n_documents, median, share: n_documents as f64 / median, n_nights })
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    let lower = if values.len() % 2 == 1 { upper } else { *values.get(middle.checked_sub(1)?)? };
+    Some(f64::midpoint(lower, upper))
+}
+
+async fn night_counts(storage: &Storage, night: &Night) -> Result<RunCounts> {
+    let generation = storage.folder(&night.output)?.join(&generation_name(&night.gen_digest));
+    Ok(Manifest::read(&generation, night).await?.counts)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a share of documents")]
+fn drop_share(counts: &RunCounts) -> Option<f64> {
+    let n = counts.documents.n_documents;
+    (n > 0).then(|| counts.decisions.n_drop as f64 / n as f64)
+}

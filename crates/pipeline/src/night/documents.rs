@@ -1,0 +1,106 @@
+//! The documents of a night: where they lie, and what is wrong where there are none.
+
+use super::request::{RunRequest, night_pattern};
+use crate::error::{PipelineError, Result};
+use nearprint_dataset::{DatasetError, Documents, is_date};
+use nearprint_storage::{Folder, Storage};
+
+/// Nights that a message lists.
+const LISTED: usize = 3;
+
+/// Opens a night's documents.
+///
+/// # Errors
+/// As [`Documents::open`]. A folder of the nights that is not there is an error even where a night may be empty.
+pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Documents> {
+    let pattern = night_pattern(&request.documents, &request.dt);
+    let nights = Nights::of(storage, &request.documents)?;
+    // A folder dt=DATE is taken for a part of a table anyway.
+    if let Some(nights) = nights.as_ref().filter(|_| request.documents.contains("{dt}")) {
+        nights.root.refuse_table().await?;
+    }
+    let opened = Documents::open(storage, &pattern, request.columns.clone(), &request.input).await;
+    let nothing = match &opened {
+        Ok(documents) => documents.is_without_files(),
+        Err(error) => matches!(error, DatasetError::DocumentsMissing { .. }),
+    };
+    let opened = opened.map_err(PipelineError::from);
+    match nights {
+        Some(nights) if nothing => nights.explain(opened, &pattern, &request.dt).await,
+        None if nothing => refuse_missing_base(storage, &pattern).await.and(opened),
+        _ => opened,
+    }
+}
+
+/// Refuses a glob whose folder before the first wildcard is not there: its disk may not be mounted.
+async fn refuse_missing_base(storage: &Storage, pattern: &str) -> Result<()> {
+    let base = storage.base_of(pattern)?;
+    if base.is_local_folder() || !base.names().await?.is_empty() {
+        return Ok(());
+    }
+    Err(PipelineError::NightsMissing { url: base.url().to_owned() })
+}
+
+/// The folder that the nights lie in, and what their names have before and after the date.
+struct Nights {
+    root: Folder,
+    before: String,
+    after: String,
+}
+
+impl Nights {
+    /// None where wildcards come before the date.
+    fn of(storage: &Storage, documents: &str) -> Result<Option<Self>> {
+        let (root, before, after) = match documents.split_once("{dt}") {
+            None => (documents, "dt=", ""),
+            Some((before, after)) => {
+                let (root, before) = before.rsplit_once('/').unwrap_or((".", before));
+                (if root.is_empty() { "/" } else { root }, before, after.split('/').next().unwrap_or_default())
+            }
+        };
+        if format!("{root}{before}").contains(['*', '?', '[']) {
+            return Ok(None);
+        }
+        Ok(Some(Self { root: storage.folder(root)?, before: before.to_owned(), after: after.to_owned() }))
+    }
+
+    /// Says which of the ways to have no documents this is.
+    async fn explain(&self, opened: Result<Documents>, pattern: &str, dt: &str) -> Result<Documents> {
+        let names = self.root.names().await?;
+        if names.is_empty() && !self.root.is_local_folder() {
+            return Err(self.no_root());
+        }
+        if opened.is_ok() {
+            return opened;
+        }
+        let mut dates: Vec<&str> = names.iter().filter_map(|name| self.date(name)).collect();
+        dates.sort_unstable_by(|a, b| b.cmp(a));
+        let there = match dates.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ") {
+            _ if dates.contains(&dt) => "its folder is there, but has no files".to_owned(),
+            newest if newest.is_empty() => format!("{} is there, but has no nights", self.root.url()),
+            newest => format!("the newest nights there are {newest}"),
+        };
+        Err(PipelineError::NightMissing { url: pattern.to_owned(), there })
+    }
+
+    fn no_root(&self) -> PipelineError {
+        let url = self.root.url().to_owned();
+        if self.root.local_path().is_some_and(std::path::Path::exists) {
+            let reason = format!(
+                "{url} is no folder: name the folder that has the nights' folders dt=DATE, or put {{dt}} where a path has the date"
+            );
+            return PipelineError::Config { key: "documents".to_owned(), reason };
+        }
+        PipelineError::NightsMissing { url }
+    }
+
+    fn date<'a>(&self, name: &'a str) -> Option<&'a str> {
+        let date = name.strip_prefix(self.before.as_str())?;
+        let date = if self.after.contains(['*', '?', '[']) {
+            date.get(..10)?
+        } else {
+            date.strip_suffix(self.after.as_str())?
+        };
+        is_date(date).then_some(date)
+    }
+}

@@ -1,0 +1,58 @@
+//! The manifest of a generation: what it holds and was made from.
+
+use nearprint_dataset::{BadFile, FileRecord};
+use nearprint_storage::{Folder, Sha256Hex};
+use nearprint_store::{JoinedRuns, Night, StoreError};
+use serde::{Deserialize, Serialize};
+
+use super::summary::RunCounts;
+use crate::error::Result;
+
+/// What a generation holds and was made from.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    pub(crate) version: u32,
+    pub(crate) nearprint: String,
+    pub(crate) algorithm: u32,
+    pub(crate) dt: String,
+    pub(crate) config_digest: String,
+    pub(crate) inputs: Vec<InputRecord>,
+    pub(crate) ignored_inputs: Vec<String>,
+    /// Files that could not be read, and why; none of their rows counts.
+    #[serde(default)]
+    pub(crate) bad_files: Vec<BadFile>,
+    pub(crate) joined: Vec<String>,
+    pub(crate) counts: RunCounts,
+    pub(crate) files: Vec<FileRecord>,
+}
+
+impl Manifest {
+    /// The manifest of a night's generation, as the commit names it.
+    pub(crate) async fn read(generation: &Folder, night: &Night) -> Result<Self> {
+        let manifest = generation.join(MANIFEST);
+        let content = manifest
+            .get()
+            .await?
+            .ok_or_else(|| StoreError::damaged(manifest.url(), "committed, but its manifest is gone"))?;
+        if Sha256Hex::of(&content).0 != night.manifest_sha256 {
+            let reason = "its SHA-256 is not the one that the store's commit records";
+            return Err(StoreError::damaged(manifest.url(), reason).into());
+        }
+        Ok(serde_json::from_slice(&content).map_err(|e| StoreError::damaged(manifest.url(), e))?)
+    }
+
+    /// Whether it says of the night what the commit says.
+    pub(crate) fn is_of(&self, night: &Night, config_digest: &str) -> bool {
+        self.dt == night.dt && JoinedRuns::of(&self.joined) == night.joined && self.config_digest == config_digest
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct InputRecord {
+    pub(crate) url: String,
+    pub(crate) bytes: u64,
+    pub(crate) version: String,
+}
+
+/// In a generation.
+pub(crate) const MANIFEST: &str = "manifest.json";

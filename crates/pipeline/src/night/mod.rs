@@ -1,0 +1,18 @@
+//! A night: from what a run is asked to do to what it published.
+
+pub(crate) mod breakers;
+pub(crate) mod documents;
+pub(crate) mod manifest;
+mod plan;
+pub(crate) mod pointers;
+mod preflight;
+mod publish;
+pub(crate) mod published;
+pub(crate) mod request;
+mod run;
+pub(crate) mod summary;
+
+pub use breakers::{Breakers, DocumentShare, DropRate, LargestCluster, Measured, SourceLoss, TrippedBreaker};
+pub use request::RunRequest;
+pub use run::run;
+pub use summary::{RunCounts, RunSummary};

@@ -1,0 +1,141 @@
+//! What a run is about, before any document is read; and what it refuses.
+
+use std::time::SystemTime;
+
+use nearprint_dataset::{Documents, is_date};
+use nearprint_profile::ALGORITHM_VERSION;
+use nearprint_storage::{Folder, Sha256Hex, Storage};
+use nearprint_store::{Night, Store, StoreError};
+
+use super::documents;
+use super::manifest::InputRecord;
+use super::request::RunRequest;
+use crate::error::{PipelineError, Result};
+
+/// What the run is about, before any document is read.
+pub(crate) struct Plan {
+    pub(crate) store: Store,
+    pub(crate) documents: Documents,
+    pub(crate) config_digest: String,
+    pub(crate) joined: Vec<String>,
+    pub(crate) inputs: Vec<InputRecord>,
+    /// Digest of all that the night's results depend on.
+    pub(crate) digest: String,
+    pub(crate) newest_input: Option<String>,
+    pub(crate) output: Folder,
+    /// `<output>/dt=D`
+    pub(crate) night: Folder,
+}
+
+pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
+    request.profile.join.verifier(request.profile.bits)?;
+    let config_digest = request.profile.digest(&request.analyzer_resources)?;
+    let store = Store::open(&storage.folder(&request.store)?).await?;
+    store.refuse_other_config(&config_digest)?;
+    let identity = store.identity().await?;
+    refuse_missing_store(&store, identity.as_deref(), request)?;
+    let output = storage.folder(&request.output)?;
+    store.refuse_output_of_another(identity.as_deref(), &output).await?;
+    store.refuse_lost_commits(&output).await?;
+    store.refuse_unmounted_output(storage, &output).await?;
+    warn_of_misnamed_nights(storage, &request.documents).await;
+    let documents = documents::open(storage, request).await?;
+    for file in documents.files() {
+        request.roots.refuse_file_outside(storage, &file.url)?;
+    }
+    let newest_input = documents.files().map(|f| f.modified).max().map(utc);
+    let joined: Vec<String> = store.before(&request.dt).into_iter().map(|n| n.run.digest.clone()).collect();
+    let mut inputs: Vec<InputRecord> = documents
+        .files()
+        .chain(documents.bad.iter().map(|(file, _)| file))
+        .map(|f| InputRecord { url: f.url.clone(), bytes: f.size, version: f.version.clone() })
+        .collect();
+    inputs.sort();
+    let digest = request_digest(request, &config_digest, &inputs, &joined);
+    let night = output.join(&format!("dt={}", request.dt));
+    Ok(Plan { store, documents, config_digest, joined, inputs, digest, newest_input, output, night })
+}
+
+/// A store that is not there may be on a disk that is not mounted, or under another name: only who says so makes a new one.
+pub(crate) fn refuse_missing_store(store: &Store, identity: Option<&str>, request: &RunRequest) -> Result<()> {
+    if request.create_store || identity.is_some() || !store.is_new() {
+        return Ok(());
+    }
+    let remedy = "check the path, and that its disk is mounted; a first night makes the store with --create-store, or after \
+                  `nearprint store init`";
+    Err(StoreError::InputMissing { what: "store", url: request.store.clone(), remedy }.into())
+}
+
+pub(crate) fn utc(time: SystemTime) -> String {
+    chrono::DateTime::<chrono::Utc>::from(time).to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
+}
+
+/// Digest of all that a night's results depend on, but for the release that writes them.
+pub(crate) fn request_digest(
+    request: &RunRequest,
+    config_digest: &str,
+    inputs: &[InputRecord],
+    joined: &[String],
+) -> String {
+    let keep: Vec<(&str, bool)> = request.keep.iter().map(|k| (k.column.as_str(), k.descending)).collect();
+    let parts = serde_json::json!({
+        "algorithm": ALGORITHM_VERSION,
+        "dt": request.dt,
+        "config_digest": config_digest,
+        "inputs": inputs,
+        "joined": joined,
+        "columns": request.columns,
+        "max_doc_bytes": request.input.max_doc_bytes,
+        "on_duplicate_id": request.input.on_duplicate_id,
+        "keep": keep,
+        "join": request.profile.join,
+        "pairs": request.pairs,
+        "clusters": request.clusters,
+    });
+    Sha256Hex::of(parts.to_string().as_bytes()).0[..32].to_owned()
+}
+
+/// Folders beside the nights' whose names are no dates: what lies there belongs to no night.
+pub(crate) async fn warn_of_misnamed_nights(storage: &Storage, documents: &str) {
+    if documents.contains("{dt}") {
+        return;
+    }
+    // Whether the root can be listed is for the night's own folder to tell.
+    let names = match storage.folder(documents) {
+        Ok(root) => root.names().await.unwrap_or_default(),
+        Err(_) => return,
+    };
+    for name in names.iter().filter_map(|name| name.strip_prefix("dt=")).filter(|dt| !is_date(dt)) {
+        tracing::warn!("{documents}/dt={}: not a date like 2026-11-20, in no night", name.escape_debug());
+    }
+}
+
+pub(crate) fn refuse_republishing(plan: &Plan, request: &RunRequest) -> Result<()> {
+    if request.replace {
+        return Ok(());
+    }
+    let reason = format!(
+        "{} is published from other inputs, configuration or earlier nights: keep it, or publish anew with --replace",
+        request.dt
+    );
+    Err(PipelineError::OutputExists { url: plan.night.url().to_owned(), reason })
+}
+
+pub(crate) fn refuse_late(store: &Store, request: &RunRequest) -> Result<()> {
+    match store.nights().last() {
+        Some(newest) if newest.dt > request.dt && !request.late => {
+            let reason =
+                format!("{} is older than the store's newest night {}: say --late to add it", request.dt, newest.dt);
+            Err(PipelineError::Usage { reason })
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn moved(published: &Night, plan: &Plan) -> PipelineError {
+    let reason = format!(
+        "{} is published in {}, not here: name that output, or publish the night here with --replace",
+        published.dt, published.output
+    );
+    PipelineError::OutputExists { url: plan.night.url().to_owned(), reason }
+}

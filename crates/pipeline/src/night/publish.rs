@@ -1,0 +1,152 @@
+//! Publication: the generation, the run, and the commit that makes both visible.
+
+use nearprint_dataset::{BadFile, StagedFile, mend_files, upload};
+use nearprint_profile::ALGORITHM_VERSION;
+use nearprint_storage::{Progress, Sha256Hex, Storage};
+use nearprint_store::{JoinedRuns, MadeBy, Night, StagedRun, Store, StoreError, generation_name, to_json};
+
+use super::breakers::Measured;
+use super::manifest::{MANIFEST, Manifest};
+use super::plan::Plan;
+use super::pointers::roll_forward;
+use super::published::{already_published, commit_and_stale};
+use super::request::RunRequest;
+use super::summary::{RunCounts, RunSummary};
+use crate::engine::reduce::SpillStats;
+use crate::error::{PipelineError, Result};
+
+/// A night's results in the spill folder, ready to be published.
+pub(crate) struct Staged {
+    pub(crate) files: Vec<StagedFile>,
+    pub(crate) run: StagedRun,
+    pub(crate) bad_files: Vec<BadFile>,
+    pub(crate) counts: RunCounts,
+    pub(crate) spill: SpillStats,
+    pub(crate) n_tables: usize,
+    pub(crate) n_parts: usize,
+    pub(crate) measured: Measured,
+}
+
+/// What a night came to, or the generation that it wrote before another commit was first.
+pub(crate) type Attempt = std::result::Result<RunSummary, String>;
+
+/// The generation, the run, and then the commit that makes both visible.
+///
+/// Invariant: a generation is named by its manifest, which names all its files by their SHA-256. So no other content is ever written
+/// under the name of a published one; what writes there again writes the same bytes.
+pub(crate) async fn publish(
+    storage: &Storage,
+    request: &RunRequest,
+    plan: &Plan,
+    staged: Staged,
+    manifest: &Manifest,
+    progress: &Progress,
+) -> Result<Attempt> {
+    let content = to_json(manifest)?;
+    let manifest_sha256 = Sha256Hex::of(&content).0;
+    let published = plan.store.night(&request.dt);
+    let kept = match published {
+        Some(night) => plan.store.keep_run(night, &staged.run).await?,
+        None => None,
+    };
+    if let (Some(night), Some(of_run)) = (published.filter(|night| night.request == plan.digest), &kept)
+        && let Some(of_generation) = mend(storage, plan, night, &staged, &content).await?
+    {
+        roll_forward(storage, &plan.store, &request.dt).await?;
+        let Some(store) = still_published(&plan.store, night).await? else {
+            return Ok(Err(night.gen_digest.clone()));
+        };
+        let summary = already_published(storage, &store, night).await?;
+        let n_mended_files = of_run.n_mended_files + of_generation;
+        return Ok(Ok(RunSummary {
+            spill: staged.spill,
+            n_tables: staged.n_tables,
+            n_parts: staged.n_parts,
+            newest_input: plan.newest_input.clone(),
+            measured: Some(staged.measured),
+            n_mended_files,
+            ..summary
+        }));
+    }
+    let (run, run_files) = match kept {
+        Some(kept) => (kept.record, Vec::new()),
+        None => (staged.run.record.clone(), staged.run.files.clone()),
+    };
+    let gen_digest = manifest_sha256[..32].to_owned();
+    plan.store.refuse_removing(&generation_name(&gen_digest))?;
+    plan.store.claim_output(&plan.store.make_identity().await?, &plan.output).await?;
+    let generation = plan.night.join(&generation_name(&gen_digest));
+    upload(&generation, &staged.files, progress).await?;
+    generation.join(MANIFEST).put(content).await?;
+    upload(&plan.store.run_folder(&run.digest), &run_files, progress).await?;
+    let night = Night {
+        dt: request.dt.clone(),
+        run,
+        joined: JoinedRuns::of(&plan.joined),
+        output: plan.night.url().to_owned(),
+        request: plan.digest.clone(),
+        gen_digest: gen_digest.clone(),
+        manifest_sha256,
+    };
+    let made_by = MadeBy { config_digest: plan.config_digest.clone(), algorithm: ALGORITHM_VERSION };
+    if !plan.store.commit(&night, &made_by).await? {
+        return Ok(Err(gen_digest));
+    }
+    let store = Store::open(plan.store.folder()).await?;
+    roll_forward(storage, &store, &request.dt).await?;
+    let (commit, stale) = commit_and_stale(&store, &night);
+    Ok(Ok(RunSummary {
+        status: "published",
+        dt: request.dt.clone(),
+        output: generation.url().to_owned(),
+        commit,
+        counts: staged.counts,
+        spill: staged.spill,
+        n_tables: staged.n_tables,
+        n_parts: staged.n_parts,
+        stale,
+        n_mended_files: 0,
+        newest_input: plan.newest_input.clone(),
+        breakers: Vec::new(),
+        measured: Some(staged.measured),
+    }))
+}
+
+/// Writes again what is damaged or gone of a published generation whose files are those that were staged; gives their number. None where
+/// the generation is elsewhere, or where its files are others, or may be.
+pub(crate) async fn mend(
+    storage: &Storage,
+    plan: &Plan,
+    night: &Night,
+    staged: &Staged,
+    manifest: &bytes::Bytes,
+) -> Result<Option<u64>> {
+    let place = storage.folder(&night.output)?;
+    if !place.is_same_place(&plan.night) {
+        return Ok(None);
+    }
+    let generation = place.join(&generation_name(&night.gen_digest));
+    let is_same_manifest = Sha256Hex::of(manifest).0 == night.manifest_sha256;
+    let published = match Manifest::read(&generation, night).await {
+        Ok(published) => Some(published),
+        Err(PipelineError::Store(StoreError::Damaged { .. })) => None,
+        Err(error) => return Err(error),
+    };
+    let is_same = |published: &Manifest| published.files.iter().eq(staged.files.iter().map(|file| &file.record));
+    if !is_same_manifest && !published.as_ref().is_some_and(is_same) {
+        return Ok(None);
+    }
+    let mut n_mended = mend_files(&generation, &staged.files).await?;
+    if published.is_none() {
+        generation.join(MANIFEST).put(manifest.clone()).await?;
+        n_mended += 1;
+    }
+    Ok(Some(n_mended))
+}
+
+/// The store as it is now, where a night is what it was; none where another commit replaced or dropped it meanwhile.
+pub(crate) async fn still_published(store: &Store, night: &Night) -> Result<Option<Store>> {
+    let newest = Store::open(store.folder()).await?;
+    let is_there = newest.night(&night.dt) == Some(night);
+    Ok(is_there.then_some(newest))
+}

@@ -1,0 +1,236 @@
+//! The nightly run: documents of a date to pairs, decisions, and the store's next commit.
+
+use std::path::Path;
+
+use nearprint_dataset::{Documents, StagedFile};
+use nearprint_profile::ALGORITHM_VERSION;
+use nearprint_storage::{Progress, Storage, remove_dead};
+use nearprint_store::Store;
+
+use super::breakers::{Measured, TrippedBreaker};
+use super::manifest::Manifest;
+use super::plan::{Plan, moved, plan, refuse_late, refuse_republishing};
+use super::pointers::{CURRENT, complete_newest, roll_forward};
+use super::preflight;
+use super::publish::{Attempt, Staged, publish, still_published};
+use super::published::already_published;
+use super::request::{RunRequest, check_date};
+use super::summary::{RunCounts, RunSummary};
+use crate::apart;
+use crate::engine::forest_pass::Gathered;
+use crate::engine::reduce::SpillStats;
+use crate::error::{PipelineError, Result};
+use crate::resources::Resources;
+use crate::stages::decide::Decisions;
+use crate::stages::fingerprint::{Fingerprinted, fingerprint_documents, write_quarantine, write_skipped};
+use crate::stages::join::{Join, NearDuplicates, PairCounts, PairsMode};
+use crate::stages::store_run;
+
+/// Runs that lost the race for a commit join again against the new state, this often.
+const MAX_ATTEMPTS: usize = 5;
+
+/// Runs a night.
+///
+/// # Errors
+/// Bad input; a night that is published with other content; a store of another configuration. Nothing is visible of a
+/// run that fails.
+pub async fn run(
+    storage: &Storage,
+    request: &RunRequest,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<RunSummary> {
+    check_date(&request.dt)?;
+    request.profile.validate()?;
+    request.breakers.validate()?;
+    request.refuse_outside_roots(storage)?;
+    apart::refuse_run(storage, request, &resources.temp_parent())?;
+    remove_dead(&resources.temp_parent(), &request.local_places(storage));
+    let mut written = None;
+    for _ in 0..MAX_ATTEMPTS {
+        if let Some(summary) = attempt(storage, request, &mut written, resources, progress).await? {
+            return Ok(summary);
+        }
+        tracing::warn!("another run committed meanwhile: joining again");
+    }
+    Err(PipelineError::TryAgain { reason: format!("other runs committed {MAX_ATTEMPTS} times meanwhile") })
+}
+
+async fn attempt(
+    storage: &Storage,
+    request: &RunRequest,
+    written: &mut Option<String>,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<Option<RunSummary>> {
+    let plan = plan(storage, request).await?;
+    complete_newest(storage, &plan.store, request).await;
+    match plan.store.night(&request.dt) {
+        Some(published) if published.request == plan.digest => {
+            let is_here = storage.folder(&published.output)?.is_same_place(&plan.night);
+            // Asked to replace it, a run makes a night anew even from the same inputs: that mends damaged files. Once it has written
+            // this very generation, a commit of another run that did the same is as good as its own.
+            if is_here && (!request.replace || written.as_ref() == Some(&published.gen_digest)) {
+                return published_already(storage, plan, request).await;
+            }
+            if !request.replace {
+                return Err(moved(published, &plan));
+            }
+        }
+        Some(_) => refuse_republishing(&plan, request)?,
+        None => {
+            refuse_late(&plan.store, request)?;
+            if !request.replace && plan.night.join(CURRENT).find().await?.is_some() {
+                return refuse_unknown_night(&plan, request).await;
+            }
+        }
+    }
+    if request.preflight {
+        preflight::refuse_full(&resources.temp_parent(), plan.documents.n_rows())?;
+    }
+    preflight::refuse_unwritable(plan.store.folder(), &plan.output, &plan.night).await?;
+    plan.store.probe_conditional_put(request.single_writer).await?;
+    if plan.store.end_dead_removals().await? {
+        return Ok(None);
+    }
+    let done = execute(storage, request, plan, resources, progress).await?;
+    Ok(done.map_err(|generation| *written = Some(generation)).ok())
+}
+
+/// A night that is published from the same inputs and configuration, in the same place.
+async fn published_already(storage: &Storage, plan: Plan, request: &RunRequest) -> Result<Option<RunSummary>> {
+    roll_forward(storage, &plan.store, &request.dt).await?;
+    plan.output.tidy_itself().await;
+    plan.night.tidy().await;
+    let published = plan.store.night(&request.dt).ok_or_else(|| internal("a published night is gone"))?;
+    plan.store.tidy(published).await;
+    let Some(store) = still_published(&plan.store, published).await? else {
+        return Ok(None);
+    };
+    let summary = already_published(storage, &store, published).await?;
+    Ok(Some(RunSummary { newest_input: plan.newest_input, ..summary }))
+}
+
+fn internal(reason: &str) -> PipelineError {
+    PipelineError::Internal { stage: "run", reason: reason.to_owned() }
+}
+
+/// Refuses a night that is published here and that this store does not know: another store made it, or this one was put back to an
+/// earlier state. None where another run has published it since the store was opened.
+async fn refuse_unknown_night(plan: &Plan, request: &RunRequest) -> Result<Option<RunSummary>> {
+    if Store::open(plan.store.folder()).await?.night(&request.dt).is_some() {
+        return Ok(None);
+    }
+    let reason = format!(
+        "a night is published here that {} does not know: check `store`, name another output, or publish anew with --replace",
+        plan.store.folder().url()
+    );
+    Err(PipelineError::OutputExists { url: plan.night.url().to_owned(), reason })
+}
+
+async fn execute(
+    storage: &Storage,
+    request: &RunRequest,
+    mut plan: Plan,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<Attempt> {
+    let ignored_inputs = plan.documents.ignored.clone();
+    let documents = std::mem::take(&mut plan.documents);
+    let temp = resources.temp_dir()?;
+    let mut staged = stage(request, &plan, documents, temp.path(), resources, progress).await?;
+    staged.measured.compare(storage, &plan.store, request, &staged.counts).await;
+    let tripped = request.breakers.tripped(&staged.measured);
+    if !tripped.is_empty() {
+        return Ok(Ok(stopped(request, &plan, staged, tripped)));
+    }
+    let manifest = Manifest {
+        version: 1,
+        nearprint: env!("CARGO_PKG_VERSION").to_owned(),
+        algorithm: ALGORITHM_VERSION,
+        dt: request.dt.clone(),
+        config_digest: plan.config_digest.clone(),
+        inputs: std::mem::take(&mut plan.inputs),
+        ignored_inputs,
+        bad_files: staged.bad_files.clone(),
+        joined: plan.joined.clone(),
+        counts: staged.counts.clone(),
+        files: staged.files.iter().map(|f| f.record.clone()).collect(),
+    };
+    publish(storage, request, &plan, staged, &manifest, progress).await
+}
+
+/// Everything up to publication.
+async fn stage(
+    request: &RunRequest,
+    plan: &Plan,
+    documents: Documents,
+    folder: &Path,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<Staged> {
+    let mut done = fingerprint_documents(&request.fingerprint_request(), documents, resources, progress).await?;
+    let recrawls = store_run::recrawls(&plan.store, &done.batch, &request.dt).await?;
+    done.batch.put_first(|row| recrawls.is_incumbent(row));
+    let shadowed = plan.store.shadowed_before(&request.dt, &recrawls).await?;
+    let short = store_run::existing_short(&plan.store, &done.batch, &request.dt, &shadowed).await?;
+    let existing = plan.store.existing(&request.dt, shadowed).await?;
+    let mut files = write_skipped(&done.batch, folder, "skipped")?;
+    files.extend(write_quarantine(&done, folder, "quarantine")?);
+    let bad_files = done.bad_files();
+    let Fingerprinted { batch, counts: documents, .. } = done;
+    let (bits, verifier) = (request.profile.bits, request.profile.join.verifier(request.profile.bits)?);
+    let held_bytes = recrawls.memory_bytes();
+    let join = Join { existing, itself: true, bits, verifier, decides: Some(request.clusters), held_bytes };
+    let near = NearDuplicates::new(batch, join, resources, progress.clone()).await?;
+    let (written, pairs, spill, gathered) = write_pairs(&near, request, folder).await?;
+    files.extend(written);
+    let (n_existing, n_tables, n_parts) = (near.n_existing(), near.n_tables(), near.n_parts());
+    let (batch, rows) = near.into_batch();
+    progress.start("decide", "documents", batch.len() as u64);
+    let decisions = Decisions::new(&batch, &rows, gathered, short)?;
+    files.extend(decisions.write(&batch, folder)?);
+    files.sort_by(|a, b| a.record.name.cmp(&b.record.name));
+    let run = store_run::write_run(&batch, &decisions, &recrawls, &plan.config_digest, &folder.join("run"))?;
+    let n_same_id = recrawls.n_same_id();
+    let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decisions.counts() };
+    let measured = Measured::of(&batch, &decisions, &request.breakers);
+    Ok(Staged { files, run, bad_files, counts, spill, n_tables, n_parts, measured })
+}
+
+/// Nothing was published.
+fn stopped(request: &RunRequest, plan: &Plan, staged: Staged, tripped: Vec<TrippedBreaker>) -> RunSummary {
+    RunSummary {
+        status: "stopped",
+        dt: request.dt.clone(),
+        output: plan.night.url().to_owned(),
+        commit: plan.store.info().commit,
+        counts: staged.counts,
+        spill: staged.spill,
+        n_tables: staged.n_tables,
+        n_parts: staged.n_parts,
+        stale: Vec::new(),
+        n_mended_files: 0,
+        newest_input: plan.newest_input.clone(),
+        breakers: tripped,
+        measured: Some(staged.measured),
+    }
+}
+
+/// Decisions follow from the forest's candidates, whichever pairs are written.
+async fn write_pairs(
+    near: &NearDuplicates,
+    request: &RunRequest,
+    folder: &Path,
+) -> Result<(Vec<StagedFile>, PairCounts, SpillStats, Gathered)> {
+    let (files, pairs, spill, gathered) = match request.pairs {
+        PairsMode::Forest => near.write_forest(folder).await?,
+        PairsMode::All => {
+            let (files, counts, spill) = near.write_all(folder, request.max_pairs).await?;
+            let (more, gathered) = near.forest_state().await?;
+            (files, counts, spill.plus(more), gathered)
+        }
+    };
+    let nothing = || PipelineError::Internal { stage: "forest", reason: "nothing to decide by".to_owned() };
+    Ok((files, pairs, spill, gathered.ok_or_else(nothing)?))
+}

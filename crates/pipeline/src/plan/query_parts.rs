@@ -1,0 +1,165 @@
+//! The tables of the queries, for one part of these after another where memory does not hold all at once.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use nearprint_join::{Kernel, MapScratch, Pair, Queries, TablePlan};
+use tokio::sync::{Mutex, watch};
+
+use crate::error::{PipelineError, Result};
+use nearprint_storage::blocking;
+use nearprint_storage::row_number;
+
+/// The distinct fingerprints of the batch, cut into parts of about one size, and the tables of the part that is being joined.
+#[derive(Debug)]
+pub(crate) struct QueryParts {
+    plan: TablePlan,
+    kernel: Kernel,
+    /// Ascending; empty where there is one part, whose tables have them.
+    values: Vec<u64>,
+    n_values: usize,
+    /// Values of a part, fewer in the last one.
+    part_values: usize,
+    n_parts: usize,
+    tables: Mutex<Option<(usize, Arc<Queries<u64>>)>>,
+}
+
+impl QueryParts {
+    /// Builds the tables if they are of one part. `values` are distinct and ascending.
+    ///
+    /// # Errors
+    /// A plan of more bits than the values have.
+    pub(crate) fn try_new(values: Vec<u64>, plan: TablePlan, n_parts: usize, kernel: Kernel) -> Result<Self> {
+        let n_values = values.len();
+        let part_values = n_values.div_ceil(n_parts).max(1);
+        let n_parts = n_values.div_ceil(part_values).max(1);
+        let (values, tables) = if n_parts == 1 {
+            (Vec::new(), Some((0, Arc::new(Queries::try_new(values, plan.clone(), kernel)?))))
+        } else {
+            (values, None)
+        };
+        Ok(Self { plan, kernel, values, n_values, part_values, n_parts, tables: Mutex::new(tables) })
+    }
+
+    pub(crate) fn n_parts(&self) -> usize {
+        self.n_parts
+    }
+
+    pub(crate) fn n_values(&self) -> usize {
+        self.n_values
+    }
+
+    /// All values where there are several parts.
+    pub(crate) fn values(&self) -> &[u64] {
+        &self.values
+    }
+
+    pub(crate) fn plan(&self) -> &TablePlan {
+        &self.plan
+    }
+
+    pub(crate) fn kernel(&self) -> Kernel {
+        self.kernel
+    }
+
+    /// Positions of a part's values.
+    pub(crate) fn part(&self, part: usize) -> Range<usize> {
+        part * self.part_values..self.n_values.min((part + 1) * self.part_values)
+    }
+
+    /// The tables of a part; those of another one are given up first.
+    async fn tables(self: &Arc<Self>, part: usize) -> Result<Arc<Queries<u64>>> {
+        let mut tables = self.tables.lock().await;
+        if let Some((_, queries)) = tables.as_ref().filter(|(built, _)| *built == part) {
+            return Ok(Arc::clone(queries));
+        }
+        *tables = None;
+        let own = Arc::clone(self);
+        let build = move || {
+            let values = own.values[own.part(part)].to_vec();
+            Ok::<_, PipelineError>(Arc::new(Queries::try_new(values, own.plan.clone(), own.kernel)?))
+        };
+        let queries = blocking("tables", build).await?;
+        tracing::debug!(part, of = self.n_parts, bytes = queries.memory_bytes(), "query tables built");
+        *tables = Some((part, Arc::clone(&queries)));
+        Ok(queries)
+    }
+}
+
+/// Whose turn it is: a part's tasks begin when those of the part before it are done, so that one part's tables are held.
+#[derive(Debug)]
+pub(crate) struct PartTurns {
+    parts: Arc<QueryParts>,
+    /// Tasks of each part that are not done.
+    left: Vec<AtomicUsize>,
+    current: watch::Sender<usize>,
+}
+
+impl PartTurns {
+    /// For tasks of these parts, of which each has some.
+    pub(crate) fn new(parts: Arc<QueryParts>, tasks: impl Iterator<Item = usize>) -> Self {
+        let left: Vec<AtomicUsize> = (0..parts.n_parts()).map(|_| AtomicUsize::new(0)).collect();
+        for part in tasks {
+            left[part].fetch_add(1, Ordering::Relaxed);
+        }
+        Self { parts, left, current: watch::Sender::new(0) }
+    }
+
+    /// The tables of a part, when its turn has come. Each task asks once.
+    pub(crate) async fn tables(self: &Arc<Self>, part: usize) -> Result<PartTables> {
+        // Behind it, too: a task that runs again then builds its tables again.
+        let come = self.current.subscribe().wait_for(|&current| current >= part).await.is_ok();
+        debug_assert!(come, "the sender lives as long as what waits for it");
+        // Made first, so that a part whose tables cannot be built is done too.
+        let turn = Turn { turns: Arc::clone(self), part };
+        let queries = self.parts.tables(part).await?;
+        Ok(PartTables { queries, start: self.parts.part(part).start, _turn: turn })
+    }
+}
+
+/// The tables of one part, for one task.
+#[derive(Debug)]
+pub(crate) struct PartTables {
+    pub(crate) queries: Arc<Queries<u64>>,
+    /// Where the part begins among all values.
+    start: usize,
+    _turn: Turn,
+}
+
+impl PartTables {
+    /// Where the part ends among all values.
+    pub(crate) fn end(&self) -> usize {
+        self.start + self.queries.values().len()
+    }
+
+    /// The pairs of some `existing` values, of which the first is number `first`, with the part's, these by their positions
+    /// among all values.
+    pub(crate) fn map(
+        &self,
+        first: usize,
+        existing: &[u64],
+        scratch: &mut MapScratch<u64>,
+        mut found: impl FnMut(Pair),
+    ) {
+        let (start, first) = (row_number(self.start), row_number(first));
+        self.queries.map(existing, scratch, |pair| {
+            found(Pair { query: pair.query + start, existing: pair.existing + first, ..pair });
+        });
+    }
+}
+
+/// A task of a part that is not done.
+#[derive(Debug)]
+struct Turn {
+    turns: Arc<PartTurns>,
+    part: usize,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if self.turns.left[self.part].fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.turns.current.send_replace(self.part + 1);
+        }
+    }
+}

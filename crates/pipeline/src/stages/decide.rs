@@ -1,0 +1,356 @@
+//! What becomes of each document of a night.
+
+use std::borrow::Cow;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt8Array, UInt64Array};
+use nearprint_fingerprint::hamming_distance;
+use nearprint_join::{Canonical, ClassNeighbours, Clusters, Decision, ExistingNeighbour, QueryRows, UnionFind, star};
+use nearprint_store::ExistingShort;
+use serde::{Deserialize, Serialize};
+
+use crate::batch::query_batch::{QueryBatch, SkipReason};
+use crate::engine::forest_pass::{Gathered, KeptExisting};
+use crate::error::{PipelineError, Result};
+use nearprint_dataset::{DatasetWriter, StagedFile};
+
+use nearprint_dataset::BATCH_ROWS;
+use nearprint_dataset::schema::DECISIONS;
+
+/// Which documents of a cluster are dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClusterRule {
+    /// Those that make a verified pair with a kept one.
+    #[default]
+    Star,
+    /// All but one of each connected component, however far apart its ends are.
+    Component,
+}
+
+/// What becomes of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct RowDecision {
+    outcome: Outcome,
+    /// That of a dropped document from its canonical one; also of equal short texts.
+    distance: Option<u8>,
+    canonical: CanonicalOf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Skip(SkipReason),
+    Unique,
+    Canonical,
+    TooShort,
+    Exact,
+    Near,
+}
+
+/// Which document is canonical for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CanonicalOf {
+    Itself,
+    /// A row of the batch.
+    Row(u32),
+    /// The kept existing document of a class, or of a component by its root.
+    Existing(u32),
+    /// The existing short text with the same hash.
+    ExistingShort,
+}
+
+/// Decisions, one for each row of the batch.
+pub(crate) struct Decisions {
+    rows: Vec<RowDecision>,
+    clusters: Clusters,
+    existing: HashMap<u32, KeptExisting>,
+    existing_short: ExistingShort,
+}
+
+/// How many documents were decided how.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecisionCounts {
+    /// Kept documents.
+    pub n_keep: u64,
+    /// Dropped documents.
+    pub n_drop: u64,
+    /// Skipped documents.
+    pub n_skip: u64,
+    /// Documents by decision and reason.
+    pub by_reason: BTreeMap<String, u64>,
+    /// Clusters of two or more of the night's documents.
+    pub n_clusters: u64,
+    /// Documents of the largest.
+    pub largest_cluster: u64,
+}
+
+impl Outcome {
+    fn decision(self) -> &'static str {
+        match self {
+            Self::Skip(_) => "skip",
+            Self::Unique | Self::Canonical | Self::TooShort => "keep",
+            Self::Exact | Self::Near => "drop",
+        }
+    }
+
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Skip(reason) => reason.name(),
+            Self::Unique => "unique",
+            Self::Canonical => "canonical",
+            Self::TooShort => "too_short",
+            Self::Exact => "exact",
+            Self::Near => "near",
+        }
+    }
+}
+
+impl Decisions {
+    /// Decides, from what the forest pass gathered.
+    pub(crate) fn new(
+        batch: &QueryBatch,
+        rows: &QueryRows,
+        mut gathered: Gathered,
+        existing_short: ExistingShort,
+    ) -> Result<Self> {
+        // Documents with a text are skipped only until they are decided.
+        let skipped = |row| keep_or(Outcome::Skip(batch.skipped.get(row).copied().unwrap_or(SkipReason::Empty)));
+        let mut decided = Self {
+            rows: batch.rows().map(skipped).collect(),
+            clusters: Clusters::default(),
+            existing: HashMap::new(),
+            existing_short,
+        };
+        match gathered.rule {
+            ClusterRule::Star => decided.by_star(batch, rows, &mut gathered),
+            ClusterRule::Component => decided.by_component(batch, &mut gathered)?,
+        }
+        decided.short_texts(batch);
+        decided.refuse_undecided(batch)?;
+        let Gathered { mut sets, classes, paired, class_pairs, .. } = gathered;
+        drop((classes, paired, class_pairs));
+        join_short_texts(batch, &mut sets);
+        decided.clusters = Clusters::of(sets, batch.rows().end);
+        Ok(decided)
+    }
+
+    /// No document with a text is skipped, and each that is dropped has a canonical one.
+    fn refuse_undecided(&self, batch: &QueryBatch) -> Result<()> {
+        debug_assert_eq!(self.rows.len(), batch.len(), "a decision for each document");
+        for (row, made) in batch.rows().zip(&self.rows) {
+            let without_text = matches!(batch.skipped.get(row), Some(SkipReason::Empty | SkipReason::NullText));
+            if matches!(made.outcome, Outcome::Skip(_)) != without_text {
+                return Err(defect(format!("'{}' is not decided", batch.id(row).escape_debug())));
+            }
+            self.canonical_id(batch, row)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes that deciding takes at its height beside what the forest pass leaves, but for pairs of classes, of `n_rows` rows.
+    pub(crate) fn bytes_of(n_rows: usize) -> usize {
+        n_rows * size_of::<RowDecision>() + Clusters::bytes_of(n_rows, n_rows).max(ClassNeighbours::bytes_of(n_rows, 0))
+    }
+
+    /// The id of a dropped document's canonical one; none of a document that is not dropped.
+    pub(crate) fn canonical_id<'a>(&'a self, batch: &'a QueryBatch, row: u32) -> Result<Option<Cow<'a, str>>> {
+        let existing = match self.rows[row as usize].canonical {
+            CanonicalOf::Itself => return Ok(None),
+            CanonicalOf::Row(other) => return Ok(Some(batch.id(other))),
+            CanonicalOf::Existing(of) => self.existing.get(&of).map(|kept| &*kept.id),
+            CanonicalOf::ExistingShort => {
+                batch.text_hashes.get(row).and_then(|hash| self.existing_short.get(hash)).map(String::as_str)
+            }
+        };
+        let unknown = || defect(format!("'{}' is dropped for no document", batch.id(row).escape_debug()));
+        existing.map(|id| Some(Cow::Borrowed(id))).ok_or_else(unknown)
+    }
+
+    /// The first row and the number of rows of a document's cluster; none for skipped documents.
+    pub(crate) fn cluster(&self, row: u32) -> Option<(u32, u32)> {
+        let is_skipped = matches!(self.rows[row as usize].outcome, Outcome::Skip(_));
+        (!is_skipped).then(|| (self.clusters.first_row(row), self.clusters.n_rows(row)))
+    }
+
+    pub(crate) fn is_kept(&self, row: u32) -> bool {
+        matches!(self.rows[row as usize].outcome, Outcome::Unique | Outcome::Canonical | Outcome::TooShort)
+    }
+
+    /// Whether a document is dropped for another that has another text.
+    pub(crate) fn is_near(&self, row: u32) -> bool {
+        self.rows[row as usize].outcome == Outcome::Near
+    }
+
+    pub(crate) fn counts(&self) -> DecisionCounts {
+        let mut counts = DecisionCounts::default();
+        let mut by_reason: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+        for (row, made) in (0..).zip(&self.rows) {
+            *by_reason.entry((made.outcome.decision(), made.outcome.reason())).or_default() += 1;
+            if let Some((first, n)) = self.cluster(row)
+                && first == row
+                && n > 1
+            {
+                counts.n_clusters += 1;
+                counts.largest_cluster = counts.largest_cluster.max(u64::from(n));
+            }
+        }
+        for ((decision, reason), n) in by_reason {
+            match decision {
+                "keep" => counts.n_keep += n,
+                "drop" => counts.n_drop += n,
+                _ => counts.n_skip += n,
+            }
+            counts.by_reason.insert(format!("{decision}_{reason}"), n);
+        }
+        counts
+    }
+
+    pub(crate) fn write(&self, batch: &QueryBatch, folder: &Path) -> Result<Vec<StagedFile>> {
+        let mut writer = DatasetWriter::new(folder, "decisions", &DECISIONS, &[]);
+        for (start, made) in (0u32..).step_by(BATCH_ROWS).zip(self.rows.chunks(BATCH_ROWS)) {
+            let rows = || (start..).take(made.len());
+            let cluster = rows().map(|row| self.cluster(row).map(|(first, _)| batch.id(first)));
+            let sizes = rows().map(|row| self.cluster(row).map(|(_, n)| u64::from(n)));
+            let arrays: Vec<ArrayRef> = vec![
+                Arc::new(StringArray::from_iter_values(rows().map(|row| batch.id(row)))),
+                Arc::new(StringArray::from_iter_values(made.iter().map(|d| d.outcome.decision()))),
+                Arc::new(rows().map(|row| self.canonical_id(batch, row)).collect::<Result<StringArray>>()?),
+                Arc::new(made.iter().map(|d| d.distance).collect::<UInt8Array>()),
+                Arc::new(StringArray::from_iter_values(made.iter().map(|d| d.outcome.reason()))),
+                Arc::new(cluster.collect::<StringArray>()),
+                Arc::new(sizes.collect::<UInt64Array>()),
+            ];
+            let rows = RecordBatch::try_new(Arc::clone(&DECISIONS), arrays);
+            writer.write(rows.map_err(|e| defect(e.to_string()))?)?;
+        }
+        Ok(writer.finish()?)
+    }
+
+    fn by_star(&mut self, batch: &QueryBatch, rows: &QueryRows, gathered: &mut Gathered) {
+        let neighbours = gathered.class_pairs.neighbours(rows.n_classes());
+        self.existing = std::mem::take(&mut gathered.kept);
+        let (made, existing, gathered) = (&mut self.rows, &self.existing, &*gathered);
+        // A class has one nearest existing document, which is told by the class alone.
+        let nearest =
+            |class| existing.get(&class).map(|kept| ExistingNeighbour { distance: kept.distance, existing: class });
+        let decide = |row: u32, decision: Decision| {
+            made[row as usize] = match decision {
+                Decision::Keep => kept(gathered, row),
+                Decision::Drop { canonical: Canonical::Row(other), distance } => {
+                    dropped(batch, row, batch.text_hashes.get(other), CanonicalOf::Row(other), Some(distance))
+                }
+                Decision::Drop { canonical: Canonical::Existing(class), distance } => {
+                    let hash = existing.get(&class).and_then(|kept| kept.text_hash.as_ref());
+                    dropped(batch, row, hash, CanonicalOf::Existing(class), Some(distance))
+                }
+            };
+        };
+        star(fingerprinted_rows(batch), |row| gathered.classes.of(row), &neighbours, nearest, decide);
+    }
+
+    /// The canonical of a component: its kept existing document with the smallest id, or its first row in keep order.
+    fn by_component(&mut self, batch: &QueryBatch, gathered: &mut Gathered) -> Result<()> {
+        for (_, found) in std::mem::take(&mut gathered.kept) {
+            match self.existing.entry(gathered.sets.find(found.node)) {
+                Entry::Vacant(entry) => {
+                    entry.insert(found);
+                }
+                Entry::Occupied(mut entry) => {
+                    if found.id < entry.get().id {
+                        entry.insert(found);
+                    }
+                }
+            }
+        }
+        let mut first: HashMap<u32, u32> = HashMap::new();
+        for row in fingerprinted_rows(batch) {
+            let root = gathered.sets.find(row);
+            let distance = |other: Option<&u64>| distance_of(batch, row, other).map(Some);
+            let canonical = *first.entry(root).or_insert(row);
+            self.rows[row as usize] = match self.existing.get(&root) {
+                Some(found) => {
+                    let distance = distance(Some(&found.fingerprint))?;
+                    dropped(batch, row, found.text_hash.as_ref(), CanonicalOf::Existing(root), distance)
+                }
+                None if canonical == row => kept(gathered, row),
+                None => {
+                    let distance = distance(batch.fingerprints.get(canonical))?;
+                    dropped(batch, row, batch.text_hashes.get(canonical), CanonicalOf::Row(canonical), distance)
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// Texts below the floor: equal normalised text, or nothing.
+    fn short_texts(&mut self, batch: &QueryBatch) {
+        let mut first: HashMap<[u8; 16], u32> = HashMap::new();
+        for (row, hash) in short_rows(batch) {
+            let canonical = if self.existing_short.contains_key(&hash) {
+                CanonicalOf::ExistingShort
+            } else {
+                match *first.entry(hash).or_insert(row) {
+                    other if other == row => CanonicalOf::Itself,
+                    other => CanonicalOf::Row(other),
+                }
+            };
+            self.rows[row as usize] = match canonical {
+                CanonicalOf::Itself => keep_or(Outcome::TooShort),
+                canonical => RowDecision { outcome: Outcome::Exact, distance: Some(0), canonical },
+            };
+        }
+    }
+}
+
+/// The distance of a row with a fingerprint from another fingerprint.
+fn distance_of(batch: &QueryBatch, row: u32, other: Option<&u64>) -> Result<u8> {
+    let both = batch.fingerprints.get(row).zip(other);
+    let distance = both.and_then(|(&a, &b)| u8::try_from(hamming_distance(a, b)).ok());
+    distance.ok_or_else(|| defect(format!("'{}' has no distance from its cluster", batch.id(row).escape_debug())))
+}
+
+fn defect(reason: String) -> PipelineError {
+    PipelineError::Internal { stage: "decisions", reason }
+}
+
+fn keep_or(outcome: Outcome) -> RowDecision {
+    RowDecision { outcome, distance: None, canonical: CanonicalOf::Itself }
+}
+
+fn kept(gathered: &Gathered, row: u32) -> RowDecision {
+    keep_or(if gathered.paired.contains(row) { Outcome::Canonical } else { Outcome::Unique })
+}
+
+/// A row whose canonical document has the normalised text of `hash`.
+fn dropped(
+    batch: &QueryBatch,
+    row: u32,
+    hash: Option<&[u8; 16]>,
+    canonical: CanonicalOf,
+    distance: Option<u8>,
+) -> RowDecision {
+    let own = batch.text_hashes.get(row);
+    let outcome = if own.is_some() && own == hash { Outcome::Exact } else { Outcome::Near };
+    RowDecision { outcome, distance, canonical }
+}
+
+fn fingerprinted_rows(batch: &QueryBatch) -> impl Iterator<Item = u32> {
+    batch.keep_order().filter(|&row| batch.fingerprints.get(row).is_some())
+}
+
+fn short_rows(batch: &QueryBatch) -> impl Iterator<Item = (u32, [u8; 16])> {
+    let short = |row: &u32| batch.skipped.get(*row) == Some(&SkipReason::TooShort);
+    batch.keep_order().filter(short).filter_map(|row| batch.text_hashes.get(row).map(|&hash| (row, hash)))
+}
+
+/// Equal short texts are clusters too.
+fn join_short_texts(batch: &QueryBatch, sets: &mut UnionFind) {
+    let mut first: HashMap<[u8; 16], u32> = HashMap::new();
+    for (row, hash) in short_rows(batch) {
+        let other = *first.entry(hash).or_insert(row);
+        sets.union(row, other);
+    }
+}

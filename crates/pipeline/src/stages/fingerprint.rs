@@ -1,0 +1,361 @@
+//! Documents to the query batch, and the `fingerprint` command.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::builder::FixedSizeBinaryBuilder;
+use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow::datatypes::SchemaRef;
+use futures::TryStreamExt;
+use nearprint_tokenize::Resources as AnalyzerResources;
+use serde::{Deserialize, Serialize};
+
+use crate::apart;
+use crate::batch::collect::{CollectPolicy, Collecting};
+use crate::batch::query_batch::{KeepKey, QueryBatch, SkipReason};
+use crate::engine::fingerprint_exec::FingerprintTasks;
+use crate::engine::reduce::Engine;
+use crate::engine::task_exec::TaskExec;
+use crate::error::{PipelineError, Result};
+use crate::resources::Resources;
+use crate::tasks::{FingerprintContext, append};
+use nearprint_dataset::BATCH_ROWS;
+use nearprint_dataset::schema::{
+    CONFIG_DIGEST, FINGERPRINTS, QUARANTINE, SKETCH_BYTES, SKIPPED, TEXT_HASH_BYTES, WIDE_BYTES, WIDE_FINGERPRINTS,
+};
+use nearprint_dataset::{BadFile, BadRow, InputPolicy};
+use nearprint_dataset::{DatasetWriter, StagedFile};
+use nearprint_dataset::{DocumentColumns, Documents, ReadLimits};
+use nearprint_profile::ProfileConfig;
+use nearprint_profile::TextFingerprinter;
+use nearprint_storage::Progress;
+use nearprint_storage::Storage;
+
+/// Documents, and how they are fingerprinted.
+#[derive(Debug, Clone)]
+pub struct FingerprintRequest {
+    /// Path, folder, glob or `s3://` prefix.
+    pub documents: String,
+    /// Columns.
+    pub columns: DocumentColumns,
+    /// Keys of the keep order.
+    pub keep: Vec<KeepKey>,
+    /// Which of the columns to keep names a document's source.
+    pub source: Option<String>,
+    /// Text to fingerprint.
+    pub profile: ProfileConfig,
+    /// Contents of the user's dictionary and stop words.
+    pub analyzer_resources: AnalyzerResources,
+    /// Which rows and files are set aside, and how many may be.
+    pub input: InputPolicy,
+}
+
+impl FingerprintRequest {
+    /// Documents whose order does not matter, and all of whose rows are to be documents.
+    pub fn of(
+        documents: &str,
+        columns: &DocumentColumns,
+        profile: &ProfileConfig,
+        resources: &AnalyzerResources,
+    ) -> Self {
+        Self {
+            documents: documents.to_owned(),
+            columns: columns.clone(),
+            keep: Vec::new(),
+            source: None,
+            profile: profile.clone(),
+            analyzer_resources: resources.clone(),
+            input: InputPolicy::default(),
+        }
+    }
+}
+
+/// What fingerprinting came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FingerprintCounts {
+    /// Files read.
+    pub n_files: u64,
+    /// Files of other kinds in the same folder, passed over.
+    pub n_ignored_files: u64,
+    /// Rows that are documents.
+    pub n_documents: u64,
+    /// Documents with a fingerprint.
+    pub n_fingerprinted: u64,
+    /// Documents below the feature floor.
+    pub n_too_short: u64,
+    /// Documents whose text normalises to nothing.
+    pub n_empty: u64,
+    /// Documents whose text is NULL.
+    pub n_null_text: u64,
+    /// Rows that are no documents.
+    pub n_bad_rows: u64,
+    /// The same by reason; those without rows are left out.
+    #[serde(default)]
+    pub bad_rows_by_reason: BTreeMap<String, u64>,
+    /// Files that cannot be read, passed over as a whole.
+    #[serde(default)]
+    pub n_bad_files: u64,
+    /// Parquet files without rows.
+    #[serde(default)]
+    pub n_empty_files: u64,
+    /// Parquet files in which pages without a checksum were read: damage to these may go unseen.
+    #[serde(default)]
+    pub n_files_without_checksums: u64,
+}
+
+/// The batch, its counts, and what its rows were read from.
+#[derive(Debug)]
+pub(crate) struct Fingerprinted {
+    pub(crate) batch: QueryBatch,
+    pub(crate) counts: FingerprintCounts,
+    pub(crate) context: Arc<FingerprintContext>,
+}
+
+impl Fingerprinted {
+    /// Files that were passed over, by path.
+    pub(crate) fn bad_files(&self) -> Vec<BadFile> {
+        self.context.all_bad_files()
+    }
+}
+
+/// Fingerprints opened documents.
+pub(crate) async fn fingerprint_documents(
+    request: &FingerprintRequest,
+    mut documents: Documents,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<Fingerprinted> {
+    let fingerprinter = TextFingerprinter::try_new(request.profile.clone(), &request.analyzer_resources)?;
+    for file in &documents.ignored {
+        tracing::warn!(file, "not a file of documents by its name: passed over");
+    }
+    let threads = resources.n_threads();
+    documents.limit(ReadLimits::new(resources.memory_limit, threads));
+    let tasks = documents.ranges();
+    progress.start("fingerprint", "documents", documents.n_rows().unwrap_or(0));
+    let (keep, input) = (&request.columns.keep, &request.input);
+    let context =
+        Arc::new(FingerprintContext::new(documents, keep, fingerprinter, threads, input.clone(), progress.clone()));
+    let engine = Engine::new(resources, resources.counted_bytes())?;
+    let exec = TaskExec::plan(FingerprintTasks { context: Arc::clone(&context), tasks });
+    let mut stream = engine.execute("fingerprint", engine.gather(exec))?;
+    let mut collecting = Collecting::new(&request.keep, request.source.as_deref(), resources.counted_bytes());
+    while let Some(batch) = stream.try_next().await.map_err(|e| PipelineError::of_datafusion("fingerprint", e))? {
+        collecting.push(&batch)?;
+    }
+    drop((stream, engine));
+    let left_out = context.bad_files().into_keys().collect();
+    let policy = CollectPolicy { on_duplicate_id: input.on_duplicate_id, left_out };
+    let batch = collecting.finish(&policy, |file| context.url(file))?;
+    refuse_bad_rows(&batch, input.max_bad_rows, |file| context.url(file))?;
+    let counts = counts(&batch, &context);
+    warn(&context, &counts);
+    Ok(Fingerprinted { batch, counts, context })
+}
+
+/// Fingerprints opened documents: the query batch, and what it came to.
+///
+/// # Errors
+/// Bad input, a profile that cannot be used, more documents than the memory limit allows.
+pub async fn fingerprint_batch(
+    request: &FingerprintRequest,
+    documents: Documents,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<(QueryBatch, FingerprintCounts)> {
+    let done = fingerprint_documents(request, documents, resources, progress).await?;
+    Ok((done.batch, done.counts))
+}
+
+fn warn(context: &FingerprintContext, counts: &FingerprintCounts) {
+    for BadFile { url, reason } in context.all_bad_files() {
+        tracing::warn!(file = url, reason, "cannot be read: passed over");
+    }
+    let (unchecked, all) = (counts.n_files_without_checksums, counts.n_files);
+    if unchecked > 0 {
+        tracing::warn!("no page checksums in {unchecked} of {all} files: damage to these may go unseen");
+    }
+}
+
+fn refuse_bad_rows(batch: &QueryBatch, allowed: u64, name: impl Fn(u32) -> String) -> Result<()> {
+    match batch.bad_rows.first() {
+        Some(first) if batch.bad_rows.len() as u64 > allowed => Err(PipelineError::TooManyBadRows {
+            n: batch.bad_rows.len() as u64,
+            allowed,
+            example: format!("first: {} row {}: {}", name(first.file), first.row, first.reason.name()),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn counts(batch: &QueryBatch, context: &FingerprintContext) -> FingerprintCounts {
+    let skipped = |reason| batch.skipped.iter().filter(|&s| s == Some(&reason)).count() as u64;
+    let documents = &context.documents;
+    let mut bad_rows_by_reason = BTreeMap::new();
+    for bad in &batch.bad_rows {
+        *bad_rows_by_reason.entry(bad.reason.name().to_owned()).or_default() += 1;
+    }
+    FingerprintCounts {
+        n_files: documents.files().count() as u64 - context.bad_files().len() as u64,
+        n_ignored_files: documents.ignored.len() as u64,
+        n_documents: batch.len() as u64,
+        n_fingerprinted: batch.fingerprints.n_values(),
+        n_too_short: skipped(SkipReason::TooShort),
+        n_empty: skipped(SkipReason::Empty),
+        n_null_text: skipped(SkipReason::NullText),
+        n_bad_rows: batch.bad_rows.len() as u64,
+        bad_rows_by_reason,
+        n_bad_files: context.all_bad_files().len() as u64,
+        n_empty_files: documents.n_empty(),
+        n_files_without_checksums: documents.n_unchecked(),
+    }
+}
+
+/// Summary of the `fingerprint` command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FingerprintSummary {
+    /// Where the dataset is.
+    pub output: String,
+    /// Digest of the config.
+    pub config_digest: String,
+    /// Counts.
+    #[serde(flatten)]
+    pub counts: FingerprintCounts,
+}
+
+/// Fingerprints documents to `OUTPUT/part-00000.parquet`, …; those without a fingerprint are listed in `OUTPUT/_skipped`, rows
+/// that are no documents in `OUTPUT/_quarantine`.
+///
+/// # Errors
+/// Bad input; an output that has files, unless `replace`.
+pub async fn fingerprint(
+    storage: &Storage,
+    request: &FingerprintRequest,
+    output_url: &str,
+    replace: bool,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<FingerprintSummary> {
+    let output = storage.folder(output_url)?;
+    apart::refuse_folder(storage, &output, output_url, &[("--documents", &request.documents)])?;
+    nearprint_dataset::refuse_existing(&output, replace).await?;
+    let documents = Documents::open(storage, &request.documents, request.columns.clone(), &request.input).await?;
+    let config_digest = request.profile.digest(&request.analyzer_resources)?;
+    let done = fingerprint_documents(request, documents, resources, progress).await?;
+    let temp = resources.temp_dir()?;
+    let metadata = [(CONFIG_DIGEST, config_digest.as_str())];
+    let schema: &SchemaRef = if request.profile.bits == 128 { &WIDE_FINGERPRINTS } else { &FINGERPRINTS };
+    let mut writer = DatasetWriter::new(temp.path(), "", schema, &metadata);
+    for rows in fingerprint_order(&done.batch).chunks(BATCH_ROWS) {
+        writer.write(fingerprint_rows(&done.batch, rows, schema)?)?;
+    }
+    let mut staged = writer.finish()?;
+    staged.extend(write_skipped(&done.batch, temp.path(), "_skipped")?);
+    staged.extend(write_quarantine(&done, temp.path(), "_quarantine")?);
+    nearprint_dataset::publish(&output, &staged, replace, progress).await?;
+    Ok(FingerprintSummary { output: output.url().to_owned(), config_digest, counts: done.counts })
+}
+
+/// Rows with a fingerprint, by (fingerprint, id).
+pub(crate) fn fingerprint_order(batch: &QueryBatch) -> Vec<u32> {
+    let mut order: Vec<(u64, u32)> =
+        batch.rows().filter_map(|row| batch.fingerprints.get(row).map(|&f| (f, row))).collect();
+    order.sort_unstable();
+    let mut order: Vec<u32> = order.into_iter().map(|(_, row)| row).collect();
+    if batch.low_halves.n_values() > 0 {
+        order.sort_by_key(|&row| (batch.fingerprints.get(row), batch.low_halves.get(row)));
+    }
+    order
+}
+
+/// Columns of rows, for writing.
+pub(crate) struct RowColumns<'a> {
+    pub(crate) batch: &'a QueryBatch,
+    pub(crate) rows: &'a [u32],
+}
+
+impl RowColumns<'_> {
+    pub(crate) fn ids(&self) -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(self.rows.iter().map(|&row| self.batch.id(row))))
+    }
+
+    pub(crate) fn fingerprints(&self) -> ArrayRef {
+        Arc::new(self.rows.iter().map(|&row| self.batch.fingerprints.get(row).copied()).collect::<UInt64Array>())
+    }
+
+    /// Those of 128 bits, big-endian.
+    fn wide_fingerprints(&self) -> Result<ArrayRef> {
+        let mut builder = FixedSizeBinaryBuilder::with_capacity(self.rows.len(), WIDE_BYTES);
+        for &row in self.rows {
+            let high = self.batch.fingerprints.get(row).ok_or_else(|| no_half(row))?;
+            let low = self.batch.low_halves.get(row).ok_or_else(|| no_half(row))?;
+            append(&mut builder, Some([high.to_be_bytes(), low.to_be_bytes()].as_flattened()))?;
+        }
+        Ok(Arc::new(builder.finish()))
+    }
+
+    pub(crate) fn sketches(&self) -> Result<ArrayRef> {
+        let mut builder = FixedSizeBinaryBuilder::with_capacity(self.rows.len(), SKETCH_BYTES);
+        for &row in self.rows {
+            append(&mut builder, self.batch.sketches.get(row).map(|s| s.0.as_slice()))?;
+        }
+        Ok(Arc::new(builder.finish()))
+    }
+
+    pub(crate) fn text_hashes(&self) -> Result<ArrayRef> {
+        let mut builder = FixedSizeBinaryBuilder::with_capacity(self.rows.len(), TEXT_HASH_BYTES);
+        for &row in self.rows {
+            append(&mut builder, self.batch.text_hashes.get(row).map(|h| h.as_slice()))?;
+        }
+        Ok(Arc::new(builder.finish()))
+    }
+}
+
+fn no_half(row: u32) -> PipelineError {
+    PipelineError::Internal { stage: "write", reason: format!("row {row} of the batch has no fingerprint of 128 bits") }
+}
+
+fn fingerprint_rows(batch: &QueryBatch, rows: &[u32], schema: &SchemaRef) -> Result<RecordBatch> {
+    let columns = RowColumns { batch, rows };
+    let is_wide = Arc::ptr_eq(schema, &WIDE_FINGERPRINTS);
+    let fingerprints = if is_wide { columns.wide_fingerprints()? } else { columns.fingerprints() };
+    let arrays = vec![columns.ids(), fingerprints, columns.sketches()?, columns.text_hashes()?];
+    RecordBatch::try_new(Arc::clone(schema), arrays).map_err(internal)
+}
+
+/// Documents without a fingerprint, by id.
+pub(crate) fn write_skipped(batch: &QueryBatch, folder: &std::path::Path, name: &str) -> Result<Vec<StagedFile>> {
+    let mut writer = DatasetWriter::new(folder, name, &SKIPPED, &[]);
+    let skipped: Vec<(u32, SkipReason)> =
+        batch.rows().filter_map(|row| batch.skipped.get(row).map(|&s| (row, s))).collect();
+    for rows in skipped.chunks(BATCH_ROWS) {
+        let ids = StringArray::from_iter_values(rows.iter().map(|&(row, _)| batch.id(row)));
+        let reasons = StringArray::from_iter_values(rows.iter().map(|(_, reason)| reason.name()));
+        let arrays: Vec<ArrayRef> = vec![Arc::new(ids), Arc::new(reasons)];
+        writer.write(RecordBatch::try_new(Arc::clone(&SKIPPED), arrays).map_err(internal)?)?;
+    }
+    Ok(writer.finish()?)
+}
+
+/// Rows that are no documents, by file and row.
+pub(crate) fn write_quarantine(done: &Fingerprinted, folder: &std::path::Path, name: &str) -> Result<Vec<StagedFile>> {
+    let mut writer = DatasetWriter::new(folder, name, &QUARANTINE, &[]);
+    for rows in done.batch.bad_rows.chunks(BATCH_ROWS) {
+        let urls: Vec<String> = rows.iter().map(|bad| done.context.url(bad.file)).collect();
+        let documents = &done.context.documents;
+        let row_group = |(url, bad): (&String, &BadRow)| documents.row_group_of(url, bad.row);
+        let arrays: Vec<ArrayRef> = vec![
+            Arc::new(StringArray::from_iter_values(&urls)),
+            Arc::new(urls.iter().zip(rows).map(row_group).collect::<UInt32Array>()),
+            Arc::new(UInt64Array::from_iter_values(rows.iter().map(|bad| bad.row))),
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|bad| bad.reason.name()))),
+            Arc::new(rows.iter().map(|bad| bad.id.as_deref()).collect::<StringArray>()),
+        ];
+        writer.write(RecordBatch::try_new(Arc::clone(&QUARANTINE), arrays).map_err(internal)?)?;
+    }
+    Ok(writer.finish()?)
+}
+
+fn internal(error: arrow::error::ArrowError) -> PipelineError {
+    PipelineError::Internal { stage: "write", reason: error.to_string() }
+}

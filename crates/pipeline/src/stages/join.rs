@@ -1,0 +1,423 @@
+//! The join inside DataFusion: map tasks under one reduce, as all pairs or as a spanning forest.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::datatypes::{UInt8Type, UInt16Type, UInt32Type};
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::displayable;
+use datafusion_physical_plan::streaming::{PartitionStream, StreamingTableExec};
+use futures::TryStreamExt;
+use nearprint_join::{QueryRows, SELF_ROWS, Verifier, Workload};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
+
+use crate::batch::query_batch::QueryBatch;
+use crate::engine::forest_pass::{ForestPass, ForestState, Gathered};
+use crate::engine::probe_exec::ProbeTasks;
+use crate::engine::reduce::{Engine, SpillStats, spill_stats};
+use crate::engine::task_exec::TaskExec;
+use crate::error::{PipelineError, Result};
+use crate::plan::join_plan::{JoinPlan, existing_run};
+use crate::plan::query_parts::{PartTurns, QueryParts};
+use crate::resources::Resources;
+use crate::stages::decide::{ClusterRule, Decisions};
+use crate::tasks::{ClassPairs, MapContext, MapTask, Want};
+use nearprint_dataset::Columns;
+use nearprint_dataset::schema::PAIRS;
+use nearprint_dataset::{DatasetWriter, StagedFile};
+use nearprint_storage::Progress;
+use nearprint_storage::blocking;
+use nearprint_storage::in_memory;
+use nearprint_storage::locked;
+use nearprint_store::{Existing, ExistingFile};
+
+/// Which pairs are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PairsMode {
+    /// A spanning forest: the same clusters, at most one pair fewer than documents and existing fingerprints.
+    #[default]
+    Forest,
+    /// Every verified pair.
+    All,
+}
+
+/// What the pairs of a join came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairCounts {
+    /// Rows written.
+    pub n_pairs: u64,
+    /// Of these, new documents with existing ones.
+    pub n_new_existing: u64,
+    /// Of these, new documents with each other.
+    pub n_new_new: u64,
+    /// Rows at each Hamming distance, from 0.
+    pub by_distance: Vec<u64>,
+}
+
+/// The query batch with its tables, and what probes them.
+pub(crate) struct NearDuplicates {
+    pub(crate) batch: Arc<QueryBatch>,
+    pub(crate) rows: Arc<QueryRows>,
+    queries: Arc<QueryParts>,
+    verifier: Verifier,
+    existing: Arc<HashMap<String, ExistingFile>>,
+    n_existing: u64,
+    piece_rows: u64,
+    pieces_under_way: usize,
+    itself: bool,
+    /// How decisions are to follow from the forest pass; none where there are none.
+    decides: Option<ClusterRule>,
+    /// Bytes for what the forest pass gathers.
+    forest_bytes: usize,
+    pub(crate) engine: Engine,
+    progress: Progress,
+}
+
+/// What is to be joined with a batch, and what for.
+pub(crate) struct Join {
+    pub(crate) existing: Existing,
+    /// Whether the batch is joined with itself too.
+    pub(crate) itself: bool,
+    pub(crate) bits: u32,
+    pub(crate) verifier: Verifier,
+    /// How decisions are to follow; none where only pairs are asked for.
+    pub(crate) decides: Option<ClusterRule>,
+    /// Bytes that the caller holds meanwhile.
+    pub(crate) held_bytes: usize,
+}
+
+/// Existing rows of one map task.
+const TASK_ROWS: u64 = 4 << 20;
+
+impl NearDuplicates {
+    /// Builds the tables.
+    pub(crate) async fn new(batch: QueryBatch, join: Join, resources: &Resources, progress: Progress) -> Result<Self> {
+        let Join { existing, itself, bits, verifier, decides, held_bytes } = join;
+        let n_existing = existing.n_live_rows;
+        let (own, kernel) = (resources.clone(), resources.join_kernel()?);
+        let runs = existing.files.iter().map(|f| existing_run(&f.parquet, bits)).collect();
+        progress.start("tables", "fingerprints", batch.len() as u64);
+        let (batch, rows, queries, plan, forest_bytes, engine) = blocking("tables", move || {
+            let (batch, rows, values) = group(batch, decides, &own)?;
+            let mut left =
+                Budget::new(&own, held_bytes + batch.memory_bytes() + rows.memory_bytes(), batch.len(), decides)?;
+            let workload = Workload {
+                n_queries: values.len(),
+                existing: runs,
+                piece_rows: 0,
+                itself,
+                memory_bytes: left.for_tables(),
+                threads: own.n_threads(),
+                pieces_under_way: 0,
+            };
+            let plan = JoinPlan::choose(bits, u32::from(verifier.max_distance), &workload)?;
+            tracing::info!(
+                tables = plan.tables.tables().len(),
+                parts = plan.n_parts,
+                kernel = kernel.name().name(),
+                estimated_ns = plan.cost.ns_per_fingerprint,
+                "join planned"
+            );
+            left.take(plan.counted_bytes);
+            let queries = QueryParts::try_new(values, plan.tables.clone(), plan.n_parts, kernel)?;
+            let engine = Engine::new(&own, left.for_reduce(&own))?;
+            Ok::<_, PipelineError>((batch, rows, queries, plan, left.for_forest(&own), engine))
+        })
+        .await?;
+        let existing = existing.files.into_iter().map(|f| (f.parquet.file.url.clone(), f)).collect();
+        Ok(Self {
+            batch: Arc::new(batch),
+            rows: Arc::new(rows),
+            queries: Arc::new(queries),
+            verifier,
+            existing: Arc::new(existing),
+            n_existing,
+            piece_rows: plan.piece_rows as u64,
+            pieces_under_way: plan.pieces_under_way,
+            itself,
+            decides,
+            forest_bytes,
+            engine,
+            progress,
+        })
+    }
+
+    /// The number of query tables.
+    pub(crate) fn n_tables(&self) -> usize {
+        self.queries.plan().tables().len()
+    }
+
+    /// Parts of the queries that are joined one after another.
+    pub(crate) fn n_parts(&self) -> usize {
+        self.queries.n_parts()
+    }
+
+    /// The instructions in use.
+    pub(crate) fn kernel(&self) -> &'static str {
+        self.queries.kernel().name().name()
+    }
+
+    /// Existing fingerprints that will probe.
+    pub(crate) fn n_existing(&self) -> u64 {
+        self.n_existing
+    }
+
+    /// The map phase cut into tasks, in a fixed order, part by part.
+    pub(crate) fn tasks(&self) -> Vec<MapTask> {
+        let mut urls: Vec<&String> = self.existing.keys().collect();
+        urls.sort_unstable();
+        let existing = |part: usize| {
+            urls.iter().flat_map(move |&url| {
+                let parquet = &self.existing[url].parquet;
+                let ranges = parquet.row_group_ranges(0..parquet.n_row_groups(), TASK_ROWS);
+                ranges.into_iter().map(move |row_groups| MapTask::Existing { file: url.clone(), row_groups, part })
+            })
+        };
+        let itself = |part: usize| {
+            let ranges = if self.itself { self.own_ranges(part) } else { Vec::new() };
+            ranges.into_iter().map(move |values| MapTask::Itself { values, part })
+        };
+        (0..self.queries.n_parts()).flat_map(|part| existing(part).chain(itself(part))).collect()
+    }
+
+    /// What of the values a part is joined with, itself and what follows it, in pieces for all threads.
+    fn own_ranges(&self, part: usize) -> Vec<Range<usize>> {
+        let (part, all) = (self.queries.part(part), self.queries.n_values());
+        let rows = match self.queries.n_parts() {
+            1 => SELF_ROWS,
+            _ => ((all - part.start) / self.engine.threads()).max(SELF_ROWS).min(in_memory(self.piece_rows)),
+        };
+        let cut = |range: Range<usize>| range.clone().step_by(rows).map(move |at| at..range.end.min(at + rows));
+        cut(part.clone()).chain(cut(part.end..all)).collect()
+    }
+
+    /// Fingerprints that are mapped by all tasks.
+    fn n_mapped(&self, tasks: &[MapTask]) -> u64 {
+        let own = tasks.iter().map(|task| match task {
+            MapTask::Itself { values, .. } => values.len() as u64,
+            MapTask::Existing { .. } => 0,
+        });
+        self.n_existing * self.n_parts() as u64 + own.sum::<u64>()
+    }
+
+    fn reduced(
+        &self,
+        want: Want,
+        max_new_pairs: u64,
+        class_pairs: Option<Arc<ClassPairs>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let tasks = self.tasks();
+        let turns = PartTurns::new(Arc::clone(&self.queries), tasks.iter().map(MapTask::part));
+        self.progress.start(
+            if want == Want::Forest { "join (forest)" } else { "join (all pairs)" },
+            "fingerprints",
+            self.n_mapped(&tasks),
+        );
+        let context = MapContext {
+            batch: Arc::clone(&self.batch),
+            rows: Arc::clone(&self.rows),
+            queries: Arc::clone(&self.queries),
+            turns: Arc::new(turns),
+            verifier: self.verifier,
+            itself: self.itself,
+            ids_are_names: !self.batch.is_numbered(),
+            want,
+            max_new_pairs,
+            n_new_pairs: AtomicU64::new(0),
+            class_pairs,
+            files: Arc::clone(&self.existing),
+            piece_rows: self.piece_rows,
+            under_way: Semaphore::new(self.pieces_under_way),
+            threads: Semaphore::new(self.engine.threads()),
+            pieces: Mutex::default(),
+            scratches: Mutex::default(),
+            progress: self.progress.clone(),
+        };
+        let tasks = ProbeTasks { context: Arc::new(context), tasks };
+        self.engine.reduce(TaskExec::plan(tasks))
+    }
+
+    /// Writes every verified pair; more than `max_pairs` are an error.
+    pub(crate) async fn write_all(
+        &self,
+        folder: &Path,
+        max_pairs: u64,
+    ) -> Result<(Vec<StagedFile>, PairCounts, SpillStats)> {
+        let plan = self.reduced(Want::AllPairs, max_pairs, None)?;
+        let (files, counts) = self.write(&plan, folder, max_pairs).await?;
+        Ok((files, counts, spill_stats(&plan)))
+    }
+
+    /// Writes the spanning forest, and gives what decisions need, where there are any.
+    pub(crate) async fn write_forest(
+        &self,
+        folder: &Path,
+    ) -> Result<(Vec<StagedFile>, PairCounts, SpillStats, Option<Gathered>)> {
+        let (reduced, pass) = self.forest_pass()?;
+        let (state, schema) = (Arc::clone(&pass.state), pass.pair_schema());
+        let leaf = StreamingTableExec::try_new(schema, vec![pass], None, [], false, None);
+        let leaf = leaf.map_err(|e| PipelineError::of_datafusion("forest", e))?;
+        let sorted = self.engine.sort(Arc::new(leaf))?;
+        let (files, counts) = self.write(&sorted, folder, u64::MAX).await?;
+        let spill = spill_stats(&reduced).plus(spill_stats(&sorted));
+        Ok((files, counts, spill, locked(&state).finish()))
+    }
+
+    /// The forest pass alone, its pairs thrown away.
+    pub(crate) async fn forest_state(&self) -> Result<(SpillStats, Option<Gathered>)> {
+        let (reduced, pass) = self.forest_pass()?;
+        let drained = pass.execute(self.engine.context()).try_for_each(|_| futures::future::ready(Ok(()))).await;
+        drained.map_err(|e| PipelineError::of_datafusion("forest", e))?;
+        Ok((spill_stats(&reduced), locked(&pass.state).finish()))
+    }
+
+    /// The plan below the forest pass, and the pass.
+    fn forest_pass(&self) -> Result<(Arc<dyn ExecutionPlan>, Arc<ForestPass>)> {
+        let class_pairs = Arc::new(ClassPairs::new(self.forest_bytes));
+        let by_star = self.decides == Some(ClusterRule::Star);
+        let reduced = self.reduced(Want::Forest, u64::MAX, by_star.then(|| Arc::clone(&class_pairs)))?;
+        let state = ForestState::new(Arc::clone(&self.rows), self.batch.rows().end, self.forest_bytes);
+        let state = match self.decides {
+            Some(rule) => state.gathering(Arc::clone(&self.batch), rule, class_pairs),
+            None => state,
+        };
+        let pass = ForestPass::new(Arc::clone(&reduced), Arc::new(Mutex::new(state)));
+        Ok((reduced, Arc::new(pass)))
+    }
+
+    /// The batch and its rows, all else given up.
+    pub(crate) fn into_batch(self) -> (Arc<QueryBatch>, Arc<QueryRows>) {
+        (self.batch, self.rows)
+    }
+
+    async fn write(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        folder: &Path,
+        max_pairs: u64,
+    ) -> Result<(Vec<StagedFile>, PairCounts)> {
+        tracing::debug!(plan = %displayable(plan.as_ref()).one_line(), "reduce");
+        let mut stream = self.engine.execute("reduce", Arc::clone(plan))?;
+        let mut writer = DatasetWriter::new(folder, "pairs", &PAIRS, &[]);
+        let mut counts = PairCounts::default();
+        while let Some(rows) = stream.try_next().await.map_err(|e| PipelineError::of_datafusion("reduce", e))? {
+            counts.add(&rows)?;
+            if counts.n_pairs > max_pairs {
+                return Err(PipelineError::TooManyPairs { max_pairs });
+            }
+            writer.write(self.as_pairs(&rows)?)?;
+        }
+        Ok((writer.finish()?, counts))
+    }
+
+    /// Rows of the reduce as rows of the pairs dataset.
+    fn as_pairs(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+        let columns = Columns { batch: rows, file: "pairs" };
+        let (a, b) = (columns.primitive::<UInt32Type>("a")?, columns.primitive::<UInt32Type>("b")?);
+        let (new, id_b) = (columns.booleans("new")?, columns.strings("id_b")?);
+        let id_a = a.values().iter().map(|&row| self.batch.id(row));
+        let id_b = (0..rows.num_rows())
+            .map(|i| if new.value(i) { self.batch.id(b.value(i)) } else { Cow::Borrowed(id_b.value(i)) });
+        let scopes = new.values().iter().map(|new| if new { "new_new" } else { "new_existing" });
+        let arrays: Vec<ArrayRef> = vec![
+            Arc::new(StringArray::from_iter_values(id_a)),
+            Arc::new(StringArray::from_iter_values(id_b)),
+            Arc::new(columns.primitive::<UInt8Type>("distance")?.clone()),
+            Arc::new(columns.primitive::<UInt16Type>("sketch_distance")?.clone()),
+            Arc::new(StringArray::from_iter_values(scopes)),
+        ];
+        RecordBatch::try_new(Arc::clone(&PAIRS), arrays)
+            .map_err(|e| PipelineError::Internal { stage: "pairs", reason: e.to_string() })
+    }
+}
+
+/// Groups the rows, and drops of the batch what will not be needed.
+fn group(
+    mut batch: QueryBatch,
+    decides: Option<ClusterRule>,
+    resources: &Resources,
+) -> Result<(QueryBatch, QueryRows, Vec<u64>)> {
+    let mut given_up = None;
+    if decides.is_none() {
+        given_up = Some(std::mem::take(&mut batch.fingerprints));
+        batch.forget_all_but_ids_and_sketches();
+    }
+    let height = batch.memory_bytes().saturating_add(QueryRows::grouping_bytes::<u64>(batch.len()));
+    refuse_over("the query batch and its tables", height, resources.counted_bytes())?;
+    let sketches = Arc::clone(&batch.sketches);
+    let (rows, values) = match given_up {
+        Some(fingerprints) => QueryRows::group(fingerprints, sketches)?,
+        None => QueryRows::group(&batch.fingerprints, sketches)?,
+    };
+    Ok((batch, rows, values))
+}
+
+fn refuse_over(what: &str, bytes: usize, limit: usize) -> Result<()> {
+    if bytes <= limit {
+        return Ok(());
+    }
+    Err(PipelineError::Resources { reason: format!("{what} take {bytes} bytes, {limit} are left of the limit") })
+}
+
+/// What the batch, and all else that is held, leaves of the limit.
+struct Budget {
+    left: usize,
+}
+
+impl Budget {
+    fn new(resources: &Resources, held: usize, n_rows: usize, decides: Option<ClusterRule>) -> Result<Self> {
+        let limit = resources.counted_bytes();
+        let pass = ForestState::bytes_of(n_rows, decides.is_some());
+        let deciding = if decides.is_some() { Decisions::bytes_of(n_rows) } else { 0 };
+        refuse_over("the query batch and its decisions", held + pass + deciding, limit)?;
+        Ok(Self { left: limit - held - pass })
+    }
+
+    fn take(&mut self, bytes: usize) {
+        self.left = self.left.saturating_sub(bytes);
+    }
+
+    fn for_tables(&self) -> usize {
+        if self.left > usize::MAX / 2 { UNLIMITED_TABLE_BYTES } else { self.left - PAIR_BYTES.min(self.left / 2) }
+    }
+
+    fn for_reduce(&self, resources: &Resources) -> usize {
+        resources.reduce_bytes().min(self.left / 2)
+    }
+
+    fn for_forest(&self, resources: &Resources) -> usize {
+        self.left - self.for_reduce(resources)
+    }
+}
+
+/// Bytes left to pairs and decisions, where there are twice as many.
+const PAIR_BYTES: usize = 512 << 20;
+
+/// Bytes of tables where no limit is said.
+const UNLIMITED_TABLE_BYTES: usize = 4 << 30;
+
+impl PairCounts {
+    fn add(&mut self, rows: &RecordBatch) -> Result<()> {
+        let columns = Columns { batch: rows, file: "pairs" };
+        let distances = columns.primitive::<UInt8Type>("distance")?;
+        let n_new = columns.booleans("new")?.true_count() as u64;
+        self.n_pairs += rows.num_rows() as u64;
+        self.n_new_new += n_new;
+        self.n_new_existing += rows.num_rows() as u64 - n_new;
+        for &distance in distances.values() {
+            let at = usize::from(distance);
+            if self.by_distance.len() <= at {
+                self.by_distance.resize(at + 1, 0);
+            }
+            self.by_distance[at] += 1;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,6 @@
+//! The stages of a night: fingerprint, join, decide, and the run for the store.
+
+pub(crate) mod decide;
+pub(crate) mod fingerprint;
+pub(crate) mod join;
+pub(crate) mod store_run;

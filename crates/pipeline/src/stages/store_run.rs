@@ -1,0 +1,102 @@
+//! The run of a night for the store: its documents in the order of a run, with what became of them.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use nearprint_dataset::BATCH_ROWS;
+use nearprint_dataset::schema::{EMPTY, RUN, SHORT};
+use nearprint_store::{ExistingShort, OwnIds, Recrawls, RunWriter, Shadowed, StagedRun, Store, id_hash};
+
+use crate::batch::query_batch::{QueryBatch, SkipReason};
+use crate::error::{PipelineError, Result};
+use crate::stages::decide::Decisions;
+use crate::stages::fingerprint::{RowColumns, fingerprint_order};
+
+/// Rows of a run: those with a fingerprint by (fingerprint, id), then the short texts by (text hash, id), then documents without
+/// text by id.
+struct RunOrder {
+    fingerprinted: Vec<u32>,
+    short: Vec<u32>,
+    empty: Vec<u32>,
+}
+
+impl RunOrder {
+    fn of(batch: &QueryBatch) -> Self {
+        let mut short: Vec<u32> =
+            batch.rows().filter(|&row| batch.skipped.get(row) == Some(&SkipReason::TooShort)).collect();
+        short.sort_by_key(|&row| (batch.text_hashes.get(row), row));
+        let without_text =
+            |row: &u32| matches!(batch.skipped.get(*row), Some(SkipReason::Empty | SkipReason::NullText));
+        Self { fingerprinted: fingerprint_order(batch), short, empty: batch.rows().filter(without_text).collect() }
+    }
+
+    /// (row of the run, row of the batch)
+    fn rows(&self) -> impl Iterator<Item = (u32, u32)> {
+        (0..).zip(self.fingerprinted.iter().chain(&self.short).chain(&self.empty).copied())
+    }
+}
+
+/// Which documents of the batch the nights of other dates have.
+pub(crate) async fn recrawls(store: &Store, batch: &QueryBatch, dt: &str) -> Result<Recrawls> {
+    let order = RunOrder::of(batch);
+    let mut by_hash: Vec<(u64, u32, u32)> =
+        order.rows().map(|(run_row, row)| (id_hash(&batch.id(row)), run_row, row)).collect();
+    drop(order);
+    by_hash.sort_unstable();
+    Ok(store.recrawls(dt, &OwnIds { by_hash: &by_hash, id_of: &|row| batch.id(row) }).await?)
+}
+
+/// Kept, not shadowed short texts of earlier nights that the batch has too.
+pub(crate) async fn existing_short(
+    store: &Store,
+    batch: &QueryBatch,
+    dt: &str,
+    shadowed: &Shadowed,
+) -> Result<ExistingShort> {
+    let short = |row: &u32| batch.skipped.get(*row) == Some(&SkipReason::TooShort);
+    let wanted: HashSet<[u8; 16]> =
+        batch.rows().filter(short).filter_map(|row| batch.text_hashes.get(row).copied()).collect();
+    Ok(store.existing_short(&wanted, dt, shadowed).await?)
+}
+
+/// Writes the run below a folder.
+pub(crate) fn write_run(
+    batch: &QueryBatch,
+    decisions: &Decisions,
+    recrawls: &Recrawls,
+    config_digest: &str,
+    folder: &Path,
+) -> Result<StagedRun> {
+    let order = RunOrder::of(batch);
+    let mut run = RunWriter::try_new(folder, config_digest)?;
+    for rows in order.fingerprinted.chunks(BATCH_ROWS) {
+        let columns = RowColumns { batch, rows };
+        let canonical = canonical_ids(batch, decisions, rows)?;
+        let arrays =
+            vec![columns.fingerprints(), columns.ids(), columns.sketches()?, columns.text_hashes()?, canonical];
+        run.fingerprints(RecordBatch::try_new(Arc::clone(&RUN), arrays).map_err(internal)?)?;
+    }
+    for rows in order.short.chunks(BATCH_ROWS) {
+        let columns = RowColumns { batch, rows };
+        let arrays = vec![columns.text_hashes()?, columns.ids(), canonical_ids(batch, decisions, rows)?];
+        run.short(RecordBatch::try_new(Arc::clone(&SHORT), arrays).map_err(internal)?)?;
+    }
+    for rows in order.empty.chunks(BATCH_ROWS) {
+        let ids = RowColumns { batch, rows }.ids();
+        run.empty(RecordBatch::try_new(Arc::clone(&EMPTY), vec![ids]).map_err(internal)?)?;
+    }
+    let mut ids: Vec<(u64, u32)> = order.rows().map(|(run_row, row)| (id_hash(&batch.id(row)), run_row)).collect();
+    ids.sort_unstable();
+    Ok(run.finish(ids.into_iter(), &recrawls.shadows)?)
+}
+
+fn canonical_ids(batch: &QueryBatch, decisions: &Decisions, rows: &[u32]) -> Result<ArrayRef> {
+    let ids: Result<StringArray> = rows.iter().map(|&row| decisions.canonical_id(batch, row)).collect();
+    Ok(Arc::new(ids?))
+}
+
+fn internal(error: arrow::error::ArrowError) -> PipelineError {
+    PipelineError::Internal { stage: "store", reason: error.to_string() }
+}

@@ -1,0 +1,132 @@
+//! What a fingerprint depends on, what a join depends on, and the digest that keeps stores from mixing them.
+
+use nearprint_fingerprint::FingerprintConfig;
+use nearprint_join::Verifier;
+use nearprint_tokenize::{Resources, TokenizeConfig};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::error::{ProfileError, Result};
+
+/// Raised with every change that gives some text another fingerprint, sketch or text hash, or some batch other pairs or
+/// decisions; where only one tokenizer changes, [`TokenizerConfig::rules_version`](nearprint_tokenize::TokenizerConfig::rules_version)
+/// instead.
+pub const ALGORITHM_VERSION: u32 = 2;
+
+/// From text to fingerprint to pair: what a [profile](crate::named) names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileConfig {
+    /// Bits of a fingerprint: 32 or 64, or 128, which no store and no join takes.
+    pub bits: u32,
+    /// Text to features.
+    pub tokenize: TokenizeConfig,
+    /// Features to fingerprint.
+    pub fingerprint: FingerprintConfig,
+    /// What a second look compares; none in profiles without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sketch: Option<SketchConfig>,
+    /// The distances that make a pair.
+    pub join: JoinConfig,
+}
+
+/// The sketch: 256 bits of least hashes of tokens and shingles.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SketchConfig {
+    /// Tokens of a shingle, at least 1; 1 leaves shingles out.
+    pub shingle: usize,
+    /// Seed of the feature hash.
+    #[serde(default)]
+    pub seed: u64,
+}
+
+/// The distances that make a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JoinConfig {
+    /// The largest Hamming distance of two fingerprints.
+    pub max_distance: u32,
+    /// The largest distance of two sketches; none leaves them out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_sketch_distance: Option<u32>,
+}
+
+impl JoinConfig {
+    /// The limits as the join takes them.
+    ///
+    /// # Errors
+    /// Fingerprints that are not of 32 or 64 bits; distances that no fingerprint of `bits` bits, or no sketch, can have.
+    pub fn verifier(&self, bits: u32) -> Result<Verifier> {
+        let invalid = |key: &str, reason: String| ProfileError::Config { key: key.to_owned(), reason };
+        if !matches!(bits, 32 | 64) {
+            let reason = format!("stores and joins take fingerprints of 32 or 64 bits, not {bits}: set bits = 64");
+            return Err(invalid("bits", reason));
+        }
+        let max_distance = u8::try_from(self.max_distance).ok().filter(|&k| u32::from(k) < bits).ok_or_else(|| {
+            invalid("max_distance", format!("{} is not below the fingerprint's {bits} bits", self.max_distance))
+        })?;
+        let sketch_limit = |d: u32| match u16::try_from(d) {
+            Ok(limit) if limit < 256 => Ok(limit),
+            _ => Err(invalid("max_sketch_distance", format!("{d} is not below the sketch's 256 bits"))),
+        };
+        let max_sketch_distance = self.max_sketch_distance.map(sketch_limit).transpose()?;
+        Ok(Verifier { max_distance, max_sketch_distance })
+    }
+}
+
+impl ProfileConfig {
+    /// Checks what types cannot say.
+    ///
+    /// # Errors
+    /// [`ProfileError::Config`] naming the key.
+    pub fn validate(&self) -> Result<()> {
+        let invalid =
+            |key: &str, reason: &str| Err(ProfileError::Config { key: key.to_owned(), reason: reason.to_owned() });
+        if !matches!(self.bits, 32 | 64 | 128) {
+            return invalid("bits", "fingerprints have 32 or 64 bits, or 128, which stores and joins do not take");
+        }
+        if let Err(error) = self.fingerprint.validate(self.bits) {
+            return invalid("fingerprint.feature_hash", &error.to_string());
+        }
+        if self.sketch.as_ref().is_some_and(|s| s.shingle == 0) {
+            return invalid("sketch.shingle", "a shingle has at least one token");
+        }
+        if self.sketch.is_none() && self.join.max_sketch_distance.is_some() {
+            let reason = "this profile makes no sketches: leave it out, or set [sketch] shingle = 2";
+            return invalid("join.max_sketch_distance", reason);
+        }
+        // The widest have no join whose distances could be wrong.
+        if self.bits == 128 { Ok(()) } else { self.join.verifier(self.bits).map(drop) }
+    }
+
+    /// The digest of everything that a fingerprint, sketch or text hash depends on; the distances of the join are not among
+    /// that, so a store can be joined at any.
+    ///
+    /// # Errors
+    /// None that a valid config has.
+    pub fn digest(&self, resources: &Resources) -> Result<String> {
+        let content = |text: &Option<String>| text.as_ref().map(|t| sha256_hex(t.as_bytes()));
+        let mut parts = serde_json::json!({
+            "algorithm": ALGORITHM_VERSION,
+            "bits": self.bits,
+            "tokenize": self.tokenize,
+            "fingerprint": self.fingerprint,
+            "sketch": self.sketch,
+            "user_dictionary": content(&resources.user_dictionary),
+            "stop_words": content(&resources.stop_words),
+        });
+        // Left out at 1 and where there is no table, so that stores from before there were any keep their digests.
+        if self.tokenize.tokenizer.rules_version() > 1 {
+            parts["tokenizer_rules"] = self.tokenize.tokenizer.rules_version().into();
+        }
+        if let Some(idf) = content(&resources.idf) {
+            parts["idf"] = idf.into();
+        }
+        Ok(sha256_hex(parts.to_string().as_bytes()))
+    }
+}
+
+fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}

@@ -1,0 +1,31 @@
+//! Profiles that cannot be used.
+
+/// An error of this crate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProfileError {
+    /// A key of a profile has a value that cannot be used.
+    #[error("{key}: {reason}")]
+    Config {
+        /// The key.
+        key: String,
+        /// What is wrong with its value, and what to do.
+        reason: String,
+    },
+    /// A named profile has no fingerprints of this width.
+    #[error("bits = {bits}: profile '{name}' has fingerprints of {} bits: choose from these", .widths.iter().map(u32::to_string).collect::<Vec<_>>().join(" or "))]
+    Width {
+        /// The profile.
+        name: String,
+        /// The width that was asked for.
+        bits: u32,
+        /// The widths that it has.
+        widths: &'static [u32],
+    },
+    /// A tokenizer cannot be made from its configuration and files.
+    #[error(transparent)]
+    Tokenize(#[from] nearprint_tokenize::TokenizeError),
+}
+
+/// The crate's result.
+pub type Result<T> = std::result::Result<T, ProfileError>;

@@ -1,0 +1,222 @@
+//! From one text to its fingerprint, by a profile.
+
+use std::cell::RefCell;
+use std::sync::LazyLock;
+
+use nearprint_fingerprint::{FeatureHash, Sketch, simhash, simhash_of_hashes, sketch, token_hash};
+use nearprint_tokenize::{Analyzer, DistinctTokens, Resources, Scratch};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::config::ProfileConfig;
+use crate::error::Result;
+
+/// Fingerprints texts; shared by all threads.
+#[derive(Debug)]
+pub struct TextFingerprinter {
+    config: ProfileConfig,
+    analyzer: Analyzer,
+}
+
+/// What a text came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FingerprintedText {
+    /// Its fingerprint and sketch, or why it has none.
+    pub outcome: Outcome,
+    /// Characters of the normalised text.
+    pub length: u64,
+}
+
+/// A text taken apart, as [`TextFingerprinter::dissect`] gives it.
+#[derive(Debug, Clone)]
+pub struct DissectedText {
+    /// The normalised text.
+    pub normalized: String,
+    /// Each distinct feature with its weight in units of 1/65536; none of an empty text.
+    pub features: Vec<(Vec<u8>, u64)>,
+    /// As [`TextFingerprinter::fingerprint`] has it.
+    pub outcome: Outcome,
+}
+
+/// A fingerprint, or why there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing is left of the text after normalisation.
+    Empty,
+    /// Fewer distinct features than the floor: compared by `text_hash` alone.
+    TooShort {
+        /// Hash of the normalised text.
+        text_hash: [u8; 16],
+    },
+    /// Enough to fingerprint.
+    Fingerprinted {
+        /// The SimHash; 32-bit ones zero-extended, of 128-bit ones the high half.
+        fingerprint: u64,
+        /// The low half of one of 128 bits.
+        low_half: Option<u64>,
+        /// The sketch, where the profile has one.
+        sketch: Option<Sketch>,
+        /// Hash of the normalised text.
+        text_hash: [u8; 16],
+    },
+}
+
+impl TextFingerprinter {
+    /// A fingerprinter for `config`; `resources` are the contents of the user's files.
+    ///
+    /// # Errors
+    /// A config or file that cannot be used.
+    pub fn try_new(config: ProfileConfig, resources: &Resources) -> Result<Self> {
+        config.validate()?;
+        let analyzer = Analyzer::try_new(&config.tokenize, resources)?;
+        Ok(Self { config, analyzer })
+    }
+
+    /// The profile.
+    #[must_use]
+    pub fn config(&self) -> &ProfileConfig {
+        &self.config
+    }
+
+    /// The fingerprint of a text. Depends on the text and the config only.
+    #[must_use]
+    pub fn fingerprint(&self, text: &str) -> FingerprintedText {
+        let normalized = self.analyzer.normalize(text);
+        let outcome = self.outcome(&normalized);
+        let length = if outcome == Outcome::Empty { 0 } else { normalized.chars().count() as u64 };
+        FingerprintedText { outcome, length }
+    }
+
+    fn outcome(&self, normalized: &str) -> Outcome {
+        if normalized.trim().is_empty() {
+            return Outcome::Empty;
+        }
+        // Big-endian, so that bytes sort as the number does.
+        let text_hash = xxh3_128(normalized.as_bytes()).to_be_bytes();
+        SCRATCH.with_borrow_mut(|scratch| match self.fingerprint_normalized(normalized, scratch) {
+            None => Outcome::TooShort { text_hash },
+            Some((Value { fingerprint, low_half }, sketch)) => {
+                Outcome::Fingerprinted { fingerprint, low_half, sketch, text_hash }
+            }
+        })
+    }
+
+    /// Fingerprint and sketch, if there are enough features.
+    fn fingerprint_normalized(&self, normalized: &str, scratch: &mut ThreadScratch) -> Option<(Value, Option<Sketch>)> {
+        let config = &self.config.tokenize.features;
+        if self.analyzer.features_are_tokens(config) {
+            let tokens = self.analyzer.distinct_tokens(normalized, &mut scratch.tokens);
+            if !self.analyzer.has_enough(normalized, tokens.len()) {
+                return None;
+            }
+            let features = tokens.iter().map(|(token, count)| (token, config.weight.of(count)));
+            return Some(self.of_tokens(features, &tokens, &mut scratch.hashes));
+        }
+        let features = self.analyzer.features(&self.analyzer.tokens(normalized), config);
+        if !self.analyzer.has_enough(normalized, features.n_distinct()) {
+            return None;
+        }
+        let sketch = self.config.sketch.as_ref().map(|wide| {
+            let tokens = self.analyzer.distinct_tokens(normalized, &mut scratch.tokens);
+            hash_tokens(&tokens, wide.seed, &mut scratch.hashes);
+            sketch(&scratch.hashes, tokens.iter().map(|(_, count)| count), tokens.sequence(), wide.shingle)
+        });
+        Some((self.simhash(features.iter()), sketch))
+    }
+
+    /// The same, where the features are the tokens: hashed once for both, where both take the same hash.
+    fn of_tokens<'a>(
+        &self,
+        features: impl Iterator<Item = (&'a [u8], u64)>,
+        tokens: &DistinctTokens<'_>,
+        hashes: &mut Vec<u64>,
+    ) -> (Value, Option<Sketch>) {
+        let Some(wide) = &self.config.sketch else {
+            return (self.simhash(features), None);
+        };
+        hash_tokens(tokens, wide.seed, hashes);
+        let sketch = sketch(hashes, tokens.iter().map(|(_, count)| count), tokens.sequence(), wide.shingle);
+        let same_hash =
+            self.config.bits == 64 && self.config.fingerprint.feature_hash == FeatureHash::Xxh3 { seed: wide.seed };
+        let fingerprint = if same_hash {
+            let weights = features.map(|(_, weight)| weight);
+            simhash_of_hashes::<u64>(hashes.iter().copied().zip(weights), &self.config.fingerprint).into()
+        } else {
+            self.simhash(features)
+        };
+        (fingerprint, Some(sketch))
+    }
+
+    fn simhash<'a>(&self, features: impl Iterator<Item = (&'a [u8], u64)>) -> Value {
+        let config = &self.config.fingerprint;
+        match self.config.bits {
+            32 => u64::from(simhash::<u32>(features, config)).into(),
+            128 => Value::of_halves(simhash(features, config)),
+            _ => simhash::<u64>(features, config).into(),
+        }
+    }
+
+    /// The fingerprint of a text, and what it was made from.
+    pub fn dissect(&self, text: &str) -> DissectedText {
+        let normalized = self.analyzer.normalize(text);
+        let features = self.analyzer.features(&self.analyzer.tokens(&normalized), &self.config.tokenize.features);
+        let features = features.iter().map(|(feature, weight)| (feature.to_vec(), weight)).collect();
+        let outcome = self.outcome(&normalized);
+        DissectedText { features, outcome, normalized: normalized.into_owned() }
+    }
+}
+
+/// A fingerprint as [`Outcome::Fingerprinted`] has it.
+struct Value {
+    fingerprint: u64,
+    low_half: Option<u64>,
+}
+
+impl From<u64> for Value {
+    fn from(fingerprint: u64) -> Self {
+        Self { fingerprint, low_half: None }
+    }
+}
+
+impl Value {
+    #[expect(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]
+    fn of_halves(fingerprint: u128) -> Self {
+        Self { fingerprint: (fingerprint >> 64) as u64, low_half: Some(fingerprint as u64) }
+    }
+}
+
+/// Hashes that memory is kept for.
+const KEPT_HASHES: usize = 1 << 20;
+
+fn hash_tokens(tokens: &DistinctTokens<'_>, seed: u64, hashes: &mut Vec<u64>) {
+    if hashes.capacity() > KEPT_HASHES {
+        *hashes = Vec::new();
+    }
+    hashes.clear();
+    hashes.extend(tokens.iter().map(|(token, _)| token_hash(token, seed)));
+}
+
+/// What a thread uses again for each text.
+#[derive(Default)]
+struct ThreadScratch {
+    tokens: Scratch,
+    /// The hash of each distinct token.
+    hashes: Vec<u64>,
+}
+
+/// The fingerprint of a text by the default profile: 64 bits. `None` where the text has too few distinct features to compare by a
+/// fingerprint, as an empty one has.
+#[must_use]
+pub fn fingerprint(text: &str) -> Option<u64> {
+    static DEFAULT: LazyLock<TextFingerprinter> = LazyLock::new(|| {
+        let made = crate::named::by_name("default").and_then(|p| TextFingerprinter::try_new(p, &Resources::default()));
+        made.unwrap_or_else(|error| unreachable!("the default profile is valid: {error}"))
+    });
+    match DEFAULT.fingerprint(text).outcome {
+        Outcome::Fingerprinted { fingerprint, .. } => Some(fingerprint),
+        Outcome::Empty | Outcome::TooShort { .. } => None,
+    }
+}
+
+thread_local! {
+    static SCRATCH: RefCell<ThreadScratch> = RefCell::default();
+}

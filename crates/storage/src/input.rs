@@ -1,0 +1,164 @@
+//! Files that are read: each bound to the version that was listed.
+
+use std::ops::Range;
+use std::time::SystemTime;
+
+use bytes::{Bytes, BytesMut};
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
+use object_store::{GetOptions, GetResult, GetResultPayload, ObjectMeta, coalesce_ranges};
+
+use crate::backend::Backend;
+use crate::digest::HashingWriter;
+use crate::error::{Result, StorageError};
+use crate::row_number::in_memory;
+use crate::runtime::blocking;
+use crate::s3::PIECE_BYTES;
+
+/// An object as it was when it was listed. Reading it gives the bytes of that version, or an error of kind
+/// [`TryAgain`](crate::ErrorKind::TryAgain).
+#[derive(Debug, Clone)]
+pub struct InputFile {
+    backend: Backend,
+    meta: ObjectMeta,
+    /// Its path or URL as the user would write it.
+    pub url: String,
+    /// Bytes.
+    pub size: u64,
+    /// What the store calls this version of it.
+    pub version: String,
+    /// When it was last written, by the store's clock.
+    pub modified: SystemTime,
+}
+
+/// Bytes that a stream reads of a local file at once: no more than keeps a disk busy, since the allocator keeps a few pieces for
+/// each thread that had one.
+const DISK_PIECE_BYTES: usize = 1 << 20;
+
+/// Ranges that are nearer than this are read together.
+const COALESCE_BYTES: u64 = 1 << 20;
+/// Pieces of a long read that are on their way at once.
+const PIECES_AT_ONCE: usize = 4;
+
+impl InputFile {
+    /// An object as a listing has it.
+    pub fn new(backend: Backend, meta: ObjectMeta, url: String) -> Self {
+        // A local ETag holds the inode: a restored copy with its old time is the same version.
+        let remote = meta.e_tag.clone().filter(|_| matches!(backend, Backend::Bucket(_)));
+        let version = remote.unwrap_or_else(|| meta.last_modified.to_rfc3339());
+        Self { backend, url, size: meta.size, version, modified: meta.last_modified.into(), meta }
+    }
+
+    /// Its bytes in order.
+    pub fn stream(&self) -> BoxStream<'static, Result<Bytes>> {
+        let file = self.clone();
+        let bytes = if matches!(self.backend, Backend::Disk) { DISK_PIECE_BYTES } else { PIECE_BYTES };
+        let pieces = pieces(0..self.size, bytes).map(move |piece| {
+            let file = file.clone();
+            async move { file.read(piece).await }
+        });
+        // One piece is fetched while the one before it is worked on.
+        futures::stream::iter(pieces).buffered(2).boxed()
+    }
+
+    /// How many bytes it has, and their SHA-256 in hex.
+    pub async fn sha256(&self) -> Result<(u64, String)> {
+        use std::io::Write;
+        let mut stream = self.stream();
+        let mut hasher = HashingWriter::new(std::io::sink());
+        while let Some(piece) = stream.try_next().await? {
+            hasher.write_all(&piece).map_err(StorageError::io(&self.url))?;
+        }
+        let (_, bytes, sha256) = hasher.finish();
+        Ok((bytes, sha256.0))
+    }
+
+    /// Some of its bytes.
+    pub async fn read_range(&self, range: Range<u64>) -> Result<Bytes> {
+        if range.end - range.start <= PIECE_BYTES as u64 {
+            return self.read(range).await;
+        }
+        let mut whole = BytesMut::with_capacity(in_memory(range.end - range.start));
+        let mut read =
+            futures::stream::iter(pieces(range, PIECE_BYTES).map(|piece| self.read(piece))).buffered(PIECES_AT_ONCE);
+        while let Some(piece) = read.try_next().await? {
+            whole.extend_from_slice(&piece);
+        }
+        Ok(whole.freeze())
+    }
+
+    /// Several ranges of its bytes, in their order.
+    pub async fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        match self.backend {
+            Backend::Disk => self.read_local(ranges.to_vec()).await,
+            Backend::Bucket(_) => coalesce_ranges(ranges, |range| self.read_range(range), COALESCE_BYTES).await,
+        }
+    }
+
+    async fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        if matches!(self.backend, Backend::Disk) {
+            let unread = || StorageError::Internal { stage: "read", reason: format!("{}: nothing was read", self.url) };
+            return self.read_local(vec![range]).await?.pop().ok_or_else(unread);
+        }
+        let found = self.open(GetOptions::new().with_range(Some(range))).await?;
+        found.bytes().await.map_err(StorageError::store("read", &self.url))
+    }
+
+    async fn read_local(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>> {
+        use std::os::unix::fs::FileExt;
+        let GetResult { payload: GetResultPayload::File(file, path), .. } = self.open(GetOptions::default()).await?
+        else {
+            return Err(self.changed());
+        };
+        let read = blocking("read", move || {
+            let bytes = |range: Range<u64>| {
+                let mut bytes = vec![0; in_memory(range.end - range.start)];
+                file.read_exact_at(&mut bytes, range.start).map(|()| Bytes::from(bytes))
+            };
+            Ok(ranges.into_iter().map(bytes).collect::<std::io::Result<_>>())
+        });
+        match read.await? {
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(self.changed()),
+            read => read.map_err(StorageError::io(path)),
+        }
+    }
+
+    /// The version that was listed, or an error.
+    async fn open(&self, options: GetOptions) -> Result<GetResult> {
+        match self.backend.store().await?.get_opts(&self.meta.location, options).await {
+            Ok(found) => self.refuse_other_version(&found.meta).map(|()| found),
+            Err(object_store::Error::NotFound { .. }) => Err(self.changed()),
+            Err(source) if is_out_of_range(&source) => Err(self.changed()),
+            Err(source) => Err(StorageError::store("read", &self.url)(source)),
+        }
+    }
+
+    /// Servers differ in what they make of a conditional read, so what was read is compared.
+    fn refuse_other_version(&self, found: &ObjectMeta) -> Result<()> {
+        let bare = |tag: &Option<String>| tag.as_ref().map(|tag| tag.trim_matches('"').to_owned());
+        let (listed, read) = (bare(&self.meta.e_tag), bare(&found.e_tag));
+        let same_tag = listed.is_none() || read.is_none() || listed == read;
+        if same_tag && found.size == self.size { Ok(()) } else { Err(self.changed()) }
+    }
+
+    fn changed(&self) -> StorageError {
+        StorageError::TryAgain { reason: format!("{}: changed or removed while it was read", self.url) }
+    }
+}
+
+/// A range that begins behind the object's end, as it does once the object is shorter.
+fn is_out_of_range(error: &object_store::Error) -> bool {
+    let mut next: Option<&dyn std::error::Error> = Some(error);
+    while let Some(cause) = next {
+        if cause.to_string().contains("416 Range Not Satisfiable") {
+            return true;
+        }
+        next = cause.source();
+    }
+    false
+}
+
+/// A range in pieces, each of which one request reads.
+fn pieces(range: Range<u64>, bytes: usize) -> impl Iterator<Item = Range<u64>> + Send {
+    range.clone().step_by(bytes).map(move |start| start..range.end.min(start + bytes as u64))
+}

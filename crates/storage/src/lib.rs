@@ -1,0 +1,45 @@
+//! Places on local disk and S3, and how they are read and written: whole files or none, retries, credentials, locks, temporary folders.
+//!
+//! [`Storage`] opens a [`Folder`] by its path or URL; [`Storage::files`] gives the [`InputFile`]s that a pattern names, each bound to
+//! the version that was listed.
+
+mod backend;
+mod digest;
+mod error;
+mod folder;
+mod input;
+mod inventory;
+mod listing;
+mod local;
+mod locked;
+mod output_file;
+mod place;
+mod progress;
+mod redact;
+mod roots;
+mod row_number;
+mod run_lock;
+mod runtime;
+mod s3;
+mod storage;
+mod tables;
+mod temp_folder;
+
+pub use digest::{HashingWriter, Sha256Hex};
+pub use error::{ErrorKind, Result, StorageError, one_line, utf8};
+pub use folder::Folder;
+pub use input::InputFile;
+pub use inventory::FoundFile;
+pub use listing::Listing;
+pub use local::is_scratch_name;
+pub use locked::locked;
+pub use output_file::{LocalFile, OutputFile};
+pub use progress::{Progress, Snapshot};
+pub use redact::redact;
+pub use roots::Roots;
+pub use row_number::{in_memory, row_number};
+pub use run_lock::RunLock;
+pub use runtime::{blocking, panic_text};
+pub use s3::{Requests, S3Config};
+pub use storage::Storage;
+pub use temp_folder::{TempFolder, remove_dead, remove_temp_folders};

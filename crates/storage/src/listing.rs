@@ -1,0 +1,257 @@
+//! What a path, folder, glob or S3 prefix holds to be read: files, what passes for one and is none, and the marks of tables.
+
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::io::{Error, ErrorKind};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path as LocalPath;
+use std::time::SystemTime;
+
+use futures::TryStreamExt;
+use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStore};
+use walkdir::WalkDir;
+
+use crate::error::{Result, StorageError};
+use crate::folder::Folder;
+use crate::input::InputFile;
+use crate::local::special_kind;
+use crate::runtime::blocking;
+use crate::tables::{Format, Table};
+
+/// What was found at a place and below it.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Files, sorted by path.
+    pub files: Vec<InputFile>,
+    /// What stands where a file could and cannot be read as one, and why; sorted by path.
+    pub unusable: Vec<(InputFile, String)>,
+    /// A table that some of these are files of.
+    pub table: Option<Table>,
+}
+
+/// What a listing is about.
+#[derive(Debug, Clone)]
+pub enum Wanted {
+    All,
+    Matching(Glob),
+}
+
+/// A glob, and the same part by part.
+#[derive(Debug, Clone)]
+pub struct Glob {
+    whole: glob::Pattern,
+    parts: Vec<glob::Pattern>,
+}
+
+/// `*` and `?` stay within one part of a path.
+const OPTIONS: glob::MatchOptions =
+    glob::MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };
+
+impl Glob {
+    pub fn parse(pattern: &str) -> Result<Self> {
+        let invalid = |e: glob::PatternError| StorageError::Usage { reason: format!("{pattern}: {e}: mend the glob") };
+        let whole = glob::Pattern::new(pattern).map_err(invalid)?;
+        let parts =
+            pattern.split('/').map(glob::Pattern::new).collect::<std::result::Result<_, _>>().map_err(invalid)?;
+        Ok(Self { whole, parts })
+    }
+
+    fn is_matched_by(&self, url: &str) -> bool {
+        self.whole.matches_with(plain(url), OPTIONS)
+    }
+
+    /// Whether something below `url` may match.
+    fn may_match_below(&self, url: &str) -> bool {
+        let mut parts = self.parts.iter();
+        for name in plain(url).split('/').filter(|_| plain(url) != ".") {
+            match parts.next() {
+                Some(part) if part.as_str() == "**" => return true,
+                Some(part) if part.matches_with(name, OPTIONS) => {}
+                _ => return false,
+            }
+        }
+        parts.next().is_some()
+    }
+}
+
+/// A glob without a folder before it is about names in the working folder, `./` left out.
+fn plain(url: &str) -> &str {
+    url.strip_prefix("./").unwrap_or(url)
+}
+
+impl Wanted {
+    pub fn has(&self, url: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Matching(glob) => glob.is_matched_by(url),
+        }
+    }
+
+    pub fn may_be_below(&self, url: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Matching(glob) => glob.may_match_below(url),
+        }
+    }
+}
+
+/// Names that are passed over, with all that lies below them.
+pub fn is_hidden(name: &str) -> bool {
+    name.starts_with(['_', '.'])
+}
+
+impl Folder {
+    /// What is wanted of it, without hidden names; nothing where it does not exist. A place on a local disk that is no folder gives
+    /// itself. Links are followed; nothing but files is ever opened.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn listing(&self, wanted: Wanted) -> Result<Listing> {
+        let mut listing = if self.is_remote() {
+            self.remote_listing(&wanted).await?
+        } else {
+            let folder = self.clone();
+            blocking("list", move || folder.local_listing(&wanted)).await?
+        };
+        listing.files.sort_by(|a, b| a.url.cmp(&b.url));
+        listing.unusable.sort_by(|a, b| a.0.url.cmp(&b.0.url));
+        Ok(listing)
+    }
+
+    async fn remote_listing(&self, wanted: &Wanted) -> Result<Listing> {
+        let store = self.backend.store().await?;
+        let mut listed = store.list(Some(&self.prefix));
+        let mut listing = Listing::default();
+        while let Some(meta) = listed.try_next().await.map_err(StorageError::store("list", &self.url))? {
+            let names: Vec<String> =
+                meta.location.prefix_match(&self.prefix).into_iter().flatten().map(|p| p.as_ref().to_owned()).collect();
+            listing.note_table(self, &names, wanted);
+            let url = self.below(&names);
+            if !names.is_empty() && !names.iter().any(|name| is_hidden(name)) && wanted.has(&url) {
+                listing.files.push(self.input(meta, url));
+            }
+        }
+        Ok(listing)
+    }
+
+    /// The path or URL of what these names lead to from here.
+    pub fn below(&self, names: &[impl AsRef<str>]) -> String {
+        names.iter().fold(self.url.trim_end_matches('/').to_owned(), |url, name| format!("{url}/{}", name.as_ref()))
+    }
+
+    fn local_listing(&self, wanted: &Wanted) -> Result<Listing> {
+        let mut listing = Listing::default();
+        let Some(root) = &self.local else { return Ok(listing) };
+        match std::fs::metadata(root) {
+            Ok(there) if there.is_dir() => drop(std::fs::read_dir(root).map_err(StorageError::io(root))?),
+            Ok(there) => listing.add(self, root, self.url.clone(), &there),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(StorageError::io(root)(error)),
+            Err(error) if is_absence(&error) && !root.is_symlink() => return Ok(listing),
+            Err(error) => listing.add_unusable(self, root, self.url.clone(), reason(root, &error)),
+        }
+        let mut entries = WalkDir::new(root).min_depth(1).follow_links(true).into_iter();
+        while let Some(entry) = entries.next() {
+            if self.take(&mut listing, root, &entry, wanted) == Below::PassedOver {
+                entries.skip_current_dir();
+            }
+        }
+        Ok(listing)
+    }
+
+    fn take(
+        &self,
+        listing: &mut Listing,
+        root: &LocalPath,
+        entry: &walkdir::Result<walkdir::DirEntry>,
+        wanted: &Wanted,
+    ) -> Below {
+        let path = entry.as_ref().map_or_else(|e| e.path().unwrap_or(root), walkdir::DirEntry::path);
+        let below = path.strip_prefix(root).unwrap_or(LocalPath::new(""));
+        let names: Vec<_> = below.iter().map(OsStr::to_string_lossy).collect();
+        let (url, is_folder) = (self.below(&names), entry.as_ref().is_ok_and(|e| e.file_type().is_dir()));
+        listing.note_table(self, &names, wanted);
+        if names.is_empty() || names.last().is_some_and(|name| is_hidden(name)) {
+            return if is_folder { Below::PassedOver } else { Below::Walked };
+        }
+        match entry {
+            _ if is_folder => {
+                return if wanted.may_be_below(&url) { Below::Walked } else { Below::PassedOver };
+            }
+            Ok(entry) if wanted.has(&url) => match entry.metadata() {
+                Ok(there) => listing.add(self, path, url, &there),
+                Err(error) => listing.add_failed(self, path, url, &error),
+            },
+            // What cannot be looked at may be a folder of files.
+            Err(error) if wanted.has(&url) || wanted.may_be_below(&url) => listing.add_failed(self, path, url, error),
+            _ => {}
+        }
+        Below::Walked
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Below {
+    Walked,
+    PassedOver,
+}
+
+impl Listing {
+    /// Whether nothing was found, not even anything that cannot be read.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.unusable.is_empty()
+    }
+
+    fn note_table(&mut self, place: &Folder, names: &[impl AsRef<str>], wanted: &Wanted) {
+        if let Some((n, format)) = Format::marked_by(names).filter(|_| self.table.is_none()) {
+            let url = place.below(&names[..n]);
+            self.table = wanted.may_be_below(&url).then_some(Table { url, format });
+        }
+    }
+
+    fn add(&mut self, place: &Folder, path: &LocalPath, url: String, there: &Metadata) {
+        match (special_kind(there), Path::from_absolute_path(path)) {
+            (Some(kind), _) => self.add_unusable(place, path, url, format!("it is {kind} and no file")),
+            (None, Err(_)) => {
+                let odd = "its name is not UTF-8, or has control characters";
+                self.add_unusable(place, path, url, odd.to_owned());
+            }
+            (None, Ok(location)) => self.files.push(place.input(meta(location, there), url)),
+        }
+    }
+
+    /// What is gone since its folder was read was never there.
+    fn add_failed(&mut self, place: &Folder, path: &LocalPath, url: String, error: &walkdir::Error) {
+        let gone = std::fs::symlink_metadata(path).is_err_and(|e| is_absence(&e));
+        let reason = match error.io_error() {
+            Some(_) if gone => return,
+            Some(io) => reason(path, io),
+            None => "it is a link to a folder that it lies in".to_owned(),
+        };
+        self.add_unusable(place, path, url, reason);
+    }
+
+    fn add_unusable(&mut self, place: &Folder, path: &LocalPath, url: String, reason: String) {
+        let link = std::fs::symlink_metadata(path).and_then(|there| there.modified());
+        let last_modified = link.unwrap_or(SystemTime::UNIX_EPOCH).into();
+        let meta = ObjectMeta { location: place.prefix.clone(), last_modified, size: 0, e_tag: None, version: None };
+        self.unusable.push((place.input(meta, url), reason));
+    }
+}
+
+/// As object_store makes it of a file that it opens: the tag tells one version from another.
+fn meta(location: Path, there: &Metadata) -> ObjectMeta {
+    let modified = there.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    let micros = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();
+    let e_tag = Some(format!("{:x}-{micros:x}-{:x}", there.ino(), there.len()));
+    ObjectMeta { location, last_modified: modified.into(), size: there.len(), e_tag, version: None }
+}
+
+fn is_absence(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+fn reason(path: &LocalPath, error: &Error) -> String {
+    let is_dangling = is_absence(error) && path.is_symlink();
+    if is_dangling { "it is a link to nothing".to_owned() } else { format!("it cannot be read: {error}") }
+}

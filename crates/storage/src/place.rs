@@ -1,0 +1,74 @@
+//! How places lie to each other, however they are written.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path as LocalPath;
+
+use crate::backend::Backend;
+use crate::error::Result;
+use crate::folder::Folder;
+use crate::listing::{Wanted, is_hidden};
+use crate::storage::Storage;
+
+impl Folder {
+    /// Whether `other` is this place, or lies below it. Links, `..` and mounts of one folder at two places are seen through.
+    pub fn contains(&self, other: &Self) -> bool {
+        self.names_to(other).is_some()
+    }
+
+    /// Whether both are one place.
+    pub fn is_same_place(&self, other: &Self) -> bool {
+        self.names_to(other).is_some_and(|names| names.is_empty())
+    }
+
+    /// Whether one of the two contains the other.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.contains(other) || other.contains(self)
+    }
+
+    /// The names that lead from here down to `other`; none where it does not lie below.
+    fn names_to(&self, other: &Self) -> Option<Vec<String>> {
+        match (&self.backend, &other.backend) {
+            (Backend::Disk, Backend::Disk) => local_names(self.local.as_deref()?, other.local.as_deref()?),
+            (Backend::Bucket(a), Backend::Bucket(b)) if a.name() == b.name() => {
+                Some(other.prefix.prefix_match(&self.prefix)?.map(|part| part.as_ref().to_owned()).collect())
+            }
+            _ => None,
+        }
+    }
+}
+
+fn local_names(above: &LocalPath, below: &LocalPath) -> Option<Vec<String>> {
+    let top = below.ancestors().find(|path| *path == above || is_same_folder(path, above))?;
+    let rest = below.strip_prefix(top).ok()?;
+    Some(rest.iter().map(|name| name.to_string_lossy().into_owned()).collect())
+}
+
+fn is_same_folder(a: &LocalPath, b: &LocalPath) -> bool {
+    let identity = |path: &LocalPath| std::fs::metadata(path).ok().map(|there| (there.dev(), there.ino()));
+    identity(a).is_some_and(|a| Some(a) == identity(b))
+}
+
+impl Storage {
+    /// Whether a listing of `pattern` would come upon what lies at `place` or below it.
+    pub fn reaches(&self, pattern: &str, place: &Folder) -> Result<bool> {
+        let (base, glob) = self.place_of(pattern)?;
+        let wanted = glob.map_or(Wanted::All, Wanted::Matching);
+        let url = base.shown_names_to(place).map(|names| base.below(&names));
+        let is_wanted = url.is_some_and(|url| wanted.has(&url) || wanted.may_be_below(&url));
+        // A path with brackets may stand as it is written.
+        Ok(is_wanted || self.folder(pattern)?.shown_names_to(place).is_some())
+    }
+
+    /// Whether something that `pattern` names lies at `place` or below it: what comes before its first wildcard, or what stands there as
+    /// it is written.
+    pub fn begins_below(&self, pattern: &str, place: &Folder) -> Result<bool> {
+        Ok(place.contains(&self.place_of(pattern)?.0) || place.contains(&self.folder(pattern)?))
+    }
+}
+
+impl Folder {
+    /// The names that lead from here down to `other`, as far as a listing would go there: it passes over hidden ones.
+    fn shown_names_to(&self, other: &Self) -> Option<Vec<String>> {
+        self.names_to(other).filter(|names| !names.iter().any(|name| is_hidden(name)))
+    }
+}

@@ -1,0 +1,297 @@
+//! One HTTP request until it is answered: bounded in number and time, tried again, signed anew, counted.
+//!
+//! object_store's own retries are turned off. It gives up on bodies that break off in a LIST, on a 409, and on credentials that
+//! expire, and it cannot tell a body that trickles from one that is long.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt;
+use http::header::{AUTHORIZATION, HeaderMap, IF_NONE_MATCH};
+use http::{Method, StatusCode, Uri};
+use object_store::ClientOptions;
+use object_store::aws::AwsAuthorizer;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
+    ReqwestConnector,
+};
+use serde::Serialize;
+use tokio::sync::Semaphore;
+
+use super::config::PIECE_BYTES;
+use super::credentials::Credentials;
+use crate::error::element;
+use crate::locked::locked;
+
+/// HTTP requests that were sent to object stores, each attempt for itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Requests {
+    /// Objects or ranges of them.
+    pub get: u64,
+    /// Whether an object is there.
+    pub head: u64,
+    /// Pages of listings.
+    pub list: u64,
+    /// Objects and parts of them.
+    pub put: u64,
+    /// Objects and uploads.
+    pub delete: u64,
+    /// Beginnings and ends of uploads, and deletions of several objects.
+    pub post: u64,
+    /// Of all these, those that repeated one which had failed in passing.
+    pub retries: u64,
+    /// Bytes of answers.
+    pub bytes_in: u64,
+    /// Bytes of objects sent.
+    pub bytes_out: u64,
+}
+
+impl Requests {
+    /// How many were sent.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.get + self.head + self.list + self.put + self.delete + self.post
+    }
+
+    fn counter(&mut self, method: &Method, uri: &Uri) -> &mut u64 {
+        let asks = |name: &str| uri.query().is_some_and(|q| q.split('&').any(|part| part.starts_with(name)));
+        match *method {
+            Method::HEAD => &mut self.head,
+            Method::PUT => &mut self.put,
+            Method::DELETE => &mut self.delete,
+            Method::POST => &mut self.post,
+            _ if asks("list-type=") || asks("uploads") => &mut self.list,
+            _ => &mut self.get,
+        }
+    }
+}
+
+/// What all buckets share: one count, and one limit on how many requests are under way.
+#[derive(Debug)]
+pub struct Traffic {
+    requests: Mutex<Requests>,
+    under_way: Semaphore,
+}
+
+impl Traffic {
+    pub fn new(n_at_once: usize) -> Self {
+        Self { requests: Mutex::default(), under_way: Semaphore::new(n_at_once.max(1)) }
+    }
+
+    pub fn requests(&self) -> Requests {
+        *locked(&self.requests)
+    }
+}
+
+/// How long a request may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// From the first attempt to the beginning of the last.
+    pub retry: Duration,
+    /// Of one attempt: until its answer begins, and again for each [`MIN_RATE`] times as many bytes of it.
+    pub idle: Duration,
+}
+
+/// Bytes a second below which an answer counts as stalled.
+const MIN_RATE: u64 = 4 << 10;
+/// Bytes a second at which a request's own body must leave.
+const MIN_SEND_RATE: u64 = 512 << 10;
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Sends the requests of one bucket.
+pub struct Sender {
+    client: HttpClient,
+    traffic: Arc<Traffic>,
+    credentials: Arc<Credentials>,
+    region: String,
+    limits: Limits,
+}
+
+impl fmt::Debug for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").field("region", &self.region).field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// Makes [`Sender`]s.
+#[derive(Debug)]
+pub struct Connector {
+    pub traffic: Arc<Traffic>,
+    pub credentials: Arc<Credentials>,
+    pub region: String,
+    pub limits: Limits,
+    /// Takes the client that was made.
+    pub made: Arc<OnceLock<HttpClient>>,
+}
+
+impl HttpConnector for Connector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let client = HttpClient::new(Sender {
+            client: ReqwestConnector::default().connect(options)?,
+            traffic: Arc::clone(&self.traffic),
+            credentials: Arc::clone(&self.credentials),
+            region: self.region.clone(),
+            limits: self.limits,
+        });
+        Ok(self.made.get_or_init(|| client).clone())
+    }
+}
+
+struct Answer {
+    parts: http::response::Parts,
+    body: Bytes,
+}
+
+/// What to make of an attempt.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Final,
+    Passing,
+    /// The credentials were refused for their age.
+    Expired,
+}
+
+#[async_trait]
+impl HttpService for Sender {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let started = Instant::now();
+        let (parts, body) = request.into_parts();
+        let mut renewed = false;
+        let mut pause = FIRST_PAUSE;
+        let mut n_tries = 0;
+        loop {
+            let mut request = http::Request::from_parts(parts.clone(), body.clone());
+            if n_tries > 0 {
+                self.sign_again(&mut request).await;
+            }
+            let left = self.limits.retry.saturating_sub(started.elapsed());
+            let idle = if n_tries == 0 { self.limits.idle } else { self.limits.idle.min(left.max(LONGEST_PAUSE)) };
+            let done = self.attempt(request, idle, n_tries > 0).await;
+            n_tries += 1;
+            let verdict = verdict(&parts.method, &parts.headers, &done);
+            let wait = jittered(pause);
+            if verdict == Verdict::Expired && !renewed {
+                renewed = true;
+                self.credentials.renew().await;
+            } else if verdict == Verdict::Passing && started.elapsed() + wait < self.limits.retry {
+                tracing::debug!(method = %parts.method, path = parts.uri.path(), n_tries, "failed in passing: trying again");
+                tokio::time::sleep(wait).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            } else {
+                return done.map(|answer| HttpResponse::from_parts(answer.parts, answer.body.into()));
+            }
+        }
+    }
+}
+
+impl Sender {
+    async fn attempt(&self, request: HttpRequest, idle: Duration, again: bool) -> Result<Answer, HttpError> {
+        let closed = |e| HttpError::new(HttpErrorKind::Unknown, e);
+        let _permit = self.traffic.under_way.acquire().await.map_err(closed)?;
+        let n_out = request.body().content_length() as u64;
+        {
+            let mut requests = locked(&self.traffic.requests);
+            *requests.counter(request.method(), request.uri()) += 1;
+            requests.retries += u64::from(again);
+            requests.bytes_out += n_out;
+        }
+        let begins_within = idle + Duration::from_secs(n_out / MIN_SEND_RATE);
+        let answered = tokio::time::timeout(begins_within, self.client.execute(request)).await;
+        let (parts, body) = answered.map_err(|_| stalled(begins_within))??.into_parts();
+        let body = self.body(&parts.headers, body, idle).await?;
+        Ok(Answer { parts, body })
+    }
+
+    /// The whole body: what is asked for is never more than a piece of an object. Slow is not stalled, as long as it moves.
+    async fn body(&self, headers: &HeaderMap, body: HttpResponseBody, idle: Duration) -> Result<Bytes, HttpError> {
+        let length = headers.get(http::header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok()).unwrap_or(0);
+        let mut whole = BytesMut::with_capacity(std::cmp::min(length, PIECE_BYTES));
+        let mut pieces = body.bytes_stream();
+        let (mut since, mut moved) = (Instant::now(), 0);
+        let enough = MIN_RATE * idle.as_secs().max(1);
+        loop {
+            let left = idle.saturating_sub(since.elapsed());
+            let Some(piece) = tokio::time::timeout(left, pieces.next()).await.map_err(|_| stalled(idle))? else {
+                return Ok(whole.freeze());
+            };
+            let piece = piece?;
+            locked(&self.traffic.requests).bytes_in += piece.len() as u64;
+            moved += piece.len() as u64;
+            whole.extend_from_slice(&piece);
+            if moved >= enough {
+                (since, moved) = (Instant::now(), 0);
+            }
+        }
+    }
+
+    /// With the time and the credentials of now. A request that was not signed stays so.
+    async fn sign_again(&self, request: &mut HttpRequest) {
+        let headers = request.headers();
+        if !headers.contains_key(AUTHORIZATION) || headers.contains_key("x-amz-s3session-token") {
+            return;
+        }
+        let Ok(credential) = self.credentials.current().await else {
+            return;
+        };
+        let digest = headers.get("x-amz-content-sha256").and_then(|v| v.to_str().ok()).map(str::to_owned);
+        let unsigned = digest.as_deref() == Some("UNSIGNED-PAYLOAD");
+        let digest = digest.and_then(|text| bytes_of_hex(&text));
+        for name in ["authorization", "x-amz-security-token", "x-amz-date"] {
+            request.headers_mut().remove(name);
+        }
+        AwsAuthorizer::new(&credential, "s3", &self.region)
+            .with_sign_payload(!unsigned)
+            .authorize(request, digest.as_deref());
+    }
+}
+
+fn verdict(method: &Method, headers: &HeaderMap, done: &Result<Answer, HttpError>) -> Verdict {
+    const EXPIRED: [&str; 3] = ["ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"];
+    const PASSING: [&str; 5] =
+        ["InternalError", "SlowDown", "ServiceUnavailable", "RequestTimeout", "OperationAborted"];
+    let Ok(answer) = done else {
+        return Verdict::Passing;
+    };
+    let code = || std::str::from_utf8(&answer.body).ok().and_then(|text| element(text, "Code"));
+    let is = |known: &[&str]| code().is_some_and(|code| known.contains(&code));
+    match answer.parts.status {
+        // A multipart upload may fail after its answer has begun with 200.
+        StatusCode::OK if method == Method::POST && is(&PASSING) => Verdict::Passing,
+        status if status.is_success() => Verdict::Final,
+        // The answer to a HEAD has no body that could tell.
+        StatusCode::FORBIDDEN if method == Method::HEAD => Verdict::Expired,
+        StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST if is(&EXPIRED) => Verdict::Expired,
+        StatusCode::CONFLICT if headers.contains_key(IF_NONE_MATCH) => Verdict::Passing,
+        StatusCode::NOT_IMPLEMENTED => Verdict::Final,
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => Verdict::Passing,
+        status if status.is_server_error() || is(&PASSING) => Verdict::Passing,
+        _ => Verdict::Final,
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("no progress in {seconds} seconds")]
+struct Stalled {
+    seconds: u64,
+}
+
+fn stalled(limit: Duration) -> HttpError {
+    HttpError::new(HttpErrorKind::Timeout, Stalled { seconds: limit.as_secs() })
+}
+
+/// Between half of it and all of it, so that those who failed together do not come again together.
+fn jittered(pause: Duration) -> Duration {
+    let [low, high, ..] = RandomState::new().hash_one(0).to_le_bytes();
+    let share = u32::from(u16::from_le_bytes([low, high]) % 1024);
+    pause / 2 + pause / 2048 * share
+}
+
+fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
+    let digit = |at: usize| text.get(at..at + 2).and_then(|two| u8::from_str_radix(two, 16).ok());
+    (text.len() == 64).then(|| (0..64).step_by(2).map(digit).collect()).flatten()
+}

@@ -1,0 +1,156 @@
+//! Places by path or URL, and the files that a pattern names.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use object_store::path::Path;
+
+use crate::backend::Backend;
+use crate::error::{Result, StorageError};
+use crate::folder::{Folder, local_folder};
+use crate::input::InputFile;
+use crate::listing::{Glob, Listing, Wanted};
+use crate::locked::locked;
+use crate::redact::{holds_secrets, redact};
+use crate::s3::{Bucket, Requests, S3Config, Shared};
+
+/// Opens places by path or URL. Clones share connections, credentials and counts.
+#[derive(Debug, Clone)]
+pub struct Storage {
+    s3: S3Config,
+    shared: Arc<Shared>,
+    buckets: Arc<Mutex<BTreeMap<String, Arc<Bucket>>>>,
+}
+
+impl Default for Storage {
+    fn default() -> Self {
+        Self::new(S3Config::default())
+    }
+}
+
+const NOTHING_THERE: &str = "check the path; nothing was read or written";
+
+impl Storage {
+    /// Places on `s3://` are reached as `s3` says.
+    #[must_use]
+    pub fn new(s3: S3Config) -> Self {
+        let shared = Arc::new(Shared::new(&s3));
+        Self { s3, shared, buckets: Arc::default() }
+    }
+
+    /// The requests that were sent to object stores so far.
+    #[must_use]
+    pub fn requests(&self) -> Requests {
+        self.shared.traffic.requests()
+    }
+
+    /// Aborts the uploads that work which has failed, or was stopped, left open. Takes at most 5 seconds.
+    pub async fn abort_uploads(&self) {
+        self.shared.abort_uploads().await;
+    }
+
+    /// The folder at a local path or `s3://bucket/prefix`; it need not exist.
+    ///
+    /// # Errors
+    /// A URL of another scheme, or one that holds credentials.
+    pub fn folder(&self, url: &str) -> Result<Folder> {
+        if holds_secrets(url) {
+            let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+            let reason = format!(
+                "{scheme}://…: a URL must not hold credentials: write s3://bucket/prefix and give them by the environment or a profile"
+            );
+            return Err(StorageError::Usage { reason });
+        }
+        let url = if url == "/" { url } else { url.trim_end_matches('/') };
+        match url.split_once("://") {
+            Some(("s3", rest)) => self.s3_folder(url, rest),
+            Some(("file", path)) => local_folder(path),
+            None => local_folder(url),
+            Some((scheme, _)) => {
+                let reason = format!("{url}: no support for {scheme}://: use a local path or s3://bucket/prefix");
+                Err(StorageError::Usage { reason })
+            }
+        }
+    }
+
+    fn s3_folder(&self, url: &str, rest: &str) -> Result<Folder> {
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        let prefix = Path::parse(prefix).map_err(|e| StorageError::store("use", url)(e.into()))?;
+        let mut buckets = locked(&self.buckets);
+        let new = || Arc::new(Bucket::new(bucket, &self.s3, &self.shared));
+        let bucket = Arc::clone(buckets.entry(bucket.to_owned()).or_insert_with(new));
+        Ok(Folder { backend: Backend::Bucket(bucket), prefix, url: url.to_owned(), local: None })
+    }
+
+    /// The files that a path, folder, glob or S3 prefix names, sorted by path. In folders and globs, names that start with
+    /// `_` or `.` are passed over at any depth.
+    ///
+    /// # Errors
+    /// [`StorageError::InputMissing`] where there is none; what stands where a file could and cannot be read as one; a table.
+    pub async fn files(&self, pattern: &str, what: &'static str) -> Result<Vec<InputFile>> {
+        let listed = self.listing(pattern, what).await?;
+        match listed.unusable.into_iter().next() {
+            Some((file, reason)) => Err(StorageError::bad_file(file.url, reason)),
+            None => Ok(listed.files),
+        }
+    }
+
+    /// The same, with what cannot be read as a file beside the files.
+    pub async fn listing(&self, pattern: &str, what: &'static str) -> Result<Listing> {
+        let listed = self.listed(pattern).await?;
+        if let Some(table) = &listed.table {
+            return Err(table.refused());
+        }
+        if listed.is_empty() {
+            return Err(StorageError::InputMissing { what, url: redact(pattern), remedy: NOTHING_THERE });
+        }
+        Ok(listed)
+    }
+
+    async fn listed(&self, pattern: &str) -> Result<Listing> {
+        // Where the path stands as it is written, brackets are part of it.
+        if pattern.contains('[') {
+            match self.file_or_folder(pattern).await {
+                Ok(listed) if listed.is_empty() => {}
+                Err(error) if !matches!(error, StorageError::Table { .. }) => {}
+                as_written => return as_written,
+            }
+        }
+        match self.place_of(pattern)? {
+            (base, Some(glob)) => {
+                let listed = base.listing(Wanted::Matching(glob)).await?;
+                base.refuse_table_above().await?;
+                Ok(listed)
+            }
+            (_, None) => self.file_or_folder(pattern).await,
+        }
+    }
+
+    /// The folder before the first wildcard; the place itself where there is none.
+    pub fn base_of(&self, pattern: &str) -> Result<Folder> {
+        self.place_of(pattern).map(|(base, _)| base)
+    }
+
+    /// The same, and the glob.
+    pub(crate) fn place_of(&self, pattern: &str) -> Result<(Folder, Option<Glob>)> {
+        let Some(wildcard) = pattern.find(['*', '?', '[']) else {
+            return Ok((self.folder(pattern)?, None));
+        };
+        let base = pattern[..wildcard].rsplit_once('/').map_or(".", |(base, _)| base);
+        let base = if base.is_empty() { "/" } else { base };
+        Ok((self.folder(base)?, Some(Glob::parse(pattern)?)))
+    }
+
+    /// The folder is looked at first: it is the usual case, and a missing bucket tells itself from a missing prefix only there.
+    async fn file_or_folder(&self, pattern: &str) -> Result<Listing> {
+        let place = self.folder(pattern)?;
+        let mut listed = place.listing(Wanted::All).await?;
+        if pattern.ends_with('/') {
+            listed.files.retain(|file| file.url != place.url);
+        } else if place.is_remote() && listed.files.is_empty() && !place.prefix.as_ref().is_empty() {
+            listed.files.extend(place.find().await?);
+        }
+        place.refuse_table_above().await?;
+        Ok(listed)
+    }
+}

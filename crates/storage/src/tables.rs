@@ -1,0 +1,103 @@
+//! Tables whose Parquet files are only part of them: a log says which rows of the files still count, so the files alone are not read.
+
+use crate::error::{Result, StorageError};
+use crate::folder::{Folder, resolved};
+
+/// A table, and where it is.
+#[derive(Debug)]
+pub struct Table {
+    pub url: String,
+    pub format: Format,
+}
+
+/// A kind of table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Delta,
+    Iceberg,
+    Hudi,
+}
+
+impl Format {
+    /// The format that a path's names are a mark of, and how many of them lead to the table.
+    pub fn marked_by(names: &[impl AsRef<str>]) -> Option<(usize, Self)> {
+        let name = |at: usize| names.get(at).map(AsRef::as_ref);
+        (0..names.len()).find_map(|at| match name(at)? {
+            "_delta_log" => Some((at, Self::Delta)),
+            ".hoodie" => Some((at, Self::Hudi)),
+            "metadata" if name(at + 1).is_some_and(is_iceberg_metadata) => Some((at, Self::Iceberg)),
+            _ => None,
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Delta => "a Delta",
+            Self::Iceberg => "an Iceberg",
+            Self::Hudi => "a Hudi",
+        }
+    }
+}
+
+/// `v3.metadata.json` or `00003-….metadata.json`, perhaps with `.gz` before the end.
+fn is_iceberg_metadata(name: &str) -> bool {
+    let number = name.strip_prefix('v').unwrap_or(name);
+    name.ends_with(".metadata.json") && number.starts_with(|c: char| c.is_ascii_digit())
+}
+
+impl Table {
+    pub fn refused(&self) -> StorageError {
+        StorageError::Table { url: self.url.clone(), format: self.format.name() }
+    }
+}
+
+impl Folder {
+    /// Refuses a place in a table: folders above it are looked at as long as their names could be those of a table's partitions.
+    pub async fn refuse_table_above(&self) -> Result<()> {
+        let mut place = self.clone();
+        while let Some(above) = place.above() {
+            let may_be_part = |name: &str| name.contains('=') || name == "data" || name.contains('.');
+            if !place.name().is_some_and(|name| may_be_part(&name)) {
+                break;
+            }
+            above.refuse_table().await?;
+            place = above;
+        }
+        Ok(())
+    }
+
+    /// Refuses a folder that is a table itself. Where it cannot be listed, reading it tells.
+    pub async fn refuse_table(&self) -> Result<()> {
+        let mut marks: Vec<[String; 2]> = Vec::new();
+        for name in self.names().await.unwrap_or_default() {
+            if name == "metadata" {
+                let files = self.join("metadata").names().await.unwrap_or_default();
+                marks.extend(files.into_iter().map(|file| [name.clone(), file]));
+            } else {
+                marks.push([name, String::new()]);
+            }
+        }
+        match marks.iter().find_map(|mark| Format::marked_by(mark)) {
+            Some((_, format)) => Err(Table { url: self.url().to_owned(), format }.refused()),
+            None => Ok(()),
+        }
+    }
+
+    fn name(&self) -> Option<String> {
+        self.prefix.filename().map(str::to_owned)
+    }
+
+    fn above(&self) -> Option<Self> {
+        let mut parts: Vec<_> = self.prefix.parts().collect();
+        parts.pop()?;
+        let written = self.url.trim_end_matches('/').rsplit_once('/').map(|(above, _)| above.to_owned());
+        let local = self.local.as_ref().and_then(|path| path.parent()).map(std::path::Path::to_path_buf);
+        let url = match (&local, written) {
+            // Of what is written, `..` and links may have been resolved.
+            (Some(path), Some(written)) if resolved(&written).is_ok_and(|w| w == *path) => written,
+            (Some(path), _) => path.display().to_string(),
+            (None, written) => written?,
+        };
+        Some(Self { backend: self.backend.clone(), prefix: parts.into_iter().collect(), url, local })
+    }
+}

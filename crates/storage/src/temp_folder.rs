@@ -1,0 +1,264 @@
+//! Temporary folders: private, gone at the end, and those of killed runs gone at the next start.
+
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use crate::error::{Result, StorageError};
+
+/// Their names begin so.
+const PREFIX: &str = "nearprint-";
+/// Characters of the rest of the name: more than anybody else draws by chance or by `mktemp`.
+const NAME_CHARS: usize = 24;
+
+/// The file that says whose a temporary folder is. It is the first in it, and the last to go.
+const MARKER: &str = ".nearprint-temporary-folder";
+
+/// A folder that only its owner may enter, removed with all that is in it when dropped.
+///
+/// Invariants: as long as it is in use the folder itself is locked, by this process; one that is not locked is of a process that died.
+/// It holds a [`MARKER`], written under the lock, that names the folder and its inode: what lacks it, or is a copy, is not ours and stays.
+#[derive(Debug)]
+pub struct TempFolder {
+    own: OwnFolder,
+    _lock: File,
+}
+
+/// A folder by its path, and what was at that path when it was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct OwnFolder {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+/// The folders of this process, for [`remove_temp_folders`].
+static IN_USE: Mutex<Vec<OwnFolder>> = Mutex::new(Vec::new());
+
+/// Times that a name is drawn, and that a folder is emptied while others still write to it.
+const ATTEMPTS: usize = 100;
+
+impl TempFolder {
+    /// A new folder in `parent`.
+    pub fn try_new(parent: &Path) -> Result<Self> {
+        for _ in 0..ATTEMPTS {
+            let path = parent.join(format!("{PREFIX}{}", drawn_name()));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(StorageError::io(parent)(error)),
+            }
+            if let Some((own, lock)) = marked(&path).map_err(StorageError::io(&path))? {
+                in_use().push(own.clone());
+                return Ok(Self { own, _lock: lock });
+            }
+        }
+        let none = std::io::Error::new(ErrorKind::AlreadyExists, "no name for a temporary folder is free");
+        Err(StorageError::io(parent)(none))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.own.path
+    }
+}
+
+impl Drop for TempFolder {
+    fn drop(&mut self) {
+        self.own.remove();
+        in_use().retain(|own| *own != self.own);
+    }
+}
+
+/// A list stays whole where a thread that held it panicked.
+fn in_use() -> std::sync::MutexGuard<'static, Vec<OwnFolder>> {
+    IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Locks and marks a folder that was just made; none where somebody who took it for a dead one's removed it first.
+fn marked(path: &Path) -> std::io::Result<Option<(OwnFolder, File)>> {
+    let gone = |error: std::io::Error| if error.kind() == ErrorKind::NotFound { Ok(None) } else { Err(error) };
+    let folder = match File::open(path) {
+        Ok(folder) => folder,
+        Err(error) => return gone(error),
+    };
+    // Where a file system has no locks, nobody gets one, and nothing is ever taken for dead.
+    if let Err(error) = folder.lock() {
+        tracing::debug!(%error, path = %path.display(), "no lock");
+    }
+    let own = OwnFolder::of(path, &folder.metadata()?);
+    if !own.is_there() {
+        return Ok(None);
+    }
+    match own.write_marker() {
+        Ok(()) => Ok(Some((own, folder))),
+        Err(error) => {
+            own.remove();
+            Err(error)
+        }
+    }
+}
+
+impl OwnFolder {
+    fn of(path: &Path, metadata: &Metadata) -> Self {
+        Self { path: path.to_path_buf(), device: metadata.dev(), inode: metadata.ino() }
+    }
+
+    /// Whether the path still leads to the same folder.
+    fn is_there(&self) -> bool {
+        std::fs::symlink_metadata(&self.path).is_ok_and(|there| Self::of(&self.path, &there) == *self)
+    }
+
+    fn marker(&self) -> PathBuf {
+        self.path.join(MARKER)
+    }
+
+    /// A device's number changes when it is mounted anew, a name and an inode do not.
+    fn marker_text(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        format!(
+            "nearprint made this folder for one command and removes it with all that is in it\n{name} {}\n",
+            self.inode
+        )
+    }
+
+    /// Synced, so that after a power failure it stands beside what was written after it.
+    fn write_marker(&self) -> std::io::Result<()> {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.marker())?;
+        file.write_all(self.marker_text().as_bytes())?;
+        file.sync_all()
+    }
+
+    /// What the marker says; none where there is none, or where it is no file of this user's that a reader could take for one.
+    fn read_marker(&self) -> Option<String> {
+        let no_follow = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        let file = File::options().read(true).custom_flags(no_follow.bits().cast_signed()).open(self.marker()).ok()?;
+        let is_own = |m: &Metadata| m.is_file() && m.uid() == rustix::process::geteuid().as_raw();
+        file.metadata().ok().filter(is_own)?;
+        let mut text = String::new();
+        file.take(4096).read_to_string(&mut text).ok()?;
+        Some(text)
+    }
+
+    /// Whether the marker proves that a run made this folder; or that one began to, where the folder holds nothing else.
+    fn is_proven(&self) -> bool {
+        let Some(said) = self.read_marker() else {
+            return self.is_empty_but_for_marker();
+        };
+        let expected = self.marker_text();
+        said == expected || (expected.starts_with(&said) && self.is_empty_but_for_marker())
+    }
+
+    fn is_empty_but_for_marker(&self) -> bool {
+        let is_marker =
+            |entry: std::io::Result<std::fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == MARKER);
+        std::fs::read_dir(&self.path).is_ok_and(|mut entries| entries.all(is_marker))
+    }
+
+    /// Removes the folder with all that is in it. Others may still be creating files in it.
+    fn remove(&self) {
+        for _ in 0..ATTEMPTS {
+            if !self.is_there() {
+                return;
+            }
+            match self.try_remove() {
+                Err(error) if matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::NotFound) => {}
+                Err(error) => {
+                    tracing::warn!(path = %self.path.display(), %error, "cannot remove a temporary folder");
+                    return;
+                }
+                Ok(()) => return,
+            }
+        }
+    }
+
+    /// The marker goes last: a removal that is killed leaves what the next run knows for ours.
+    fn try_remove(&self) -> std::io::Result<()> {
+        for entry in std::fs::read_dir(&self.path)? {
+            let entry = entry?;
+            if entry.file_name() == MARKER {
+                continue;
+            }
+            if entry.file_type()?.is_dir() {
+                std::fs::remove_dir_all(entry.path())?;
+            } else {
+                std::fs::remove_file(entry.path())?;
+            }
+        }
+        match std::fs::remove_file(self.marker()) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        std::fs::remove_dir(&self.path)
+    }
+}
+
+/// Removes folders of dead processes of this user in `parent`, but none that is, or holds, one of the `protected` places. Nothing that
+/// cannot be removed is an error.
+pub fn remove_dead(parent: &Path, protected: &[PathBuf]) {
+    let Ok(entries) = std::fs::read_dir(parent) else {
+        return;
+    };
+    let protected: Vec<PathBuf> = protected.iter().map(|place| existing(place)).collect();
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let rest = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        if rest.is_some_and(|rest| rest.len() == NAME_CHARS && rest.bytes().all(|b| ALPHABET.contains(&b))) {
+            remove_if_dead(&entry.path(), &protected);
+        }
+    }
+}
+
+/// A path with its links resolved, as far as it exists.
+fn existing(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let found = absolute.ancestors().find_map(|above| above.canonicalize().ok().zip(absolute.strip_prefix(above).ok()));
+    found.map_or(absolute.clone(), |(above, rest)| above.join(rest))
+}
+
+fn remove_if_dead(path: &Path, protected: &[PathBuf]) {
+    // No link is followed: what is at the place must be a folder of this user, and the one that was locked.
+    let user = rustix::process::geteuid().as_raw();
+    let is_private = |there: &Metadata| there.is_dir() && there.uid() == user && there.mode() & 0o077 == 0;
+    let Ok(folder) = (match std::fs::symlink_metadata(path) {
+        Ok(there) if is_private(&there) => File::open(path),
+        _ => return,
+    }) else {
+        return;
+    };
+    if folder.try_lock().is_err() {
+        return;
+    }
+    let Ok(opened) = folder.metadata() else {
+        return;
+    };
+    let own = OwnFolder::of(path, &opened);
+    let resolved = existing(path);
+    if protected.iter().any(|place| place.starts_with(&resolved)) || !is_private(&opened) {
+        return;
+    }
+    if own.is_there() && own.is_proven() {
+        tracing::info!(path = %path.display(), "removing the temporary folder of a run that was killed");
+        own.remove();
+    }
+}
+
+/// Removes the temporary folders of this process that are still there: for an end that does not wait for threads at work.
+pub fn remove_temp_folders() {
+    let left = std::mem::take(&mut *in_use());
+    for own in left {
+        own.remove();
+    }
+}
+
+const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+
+/// Nothing published depends on it.
+fn drawn_name() -> String {
+    use std::hash::{BuildHasher, Hasher};
+    let drawn = || std::collections::hash_map::RandomState::new().build_hasher().finish();
+    let half = |drawn: u64| (0..NAME_CHARS / 2).map(move |i| char::from(ALPHABET[(drawn >> (5 * i) & 31) as usize]));
+    half(drawn()).chain(half(drawn())).collect()
+}

@@ -1,0 +1,264 @@
+//! `store check`: every file of every night against what the newest commit says of it.
+
+use std::collections::HashSet;
+
+use arrow::array::Array;
+use arrow::datatypes::{UInt32Type, UInt64Type};
+use futures::TryStreamExt;
+use serde::Serialize;
+
+use crate::commit::{Night, RunRecord, SegmentRecord};
+use crate::error::{Result, StoreError};
+use crate::merge::{Merge, MergedRow, SortedRun};
+use crate::store::Store;
+use crate::writer::run_digest;
+use nearprint_dataset::FileRecord;
+use nearprint_dataset::ParquetFile;
+use nearprint_dataset::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, TEXT_HASH};
+use nearprint_dataset::{Columns, fixed};
+use nearprint_storage::Progress;
+use nearprint_storage::{Folder, InputFile};
+
+/// What `store check` found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StoreReport {
+    /// The store.
+    pub store: String,
+    /// Files read.
+    pub n_files: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Rows whose order was checked.
+    pub n_rows: u64,
+    /// Everything that is wrong; empty in a sound store.
+    pub problems: Vec<StoreProblem>,
+}
+
+/// A file that is not what the store's commit says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StoreProblem {
+    /// The file.
+    pub file: String,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl Store {
+    /// Reads every file: size, SHA-256, rows, order and config digest; of segments also that they are what their runs give.
+    pub async fn check(&self, progress: &Progress) -> Result<StoreReport> {
+        self.check_nights(self.nights().iter(), progress).await
+    }
+
+    /// The same of some nights' runs, and of all segments.
+    pub async fn check_nights<'a>(
+        &'a self,
+        nights: impl Iterator<Item = &'a Night> + Clone,
+        progress: &Progress,
+    ) -> Result<StoreReport> {
+        let of_runs: u64 = nights.clone().map(|n| n.run.files.len() as u64).sum();
+        let n_files = of_runs + self.segments().iter().map(|s| s.files.len() as u64).sum::<u64>();
+        progress.start("check", "files", n_files);
+        let mut report = StoreReport { n_files, ..StoreReport::of(self.folder()) };
+        let mut damaged_runs = HashSet::new();
+        for night in nights {
+            let folder = self.run_folder(&night.run.digest);
+            report.note(folder.url(), check_record(&folder, &night.run))?;
+            if !self.check_files(&folder, &night.run.files, &mut report, progress).await? {
+                damaged_runs.insert(night.run.digest.as_str());
+            }
+        }
+        for segment in self.segments() {
+            let folder = self.segment_folder(&segment.digest);
+            if self.check_files(&folder, &segment.files, &mut report, progress).await? {
+                let checked = self.check_segment(segment, &damaged_runs).await;
+                report.note(folder.url(), checked)?;
+            }
+        }
+        Ok(report)
+    }
+
+    /// Whether all is well.
+    async fn check_files(
+        &self,
+        folder: &Folder,
+        files: &[FileRecord],
+        report: &mut StoreReport,
+        progress: &Progress,
+    ) -> Result<bool> {
+        let mut sound = true;
+        for recorded in files {
+            let place = folder.join(&recorded.name);
+            let checked = self.check_file(place.file().await, recorded, report).await;
+            sound &= report.note(place.url(), checked)?;
+            progress.advance(1);
+        }
+        Ok(sound)
+    }
+
+    /// Compares a segment, row by row, with a merge of its runs, those left out that are damaged, or were replaced and are
+    /// gone since.
+    async fn check_segment(&self, segment: &SegmentRecord, damaged: &HashSet<&str>) -> Result<()> {
+        let folder = self.segment_folder(&segment.digest);
+        let n_rows: u64 = segment.files.iter().map(|f| f.rows).sum();
+        if n_rows != segment.n_rows {
+            let reason = format!("its parts have {n_rows} rows, recorded are {}", segment.n_rows);
+            return Err(StoreError::damaged(folder.url(), reason));
+        }
+        let (mut runs, mut known) = (Vec::new(), vec![false; segment.runs.len()]);
+        for ((ordinal, digest), known) in (0..).zip(&segment.runs).zip(&mut known) {
+            let place = self.run_folder(digest).join("fingerprints/part-00000.parquet");
+            if let Some(file) = place.find().await?.filter(|_| !damaged.contains(digest.as_str())) {
+                runs.push(SortedRun::new(ordinal, ParquetFile::open(file).await?));
+                *known = true;
+            }
+        }
+        let mut merge = Merge::open(&runs, 0..=u64::MAX).await?;
+        for recorded in &segment.files {
+            let part = ParquetFile::open(folder.join(&recorded.name).file().await?).await?;
+            compare(&part, &mut merge, &known).await?;
+        }
+        match merge.next().await? {
+            None => Ok(()),
+            Some(row) => Err(StoreError::damaged(folder.url(), format!("lacks {row}"))),
+        }
+    }
+
+    async fn check_file(
+        &self,
+        file: nearprint_storage::Result<InputFile>,
+        recorded: &FileRecord,
+        report: &mut StoreReport,
+    ) -> Result<()> {
+        let parquet = check_content(file, recorded, report).await?;
+        self.check_digest(&parquet)?;
+        check_order(&parquet).await?;
+        report.n_rows += recorded.rows;
+        Ok(())
+    }
+
+    fn check_digest(&self, parquet: &ParquetFile) -> Result<()> {
+        let stored = parquet.key_value(CONFIG_DIGEST);
+        let expected = self.commit.as_ref().map(|c| c.config_digest.as_str());
+        if stored.as_deref() == expected {
+            return Ok(());
+        }
+        Err(StoreError::damaged(&parquet.file.url, "made with another configuration than the store's"))
+    }
+}
+
+/// Size, SHA-256 and rows of a file, against its record.
+pub async fn check_content(
+    file: nearprint_storage::Result<InputFile>,
+    recorded: &FileRecord,
+    report: &mut StoreReport,
+) -> Result<ParquetFile> {
+    let file = file?;
+    report.bytes += file.size;
+    let (bytes, sha256) = file.sha256().await?;
+    if (bytes, &sha256) != (recorded.bytes, &recorded.sha256) {
+        let reason =
+            format!("{bytes} bytes with SHA-256 {sha256}, recorded are {} and {}", recorded.bytes, recorded.sha256);
+        return Err(StoreError::damaged(file.url, reason));
+    }
+    let parquet = ParquetFile::open(file).await?;
+    if parquet.n_rows() != recorded.rows {
+        let reason = format!("{} rows, recorded are {}", parquet.n_rows(), recorded.rows);
+        return Err(StoreError::damaged(&parquet.file.url, reason));
+    }
+    Ok(parquet)
+}
+
+/// Whether a run's record agrees with itself.
+fn check_record(folder: &Folder, run: &RunRecord) -> Result<()> {
+    let rows = |name: &str| run.files.iter().filter(|f| f.name.starts_with(name)).map(|f| f.rows).sum::<u64>();
+    if run_digest(&run.files) == run.digest
+        && (rows("fingerprints/"), rows("short/")) == (run.n_fingerprints, run.n_short)
+    {
+        return Ok(());
+    }
+    Err(StoreError::damaged(folder.url(), "the newest commit contradicts itself about this run"))
+}
+
+impl StoreReport {
+    /// Of a store of which nothing was read yet.
+    pub fn of(folder: &Folder) -> Self {
+        Self { store: folder.url().to_owned(), n_files: 0, bytes: 0, n_rows: 0, problems: Vec::new() }
+    }
+
+    /// Notes what is wrong with a file, or with one that the error names; whether nothing is. An object store that does not
+    /// answer is an error still.
+    pub fn note(&mut self, file: &str, checked: Result<()>) -> Result<bool> {
+        let error = match checked {
+            Ok(()) => return Ok(true),
+            Err(error) => error,
+        };
+        if !error.is_about_content() {
+            return Err(error);
+        }
+        let (file, problem) = match error.file_and_reason() {
+            Some((file, reason)) => (file.to_owned(), reason.to_owned()),
+            None => (file.to_owned(), error.to_string()),
+        };
+        self.problems.push(StoreProblem { file, problem });
+        Ok(false)
+    }
+}
+
+/// Refuses a part of a segment that is not what comes next in the merge of the `known` ones of its runs.
+async fn compare(part: &ParquetFile, merge: &mut Merge, known: &[bool]) -> Result<()> {
+    let mut batches = part.stream(part.whole(&[FINGERPRINT, "run", "row"]))?;
+    while let Some(batch) = batches.try_next().await? {
+        let columns = Columns { batch: &batch, file: &part.file.url };
+        let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?.values();
+        let (runs, rows) =
+            (columns.primitive::<UInt32Type>("run")?.values(), columns.primitive::<UInt32Type>("row")?.values());
+        for ((&fingerprint, &run), &row) in fingerprints.iter().zip(runs).zip(rows) {
+            let has = MergedRow { fingerprint, run, row };
+            if known.get(run as usize) == Some(&false) {
+                continue;
+            }
+            let expected = merge.next().await?;
+            if expected != Some(has) {
+                let expected = expected.map_or_else(|| "nothing".to_owned(), |row| row.to_string());
+                return Err(StoreError::damaged(&part.file.url, format!("has {has} where the runs give {expected}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Sorted by (`fingerprint`, `doc_id`), (`text_hash`, `doc_id`) or `id_hash`, whichever the file has.
+async fn check_order(parquet: &ParquetFile) -> Result<()> {
+    let mut batches = parquet.stream(parquet.whole(&[FINGERPRINT, TEXT_HASH, "id_hash", DOC_ID]))?;
+    let mut previous: Option<(u128, String)> = None;
+    let mut row = 0u64;
+    while let Some(batch) = batches.try_next().await? {
+        let columns = Columns { batch: &batch, file: &parquet.file.url };
+        for i in 0..batch.num_rows() {
+            row += 1;
+            let key = (leading_key(&columns, i)?, id(&columns, i)?);
+            if previous.as_ref().is_some_and(|p| *p > key) {
+                return Err(StoreError::damaged(&parquet.file.url, format!("row {row} is out of order")));
+            }
+            previous = Some(key);
+        }
+    }
+    Ok(())
+}
+
+fn leading_key(columns: &Columns<'_>, row: usize) -> Result<u128> {
+    for name in [FINGERPRINT, "id_hash"] {
+        if columns.batch.column_by_name(name).is_some() {
+            return Ok(u128::from(columns.primitive::<UInt64Type>(name)?.value(row)));
+        }
+    }
+    Ok(fixed(columns.bytes::<16>(TEXT_HASH)?, row).map_or(0, u128::from_be_bytes))
+}
+
+fn id(columns: &Columns<'_>, row: usize) -> Result<String> {
+    if columns.batch.column_by_name(DOC_ID).is_none() {
+        return Ok(String::new());
+    }
+    let ids = columns.strings(DOC_ID)?;
+    Ok(if ids.is_valid(row) { ids.value(row).to_owned() } else { String::new() })
+}

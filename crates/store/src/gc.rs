@@ -1,0 +1,533 @@
+//! `store gc`: deleting what no commit names.
+//!
+//! Files are named by their content, so a run may make the very files anew that are being deleted here. The commits keep the two
+//! apart: what is to be deleted is named in a commit first (`removing`), and no later commit may name it until it is gone. A run that
+//! was at work meanwhile has to commit on top of that one, looks at all commits since it began, and so finds out.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use futures::{StreamExt, TryStreamExt};
+use serde::Serialize;
+
+use crate::commit::{Commit, Night, Removal, Stored, pruned};
+use crate::error::{Result, StoreError};
+use crate::identity::identity_in;
+use crate::names::{COMMITS, PAGES, commit_name, commit_number, page_name, run_name, segment_name};
+use crate::store::{MAX_ATTEMPTS, Store, missing_store};
+use nearprint_dataset::is_part_name;
+use nearprint_storage::{Folder, FoundFile, Storage, is_scratch_name};
+
+/// What to delete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GcRequest {
+    /// The store.
+    pub store: String,
+    /// Root of results, beside those that the newest commit names.
+    pub output: Option<String>,
+    /// How long ago a file was written, and was last named by the newest commit, at least.
+    pub grace: Duration,
+    /// Says only what would be deleted.
+    pub dry_run: bool,
+    /// Nobody else writes to the store: a server that cannot tell who was first will do.
+    pub single_writer: bool,
+}
+
+/// What was deleted, or would be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GcSummary {
+    /// The store.
+    pub store: String,
+    /// Number of the newest commit.
+    pub commit: u64,
+    /// Whether nothing was deleted, only listed.
+    pub dry_run: bool,
+    /// Files that were deleted, or would be.
+    pub n_files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Folders and single files that these were, or were in.
+    pub n_removed: u64,
+    /// The first of these.
+    pub removed: Vec<RemovedFiles>,
+    /// Files that stay for the next time, because this one took too long.
+    pub n_left: u64,
+    /// Uploads in parts that were never ended: aborted, or would be.
+    pub uploads: Vec<String>,
+    /// Commits that nobody needs any more: their content is taken out, or would be. Their numbers stay taken.
+    pub n_pruned_commits: u64,
+    /// Outputs that belong to another store, or bear no store's name yet: nothing in them was looked at.
+    pub foreign_outputs: Vec<String>,
+}
+
+/// Files that go together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RemovedFiles {
+    /// A run, segment or generation, or a single file.
+    pub place: String,
+    /// Files.
+    pub n_files: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Removed places that a summary lists.
+const LISTED: usize = 20;
+
+/// Deletions end after this time, well before others may take them for dead.
+const WORK_TIME: Duration = Duration::from_secs(30 * 60);
+/// A `store gc` that began so long ago is dead.
+const DEAD_AFTER: Duration = Duration::from_secs(60 * 60);
+/// Deletions under way at once.
+const CONCURRENT: usize = 8;
+/// Commits that others may make while a `store gc` wants to commit that it is done.
+const END_ATTEMPTS: usize = 100;
+
+/// Files that no commit names.
+#[derive(Debug)]
+pub struct Leftover {
+    root: Folder,
+    /// Path below the root, of a folder or of one file.
+    name: String,
+    /// What commits call it; none for files that no commit ever names.
+    removal: Option<String>,
+    /// The files.
+    pub files: Vec<FoundFile>,
+}
+
+impl Leftover {
+    /// Bytes of the files.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|f| f.bytes).sum()
+    }
+
+    fn place(&self) -> String {
+        format!("{}/{}", self.root.url().trim_end_matches('/'), self.name)
+    }
+
+    fn is_older_than(&self, cutoff: SystemTime) -> bool {
+        self.files.iter().all(|f| f.modified <= cutoff)
+    }
+}
+
+/// Deletes what no commit of a store names, and was written longer ago than the grace.
+///
+/// # Errors
+/// The store's. Nothing is deleted after any doubt about what is needed.
+pub async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSummary> {
+    let folder = storage.folder(&request.store)?;
+    for _ in 0..MAX_ATTEMPTS {
+        let store = Store::open_existing(&folder).await?.ok_or_else(|| missing_store(&request.store))?;
+        let cutoff = SystemTime::now().checked_sub(request.grace).unwrap_or(SystemTime::UNIX_EPOCH);
+        let live = store.live(cutoff).await?;
+        let (roots, foreign_outputs) = store.own_output_roots(storage, request.output.as_deref()).await?;
+        let mut found = store.leftovers(&roots, &live).await?;
+        found.retain(|leftover| leftover.is_older_than(cutoff));
+        for leftover in &found {
+            tracing::debug!(
+                place = leftover.place(),
+                files = leftover.files.len(),
+                bytes = leftover.bytes(),
+                "leftover"
+            );
+        }
+        let old = store.superseded_before(cutoff).await?;
+        if request.dry_run {
+            let uploads = store.abort_stale_uploads(request, &roots).await?;
+            let summary = summary(&store, &found, store.sequence(), 0, true);
+            return Ok(GcSummary { uploads, n_pruned_commits: old.len() as u64, foreign_outputs, ..summary });
+        }
+        let Some(begun) = store.begin_removal(&found, request.single_writer).await? else {
+            tracing::warn!("somebody else committed meanwhile: looking again");
+            continue;
+        };
+        let hold = Hold { folder: folder.clone(), newest: begun.unwrap_or(store.sequence()).into(), begun };
+        // First, so that no commit that still has its content names what is gone.
+        hold.prune(&old).await?;
+        let n_left = hold.delete(&found).await?;
+        let commit = match begun {
+            Some(sequence) => end_removal(&folder, sequence).await?,
+            None => store.sequence(),
+        };
+        let uploads = store.abort_stale_uploads(request, &roots).await?;
+        let summary = summary(&store, &found, commit, n_left, false);
+        return Ok(GcSummary { uploads, n_pruned_commits: old.len() as u64, foreign_outputs, ..summary });
+    }
+    Err(StoreError::TryAgain { reason: format!("others committed {MAX_ATTEMPTS} times meanwhile") })
+}
+
+fn summary(store: &Store, found: &[Leftover], commit: u64, n_left: u64, dry_run: bool) -> GcSummary {
+    let removed = |leftover: &Leftover| RemovedFiles {
+        place: leftover.place(),
+        n_files: leftover.files.len() as u64,
+        bytes: leftover.bytes(),
+    };
+    GcSummary {
+        store: store.folder().url().to_owned(),
+        commit,
+        dry_run,
+        n_files: found.iter().map(|l| l.files.len() as u64).sum::<u64>() - n_left,
+        bytes: found.iter().map(Leftover::bytes).sum(),
+        n_removed: found.len() as u64,
+        removed: found.iter().take(LISTED).map(removed).collect(),
+        n_left,
+        uploads: Vec::new(),
+        n_pruned_commits: 0,
+        foreign_outputs: Vec::new(),
+    }
+}
+
+/// The right to delete: an entry in the newest commit that nobody has ended.
+struct Hold {
+    folder: Folder,
+    /// The newest commit that was seen.
+    newest: AtomicU64,
+    /// The commit that gave up what is deleted; none where nothing had to be given up.
+    begun: Option<u64>,
+}
+
+impl Hold {
+    /// Deletes everything, and gives the number of files that there was no time for. What tells readers that a generation is complete
+    /// goes before the rest of it.
+    async fn delete(&self, found: &[Leftover]) -> Result<u64> {
+        let began = Instant::now();
+        let mut n_left = 0;
+        for leftover in found {
+            let (first, rest): (Vec<&FoundFile>, Vec<&FoundFile>) =
+                leftover.files.iter().partition(|file| file.name.ends_with("/_SUCCESS"));
+            if began.elapsed() > WORK_TIME {
+                n_left += leftover.files.len() as u64;
+                continue;
+            }
+            for files in [first, rest] {
+                let delete = |file: &FoundFile| leftover.root.delete_found(file.name.clone(), || self.refuse_lost());
+                let deletions: Vec<_> = files.into_iter().map(delete).collect();
+                futures::stream::iter(deletions).buffer_unordered(CONCURRENT).try_collect::<()>().await?;
+            }
+        }
+        Ok(n_left)
+    }
+
+    /// Refuses to go on where somebody ended the entry: a process that slept (a suspended machine, a stopped process, a server that
+    /// hung) does not notice on its own clock, and what it was to delete may be live again.
+    ///
+    /// Invariant: commit numbers are never used twice, so as long as there is none after the newest one known, that is the newest.
+    async fn refuse_lost(&self) -> Result<()> {
+        let Some(begun) = self.begun else {
+            return Ok(());
+        };
+        let next = self.folder.join(COMMITS).join(&commit_name(self.newest.load(Ordering::Relaxed) + 1));
+        if next.find().await?.is_none() {
+            return Ok(());
+        }
+        let newest = Store::open(&self.folder).await?;
+        if newest.removing().iter().all(|removal| removal.sequence != begun) {
+            let reason = format!(
+                "{}: others took this `store gc` for dead after an hour, so it stopped deleting",
+                self.folder.url()
+            );
+            return Err(StoreError::TryAgain { reason });
+        }
+        self.newest.fetch_max(newest.sequence(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Takes the content out of commits that nobody needs.
+    async fn prune(&self, old: &[u64]) -> Result<()> {
+        for &number in old {
+            self.folder.join(COMMITS).join(&commit_name(number)).put(pruned(number)).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Commits that what the commit `sequence` named is gone.
+async fn end_removal(folder: &Folder, sequence: u64) -> Result<u64> {
+    for _ in 0..END_ATTEMPTS {
+        let store = Store::open(folder).await?;
+        let removing: Vec<Removal> = store.removing().iter().filter(|r| r.sequence != sequence).cloned().collect();
+        if removing.len() == store.removing().len() {
+            return Ok(store.sequence());
+        }
+        if let Some(commit) = store.put_removing(removing).await? {
+            return Ok(commit);
+        }
+    }
+    Err(StoreError::TryAgain { reason: format!("others committed {END_ATTEMPTS} times meanwhile") })
+}
+
+impl Store {
+    /// What the newest commit names, and commits that were the newest after `cutoff`: somebody may still read that state.
+    pub async fn live(&self, cutoff: SystemTime) -> Result<HashSet<String>> {
+        let mut live: HashSet<String> = self.commit.iter().flat_map(Commit::names).collect();
+        if let Some(commit) = &self.commit {
+            // What the next commit of the same nights needs: one of the first format has no pages, and its successor has.
+            live.extend(commit.encode()?.page_digests.iter().map(|digest| page_name(digest)));
+        }
+        let is_of_removal = |number: u64| self.removing().iter().any(|removal| removal.sequence == number);
+        let mut seen: HashSet<String> = self.commit.iter().flat_map(|commit| commit.pages.iter().cloned()).collect();
+        for commit in self.commit_files().await? {
+            let is_kept = commit.superseded.is_none_or(|at| at > cutoff) || is_of_removal(commit.number);
+            if commit.number != self.sequence() && is_kept {
+                let stored = Stored::read(&self.folder.join(COMMITS).join(&commit_name(commit.number))).await?;
+                live.extend(stored.unseen(&self.folder, &mut seen).await?.1);
+            }
+        }
+        Ok(live)
+    }
+
+    /// Commits that are no longer needed: superseded before `cutoff`, and none that a removal at work began with. Those whose content is
+    /// gone already are left out.
+    async fn superseded_before(&self, cutoff: SystemTime) -> Result<Vec<u64>> {
+        let is_old = |commit: &CommitOnDisk| {
+            commit.superseded.is_some_and(|at| at <= cutoff)
+                && commit.bytes > pruned(commit.number).len() as u64
+                && self.removing().iter().all(|removal| removal.sequence != commit.number)
+        };
+        Ok(self.commit_files().await?.iter().filter(|commit| is_old(commit)).map(|commit| commit.number).collect())
+    }
+
+    /// All commits, by number.
+    async fn commit_files(&self) -> Result<Vec<CommitOnDisk>> {
+        let found = self.folder.join(COMMITS).inventory().await?;
+        let mut commits: Vec<(u64, FoundFile)> =
+            found.into_iter().filter_map(|file| Some((commit_number(&file.name)?, file))).collect();
+        commits.sort_unstable_by_key(|(number, _)| *number);
+        let superseded: Vec<Option<SystemTime>> =
+            commits.iter().skip(1).map(|(_, file)| Some(file.modified)).chain([None]).collect();
+        let on_disk = |((number, file), superseded): ((u64, FoundFile), _)| CommitOnDisk {
+            number,
+            bytes: file.bytes,
+            superseded,
+        };
+        Ok(commits.into_iter().zip(superseded).map(on_disk).collect())
+    }
+
+    /// Everything below the store and its roots of results that is nearprint's and not `live`, by place.
+    pub async fn leftovers(&self, roots: &[Folder], live: &HashSet<String>) -> Result<Vec<Leftover>> {
+        let mut found = grouped(&self.folder, self.folder.inventory().await?, store_place, live);
+        for root in roots {
+            let mut of_root = grouped(root, root.inventory().await?, output_place, live);
+            let named = named_by_current(root, &of_root).await?;
+            of_root.retain(|leftover| !named.contains(&leftover.name));
+            found.extend(of_root);
+        }
+        Ok(found)
+    }
+
+    /// Aborts the uploads in parts that killed runs left below the store and its roots of results: of keys that nearprint makes there.
+    async fn abort_stale_uploads(&self, request: &GcRequest, roots: &[Folder]) -> Result<Vec<String>> {
+        let mut uploads = BTreeSet::new();
+        let (grace, dry_run) = (request.grace, request.dry_run);
+        uploads.extend(self.folder.abort_stale_uploads(grace, dry_run, |key| store_place(key).is_some()).await?);
+        for root in roots {
+            uploads.extend(root.abort_stale_uploads(grace, dry_run, |key| output_place(key).is_some()).await?);
+        }
+        Ok(uploads.into_iter().collect())
+    }
+
+    /// The roots of results that belong to this store, and the places of others. One that is named by `output` must be this store's.
+    pub async fn own_output_roots(
+        &self,
+        storage: &Storage,
+        output: Option<&str>,
+    ) -> Result<(Vec<Folder>, Vec<String>)> {
+        let identity = self.identity().await?;
+        if let Some(output) = output {
+            self.refuse_output_of_another(identity.as_deref(), &storage.folder(output)?).await?;
+        }
+        Ok(self.own(self.output_roots(storage, output)?).await)
+    }
+
+    /// Those of some roots of results that bear this store's name, and the places of the others.
+    pub async fn own(&self, roots: Vec<Folder>) -> (Vec<Folder>, Vec<String>) {
+        let identity = self.identity().await.ok().flatten();
+        let (mut own, mut foreign) = (Vec::new(), Vec::new());
+        for root in roots {
+            match identity_in(&root).await {
+                Ok(owner) if owner.is_some() && owner == identity => own.push(root),
+                _ => foreign.push(root.url().to_owned()),
+            }
+        }
+        (own, foreign)
+    }
+
+    /// The folders of the nights' folders, each once.
+    pub fn output_roots(&self, storage: &Storage, output: Option<&str>) -> Result<Vec<Folder>> {
+        let of_night = |night: &Night| {
+            let root = night.output.strip_suffix(&format!("dt={}", night.dt))?;
+            Some(if root.is_empty() { "." } else { root }.to_owned())
+        };
+        let urls: BTreeSet<String> =
+            self.nights().iter().filter_map(of_night).chain(output.map(str::to_owned)).collect();
+        let mut roots = BTreeMap::new();
+        for url in urls {
+            let folder = storage.folder(&url)?;
+            let place = folder.local_path().map_or_else(|| folder.url().to_owned(), |path| path.display().to_string());
+            roots.insert(place, folder);
+        }
+        Ok(roots.into_values().collect())
+    }
+
+    /// Commits what is about to be deleted; none where somebody else committed first. The number of the commit that gives something up, if
+    /// one does.
+    #[allow(clippy::option_option, reason = "lost, done without a commit, done with one")]
+    async fn begin_removal(&self, found: &[Leftover], single_writer: bool) -> Result<Option<Option<u64>>> {
+        let names: BTreeSet<String> = found.iter().filter_map(|leftover| leftover.removal.clone()).collect();
+        let mut removing = self.removals_at_work().await?;
+        if names.is_empty() && removing == self.removing() {
+            return Ok(Some(None));
+        }
+        self.probe_conditional_put(single_writer).await?;
+        let gives_up = !names.is_empty();
+        if gives_up {
+            removing.push(Removal { sequence: self.sequence() + 1, names: names.into_iter().collect() });
+        }
+        Ok(self.put_removing(removing).await?.map(|commit| gives_up.then_some(commit)))
+    }
+
+    /// Commits that removals of a `store gc` which is dead are over; false where there is none. Such a `store gc` deletes nothing any
+    /// more, and may have left everything that it was to delete.
+    pub async fn end_dead_removals(&self) -> Result<bool> {
+        let at_work = self.removals_at_work().await?;
+        let any_dead = at_work != self.removing();
+        if any_dead {
+            self.put_removing(at_work).await?;
+        }
+        Ok(any_dead)
+    }
+
+    /// Removals without those of a `store gc` that did not live to end its own.
+    async fn removals_at_work(&self) -> Result<Vec<Removal>> {
+        let mut at_work = Vec::new();
+        for removal in self.removing() {
+            let begun = self.folder.join(COMMITS).join(&commit_name(removal.sequence)).file().await?.modified;
+            if begun.elapsed().unwrap_or_default() < DEAD_AFTER {
+                at_work.push(removal.clone());
+            }
+        }
+        Ok(at_work)
+    }
+
+    /// Commits the same nights with other removals; none where another commit was first.
+    async fn put_removing(&self, removing: Vec<Removal>) -> Result<Option<u64>> {
+        let Some(before) = &self.commit else {
+            return Ok(None);
+        };
+        let sequence = before.sequence + 1;
+        let commit = Commit { sequence, parent: Some(before.sequence), removing, ..before.clone() };
+        Ok(self.put_commit(&commit).await?.then_some(sequence))
+    }
+}
+
+/// A commit as it lies on the disk.
+struct CommitOnDisk {
+    number: u64,
+    bytes: u64,
+    /// When the next one was written; none of the newest.
+    superseded: Option<SystemTime>,
+}
+
+/// Where a file belongs: a name below the root, and what commits call it.
+type Place = (String, Option<String>);
+
+fn grouped(
+    root: &Folder,
+    files: Vec<FoundFile>,
+    place: impl Fn(&str) -> Option<Place>,
+    live: &HashSet<String>,
+) -> Vec<Leftover> {
+    let mut found: BTreeMap<Place, Vec<FoundFile>> = BTreeMap::new();
+    for file in files {
+        let Some((name, removal)) = place(&file.name) else {
+            continue;
+        };
+        if removal.as_ref().is_none_or(|removal| !live.contains(removal)) {
+            found.entry((name, removal)).or_default().push(file);
+        } else if is_scratch(file.name.rsplit('/').next().unwrap_or(&file.name)) {
+            found.entry((file.name.clone(), None)).or_default().push(file);
+        }
+    }
+    let leftover = |((name, removal), files)| Leftover { root: root.clone(), name, removal, files };
+    found.into_iter().map(leftover).collect()
+}
+
+/// Files of a store that nearprint writes, by their form: nothing else that lies there is its to delete.
+fn store_place(file: &str) -> Option<Place> {
+    let parts: Vec<&str> = file.split('/').collect();
+    match parts[..] {
+        ["runs", digest, dataset, name]
+            if is_digest(digest) && RUN_DATASETS.contains(&dataset) && is_part_name(name) =>
+        {
+            Some((run_name(digest), Some(run_name(digest))))
+        }
+        ["segments", digest, name] if is_digest(digest) && is_part_name(name) => {
+            Some((segment_name(digest), Some(segment_name(digest))))
+        }
+        [PAGES, name] if name.strip_suffix(".json").is_some_and(is_digest) => {
+            let digest = name.trim_end_matches(".json");
+            Some((file.to_owned(), Some(page_name(digest))))
+        }
+        ["_probe", name] if name.len() == 16 && is_hex(name) => Some((file.to_owned(), None)),
+        [] | [_] => None,
+        ["runs" | "segments" | PAGES | COMMITS, .., name] => is_scratch(name).then(|| (file.to_owned(), None)),
+        _ => None,
+    }
+}
+
+/// The same of an output.
+fn output_place(file: &str) -> Option<Place> {
+    let parts: Vec<&str> = file.split('/').collect();
+    let [night, below, rest @ ..] = &parts[..] else {
+        return None;
+    };
+    night.strip_prefix("dt=")?;
+    if below.strip_prefix("gen=").is_some_and(is_digest) && is_published(rest) {
+        return Some((format!("{night}/{below}"), Some((*below).to_owned())));
+    }
+    is_scratch(parts[parts.len() - 1]).then(|| (file.to_owned(), None))
+}
+
+const RUN_DATASETS: [&str; 5] = ["fingerprints", "short", "empty", "ids", "shadows"];
+const PUBLISHED: [&str; 4] = ["pairs", "decisions", "skipped", "quarantine"];
+
+/// A file of a generation, by its path there.
+fn is_published(path: &[&str]) -> bool {
+    match path {
+        ["manifest.json" | "_SUCCESS"] => true,
+        [dataset, name] => PUBLISHED.contains(dataset) && is_part_name(name),
+        _ => false,
+    }
+}
+
+fn is_hex(name: &str) -> bool {
+    name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// 32 hex digits, as runs, segments, pages and generations are named.
+fn is_digest(name: &str) -> bool {
+    name.len() == 32 && is_hex(name)
+}
+
+/// A file that a writer on a local disk had not named yet when it died: by its form, or, of earlier releases, as `NAME#1` of a name that
+/// nearprint gives.
+fn is_scratch(name: &str) -> bool {
+    let is_own = |name: &str| {
+        is_part_name(name) || commit_number(name).is_some() || ["manifest.json", "_SUCCESS", "_current"].contains(&name)
+    };
+    let numbered = |(name, n): (&str, &str)| is_own(name) && !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
+    is_scratch_name(name) || name.rsplit_once('#').is_some_and(numbered)
+}
+
+/// The generations that the nights' `_current` name, among the leftovers: another store may have published them.
+async fn named_by_current(root: &Folder, found: &[Leftover]) -> Result<HashSet<String>> {
+    let nights: BTreeSet<&str> = found.iter().filter_map(|l| l.name.split_once('/')).map(|(night, _)| night).collect();
+    let mut named = HashSet::new();
+    for night in nights {
+        if let Some(current) = root.join(night).join("_current").get().await? {
+            named.insert(format!("{night}/{}", String::from_utf8_lossy(&current).trim()));
+        }
+    }
+    Ok(named)
+}

@@ -1,0 +1,170 @@
+//! Which store an output belongs to. A store has a drawn identity, and an output bears that of the store that publishes into it, so that
+//! no two stores publish into one output, and none deletes what is another's.
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::StoreReport;
+use crate::commit::to_json;
+use crate::error::{Result, StoreError};
+use crate::names::{drawn_number, generation_name};
+use crate::store::Store;
+use nearprint_storage::Sha256Hex;
+use nearprint_storage::{Folder, Storage};
+
+/// Below a store: its identity. Below an output: that of the store it belongs to.
+pub const IDENTITY: &str = "_store.json";
+
+const VERSION: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Identity {
+    version: u32,
+    /// 32 hex digits.
+    store: String,
+    /// Of the JSON without this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sha256: Option<String>,
+}
+
+impl Identity {
+    fn of(store: &str) -> Result<Self> {
+        let bare = Self { version: VERSION, store: store.to_owned(), sha256: None };
+        let sha256 = Sha256Hex::of(&to_json(&bare)?).0;
+        Ok(Self { sha256: Some(sha256), ..bare })
+    }
+}
+
+/// The identity that stands in a folder; none where none does.
+pub async fn identity_in(folder: &Folder) -> Result<Option<String>> {
+    let place = folder.join(IDENTITY);
+    let Some(content) = place.get().await? else {
+        return Ok(None);
+    };
+    let refused = |reason: String| StoreError::Refused { url: place.url().to_owned(), reason };
+    let damaged = |why: &str| {
+        let copy = "copy the one of the store to its outputs, or that of an output to the store";
+        refused(format!("not what names a nearprint store ({why}): {copy}"))
+    };
+    let found: Identity = serde_json::from_slice(&content).map_err(|e| damaged(&e.to_string()))?;
+    if found.version != VERSION {
+        return Err(refused(format!("version {} is not {VERSION}: use the release that wrote it", found.version)));
+    }
+    if to_json(&Identity::of(&found.store)?)? != content {
+        return Err(damaged("its content is not what its own SHA-256 says"));
+    }
+    Ok(Some(found.store))
+}
+
+/// Writes an identity into a folder that has none; gives the one that is there then.
+async fn identify(folder: &Folder, store: &str) -> Result<String> {
+    folder.join(IDENTITY).put_if_absent(to_json(&Identity::of(store)?)?).await?;
+    let missing = || StoreError::TryAgain { reason: format!("{}/{IDENTITY}: gone since it was written", folder.url()) };
+    identity_in(folder).await?.ok_or_else(missing)
+}
+
+impl Store {
+    /// Its identity; none before it has been made, and in stores of earlier releases.
+    pub async fn identity(&self) -> Result<Option<String>> {
+        identity_in(&self.folder).await
+    }
+
+    /// Its identity, drawn now where it has none.
+    pub async fn make_identity(&self) -> Result<String> {
+        match self.identity().await? {
+            Some(known) => Ok(known),
+            None => identify(&self.folder, &drawn()).await,
+        }
+    }
+
+    /// Refuses an output that belongs to another store. `identity` is this one's, none before it has one.
+    pub async fn refuse_output_of_another(&self, identity: Option<&str>, output: &Folder) -> Result<()> {
+        match identity_in(output).await? {
+            // Another run may have made the identity, and claimed the output with it, since this one looked.
+            Some(owner) if Some(owner.as_str()) != identity && self.identity().await?.as_ref() != Some(&owner) => {
+                Err(self.of_another(output))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses an output without an identity where this store published nights that are not there: its disk may not be mounted. One of
+    /// them that is there is enough, as in an output of a release before identities.
+    pub async fn refuse_unmounted_output(&self, storage: &Storage, output: &Folder) -> Result<()> {
+        if identity_in(output).await?.is_some() {
+            return Ok(());
+        }
+        let mut any_night = false;
+        for night in self.nights().iter().rev() {
+            let place = storage.folder(&night.output)?;
+            if place.is_same_place(&output.join(&format!("dt={}", night.dt))) {
+                any_night = true;
+                if place.join(&generation_name(&night.gen_digest)).join("manifest.json").find().await?.is_some() {
+                    return Ok(());
+                }
+            }
+        }
+        if !any_night {
+            return Ok(());
+        }
+        let remedy =
+            "check that its disk is mounted; if they were removed on purpose, copy the store's _store.json there";
+        Err(StoreError::InputMissing { what: "results of earlier nights", url: output.url().to_owned(), remedy })
+    }
+
+    /// Refuses a store without a commit where the output has published nights: its commits are lost, or it is another store.
+    pub async fn refuse_lost_commits(&self, output: &Folder) -> Result<()> {
+        if !self.is_new() {
+            return Ok(());
+        }
+        for name in output.names().await?.iter().filter(|name| name.starts_with("dt=")) {
+            // Another run may have published it since this one opened the store.
+            let is_published = output.join(name).join("_current").find().await?.is_some();
+            if is_published && Self::open(&self.folder).await?.is_new() {
+                let reason = format!(
+                    "{name} is published here, and {} has no commit: restore its _commits, or name an output of its own",
+                    self.folder.url()
+                );
+                return Err(StoreError::OutputExists { url: output.url().to_owned(), reason });
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes an output this store's; refuses one that is another's.
+    pub async fn claim_output(&self, identity: &str, output: &Folder) -> Result<()> {
+        let owner = match identity_in(output).await? {
+            Some(owner) => owner,
+            None => identify(output, identity).await?,
+        };
+        if owner == identity { Ok(()) } else { Err(self.of_another(output)) }
+    }
+
+    fn of_another(&self, output: &Folder) -> StoreError {
+        let reason = format!(
+            "another store publishes into it, not {}: check `store` (is it mounted, and spelled right?), or name an output of its own",
+            self.folder.url()
+        );
+        StoreError::OutputExists { url: output.url().to_owned(), reason }
+    }
+}
+
+/// Notes outputs, and a store, whose identity is damaged or another's.
+pub async fn check_identities(store: &Store, outputs: &[Folder], report: &mut StoreReport) -> Result<()> {
+    let of_store = identity_in(&store.folder).await;
+    let known = of_store.as_ref().ok().cloned().flatten();
+    report.note(store.folder.join(IDENTITY).url(), of_store.map(drop))?;
+    for output in outputs {
+        let checked = identity_in(output).await.and_then(|owner| {
+            let is_other = owner.is_some() && known.is_some() && owner != known;
+            if is_other { Err(store.of_another(output)) } else { Ok(()) }
+        });
+        report.note(output.join(IDENTITY).url(), checked)?;
+    }
+    Ok(())
+}
+
+/// Nothing published depends on it.
+fn drawn() -> String {
+    format!("{:016x}{:016x}", drawn_number(), drawn_number())
+}

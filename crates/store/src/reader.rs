@@ -1,0 +1,323 @@
+//! Reading runs: what probes, which rows later nights shadow, which ids and short texts recur.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::Array;
+use arrow::datatypes::{UInt32Type, UInt64Type};
+use futures::TryStreamExt;
+use nearprint_storage::ErrorKind;
+
+use crate::commit::{Night, SegmentRecord};
+use crate::error::{Result, StoreError};
+use crate::existing::{Existing, ExistingDocuments, ExistingFile, RunFile};
+use crate::shadows::{Recrawls, Shadow, Shadowed};
+use crate::store::Store;
+use nearprint_dataset::schema::{CANONICAL_ID, DOC_ID, TEXT_HASH};
+use nearprint_dataset::{Columns, fixed};
+use nearprint_dataset::{ParquetFile, Read, selection};
+
+/// Names of runs, each in memory once.
+#[derive(Debug, Default)]
+struct Names(HashSet<Arc<str>>);
+
+impl Names {
+    fn of(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.0.get(name) {
+            return Arc::clone(known);
+        }
+        let new: Arc<str> = name.into();
+        self.0.insert(Arc::clone(&new));
+        new
+    }
+}
+
+/// A document that the batch and another night have.
+struct SameId {
+    row: u32,
+    own_run_row: u32,
+    run_row: u32,
+    kept: bool,
+}
+
+impl Store {
+    pub(crate) async fn open_file(&self, night: &Night, name: &str) -> Result<ParquetFile> {
+        let place = self.run_folder(&night.run.digest).join(&format!("{name}/part-00000.parquet"));
+        let file = place.file().await.map_err(|e| match e.kind() {
+            ErrorKind::InputMissing => StoreError::damaged(place.url(), "the file is gone"),
+            _ => e.into(),
+        })?;
+        let recorded = night.run.files.iter().find(|f| f.name == format!("{name}/part-00000.parquet"));
+        if recorded.is_none_or(|f| f.bytes != file.size) {
+            return Err(StoreError::damaged(&file.url, "its size is not the one that the store's commit records"));
+        }
+        Ok(ParquetFile::open(file).await?)
+    }
+
+    /// The fingerprints of all nights, each document's latest only.
+    pub async fn all_existing(&self) -> Result<Existing> {
+        let nights: Vec<&Night> = self.nights().iter().collect();
+        let shadowed = self.shadowed(&nights, Shadowed::new()).await?;
+        self.files(&nights, shadowed).await
+    }
+
+    /// Rows that a run for `dt` does not see: of each document, versions that a later one of the nights before has replaced,
+    /// and those that the batch replaces itself.
+    pub async fn shadowed_before(&self, dt: &str, recrawls: &Recrawls) -> Result<Shadowed> {
+        self.shadowed(&self.before(dt), recrawls.shadowed()).await
+    }
+
+    /// The fingerprints that probe in a run for `dt`: those of nights of earlier dates that are not shadowed.
+    pub async fn existing(&self, dt: &str, shadowed: Shadowed) -> Result<Existing> {
+        self.files(&self.before(dt), shadowed).await
+    }
+
+    /// Segments, and the runs that no segment covers: each fingerprint in one file.
+    async fn files(&self, nights: &[&Night], mut shadowed: Shadowed) -> Result<Existing> {
+        let mut runs: BTreeMap<&str, RunFile> = BTreeMap::new();
+        for night in nights.iter().filter(|n| n.run.n_fingerprints > 0) {
+            let parquet = self.open_file(night, "fingerprints").await?;
+            let shadowed = shadowed.remove(&night.run.digest).unwrap_or_default();
+            runs.insert(&night.run.digest, RunFile { parquet, shadowed });
+        }
+        let n_live_rows = runs.values().map(RunFile::n_live_rows).sum();
+        let mut files = Vec::new();
+        for segment in self.segments() {
+            files.extend(self.segment_files(segment, &mut runs).await?);
+        }
+        let own = |RunFile { parquet, shadowed }| ExistingFile {
+            parquet,
+            documents: ExistingDocuments::Here { shadowed },
+            numbered_from: None,
+        };
+        files.extend(runs.into_values().map(own));
+        Ok(Existing { files, n_live_rows })
+    }
+
+    /// The parts of a segment, with those of `runs` that it covers taken out; none where reading these runs is less work.
+    async fn segment_files(
+        &self,
+        segment: &SegmentRecord,
+        runs: &mut BTreeMap<&str, RunFile>,
+    ) -> Result<Vec<ExistingFile>> {
+        let covered = segment.runs.iter().filter_map(|digest| runs.get(digest.as_str()));
+        let n_rows: u64 = covered.map(|run| run.parquet.n_rows()).sum();
+        if n_rows == 0 || 2 * n_rows < segment.n_rows {
+            return Ok(Vec::new());
+        }
+        let Some(parts) = self.open_segment(segment).await? else {
+            return Ok(Vec::new());
+        };
+        let covered: Arc<Vec<Option<RunFile>>> =
+            Arc::new(segment.runs.iter().map(|digest| runs.remove(digest.as_str())).collect());
+        let part = |parquet| ExistingFile {
+            parquet,
+            documents: ExistingDocuments::InRuns { runs: Arc::clone(&covered) },
+            numbered_from: None,
+        };
+        Ok(parts.into_iter().map(part).collect())
+    }
+
+    /// The parts of a segment. None where one of them is gone or of another size: the runs say the same.
+    async fn open_segment(&self, segment: &SegmentRecord) -> Result<Option<Vec<ParquetFile>>> {
+        let mut parts = Vec::new();
+        for recorded in &segment.files {
+            let place = self.segment_folder(&segment.digest).join(&recorded.name);
+            let Some(file) = place.find().await?.filter(|file| file.size == recorded.bytes) else {
+                let part = place.url();
+                tracing::warn!(
+                    part,
+                    "a part of a segment is gone or damaged: reading the runs; mend with store compact"
+                );
+                return Ok(None);
+            };
+            parts.push(ParquetFile::open(file).await?);
+        }
+        Ok(Some(parts))
+    }
+
+    /// Shadowed rows by run: those given, and as far as the given nights shadow each other.
+    async fn shadowed(&self, nights: &[&Night], mut shadowed: Shadowed) -> Result<Shadowed> {
+        let known: HashSet<&str> = nights.iter().map(|n| n.run.digest.as_str()).collect();
+        for night in nights {
+            for shadow in self.shadows(night).await? {
+                let [run, by] = [&*shadow.run, &*shadow.by].map(|named| match named {
+                    "" => night.run.digest.as_str(),
+                    other => other,
+                });
+                if known.contains(run) && known.contains(by) {
+                    shadowed.entry(run.to_owned()).or_default().insert(shadow.row);
+                }
+            }
+        }
+        Ok(shadowed)
+    }
+
+    async fn shadows(&self, night: &Night) -> Result<Vec<Shadow>> {
+        let (mut found, mut names) = (Vec::new(), Names::default());
+        let parquet = self.open_file(night, "shadows").await?;
+        let mut batches = parquet.stream(parquet.whole(&["run", "by", "row"]))?;
+        while let Some(batch) = batches.try_next().await? {
+            let columns = Columns { batch: &batch, file: &parquet.file.url };
+            let (run, by, row) =
+                (columns.strings("run")?, columns.strings("by")?, columns.primitive::<UInt32Type>("row")?);
+            found.extend((0..batch.num_rows()).map(|i| Shadow {
+                run: names.of(run.value(i)),
+                by: names.of(by.value(i)),
+                row: row.value(i),
+            }));
+        }
+        Ok(found)
+    }
+
+    /// Which of the documents of a night of date `dt` the nights of other dates have, and which of the two is shadowed. Ids are compared
+    /// by a sorted column of their hashes, and fetched only where hashes agree.
+    pub async fn recrawls(&self, dt: &str, own: &OwnIds<'_>) -> Result<Recrawls> {
+        let mut recrawls = Recrawls::default();
+        let this: Arc<str> = "".into();
+        for night in self.nights().iter().filter(|n| n.dt != dt) {
+            let digest: Arc<str> = night.run.digest.as_str().into();
+            for same in self.same_ids(night, own).await? {
+                let (this, digest) = (Arc::clone(&this), Arc::clone(&digest));
+                if night.dt.as_str() < dt {
+                    recrawls.earlier.insert(same.row, same.kept);
+                    recrawls.shadows.push(Shadow { run: digest, by: this, row: same.run_row });
+                } else {
+                    recrawls.shadows.push(Shadow { run: this, by: digest, row: same.own_run_row });
+                }
+            }
+        }
+        recrawls.shadows.sort_unstable();
+        Ok(recrawls)
+    }
+
+    async fn same_ids(&self, night: &Night, own: &OwnIds<'_>) -> Result<Vec<SameId>> {
+        let parquet = self.open_file(night, "ids").await?;
+        let mut batches = parquet.stream(parquet.whole(&["id_hash", "row"]))?;
+        // (row of that run, row of this run, row of the batch)
+        let mut candidates: Vec<(u32, u32, u32)> = Vec::new();
+        let mut at = 0;
+        while let Some(rows) = batches.try_next().await? {
+            let columns = Columns { batch: &rows, file: &parquet.file.url };
+            let (hashes, run_rows) =
+                (columns.primitive::<UInt64Type>("id_hash")?, columns.primitive::<UInt32Type>("row")?);
+            for (&hash, &run_row) in hashes.values().iter().zip(run_rows.values()) {
+                at += own.by_hash[at..].partition_point(|o| o.0 < hash);
+                let same = own.by_hash[at..].iter().take_while(|o| o.0 == hash);
+                candidates.extend(same.map(|&(_, own_run_row, row)| (run_row, own_run_row, row)));
+            }
+        }
+        candidates.sort_unstable();
+        self.confirm(night, &candidates, own).await
+    }
+
+    /// The rows of a run at which its short texts and the documents without text begin.
+    fn first_rows(&self, night: &Night) -> Result<(u32, u32)> {
+        let (n_fingerprints, n_short) = (night.run.n_fingerprints, night.run.n_short);
+        let too_many = |_| {
+            let reason =
+                format!("{n_fingerprints} fingerprints and {n_short} short texts are more than a run can have");
+            StoreError::damaged(self.run_folder(&night.run.digest).url(), reason)
+        };
+        let empty = u32::try_from(n_fingerprints.saturating_add(n_short)).map_err(too_many)?;
+        Ok((u32::try_from(n_fingerprints).map_err(too_many)?, empty))
+    }
+
+    /// Those of the candidates, ascending, whose ids are the same and not their hashes alone.
+    async fn confirm(&self, night: &Night, candidates: &[(u32, u32, u32)], own: &OwnIds<'_>) -> Result<Vec<SameId>> {
+        let (short, empty) = self.first_rows(night)?;
+        let mut same = Vec::new();
+        for (name, rows) in [("fingerprints", 0..short), ("short", short..empty), ("empty", empty..u32::MAX)] {
+            let from = candidates.partition_point(|c| c.0 < rows.start);
+            let of_file = &candidates[from..candidates.partition_point(|c| c.0 < rows.end)];
+            if !of_file.is_empty() {
+                let parquet = self.open_file(night, name).await?;
+                confirm_in(&parquet, rows.start, of_file, own, &mut same).await?;
+            }
+        }
+        Ok(same)
+    }
+}
+
+/// As [`Store::confirm`], of a file whose first row is `first_row` of the run. Ids are fetched by page index.
+async fn confirm_in(
+    parquet: &ParquetFile,
+    first_row: u32,
+    candidates: &[(u32, u32, u32)],
+    own: &OwnIds<'_>,
+    same: &mut Vec<SameId>,
+) -> Result<()> {
+    let mut wanted: Vec<u32> = candidates.iter().map(|c| c.0 - first_row).collect();
+    wanted.dedup();
+    let selected = Some(selection(&wanted, parquet.n_rows()));
+    drop(wanted);
+    let mut of_rows = candidates.chunk_by(|a, b| a.0 == b.0);
+    let mut batches = parquet.stream(Read { rows: selected, ..parquet.whole(&[DOC_ID, CANONICAL_ID]) })?;
+    while let Some(found) = batches.try_next().await? {
+        let columns = Columns { batch: &found, file: &parquet.file.url };
+        let ids = columns.strings(DOC_ID)?;
+        // Documents without text are never canonical.
+        let canonical = found.column_by_name(CANONICAL_ID);
+        for (i, of_row) in (0..found.num_rows()).zip(&mut of_rows) {
+            let kept = canonical.is_some_and(|c| c.is_null(i));
+            let named = of_row.iter().filter(|(_, _, row)| *(own.id_of)(*row) == *ids.value(i));
+            same.extend(named.map(|&(run_row, own_run_row, row)| SameId { row, own_run_row, run_row, kept }));
+        }
+    }
+    if of_rows.next().is_some() {
+        let reason = "it has fewer rows than the ids of its run name";
+        return Err(StoreError::damaged(&parquet.file.url, reason));
+    }
+    Ok(())
+}
+
+/// The ids of a night's own documents.
+pub struct OwnIds<'a> {
+    /// ([`id_hash`](crate::id_hash), row of the run that is to be, row of the batch), sorted.
+    pub by_hash: &'a [(u64, u32, u32)],
+    /// The id of a row of the batch.
+    pub id_of: &'a (dyn Fn(u32) -> Cow<'a, str> + Sync),
+}
+
+/// The kept existing short text with the smallest id, by text hash.
+pub type ExistingShort = HashMap<[u8; 16], String>;
+
+impl Store {
+    /// Kept, not shadowed short texts of the nights before `dt` whose text hash is wanted.
+    pub async fn existing_short(
+        &self,
+        wanted: &HashSet<[u8; 16]>,
+        dt: &str,
+        shadowed: &Shadowed,
+    ) -> Result<ExistingShort> {
+        let mut found = ExistingShort::new();
+        if wanted.is_empty() {
+            return Ok(found);
+        }
+        for night in self.before(dt).into_iter().filter(|n| n.run.n_short > 0) {
+            let parquet = self.open_file(night, "short").await?;
+            let mut batches = parquet.stream(parquet.whole(&[TEXT_HASH, DOC_ID, CANONICAL_ID]))?;
+            let (mut run_row, _) = self.first_rows(night)?;
+            while let Some(rows) = batches.try_next().await? {
+                let columns = Columns { batch: &rows, file: &parquet.file.url };
+                let (hashes, ids, canonical) =
+                    (columns.bytes::<16>(TEXT_HASH)?, columns.strings(DOC_ID)?, columns.strings(CANONICAL_ID)?);
+                for i in 0..rows.num_rows() {
+                    let hash: Option<[u8; 16]> = fixed(hashes, i);
+                    let live =
+                        canonical.is_null(i) && !shadowed.get(&night.run.digest).is_some_and(|s| s.contains(run_row));
+                    if let Some(hash) = hash.filter(|h| live && wanted.contains(h)) {
+                        let id = ids.value(i);
+                        let smallest = found.entry(hash).or_insert_with(|| id.to_owned());
+                        if id < smallest.as_str() {
+                            id.clone_into(smallest);
+                        }
+                    }
+                    run_row += 1;
+                }
+            }
+        }
+        Ok(found)
+    }
+}

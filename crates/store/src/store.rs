@@ -1,0 +1,365 @@
+//! The fingerprint store: one immutable sorted run a night, made visible by one numbered commit (docs/store-format.md).
+
+use std::collections::{BTreeMap, HashSet};
+
+use nearprint_dataset::{FileRecord, is_sound, mend_files};
+use nearprint_storage::Folder;
+
+use crate::commit::{Commit, JoinedRuns, Night, Removal, RunRecord, SegmentRecord, Stored};
+use crate::error::{Result, StoreError};
+use crate::info::{NightInfo, SegmentInfo, StoreInfo};
+use crate::names::{
+    COMMITS, PAGES, commit_name, commit_numbers, drawn_number, generation_name, page_name, run_name, segment_name,
+    short,
+};
+use crate::writer::StagedRun;
+
+/// A store as its newest commit has it. Readers see that state only, whatever is written meanwhile.
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) folder: Folder,
+    /// None before the first night.
+    pub(crate) commit: Option<Commit>,
+}
+
+/// What the fingerprints of a store were made by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeBy {
+    /// Digest of the configuration.
+    pub config_digest: String,
+    /// Version of the algorithms.
+    pub algorithm: u32,
+}
+
+/// A published night's run that stays.
+pub struct KeptRun {
+    /// What the commit says of it.
+    pub record: RunRecord,
+    /// Files of it that were damaged or gone.
+    pub n_mended_files: u64,
+}
+
+/// Writers that lose the race for a commit try again, this often.
+pub const MAX_ATTEMPTS: usize = 5;
+
+impl Store {
+    /// The store at a folder, which may be empty. One LIST, one GET, and one for each page.
+    pub async fn open(folder: &Folder) -> Result<Self> {
+        let commit = match commit_numbers(folder).await?.last() {
+            None => None,
+            Some(&number) => {
+                let place = folder.join(COMMITS).join(&commit_name(number));
+                let stored = Stored::read(&place).await?.into_commit(folder).await?;
+                // Only what was superseded for long is pruned, so a newer one was listed late.
+                let pruned = || StoreError::TryAgain { reason: format!("{}: pruned since it was listed", place.url()) };
+                Some(stored.ok_or_else(pruned)?)
+            }
+        };
+        Ok(Self { folder: folder.clone(), commit })
+    }
+
+    /// The store at a folder; none where there is no commit.
+    pub async fn open_existing(folder: &Folder) -> Result<Option<Self>> {
+        let opened = Self::open(folder).await?;
+        Ok(opened.commit.is_some().then_some(opened))
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// Where the files of a run lie.
+    pub fn run_folder(&self, digest: &str) -> Folder {
+        self.folder.join(&run_name(digest))
+    }
+
+    /// Removes what killed runs left half-written among the commits and the files of a night: a run of a published night writes nothing
+    /// there, and so would leave it.
+    pub async fn tidy(&self, night: &Night) {
+        self.folder.tidy_itself().await;
+        self.folder.join("runs").tidy_itself().await;
+        self.folder.join(COMMITS).tidy().await;
+        self.folder.join(PAGES).tidy().await;
+        self.run_folder(&night.run.digest).tidy().await;
+    }
+
+    /// Number of the newest commit; 0 before the first.
+    pub fn sequence(&self) -> u64 {
+        self.commit.as_ref().map_or(0, |c| c.sequence)
+    }
+
+    /// Nights by date.
+    pub fn nights(&self) -> &[Night] {
+        self.commit.as_ref().map_or(&[], |c| &c.nights)
+    }
+
+    /// Where the files of a segment lie.
+    pub(crate) fn segment_folder(&self, digest: &str) -> Folder {
+        self.folder.join(&segment_name(digest))
+    }
+
+    /// The digest of the configuration of all its fingerprints; none before the first night.
+    pub fn config_digest(&self) -> Option<&str> {
+        self.commit.as_ref().map(|commit| commit.config_digest.as_str())
+    }
+
+    /// Whether there is no commit yet.
+    pub fn is_new(&self) -> bool {
+        self.commit.is_none()
+    }
+
+    /// The run of a published night, where the one that was made now has the same documents, decisions and order: then it stays, and no
+    /// later night that was joined with it need know. What is damaged of it is written again. None where it is another run, or cannot
+    /// be mended.
+    ///
+    /// Shadows do not count. They say which of two runs is later, and whichever of the two was written last says it.
+    pub async fn keep_run(&self, night: &Night, staged: &StagedRun) -> Result<Option<KeptRun>> {
+        let without_shadows = |files: &[FileRecord]| -> Vec<FileRecord> {
+            files.iter().filter(|file| !file.name.starts_with("shadows/")).cloned().collect()
+        };
+        if without_shadows(&night.run.files) != without_shadows(&staged.record.files) {
+            return Ok(None);
+        }
+        let folder = self.run_folder(&night.run.digest);
+        let mut damaged = Vec::new();
+        for recorded in &night.run.files {
+            if !is_sound(&folder.join(&recorded.name), recorded).await? {
+                let same = staged.files.iter().chain(&staged.shadows_of_earlier).find(|file| file.record == *recorded);
+                let Some(same) = same else {
+                    return Ok(None);
+                };
+                damaged.push(same);
+            }
+        }
+        let n_mended_files = mend_files(&folder, damaged).await?;
+        Ok(Some(KeptRun { record: night.run.clone(), n_mended_files }))
+    }
+
+    /// Commits that a night is no longer there; gives what it was.
+    pub async fn drop_night(&self, dt: &str) -> Result<Night> {
+        let mut store = Self { folder: self.folder.clone(), commit: self.commit.clone() };
+        for _ in 0..MAX_ATTEMPTS {
+            let (Some(commit), Some(night)) = (&store.commit, store.night(dt).cloned()) else {
+                let url = format!("{} dt={dt}", self.folder.url());
+                return Err(StoreError::InputMissing { what: "night", url, remedy: "`store info` lists the nights" });
+            };
+            let nights = commit.nights.iter().filter(|night| night.dt != dt).cloned().collect();
+            let made_by = MadeBy { config_digest: commit.config_digest.clone(), algorithm: commit.algorithm };
+            if store.put_nights(dt, nights, &made_by).await? {
+                return Ok(night);
+            }
+            store = Self::open(&self.folder).await?;
+        }
+        Err(StoreError::TryAgain { reason: format!("others committed {MAX_ATTEMPTS} times meanwhile") })
+    }
+
+    pub(crate) fn segments(&self) -> &[SegmentRecord] {
+        self.commit.as_ref().map_or(&[], |c| &c.segments)
+    }
+
+    /// What `store gc` is deleting.
+    pub(crate) fn removing(&self) -> &[Removal] {
+        self.commit.as_ref().map_or(&[], |c| &c.removing)
+    }
+
+    /// Whether a commit after this state, up to `newest`, gave one of these names up to deletion: its files may be gone again, though
+    /// they were written since. One that was pruned meanwhile may have.
+    pub(crate) async fn gave_up_since(&self, newest: &Self, names: &[String]) -> Result<bool> {
+        for number in self.sequence() + 1..=newest.sequence() {
+            let stored = Stored::read(&self.folder.join(COMMITS).join(&commit_name(number))).await?;
+            let gave_up = |removal: &Removal| names.iter().any(|name| removal.names.contains(name));
+            if stored.removing().is_none_or(|removing| removing.iter().any(gave_up)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Refuses to make anew what is being deleted.
+    pub fn refuse_removing(&self, name: &str) -> Result<()> {
+        if self.removing().iter().all(|removal| removal.names.iter().all(|n| n != name)) {
+            return Ok(());
+        }
+        let reason = format!(
+            "{}: `store gc` is deleting an earlier {name}; one that was killed stands in the way for an hour",
+            self.folder.url()
+        );
+        Err(StoreError::TryAgain { reason })
+    }
+
+    /// The night of a date.
+    pub fn night(&self, dt: &str) -> Option<&Night> {
+        self.nights().iter().find(|n| n.dt == dt)
+    }
+
+    /// The night that the newest commit, or the last one before it that did so, added or replaced.
+    pub fn newest(&self) -> Option<&Night> {
+        self.commit.as_ref().and_then(|commit| self.night(&commit.dt))
+    }
+
+    /// Nights that a run for `dt` joins: those of earlier dates.
+    pub fn before(&self, dt: &str) -> Vec<&Night> {
+        self.nights().iter().filter(|n| n.dt.as_str() < dt).collect()
+    }
+
+    /// Refuses a store whose fingerprints are not comparable with those of `digest`.
+    pub fn refuse_other_config(&self, digest: &str) -> Result<()> {
+        let Some(commit) = &self.commit else {
+            return Ok(());
+        };
+        if commit.config_digest == digest {
+            return Ok(());
+        }
+        let reason = format!(
+            "the store was made with another configuration (its digest {}, this one's {}): use its profile and the release that made it, or start a new store",
+            short(&commit.config_digest),
+            short(digest)
+        );
+        Err(StoreError::Refused { url: self.folder.url().to_owned(), reason })
+    }
+
+    /// Makes a night visible, in place of one of the same date. False where other nights were first: it may have to join them.
+    /// A compaction that was first is nothing to it.
+    pub async fn commit(&self, night: &Night, made_by: &MadeBy) -> Result<bool> {
+        if self.put_night(night, made_by).await? {
+            return Ok(true);
+        }
+        let names = [run_name(&night.run.digest), generation_name(&night.gen_digest)];
+        for _ in 1..MAX_ATTEMPTS {
+            let newest = Self::open(&self.folder).await?;
+            if newest.nights() != self.nights() || self.gave_up_since(&newest, &names).await? {
+                return Ok(false);
+            }
+            if newest.put_night(night, made_by).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn put_night(&self, night: &Night, made_by: &MadeBy) -> Result<bool> {
+        let mut nights: BTreeMap<String, Night> = self.nights().iter().map(|n| (n.dt.clone(), n.clone())).collect();
+        nights.insert(night.dt.clone(), night.clone());
+        self.put_nights(&night.dt, nights.into_values().collect(), made_by).await
+    }
+
+    /// A commit that added, replaced or dropped the night `dt`.
+    async fn put_nights(&self, dt: &str, nights: Vec<Night>, made_by: &MadeBy) -> Result<bool> {
+        let live: HashSet<&str> = nights.iter().map(|n| n.run.digest.as_str()).collect();
+        let is_live = |segment: &&SegmentRecord| segment.runs.iter().any(|run| live.contains(run.as_str()));
+        let segments = self.segments().iter().filter(is_live).cloned().collect();
+        let commit = Commit {
+            algorithm: made_by.algorithm,
+            sequence: self.sequence() + 1,
+            parent: self.commit.as_ref().map(|c| c.sequence),
+            dt: dt.to_owned(),
+            config_digest: made_by.config_digest.clone(),
+            nights,
+            segments,
+            removing: self.removing().to_vec(),
+            pages: Vec::new(),
+        };
+        self.put_commit(&commit).await
+    }
+
+    /// False where another commit of that number was first.
+    ///
+    /// Invariants: no commit names what an earlier one gives up to deletion. A run that was at work then may have written these files
+    /// anew before they were deleted, so it ends here. Pages are written before the commit that names them; those of the commit before
+    /// this one are there, for nobody deletes them while it is the newest.
+    pub(crate) async fn put_commit(&self, commit: &Commit) -> Result<bool> {
+        for night in &commit.nights {
+            self.refuse_removing(&run_name(&night.run.digest))?;
+            self.refuse_removing(&generation_name(&night.gen_digest))?;
+        }
+        for segment in &commit.segments {
+            self.refuse_removing(&segment_name(&segment.digest))?;
+        }
+        let encoded = commit.encode()?;
+        let known = self.commit.as_ref().map_or(&[][..], |before| &before.pages);
+        for ((place, content), digest) in encoded.pages.into_iter().zip(&encoded.page_digests) {
+            self.refuse_removing(&page_name(digest))?;
+            if commit.removing.iter().any(|removal| removal.names.contains(&page_name(digest))) {
+                let reason = format!("commit {} would give up its own page {digest}", commit.sequence);
+                return Err(StoreError::Internal { stage: "commit", reason });
+            }
+            if !known.contains(digest) {
+                self.folder.join(&place).put(content).await?;
+            }
+        }
+        let place = self.folder.join(COMMITS).join(&commit_name(commit.sequence));
+        Ok(place.put_if_absent(encoded.commit).await?)
+    }
+
+    /// On S3, whether the server keeps the promise that commits stand on: a second put-if-absent must fail. Whoever says that there is a
+    /// single writer needs no promise.
+    pub async fn probe_conditional_put(&self, single_writer: bool) -> Result<()> {
+        if !self.folder.is_remote() {
+            return Ok(());
+        }
+        let probe = self.folder.join("_probe").join(&format!("{:016x}", drawn_number()));
+        probe.create("first".into()).await?;
+        let overwritten = probe.create("second".into()).await?;
+        probe.delete().await?;
+        if !overwritten {
+            return Ok(());
+        }
+        if single_writer {
+            let store = self.folder.url();
+            tracing::warn!(store, "the server ignores If-None-Match on PUT: two writers at once would lose nights");
+            return Ok(());
+        }
+        let reason = "the server ignores If-None-Match on PUT, so two runs could overwrite each other: use another server, or \
+                      say single_writer (--single-writer) where never two write at once";
+        Err(StoreError::Refused { url: self.folder.url().to_owned(), reason: reason.to_owned() })
+    }
+
+    /// What the store holds.
+    pub fn info(&self) -> StoreInfo {
+        let nights: Vec<NightInfo> =
+            JoinedRuns::before_each(self.nights()).map(|(night, before)| night_info(night, &before)).collect();
+        StoreInfo {
+            store: self.folder.url().to_owned(),
+            commit: self.sequence(),
+            config_digest: self.commit.as_ref().map(|c| c.config_digest.clone()),
+            n_nights: nights.len() as u64,
+            n_fingerprints: nights.iter().map(|n| n.n_fingerprints).sum(),
+            n_short: nights.iter().map(|n| n.n_short).sum(),
+            bytes: nights.iter().map(|n| n.bytes).sum(),
+            nights,
+            segments: self.segments().iter().map(|segment| self.segment_info(segment)).collect(),
+        }
+    }
+
+    fn segment_info(&self, segment: &SegmentRecord) -> SegmentInfo {
+        let live = self.nights().iter().filter(|n| segment.runs.contains(&n.run.digest));
+        SegmentInfo {
+            digest: segment.digest.clone(),
+            n_runs: segment.runs.len() as u64,
+            n_live_runs: live.count() as u64,
+            n_rows: segment.n_rows,
+            n_parts: segment.files.len() as u64,
+            bytes: segment.files.iter().map(|f| f.bytes).sum(),
+        }
+    }
+}
+
+/// `before` is the digest of the runs of all earlier dates.
+fn night_info(night: &Night, before: &str) -> NightInfo {
+    NightInfo {
+        dt: night.dt.clone(),
+        run: night.run.digest.clone(),
+        n_fingerprints: night.run.n_fingerprints,
+        n_short: night.run.n_short,
+        bytes: night.run.files.iter().map(|f| f.bytes).sum(),
+        output: format!("{}/{}", night.output, generation_name(&night.gen_digest)),
+        stale: night.joined != before,
+    }
+}
+
+/// No store is at a place, or none with a commit.
+pub fn missing_store(url: &str) -> StoreError {
+    let remedy = "check the path; a run makes its first commit";
+    StoreError::InputMissing { what: "store", url: url.to_owned(), remedy }
+}

@@ -1,0 +1,148 @@
+//! Writing a run: sorted files in the spill folder, named by what is in them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use xxhash_rust::xxh3::xxh3_64;
+
+use nearprint_dataset::{DatasetWriter, FileRecord, StagedFile, create_folder};
+use nearprint_storage::Sha256Hex;
+
+use crate::commit::RunRecord;
+use crate::error::{Result, StoreError};
+use crate::shadows::Shadow;
+use nearprint_dataset::BATCH_ROWS;
+use nearprint_dataset::schema::{CONFIG_DIGEST, EMPTY, IDS, RUN, SHADOWS, SHORT};
+
+/// A run that waits for its upload.
+pub struct StagedRun {
+    /// What the commit will say of it.
+    pub record: RunRecord,
+    /// Its files.
+    pub files: Vec<StagedFile>,
+    /// The shadows that the run had when no night of a later date was there; none where it has no others now.
+    pub shadows_of_earlier: Vec<StagedFile>,
+}
+
+/// The hash by which ids are found in a run: XXH3 of 64 bits.
+pub fn id_hash(id: &str) -> u64 {
+    xxh3_64(id.as_bytes())
+}
+
+/// Writes the files of a run below a folder.
+pub struct RunWriter<'a> {
+    folder: &'a Path,
+    metadata: [(&'static str, &'a str); 1],
+    fingerprints: DatasetWriter,
+    short: DatasetWriter,
+    empty: DatasetWriter,
+    n_fingerprints: u64,
+    n_short: u64,
+}
+
+impl<'a> RunWriter<'a> {
+    /// Into a folder that may be there. `config_digest` is that of the configuration which made the fingerprints.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn try_new(folder: &'a Path, config_digest: &'a str) -> Result<Self> {
+        create_folder(folder)?;
+        let metadata = [(CONFIG_DIGEST, config_digest)];
+        let writer = |name, schema| DatasetWriter::new(folder, name, schema, &metadata).in_one_file();
+        Ok(Self {
+            fingerprints: writer("fingerprints", &RUN),
+            short: writer("short", &SHORT),
+            empty: writer("empty", &EMPTY),
+            folder,
+            metadata,
+            n_fingerprints: 0,
+            n_short: 0,
+        })
+    }
+
+    /// Documents with a fingerprint: the next rows of [`RUN`], in its order.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn fingerprints(&mut self, rows: RecordBatch) -> Result<()> {
+        self.n_fingerprints += rows.num_rows() as u64;
+        Ok(self.fingerprints.write(rows)?)
+    }
+
+    /// Texts below the floor of features: the next rows of [`SHORT`], in its order.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn short(&mut self, rows: RecordBatch) -> Result<()> {
+        self.n_short += rows.num_rows() as u64;
+        Ok(self.short.write(rows)?)
+    }
+
+    /// Documents without text: the next rows of [`EMPTY`], in its order.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn empty(&mut self, rows: RecordBatch) -> Result<()> {
+        Ok(self.empty.write(rows)?)
+    }
+
+    /// The run. `ids` are ([`id_hash`], row of the run), in the order of [`IDS`]; `shadows` are sorted. Rows of a run are numbered through
+    /// its fingerprints, then the short texts, then the documents without text.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn finish(self, ids: impl Iterator<Item = (u64, u32)>, shadows: &[Shadow]) -> Result<StagedRun> {
+        let Self { folder, metadata, fingerprints, short, empty, n_fingerprints, n_short } = self;
+        let writer = |folder, name, schema| DatasetWriter::new(folder, name, schema, &metadata).in_one_file();
+        let mut files = fingerprints.finish()?;
+        files.extend(short.finish()?);
+        files.extend(empty.finish()?);
+        files.extend(write_ids(ids, writer(folder, "ids", &IDS))?);
+        files.extend(write_shadows(shadows.iter(), writer(folder, "shadows", &SHADOWS))?);
+        let mut shadows_of_earlier = Vec::new();
+        if shadows.iter().any(|shadow| !shadow.by.is_empty()) {
+            let (folder, of_earlier) = (folder.join("of-earlier"), shadows.iter().filter(|s| s.by.is_empty()));
+            create_folder(&folder)?;
+            shadows_of_earlier = write_shadows(of_earlier, writer(&folder, "shadows", &SHADOWS))?;
+        }
+        let records: Vec<FileRecord> = files.iter().map(|f| f.record.clone()).collect();
+        let record = RunRecord { digest: run_digest(&records), n_fingerprints, n_short, files: records };
+        Ok(StagedRun { record, files, shadows_of_earlier })
+    }
+}
+
+/// A run is named by what is in it.
+pub(crate) fn run_digest(files: &[FileRecord]) -> String {
+    let lines: String = files.iter().map(|f| format!("{} {}\n", f.name, f.sha256)).collect();
+    Sha256Hex::of(lines.as_bytes()).0[..32].to_owned()
+}
+
+fn write_ids(ids: impl Iterator<Item = (u64, u32)>, mut writer: DatasetWriter) -> Result<Vec<StagedFile>> {
+    let ids: Vec<(u64, u32)> = ids.collect();
+    for rows in ids.chunks(BATCH_ROWS) {
+        let arrays: Vec<ArrayRef> = vec![
+            Arc::new(UInt64Array::from_iter_values(rows.iter().map(|r| r.0))),
+            Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.1))),
+        ];
+        writer.write(RecordBatch::try_new(Arc::clone(&IDS), arrays).map_err(internal)?)?;
+    }
+    Ok(writer.finish()?)
+}
+
+fn write_shadows<'a>(shadows: impl Iterator<Item = &'a Shadow>, mut writer: DatasetWriter) -> Result<Vec<StagedFile>> {
+    let shadows: Vec<&Shadow> = shadows.collect();
+    for rows in shadows.chunks(BATCH_ROWS) {
+        let arrays: Vec<ArrayRef> = vec![
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|s| &*s.run))),
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|s| &*s.by))),
+            Arc::new(UInt32Array::from_iter_values(rows.iter().map(|s| s.row))),
+        ];
+        writer.write(RecordBatch::try_new(Arc::clone(&SHADOWS), arrays).map_err(internal)?)?;
+    }
+    Ok(writer.finish()?)
+}
+
+fn internal(error: arrow::error::ArrowError) -> StoreError {
+    StoreError::Internal { stage: "store", reason: error.to_string() }
+}

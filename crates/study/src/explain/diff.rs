@@ -1,0 +1,113 @@
+//! Where two texts differ.
+
+use std::ops::Range;
+
+use serde::Serialize;
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use crate::legible::legible;
+
+/// A piece of a diff.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Piece {
+    /// In both texts.
+    Same(String),
+    /// In the first only.
+    Removed(String),
+    /// In the second only.
+    Added(String),
+}
+
+/// Two texts beside each other.
+#[derive(Debug)]
+pub struct Diff {
+    /// The pieces, in order.
+    pub pieces: Vec<Piece>,
+    /// Whether whole sentences were compared.
+    pub of_sentences: bool,
+}
+
+/// Past this many tokens of both texts together, whole sentences are compared: texts of so many that share hardly any take seconds.
+const MAX_TOKENS: usize = 400_000;
+
+/// Both texts, cut into what they share and what they do not. Words are whole, but each Han character stands alone.
+pub fn diff(a: &str, b: &str) -> Diff {
+    let (a, b) = (legible(a), legible(b));
+    let (mut old, mut new) = (words(&a), words(&b));
+    let of_sentences = old.len() + new.len() > MAX_TOKENS;
+    if of_sentences {
+        (old, new) = (sentences(&a), sentences(&b));
+    }
+    let mut pieces = Vec::new();
+    for op in capture_diff_slices(Algorithm::Myers, &old, &new) {
+        let (removed, added) = (old[op.old_range()].concat(), new[op.new_range()].concat());
+        if matches!(op, DiffOp::Equal { .. }) {
+            pieces.push(Piece::Same(removed));
+            continue;
+        }
+        pieces.extend((!removed.is_empty()).then_some(Piece::Removed(removed)));
+        pieces.extend((!added.is_empty()).then_some(Piece::Added(added)));
+    }
+    Diff { pieces, of_sentences }
+}
+
+/// The changes with up to `context` characters of what is the same around them; changes nearer to each other than twice that
+/// share a segment.
+pub fn segments(pieces: &[Piece], context: usize) -> Vec<Vec<Piece>> {
+    let mut segments: Vec<Vec<Piece>> = Vec::new();
+    let mut open: Vec<Piece> = Vec::new();
+    for (i, piece) in pieces.iter().enumerate() {
+        let Piece::Same(text) = piece else {
+            open.push(piece.clone());
+            continue;
+        };
+        let n_chars = text.chars().count();
+        let (first, last) = (i == 0, i + 1 == pieces.len());
+        if !first && !last && n_chars <= 2 * context {
+            open.push(piece.clone());
+            continue;
+        }
+        if !first {
+            open.push(Piece::Same(chars(text, 0..context)));
+            segments.push(std::mem::take(&mut open));
+        }
+        if !last {
+            open.push(Piece::Same(chars(text, n_chars.saturating_sub(context)..n_chars)));
+        }
+    }
+    if open.iter().any(|p| !matches!(p, Piece::Same(_))) {
+        segments.push(open);
+    }
+    segments
+}
+
+fn chars(text: &str, range: Range<usize>) -> String {
+    text.chars().skip(range.start).take(range.len()).collect()
+}
+
+fn words(text: &str) -> Vec<&str> {
+    cut(text, |before, c| before.is_alphanumeric() && c.is_alphanumeric() && !is_han(before) && !is_han(c))
+}
+
+fn sentences(text: &str) -> Vec<&str> {
+    cut(text, |before, _| !matches!(before, '.' | '!' | '?' | ';' | '。' | '！' | '？' | '；'))
+}
+
+fn is_han(c: char) -> bool {
+    matches!(c, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Cuts between two characters unless they belong together.
+fn cut(text: &str, together: impl Fn(char, char) -> bool) -> Vec<&str> {
+    let (mut parts, mut start, mut before) = (Vec::new(), 0, None);
+    for (at, c) in text.char_indices() {
+        if before.is_some_and(|before| !together(before, c)) {
+            parts.push(&text[start..at]);
+            start = at;
+        }
+        before = Some(c);
+    }
+    parts.extend((start < text.len()).then(|| &text[start..]));
+    parts
+}

@@ -1,0 +1,202 @@
+//! The `explain` command: why two texts are near-duplicates to a profile, or are not.
+
+pub mod diff;
+mod features;
+mod text;
+
+use std::collections::BTreeSet;
+
+use nearprint_tokenize::Resources as AnalyzerResources;
+use serde::Serialize;
+
+use crate::error::{Result, StudyError};
+pub use diff::Piece;
+pub use features::{DifferingBit, ExplainedFeature, FeatureTable};
+use nearprint_dataset::InputPolicy;
+use nearprint_dataset::{DocumentColumns, Documents};
+use nearprint_profile::ProfileConfig;
+use nearprint_profile::{Outcome, TextFingerprinter};
+use nearprint_storage::Storage;
+pub use text::ExplainedText;
+use text::{Named, Taken, distance, sketch_distance};
+
+/// What to explain.
+#[derive(Debug, Clone)]
+pub struct ExplainRequest {
+    /// Two texts or more.
+    pub texts: ExplainTexts,
+    /// Text to pair.
+    pub profile: ProfileConfig,
+    /// Contents of the user's dictionary and stop words.
+    pub analyzer_resources: AnalyzerResources,
+}
+
+/// Where the texts are.
+#[derive(Debug, Clone)]
+pub enum ExplainTexts {
+    /// Documents of these ids.
+    Documents {
+        /// Path, folder, glob or `s3://` prefix.
+        documents: String,
+        /// Columns.
+        columns: DocumentColumns,
+        /// Ids.
+        ids: Vec<String>,
+    },
+    /// Name and text of each.
+    Given(Vec<(String, String)>),
+}
+
+/// Summary of the `explain` command.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explanation {
+    /// Bits of a fingerprint.
+    pub bits: u32,
+    /// The profile's largest Hamming distance.
+    pub max_distance: u32,
+    /// The profile's largest sketch distance, where sketches are verified.
+    pub max_sketch_distance: Option<u16>,
+    /// The texts.
+    pub texts: Vec<ExplainedText>,
+    /// Hamming distance of each text to each; none where one has no fingerprint.
+    pub distances: Vec<Vec<Option<u32>>>,
+    /// Distances of the sketches; empty where the profile makes none.
+    pub sketch_distances: Vec<Vec<Option<u32>>>,
+    /// The two texts beside each other; none where there are more than two.
+    pub pair: Option<ExplainedPair>,
+}
+
+/// Two texts beside each other.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ExplainedPair {
+    /// Whether the profile takes them for a pair.
+    pub is_pair: bool,
+    /// Why it does, or does not.
+    pub reasons: Vec<String>,
+    /// Whether the normalised texts are equal.
+    pub same_text: bool,
+    /// Hamming distance.
+    pub distance: Option<u32>,
+    /// 100 · (1 - distance / bits).
+    pub similarity_percent: Option<f64>,
+    /// Distance of the sketches.
+    pub sketch_distance: Option<u32>,
+    /// Features of both, the heaviest first.
+    pub features: FeatureTable,
+    /// The bits that differ.
+    pub differing_bits: Vec<DifferingBit>,
+    /// Where the normalised texts differ, with some of what is around it.
+    pub diff: Vec<Vec<Piece>>,
+    /// Whether the texts were too long to compare word by word: the diff is one of whole sentences then.
+    pub diff_of_sentences: bool,
+}
+
+/// Characters around a difference.
+const CONTEXT_CHARS: usize = 40;
+
+/// Explains.
+///
+/// # Errors
+/// Bad input; an id that is not there; fewer than two texts.
+pub async fn explain(storage: &Storage, request: &ExplainRequest) -> Result<Explanation> {
+    let fingerprinter = TextFingerprinter::try_new(request.profile.clone(), &request.analyzer_resources)?;
+    let texts = texts(storage, &request.texts).await?;
+    if texts.len() < 2 {
+        return Err(StudyError::Usage { reason: "give two texts or more to compare".to_owned() });
+    }
+    let texts: Vec<Taken> = texts.into_iter().map(|text| Taken::of(text, &fingerprinter)).collect();
+    explanation(&request.profile, &texts)
+}
+
+async fn texts(storage: &Storage, wanted: &ExplainTexts) -> Result<Vec<Named>> {
+    let (url, columns, ids) = match wanted {
+        ExplainTexts::Given(texts) => {
+            let named =
+                |(name, text): &(String, String)| Named { id: name.clone(), file: None, text: Some(text.clone()) };
+            return Ok(texts.iter().map(named).collect());
+        }
+        ExplainTexts::Documents { documents, columns, ids } => (documents, columns, ids),
+    };
+    let documents = Documents::open(storage, url, columns.clone(), &InputPolicy::default()).await?;
+    let found = documents.newest_texts_of(ids.iter().map(String::as_str).collect::<BTreeSet<_>>()).await?;
+    let text = |id: &String| match found.get(id) {
+        Some(found) => Ok(Named { id: id.clone(), file: Some(found.file.clone()), text: found.text.clone() }),
+        None => Err(StudyError::NoSuchDocument { id: id.clone(), documents: url.clone() }),
+    };
+    ids.iter().map(text).collect()
+}
+
+fn explanation(profile: &ProfileConfig, texts: &[Taken]) -> Result<Explanation> {
+    let matrix = |of: fn(&Taken, &Taken) -> Option<u32>| -> Vec<Vec<Option<u32>>> {
+        texts.iter().map(|a| texts.iter().map(|b| of(a, b)).collect()).collect()
+    };
+    let verifier = profile.join.verifier(profile.bits)?;
+    Ok(Explanation {
+        bits: profile.bits,
+        max_distance: verifier.max_distance.into(),
+        max_sketch_distance: verifier.max_sketch_distance,
+        texts: texts.iter().map(|t| t.explained(profile)).collect(),
+        distances: matrix(distance),
+        sketch_distances: if profile.sketch.is_some() { matrix(sketch_distance) } else { Vec::new() },
+        pair: match texts {
+            [a, b] => Some(pair(profile, a, b)?),
+            _ => None,
+        },
+    })
+}
+
+fn pair(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<ExplainedPair> {
+    let features = features::union(a.features(), b.features(), profile);
+    let distance = distance(a, b);
+    let (is_pair, reasons) = verdict(profile, a, b)?;
+    let bits = a.fingerprint().zip(b.fingerprint());
+    let diff = diff::diff(a.normalized(), b.normalized());
+    Ok(ExplainedPair {
+        is_pair,
+        reasons,
+        same_text: a.normalized() == b.normalized(),
+        distance,
+        similarity_percent: distance.map(|d| 100.0 * (1.0 - f64::from(d) / f64::from(profile.bits))),
+        sketch_distance: sketch_distance(a, b),
+        features: features::table(&features),
+        differing_bits: bits.map_or(Vec::new(), |(a, b)| features::differing_bits(&features, a, b)),
+        diff: diff::segments(&diff.pieces, CONTEXT_CHARS),
+        diff_of_sentences: diff.of_sentences,
+    })
+}
+
+/// Whether the two are a pair, and why.
+fn verdict(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<(bool, Vec<String>)> {
+    let verifier = profile.join.verifier(profile.bits)?;
+    let Some(distance) = distance(a, b) else {
+        return Ok(verdict_without_fingerprints(a, b));
+    };
+    let near = u8::try_from(distance).is_ok_and(|d| verifier.verify(d, a.sketch(), b.sketch()).is_some());
+    let said = |name: &str, d: u32, limit: u32| {
+        let side = if d <= limit { "within" } else { "above" };
+        format!("{name} {d} is {side} the profile's {limit}")
+    };
+    let mut reasons = vec![said("distance", distance, verifier.max_distance.into())];
+    if let (Some(d), Some(limit)) = (sketch_distance(a, b), verifier.max_sketch_distance) {
+        reasons.push(said("sketch distance", d, limit.into()));
+    }
+    Ok((near, reasons))
+}
+
+/// Short texts are compared as a whole.
+fn verdict_without_fingerprints(a: &Taken, b: &Taken) -> (bool, Vec<String>) {
+    let hash = |t: &Taken| match t.outcome() {
+        Some(Outcome::TooShort { text_hash }) => Some(*text_hash),
+        _ => None,
+    };
+    let missing = [a, b].into_iter().filter(|t| t.fingerprint().is_none());
+    let mut reasons: Vec<String> = missing.map(|t| format!("'{}' has no fingerprint", t.id)).collect();
+    let same = hash(a).is_some() && hash(a) == hash(b);
+    let compared = if same {
+        "the normalised texts are equal"
+    } else {
+        "texts without one are pairs only where they are too short and equal"
+    };
+    reasons.push(compared.to_owned());
+    (same, reasons)
+}

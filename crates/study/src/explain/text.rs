@@ -1,0 +1,122 @@
+//! One text: what it came to, and how that is told.
+
+use std::fmt::Write;
+
+use nearprint_fingerprint::Sketch;
+use serde::Serialize;
+
+use nearprint_profile::ProfileConfig;
+use nearprint_profile::{DissectedText, Outcome, TextFingerprinter};
+
+/// One text.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ExplainedText {
+    /// Its id, or the name it was given.
+    pub id: String,
+    /// The file that it was taken from: of the newest of the nights that have it. None where the text was given.
+    pub file: Option<String>,
+    /// `fingerprinted`, `too_short`, `empty` or `null_text`.
+    pub status: &'static str,
+    /// Why it has no fingerprint.
+    pub reason: Option<String>,
+    /// Characters of the normalised text.
+    pub length: u64,
+    /// Distinct features.
+    pub n_features: u64,
+    /// The fingerprint in hexadecimal.
+    pub fingerprint: Option<String>,
+    /// The sketch in hexadecimal, as it is stored.
+    pub sketch: Option<String>,
+}
+
+/// A text as it was given or found.
+#[derive(Debug)]
+pub struct Named {
+    pub id: String,
+    pub file: Option<String>,
+    /// None for NULL.
+    pub text: Option<String>,
+}
+
+/// A text and what it came to.
+#[derive(Debug)]
+pub struct Taken {
+    pub id: String,
+    file: Option<String>,
+    /// None for NULL.
+    text: Option<DissectedText>,
+}
+
+impl Taken {
+    pub fn of(named: Named, fingerprinter: &TextFingerprinter) -> Self {
+        let Named { id, file, text } = named;
+        Self { id, file, text: text.map(|text| fingerprinter.dissect(&text)) }
+    }
+
+    pub fn outcome(&self) -> Option<&Outcome> {
+        self.text.as_ref().map(|t| &t.outcome)
+    }
+
+    pub fn fingerprint(&self) -> Option<u64> {
+        match self.outcome()? {
+            Outcome::Fingerprinted { fingerprint, .. } => Some(*fingerprint),
+            _ => None,
+        }
+    }
+
+    pub fn sketch(&self) -> Option<&Sketch> {
+        match self.outcome()? {
+            Outcome::Fingerprinted { sketch, .. } => sketch.as_ref(),
+            _ => None,
+        }
+    }
+
+    pub fn normalized(&self) -> &str {
+        self.text.as_ref().map_or("", |t| &t.normalized)
+    }
+
+    pub fn features(&self) -> &[(Vec<u8>, u64)] {
+        self.text.as_ref().map_or(&[], |t| &t.features)
+    }
+
+    pub fn explained(&self, profile: &ProfileConfig) -> ExplainedText {
+        let n_features = self.features().len() as u64;
+        let floor = profile.tokenize.min_features;
+        let (status, reason) = match self.outcome() {
+            None => ("null_text", Some("its text is NULL".to_owned())),
+            Some(Outcome::Empty) => ("empty", Some("nothing is left of it after normalisation".to_owned())),
+            Some(Outcome::TooShort { .. }) => (
+                "too_short",
+                Some(format!(
+                    "it has {n_features} distinct features; the floor is {} for Chinese, {} for other text",
+                    floor.han, floor.other
+                )),
+            ),
+            Some(Outcome::Fingerprinted { .. }) => ("fingerprinted", None),
+        };
+        let width = profile.bits as usize / 4;
+        ExplainedText {
+            id: self.id.clone(),
+            file: self.file.clone(),
+            status,
+            reason,
+            length: self.normalized().chars().count() as u64,
+            n_features,
+            fingerprint: self.fingerprint().map(|f| format!("{f:0width$x}")),
+            sketch: self.sketch().map(|s| {
+                s.0.iter().fold(String::new(), |mut hex, byte| {
+                    let _ = write!(hex, "{byte:02x}");
+                    hex
+                })
+            }),
+        }
+    }
+}
+
+pub fn distance(a: &Taken, b: &Taken) -> Option<u32> {
+    Some((a.fingerprint()? ^ b.fingerprint()?).count_ones())
+}
+
+pub fn sketch_distance(a: &Taken, b: &Taken) -> Option<u32> {
+    Some(a.sketch()?.distance(b.sketch()?))
+}

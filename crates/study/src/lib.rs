@@ -1,0 +1,26 @@
+//! How good the fingerprints are, and why: scores against known pairs, labels by hand, single pairs explained, reports of nights.
+
+mod error;
+pub mod evaluate;
+mod excerpts;
+pub mod explain;
+mod idf;
+mod legible;
+pub mod plot;
+mod random;
+mod report;
+pub mod tune;
+
+pub use error::{Result, StudyError};
+pub use evaluate::{DistanceScore, EvaluateRequest, Evaluation, Intervals, LengthScore, Score, SketchScore, evaluate};
+pub use explain::{
+    DifferingBit, ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, ExplainedText, Explanation,
+    FeatureTable, Piece, explain,
+};
+pub use idf::{IdfRequest, IdfSummary, build_idf};
+pub use legible::legible;
+pub use report::{Example, NightReport, ReportRequest, report};
+pub use tune::{
+    Estimate, EstimateIntervals, LabelEstimate, LabelsRequest, Recommendation, SheetRequest, SheetSummary, Stratum,
+    draw_sheet, estimate_from_labels,
+};

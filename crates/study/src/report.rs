@@ -1,0 +1,154 @@
+//! What a published night found, for a person to read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow::array::Array;
+use arrow::datatypes::{UInt8Type, UInt64Type};
+use futures::TryStreamExt;
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::excerpts::excerpts;
+use nearprint_dataset::Columns;
+use nearprint_dataset::InputPolicy;
+use nearprint_dataset::ParquetFile;
+use nearprint_dataset::{DocumentColumns, Documents};
+use nearprint_pipeline::{RunSummary, night_pattern, published_night};
+use nearprint_storage::{ErrorKind, Storage};
+
+/// Which night to report, and where its documents are.
+#[derive(Debug, Clone)]
+pub struct ReportRequest {
+    /// The night.
+    pub dt: String,
+    /// The store.
+    pub store: String,
+    /// Root of the documents, as in the run.
+    pub documents: String,
+    /// Columns, as in the run.
+    pub columns: DocumentColumns,
+    /// Dropped documents to show.
+    pub n_examples: usize,
+}
+
+/// A published night.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NightReport {
+    /// The run.
+    #[serde(flatten)]
+    pub summary: RunSummary,
+    /// The largest clusters: (smallest member id, documents of the night).
+    pub largest_clusters: Vec<(String, u64)>,
+    /// Some dropped documents, near-duplicates first.
+    pub examples: Vec<Example>,
+}
+
+/// A dropped document beside the one that represents it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Example {
+    /// The dropped document.
+    pub doc_id: String,
+    /// The kept one.
+    pub canonical_id: String,
+    /// Their Hamming distance.
+    pub distance: Option<u8>,
+    /// `exact` or `near`.
+    pub reason: String,
+    /// Around the first place where the texts differ, or their beginning; none where a text was not found.
+    pub excerpts: Option<(String, String)>,
+}
+
+/// Characters of an excerpt.
+const EXCERPT_CHARS: usize = 90;
+/// Of these, before the first difference.
+const CONTEXT_CHARS: usize = 30;
+
+/// Reads a published night back.
+///
+/// # Errors
+/// [`PipelineError`](nearprint_pipeline::PipelineError) where the night is not published.
+pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightReport> {
+    let (summary, earlier) = published_night(storage, &request.store, &request.dt).await?;
+    let (largest_clusters, mut examples) = read_decisions(storage, &summary.output, request.n_examples).await?;
+    let wanted: BTreeSet<&str> = examples.iter().flat_map(|e| [e.doc_id.as_str(), &e.canonical_id]).collect();
+    let texts = find_texts(storage, request, &earlier, wanted).await?;
+    for example in &mut examples {
+        let both = texts.get(&example.doc_id).zip(texts.get(&example.canonical_id));
+        example.excerpts = both.map(|(a, b)| excerpts(a, b, EXCERPT_CHARS, CONTEXT_CHARS));
+    }
+    Ok(NightReport { summary, largest_clusters, examples })
+}
+
+async fn read_decisions(
+    storage: &Storage,
+    generation: &str,
+    n_examples: usize,
+) -> Result<(Vec<(String, u64)>, Vec<Example>)> {
+    let mut clusters: BTreeMap<String, u64> = BTreeMap::new();
+    let (mut near, mut exact) = (Vec::new(), Vec::new());
+    for file in storage.files(&format!("{generation}/decisions"), "decisions").await? {
+        let parquet = ParquetFile::open(file).await?;
+        let names: Vec<String> = parquet.schema().fields().iter().map(|f| f.name().clone()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut batches = parquet.stream(parquet.whole(&names))?;
+        while let Some(batch) = batches.try_next().await? {
+            let columns = Columns { batch: &batch, file: &parquet.file.url };
+            let (ids, canonical, reasons) =
+                (columns.strings("doc_id")?, columns.strings("canonical_id")?, columns.strings("reason")?);
+            let distances = columns.primitive::<UInt8Type>("distance")?;
+            let (cluster, sizes) = (columns.strings("cluster_id")?, columns.primitive::<UInt64Type>("cluster_size")?);
+            for i in 0..batch.num_rows() {
+                if sizes.is_valid(i) && sizes.value(i) > 1 && cluster.value(i) == ids.value(i) {
+                    clusters.insert(ids.value(i).to_owned(), sizes.value(i));
+                }
+                let list = if reasons.value(i) == "near" { &mut near } else { &mut exact };
+                if canonical.is_valid(i) && list.len() < n_examples {
+                    list.push(Example {
+                        doc_id: ids.value(i).to_owned(),
+                        canonical_id: canonical.value(i).to_owned(),
+                        distance: distances.is_valid(i).then(|| distances.value(i)),
+                        reason: reasons.value(i).to_owned(),
+                        excerpts: None,
+                    });
+                }
+            }
+        }
+    }
+    let mut largest: Vec<(String, u64)> = clusters.into_iter().collect();
+    largest.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    largest.truncate(n_examples);
+    near.extend(exact);
+    near.truncate(n_examples);
+    Ok((largest, near))
+}
+
+/// Texts by id, from the night's documents and then from earlier nights', newest first, until all are found.
+async fn find_texts(
+    storage: &Storage,
+    request: &ReportRequest,
+    earlier: &[String],
+    mut wanted: BTreeSet<&str>,
+) -> Result<BTreeMap<String, String>> {
+    let mut found = BTreeMap::new();
+    for dt in std::iter::once(&request.dt).chain(earlier.iter().rev()) {
+        if wanted.is_empty() {
+            break;
+        }
+        // Texts are only shown: what a run passed over is passed over here too.
+        let policy = InputPolicy { max_bad_files: u64::MAX, ..InputPolicy::default() };
+        let pattern = night_pattern(&request.documents, dt);
+        let opened = Documents::open(storage, &pattern, request.columns.clone(), &policy).await;
+        let documents = match opened {
+            // Documents of earlier nights may have been moved away: their texts are not shown then.
+            Err(error) if error.kind() == ErrorKind::InputMissing => continue,
+            other => other?,
+        };
+        for (id, text) in documents.texts_of(wanted.clone()).await? {
+            if let Some(text) = text {
+                wanted.remove(id.as_str());
+                found.insert(id, text);
+            }
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,226 @@
+//! Drawing the sheet: the user's documents are joined with each other, and of each distance some pairs are sampled.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+use nearprint_join::{Column, QueryRows, RowPair, Verifier};
+use nearprint_tokenize::Resources as AnalyzerResources;
+use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::{html, sheet};
+use crate::error::{Result, StudyError};
+use crate::evaluate::pairs::join_rows;
+use crate::excerpts::excerpts;
+use nearprint_dataset::InputPolicy;
+use nearprint_dataset::{DocumentColumns, Documents};
+use nearprint_pipeline::QueryBatch;
+use nearprint_pipeline::Resources;
+use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, fingerprint_batch};
+use nearprint_profile::{JoinConfig, ProfileConfig};
+use nearprint_storage::OutputFile;
+use nearprint_storage::Progress;
+use nearprint_storage::Storage;
+use nearprint_storage::blocking;
+
+/// What to draw.
+#[derive(Debug, Clone)]
+pub struct SheetRequest {
+    /// Documents.
+    pub documents: String,
+    /// Columns.
+    pub columns: DocumentColumns,
+    /// Text to fingerprint.
+    pub profile: ProfileConfig,
+    /// Contents of the user's dictionary and stop words.
+    pub analyzer_resources: AnalyzerResources,
+    /// Where the sheet goes, as CSV.
+    pub sheet: String,
+    /// Where the same pairs go as a page to read them on.
+    pub html: Option<String>,
+    /// Whether these may replace files that exist.
+    pub replace: bool,
+    /// The most pairs of one distance.
+    pub per_distance: usize,
+    /// The largest distance.
+    pub max_distance: u32,
+}
+
+/// Summary of drawing a sheet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SheetSummary {
+    /// The sheet.
+    pub sheet: String,
+    /// The page.
+    pub html: Option<String>,
+    /// Documents.
+    #[serde(flatten)]
+    pub documents: FingerprintCounts,
+    /// Distinct normalised texts among those with a fingerprint: these are joined, copies are not.
+    pub n_texts: u64,
+    /// Pairs of them up to the largest distance.
+    pub n_pairs: u64,
+    /// Pairs on the sheet.
+    pub n_sampled: u64,
+    /// Pairs by distance; those that have none are left out.
+    pub strata: Vec<Stratum>,
+}
+
+/// The pairs of one distance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Stratum {
+    /// The distance.
+    pub distance: u8,
+    /// Pairs there are.
+    pub n_pairs: u64,
+    /// Pairs on the sheet.
+    pub n_sampled: u64,
+}
+
+/// Characters of an excerpt on the sheet, and of these before the first difference.
+const EXCERPT_CHARS: usize = 600;
+const CONTEXT_CHARS: usize = 120;
+
+/// Draws a sheet. The same documents and profile give the same sheet.
+///
+/// # Errors
+/// Bad input; a sheet that exists, unless it may be replaced.
+pub async fn draw_sheet(
+    storage: &Storage,
+    request: &SheetRequest,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<SheetSummary> {
+    // A sheet may have a day's labels in it.
+    let sheet = OutputFile::try_new(storage, &request.sheet, request.replace).await?;
+    let page = match &request.html {
+        Some(page) => Some(OutputFile::try_new(storage, page, request.replace).await?),
+        None => None,
+    };
+    let limits = JoinConfig { max_distance: request.max_distance, max_sketch_distance: None };
+    let verifier = limits.verifier(request.profile.bits)?;
+    let max_sketch_distance = request.profile.sketch.is_some().then_some(u16::MAX);
+    let verifier = Verifier { max_sketch_distance, ..verifier };
+    let documents =
+        Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
+    let SheetRequest { documents: path, columns, profile, analyzer_resources, .. } = request;
+    let fingerprint = FingerprintRequest::of(path, columns, profile, analyzer_resources);
+    let (batch, counts) = fingerprint_batch(&fingerprint, documents, resources, progress).await?;
+    let (bits, per_distance) = (request.profile.bits, request.per_distance);
+    let (n_texts, sample, ids) = blocking("sample", move || {
+        let (n_texts, sample) = sample(&batch, verifier, bits, per_distance)?;
+        let ids = sample.ids(&batch);
+        Ok::<_, StudyError>((n_texts, sample, ids))
+    })
+    .await?;
+    let pairs = sheet_pairs(storage, request, &sample, &ids).await?;
+    let about = sheet::About {
+        strata: (0..=request.max_distance).map(|d| sample.n_pairs(d)).collect(),
+        profile: request.profile.digest(&request.analyzer_resources)?,
+    };
+    sheet.write(sheet::write(&pairs, &about)?).await?;
+    if let Some(page) = &page {
+        page.write(html::page(&pairs).into_bytes()).await?;
+    }
+    Ok(SheetSummary {
+        sheet: request.sheet.clone(),
+        html: request.html.clone(),
+        documents: counts,
+        n_texts,
+        n_pairs: sample.strata.values().map(|s| s.n_pairs).sum(),
+        n_sampled: pairs.len() as u64,
+        strata: sample.strata(),
+    })
+}
+
+/// The sampled pairs by distance.
+#[derive(Debug, Default)]
+struct Sample {
+    strata: BTreeMap<u8, Drawn>,
+}
+
+#[derive(Debug, Default)]
+struct Drawn {
+    n_pairs: u64,
+    /// Those whose hash is smallest: (hash, a, b, sketch distance).
+    kept: BTreeSet<(u64, u32, u32, Option<u16>)>,
+}
+
+const SEED: u64 = 1;
+
+/// Joins the distinct texts with each other and keeps, of each distance, the pairs whose seeded hash is smallest.
+fn sample(batch: &QueryBatch, verifier: Verifier, bits: u32, per_distance: usize) -> Result<(u64, Sample)> {
+    let mut seen = HashSet::new();
+    let mut first_of_its_text = |row: u32| batch.text_hashes.get(row).is_none_or(|hash| seen.insert(hash));
+    let fingerprints: Column<u64> =
+        batch.rows().map(|row| batch.fingerprints.get(row).copied().filter(|_| first_of_its_text(row))).collect();
+    let mut sample = Sample::default();
+    join_rows(QueryRows::group(&fingerprints, Arc::clone(&batch.sketches))?, verifier, bits, |pair| {
+        sample.offer(batch, pair, per_distance);
+    })?;
+    Ok((fingerprints.n_values(), sample))
+}
+
+impl Sample {
+    fn offer(&mut self, batch: &QueryBatch, pair: RowPair, per_distance: usize) {
+        let drawn = self.strata.entry(pair.distance).or_default();
+        drawn.n_pairs += 1;
+        let names = [batch.id(pair.a).as_bytes(), batch.id(pair.b).as_bytes()].join(&0);
+        drawn.kept.insert((xxh3_64_with_seed(&names, SEED), pair.a, pair.b, pair.sketch_distance));
+        if drawn.kept.len() > per_distance {
+            drawn.kept.pop_last();
+        }
+    }
+
+    fn n_pairs(&self, distance: u32) -> u64 {
+        let drawn = u8::try_from(distance).ok().and_then(|distance| self.strata.get(&distance));
+        drawn.map_or(0, |drawn| drawn.n_pairs)
+    }
+
+    fn strata(&self) -> Vec<Stratum> {
+        let stratum = |(&distance, drawn): (&u8, &Drawn)| Stratum {
+            distance,
+            n_pairs: drawn.n_pairs,
+            n_sampled: drawn.kept.len() as u64,
+        };
+        self.strata.iter().map(stratum).collect()
+    }
+
+    fn ids(&self, batch: &QueryBatch) -> BTreeMap<u32, String> {
+        let rows = self.strata.values().flat_map(|drawn| &drawn.kept).flat_map(|&(_, a, b, _)| [a, b]);
+        rows.map(|row| (row, batch.id(row).into_owned())).collect()
+    }
+}
+
+/// The sampled pairs with their texts, by distance and then in the order of their hashes.
+async fn sheet_pairs(
+    storage: &Storage,
+    request: &SheetRequest,
+    sample: &Sample,
+    ids: &BTreeMap<u32, String>,
+) -> Result<Vec<sheet::SheetPair>> {
+    let documents =
+        Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
+    let texts = documents.texts_of(ids.values().map(String::as_str).collect()).await?;
+    let text = |id: &String| {
+        let changed = || StudyError::TryAgain { reason: format!("the text of '{}' is gone", id.escape_debug()) };
+        texts.get(id).and_then(Option::as_deref).ok_or_else(changed)
+    };
+    let mut pairs = Vec::new();
+    for (&distance, drawn) in &sample.strata {
+        for (_, a, b, sketch_distance) in &drawn.kept {
+            let (id_a, id_b) = (&ids[a], &ids[b]);
+            let (text_a, text_b) = excerpts(text(id_a)?, text(id_b)?, EXCERPT_CHARS, CONTEXT_CHARS);
+            pairs.push(sheet::SheetPair {
+                distance,
+                sketch_distance: *sketch_distance,
+                n_pairs: drawn.n_pairs,
+                id_a: id_a.clone(),
+                id_b: id_b.clone(),
+                text_a,
+                text_b,
+            });
+        }
+    }
+    Ok(pairs)
+}
