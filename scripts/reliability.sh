@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # reliability.sh [quick]: all trials of docs/reliability.md against a release build, and the tables of that page made from what they say.
 #
-# In full it takes some hours on two cores; `quick` takes a few minutes, has few seeds, points and rounds, and leaves the page alone.
+# In full it takes some hours on two cores; `quick` takes half an hour, has few seeds, points and rounds, and leaves the page alone.
 # Works as root: some trials mount small file systems. Results: target/reliability/results.jsonl.
 # ONLY="kills races" runs only these groups.
 set -euo pipefail
@@ -20,6 +20,8 @@ fi
 # Trials whose tool is missing are skipped, and a row that was skipped is not green.
 command -v faketime >/dev/null || { apt-get update -q && apt-get install -y -q --no-install-recommends faketime; } >&2 \
   || say "faketime cannot be installed: F27 will be skipped"
+command -v chromium >/dev/null || { apt-get update -q && apt-get install -y -q --no-install-recommends chromium; } >&2 \
+  || say "chromium cannot be installed: S6 will be skipped"
 if ! command -v radosgw >/dev/null; then bash scripts/install-rgw.sh >&2; fi
 
 cargo build --release -p nearprint-cli -p nearprint-trials

@@ -7,8 +7,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use nearprint_pipeline::PairsMode;
 use nearprint_profile::PROFILES;
 
-use crate::job_config::Bytes;
+use crate::asked::Asked;
+use crate::bytes::Bytes;
 use crate::place::{local, nights, place};
+
+/// The most pairs that `--pairs all` writes unless told otherwise.
+pub const MAX_PAIRS: u64 = 50_000_000;
 
 /// Finds near-duplicate documents in nightly crawls: SimHash fingerprints, joined exactly.
 ///
@@ -81,13 +85,6 @@ pub enum Command {
     /// Look into a store
     #[command(subcommand)]
     Store(StoreCommand),
-}
-
-/// What a summary says of what was asked for, however it ended.
-#[derive(Debug, Clone)]
-pub struct Asked {
-    pub command: &'static str,
-    pub dt: Option<String>,
 }
 
 impl Command {
@@ -310,7 +307,7 @@ pub struct JoinArgs {
     #[arg(long, default_value = "forest")]
     pub pairs: Pairs,
     /// The most pairs that `--pairs all` may write
-    #[arg(long, value_name = "N", default_value_t = crate::job_config::MAX_PAIRS)]
+    #[arg(long, value_name = "N", default_value_t = MAX_PAIRS)]
     pub max_pairs: u64,
     /// Replace an output that exists
     #[arg(long)]

@@ -1,10 +1,8 @@
 //! Exit codes, after sysexits.h.
 
 use std::io::Write;
-use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
-use crate::args::Asked;
 use nearprint_storage::{ErrorKind, Requests};
 use nearprint_study::StudyError;
 
@@ -88,46 +86,6 @@ impl Failure {
         let _ = writeln!(std::io::stderr(), "nearprint: error: {message}");
         message
     }
-
-    /// One line on standard error; with `--json` the summary after it, so that it is the last line of both streams. Where they cannot be
-    /// written to, the exit code alone tells.
-    pub fn print(&self, json: bool, asked: Option<Asked>) -> ExitCode {
-        let message = self.say();
-        if json {
-            let mut summary = serde_json::json!({
-                "schema_version": crate::summary::SCHEMA_VERSION,
-                "status": "failed",
-                "exit_code": self.code,
-                "error": message,
-            });
-            if let Some(Asked { command, dt }) = asked {
-                summary["command"] = command.into();
-                if let Some(dt) = dt {
-                    summary["dt"] = dt.into();
-                }
-            }
-            if let Some(requests) = self.requests {
-                summary["requests"] = serde_json::json!(requests);
-            }
-            let _ = crate::summary::write(&crate::summary::json_line(&summary));
-        }
-        ExitCode::from(self.code)
-    }
-}
-
-/// Usage errors are 64; help and version are no errors.
-pub fn of_clap(error: &clap::Error) -> ExitCode {
-    use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
-    let json = std::env::args().any(|a| a == "--json");
-    if json && !matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand) {
-        let text = error.to_string();
-        let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
-        let message = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
-        return Failure::usage(message.trim_start_matches("error: ")).print(true, None);
-    }
-    // A closed standard output is no reason to fail at printing help.
-    let _ = error.print();
-    if matches!(error.kind(), DisplayHelp | DisplayVersion) { ExitCode::SUCCESS } else { ExitCode::from(USAGE) }
 }
 
 static LAST_PANIC: Mutex<String> = Mutex::new(String::new());

@@ -2,23 +2,20 @@
 
 use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use nearprint_dataset::{DocumentColumns, DuplicateIds, InputPolicy};
 use nearprint_pipeline::{Breakers, ClusterRule, KeepKey, LENGTH, PairsMode, Resources};
-use nearprint_profile as profile;
 use nearprint_profile::ProfileConfig;
+use nearprint_profile::{self as profile, ProfileError};
 use nearprint_storage::S3Config;
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::Deserialize;
 use toml::{Table, Value};
 
 use crate::args::{BreakerArgs, Global, InputArgs, OnDuplicateId, ProfileArgs};
+use crate::bytes::Bytes;
 use crate::exit_code::Failure;
 use crate::place::{Dates, refuse_unexpanded, refuse_unexpanded_path};
-
-/// The most pairs that `--pairs all` writes unless told otherwise.
-pub const MAX_PAIRS: u64 = 50_000_000;
 
 /// A job file.
 #[derive(Debug, Clone, Deserialize)]
@@ -81,7 +78,7 @@ impl Default for JobConfig {
             allow_empty: false,
             require_marker: None,
             pairs: PairsMode::Forest,
-            max_pairs: MAX_PAIRS,
+            max_pairs: crate::args::MAX_PAIRS,
             clusters: ClusterRule::Star,
             user_dictionary: None,
             stop_words: None,
@@ -111,50 +108,6 @@ struct ResourcesConfig {
     spill_dir: Option<PathBuf>,
     preflight: Option<bool>,
     max_spill: Option<Bytes>,
-}
-
-/// A number of bytes, written as `512MiB`, `4GB` or plain digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "BytesText")]
-pub struct Bytes(pub usize);
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum BytesText {
-    Number(usize),
-    Text(String),
-}
-
-impl TryFrom<BytesText> for Bytes {
-    type Error = String;
-
-    fn try_from(text: BytesText) -> Result<Self, String> {
-        match text {
-            BytesText::Number(n) => Ok(Self(n)),
-            BytesText::Text(text) => text.parse(),
-        }
-    }
-}
-
-impl FromStr for Bytes {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-        let (number, unit) = text.split_at(digits);
-        let factor: usize = match unit.trim() {
-            "" | "B" => 1,
-            "kB" | "KB" => 1000,
-            "KiB" => 1 << 10,
-            "MB" => 1_000_000,
-            "MiB" => 1 << 20,
-            "GB" => 1_000_000_000,
-            "GiB" => 1 << 30,
-            _ => return Err(format!("'{text}' is not a size like 512MiB or 4GiB")),
-        };
-        let bytes = number.parse::<usize>().ok().and_then(|n| n.checked_mul(factor));
-        bytes.filter(|&n| n > 0).map(Self).ok_or_else(|| format!("'{text}' is not a size like 512MiB or 4GiB"))
-    }
 }
 
 impl JobConfig {
@@ -256,7 +209,13 @@ impl JobConfig {
     pub fn fingerprint_profile(&self, bits: Option<u32>) -> Result<ProfileConfig, Failure> {
         match bits {
             None => self.overridden(&profile::by_name(&self.profile)?, self.bits),
-            Some(bits) => self.overridden(&profile::by_name_and_bits(&self.profile, bits)?, None),
+            Some(bits) => {
+                let named = profile::by_name_and_bits(&self.profile, bits).map_err(|e| match e {
+                    ProfileError::Width { .. } => Failure::usage(format!("--{e}")),
+                    other => other.into(),
+                });
+                self.overridden(&named?, None)
+            }
         }
     }
 

@@ -1,6 +1,8 @@
 //! The `nearprint` command: arguments, validated job, run, report, exit code.
 
 mod args;
+mod asked;
+mod bytes;
 mod cmd;
 mod exit_code;
 mod job_config;
@@ -19,7 +21,7 @@ use exit_code::Failure;
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return exit_code::of_clap(&error),
+        Err(error) => return summary::of_clap(&error),
     };
     let json = cli.global.json;
     let asked = cli.command.asked();
@@ -29,6 +31,6 @@ fn main() -> ExitCode {
     let outcome = outcome.unwrap_or_else(|_| Err(Failure::panicked()));
     match outcome {
         Ok(report) => summary::print(&report, json),
-        Err(failure) => failure.print(json, Some(asked)),
+        Err(failure) => summary::print_failure(&failure, json, Some(asked)),
     }
 }

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use serde_json::{Map, Value};
 
-use crate::exit_code::{BUG, Failure, LOCAL_IO};
+use crate::asked::Asked;
+use crate::exit_code::{BUG, Failure, LOCAL_IO, USAGE};
 
 /// Raised when a field of a summary changes its meaning.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -78,7 +79,7 @@ pub fn print(report: &Report, json: bool) -> ExitCode {
     let text = if json { json_line(&report.json) } else { report.text.clone() };
     match write(&text) {
         Ok(()) => ExitCode::from(report.exit_code),
-        Err(error) => Failure::new(LOCAL_IO, format!("standard output: {error}")).print(false, None),
+        Err(error) => print_failure(&Failure::new(LOCAL_IO, format!("standard output: {error}")), false, None),
     }
 }
 
@@ -100,4 +101,44 @@ pub fn write(text: &str) -> std::io::Result<()> {
 fn without_controls(json: &str) -> String {
     let escaped = |c: char| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
     if json.contains(char::is_control) { json.chars().map(escaped).collect() } else { json.to_owned() }
+}
+
+/// One line on standard error; with `--json` the summary after it, so that it is the last line of both streams. Where they cannot be
+/// written to, the exit code alone tells.
+pub fn print_failure(failure: &Failure, json: bool, asked: Option<Asked>) -> ExitCode {
+    let message = failure.say();
+    if json {
+        let mut summary = serde_json::json!({
+            "schema_version": SCHEMA_VERSION,
+            "status": "failed",
+            "exit_code": failure.code,
+            "error": message,
+        });
+        if let Some(Asked { command, dt }) = asked {
+            summary["command"] = command.into();
+            if let Some(dt) = dt {
+                summary["dt"] = dt.into();
+            }
+        }
+        if let Some(requests) = failure.requests {
+            summary["requests"] = serde_json::json!(requests);
+        }
+        let _ = write(&json_line(&summary));
+    }
+    ExitCode::from(failure.code)
+}
+
+/// Usage errors are 64; help and version are no errors.
+pub fn of_clap(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    let json = std::env::args().any(|a| a == "--json");
+    if json && !matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand) {
+        let text = error.to_string();
+        let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+        let message = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+        return print_failure(&Failure::usage(message.trim_start_matches("error: ")), true, None);
+    }
+    // A closed standard output is no reason to fail at printing help.
+    let _ = error.print();
+    if matches!(error.kind(), DisplayHelp | DisplayVersion) { ExitCode::SUCCESS } else { ExitCode::from(USAGE) }
 }

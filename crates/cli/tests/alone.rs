@@ -150,6 +150,7 @@ fn a_spill_folder_without_room_is_refused_before_the_work() {
 
 #[test]
 fn sigterm_ends_a_run_with_143_and_leaves_nothing() {
+    let mut n_stopped = 0;
     for milliseconds in [30, 120, 300, 700] {
         let night = Night::new("[resources]\nspill_dir = \"spill\"\n");
         let spill = night.path().join("spill");
@@ -161,10 +162,14 @@ fn sigterm_ends_a_run_with_143_and_leaves_nothing() {
         let began = Instant::now();
         let done = finish(child);
         assert!(began.elapsed() < Duration::from_secs(10));
-        assert!(matches!(done.code, 143 | -1), "{}: {}", done.code, done.stderr);
         assert_eq!(temporary(&spill), Vec::<PathBuf>::new(), "after {milliseconds} ms");
-        assert!(!night.path().join(format!("results/dt={DT}/_current")).exists());
+        // A fast machine is done before the last signals.
+        let is_published = night.path().join(format!("results/dt={DT}/_current")).exists();
+        assert!(matches!(done.code, 143 | -1 | 0), "{}: {}", done.code, done.stderr);
+        assert_eq!(is_published, done.code == 0, "{}: {}", done.code, done.stderr);
+        n_stopped += u32::from(done.code != 0);
     }
+    assert!(n_stopped > 0, "every run was over before its signal");
 }
 
 /// Starts a run and waits until it says that it decides; the rest of what it says is read on.

@@ -1,20 +1,68 @@
 //! The layers, read from the manifests and sources.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
 
+mod structure;
 mod support;
 
 use support::root;
 
-const PURE: [&str; 3] = ["tokenize", "fingerprint", "join"];
+/// The crates from the ground up: each may depend on those before it, and on no other.
+const FLOORS: [&str; 10] =
+    ["tokenize", "fingerprint", "join", "profile", "storage", "dataset", "store", "pipeline", "study", "cli"];
+
+/// They do no I/O.
+const PURE: [&str; 4] = ["tokenize", "fingerprint", "join", "profile"];
+
+/// What a crate depends on, as its manifest has it.
+fn dependencies(name: &str) -> String {
+    let manifest = std::fs::read_to_string(root().join(format!("crates/{name}/Cargo.toml"))).unwrap();
+    let dependencies = manifest.split("[dependencies]").nth(1).unwrap();
+    dependencies.split("[dev-dependencies]").next().unwrap().to_owned()
+}
+
+#[test]
+fn no_crate_depends_on_one_above_it() {
+    for (floor, name) in FLOORS.iter().enumerate() {
+        let dependencies = dependencies(name);
+        for line in dependencies.lines().filter_map(|line| line.strip_prefix("nearprint-")) {
+            let other = line.split(['.', ' ', '=']).next().unwrap();
+            assert!(FLOORS[..floor].contains(&other), "{name} depends on {other}");
+        }
+    }
+    let all = std::fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().file_name());
+    let apart = |name: &str| matches!(name, "bench" | "trials");
+    for name in all.map(|name| name.into_string().unwrap()) {
+        assert!(FLOORS.contains(&name.as_str()) || apart(&name), "{name} has no floor");
+    }
+}
+
+#[test]
+fn datafusion_is_known_to_the_pipeline_alone_and_arrow_to_what_reads_and_writes() {
+    for name in FLOORS {
+        let dependencies = dependencies(name);
+        assert!(!dependencies.contains("datafusion") || name == "pipeline", "{name} depends on DataFusion");
+        let has_arrow = dependencies.lines().any(|line| line.starts_with("arrow") || line.starts_with("parquet"));
+        let may = matches!(name, "dataset" | "store" | "pipeline" | "study" | "cli");
+        assert!(!has_arrow || may, "{name} depends on Arrow");
+        let has_object_store = dependencies.lines().any(|line| line.starts_with("object_store"));
+        assert!(!has_object_store || name == "storage", "{name} depends on object_store");
+    }
+}
+
+#[test]
+fn modules_import_each_other_in_no_circle() {
+    for name in FLOORS.iter().chain(&["bench", "trials"]) {
+        let imports = structure::imports(&root().join(format!("crates/{name}/src")));
+        assert!(imports.len() > 3, "{name} has modules");
+        assert_eq!(structure::circle(&imports), None, "{name}");
+    }
+}
 
 #[test]
 fn pure_crates_depend_on_nothing_that_does_io_or_knows_arrow() {
     for name in PURE {
-        let manifest = std::fs::read_to_string(root().join(format!("crates/{name}/Cargo.toml"))).unwrap();
-        let dependencies = manifest.split("[dependencies]").nth(1).unwrap().split("[dev-dependencies]").next().unwrap();
-        for foreign in
-            ["arrow", "parquet", "datafusion", "object_store", "tokio", "serde_json", "tracing", "nearprint-pipeline"]
-        {
+        let dependencies = dependencies(name);
+        for foreign in ["arrow", "parquet", "datafusion", "object_store", "tokio", "tracing"] {
             assert!(!dependencies.contains(foreign), "{name} depends on {foreign}");
         }
     }
@@ -55,9 +103,11 @@ fn unsafe_code_lives_only_in_kernels() {
 
 #[test]
 fn only_the_command_knows_clap_and_job_files() {
-    let manifest = std::fs::read_to_string(root().join("crates/pipeline/Cargo.toml")).unwrap();
-    for foreign in ["clap", "toml", "indicatif", "anyhow"] {
-        assert!(!manifest.lines().any(|line| line.starts_with(foreign)), "pipeline depends on {foreign}");
+    for name in &FLOORS[..FLOORS.len() - 1] {
+        let dependencies = dependencies(name);
+        for foreign in ["clap", "toml", "indicatif", "anyhow"] {
+            assert!(!dependencies.lines().any(|line| line.starts_with(foreign)), "{name} depends on {foreign}");
+        }
     }
 }
 

@@ -21,8 +21,8 @@ mod writer;
 pub use columns::{BATCH_ROWS, Columns, MAX_VALUE_BYTES, fixed};
 pub use date::is_date;
 pub use documents::{
-    DocumentBatch, DocumentColumns, DocumentRange, DocumentReader, Documents, FORMATS, Format, FoundText, ReadLimits,
-    endings, is_document_name, keep_type_name,
+    DocumentBatch, DocumentColumns, DocumentRange, DocumentReader, DocumentRows, Documents, FORMATS, Format, FoundText,
+    ReadLimits, Unchecked, endings, is_document_name, keep_type_name,
 };
 pub use error::{DatasetError, Result};
 pub use parquet_file::{ParquetFile, Read, count, selection};

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::FeatureHash;
+use crate::feature_hash::FeatureHash;
 
 /// An error of this crate.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

@@ -23,6 +23,7 @@
 //! assert_eq!(hamming_distance(a, b), 0);
 //! ```
 
+mod bit_rule;
 mod error;
 mod feature_hash;
 mod fingerprint;
@@ -30,8 +31,9 @@ mod simhash;
 mod sketch;
 mod votes;
 
+pub use bit_rule::BitRule;
 pub use error::FingerprintError;
 pub use feature_hash::FeatureHash;
 pub use fingerprint::{Fingerprint, hamming_distance};
-pub use simhash::{BitRule, FingerprintConfig, simhash, simhash_of_hashes};
+pub use simhash::{FingerprintConfig, simhash, simhash_of_hashes};
 pub use sketch::{MAX_OCCURRENCE, Sketch, sketch, token_hash};

@@ -1,6 +1,6 @@
 //! The sketch: 256 bits that are stored beside the fingerprint and read only to verify candidates.
 
-use crate::FingerprintError;
+use crate::error::FingerprintError;
 use crate::feature_hash::xxh3;
 
 /// 256 bits of which about (1 − J) / 2 differ between two texts of Jaccard similarity J, as they are stored: bit i is bit i mod 8 of

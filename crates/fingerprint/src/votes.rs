@@ -1,6 +1,7 @@
 //! The votes of weighted hashes on each bit: exact sums, most of them kept as vertical counters.
 
-use crate::{BitRule, Fingerprint};
+use crate::bit_rule::BitRule;
+use crate::fingerprint::Fingerprint;
 
 /// The sums of the votes so far.
 ///

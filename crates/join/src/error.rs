@@ -12,6 +12,14 @@ pub enum JoinError {
         /// Bits of the type.
         type_bits: u32,
     },
+    /// A distance that every two fingerprints are within.
+    #[error("max_distance {max_distance} is not below the fingerprints' {bits} bits: use a smaller one")]
+    Distance {
+        /// The distance.
+        max_distance: u32,
+        /// Bits of a fingerprint.
+        bits: u32,
+    },
     /// The blocks of a plan allow too few differing bits to find every pair, or are more than the bits.
     #[error(
         "tables that allow {prefix_distances:?} differing bits cannot cover max_distance {max_distance} on {bits} bits: \
@@ -30,6 +38,12 @@ pub enum JoinError {
     Kernel {
         /// The kernel's name.
         name: &'static str,
+    },
+    /// A pair of a row that has no fingerprint.
+    #[error("row {row} is in a pair and has no fingerprint: give the pairs of these very rows")]
+    NoFingerprint {
+        /// The row.
+        row: u32,
     },
     /// More rows than a 32-bit row number can name.
     #[error("{rows} query rows are more than one batch holds ({}): split the night's documents", u32::MAX)]

@@ -1,8 +1,18 @@
-//! The Hamming join of fingerprints: which of the existing ones lie within a distance of which queries, exactly.
+//! The Hamming join of fingerprints: which of them lie within a distance of which others, exactly.
 //!
-//! The batch mode of Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling" (WWW 2007, section 3): permuted
-//! tables are built of the query batch, every existing fingerprint probes them once ([`Queries::map`]), and
-//! [`reduce()`] merges what the mappers found. Documents behind equal fingerprints are [`QueryRows`]; [`star()`] and
+//! Everything at once, in memory:
+//!
+//! ```
+//! let pairs = nearprint_join::pairs_within(&[0b1111_u64, 0b0001, u64::MAX], 3)?;
+//! assert_eq!((pairs[0].a, pairs[0].b, pairs[0].distance), (0, 1, 3));
+//! # Ok::<(), nearprint_join::JoinError>(())
+//! ```
+//!
+//! [`pairs_between`] joins two sets, [`ids_within`] and [`ids_between`] give ids instead of positions, and [`HammingJoin`] has the choices.
+//!
+//! Beyond memory, in parts. The batch mode of Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling" (WWW 2007, section 3):
+//! permuted tables are built of the query batch, every existing fingerprint probes them once ([`Queries::map`]), and [`reduce()`] merges
+//! what the mappers found. Documents behind equal fingerprints are [`QueryRows`]; a [`Forest`], [`star()`], [`component()`] and
 //! [`Clusters`] say what becomes of them.
 //!
 //! ```
@@ -19,35 +29,29 @@
 //!
 //! Pure: no I/O, no Arrow type, parallel only through rayon.
 
-pub mod cluster;
-pub mod column;
-pub mod cost;
-pub mod error;
+mod decide;
+mod error;
 pub mod kernel;
 pub mod naive;
-pub mod permutation;
-mod permuted_table;
-pub mod queries;
+mod pairs;
+mod plan;
+mod probe;
+mod rows;
 
-pub mod query_rows;
-mod radix_sort;
-pub mod reduce;
-pub mod row_set;
-pub mod star;
-pub mod table_plan;
-pub mod verify;
-mod walk;
-
-pub use cluster::{Clusters, UnionFind, spanning_forest};
-pub use column::Column;
-pub use cost::{ExistingRun, JoinCost, Workload};
+pub use decide::cluster::{Clusters, UnionFind, spanning_forest};
+pub use decide::component::{Representative, component};
+pub use decide::forest::{Candidate, DropRule, Far, Forest, Gathered, KeptExisting};
+pub use decide::star::{Canonical, ClassNeighbours, Decision, ExistingNeighbour, star};
 pub use error::{JoinError, Result};
-pub use kernel::{Kernel, KernelName, Vectors};
-pub use permutation::{Block, Permutation};
-pub use queries::{MapScratch, Pair, Queries, SELF_ROWS};
-pub use query_rows::{ClassOfRows, QueryRows, RowPair};
-pub use reduce::reduce;
-pub use row_set::RowSet;
-pub use star::{Canonical, ClassNeighbours, Decision, ExistingNeighbour, star};
-pub use table_plan::{Table, TablePlan, chance_of_near};
-pub use verify::Verifier;
+pub use kernel::{Kernel, KernelName, Width};
+pub use pairs::{HammingJoin, NearIds, NearPair, ids_between, ids_within, pairs_between, pairs_within};
+pub use plan::cost::{ExistingRun, JoinCost, SELF_ROWS, Workload};
+pub use plan::near::chance_of_near;
+pub use plan::permutation::{Block, Permutation};
+pub use plan::table_plan::{Table, TablePlan};
+pub use probe::queries::{MapScratch, Pair, Queries};
+pub use probe::reduce::reduce;
+pub use rows::column::Column;
+pub use rows::query_rows::{ClassOfRows, QueryRows, RowPair};
+pub use rows::row_set::RowSet;
+pub use rows::verify::{SketchDistance, Verifier};

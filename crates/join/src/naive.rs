@@ -2,9 +2,9 @@
 
 use nearprint_fingerprint::{Fingerprint, hamming_distance};
 
-use crate::cluster::UnionFind;
-use crate::query_rows::RowPair;
-use crate::verify::Verifier;
+use crate::decide::cluster::UnionFind;
+use crate::rows::query_rows::RowPair;
+use crate::rows::verify::Verifier;
 use nearprint_fingerprint::Sketch;
 
 /// Every (query, existing, distance) within `max_distance`, by position, ascending.
@@ -34,7 +34,7 @@ pub fn row_pairs<F: Fingerprint>(
                 continue;
             };
             if let Some(sketch_distance) = verifier.verify(distance, sketch(a), sketch(b)) {
-                pairs.push(RowPair { a: b, b: a, distance, sketch_distance });
+                pairs.push(RowPair { a: b, b: a, distance, sketch_distance: sketch_distance.bits() });
             }
         }
     }

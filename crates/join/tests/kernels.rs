@@ -5,7 +5,7 @@ mod data;
 
 use data::{Rng, Skew};
 use nearprint_join::kernel::scalar;
-use nearprint_join::{JoinError, Kernel, KernelName, Vectors};
+use nearprint_join::{JoinError, Kernel, KernelName, Width};
 use proptest::prelude::*;
 
 fn pairs(find: impl FnOnce(&mut dyn FnMut(u64, u64))) -> Vec<(u64, u64)> {

@@ -5,11 +5,11 @@ mod data;
 
 use data::{Rng, Skew};
 use nearprint_fingerprint::Fingerprint;
-use nearprint_join::{ExistingRun, Kernel, MapScratch, Queries, TablePlan, Vectors, Workload, naive, reduce};
+use nearprint_join::{ExistingRun, Kernel, MapScratch, Queries, TablePlan, Width, Workload, naive, reduce};
 use proptest::prelude::*;
 
 /// What a run of the two phases gives, as (query value, existing value, distance): the existing set is cut into `n_mappers` runs.
-fn map_and_reduce<F: Vectors>(queries: &Queries<F>, existing: &[F], n_mappers: usize) -> Vec<(F, F, u32)> {
+fn map_and_reduce<F: Width>(queries: &Queries<F>, existing: &[F], n_mappers: usize) -> Vec<(F, F, u32)> {
     let piece = existing.len().div_ceil(n_mappers).max(1);
     let mut scratch = MapScratch::default();
     reduce(existing.chunks(piece).map(|run| {
@@ -32,7 +32,7 @@ fn plan(bits: u32, k: u32, choice: u32) -> TablePlan {
     plans[choice as usize % plans.len()].clone()
 }
 
-fn check<F: Vectors>(
+fn check<F: Width>(
     seed: u64,
     n_queries: usize,
     n_existing: usize,

@@ -11,6 +11,7 @@ use crate::engine::reduce::SpillStats;
 use crate::error::{PipelineError, Result};
 use crate::resources::Resources;
 use crate::stages::join::{Join, NearDuplicates, PairCounts, PairsMode};
+use crate::work::Work;
 use nearprint_dataset::ParquetFile;
 use nearprint_profile::JoinConfig;
 use nearprint_storage::Progress;
@@ -100,7 +101,7 @@ pub async fn join(
     let batch = dataset::load(&queries, request.bits, needs_sketch, resources.counted_bytes()).await?;
     let started = Instant::now();
     let join = Join { existing, itself: request.itself, bits: request.bits, verifier, decides: None, held_bytes: 0 };
-    let near = NearDuplicates::new(batch, join, resources, progress.clone()).await?;
+    let near = NearDuplicates::new(batch, join, Work { storage, resources, progress, elsewhere: None }).await?;
     let temp = near.engine.temp.path();
     let (staged, counts, spill) = match request.pairs {
         PairsMode::All => near.write_all(temp, request.max_pairs).await?,

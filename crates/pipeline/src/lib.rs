@@ -20,6 +20,7 @@ mod resources;
 mod stages;
 mod store_commands;
 mod tasks;
+mod work;
 
 pub use apart::refuse_file;
 pub use batch::{KeepKey, LENGTH, QueryBatch};
@@ -31,7 +32,7 @@ pub use night::published::published_night;
 pub use night::request::night_pattern;
 pub use night::{
     Breakers, DocumentShare, DropRate, LargestCluster, Measured, RunCounts, RunRequest, RunSummary, SourceLoss,
-    TrippedBreaker, run,
+    TrippedBreaker, run, run_elsewhere,
 };
 pub use plan::{PlanRequest, PlanSummary, PlannedTable, plan};
 pub use resources::Resources;
@@ -43,4 +44,7 @@ pub use stages::join::{PairCounts, PairsMode};
 pub use store_commands::{
     DropNightRequest, DropNightSummary, store_check, store_compact, store_drop_night, store_gc, store_info, store_init,
 };
-pub use tasks::MapTask;
+pub use tasks::{
+    Elsewhere, FingerprintContext, FingerprintSpec, FingerprintTask, MapContext, MapSpec, MapTask, TaskBatch,
+    TaskBatches, TaskRunner, fingerprint_task, map_task,
+};

@@ -13,7 +13,7 @@ pub enum ProfileError {
         reason: String,
     },
     /// A named profile has no fingerprints of this width.
-    #[error("bits = {bits}: profile '{name}' has fingerprints of {} bits: choose from these", .widths.iter().map(u32::to_string).collect::<Vec<_>>().join(" or "))]
+    #[error("bits {bits}: profile '{name}' has fingerprints of {} bits: choose from these", .widths.iter().map(u32::to_string).collect::<Vec<_>>().join(" or "))]
     Width {
         /// The profile.
         name: String,

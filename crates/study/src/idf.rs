@@ -54,7 +54,7 @@ pub async fn build_idf(storage: &Storage, request: &IdfRequest, progress: &Progr
     progress.start("count", "documents", documents.n_rows().unwrap_or(0));
     let mut counts = IdfBuilder::default();
     for range in documents.ranges() {
-        let mut batches = documents.read(&range)?;
+        let mut batches = documents.read(&range).batches;
         while let Some(batch) = batches.try_next().await? {
             progress.advance(batch.rows.len() as u64);
             refuse_bad_rows(&batch, &range.file)?;

@@ -3,19 +3,24 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::byte_pieces;
+use crate::config::{FeatureConfig, MinFeatures, NormalizeConfig, TokenizeConfig, TokenizerConfig};
 use crate::distinct::{DistinctTokens, Scratch};
+use crate::error::TokenizeError;
 use crate::idf::IdfTable;
 use crate::jieba::dictionary;
 use crate::normalize::normalize;
 use crate::script::{is_alphanumeric, is_mostly_han};
 use crate::shingle;
+use crate::shingle::Features;
 use crate::stop_words::StopWords;
-use crate::tokenizer::{self, Tokenizer};
-use crate::{
-    FeatureConfig, Features, MinFeatures, NormalizeConfig, TokenizeConfig, TokenizeError, TokenizerConfig,
-    TokenizerKind, Tokens, Weight,
-};
+use crate::tokenizer::Tokenizer;
+use crate::tokenizer_kind::TokenizerKind;
+use crate::tokenizers;
+use crate::tokens::Tokens;
+use crate::weight::Weight;
 
 /// A [`TokenizeConfig`] made ready: dictionary and word lists loaded. Build one and share it between threads.
 pub struct Analyzer {
@@ -32,7 +37,7 @@ pub struct Analyzer {
 }
 
 /// The *contents* of the files that a config names: this crate reads none itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resources {
     /// A jieba user dictionary: `word [frequency] [tag]` a line. Words are normalised like the texts. `mixed` gives jieba
     /// Han runs only, so only words all in Han can be found there.
@@ -53,7 +58,7 @@ impl Analyzer {
         config.validate()?;
         refuse_unused(config, resources)?;
         let user_dictionary = resources.user_dictionary.as_deref();
-        let tokenizer = tokenizer::build(config, || dictionary(user_dictionary, &config.normalize))?;
+        let tokenizer = tokenizers::build(config, || dictionary(user_dictionary, &config.normalize))?;
         let own = resources.stop_words.as_deref();
         Ok(Self {
             normalize: config.normalize.clone(),

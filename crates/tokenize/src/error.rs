@@ -1,4 +1,5 @@
-use crate::{TokenizerKind, Weight};
+use crate::tokenizer_kind::TokenizerKind;
+use crate::weight::Weight;
 
 /// Why an [`Analyzer`](crate::Analyzer) could not be built. Texts themselves never fail.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use crate::cppjieba::unpack;
+use crate::error::TokenizeError;
 use crate::partial_sort::keep_heaviest;
+use crate::shingle::Features;
 use crate::weight::{ONE, Top};
-use crate::{Features, TokenizeError};
 
 /// jieba's `idf.txt` as cppjieba has it (`idf.utf8`, MIT, see `cppjieba/LICENSE`; 258,826 words), sorted and compressed.
 const BUILTIN: &[u8] = include_bytes!("cppjieba/idf.txt.zst");

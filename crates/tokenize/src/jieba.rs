@@ -3,9 +3,10 @@ use std::sync::{Arc, OnceLock};
 
 pub(crate) use jieba_rs::Jieba;
 
+use crate::config::NormalizeConfig;
+use crate::error::TokenizeError;
 use crate::normalize::normalize;
 use crate::tokenizer::Tokenizer;
-use crate::{NormalizeConfig, TokenizeError};
 
 /// jieba over a whole text; `mixed` uses it for Han runs. The tokens are those of Python's jieba 0.42.1 (tested on its own output).
 pub(crate) struct JiebaCutter {

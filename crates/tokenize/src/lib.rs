@@ -42,6 +42,9 @@ mod script;
 mod shingle;
 mod stop_words;
 mod tokenizer;
+mod tokenizer_kind;
+mod tokenizers;
+mod tokens;
 mod utf16_ngrams;
 mod weight;
 mod whitespace;
@@ -49,12 +52,11 @@ mod word_char_ngrams;
 mod words;
 
 pub use analyzer::{Analyzer, Resources};
-pub use config::{
-    FeatureConfig, MinFeatures, NormalizeConfig, StopWordsConfig, TokenizeConfig, TokenizerConfig, TokenizerKind,
-};
+pub use config::{FeatureConfig, MinFeatures, NormalizeConfig, StopWordsConfig, TokenizeConfig, TokenizerConfig};
 pub use distinct::{DistinctTokens, Scratch};
 pub use error::TokenizeError;
 pub use idf::IdfBuilder;
 pub use shingle::Features;
-pub use tokenizer::Tokens;
+pub use tokenizer_kind::TokenizerKind;
+pub use tokens::Tokens;
 pub use weight::{ONE, Top, Weight};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::NormalizeConfig;
+use crate::config::NormalizeConfig;
 use crate::normalize::steps;
 
 /// What [`Analyzer::normalize`](crate::Analyzer::normalize) gives: each step of `config` in turn, a pass over the text each.

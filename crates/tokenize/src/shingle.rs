@@ -2,7 +2,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
 
-use crate::{FeatureConfig, Tokens};
+use crate::config::FeatureConfig;
+use crate::tokens::Tokens;
 
 /// What joins the tokens of a shingle. Normalisation removes control characters, so no token contains it by default.
 const SEPARATOR: u8 = 0x1F;

@@ -1,8 +1,8 @@
 use std::collections::HashSet;
 
+use crate::config::{NormalizeConfig, StopWordsConfig};
 use crate::cppjieba::STOP_WORDS as CPPJIEBA;
 use crate::normalize::normalize;
-use crate::{NormalizeConfig, StopWordsConfig};
 
 /// Written for this project: function words only, with the pieces that contractions leave behind (`don`, `t`, `ll`).
 const ENGLISH: &str = include_str!("stop_words/en.txt");

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::folder::{DT, Folder, Outcome, files_below};
+use crate::folder::{DT, Folder, Outcome, Snapshot, files_below};
 use crate::measured::{Checks, Done, Options, shortened};
-use crate::night::Snapshot;
 use crate::row::Row;
 use crate::{Result, require};
 

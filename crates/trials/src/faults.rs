@@ -10,7 +10,8 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 
-use crate::night::{NEW, Night, OLD, Place, Ran, Random, Run, Seen, Snapshot, Spec, complete, signal};
+use crate::folder::Snapshot;
+use crate::night::{NEW, Night, OLD, Place, Ran, Random, Run, Seen, Spec, complete, signal};
 use crate::proxy::{Action, Hook, Logged, Proxy, Rule};
 use crate::row::{Row, Tally};
 use crate::server::Server;

@@ -15,6 +15,9 @@ use serde_json::Value;
 use crate::Result;
 use crate::measured::{Call, Done, Options, mib};
 
+/// Every file or object below a place, by its path from there.
+pub type Snapshot = BTreeMap<String, Vec<u8>>;
+
 /// The night of the trials.
 pub const DT: &str = "2026-11-20";
 

@@ -1,7 +1,7 @@
 //! A small night to try things on: documents from a seed, an earlier published night, the command, what it published, and the
 //! invariants I1 to I5 that hold after every trial.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{File, FileTimes};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ use parquet::file::properties::WriterProperties;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::folder::Snapshot;
 use crate::row::{Row, Tally};
 use crate::server::Server;
 use crate::{Common, Result, canary, require};
@@ -26,9 +27,6 @@ pub const OLD: &str = "2026-11-19";
 pub const NEW: &str = "2026-11-20";
 /// A night after it that has its ids again, where the trial's run replaces [`NEW`] by itself.
 pub const LATER: &str = "2026-11-21";
-
-/// Every file or object below a place, by its path from there.
-pub type Snapshot = BTreeMap<String, Vec<u8>>;
 
 /// What the command said and took.
 #[derive(Debug, Clone)]

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::folder::Snapshot;
 use crate::night::{
-    NEW, Night, Place, Ran, Random, Run, Snapshot, Spec, committed, jsonl, newest_commit, night_documents, write_file,
+    NEW, Night, Place, Ran, Random, Run, Spec, committed, jsonl, newest_commit, night_documents, write_file,
 };
 use crate::proxy::Proxy;
 use crate::row::{Row, Tally};

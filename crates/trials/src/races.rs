@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use crate::night::{NEW, Night, OLD, Place, Ran, Random, Running, Seen, Snapshot, Spec, complete, newest_commit};
+use crate::folder::Snapshot;
+use crate::night::{NEW, Night, OLD, Place, Ran, Random, Running, Seen, Spec, complete, newest_commit};
 use crate::row::{Row, Tally};
 use crate::server::Server;
 use crate::tracer::{Act, Kind, trace};

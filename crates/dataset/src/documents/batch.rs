@@ -1,10 +1,9 @@
 //! Rows of document files, as every reader gives them.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{Array, ArrayRef, BinaryViewArray, StringArray};
-use nearprint_storage::locked;
 use serde::{Deserialize, Serialize};
 
 use super::pages::ReadLimits;
@@ -82,14 +81,32 @@ impl DocumentBatch {
     }
 }
 
-/// What all readers of a run share.
+/// Whether pages without checksums were read; clones are one.
+#[derive(Debug, Clone, Default)]
+pub struct Unchecked(Arc<AtomicBool>);
+
+impl Unchecked {
+    /// Whether there were any, so far.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// There was one.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What a reader may hold, and where it reports.
 #[derive(Debug, Clone, Default)]
 pub struct ReadContext {
     /// How much may be held.
     pub limits: ReadLimits,
+    /// Larger texts make their rows no documents.
     pub max_doc_bytes: u64,
-    /// Files with a page that has no checksum.
-    unchecked: Arc<Mutex<BTreeSet<String>>>,
+    /// Pages without checksums are reported here.
+    pub unchecked: Unchecked,
 }
 
 impl ReadContext {
@@ -98,20 +115,13 @@ impl ReadContext {
         Self { max_doc_bytes, ..Self::default() }
     }
 
+    /// The same, reporting elsewhere.
+    pub fn reporting(&self, unchecked: &Unchecked) -> Self {
+        Self { unchecked: unchecked.clone(), ..self.clone() }
+    }
+
     /// A line may be longer than its text: escapes, and other columns.
     pub fn max_line_bytes(&self) -> u64 {
         self.max_doc_bytes.saturating_mul(3).saturating_add(1 << 20)
-    }
-
-    pub fn note_unchecked(&self, url: &str) {
-        let mut files = locked(&self.unchecked);
-        if !files.contains(url) {
-            files.insert(url.to_owned());
-        }
-    }
-
-    /// Files with a page that has no checksum, so far.
-    pub fn n_unchecked(&self) -> u64 {
-        locked(&self.unchecked).len() as u64
     }
 }

@@ -9,9 +9,9 @@ mod pages;
 mod parquet;
 mod reader;
 
-pub use batch::{DocumentBatch, DocumentColumns};
+pub use batch::{DocumentBatch, DocumentColumns, Unchecked};
 pub use formats::{FORMATS, endings, is_document_name};
 pub use keep_column::keep_type_name;
-pub use open::{DocumentRange, Documents, FoundText};
+pub use open::{DocumentRange, DocumentRows, Documents, FoundText};
 pub use pages::ReadLimits;
 pub use reader::{DocumentReader, Format};

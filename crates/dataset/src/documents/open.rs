@@ -10,7 +10,7 @@ use futures::{StreamExt, TryStreamExt};
 use nearprint_storage::{InputFile, Listing, Storage, StorageError};
 use serde::{Deserialize, Serialize};
 
-use super::batch::{DocumentBatch, DocumentColumns, ReadContext};
+use super::batch::{DocumentBatch, DocumentColumns, ReadContext, Unchecked};
 use super::formats::endings;
 use super::keep_column::keep_type_name;
 use super::pages::ReadLimits;
@@ -24,8 +24,18 @@ use crate::quarantine::InputPolicy;
 pub struct DocumentRange {
     /// Path or URL.
     pub file: String,
+    /// The version of the file that was listed.
+    pub version: String,
     /// Row groups.
     pub row_groups: Range<usize>,
+}
+
+/// The rows of a part of a file.
+pub struct DocumentRows {
+    /// In file order.
+    pub batches: BoxStream<'static, Result<DocumentBatch>>,
+    /// Whether pages without checksums were read, so far.
+    pub unchecked: Unchecked,
 }
 
 /// Document files whose columns were checked against each other; nothing of their rows is read yet.
@@ -35,6 +45,8 @@ pub struct Documents {
     columns: DocumentColumns,
     keep_types: Vec<DataType>,
     context: ReadContext,
+    /// Where files that were not opened are found.
+    storage: Storage,
     /// Files that are neither Parquet nor JSONL, passed over.
     pub ignored: Vec<String>,
     /// Files that cannot be read, and why, by path.
@@ -83,6 +95,18 @@ impl Documents {
         documents.open_files(known, policy.max_bad_files).await?;
         documents.keep_types = one_schema(&documents.files, &documents.columns)?;
         Ok(documents)
+    }
+
+    /// No files yet: [`read`](Self::read) opens them.
+    #[must_use]
+    pub fn unopened(
+        storage: &Storage,
+        columns: DocumentColumns,
+        keep_types: Vec<DataType>,
+        max_doc_bytes: u64,
+    ) -> Self {
+        let context = ReadContext::new(max_doc_bytes);
+        Self { columns, keep_types, context, storage: storage.clone(), ..Self::default() }
     }
 
     /// Files of a format that can be read; others are noted.
@@ -146,11 +170,6 @@ impl Documents {
         self.context.limits = limits;
     }
 
-    /// Files read so far that have pages without checksums.
-    pub fn n_unchecked(&self) -> u64 {
-        self.context.n_unchecked()
-    }
-
     /// Files that say that they have no rows.
     pub fn n_empty(&self) -> u64 {
         self.files.values().filter(|file| file.n_rows() == Some(0)).count() as u64
@@ -181,20 +200,28 @@ impl Documents {
     pub fn ranges(&self) -> Vec<DocumentRange> {
         let cut = self.files.iter().flat_map(|(url, reader)| {
             let ranges = reader.row_group_ranges(TASK_ROWS).into_iter();
-            ranges.map(move |row_groups| DocumentRange { file: url.clone(), row_groups })
+            let version = &reader.file().version;
+            ranges.map(move |row_groups| DocumentRange { file: url.clone(), version: version.clone(), row_groups })
         });
         cut.collect()
     }
 
-    /// The rows of a part, in file order.
-    ///
-    /// # Errors
-    /// A file that is none of these.
-    pub fn read(&self, range: &DocumentRange) -> Result<BoxStream<'static, Result<DocumentBatch>>> {
-        let unknown =
-            || DatasetError::Internal { stage: "read", reason: format!("no file {} in this run", range.file) };
-        let reader = self.files.get(&range.file).ok_or_else(unknown)?;
-        Ok(reader.read(range.row_groups.clone(), &self.columns, &self.keep_types, &self.context))
+    /// The rows of a part. A file that was not opened yet is opened now; another version of it is an error.
+    #[must_use]
+    pub fn read(&self, range: &DocumentRange) -> DocumentRows {
+        let unchecked = Unchecked::default();
+        let context = self.context.reporting(&unchecked);
+        let rows = |batches| DocumentRows { batches, unchecked };
+        if let Some(reader) = self.files.get(&range.file) {
+            return rows(reader.read(range.row_groups.clone(), &self.columns, &self.keep_types, &context));
+        }
+        let (storage, range) = (self.storage.clone(), range.clone());
+        let (columns, keep_types) = (self.columns.clone(), self.keep_types.clone());
+        let opened = async move {
+            let reader = open_version(&storage, &range, &columns, &context).await?;
+            Ok::<_, DatasetError>(reader.read(range.row_groups, &columns, &keep_types, &context))
+        };
+        rows(futures::stream::once(opened).try_flatten().boxed())
     }
 }
 
@@ -229,7 +256,7 @@ impl Documents {
     ) -> Result<BTreeMap<String, FoundText>> {
         let mut found = BTreeMap::new();
         for range in ranges {
-            let mut batches = self.read(&range)?;
+            let mut batches = self.read(&range).batches;
             while !wanted.is_empty()
                 && let Some(batch) = batches.try_next().await?
             {
@@ -256,6 +283,25 @@ fn night_of(url: &str) -> (Option<&str>, &str) {
         Some(date) => (Some(date), ""),
         None => (None, folder),
     }
+}
+
+/// Opens the version of a file that was listed.
+async fn open_version(
+    storage: &Storage,
+    range: &DocumentRange,
+    columns: &DocumentColumns,
+    context: &ReadContext,
+) -> Result<Box<dyn DocumentReader>> {
+    let file = storage.folder(&range.file)?.file().await?;
+    if file.version != range.version {
+        let reason = format!("{}: changed since it was listed", range.file);
+        return Err(StorageError::TryAgain { reason }.into());
+    }
+    let format = Format::of(&range.file).ok_or_else(|| {
+        let reason = format!("its name does not end in {}", endings());
+        DatasetError::bad_file(&range.file, reason)
+    })?;
+    (format.open)(file, columns.clone(), context.clone()).await
 }
 
 /// The error of a file, or of all that cannot be read where some could have been passed over.

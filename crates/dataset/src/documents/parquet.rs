@@ -283,7 +283,7 @@ impl TaskReader {
             state.begin_batch();
             let next = reader.next();
             if state.unchecked.load(Ordering::Relaxed) {
-                self.context.note_unchecked(&self.parquet.file.url);
+                self.context.unchecked.set();
             }
             match next {
                 None => return Ok(DocumentBatch::empty()),

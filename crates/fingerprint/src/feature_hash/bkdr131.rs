@@ -1,6 +1,6 @@
 //! The BKDR string hash (Brian Kernighan, Dennis Ritchie) as mllearning's SimHash has it.
 
-use crate::Fingerprint;
+use crate::fingerprint::Fingerprint;
 
 const MULTIPLIER: u32 = 131;
 const MASK: u32 = 0x7FFF_FFFF;

@@ -5,7 +5,7 @@ use std::hash::Hasher;
 use fnv::FnvHasher;
 
 use super::siphash24::STR_END;
-use crate::Fingerprint;
+use crate::fingerprint::Fingerprint;
 
 /// The crate simhash 0.3.0 with its FNV hasher.
 pub(super) fn hash_str<F: Fingerprint>(feature: &[u8]) -> F {

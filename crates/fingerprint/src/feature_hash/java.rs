@@ -10,7 +10,7 @@
 
 use std::iter::repeat_n;
 
-use crate::Fingerprint;
+use crate::fingerprint::Fingerprint;
 
 const MULTIPLIER: u128 = 1_000_003;
 /// The length, in UTF-16 units, that [`pad3`] extends words to.

@@ -1,6 +1,6 @@
 //! `hashlittle2` of lookup3 (Bob Jenkins, May 2006, public domain), both seeds 0, as yanyiwu's simhash uses it.
 
-use crate::Fingerprint;
+use crate::fingerprint::Fingerprint;
 
 const START: u32 = 0xDEAD_BEEF;
 const BLOCK_BYTES: usize = 12;

@@ -2,7 +2,7 @@
 
 use md5::{Digest, Md5};
 
-use crate::Fingerprint;
+use crate::fingerprint::Fingerprint;
 
 /// seomoz's simhash-py, in the recipe of its tests: the first 8 bytes.
 pub(super) fn first<F: Fingerprint>(feature: &[u8]) -> F {

@@ -11,7 +11,7 @@ pub(crate) mod xxh3;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Fingerprint;
+use crate::fingerprint::Fingerprint;
 
 /// The function that hashes a feature to as many bits as the fingerprint has.
 ///

@@ -1,6 +1,6 @@
 //! Murmur 2 (Austin Appleby) as sing1ee's Java has it, seed 0: the bytes of the tail are Java's signed bytes.
 
-use crate::Fingerprint;
+use crate::fingerprint::Fingerprint;
 
 /// MurmurHash64A for fingerprints of 64 bits, MurmurHash2 for narrower ones.
 pub(super) fn hash<F: Fingerprint>(feature: &[u8]) -> F {

@@ -5,7 +5,7 @@ use std::hash::Hasher;
 use siphasher::sip::SipHasher24;
 use siphasher::sip128::{Hasher128, SipHasher24 as SipHasher24Of128};
 
-use crate::Fingerprint;
+use crate::fingerprint::Fingerprint;
 
 /// What `Hash for str` writes after the bytes, so that neighbouring strings cannot be confused.
 pub(super) const STR_END: u8 = 0xFF;

@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
-use crate::Fingerprint;
+use crate::fingerprint::Fingerprint;
 
 /// XXH3-128 for fingerprints wider than 64 bits, else the low bits of XXH3-64.
 #[inline]

@@ -7,7 +7,7 @@ use std::arch::aarch64::{
 
 use super::{Kernel, KernelName, scalar};
 
-/// See [`Vectors::select`](super::Vectors::select). Two lanes gain nothing over the portable loop, whose population count is
+/// See [`Width::select`](super::Width::select). Two lanes gain nothing over the portable loop, whose population count is
 /// a vector instruction here.
 pub(super) fn select(_: Kernel, list: &[u64], prefix: u64, mask: u64, max_distance: u32, out: &mut [u64]) -> usize {
     scalar::select(list, prefix, mask, max_distance, out)

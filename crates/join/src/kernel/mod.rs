@@ -93,16 +93,16 @@ fn detected(name: KernelName) -> bool {
     }
 }
 
-/// Room that [`Vectors::select`] and [`Vectors::group_starts`] need behind their output: whole vectors are stored, and the
+/// Room that [`Width::select`] and [`Width::group_starts`] need behind their output: whole vectors are stored, and the
 /// next ones overwrite their tails.
 pub(crate) const PADDING: usize = 16;
 
 /// Values that are compared with each other before they are compared with all that follow: a vector of low halves.
 const CHUNK: usize = 16;
 
-/// What the walk asks of a list of queries; all of its arithmetic on fingerprints. For `u64` there are vector kernels, other
-/// widths have the portable one.
-pub trait Vectors: Fingerprint {
+/// A width of fingerprints that can be joined, and what the walk asks of a list of them: all of its arithmetic on fingerprints. For
+/// `u64` there are vector kernels, other widths have the portable one. Sealed: the methods may change.
+pub trait Width: Fingerprint + sealed::Sealed {
     /// The lowest bits, as many as fit.
     fn low_bits(self) -> usize;
 
@@ -138,7 +138,7 @@ pub trait Vectors: Fingerprint {
 
 macro_rules! portable_vectors {
     ($($int:ty),+) => {$(
-        impl Vectors for $int {
+        impl Width for $int {
             #[inline]
             #[allow(clippy::cast_possible_truncation, reason = "the lowest bits are asked for")]
             fn low_bits(self) -> usize {
@@ -170,7 +170,7 @@ macro_rules! portable_vectors {
 
 portable_vectors!(u32, u128);
 
-impl Vectors for u64 {
+impl Width for u64 {
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "the lowest bits are asked for")]
     fn low_bits(self) -> usize {
@@ -233,4 +233,13 @@ fn lanes_and_rows(kernel: Kernel, lanes: &[u64], rows: &[u64], max_distance: u32
         KernelName::Neon => aarch64::pairs(kernel, lanes, rows, max_distance, found),
         _ => scalar::pairs(lanes, rows, max_distance, found),
     }
+}
+
+mod sealed {
+    /// Nobody else's widths.
+    pub trait Sealed {}
+
+    impl Sealed for u32 {}
+    impl Sealed for u64 {}
+    impl Sealed for u128 {}
 }

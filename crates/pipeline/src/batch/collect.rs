@@ -136,6 +136,11 @@ impl<'a> Collecting<'a> {
         Ok(())
     }
 
+    /// Rows so far that are no documents.
+    pub(crate) fn bad_rows(&self) -> &[BadRow] {
+        &self.bad_rows
+    }
+
     fn source_code(&mut self, name: &str) -> u32 {
         if let Some(&code) = self.source_names.get(name) {
             return code;

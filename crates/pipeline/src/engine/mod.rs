@@ -1,7 +1,7 @@
 //! The join inside DataFusion: map tasks under one reduce, as all pairs or as a spanning forest.
 
-pub(crate) mod fingerprint_exec;
 pub(crate) mod forest_pass;
+pub(crate) mod part_turns;
 pub(crate) mod probe_exec;
 pub(crate) mod reduce;
 mod reduce_pool;

@@ -1,26 +1,53 @@
 //! `ProbeExec`: the map phase; each partition probes the query tables with the fingerprints of one task.
 
+use std::fmt::{Display, Formatter};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
+use nearprint_dataset::Columns;
 
+use super::part_turns::PartTurns;
 use super::task_exec::Tasks;
-use crate::error::Result;
-use crate::tasks::{MapContext, MapTask, map_task};
+use crate::error::{PipelineError, Result};
+use crate::tasks::{ClassPairs, MapTask, TaskBatch, TaskRunner, Want, pair_schema};
 
-#[derive(Debug)]
+/// The map tasks of a join, and what becomes of their notes.
 pub(crate) struct ProbeTasks {
-    pub(crate) context: Arc<MapContext>,
     pub(crate) tasks: Vec<MapTask>,
+    pub(crate) runner: Arc<dyn TaskRunner>,
+    pub(crate) turns: Arc<PartTurns>,
+    pub(crate) want: Want,
+    /// Where pairs of classes go.
+    pub(crate) class_pairs: Arc<ClassPairs>,
+    /// Pairs of new documents, each of which is found once: the most that all tasks together may give where all pairs are asked for, and
+    /// how many they gave.
+    pub(crate) max_new_pairs: u64,
+    pub(crate) n_new_pairs: AtomicU64,
+    /// What EXPLAIN says of the tables.
+    pub(crate) tables: String,
+}
+
+impl std::fmt::Debug for ProbeTasks {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl Display for ProbeTasks {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, tasks={}", self.tables, self.tasks.len())
+    }
 }
 
 impl Tasks for ProbeTasks {
     const NAME: &'static str = "ProbeExec";
 
     fn schema(&self) -> SchemaRef {
-        self.context.schema()
+        pair_schema(self.want)
     }
 
     fn n_tasks(&self) -> usize {
@@ -28,6 +55,30 @@ impl Tasks for ProbeTasks {
     }
 
     fn run(self: Arc<Self>, i: usize) -> BoxStream<'static, Result<RecordBatch>> {
-        map_task(&self.context, &self.tasks[i])
+        let own = Arc::clone(&self);
+        let started = async move {
+            let turn = own.turns.of(own.tasks[i].part()).await;
+            own.runner.map(&own.tasks[i]).map(move |batch| {
+                let _until_done = &turn;
+                batch
+            })
+        };
+        let batches = futures::stream::once(started).flatten();
+        batches.try_filter_map(move |batch| futures::future::ready(self.take(batch))).boxed()
+    }
+}
+
+impl ProbeTasks {
+    /// Rows go on to the reduce, notes do not.
+    fn take(&self, batch: TaskBatch) -> Result<Option<RecordBatch>> {
+        let rows = match batch {
+            TaskBatch::Notes(notes) => return self.class_pairs.add(notes).map(|()| None),
+            TaskBatch::Rows(rows) => rows,
+        };
+        let n_new = Columns { batch: &rows, file: "pairs" }.booleans("new")?.true_count() as u64;
+        if self.n_new_pairs.fetch_add(n_new, Ordering::Relaxed) + n_new > self.max_new_pairs {
+            return Err(PipelineError::TooManyPairs { max_pairs: self.max_new_pairs });
+        }
+        Ok(Some(rows))
     }
 }

@@ -90,11 +90,6 @@ impl Engine {
         execute_stream(plan, self.context()).map_err(|e| PipelineError::of_datafusion(stage, e))
     }
 
-    /// The batches of all partitions, as they come.
-    pub(crate) fn gather(&self, input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
-        Arc::new(CoalescePartitionsExec::new(input))
-    }
-
     /// The reduce: an external sort by all columns, in their order, then the distinct rows, one ordered stream. Sorted input
     /// lets the distinct stream through without memory of its own.
     pub(crate) fn reduce(&self, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {

@@ -1,6 +1,6 @@
 //! A leaf of the plan whose partitions are tasks.
 
-use std::fmt::{Debug, Formatter};
+use std::fmt::{Debug, Display, Formatter};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -20,7 +20,7 @@ use futures::{StreamExt, TryStreamExt};
 use crate::error::{PipelineError, Result};
 
 /// Tasks of one kind.
-pub(crate) trait Tasks: Debug + Send + Sync + 'static {
+pub(crate) trait Tasks: Debug + Display + Send + Sync + 'static {
     /// Name of the plan node.
     const NAME: &'static str;
 
@@ -68,7 +68,7 @@ impl<T: Tasks> Debug for TaskExec<T> {
 
 impl<T: Tasks> DisplayAs for TaskExec<T> {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: tasks={}", T::NAME, self.tasks.n_tasks())
+        write!(f, "{}: {}", T::NAME, self.tasks)
     }
 }
 

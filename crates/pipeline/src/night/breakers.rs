@@ -5,14 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use super::manifest::Manifest;
-use super::request::RunRequest;
-use super::summary::RunCounts;
 use crate::batch::query_batch::{QueryBatch, Sources};
 use crate::error::{PipelineError, Result};
 use crate::stages::decide::Decisions;
-use nearprint_storage::Storage;
-use nearprint_store::{Night, Store, generation_name};
 
 /// What stops a night before it is published. None of it changes what is published.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -46,8 +41,6 @@ impl Default for Breakers {
     }
 }
 
-/// Nights before that a median needs.
-const MIN_TRAILING_NIGHTS: usize = 3;
 /// Sources or ids that evidence lists.
 const LISTED: usize = 5;
 /// Characters of an id in evidence.
@@ -370,58 +363,4 @@ fn excerpt(id: &str) -> String {
         return id.to_owned();
     }
     id.chars().take(ID_CHARS).chain(['…']).collect()
-}
-
-impl Measured {
-    /// Adds what the nights before tell, as their manifests have it. A manifest that cannot be read is a warning.
-    pub(crate) async fn compare(&mut self, storage: &Storage, store: &Store, request: &RunRequest, counts: &RunCounts) {
-        let mut before = Vec::new();
-        for night in store.before(&request.dt).into_iter().rev().take(request.breakers.trailing_nights) {
-            match night_counts(storage, night).await {
-                Ok(counts) => before.push(counts),
-                Err(error) => {
-                    tracing::warn!(night = night.dt, %error, "its manifest cannot be read: left out of the median")
-                }
-            }
-        }
-        self.drop_rate = drop_rate(counts, &before);
-        self.documents = document_share(counts, &before, request.input.allow_empty);
-    }
-}
-
-fn drop_rate(counts: &RunCounts, before: &[RunCounts]) -> Option<DropRate> {
-    let shares: Vec<f64> = before.iter().filter_map(drop_share).collect();
-    let (share, n_nights) = (drop_share(counts)?, shares.len());
-    let median = median(shares).filter(|_| n_nights >= MIN_TRAILING_NIGHTS)?;
-    Some(DropRate { share, median, change: (share - median).abs(), n_nights })
-}
-
-/// Nights without documents are no measure for others.
-#[allow(clippy::cast_precision_loss, reason = "a share of documents")]
-fn document_share(counts: &RunCounts, before: &[RunCounts], allow_empty: bool) -> Option<DocumentShare> {
-    let n_documents = counts.documents.n_documents;
-    let usual: Vec<f64> = before.iter().map(|c| c.documents.n_documents as f64).filter(|&n| n > 0.0).collect();
-    let n_nights = usual.len();
-    let enough = if n_documents == 0 { n_nights > 0 && !allow_empty } else { n_nights >= MIN_TRAILING_NIGHTS };
-    let median = median(usual).filter(|_| enough)?;
-    Some(DocumentShare { n_documents, median, share: n_documents as f64 / median, n_nights })
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    let upper = *values.get(middle)?;
-    let lower = if values.len() % 2 == 1 { upper } else { *values.get(middle.checked_sub(1)?)? };
-    Some(f64::midpoint(lower, upper))
-}
-
-async fn night_counts(storage: &Storage, night: &Night) -> Result<RunCounts> {
-    let generation = storage.folder(&night.output)?.join(&generation_name(&night.gen_digest));
-    Ok(Manifest::read(&generation, night).await?.counts)
-}
-
-#[allow(clippy::cast_precision_loss, reason = "a share of documents")]
-fn drop_share(counts: &RunCounts) -> Option<f64> {
-    let n = counts.documents.n_documents;
-    (n > 0).then(|| counts.decisions.n_drop as f64 / n as f64)
 }

@@ -1,8 +1,10 @@
 //! A night: from what a run is asked to do to what it published.
 
+mod apart;
 pub(crate) mod breakers;
 pub(crate) mod documents;
 pub(crate) mod manifest;
+mod measure;
 mod plan;
 pub(crate) mod pointers;
 mod preflight;
@@ -14,5 +16,5 @@ pub(crate) mod summary;
 
 pub use breakers::{Breakers, DocumentShare, DropRate, LargestCluster, Measured, SourceLoss, TrippedBreaker};
 pub use request::RunRequest;
-pub use run::run;
+pub use run::{run, run_elsewhere};
 pub use summary::{RunCounts, RunSummary};

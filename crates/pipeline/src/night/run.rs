@@ -1,12 +1,14 @@
 //! The nightly run: documents of a date to pairs, decisions, and the store's next commit.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use nearprint_dataset::{Documents, StagedFile};
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Progress, Storage, remove_dead};
 use nearprint_store::Store;
 
+use super::apart;
 use super::breakers::{Measured, TrippedBreaker};
 use super::manifest::Manifest;
 use super::plan::{Plan, moved, plan, refuse_late, refuse_republishing};
@@ -16,15 +18,15 @@ use super::publish::{Attempt, Staged, publish, still_published};
 use super::published::already_published;
 use super::request::{RunRequest, check_date};
 use super::summary::{RunCounts, RunSummary};
-use crate::apart;
-use crate::engine::forest_pass::Gathered;
 use crate::engine::reduce::SpillStats;
 use crate::error::{PipelineError, Result};
 use crate::resources::Resources;
-use crate::stages::decide::Decisions;
+use crate::stages::decide::{Decisions, Found};
 use crate::stages::fingerprint::{Fingerprinted, fingerprint_documents, write_quarantine, write_skipped};
 use crate::stages::join::{Join, NearDuplicates, PairCounts, PairsMode};
 use crate::stages::store_run;
+use crate::tasks::Elsewhere;
+use crate::work::Work;
 
 /// Runs that lost the race for a commit join again against the new state, this often.
 const MAX_ATTEMPTS: usize = 5;
@@ -40,6 +42,25 @@ pub async fn run(
     resources: &Resources,
     progress: &Progress,
 ) -> Result<RunSummary> {
+    run_with(Work { storage, resources, progress, elsewhere: None }, request).await
+}
+
+/// The same, with tasks that run elsewhere.
+///
+/// # Errors
+/// As [`run`]; those of the tasks.
+pub async fn run_elsewhere(
+    storage: &Storage,
+    request: &RunRequest,
+    resources: &Resources,
+    progress: &Progress,
+    elsewhere: &Arc<dyn Elsewhere>,
+) -> Result<RunSummary> {
+    run_with(Work { storage, resources, progress, elsewhere: Some(elsewhere) }, request).await
+}
+
+async fn run_with(work: Work<'_>, request: &RunRequest) -> Result<RunSummary> {
+    let (storage, resources) = (work.storage, work.resources);
     check_date(&request.dt)?;
     request.profile.validate()?;
     request.breakers.validate()?;
@@ -48,7 +69,7 @@ pub async fn run(
     remove_dead(&resources.temp_parent(), &request.local_places(storage));
     let mut written = None;
     for _ in 0..MAX_ATTEMPTS {
-        if let Some(summary) = attempt(storage, request, &mut written, resources, progress).await? {
+        if let Some(summary) = attempt(work, request, &mut written).await? {
             return Ok(summary);
         }
         tracing::warn!("another run committed meanwhile: joining again");
@@ -56,13 +77,8 @@ pub async fn run(
     Err(PipelineError::TryAgain { reason: format!("other runs committed {MAX_ATTEMPTS} times meanwhile") })
 }
 
-async fn attempt(
-    storage: &Storage,
-    request: &RunRequest,
-    written: &mut Option<String>,
-    resources: &Resources,
-    progress: &Progress,
-) -> Result<Option<RunSummary>> {
+async fn attempt(work: Work<'_>, request: &RunRequest, written: &mut Option<String>) -> Result<Option<RunSummary>> {
+    let (storage, resources) = (work.storage, work.resources);
     let plan = plan(storage, request).await?;
     complete_newest(storage, &plan.store, request).await;
     match plan.store.night(&request.dt) {
@@ -93,7 +109,7 @@ async fn attempt(
     if plan.store.end_dead_removals().await? {
         return Ok(None);
     }
-    let done = execute(storage, request, plan, resources, progress).await?;
+    let done = execute(work, request, plan).await?;
     Ok(done.map_err(|generation| *written = Some(generation)).ok())
 }
 
@@ -128,18 +144,12 @@ async fn refuse_unknown_night(plan: &Plan, request: &RunRequest) -> Result<Optio
     Err(PipelineError::OutputExists { url: plan.night.url().to_owned(), reason })
 }
 
-async fn execute(
-    storage: &Storage,
-    request: &RunRequest,
-    mut plan: Plan,
-    resources: &Resources,
-    progress: &Progress,
-) -> Result<Attempt> {
+async fn execute(work: Work<'_>, request: &RunRequest, mut plan: Plan) -> Result<Attempt> {
     let ignored_inputs = plan.documents.ignored.clone();
     let documents = std::mem::take(&mut plan.documents);
-    let temp = resources.temp_dir()?;
-    let mut staged = stage(request, &plan, documents, temp.path(), resources, progress).await?;
-    staged.measured.compare(storage, &plan.store, request, &staged.counts).await;
+    let temp = work.resources.temp_dir()?;
+    let mut staged = stage(work, request, &plan, documents, temp.path()).await?;
+    staged.measured.compare(work.storage, &plan.store, request, &staged.counts).await;
     let tripped = request.breakers.tripped(&staged.measured);
     if !tripped.is_empty() {
         return Ok(Ok(stopped(request, &plan, staged, tripped)));
@@ -157,19 +167,18 @@ async fn execute(
         counts: staged.counts.clone(),
         files: staged.files.iter().map(|f| f.record.clone()).collect(),
     };
-    publish(storage, request, &plan, staged, &manifest, progress).await
+    publish(work.storage, request, &plan, staged, &manifest, work.progress).await
 }
 
 /// Everything up to publication.
 async fn stage(
+    work: Work<'_>,
     request: &RunRequest,
     plan: &Plan,
     documents: Documents,
     folder: &Path,
-    resources: &Resources,
-    progress: &Progress,
 ) -> Result<Staged> {
-    let mut done = fingerprint_documents(&request.fingerprint_request(), documents, resources, progress).await?;
+    let mut done = fingerprint_documents(&request.fingerprint_request(), documents, work).await?;
     let recrawls = store_run::recrawls(&plan.store, &done.batch, &request.dt).await?;
     done.batch.put_first(|row| recrawls.is_incumbent(row));
     let shadowed = plan.store.shadowed_before(&request.dt, &recrawls).await?;
@@ -182,13 +191,13 @@ async fn stage(
     let (bits, verifier) = (request.profile.bits, request.profile.join.verifier(request.profile.bits)?);
     let held_bytes = recrawls.memory_bytes();
     let join = Join { existing, itself: true, bits, verifier, decides: Some(request.clusters), held_bytes };
-    let near = NearDuplicates::new(batch, join, resources, progress.clone()).await?;
-    let (written, pairs, spill, gathered) = write_pairs(&near, request, folder).await?;
+    let near = NearDuplicates::new(batch, join, work).await?;
+    let (written, pairs, spill, found) = write_pairs(&near, request, folder).await?;
     files.extend(written);
     let (n_existing, n_tables, n_parts) = (near.n_existing(), near.n_tables(), near.n_parts());
     let (batch, rows) = near.into_batch();
-    progress.start("decide", "documents", batch.len() as u64);
-    let decisions = Decisions::new(&batch, &rows, gathered, short)?;
+    work.progress.start("decide", "documents", batch.len() as u64);
+    let decisions = Decisions::new(&batch, &rows, found, short)?;
     files.extend(decisions.write(&batch, folder)?);
     files.sort_by(|a, b| a.record.name.cmp(&b.record.name));
     let run = store_run::write_run(&batch, &decisions, &recrawls, &plan.config_digest, &folder.join("run"))?;
@@ -222,15 +231,15 @@ async fn write_pairs(
     near: &NearDuplicates,
     request: &RunRequest,
     folder: &Path,
-) -> Result<(Vec<StagedFile>, PairCounts, SpillStats, Gathered)> {
-    let (files, pairs, spill, gathered) = match request.pairs {
+) -> Result<(Vec<StagedFile>, PairCounts, SpillStats, Found)> {
+    let (files, pairs, spill, found) = match request.pairs {
         PairsMode::Forest => near.write_forest(folder).await?,
         PairsMode::All => {
             let (files, counts, spill) = near.write_all(folder, request.max_pairs).await?;
-            let (more, gathered) = near.forest_state().await?;
-            (files, counts, spill.plus(more), gathered)
+            let (more, found) = near.forest_state().await?;
+            (files, counts, spill.plus(more), found)
         }
     };
     let nothing = || PipelineError::Internal { stage: "forest", reason: "nothing to decide by".to_owned() };
-    Ok((files, pairs, spill, gathered.ok_or_else(nothing)?))
+    Ok((files, pairs, spill, found.ok_or_else(nothing)?))
 }

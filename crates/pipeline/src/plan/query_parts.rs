@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nearprint_join::{Kernel, MapScratch, Pair, Queries, TablePlan};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::Mutex;
 
 use crate::error::{PipelineError, Result};
 use nearprint_storage::blocking;
@@ -69,7 +68,12 @@ impl QueryParts {
     }
 
     /// The tables of a part; those of another one are given up first.
-    async fn tables(self: &Arc<Self>, part: usize) -> Result<Arc<Queries<u64>>> {
+    pub(crate) async fn tables(self: &Arc<Self>, part: usize) -> Result<PartTables> {
+        let queries = self.queries(part).await?;
+        Ok(PartTables { queries, start: self.part(part).start })
+    }
+
+    async fn queries(self: &Arc<Self>, part: usize) -> Result<Arc<Queries<u64>>> {
         let mut tables = self.tables.lock().await;
         if let Some((_, queries)) = tables.as_ref().filter(|(built, _)| *built == part) {
             return Ok(Arc::clone(queries));
@@ -87,44 +91,12 @@ impl QueryParts {
     }
 }
 
-/// Whose turn it is: a part's tasks begin when those of the part before it are done, so that one part's tables are held.
-#[derive(Debug)]
-pub(crate) struct PartTurns {
-    parts: Arc<QueryParts>,
-    /// Tasks of each part that are not done.
-    left: Vec<AtomicUsize>,
-    current: watch::Sender<usize>,
-}
-
-impl PartTurns {
-    /// For tasks of these parts, of which each has some.
-    pub(crate) fn new(parts: Arc<QueryParts>, tasks: impl Iterator<Item = usize>) -> Self {
-        let left: Vec<AtomicUsize> = (0..parts.n_parts()).map(|_| AtomicUsize::new(0)).collect();
-        for part in tasks {
-            left[part].fetch_add(1, Ordering::Relaxed);
-        }
-        Self { parts, left, current: watch::Sender::new(0) }
-    }
-
-    /// The tables of a part, when its turn has come. Each task asks once.
-    pub(crate) async fn tables(self: &Arc<Self>, part: usize) -> Result<PartTables> {
-        // Behind it, too: a task that runs again then builds its tables again.
-        let come = self.current.subscribe().wait_for(|&current| current >= part).await.is_ok();
-        debug_assert!(come, "the sender lives as long as what waits for it");
-        // Made first, so that a part whose tables cannot be built is done too.
-        let turn = Turn { turns: Arc::clone(self), part };
-        let queries = self.parts.tables(part).await?;
-        Ok(PartTables { queries, start: self.parts.part(part).start, _turn: turn })
-    }
-}
-
-/// The tables of one part, for one task.
+/// The tables of one part.
 #[derive(Debug)]
 pub(crate) struct PartTables {
     pub(crate) queries: Arc<Queries<u64>>,
     /// Where the part begins among all values.
     start: usize,
-    _turn: Turn,
 }
 
 impl PartTables {
@@ -146,20 +118,5 @@ impl PartTables {
         self.queries.map(existing, scratch, |pair| {
             found(Pair { query: pair.query + start, existing: pair.existing + first, ..pair });
         });
-    }
-}
-
-/// A task of a part that is not done.
-#[derive(Debug)]
-struct Turn {
-    turns: Arc<PartTurns>,
-    part: usize,
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        if self.turns.left[self.part].fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.turns.current.send_replace(self.part + 1);
-        }
     }
 }

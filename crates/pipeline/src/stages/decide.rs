@@ -6,14 +6,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::tasks::ClassPairs;
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt8Array, UInt64Array};
 use nearprint_fingerprint::hamming_distance;
-use nearprint_join::{Canonical, ClassNeighbours, Clusters, Decision, ExistingNeighbour, QueryRows, UnionFind, star};
+use nearprint_join::{
+    Canonical, ClassNeighbours, Clusters, Decision, DropRule, ExistingNeighbour, Gathered, KeptExisting, QueryRows,
+    Representative, RowSet, UnionFind, component, star,
+};
 use nearprint_store::ExistingShort;
 use serde::{Deserialize, Serialize};
 
 use crate::batch::query_batch::{QueryBatch, SkipReason};
-use crate::engine::forest_pass::{Gathered, KeptExisting};
 use crate::error::{PipelineError, Result};
 use nearprint_dataset::{DatasetWriter, StagedFile};
 
@@ -29,6 +32,23 @@ pub enum ClusterRule {
     Star,
     /// All but one of each connected component, however far apart its ends are.
     Component,
+}
+
+impl From<ClusterRule> for DropRule {
+    fn from(rule: ClusterRule) -> Self {
+        match rule {
+            ClusterRule::Star => Self::Star,
+            ClusterRule::Component => Self::Component,
+        }
+    }
+}
+
+/// What decisions follow from.
+pub(crate) struct Found {
+    pub(crate) rule: ClusterRule,
+    pub(crate) gathered: Gathered,
+    /// Verified pairs of different classes; only for the star rule.
+    pub(crate) class_pairs: Arc<ClassPairs>,
 }
 
 /// What becomes of a document.
@@ -113,7 +133,7 @@ impl Decisions {
     pub(crate) fn new(
         batch: &QueryBatch,
         rows: &QueryRows,
-        mut gathered: Gathered,
+        found: Found,
         existing_short: ExistingShort,
     ) -> Result<Self> {
         // Documents with a text are skipped only until they are decided.
@@ -124,14 +144,15 @@ impl Decisions {
             existing: HashMap::new(),
             existing_short,
         };
-        match gathered.rule {
-            ClusterRule::Star => decided.by_star(batch, rows, &mut gathered),
+        let Found { rule, mut gathered, class_pairs } = found;
+        match rule {
+            ClusterRule::Star => decided.by_star(batch, &class_pairs.neighbours(rows.n_classes())?, &mut gathered),
             ClusterRule::Component => decided.by_component(batch, &mut gathered)?,
         }
         decided.short_texts(batch);
         decided.refuse_undecided(batch)?;
-        let Gathered { mut sets, classes, paired, class_pairs, .. } = gathered;
-        drop((classes, paired, class_pairs));
+        let Gathered { mut sets, classes, paired, .. } = gathered;
+        drop((classes, paired));
         join_short_texts(batch, &mut sets);
         decided.clusters = Clusters::of(sets, batch.rows().end);
         Ok(decided)
@@ -229,8 +250,7 @@ impl Decisions {
         Ok(writer.finish()?)
     }
 
-    fn by_star(&mut self, batch: &QueryBatch, rows: &QueryRows, gathered: &mut Gathered) {
-        let neighbours = gathered.class_pairs.neighbours(rows.n_classes());
+    fn by_star(&mut self, batch: &QueryBatch, neighbours: &ClassNeighbours, gathered: &mut Gathered) {
         self.existing = std::mem::take(&mut gathered.kept);
         let (made, existing, gathered) = (&mut self.rows, &self.existing, &*gathered);
         // A class has one nearest existing document, which is told by the class alone.
@@ -238,7 +258,7 @@ impl Decisions {
             |class| existing.get(&class).map(|kept| ExistingNeighbour { distance: kept.distance, existing: class });
         let decide = |row: u32, decision: Decision| {
             made[row as usize] = match decision {
-                Decision::Keep => kept(gathered, row),
+                Decision::Keep => kept(&gathered.paired, row),
                 Decision::Drop { canonical: Canonical::Row(other), distance } => {
                     dropped(batch, row, batch.text_hashes.get(other), CanonicalOf::Row(other), Some(distance))
                 }
@@ -248,7 +268,7 @@ impl Decisions {
                 }
             };
         };
-        star(fingerprinted_rows(batch), |row| gathered.classes.of(row), &neighbours, nearest, decide);
+        star(fingerprinted_rows(batch), |row| gathered.classes.of(row), neighbours, nearest, decide);
     }
 
     /// The canonical of a component: its kept existing document with the smallest id, or its first row in keep order.
@@ -265,20 +285,26 @@ impl Decisions {
                 }
             }
         }
-        let mut first: HashMap<u32, u32> = HashMap::new();
-        for row in fingerprinted_rows(batch) {
-            let root = gathered.sets.find(row);
+        let (mut made, Gathered { sets, paired, .. }) = (Vec::with_capacity(batch.len()), gathered);
+        component(
+            fingerprinted_rows(batch),
+            sets,
+            |root| self.existing.contains_key(&root),
+            |row, by| made.push((row, by)),
+        );
+        for (row, by) in made {
             let distance = |other: Option<&u64>| distance_of(batch, row, other).map(Some);
-            let canonical = *first.entry(root).or_insert(row);
-            self.rows[row as usize] = match self.existing.get(&root) {
-                Some(found) => {
-                    let distance = distance(Some(&found.fingerprint))?;
-                    dropped(batch, row, found.text_hash.as_ref(), CanonicalOf::Existing(root), distance)
+            self.rows[row as usize] = match by {
+                Representative::Itself => kept(paired, row),
+                Representative::Row(other) => {
+                    let distance = distance(batch.fingerprints.get(other))?;
+                    dropped(batch, row, batch.text_hashes.get(other), CanonicalOf::Row(other), distance)
                 }
-                None if canonical == row => kept(gathered, row),
-                None => {
-                    let distance = distance(batch.fingerprints.get(canonical))?;
-                    dropped(batch, row, batch.text_hashes.get(canonical), CanonicalOf::Row(canonical), distance)
+                Representative::Existing(root) => {
+                    let found = self.existing.get(&root);
+                    let distance = distance(found.map(|found| &found.fingerprint))?;
+                    let hash = found.and_then(|found| found.text_hash.as_ref());
+                    dropped(batch, row, hash, CanonicalOf::Existing(root), distance)
                 }
             };
         }
@@ -320,8 +346,8 @@ fn keep_or(outcome: Outcome) -> RowDecision {
     RowDecision { outcome, distance: None, canonical: CanonicalOf::Itself }
 }
 
-fn kept(gathered: &Gathered, row: u32) -> RowDecision {
-    keep_or(if gathered.paired.contains(row) { Outcome::Canonical } else { Outcome::Unique })
+fn kept(paired: &RowSet, row: u32) -> RowDecision {
+    keep_or(if paired.contains(row) { Outcome::Canonical } else { Outcome::Unique })
 }
 
 /// A row whose canonical document has the normalised text of `hash`.

@@ -6,30 +6,31 @@ use std::sync::Arc;
 use arrow::array::builder::FixedSizeBinaryBuilder;
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow::datatypes::SchemaRef;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::{Deserialize, Serialize};
 
 use crate::apart;
 use crate::batch::collect::{CollectPolicy, Collecting};
 use crate::batch::query_batch::{KeepKey, QueryBatch, SkipReason};
-use crate::engine::fingerprint_exec::FingerprintTasks;
-use crate::engine::reduce::Engine;
-use crate::engine::task_exec::TaskExec;
 use crate::error::{PipelineError, Result};
 use crate::resources::Resources;
-use crate::tasks::{FingerprintContext, append};
+use crate::tasks::{
+    FileNote, FingerprintContext, FingerprintRunner, FingerprintSpec, FingerprintTask, TaskBatch, append,
+};
+use crate::work::Work;
 use nearprint_dataset::BATCH_ROWS;
 use nearprint_dataset::schema::{
     CONFIG_DIGEST, FINGERPRINTS, QUARANTINE, SKETCH_BYTES, SKIPPED, TEXT_HASH_BYTES, WIDE_BYTES, WIDE_FINGERPRINTS,
 };
 use nearprint_dataset::{BadFile, BadRow, InputPolicy};
+use nearprint_dataset::{DatasetError, DocumentRange};
 use nearprint_dataset::{DatasetWriter, StagedFile};
 use nearprint_dataset::{DocumentColumns, Documents, ReadLimits};
 use nearprint_profile::ProfileConfig;
-use nearprint_profile::TextFingerprinter;
 use nearprint_storage::Progress;
 use nearprint_storage::Storage;
+use nearprint_storage::row_number;
 
 /// Documents, and how they are fingerprinted.
 #[derive(Debug, Clone)]
@@ -108,49 +109,129 @@ pub struct FingerprintCounts {
 pub(crate) struct Fingerprinted {
     pub(crate) batch: QueryBatch,
     pub(crate) counts: FingerprintCounts,
-    pub(crate) context: Arc<FingerprintContext>,
+    documents: Arc<Documents>,
+    /// The files, by position.
+    urls: Vec<String>,
+    notes: FileNote,
 }
 
 impl Fingerprinted {
     /// Files that were passed over, by path.
     pub(crate) fn bad_files(&self) -> Vec<BadFile> {
-        self.context.all_bad_files()
+        all_bad_files(&self.documents, &self.urls, &self.notes)
     }
 }
+
+/// All files that cannot be read, by path: those that could not be opened, and those that could not be read to their end.
+fn all_bad_files(documents: &Documents, urls: &[String], notes: &FileNote) -> Vec<BadFile> {
+    let opened = documents.bad.iter().map(|(file, reason)| (file.url.clone(), reason.clone()));
+    let read = notes.bad.iter().map(|(&file, reason)| (urls[file as usize].clone(), reason.clone()));
+    let mut all: Vec<BadFile> = opened.chain(read).map(|(url, reason)| BadFile { url, reason }).collect();
+    all.sort();
+    all
+}
+
+/// A run whose rows are mostly no documents stops this far past the limit, and does not list them all.
+const BAD_ROWS_PAST_LIMIT: u64 = 100_000;
 
 /// Fingerprints opened documents.
 pub(crate) async fn fingerprint_documents(
     request: &FingerprintRequest,
     mut documents: Documents,
-    resources: &Resources,
-    progress: &Progress,
+    work: Work<'_>,
 ) -> Result<Fingerprinted> {
-    let fingerprinter = TextFingerprinter::try_new(request.profile.clone(), &request.analyzer_resources)?;
     for file in &documents.ignored {
         tracing::warn!(file, "not a file of documents by its name: passed over");
     }
+    let (resources, input) = (work.resources, &request.input);
     let threads = resources.n_threads();
     documents.limit(ReadLimits::new(resources.memory_limit, threads));
-    let tasks = documents.ranges();
-    progress.start("fingerprint", "documents", documents.n_rows().unwrap_or(0));
-    let (keep, input) = (&request.columns.keep, &request.input);
-    let context =
-        Arc::new(FingerprintContext::new(documents, keep, fingerprinter, threads, input.clone(), progress.clone()));
-    let engine = Engine::new(resources, resources.counted_bytes())?;
-    let exec = TaskExec::plan(FingerprintTasks { context: Arc::clone(&context), tasks });
-    let mut stream = engine.execute("fingerprint", engine.gather(exec))?;
+    let documents = Arc::new(documents);
+    let urls: Vec<String> = documents.files().map(|file| file.url.clone()).collect();
+    work.progress.start("fingerprint", "documents", documents.n_rows().unwrap_or(0));
+    let runner = Arc::new(runner(request, &documents, threads, work)?);
+    let tasks = tasks(&documents, &urls)?;
+    // Each task is spawned when it is polled, and is done before another one takes its place.
+    let mut batches = futures::stream::iter(tasks).map(|task| runner.run(&task)).flatten_unordered(threads);
     let mut collecting = Collecting::new(&request.keep, request.source.as_deref(), resources.counted_bytes());
-    while let Some(batch) = stream.try_next().await.map_err(|e| PipelineError::of_datafusion("fingerprint", e))? {
-        collecting.push(&batch)?;
+    let mut notes = FileNote::default();
+    while let Some(batch) = batches.try_next().await? {
+        match batch {
+            TaskBatch::Rows(rows) => {
+                let n_before = collecting.bad_rows().len();
+                collecting.push(&rows)?;
+                refuse_mostly_bad(collecting.bad_rows(), n_before, input.max_bad_rows, &urls)?;
+            }
+            TaskBatch::Notes(batch) => {
+                notes.add(&batch)?;
+                refuse_bad_files(&all_bad_files(&documents, &urls, &notes), input.max_bad_files)?;
+            }
+        }
     }
-    drop((stream, engine));
-    let left_out = context.bad_files().into_keys().collect();
+    drop(batches);
+    let left_out = notes.bad.keys().copied().collect();
     let policy = CollectPolicy { on_duplicate_id: input.on_duplicate_id, left_out };
-    let batch = collecting.finish(&policy, |file| context.url(file))?;
-    refuse_bad_rows(&batch, input.max_bad_rows, |file| context.url(file))?;
-    let counts = counts(&batch, &context);
-    warn(&context, &counts);
-    Ok(Fingerprinted { batch, counts, context })
+    let batch = collecting.finish(&policy, |file| urls[file as usize].clone())?;
+    refuse_bad_rows(&batch, input.max_bad_rows, &urls)?;
+    let bad_files = all_bad_files(&documents, &urls, &notes);
+    let counts = counts(&batch, &documents, &notes, &bad_files);
+    warn(&bad_files, &counts);
+    Ok(Fingerprinted { batch, counts, documents, urls, notes })
+}
+
+fn runner(
+    request: &FingerprintRequest,
+    documents: &Arc<Documents>,
+    threads: usize,
+    work: Work<'_>,
+) -> Result<FingerprintRunner> {
+    let spec = FingerprintSpec {
+        columns: request.columns.clone(),
+        keep_types: documents.keep_types().iter().map(ToString::to_string).collect(),
+        profile: request.profile.clone(),
+        analyzer_resources: request.analyzer_resources.clone(),
+        max_doc_bytes: request.input.max_doc_bytes,
+        passes_over_files: request.input.max_bad_files > 0,
+        memory_limit: work.resources.memory_limit,
+        threads,
+    };
+    if let Some(elsewhere) = work.elsewhere {
+        return Ok(FingerprintRunner::Elsewhere(Arc::clone(elsewhere), Box::new(spec)));
+    }
+    let context = FingerprintContext::with_documents(&spec, Arc::clone(documents), work.progress.clone())?;
+    Ok(FingerprintRunner::Here(Arc::new(context)))
+}
+
+/// The parts of the documents, with the positions of their files among `urls`, which are sorted.
+fn tasks(documents: &Documents, urls: &[String]) -> Result<Vec<FingerprintTask>> {
+    let task = |range: DocumentRange| {
+        let unknown = |_| PipelineError::Internal { stage: "fingerprint", reason: format!("no file {}", range.file) };
+        let position = row_number(urls.binary_search(&range.file).map_err(unknown)?);
+        Ok(FingerprintTask { range, position })
+    };
+    documents.ranges().into_iter().map(task).collect()
+}
+
+fn refuse_mostly_bad(bad: &[BadRow], n_before: usize, allowed: u64, urls: &[String]) -> Result<()> {
+    let n = bad.len() as u64;
+    match bad.get(n_before) {
+        Some(first) if n > allowed.saturating_add(BAD_ROWS_PAST_LIMIT) => {
+            let (url, reason) = (&urls[first.file as usize], first.reason.name());
+            let example = format!("stopped at {url} row {}: {reason}", first.row);
+            Err(PipelineError::TooManyBadRows { n, allowed, example })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn refuse_bad_files(all: &[BadFile], allowed: u64) -> Result<()> {
+    match all.first() {
+        Some(first) if all.len() as u64 > allowed => {
+            let example = format!("{}: {}", first.url, first.reason);
+            Err(DatasetError::TooManyBadFiles { allowed, example }.into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Fingerprints opened documents: the query batch, and what it came to.
@@ -163,12 +244,13 @@ pub async fn fingerprint_batch(
     resources: &Resources,
     progress: &Progress,
 ) -> Result<(QueryBatch, FingerprintCounts)> {
-    let done = fingerprint_documents(request, documents, resources, progress).await?;
+    let work = Work { storage: &Storage::default(), resources, progress, elsewhere: None };
+    let done = fingerprint_documents(request, documents, work).await?;
     Ok((done.batch, done.counts))
 }
 
-fn warn(context: &FingerprintContext, counts: &FingerprintCounts) {
-    for BadFile { url, reason } in context.all_bad_files() {
+fn warn(bad_files: &[BadFile], counts: &FingerprintCounts) {
+    for BadFile { url, reason } in bad_files {
         tracing::warn!(file = url, reason, "cannot be read: passed over");
     }
     let (unchecked, all) = (counts.n_files_without_checksums, counts.n_files);
@@ -177,26 +259,25 @@ fn warn(context: &FingerprintContext, counts: &FingerprintCounts) {
     }
 }
 
-fn refuse_bad_rows(batch: &QueryBatch, allowed: u64, name: impl Fn(u32) -> String) -> Result<()> {
+fn refuse_bad_rows(batch: &QueryBatch, allowed: u64, urls: &[String]) -> Result<()> {
     match batch.bad_rows.first() {
         Some(first) if batch.bad_rows.len() as u64 > allowed => Err(PipelineError::TooManyBadRows {
             n: batch.bad_rows.len() as u64,
             allowed,
-            example: format!("first: {} row {}: {}", name(first.file), first.row, first.reason.name()),
+            example: format!("first: {} row {}: {}", urls[first.file as usize], first.row, first.reason.name()),
         }),
         _ => Ok(()),
     }
 }
 
-fn counts(batch: &QueryBatch, context: &FingerprintContext) -> FingerprintCounts {
+fn counts(batch: &QueryBatch, documents: &Documents, notes: &FileNote, bad_files: &[BadFile]) -> FingerprintCounts {
     let skipped = |reason| batch.skipped.iter().filter(|&s| s == Some(&reason)).count() as u64;
-    let documents = &context.documents;
     let mut bad_rows_by_reason = BTreeMap::new();
     for bad in &batch.bad_rows {
         *bad_rows_by_reason.entry(bad.reason.name().to_owned()).or_default() += 1;
     }
     FingerprintCounts {
-        n_files: documents.files().count() as u64 - context.bad_files().len() as u64,
+        n_files: documents.files().count() as u64 - notes.bad.len() as u64,
         n_ignored_files: documents.ignored.len() as u64,
         n_documents: batch.len() as u64,
         n_fingerprinted: batch.fingerprints.n_values(),
@@ -205,9 +286,9 @@ fn counts(batch: &QueryBatch, context: &FingerprintContext) -> FingerprintCounts
         n_null_text: skipped(SkipReason::NullText),
         n_bad_rows: batch.bad_rows.len() as u64,
         bad_rows_by_reason,
-        n_bad_files: context.all_bad_files().len() as u64,
+        n_bad_files: bad_files.len() as u64,
         n_empty_files: documents.n_empty(),
-        n_files_without_checksums: documents.n_unchecked(),
+        n_files_without_checksums: notes.unchecked.len() as u64,
     }
 }
 
@@ -241,7 +322,8 @@ pub async fn fingerprint(
     nearprint_dataset::refuse_existing(&output, replace).await?;
     let documents = Documents::open(storage, &request.documents, request.columns.clone(), &request.input).await?;
     let config_digest = request.profile.digest(&request.analyzer_resources)?;
-    let done = fingerprint_documents(request, documents, resources, progress).await?;
+    let work = Work { storage, resources, progress, elsewhere: None };
+    let done = fingerprint_documents(request, documents, work).await?;
     let temp = resources.temp_dir()?;
     let metadata = [(CONFIG_DIGEST, config_digest.as_str())];
     let schema: &SchemaRef = if request.profile.bits == 128 { &WIDE_FINGERPRINTS } else { &FINGERPRINTS };
@@ -341,9 +423,8 @@ pub(crate) fn write_skipped(batch: &QueryBatch, folder: &std::path::Path, name: 
 pub(crate) fn write_quarantine(done: &Fingerprinted, folder: &std::path::Path, name: &str) -> Result<Vec<StagedFile>> {
     let mut writer = DatasetWriter::new(folder, name, &QUARANTINE, &[]);
     for rows in done.batch.bad_rows.chunks(BATCH_ROWS) {
-        let urls: Vec<String> = rows.iter().map(|bad| done.context.url(bad.file)).collect();
-        let documents = &done.context.documents;
-        let row_group = |(url, bad): (&String, &BadRow)| documents.row_group_of(url, bad.row);
+        let urls: Vec<&String> = rows.iter().map(|bad| &done.urls[bad.file as usize]).collect();
+        let row_group = |(url, bad): (&&String, &BadRow)| done.documents.row_group_of(url, bad.row);
         let arrays: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(&urls)),
             Arc::new(urls.iter().zip(rows).map(row_group).collect::<UInt32Array>()),

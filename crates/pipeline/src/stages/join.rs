@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
@@ -13,24 +13,25 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::displayable;
 use datafusion_physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use futures::TryStreamExt;
-use nearprint_join::{QueryRows, SELF_ROWS, Verifier, Workload};
+use nearprint_join::{Forest, Gathered, QueryRows, SELF_ROWS, Verifier, Workload};
 use serde::{Deserialize, Serialize};
-use tokio::sync::Semaphore;
 
 use crate::batch::query_batch::QueryBatch;
-use crate::engine::forest_pass::{ForestPass, ForestState, Gathered};
+use crate::engine::forest_pass::{ForestPass, ForestState};
+use crate::engine::part_turns::PartTurns;
 use crate::engine::probe_exec::ProbeTasks;
 use crate::engine::reduce::{Engine, SpillStats, spill_stats};
 use crate::engine::task_exec::TaskExec;
 use crate::error::{PipelineError, Result};
 use crate::plan::join_plan::{JoinPlan, existing_run};
-use crate::plan::query_parts::{PartTurns, QueryParts};
+use crate::plan::query_parts::QueryParts;
 use crate::resources::Resources;
-use crate::stages::decide::{ClusterRule, Decisions};
-use crate::tasks::{ClassPairs, MapContext, MapTask, Want};
+use crate::stages::decide::{ClusterRule, Decisions, Found};
+use crate::tasks::{ClassPairs, Elsewhere, MapContext, MapSpec, MapTask, Room, TaskBatches, TaskRunner, Want};
+use crate::work::Work;
 use nearprint_dataset::Columns;
 use nearprint_dataset::schema::PAIRS;
-use nearprint_dataset::{DatasetWriter, StagedFile};
+use nearprint_dataset::{DatasetWriter, StagedFile, create_folder};
 use nearprint_storage::Progress;
 use nearprint_storage::blocking;
 use nearprint_storage::in_memory;
@@ -78,6 +79,30 @@ pub(crate) struct NearDuplicates {
     forest_bytes: usize,
     pub(crate) engine: Engine,
     progress: Progress,
+    elsewhere: Option<Arc<dyn Elsewhere>>,
+}
+
+/// Map tasks that run elsewhere, by the specification in a folder.
+struct Sent {
+    elsewhere: Arc<dyn Elsewhere>,
+    folder: PathBuf,
+}
+
+impl TaskRunner for Sent {
+    fn map(&self, task: &MapTask) -> TaskBatches {
+        self.elsewhere.map(&self.folder, task)
+    }
+}
+
+/// The plan below a forest pass, the pass, and where its pairs of classes go.
+type Forested = (Arc<dyn ExecutionPlan>, Arc<ForestPass>, Arc<ClassPairs>);
+
+/// Where the specification of a pass goes.
+fn spec_folder(engine: &Engine, want: Want) -> PathBuf {
+    engine.temp.path().join(match want {
+        Want::AllPairs => "spec-all",
+        Want::Forest => "spec-forest",
+    })
 }
 
 /// What is to be joined with a batch, and what for.
@@ -98,7 +123,8 @@ const TASK_ROWS: u64 = 4 << 20;
 
 impl NearDuplicates {
     /// Builds the tables.
-    pub(crate) async fn new(batch: QueryBatch, join: Join, resources: &Resources, progress: Progress) -> Result<Self> {
+    pub(crate) async fn new(batch: QueryBatch, join: Join, work: Work<'_>) -> Result<Self> {
+        let (resources, progress) = (work.resources, work.progress.clone());
         let Join { existing, itself, bits, verifier, decides, held_bytes } = join;
         let n_existing = existing.n_live_rows;
         let (own, kernel) = (resources.clone(), resources.join_kernel()?);
@@ -146,6 +172,7 @@ impl NearDuplicates {
             forest_bytes,
             engine,
             progress,
+            elsewhere: work.elsewhere.cloned(),
         })
     }
 
@@ -207,14 +234,17 @@ impl NearDuplicates {
         self.n_existing * self.n_parts() as u64 + own.sum::<u64>()
     }
 
+    /// The map phase under the reduce. At most `max_new_pairs` pairs of new documents; pairs of classes go to `class_pairs`, if any are
+    /// asked for.
     fn reduced(
         &self,
         want: Want,
         max_new_pairs: u64,
-        class_pairs: Option<Arc<ClassPairs>>,
+        class_pairs: Arc<ClassPairs>,
+        notes_classes: bool,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let tasks = self.tasks();
-        let turns = PartTurns::new(Arc::clone(&self.queries), tasks.iter().map(MapTask::part));
+        let turns = PartTurns::new(self.n_parts(), tasks.iter().map(MapTask::part));
         self.progress.start(
             if want == Want::Forest { "join (forest)" } else { "join (all pairs)" },
             "fingerprints",
@@ -224,24 +254,44 @@ impl NearDuplicates {
             batch: Arc::clone(&self.batch),
             rows: Arc::clone(&self.rows),
             queries: Arc::clone(&self.queries),
-            turns: Arc::new(turns),
             verifier: self.verifier,
             itself: self.itself,
             ids_are_names: !self.batch.is_numbered(),
             want,
-            max_new_pairs,
-            n_new_pairs: AtomicU64::new(0),
-            class_pairs,
+            notes_classes,
             files: Arc::clone(&self.existing),
             piece_rows: self.piece_rows,
-            under_way: Semaphore::new(self.pieces_under_way),
-            threads: Semaphore::new(self.engine.threads()),
-            pieces: Mutex::default(),
-            scratches: Mutex::default(),
+            room: Room::new(self.engine.threads(), self.pieces_under_way),
             progress: self.progress.clone(),
         };
-        let tasks = ProbeTasks { context: Arc::new(context), tasks };
-        self.engine.reduce(TaskExec::plan(tasks))
+        let probes = ProbeTasks {
+            tasks,
+            tables: self.tables_in_words(),
+            runner: self.runner(context)?,
+            turns: Arc::new(turns),
+            want,
+            class_pairs,
+            max_new_pairs,
+            n_new_pairs: AtomicU64::new(0),
+        };
+        self.engine.reduce(TaskExec::plan(probes))
+    }
+
+    fn runner(&self, context: MapContext) -> Result<Arc<dyn TaskRunner>> {
+        let Some(elsewhere) = &self.elsewhere else {
+            return Ok(Arc::new(Arc::new(context)));
+        };
+        let folder = spec_folder(&self.engine, context.want);
+        create_folder(&folder)?;
+        MapSpec::write(&context, &folder)?;
+        Ok(Arc::new(Sent { elsewhere: Arc::clone(elsewhere), folder }))
+    }
+
+    /// `bits=64 k=3 tables=4 parts=1`, for plans in logs.
+    fn tables_in_words(&self) -> String {
+        let plan = self.queries.plan();
+        let (bits, k, tables) = (plan.bits(), plan.max_distance(), plan.tables().len());
+        format!("bits={bits}, k={k}, tables={tables}, parts={}", self.n_parts())
     }
 
     /// Writes every verified pair; more than `max_pairs` are an error.
@@ -250,7 +300,7 @@ impl NearDuplicates {
         folder: &Path,
         max_pairs: u64,
     ) -> Result<(Vec<StagedFile>, PairCounts, SpillStats)> {
-        let plan = self.reduced(Want::AllPairs, max_pairs, None)?;
+        let plan = self.reduced(Want::AllPairs, max_pairs, Arc::new(ClassPairs::new(0)), false)?;
         let (files, counts) = self.write(&plan, folder, max_pairs).await?;
         Ok((files, counts, spill_stats(&plan)))
     }
@@ -259,37 +309,47 @@ impl NearDuplicates {
     pub(crate) async fn write_forest(
         &self,
         folder: &Path,
-    ) -> Result<(Vec<StagedFile>, PairCounts, SpillStats, Option<Gathered>)> {
-        let (reduced, pass) = self.forest_pass()?;
+    ) -> Result<(Vec<StagedFile>, PairCounts, SpillStats, Option<Found>)> {
+        let (reduced, pass, class_pairs) = self.forest_pass()?;
         let (state, schema) = (Arc::clone(&pass.state), pass.pair_schema());
         let leaf = StreamingTableExec::try_new(schema, vec![pass], None, [], false, None);
         let leaf = leaf.map_err(|e| PipelineError::of_datafusion("forest", e))?;
         let sorted = self.engine.sort(Arc::new(leaf))?;
         let (files, counts) = self.write(&sorted, folder, u64::MAX).await?;
         let spill = spill_stats(&reduced).plus(spill_stats(&sorted));
-        Ok((files, counts, spill, locked(&state).finish()))
+        let gathered = self.gathered(locked(&state).finish(), class_pairs);
+        Ok((files, counts, spill, gathered))
     }
 
     /// The forest pass alone, its pairs thrown away.
-    pub(crate) async fn forest_state(&self) -> Result<(SpillStats, Option<Gathered>)> {
-        let (reduced, pass) = self.forest_pass()?;
+    pub(crate) async fn forest_state(&self) -> Result<(SpillStats, Option<Found>)> {
+        let (reduced, pass, class_pairs) = self.forest_pass()?;
         let drained = pass.execute(self.engine.context()).try_for_each(|_| futures::future::ready(Ok(()))).await;
         drained.map_err(|e| PipelineError::of_datafusion("forest", e))?;
-        Ok((spill_stats(&reduced), locked(&pass.state).finish()))
+        let gathered = self.gathered(locked(&pass.state).finish(), class_pairs);
+        Ok((spill_stats(&reduced), gathered))
     }
 
-    /// The plan below the forest pass, and the pass.
-    fn forest_pass(&self) -> Result<(Arc<dyn ExecutionPlan>, Arc<ForestPass>)> {
+    fn gathered(&self, gathered: Option<Gathered>, class_pairs: Arc<ClassPairs>) -> Option<Found> {
+        let rule = self.decides?;
+        gathered.map(|gathered| Found { rule, gathered, class_pairs })
+    }
+
+    /// The plan below the forest pass, the pass, and where its pairs of classes go.
+    fn forest_pass(&self) -> Result<Forested> {
         let class_pairs = Arc::new(ClassPairs::new(self.forest_bytes));
         let by_star = self.decides == Some(ClusterRule::Star);
-        let reduced = self.reduced(Want::Forest, u64::MAX, by_star.then(|| Arc::clone(&class_pairs)))?;
-        let state = ForestState::new(Arc::clone(&self.rows), self.batch.rows().end, self.forest_bytes);
-        let state = match self.decides {
-            Some(rule) => state.gathering(Arc::clone(&self.batch), rule, class_pairs),
-            None => state,
+        let reduced = self.reduced(Want::Forest, u64::MAX, Arc::clone(&class_pairs), by_star)?;
+        let n_rows = self.batch.rows().end;
+        let forest = Forest::new(Arc::clone(&self.rows), n_rows);
+        let forest = match self.decides {
+            Some(rule) => forest.gathering(n_rows, rule.into()),
+            None => forest,
         };
+        let (batch, max_bytes) = (Arc::clone(&self.batch), self.forest_bytes);
+        let state = ForestState { forest, batch, class_pairs: Arc::clone(&class_pairs), max_bytes };
         let pass = ForestPass::new(Arc::clone(&reduced), Arc::new(Mutex::new(state)));
-        Ok((reduced, Arc::new(pass)))
+        Ok((reduced, Arc::new(pass), class_pairs))
     }
 
     /// The batch and its rows, all else given up.
@@ -374,7 +434,7 @@ struct Budget {
 impl Budget {
     fn new(resources: &Resources, held: usize, n_rows: usize, decides: Option<ClusterRule>) -> Result<Self> {
         let limit = resources.counted_bytes();
-        let pass = ForestState::bytes_of(n_rows, decides.is_some());
+        let pass = Forest::bytes_of(n_rows, decides.is_some());
         let deciding = if decides.is_some() { Decisions::bytes_of(n_rows) } else { 0 };
         refuse_over("the query batch and its decisions", held + pass + deciding, limit)?;
         Ok(Self { left: limit - held - pass })

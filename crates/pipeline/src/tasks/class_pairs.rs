@@ -1,40 +1,70 @@
 //! Pairs of classes that the star rule decides by, past the reduce: it needs them in no order.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex};
 
+use arrow::array::{ArrayRef, RecordBatch, UInt8Array, UInt32Array};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt8Type, UInt32Type};
+use nearprint_dataset::Columns;
 use nearprint_join::ClassNeighbours;
+use nearprint_storage::locked;
 
 use crate::error::{PipelineError, Result};
-use nearprint_storage::locked;
+
+/// Notes of map tasks: verified pairs of different classes, and their distances.
+static CLASS_PAIRS: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let field = |name: &str, data_type| Field::new(name, data_type, false);
+    let fields = [field("a", DataType::UInt32), field("b", DataType::UInt32), field("distance", DataType::UInt8)];
+    Arc::new(Schema::new(fields.to_vec()))
+});
 
 /// Verified pairs of different classes, each once, from all mappers.
 #[derive(Debug)]
 pub(crate) struct ClassPairs {
-    chunks: Mutex<Vec<Chunk>>,
+    batches: Mutex<Vec<RecordBatch>>,
     n_pairs: AtomicUsize,
     max_bytes: usize,
 }
 
-#[derive(Debug)]
-struct Chunk {
-    classes: Vec<[u32; 2]>,
+/// Those of one mapper, on their way to all.
+#[derive(Debug, Default)]
+pub(super) struct OwnClassPairs {
+    a: Vec<u32>,
+    b: Vec<u32>,
     distances: Vec<u8>,
 }
 
-/// Those of one mapper, on their way to all.
-#[derive(Debug, Default)]
-pub(super) struct OwnClassPairs(Vec<(u32, u32, u8)>);
-
-/// Pairs of a chunk.
-const CHUNK_PAIRS: usize = 1 << 16;
+/// Pairs of a batch.
+const BATCH_PAIRS: usize = 1 << 16;
 
 /// A pair here, and in the index of neighbours.
 const PAIR_BYTES: usize = 9 + 10;
 
+impl OwnClassPairs {
+    /// Adds a pair; gives a batch that is full.
+    pub(super) fn add(&mut self, a: u32, b: u32, distance: u8) -> Result<Option<RecordBatch>> {
+        self.a.push(a);
+        self.b.push(b);
+        self.distances.push(distance);
+        if self.a.len() < BATCH_PAIRS { Ok(None) } else { self.take() }
+    }
+
+    /// What there is; `None` where there is nothing.
+    pub(super) fn take(&mut self) -> Result<Option<RecordBatch>> {
+        let Self { a, b, distances } = std::mem::take(self);
+        if a.is_empty() {
+            return Ok(None);
+        }
+        let columns: Vec<ArrayRef> =
+            vec![Arc::new(UInt32Array::from(a)), Arc::new(UInt32Array::from(b)), Arc::new(UInt8Array::from(distances))];
+        let batch = RecordBatch::try_new(Arc::clone(&CLASS_PAIRS), columns);
+        batch.map(Some).map_err(|e| PipelineError::Internal { stage: "map", reason: e.to_string() })
+    }
+}
+
 impl ClassPairs {
     pub(crate) fn new(max_bytes: usize) -> Self {
-        Self { chunks: Mutex::default(), n_pairs: AtomicUsize::new(0), max_bytes }
+        Self { batches: Mutex::default(), n_pairs: AtomicUsize::new(0), max_bytes }
     }
 
     /// Bytes of the pairs, once they are indexed.
@@ -42,14 +72,12 @@ impl ClassPairs {
         self.n_pairs.load(Ordering::Relaxed).saturating_mul(PAIR_BYTES)
     }
 
-    pub(super) fn add(&self, own: &mut OwnClassPairs, pair: (u32, u32, u8)) -> Result<()> {
-        own.0.push(pair);
-        if own.0.len() < CHUNK_PAIRS { Ok(()) } else { self.take(own) }
-    }
-
-    /// Takes what a mapper has.
-    pub(super) fn take(&self, own: &mut OwnClassPairs) -> Result<()> {
-        let n_pairs = self.n_pairs.fetch_add(own.0.len(), Ordering::Relaxed) + own.0.len();
+    /// Takes the notes of a map task.
+    ///
+    /// # Errors
+    /// [`PipelineError::Resources`] where they take more than what is left.
+    pub(crate) fn add(&self, notes: RecordBatch) -> Result<()> {
+        let n_pairs = self.n_pairs.fetch_add(notes.num_rows(), Ordering::Relaxed) + notes.num_rows();
         if self.memory_bytes() > self.max_bytes {
             let reason = format!(
                 "the star rule over more than {n_pairs} pairs takes more than the {} bytes that are left",
@@ -57,22 +85,26 @@ impl ClassPairs {
             );
             return Err(PipelineError::Resources { reason });
         }
-        let chunk = Chunk {
-            classes: own.0.iter().map(|&(a, b, _)| [a, b]).collect(),
-            distances: own.0.iter().map(|&(_, _, distance)| distance).collect(),
-        };
-        own.0.clear();
-        locked(&self.chunks).push(chunk);
+        locked(&self.batches).push(notes);
         Ok(())
     }
 
     /// The pairs, by class.
-    pub(crate) fn neighbours(&self, n_classes: usize) -> ClassNeighbours {
-        let chunks = std::mem::take(&mut *locked(&self.chunks));
-        let pairs = |chunk: &'_ Chunk| {
-            let pairs = chunk.classes.iter().zip(&chunk.distances);
-            pairs.map(|(&[a, b], &distance)| (a, b, distance)).collect::<Vec<_>>()
-        };
-        ClassNeighbours::new(n_classes, || chunks.iter().flat_map(pairs))
+    ///
+    /// # Errors
+    /// Notes that no map task gives.
+    pub(crate) fn neighbours(&self, n_classes: usize) -> Result<ClassNeighbours> {
+        let batches = std::mem::take(&mut *locked(&self.batches));
+        let mut columns = Vec::with_capacity(batches.len());
+        for batch in &batches {
+            let found = Columns { batch, file: "pairs of classes" };
+            let (a, b) = (found.primitive::<UInt32Type>("a")?, found.primitive::<UInt32Type>("b")?);
+            columns.push((a.values(), b.values(), found.primitive::<UInt8Type>("distance")?.values()));
+        }
+        Ok(ClassNeighbours::new(n_classes, || {
+            columns.iter().flat_map(|(a, b, distances)| {
+                a.iter().zip(b.iter()).zip(distances.iter()).map(|((&a, &b), &distance)| (a, b, distance))
+            })
+        }))
     }
 }

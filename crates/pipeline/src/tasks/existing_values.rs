@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use nearprint_join::{Kernel, Vectors};
+use nearprint_join::{Kernel, Width};
 
 use nearprint_storage::row_number;
 

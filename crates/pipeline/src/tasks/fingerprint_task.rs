@@ -1,145 +1,143 @@
 //! One task of fingerprinting: documents to fingerprinted documents.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock};
 
 use arrow::array::builder::FixedSizeBinaryBuilder;
 use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use futures::StreamExt;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
+use nearprint_dataset::schema::{FINGERPRINTS, SKETCH_BYTES, TEXT_HASH_BYTES};
+use nearprint_dataset::{
+    BadReason, Columns, DatasetError, DocumentBatch, DocumentColumns, DocumentRange, DocumentRows, Documents,
+    ReadLimits,
+};
+use nearprint_profile::{FingerprintedText, Outcome, ProfileConfig, TextFingerprinter};
+use nearprint_storage::{Progress, Storage, blocking, panic_text};
+use nearprint_tokenize::Resources as AnalyzerResources;
 use rayon::prelude::*;
-use tokio::sync::Semaphore;
+use serde::{Deserialize, Serialize};
 
+use super::stream::{TaskBatch, produce};
 use crate::batch::collect::BAD;
 use crate::batch::query_batch::{FILE, KEEP_PREFIX, LENGTH, LOW_HALF, ROW, SKIPPED, SkipReason};
 use crate::error::{PipelineError, Result};
-use nearprint_dataset::schema::{FINGERPRINTS, SKETCH_BYTES, TEXT_HASH_BYTES};
-use nearprint_dataset::{BadFile, BadReason, InputPolicy};
-use nearprint_dataset::{DatasetError, DocumentRange};
-use nearprint_dataset::{DocumentBatch, Documents};
-use nearprint_profile::{FingerprintedText, Outcome, TextFingerprinter};
-use nearprint_storage::Progress;
-use nearprint_storage::locked;
-use nearprint_storage::{blocking, panic_text};
 
 /// What all fingerprint tasks of a run share.
-#[derive(Debug)]
-pub(crate) struct FingerprintContext {
-    pub(crate) documents: Documents,
-    fingerprinter: TextFingerprinter,
-    /// The files, in path order.
-    urls: Vec<String>,
-    /// Position of each file among them.
-    positions: HashMap<String, u32>,
-    schema: SchemaRef,
-    permits: Arc<Semaphore>,
-    progress: Progress,
-    policy: InputPolicy,
-    /// Rows so far that are no documents.
-    n_bad_rows: AtomicU64,
-    /// Files that could not be read to their end.
-    bad_files: Mutex<BTreeMap<u32, String>>,
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FingerprintSpec {
+    /// Columns of the documents.
+    pub columns: DocumentColumns,
+    /// The type of each column of the keep order, as Arrow writes it.
+    pub keep_types: Vec<String>,
+    /// Text to fingerprint.
+    pub profile: ProfileConfig,
+    /// Contents of the user's dictionary and stop words.
+    pub analyzer_resources: AnalyzerResources,
+    /// Bytes of a text; a larger one makes its row no document.
+    pub max_doc_bytes: u64,
+    /// Whether a file that cannot be read is a note, and not an error.
+    pub passes_over_files: bool,
+    /// Bytes of memory of the process; unlimited where none are said.
+    pub memory_limit: Option<usize>,
+    /// Tasks that run at once in the process.
+    pub threads: usize,
 }
 
-/// A run whose rows are mostly no documents stops this far past the limit, and does not list them all.
-const BAD_ROWS_PAST_LIMIT: u64 = 100_000;
+/// Fingerprint the documents of a part of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FingerprintTask {
+    /// The part.
+    pub range: DocumentRange,
+    /// Position of the file among the night's: rows bear it.
+    pub position: u32,
+}
+
+/// What fingerprint tasks work with, made from their specification.
+#[derive(Debug)]
+pub struct FingerprintContext {
+    documents: Arc<Documents>,
+    fingerprinter: TextFingerprinter,
+    schema: SchemaRef,
+    passes_over_files: bool,
+    progress: Progress,
+}
+
+impl FingerprintContext {
+    /// From the specification alone; tasks open their files.
+    ///
+    /// # Errors
+    /// A profile that cannot be used.
+    pub fn try_new(spec: &FingerprintSpec, storage: &Storage) -> Result<Self> {
+        let unknown = |e: arrow::error::ArrowError| defect(format!("keep_types: {e}"));
+        let keep_types = spec.keep_types.iter().map(|t| t.parse::<DataType>().map_err(unknown));
+        let keep_types = keep_types.collect::<Result<_>>()?;
+        let mut documents = Documents::unopened(storage, spec.columns.clone(), keep_types, spec.max_doc_bytes);
+        documents.limit(ReadLimits::new(spec.memory_limit, spec.threads));
+        Self::with_documents(spec, Arc::new(documents), Progress::default())
+    }
+
+    /// The same with files that were opened before.
+    pub(crate) fn with_documents(
+        spec: &FingerprintSpec,
+        documents: Arc<Documents>,
+        progress: Progress,
+    ) -> Result<Self> {
+        Ok(Self {
+            fingerprinter: TextFingerprinter::try_new(spec.profile.clone(), &spec.analyzer_resources)?,
+            schema: schema(&spec.columns.keep, documents.keep_types()),
+            documents,
+            passes_over_files: spec.passes_over_files,
+            progress,
+        })
+    }
+}
 
 /// Characters of a normalised text that the keep order can tell: normalising may make a text longer than its bytes.
 const MAX_LENGTH: u64 = 0xFFFF_FFFF;
 
-impl FingerprintContext {
-    pub(crate) fn new(
-        documents: Documents,
-        keep: &[String],
-        fingerprinter: TextFingerprinter,
-        threads: usize,
-        policy: InputPolicy,
-        progress: Progress,
-    ) -> Self {
-        let urls: Vec<String> = documents.files().map(|file| file.url.clone()).collect();
-        let positions = urls.iter().cloned().zip(0..).collect();
-        Self {
-            schema: schema(keep, documents.keep_types()),
-            documents,
-            fingerprinter,
-            urls,
-            positions,
-            permits: Arc::new(Semaphore::new(threads)),
-            progress,
-            policy,
-            n_bad_rows: AtomicU64::new(0),
-            bad_files: Mutex::new(BTreeMap::new()),
-        }
-    }
+/// Notes of fingerprint tasks. With a `reason` the file could not be read to its end, and none of its rows counts; without one, it has pages
+/// without checksums.
+static FILE_NOTES: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let fields = [Field::new(FILE, DataType::UInt32, false), Field::new("reason", DataType::Utf8, true)];
+    Arc::new(Schema::new(fields.to_vec()))
+});
 
-    pub(crate) fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
+/// What the notes of fingerprint tasks say of files, by their positions.
+#[derive(Debug, Default)]
+pub(crate) struct FileNote {
+    /// Files that could not be read to their end, and why.
+    pub(crate) bad: BTreeMap<u32, String>,
+    /// Files that have pages without checksums.
+    pub(crate) unchecked: BTreeSet<u32>,
+}
 
-    /// The file at a position.
-    pub(crate) fn url(&self, file: u32) -> String {
-        self.urls[file as usize].clone()
-    }
-
-    fn position_of(&self, url: &str) -> Result<u32> {
-        let unknown = || defect(format!("no file {url} in this run"));
-        self.positions.get(url).copied().ok_or_else(unknown)
-    }
-
-    /// Files that could not be read to their end: of these no row counts.
-    pub(crate) fn bad_files(&self) -> BTreeMap<u32, String> {
-        locked(&self.bad_files).clone()
-    }
-
-    /// All files that cannot be read, by path.
-    pub(crate) fn all_bad_files(&self) -> Vec<BadFile> {
-        let opened = self.documents.bad.iter().map(|(file, reason)| (file.url.clone(), reason.clone()));
-        let read = self.bad_files().into_iter().map(|(file, reason)| (self.url(file), reason));
-        let mut all: Vec<BadFile> = opened.chain(read).map(|(url, reason)| BadFile { url, reason }).collect();
-        all.sort();
-        all
-    }
-
-    fn is_bad_file(&self, file: u32) -> bool {
-        locked(&self.bad_files).contains_key(&file)
-    }
-
-    /// Passes over a file that cannot be read, unless there are too many.
-    fn pass_over(&self, file: u32, error: PipelineError) -> Result<()> {
-        let PipelineError::Dataset(DatasetError::BadFile { reason, .. }) = &error else {
-            return Err(error);
-        };
-        if self.policy.max_bad_files == 0 {
-            return Err(error);
-        }
-        locked(&self.bad_files).entry(file).or_insert_with(|| reason.clone());
-        let all = self.all_bad_files();
-        match all.first() {
-            Some(first) if all.len() as u64 > self.policy.max_bad_files => Err(DatasetError::TooManyBadFiles {
-                allowed: self.policy.max_bad_files,
-                example: format!("{}: {}", first.url, first.reason),
+impl FileNote {
+    /// Takes the notes of a task.
+    pub(crate) fn add(&mut self, notes: &RecordBatch) -> Result<()> {
+        let columns = Columns { batch: notes, file: "notes of fingerprinting" };
+        let (files, reasons) = (columns.primitive::<UInt32Type>(FILE)?, columns.strings("reason")?);
+        for (i, &file) in files.values().iter().enumerate() {
+            if reasons.is_null(i) {
+                self.unchecked.insert(file);
+                continue;
             }
-            .into()),
-            _ => Ok(()),
-        }
-    }
-
-    fn count_bad_rows(&self, file: u32, bad: &[Option<BadReason>], rows: &[u64]) -> Result<()> {
-        let more = bad.iter().flatten().count() as u64;
-        let n = self.n_bad_rows.fetch_add(more, Ordering::Relaxed) + more;
-        let first = bad.iter().zip(rows).find_map(|(bad, row)| bad.map(|reason| (reason, row)));
-        match first {
-            Some((reason, row)) if n > self.policy.max_bad_rows.saturating_add(BAD_ROWS_PAST_LIMIT) => {
-                let example = format!("stopped at {} row {row}: {}", self.url(file), reason.name());
-                Err(PipelineError::TooManyBadRows { n, allowed: self.policy.max_bad_rows, example })
+            // Several parts of a file may be bad, and end in any order.
+            let reason = self.bad.entry(file).or_insert_with(|| reasons.value(i).to_owned());
+            if reasons.value(i) < reason.as_str() {
+                reasons.value(i).clone_into(reason);
             }
-            _ => Ok(()),
         }
+        Ok(())
     }
+}
+
+fn file_note(file: u32, reason: Option<&str>) -> Result<TaskBatch> {
+    let columns: Vec<ArrayRef> =
+        vec![Arc::new(UInt32Array::from(vec![file])), Arc::new(StringArray::from(vec![reason]))];
+    RecordBatch::try_new(Arc::clone(&FILE_NOTES), columns).map(TaskBatch::Notes).map_err(internal)
 }
 
 /// Fingerprints datasets' columns, why there is no fingerprint, the keep keys, and where the row came from.
@@ -158,40 +156,44 @@ fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// The fingerprinted documents of a task, in file order.
-pub(crate) fn fingerprint_task(
+/// The fingerprinted documents of a task, in file order, and what is to be said of its file.
+pub fn fingerprint_task(
     context: &Arc<FingerprintContext>,
-    task: &DocumentRange,
-) -> BoxStream<'static, Result<RecordBatch>> {
+    task: &FingerprintTask,
+) -> BoxStream<'static, Result<TaskBatch>> {
     let (context, task) = (Arc::clone(context), task.clone());
-    let started = async move {
-        let permit = Arc::clone(&context.permits).acquire_owned().await.map_err(cancelled)?;
-        let file = context.position_of(&task.file)?;
-        let documents = context.documents.read(&task)?;
-        let passing = Arc::clone(&context);
-        let batches = documents.map_err(PipelineError::from).and_then(move |batch| {
-            // Held until the task's last batch is done: a night of many files opens few at a time.
-            let _held = &permit;
-            let context = Arc::clone(&context);
-            blocking("fingerprinting", move || fingerprint_batch(&context, file, batch))
-        });
-        let wanted = Arc::clone(&passing);
-        let batches = batches.take_while(move |_| futures::future::ready(!wanted.is_bad_file(file)));
-        Ok::<_, PipelineError>(batches.filter_map(move |batch| {
-            let kept = match batch {
-                Err(error) => passing.pass_over(file, error).err().map(Err),
-                batch => Some(batch),
-            };
-            futures::future::ready(kept)
-        }))
-    };
-    futures::stream::once(started).try_flatten().boxed()
+    produce("fingerprinting", move |sender| async move {
+        let DocumentRows { mut batches, unchecked } = context.documents.read(&task.range);
+        loop {
+            match batches.try_next().await {
+                Ok(Some(batch)) => {
+                    let (own, task) = (Arc::clone(&context), task.clone());
+                    let rows = blocking("fingerprinting", move || fingerprint_batch(&own, &task, batch)).await?;
+                    sender.send(TaskBatch::Rows(rows)).await?;
+                }
+                Ok(None) => break,
+                Err(DatasetError::BadFile { reason, .. }) if context.passes_over_files => {
+                    sender.send(file_note(task.position, Some(&reason))?).await?;
+                    break;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if unchecked.is_set() {
+            sender.send(file_note(task.position, None)?).await?;
+        }
+        Ok(())
+    })
 }
 
 type Done = std::result::Result<Option<FingerprintedText>, BadReason>;
 
-fn fingerprint_batch(context: &FingerprintContext, file: u32, batch: DocumentBatch) -> Result<RecordBatch> {
-    let done = fingerprint_texts(context, file, &batch)?;
+fn fingerprint_batch(
+    context: &FingerprintContext,
+    task: &FingerprintTask,
+    batch: DocumentBatch,
+) -> Result<RecordBatch> {
+    let done = fingerprint_texts(context, &task.range.file, &batch)?;
     context.progress.advance(done.len() as u64);
     let n = done.len();
     let bad: Vec<Option<BadReason>> = (0..n)
@@ -203,20 +205,19 @@ fn fingerprint_batch(context: &FingerprintContext, file: u32, batch: DocumentBat
         })
         .collect();
     debug_assert_eq!(bad.len(), batch.rows.len(), "a reader gives each row its number");
-    context.count_bad_rows(file, &bad, &batch.rows)?;
     let done: Vec<Option<&FingerprintedText>> = done.iter().map(|d| d.as_ref().ok().and_then(Option::as_ref)).collect();
     let mut columns = vec![Arc::new(batch.ids) as ArrayRef];
     columns.extend(outcome_columns(&done)?);
     columns.push(Arc::new(UInt64Array::from_iter_values(done.iter().map(|d| d.map_or(0, |d| d.length)))));
-    columns.push(Arc::new(UInt32Array::from_iter_values(std::iter::repeat_n(file, n))));
+    columns.push(Arc::new(UInt32Array::from_iter_values(std::iter::repeat_n(task.position, n))));
     columns.push(Arc::new(UInt64Array::from(batch.rows)));
     columns.push(Arc::new(UInt8Array::from_iter_values(bad.into_iter().map(BadReason::code))));
     columns.extend(batch.keep);
-    RecordBatch::try_new(context.schema(), columns).map_err(internal)
+    RecordBatch::try_new(Arc::clone(&context.schema), columns).map_err(internal)
 }
 
 /// Each text's fingerprint. Rows of one dictionary value are one text, and it is fingerprinted once.
-fn fingerprint_texts(context: &FingerprintContext, file: u32, batch: &DocumentBatch) -> Result<Vec<Done>> {
+fn fingerprint_texts(context: &FingerprintContext, url: &str, batch: &DocumentBatch) -> Result<Vec<Done>> {
     let views = batch.texts.views();
     let mut first_of: HashMap<u128, usize> = HashMap::with_capacity(views.len());
     let same: Vec<usize> = (0..views.len())
@@ -237,12 +238,12 @@ fn fingerprint_texts(context: &FingerprintContext, file: u32, batch: &DocumentBa
         let done = std::panic::catch_unwind(AssertUnwindSafe(|| context.fingerprinter.fingerprint(text)));
         done.map(|done| Some(Ok(Some(done)))).map_err(|panic| PipelineError::Internal {
             stage: "fingerprinting",
-            reason: format!("{} row {}: {}", context.url(file), batch.rows[i], panic_text(&*panic)),
+            reason: format!("{url} row {}: {}", batch.rows[i], panic_text(&*panic)),
         })
     };
     let done: Vec<Option<Done>> = (0..views.len()).into_par_iter().map(fingerprint).collect::<Result<_>>()?;
     let of_text = |&i: &usize| {
-        let unknown = || defect(format!("{} row {}: not fingerprinted", context.url(file), batch.rows[i]));
+        let unknown = || defect(format!("{url} row {}: not fingerprinted", batch.rows[i]));
         done[i].clone().ok_or_else(unknown)
     };
     same.iter().map(of_text).collect()
@@ -286,10 +287,6 @@ pub(crate) fn append(builder: &mut FixedSizeBinaryBuilder, value: Option<&[u8]>)
             Ok(())
         }
     }
-}
-
-fn cancelled(_: tokio::sync::AcquireError) -> PipelineError {
-    PipelineError::TryAgain { reason: "the run was cancelled".to_owned() }
 }
 
 fn internal(error: arrow::error::ArrowError) -> PipelineError {

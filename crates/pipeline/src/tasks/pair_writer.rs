@@ -1,19 +1,18 @@
 //! The rows behind pairs of fingerprints, as batches on their way to the reduce.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use arrow::array::{
     Array, ArrayRef, BinaryBuilder, BooleanBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt16Builder,
     UInt32Builder, UInt64Builder,
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use nearprint_fingerprint::Sketch;
 use nearprint_join::{Pair, RowPair, spanning_forest};
 
-use super::Sender;
 use super::class_pairs::OwnClassPairs;
-use super::map_task::{MapContext, Want};
+use super::existing_documents::ExistingDocument;
+use super::map_context::{MapContext, Want};
+use super::stream::{Sender, TaskBatch};
 use crate::error::{PipelineError, Result};
 use nearprint_dataset::BATCH_ROWS;
 
@@ -47,18 +46,6 @@ pub(crate) fn pair_schema(want: Want) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// An existing document that shares a pair, and the row of the batch with the same id.
-#[derive(Debug)]
-pub(super) struct ExistingDocument {
-    pub(super) id: String,
-    pub(super) sketch: Option<Sketch>,
-    pub(super) text_hash: Option<[u8; 16]>,
-    pub(super) kept: bool,
-    /// The first row of the batch whose id is not smaller.
-    pub(super) before_row: u32,
-    pub(super) same_id_row: Option<u32>,
-}
-
 /// Builds batches of pairs and sends them.
 pub(super) struct PairWriter<'a> {
     context: &'a MapContext,
@@ -67,8 +54,6 @@ pub(super) struct PairWriter<'a> {
     /// Pairs of new documents of which only a forest's are sent.
     forest: Vec<RowPair>,
     class_pairs: OwnClassPairs,
-    /// Pairs of new documents in `rows`.
-    n_new: u64,
 }
 
 /// Pairs of new documents that are held before those that no forest needs are dropped.
@@ -103,7 +88,7 @@ enum Far<'a> {
 impl<'a> PairWriter<'a> {
     pub(super) fn new(context: &'a MapContext, sender: Sender) -> Self {
         let (rows, class_pairs) = (PairRows::default(), OwnClassPairs::default());
-        Self { context, sender, rows, forest: Vec::new(), class_pairs, n_new: 0 }
+        Self { context, sender, rows, forest: Vec::new(), class_pairs }
     }
 
     pub(super) fn new_new(&mut self, value_a: u32, value_b: u32, distance: u8) -> Result<()> {
@@ -116,10 +101,10 @@ impl<'a> PairWriter<'a> {
                 }
             }),
             Want::Forest => {
-                let (forest, own) = (&mut self.forest, &mut self.class_pairs);
+                let (forest, own, sender) = (&mut self.forest, &mut self.class_pairs, &self.sender);
                 let found_classes = |a, b| {
-                    if let (Ok(()), Some(class_pairs)) = (&outcome, &context.class_pairs) {
-                        outcome = class_pairs.add(own, (a, b, distance));
+                    if outcome.is_ok() && context.notes_classes {
+                        outcome = own.add(a, b, distance).and_then(|full| send_notes(sender, full));
                     }
                 };
                 rows.forest_pairs(value_a, value_b, distance, &context.verifier, |p| forest.push(p), found_classes);
@@ -135,7 +120,6 @@ impl<'a> PairWriter<'a> {
     }
 
     fn push_new(&mut self, pair: &RowPair) -> Result<()> {
-        self.n_new += 1;
         self.push(pair.a, &Far::New(pair.b), pair.distance, pair.sketch_distance)
     }
 
@@ -154,7 +138,7 @@ impl<'a> PairWriter<'a> {
             let sketch = context.rows.sketch(class);
             let verified = members.iter().filter_map(|document| {
                 let distance = context.verifier.verify(pair.distance, sketch, document.sketch.as_ref())?;
-                Some((*document, distance))
+                Some((*document, distance.bits()))
             });
             match context.want {
                 Want::AllPairs => {
@@ -240,24 +224,21 @@ impl<'a> PairWriter<'a> {
     }
 
     fn send(&mut self) -> Result<()> {
-        let n_new = std::mem::take(&mut self.n_new);
-        let n_before = self.context.n_new_pairs.fetch_add(n_new, Ordering::Relaxed);
-        if n_before + n_new > self.context.max_new_pairs {
-            return Err(PipelineError::TooManyPairs { max_pairs: self.context.max_new_pairs });
-        }
         let rows = std::mem::take(&mut self.rows);
         let batch = rows.into_batch(self.context.want)?;
-        self.sender.send_blocking(batch)
+        self.sender.send_blocking(TaskBatch::Rows(batch))
     }
 
     pub(super) fn finish(mut self) -> Result<()> {
         spanning_forest(&mut self.forest);
         self.send_forest()?;
-        if let Some(class_pairs) = &self.context.class_pairs {
-            class_pairs.take(&mut self.class_pairs)?;
-        }
+        send_notes(&self.sender, self.class_pairs.take()?)?;
         if self.rows.n > 0 { self.send() } else { Ok(()) }
     }
+}
+
+fn send_notes(sender: &Sender, notes: Option<RecordBatch>) -> Result<()> {
+    notes.map_or(Ok(()), |notes| sender.send_blocking(TaskBatch::Notes(notes)))
 }
 
 impl PairRows {

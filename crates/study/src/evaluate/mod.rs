@@ -21,8 +21,7 @@ use nearprint_profile::{JoinConfig, ProfileConfig};
 use nearprint_storage::Progress;
 use nearprint_storage::Storage;
 use nearprint_storage::blocking;
-pub use pairs::join_rows;
-use pairs::{Limits, Pairs};
+use pairs::Pairs;
 pub use score::{Intervals, Score};
 pub use truth::Label;
 use truth::Truth;
@@ -133,11 +132,11 @@ pub async fn evaluate(
 #[derive(Debug)]
 struct Plan {
     bits: u32,
-    own: Limits,
+    own: Verifier,
     /// What the join looks for, so that no row misses a pair.
     candidates: Verifier,
-    distances: Vec<Limits>,
-    sketches: Vec<Limits>,
+    distances: Vec<Verifier>,
+    sketches: Vec<Verifier>,
 }
 
 /// Sketch distances that are listed: every `SKETCH_STEP` up to `MAX_SKETCH`, where unlike texts lie.
@@ -149,17 +148,15 @@ const LENGTHS: [u32; 6] = [0, 100, 300, 1000, 3000, 10_000];
 
 impl Plan {
     fn new(profile: &ProfileConfig, listed: Option<u32>) -> Result<Self> {
-        let verifier = profile.join.verifier(profile.bits)?;
-        let own =
-            Limits { max_distance: verifier.max_distance.into(), max_sketch_distance: verifier.max_sketch_distance };
-        let listed = listed.unwrap_or(own.max_distance).max(own.max_distance);
+        let own = profile.join.verifier(profile.bits)?;
+        let listed = listed.unwrap_or(0).max(own.max_distance.into());
         let widest = JoinConfig { max_distance: listed, max_sketch_distance: None }.verifier(profile.bits)?;
         let has_sketches = profile.sketch.is_some();
         Ok(Self {
             bits: profile.bits,
             own,
             candidates: Verifier { max_sketch_distance: has_sketches.then_some(u16::MAX), ..widest },
-            distances: (0..=listed).map(|max_distance| Limits { max_distance, ..own }).collect(),
+            distances: (0..=widest.max_distance).map(|max_distance| Verifier { max_distance, ..own }).collect(),
             sketches: if has_sketches { sketch_limits(own) } else { Vec::new() },
         })
     }
@@ -172,13 +169,13 @@ impl Plan {
         documents: FingerprintCounts,
     ) -> Result<Evaluation> {
         let left_out: Vec<bool> = batch.rows().map(|row| ignored.contains(&*batch.id(row))).collect();
-        let rows: Vec<Limits> = self.distances.iter().chain(&self.sketches).copied().collect();
+        let rows: Vec<Verifier> = self.distances.iter().chain(&self.sketches).copied().collect();
         let pairs = pairs::find(batch, truth, &left_out, self.candidates, self.bits, &rows)?;
         let own = pairs.score(&self.own);
         let n_left_out = left_out.iter().filter(|left_out| **left_out).count();
         let n_ignored_unknown = (ignored.len() - n_left_out) as u64;
         Ok(Evaluation {
-            own: DistanceScore { max_distance: self.own.max_distance, score: own },
+            own: DistanceScore { max_distance: self.own.max_distance.into(), score: own },
             max_sketch_distance: self.own.max_sketch_distance,
             documents,
             n_ignored: ignored.len() as u64,
@@ -215,16 +212,21 @@ fn warnings(own: &Score, n_ignored_unknown: u64) -> Vec<String> {
 }
 
 /// From 0 up, the own one included; last the one that verifies no sketches.
-fn sketch_limits(own: Limits) -> Vec<Limits> {
+fn sketch_limits(own: Verifier) -> Vec<Verifier> {
     let steps = (0..=MAX_SKETCH).step_by(SKETCH_STEP).chain(own.max_sketch_distance);
     let steps: BTreeSet<u16> = steps.collect();
-    steps.into_iter().map(Some).chain([None]).map(|max_sketch_distance| Limits { max_sketch_distance, ..own }).collect()
+    steps
+        .into_iter()
+        .map(Some)
+        .chain([None])
+        .map(|max_sketch_distance| Verifier { max_sketch_distance, ..own })
+        .collect()
 }
 
-fn at_distance(limits: &Limits, score: Score) -> DistanceScore {
-    DistanceScore { max_distance: limits.max_distance, score }
+fn at_distance(limits: &Verifier, score: Score) -> DistanceScore {
+    DistanceScore { max_distance: limits.max_distance.into(), score }
 }
 
-fn at_sketch(limits: &Limits, score: Score) -> SketchScore {
+fn at_sketch(limits: &Verifier, score: Score) -> SketchScore {
     SketchScore { max_sketch_distance: limits.max_sketch_distance, score }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use nearprint_join::{Column, Kernel, MapScratch, Queries, QueryRows, TablePlan, UnionFind, Verifier, Workload};
+use nearprint_join::{Column, HammingJoin, QueryRows, SketchDistance, UnionFind, Verifier};
 
 use super::score::{Counts, Score};
 use super::truth::{Label, Truth};
@@ -11,26 +11,10 @@ use crate::error::Result;
 use nearprint_pipeline::QueryBatch;
 use nearprint_storage::row_number;
 
-/// Limits of a row of the tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    pub max_distance: u32,
-    pub max_sketch_distance: Option<u16>,
-}
-
 #[derive(Debug, Clone, Copy)]
 struct Distances {
     distance: u8,
-    /// None where there are no sketches, or where short texts are the same.
-    sketch_distance: Option<u16>,
-}
-
-impl Limits {
-    fn allow(&self, found: Distances) -> bool {
-        let sketch_is_near =
-            self.max_sketch_distance.is_none_or(|limit| found.sketch_distance.is_none_or(|d| d <= limit));
-        u32::from(found.distance) <= self.max_distance && sketch_is_near
-    }
+    sketches: SketchDistance,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +42,7 @@ pub fn find(
     left_out: &[bool],
     candidates: Verifier,
     bits: u32,
-    rows: &[Limits],
+    rows: &[Verifier],
 ) -> Result<Pairs> {
     let mut found: HashMap<(u32, u32), Distances> = HashMap::new();
     let mut others = Vec::new();
@@ -66,12 +50,14 @@ pub fn find(
         let label = truth.label(a, b);
         if label != Label::Negative {
             found.insert((a.min(b), a.max(b)), distances);
-        } else if rows.iter().any(|row| row.allow(distances)) {
+        } else if rows.iter().any(|row| row.allows(distances.distance, distances.sketches)) {
             others.push(LabelledPair { a, b, label, found: Some(distances) });
         }
     };
     self_join(batch, left_out, candidates, bits, &mut add)?;
-    same_short_texts(batch, left_out, |a, b| add(a, b, Distances { distance: 0, sketch_distance: None }));
+    same_short_texts(batch, left_out, |a, b| {
+        add(a, b, Distances { distance: 0, sketches: SketchDistance::NotCompared })
+    });
     let labelled = truth.labels.iter().map(|(&(a, b), &label)| {
         let found = found.get(&(a, b)).copied();
         LabelledPair { a, b, label, found }
@@ -90,36 +76,12 @@ fn self_join(
 ) -> Result<()> {
     let taking_part = |row: u32| batch.fingerprints.get(row).copied().filter(|_| !left_out[row as usize]);
     let fingerprints: Column<u64> = batch.rows().map(taking_part).collect();
-    join_rows(QueryRows::group(fingerprints, Arc::clone(&batch.sketches))?, verifier, bits, |p| {
-        found(p.a, p.b, Distances { distance: p.distance, sketch_distance: p.sketch_distance });
-    })
-}
-
-/// Every verified pair of rows, which come with their values, in no particular order.
-pub fn join_rows(
-    (rows, values): (QueryRows, Vec<u64>),
-    verifier: Verifier,
-    bits: u32,
-    mut found: impl FnMut(nearprint_join::RowPair),
-) -> Result<()> {
-    let n = values.len();
-    let workload = Workload {
-        n_queries: n,
-        existing: Vec::new(),
-        piece_rows: n,
-        itself: true,
-        memory_bytes: 1 << 30,
-        threads: 1,
-        pieces_under_way: 1,
-    };
-    let plan = TablePlan::choose(bits, u32::from(verifier.max_distance), &workload);
-    let queries = Queries::try_new(values, plan, Kernel::best())?;
-    for value in 0..row_number(n) {
-        rows.all_pairs(value, value, 0, &verifier, &mut found);
-    }
-    queries.map_self(0..n, &mut MapScratch::default(), |pair| {
-        rows.all_pairs(pair.query, pair.existing, pair.distance, &verifier, &mut found);
-    });
+    let rows = QueryRows::group(fingerprints, Arc::clone(&batch.sketches))?;
+    let join = HammingJoin::new(verifier.max_distance.into());
+    join.rows_within(rows, &verifier, bits, |p| {
+        let sketches = p.sketch_distance.map_or(SketchDistance::NotCompared, SketchDistance::Bits);
+        found(p.a, p.b, Distances { distance: p.distance, sketches });
+    })?;
     Ok(())
 }
 
@@ -138,14 +100,14 @@ fn same_short_texts(batch: &QueryBatch, left_out: &[bool], mut found: impl FnMut
 
 impl Pairs {
     /// The score of all pairs within the limits.
-    pub fn score(&self, limits: &Limits) -> Score {
+    pub fn score(&self, limits: &Verifier) -> Score {
         self.scores(limits, &[]).remove(0)
     }
 
     /// The scores of pairs whose shorter text has a length from each of `starts` to below the next; of all where there is none.
     /// Components are those of all pairs, whatever their lengths.
-    pub fn scores(&self, limits: &Limits, starts: &[u32]) -> Vec<Score> {
-        let found = |pair: &LabelledPair| pair.found.is_some_and(|d| limits.allow(d));
+    pub fn scores(&self, limits: &Verifier, starts: &[u32]) -> Vec<Score> {
+        let found = |pair: &LabelledPair| pair.found.is_some_and(|d| limits.allows(d.distance, d.sketches));
         let mut sets = UnionFind::new(row_number(self.lengths.len()));
         for pair in self.pairs.iter().filter(|p| p.label != Label::Negative || found(p)) {
             sets.union(pair.a, pair.b);

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use nearprint_join::{Column, QueryRows, RowPair, Verifier};
+use nearprint_join::{Column, HammingJoin, QueryRows, RowPair, Verifier};
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::{html, sheet};
 use crate::error::{Result, StudyError};
-use crate::evaluate::pairs::join_rows;
 use crate::excerpts::excerpts;
 use nearprint_dataset::InputPolicy;
 use nearprint_dataset::{DocumentColumns, Documents};
@@ -155,9 +154,9 @@ fn sample(batch: &QueryBatch, verifier: Verifier, bits: u32, per_distance: usize
     let fingerprints: Column<u64> =
         batch.rows().map(|row| batch.fingerprints.get(row).copied().filter(|_| first_of_its_text(row))).collect();
     let mut sample = Sample::default();
-    join_rows(QueryRows::group(&fingerprints, Arc::clone(&batch.sketches))?, verifier, bits, |pair| {
-        sample.offer(batch, pair, per_distance);
-    })?;
+    let rows = QueryRows::group(&fingerprints, Arc::clone(&batch.sketches))?;
+    let join = HammingJoin::new(verifier.max_distance.into());
+    join.rows_within(rows, &verifier, bits, |pair| sample.offer(batch, pair, per_distance))?;
     Ok((fingerprints.n_values(), sample))
 }
 

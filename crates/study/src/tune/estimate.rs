@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use nearprint_join::{SketchDistance, Verifier};
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::Serialize;
 
@@ -128,8 +129,11 @@ struct Limits {
 }
 
 impl Limits {
-    fn sketch_allows(&self, row: &LabelledRow) -> bool {
-        self.sketch.is_none_or(|limit| row.sketch_distance.is_some_and(|d| d <= limit))
+    fn allow(&self, row: &LabelledRow) -> bool {
+        // No distance is larger than 128.
+        let max_distance = u8::try_from(self.distance).unwrap_or(u8::MAX);
+        let sketches = row.sketch_distance.map_or(SketchDistance::Missing, SketchDistance::Bits);
+        Verifier { max_distance, max_sketch_distance: self.sketch }.allows(row.distance, sketches)
     }
 }
 
@@ -215,7 +219,7 @@ impl Labelled {
     fn sums(&self, weights: &Weights, limits: Limits) -> Sums {
         let mut sums = Sums::default();
         for (row, &weight) in self.sheet.rows.iter().zip(&weights.rows) {
-            let found = u32::from(row.distance) <= limits.distance && limits.sketch_allows(row);
+            let found = limits.allow(row);
             match row.label {
                 Some(Label::Positive) => sums.add(weight, if found { weight } else { 0.0 }, true),
                 Some(Label::Negative) if found => sums.add(weight, weight, false),
@@ -239,7 +243,7 @@ impl Labelled {
             |of: fn(&Sums) -> Option<f64>| percentile_interval(draws.iter().filter_map(of).collect(), of(&sums)?);
         let within = |row: &&LabelledRow| {
             let told = matches!(row.label, Some(Label::Positive | Label::Negative));
-            told && u32::from(row.distance) <= limits.distance && limits.sketch_allows(row)
+            told && limits.allow(row)
         };
         Estimate {
             max_distance: limits.distance,

@@ -5,7 +5,7 @@ pub(crate) mod steps;
 
 use std::borrow::Cow;
 
-use crate::NormalizeConfig;
+use crate::config::NormalizeConfig;
 
 /// Applies the configured steps. Borrows when there is nothing to change.
 pub(crate) fn normalize<'a>(text: &'a str, config: &NormalizeConfig) -> Cow<'a, str> {

@@ -12,7 +12,7 @@ use unicode_normalization::char::canonical_combining_class;
 use unicode_normalization::is_nfc_quick;
 
 use super::steps;
-use crate::NormalizeConfig;
+use crate::config::NormalizeConfig;
 use crate::script::is_common_han_at;
 
 /// Whether these are the steps that one pass does.

@@ -4,7 +4,7 @@ use caseless::Caseless;
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
-use crate::NormalizeConfig;
+use crate::config::NormalizeConfig;
 use crate::script::is_alphanumeric;
 
 /// Applies the configured steps, one pass over the text each: the definition. Borrows when there is nothing to change.

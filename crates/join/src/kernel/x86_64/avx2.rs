@@ -36,7 +36,7 @@ const fn compress_table() -> [[i32; 8]; 16] {
     table
 }
 
-/// See [`Vectors::select`](super::super::Vectors::select).
+/// See [`Width::select`](super::super::Width::select).
 pub(in super::super) fn select(
     kernel: Kernel,
     list: &[u64],

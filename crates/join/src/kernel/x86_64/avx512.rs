@@ -14,7 +14,7 @@ use super::super::{Kernel, KernelName, PADDING, scalar};
 /// Lanes of a vector of fingerprints.
 const LANES: usize = 8;
 
-/// See [`Vectors::select`](super::super::Vectors::select).
+/// See [`Width::select`](super::super::Width::select).
 pub(in super::super) fn select(
     kernel: Kernel,
     list: &[u64],
@@ -139,7 +139,7 @@ unsafe fn near_halves<const N: usize>(lanes: &[u64], rows: &[u64], max_distance:
     near != 0
 }
 
-/// See [`Vectors::may_have_pairs`](super::super::Vectors::may_have_pairs).
+/// See [`Width::may_have_pairs`](super::super::Width::may_have_pairs).
 pub(in super::super) fn may_have_pairs(kernel: Kernel, values: &[u64], max_distance: u32) -> bool {
     assert!(kernel.name() == KernelName::Avx512 && values.len() <= 2 * LANES);
     // SAFETY: the kernel proves the instructions; there are at most sixteen values.
@@ -200,7 +200,7 @@ unsafe fn load(values: &[u64]) -> __m512i {
     }
 }
 
-/// See [`Vectors::is_ascending`](super::super::Vectors::is_ascending).
+/// See [`Width::is_ascending`](super::super::Width::is_ascending).
 pub(in super::super) fn is_ascending(kernel: Kernel, values: &[u64]) -> bool {
     assert!(kernel.name() == KernelName::Avx512);
     // SAFETY: the kernel proves the instructions.
@@ -226,7 +226,7 @@ unsafe fn is_ascending_lanes(values: &[u64]) -> bool {
     descents == 0 && scalar::is_ascending(&values[values.len() - rest.len() - 1..])
 }
 
-/// See [`Vectors::group_starts`](super::super::Vectors::group_starts).
+/// See [`Width::group_starts`](super::super::Width::group_starts).
 pub(in super::super) fn group_starts(kernel: Kernel, values: &[u64], mask: u64, starts: &mut [u32]) -> usize {
     assert!(kernel.name() == KernelName::Avx512 && starts.len() >= values.len() + PADDING);
     // SAFETY: the kernel proves the instructions; `starts` has the room that is asked for.

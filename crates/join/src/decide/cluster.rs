@@ -1,6 +1,6 @@
 //! Clusters: connected components of pairs, and the spanning forest that is enough to tell them.
 
-use crate::query_rows::RowPair;
+use crate::rows::query_rows::RowPair;
 
 /// Disjoint sets of the nodes 0, 1, 2, …, by union by size with path halving.
 #[derive(Debug, Default, Clone)]

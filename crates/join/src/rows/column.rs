@@ -1,6 +1,6 @@
 //! A column of values that some rows lack.
 
-use crate::row_set::RowSet;
+use crate::rows::row_set::RowSet;
 
 /// A value for each row, or none: the values one behind the other, and which rows have none. A column without values takes no
 /// memory, and one without gaps that of its values.

@@ -5,9 +5,9 @@
 //! Where the run's range is short, everything that is left is compared. No tables of the run are needed, it is read once, in
 //! order, and all that is touched is in the innermost caches.
 
-use crate::kernel::{Kernel, PADDING, Vectors};
-use crate::permutation::{common_prefix, leading_ones};
-use crate::table_plan::n_near_prefixes;
+use crate::kernel::{Kernel, PADDING, Width};
+use crate::plan::near::n_near_prefixes;
+use crate::plan::permutation::{common_prefix, leading_ones};
 
 /// Fingerprints of a leaf, about.
 pub(crate) const LEAF_ROWS: usize = 32;
@@ -59,7 +59,7 @@ impl Walk {
     /// Calls `leaf(fingerprints, queries, depth)` such that every pair of a fingerprint of `run` and a query of `list` that
     /// are within the distances stand in one leaf. `run` is in ascending order of its leading `sorted_bits`; the fingerprints
     /// of a leaf agree in their leading `depth` bits.
-    pub(crate) fn walk<F: Vectors>(
+    pub(crate) fn walk<F: Width>(
         &self,
         run: &[F],
         sorted_bits: u32,
@@ -97,7 +97,7 @@ impl Walk {
     }
 
     /// Makes the list of level `to` from that above it.
-    fn descend<F: Vectors>(&self, levels: &mut [Level<F>], to: usize, value: F, values: &mut Vec<F>) {
+    fn descend<F: Width>(&self, levels: &mut [Level<F>], to: usize, value: F, values: &mut Vec<F>) {
         let above = levels[to - 1];
         let start = above.start + above.len;
         if values.len() < start + above.len + PADDING {
@@ -112,7 +112,7 @@ impl Walk {
     }
 
     /// From the root, which all of the run agree in, to the leaves.
-    fn levels<F: Vectors>(&self, root: u32, sorted_bits: u32, n_rows: usize, n_queries: usize) -> Vec<Level<F>> {
+    fn levels<F: Width>(&self, root: u32, sorted_bits: u32, n_rows: usize, n_queries: usize) -> Vec<Level<F>> {
         let bottom = self.leaf_depth(root, sorted_bits, n_rows, n_queries);
         let mut depths: Vec<u32> = (root..=bottom).rev().step_by(STEP_BITS as usize).collect();
         if depths.last() != Some(&root) {
@@ -151,7 +151,7 @@ fn to_f64(n: usize) -> f64 {
 }
 
 /// Calls `group` with each longest range of values that agree in the bits of `mask`, in order.
-pub(crate) fn for_each_group<F: Vectors>(
+pub(crate) fn for_each_group<F: Width>(
     kernel: Kernel,
     values: &[F],
     mask: F,

@@ -1,7 +1,7 @@
 //! Sorting fingerprints by some of their leading bits.
 
-use crate::kernel::Vectors;
-use crate::permutation::ones;
+use crate::kernel::Width;
+use crate::plan::permutation::ones;
 
 /// Bits of a pass: its counters and the lines it writes to fit the second cache.
 const DIGIT_BITS: u32 = 11;
@@ -10,7 +10,7 @@ const FEW: usize = 512;
 
 /// Sorts by at least the leading `sorted_bits` of the lowest `bits` bits, least significant digit first (Knuth, The Art of
 /// Computer Programming, volume 3, section 5.2.5); `spare` is overwritten.
-pub(crate) fn sort_by_leading_bits<F: Vectors>(values: &mut Vec<F>, spare: &mut Vec<F>, bits: u32, sorted_bits: u32) {
+pub(crate) fn sort_by_leading_bits<F: Width>(values: &mut Vec<F>, spare: &mut Vec<F>, bits: u32, sorted_bits: u32) {
     if values.len() < FEW {
         return values.sort_unstable_by_key(|&v| v & ones::<F>(bits));
     }
@@ -28,7 +28,7 @@ pub(crate) fn sort_by_leading_bits<F: Vectors>(values: &mut Vec<F>, spare: &mut 
 }
 
 /// Sorts by the lowest `bits` bits: radix passes over the leading ones, then a comparison sort of what agrees in them.
-pub(crate) fn sort<F: Vectors>(values: &mut Vec<F>, bits: u32) {
+pub(crate) fn sort<F: Width>(values: &mut Vec<F>, bits: u32) {
     let leading = bits.min(LEADING_BITS);
     sort_by_leading_bits(values, &mut Vec::new(), bits, leading);
     let (all, rest) = (ones::<F>(bits), bits - leading);
@@ -42,7 +42,7 @@ pub(crate) fn sort<F: Vectors>(values: &mut Vec<F>, bits: u32) {
 /// Three passes, after which few uniform values are still out of order.
 const LEADING_BITS: u32 = 33;
 
-fn pass_by_digit<F: Vectors>(values: &[F], out: &mut [F], low: u32, width: u32) {
+fn pass_by_digit<F: Width>(values: &[F], out: &mut [F], low: u32, width: u32) {
     let digit = |value: F| (value >> low).low_bits() & ((1 << width) - 1);
     let mut ends = vec![0usize; 1 << width];
     for &value in values {

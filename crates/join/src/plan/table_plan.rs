@@ -1,8 +1,7 @@
 //! Which permuted tables find every pair within a distance, and which set of them is cheapest.
 
-use crate::cost::{JoinCost, Workload};
 use crate::error::{JoinError, Result};
-use crate::permutation::{Block, Permutation};
+use crate::plan::permutation::{Block, Permutation};
 
 /// The tables of a join: blocks of bits, each with the largest number of its bits that may differ, such that any two
 /// fingerprints within `max_distance` are near enough in at least one block.
@@ -86,17 +85,6 @@ impl TablePlan {
         Self { bits, max_distance, tables: vec![table] }
     }
 
-    /// The plan with the least estimated time among those whose tables fit the workload's memory;
-    /// [`scan`](Self::scan), the smallest, when none does.
-    #[must_use]
-    pub fn choose(bits: u32, max_distance: u32, workload: &Workload) -> Self {
-        Self::alternatives(bits, max_distance)
-            .map(|plan| (JoinCost::of(&plan, workload), plan))
-            .filter(|(cost, _)| workload.fits(cost))
-            .min_by(|(a, _), (b, _)| a.total_ns.total_cmp(&b.total_ns))
-            .map_or_else(|| Self::scan(bits, max_distance), |(_, plan)| plan)
-    }
-
     /// The scan, and cuts into blocks that allow together just enough, the first ones the most: all of them for distances up
     /// to 12, those into nearly equal parts above, where there are too many.
     pub fn alternatives(bits: u32, max_distance: u32) -> impl Iterator<Item = Self> {
@@ -149,21 +137,4 @@ fn descending(n: u32, sum: u32, largest: u32) -> Vec<Vec<u32>> {
             descending(n - 1, sum - first, first).into_iter().map(move |rest| [vec![first], rest].concat())
         })
         .collect()
-}
-
-/// The chance that two uniform fingerprints are within a distance of each other.
-#[must_use]
-pub fn chance_of_near(bits: u32, max_distance: u32) -> f64 {
-    n_near_prefixes(bits, max_distance) / 2f64.powi(bits.cast_signed())
-}
-
-/// Σ C(n, i) for i from 0 to k: the values of `n` bits within distance `k` of one of them.
-pub(crate) fn n_near_prefixes(n: u32, k: u32) -> f64 {
-    let mut choices = 1.0;
-    let mut sum = 0.0;
-    for i in 0..=k.min(n) {
-        sum += choices;
-        choices *= f64::from(n - i) / f64::from(i + 1);
-    }
-    sum
 }

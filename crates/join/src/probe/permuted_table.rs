@@ -3,12 +3,12 @@
 use nearprint_fingerprint::hamming_distance;
 use std::ops::Range;
 
-use crate::cost::{ExistingRun, JoinCost, SORT_NS, Workload, merge_bits};
-use crate::kernel::{Kernel, Vectors};
-use crate::permutation::{common_prefix, leading_ones};
-use crate::radix_sort::{sort, sort_by_leading_bits};
-use crate::table_plan::{Table, TablePlan};
-use crate::walk::{Leaf, Lists, Walk, for_each_group};
+use crate::kernel::{Kernel, Width};
+use crate::plan::cost::{ExistingRun, JoinCost, SORT_NS, Workload, merge_bits};
+use crate::plan::permutation::{common_prefix, leading_ones};
+use crate::plan::table_plan::{Table, TablePlan};
+use crate::probe::radix_sort::{sort, sort_by_leading_bits};
+use crate::probe::walk::{Leaf, Lists, Walk, for_each_group};
 
 /// Pairs of a leaf that are simply compared. More are joined by tables of their own over the bits that are left, if that is
 /// cheaper: a skewed batch costs more time, but never a scan of itself for each probe.
@@ -49,7 +49,7 @@ impl<F> Default for Scratch<F> {
     }
 }
 
-impl<F: Vectors> PermutedTables<F> {
+impl<F: Width> PermutedTables<F> {
     /// `values` are distinct in the lowest `plan.bits()` bits, and ascending in these; they become the first table.
     pub(crate) fn build(values: Vec<F>, plan: TablePlan, kernel: Kernel) -> Self {
         let mut spare = Vec::new();
@@ -284,7 +284,7 @@ impl<F: Vectors> PermutedTables<F> {
 }
 
 /// A copy in the order of the lowest `bits` bits.
-fn sorted<F: Vectors>(values: &[F], bits: u32) -> Vec<F> {
+fn sorted<F: Width>(values: &[F], bits: u32) -> Vec<F> {
     let mut values = values.to_vec();
     sort(&mut values, bits);
     values
@@ -301,7 +301,7 @@ struct Merge {
 impl Merge {
     /// Calls `leaf` with the groups of `run` and of `rows` that agree in leading bits of the block, in as many as leave groups of
     /// a few rows. Both ascend in their leading `sorted_bits`.
-    fn merge<F: Vectors>(&self, run: &[F], rows: &[F], sorted_bits: u32, starts: &mut Vec<u32>, leaf: Leaf<'_, F>) {
+    fn merge<F: Width>(&self, run: &[F], rows: &[F], sorted_bits: u32, starts: &mut Vec<u32>, leaf: Leaf<'_, F>) {
         let (Some(&first), Some(&last)) = (run.first(), run.last()) else { return };
         let root = common_prefix(first, last, self.bits).min(sorted_bits).min(self.block_width);
         let shared = leading_ones::<F>(self.bits, root);

@@ -1,10 +1,13 @@
 //! What a table plan costs: the model by which plans are ranked.
 
 use crate::kernel::Kernel;
-use crate::permutation::Block;
-use crate::queries::SELF_ROWS;
-use crate::table_plan::{Table, TablePlan, n_near_prefixes};
-use crate::walk::{STEP_BITS, Walk};
+use crate::plan::near::n_near_prefixes;
+use crate::plan::permutation::Block;
+use crate::plan::table_plan::{Table, TablePlan};
+use crate::probe::walk::{STEP_BITS, Walk};
+
+/// Values in a range of [`Queries::map_self`](crate::Queries::map_self), about, for which a plan's cost is estimated.
+pub const SELF_ROWS: usize = 1 << 16;
 
 /// What is to be joined.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,6 +131,17 @@ impl JoinCost {
 }
 
 impl TablePlan {
+    /// The plan with the least estimated time among those whose tables fit the workload's memory;
+    /// [`scan`](Self::scan), the smallest, when none does.
+    #[must_use]
+    pub fn choose(bits: u32, max_distance: u32, workload: &Workload) -> Self {
+        Self::alternatives(bits, max_distance)
+            .map(|plan| (JoinCost::of(&plan, workload), plan))
+            .filter(|(cost, _)| workload.fits(cost))
+            .min_by(|(a, _), (b, _)| a.total_ns.total_cmp(&b.total_ns))
+            .map_or_else(|| Self::scan(bits, max_distance), |(_, plan)| plan)
+    }
+
     /// What is held beside the tables: the pieces; of each that is mapped a permuted copy and its spare, and the lists of a walk;
     /// before that, the spare of the tables' own sorting.
     fn scratch_bytes(&self, workload: &Workload) -> usize {

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use crate::error::{JoinError, Result};
-use crate::kernel::{Kernel, Vectors};
-use crate::permutation::ones;
-use crate::permuted_table::{PermutedTables, Scratch};
-use crate::radix_sort::sort;
-use crate::table_plan::TablePlan;
+use crate::kernel::{Kernel, Width};
+use crate::plan::permutation::ones;
+use crate::plan::table_plan::TablePlan;
+use crate::probe::permuted_table::{PermutedTables, Scratch};
+use crate::probe::radix_sort::sort;
 
 /// Two distinct fingerprints within the plan's distance, as positions among the queries' values and among the existing
 /// fingerprints that were mapped.
@@ -21,9 +21,6 @@ pub struct Pair {
     pub distance: u8,
 }
 
-/// Values in a range of [`Queries::map_self`], about, for which a plan's cost is estimated.
-pub const SELF_ROWS: usize = 1 << 16;
-
 /// The query batch, ready to be joined: its distinct fingerprints in permuted tables.
 ///
 /// Complete for every distance up to the plan's, whatever the distribution of the fingerprints: each pair comes out
@@ -33,7 +30,7 @@ pub struct Queries<F> {
     tables: PermutedTables<F>,
 }
 
-impl<F: Vectors> Queries<F> {
+impl<F: Width> Queries<F> {
     /// Tables of `values`; repeats are collapsed. Bits above the plan's must be 0.
     ///
     /// # Errors
@@ -116,7 +113,7 @@ impl<F> Default for MapScratch<F> {
     }
 }
 
-impl<F: Vectors> Queries<F> {
+impl<F: Width> Queries<F> {
     /// Positions of fewer than 2^32 values, and a distance of at most 128 bits, fit.
     #[allow(clippy::cast_possible_truncation, reason = "bounded as said")]
     fn pair(&self, query: F, existing: usize, value: F) -> Pair {

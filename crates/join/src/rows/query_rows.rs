@@ -11,10 +11,10 @@ use std::sync::Arc;
 use nearprint_fingerprint::{Fingerprint, Sketch};
 use rayon::prelude::*;
 
-use crate::column::Column;
 use crate::error::{JoinError, Result};
-use crate::row_set::Starts;
-use crate::verify::Verifier;
+use crate::rows::column::Column;
+use crate::rows::row_set::Starts;
+use crate::rows::verify::Verifier;
 
 /// Two rows of the batch that are near-duplicates; `a` < `b`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -261,7 +261,7 @@ impl QueryRows {
             let bs = if value_a == value_b { a..bs.end } else { bs };
             for b in bs {
                 if let Some(sketch_distance) = verifier.verify(distance, self.sketch(a), self.sketch(b)) {
-                    found(a, b, sketch_distance);
+                    found(a, b, sketch_distance.bits());
                 }
             }
         }

@@ -1,0 +1,227 @@
+//! All near pairs of fingerprints in memory, by one call.
+
+use std::ops::Range;
+
+use crate::error::{JoinError, Result};
+use crate::kernel::{Kernel, Width};
+use crate::plan::cost::{ExistingRun, Workload};
+use crate::plan::table_plan::TablePlan;
+use crate::probe::queries::{MapScratch, Queries};
+use crate::rows::column::Column;
+use crate::rows::query_rows::{QueryRows, RowPair};
+use crate::rows::verify::Verifier;
+
+/// Two fingerprints within a distance, as positions in the slices that were given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NearPair {
+    /// Position of the one; of a self-join the smaller.
+    pub a: u32,
+    /// Position of the other.
+    pub b: u32,
+    /// Their Hamming distance.
+    pub distance: u8,
+}
+
+/// Every two of the fingerprints at different positions that differ in at most `max_distance` bits, ascending.
+///
+/// ```
+/// let pairs = nearprint_join::pairs_within(&[0b0000_u64, 0b0111, 0xFFFF_FFFF, 0b0001], 3)?;
+/// assert_eq!(pairs.iter().map(|p| (p.a, p.b, p.distance)).collect::<Vec<_>>(), [(0, 1, 3), (0, 3, 1), (1, 3, 2)]);
+/// # Ok::<(), nearprint_join::JoinError>(())
+/// ```
+///
+/// # Errors
+/// [`JoinError::TooManyRows`] past 2^32 − 1 fingerprints; [`JoinError::Distance`] where `max_distance` is not below their bits.
+pub fn pairs_within<F: Width>(fingerprints: &[F], max_distance: u32) -> Result<Vec<NearPair>> {
+    HammingJoin::new(max_distance).within(fingerprints)
+}
+
+/// Every fingerprint of `left` with every one of `right` that differs from it in at most `max_distance` bits, ascending.
+///
+/// ```
+/// let pairs = nearprint_join::pairs_between(&[0b0011_u64, u64::MAX], &[0b0000, 0b0111, u64::MAX - 1], 2)?;
+/// assert_eq!(pairs.iter().map(|p| (p.a, p.b, p.distance)).collect::<Vec<_>>(), [(0, 0, 2), (0, 1, 1), (1, 2, 1)]);
+/// # Ok::<(), nearprint_join::JoinError>(())
+/// ```
+///
+/// # Errors
+/// As [`pairs_within`].
+pub fn pairs_between<F: Width>(left: &[F], right: &[F], max_distance: u32) -> Result<Vec<NearPair>> {
+    HammingJoin::new(max_distance).between(left, right)
+}
+
+/// Two ids whose fingerprints are within a distance, and this distance.
+pub type NearIds<'a, A, B = A> = (&'a A, &'a B, u8);
+
+/// The same as [`pairs_within`] of (id, fingerprint), as the ids.
+///
+/// ```
+/// let pages = [("a.html", 0b0000_u64), ("b.html", 0b0111), ("c.html", u64::MAX)];
+/// assert_eq!(nearprint_join::ids_within(&pages, 3)?, [(&"a.html", &"b.html", 3)]);
+/// # Ok::<(), nearprint_join::JoinError>(())
+/// ```
+///
+/// # Errors
+/// As [`pairs_within`].
+pub fn ids_within<I, F: Width>(rows: &[(I, F)], max_distance: u32) -> Result<Vec<NearIds<'_, I>>> {
+    let pairs = pairs_within(&fingerprints(rows), max_distance)?;
+    Ok(pairs.iter().map(|p| (&rows[p.a as usize].0, &rows[p.b as usize].0, p.distance)).collect())
+}
+
+/// The same as [`pairs_between`] of (id, fingerprint), as the ids.
+///
+/// # Errors
+/// As [`pairs_within`].
+pub fn ids_between<'a, A, B, F: Width>(
+    left: &'a [(A, F)],
+    right: &'a [(B, F)],
+    max_distance: u32,
+) -> Result<Vec<NearIds<'a, A, B>>> {
+    let pairs = pairs_between(&fingerprints(left), &fingerprints(right), max_distance)?;
+    Ok(pairs.iter().map(|p| (&left[p.a as usize].0, &right[p.b as usize].0, p.distance)).collect())
+}
+
+fn fingerprints<I, F: Copy>(rows: &[(I, F)]) -> Vec<F> {
+    rows.iter().map(|(_, fingerprint)| *fingerprint).collect()
+}
+
+/// A join of fingerprints in memory, with choices. [`Queries`] and [`TablePlan`] are its parts, for joins that are larger than memory.
+///
+/// ```
+/// use nearprint_join::{HammingJoin, Kernel};
+///
+/// let join = HammingJoin::new(2).kernel(Kernel::SCALAR).table_bytes(1 << 20);
+/// assert_eq!(join.within(&[7_u32, 5, 0])?.len(), 2);
+/// # Ok::<(), nearprint_join::JoinError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct HammingJoin {
+    max_distance: u32,
+    kernel: Kernel,
+    table_bytes: usize,
+}
+
+/// Fingerprints that probe at once.
+const PIECE_ROWS: usize = 1 << 22;
+
+impl HammingJoin {
+    /// A join of fingerprints that differ in at most `max_distance` bits, with the best kernel that the processor has and tables of at
+    /// most 1 GiB.
+    #[must_use]
+    pub fn new(max_distance: u32) -> Self {
+        Self { max_distance, kernel: Kernel::best(), table_bytes: 1 << 30 }
+    }
+
+    /// With these instructions.
+    #[must_use]
+    pub fn kernel(self, kernel: Kernel) -> Self {
+        Self { kernel, ..self }
+    }
+
+    /// With tables of about so many bytes at most; where none fits, one that is slower and holds the fingerprints alone.
+    #[must_use]
+    pub fn table_bytes(self, table_bytes: usize) -> Self {
+        Self { table_bytes, ..self }
+    }
+
+    /// As [`pairs_within`].
+    ///
+    /// # Errors
+    /// As [`pairs_within`].
+    pub fn within<F: Width>(&self, fingerprints: &[F]) -> Result<Vec<NearPair>> {
+        let verifier = self.verifier::<F>()?;
+        let mut pairs = Vec::new();
+        let grouped = QueryRows::group(column(fingerprints)?, Column::default().into())?;
+        self.rows_within(grouped, &verifier, F::BITS, |p| {
+            pairs.push(NearPair { a: p.a, b: p.b, distance: p.distance })
+        })?;
+        pairs.sort_unstable();
+        Ok(pairs)
+    }
+
+    /// As [`pairs_between`].
+    ///
+    /// # Errors
+    /// As [`pairs_within`].
+    pub fn between<F: Width>(&self, left: &[F], right: &[F]) -> Result<Vec<NearPair>> {
+        self.verifier::<F>()?;
+        let (rows, values) = QueryRows::group(column(left)?, Column::default().into())?;
+        let (existing, existing_values) = QueryRows::group(column(right)?, Column::default().into())?;
+        let run = ExistingRun { n_rows: existing_values.len() as u64, density_rows: existing_values.len() as u64 };
+        let plan = self.plan(F::BITS, values.len(), vec![run], false);
+        let queries = Queries::try_new(values, plan, self.kernel)?;
+        let (mut pairs, mut scratch, mut first) = (Vec::new(), MapScratch::default(), 0);
+        for piece in existing_values.chunks(PIECE_ROWS) {
+            queries.map(piece, &mut scratch, |pair| {
+                for a in rows.classes_of(pair.query).flat_map(|class| rows.members(class)) {
+                    for b in existing.classes_of(first + pair.existing).flat_map(|class| existing.members(class)) {
+                        pairs.push(NearPair { a: *a, b: *b, distance: pair.distance });
+                    }
+                }
+            });
+            first += number(piece.len());
+        }
+        pairs.sort_unstable();
+        Ok(pairs)
+    }
+
+    /// Every verified pair of rows, which come with their values, in no particular order: for documents with sketches. `bits` are those of
+    /// the fingerprints.
+    ///
+    /// # Errors
+    /// [`JoinError::Bits`].
+    pub fn rows_within<F: Width>(
+        &self,
+        (rows, values): (QueryRows, Vec<F>),
+        verifier: &Verifier,
+        bits: u32,
+        mut found: impl FnMut(RowPair),
+    ) -> Result<()> {
+        let all = 0..values.len();
+        let queries = Queries::try_new(values, self.plan(bits, all.len(), Vec::new(), true), self.kernel)?;
+        for value in numbers(&all) {
+            rows.all_pairs(value, value, 0, verifier, &mut found);
+        }
+        queries.map_self(all, &mut MapScratch::default(), |pair| {
+            rows.all_pairs(pair.query, pair.existing, pair.distance, verifier, &mut found);
+        });
+        Ok(())
+    }
+
+    fn plan(&self, bits: u32, n_queries: usize, existing: Vec<ExistingRun>, itself: bool) -> TablePlan {
+        let workload = Workload {
+            n_queries,
+            existing,
+            piece_rows: if itself { n_queries } else { PIECE_ROWS },
+            itself,
+            memory_bytes: self.table_bytes,
+            threads: 1,
+            pieces_under_way: 1,
+        };
+        TablePlan::choose(bits, self.max_distance, &workload)
+    }
+
+    fn verifier<F: Width>(&self) -> Result<Verifier> {
+        let invalid = JoinError::Distance { max_distance: self.max_distance, bits: F::BITS };
+        let max_distance = u8::try_from(self.max_distance).ok().filter(|&k| u32::from(k) < F::BITS).ok_or(invalid)?;
+        Ok(Verifier { max_distance, max_sketch_distance: None })
+    }
+}
+
+fn column<F: Copy>(fingerprints: &[F]) -> Result<Column<F>> {
+    if u32::try_from(fingerprints.len()).is_err() {
+        return Err(JoinError::TooManyRows { rows: fingerprints.len() });
+    }
+    Ok(fingerprints.iter().map(|&fingerprint| Some(fingerprint)).collect())
+}
+
+/// A number of rows, all of which [`column`] counted.
+#[expect(clippy::cast_possible_truncation, reason = "fewer than 2^32, as `column` made sure")]
+fn number(n: usize) -> u32 {
+    debug_assert!(u32::try_from(n).is_ok(), "rows are counted before");
+    n as u32
+}
+
+fn numbers(all: &Range<usize>) -> Range<u32> {
+    number(all.start)..number(all.end)
+}

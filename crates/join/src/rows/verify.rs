@@ -1,0 +1,75 @@
+//! The one place where a candidate becomes a pair.
+
+use nearprint_fingerprint::Sketch;
+
+/// The distances that make two documents near-duplicates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verifier {
+    /// The largest Hamming distance of two fingerprints that counts.
+    pub max_distance: u8,
+    /// The largest distance of two sketches that counts; `None` leaves sketches out.
+    pub max_sketch_distance: Option<u16>,
+}
+
+/// How far two sketches are apart, as far as it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SketchDistance {
+    /// They are not compared: fingerprints alone decide, or the texts are the same.
+    NotCompared,
+    /// One of the two documents has none: verified by sketches, it matches nothing.
+    Missing,
+    /// Differing bits, of 256.
+    Bits(u16),
+}
+
+impl SketchDistance {
+    /// The differing bits, where both sketches were compared.
+    #[must_use]
+    pub fn bits(self) -> Option<u16> {
+        match self {
+            Self::Bits(bits) => Some(bits),
+            Self::NotCompared | Self::Missing => None,
+        }
+    }
+
+    fn of(a: Option<&Sketch>, b: Option<&Sketch>) -> Self {
+        #[expect(clippy::cast_possible_truncation, reason = "a sketch has 256 bits")]
+        a.zip(b).map_or(Self::Missing, |(a, b)| Self::Bits(a.distance(b) as u16))
+    }
+}
+
+impl Verifier {
+    /// Whether two documents at these distances are near-duplicates.
+    ///
+    /// ```
+    /// use nearprint_join::{SketchDistance, Verifier};
+    ///
+    /// let verifier = Verifier { max_distance: 3, max_sketch_distance: Some(40) };
+    /// assert!(verifier.allows(3, SketchDistance::Bits(40)));
+    /// assert!(!verifier.allows(4, SketchDistance::Bits(0)));
+    /// assert!(!verifier.allows(0, SketchDistance::Missing));
+    /// assert!(Verifier { max_sketch_distance: None, ..verifier }.allows(0, SketchDistance::Missing));
+    /// ```
+    #[must_use]
+    pub fn allows(&self, distance: u8, sketches: SketchDistance) -> bool {
+        let sketches_are_near = match (self.max_sketch_distance, sketches) {
+            (None, _) | (_, SketchDistance::NotCompared) => true,
+            (Some(_), SketchDistance::Missing) => false,
+            (Some(limit), SketchDistance::Bits(bits)) => bits <= limit,
+        };
+        distance <= self.max_distance && sketches_are_near
+    }
+
+    /// How far the sketches of two documents are apart, where the two are near-duplicates; `None` where they are not.
+    #[must_use]
+    pub fn verify(&self, distance: u8, a: Option<&Sketch>, b: Option<&Sketch>) -> Option<SketchDistance> {
+        if distance > self.max_distance {
+            return None;
+        }
+        let sketches = match self.max_sketch_distance {
+            None => SketchDistance::NotCompared,
+            Some(_) => SketchDistance::of(a, b),
+        };
+        self.allows(distance, sketches).then_some(sketches)
+    }
+}

@@ -1,0 +1,54 @@
+//! The one-call joins against comparing everything with everything.
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
+
+use nearprint_join::{HammingJoin, JoinError, Kernel, ids_between, naive, pairs_between, pairs_within};
+use proptest::prelude::*;
+
+/// Fingerprints of which many are near to each other, and some the same.
+fn fingerprints() -> impl Strategy<Value = Vec<u64>> {
+    let near = (0..4u64, any::<u64>(), any::<u64>(), any::<u64>());
+    let one = near.prop_map(|(base, a, b, c)| base.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (a & b & c));
+    proptest::collection::vec(one, 0..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn all_pairs_between_two_sets_are_those_of_the_definition(
+        left in fingerprints(), right in fingerprints(), k in 0..20u32, few in any::<bool>()
+    ) {
+        let join = HammingJoin::new(k).table_bytes(if few { 0 } else { 1 << 30 });
+        let found: Vec<(usize, usize, u32)> = join.between(&left, &right).unwrap()
+            .iter().map(|p| (p.a as usize, p.b as usize, u32::from(p.distance))).collect();
+        prop_assert_eq!(found, naive::cross_pairs(&left, &right, k));
+    }
+
+    #[test]
+    fn all_pairs_within_a_set_are_those_of_the_definition(all in fingerprints(), k in 0..20u32) {
+        let expected: Vec<(usize, usize, u32)> =
+            naive::cross_pairs(&all, &all, k).into_iter().filter(|(a, b, _)| a < b).collect();
+        for kernel in [Kernel::best(), Kernel::SCALAR] {
+            let found: Vec<(usize, usize, u32)> = HammingJoin::new(k).kernel(kernel).within(&all).unwrap()
+                .iter().map(|p| (p.a as usize, p.b as usize, u32::from(p.distance))).collect();
+            prop_assert_eq!(&found, &expected);
+        }
+    }
+}
+
+#[test]
+fn widths_and_ids_are_the_callers() {
+    let narrow = pairs_within(&[0b0000_u32, 0b0011, u32::MAX], 2).unwrap();
+    assert_eq!(narrow.iter().map(|p| (p.a, p.b)).collect::<Vec<_>>(), [(0, 1)]);
+    let (left, right) = ([("a", 1u64), ("b", 1)], [(7, 3u64), (8, u64::MAX)]);
+    assert_eq!(ids_between(&left, &right, 1).unwrap(), [(&"a", &7, 1), (&"b", &7, 1)]);
+    assert!(pairs_between(&[] as &[u64], &[1], 3).unwrap().is_empty());
+}
+
+#[test]
+fn a_distance_that_every_two_fingerprints_are_within_is_refused() {
+    for k in [64, 200, u32::MAX] {
+        assert_eq!(pairs_within(&[1u64, 2], k), Err(JoinError::Distance { max_distance: k, bits: 64 }));
+    }
+    assert_eq!(pairs_within(&[0u64, u64::MAX >> 1], 63).unwrap().len(), 1);
+}

@@ -1,0 +1,293 @@
+//! The specification of a join's map tasks, in a folder: what a process, or another engine, needs beside a task's description.
+//!
+//! `spec.json` is the [`MapSpec`]; `batch/part-00000.parquet` has the query batch, a row for each document in the order of the batch;
+//! `shadowed/part-00000.parquet` the rows of existing files that take no part, because a later night has their documents again.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::builder::FixedSizeBinaryBuilder;
+use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
+use futures::TryStreamExt;
+use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, SKETCH, SKETCH_BYTES};
+use nearprint_dataset::{BATCH_ROWS, Columns, DatasetWriter, ParquetFile};
+use nearprint_join::{Kernel, QueryRows, RowSet, TablePlan, Verifier};
+use nearprint_storage::{InputFile, Progress, Storage, StorageError};
+use nearprint_store::{ExistingDocuments, ExistingFile, RunFile};
+use serde::{Deserialize, Serialize};
+
+use super::fingerprint_task::append;
+use super::map_context::{MapContext, MapTask, Room, Want};
+use crate::batch::collect::{CollectPolicy, Collecting};
+use crate::batch::query_batch::{FILE, QueryBatch, ROW};
+use crate::error::{PipelineError, Result};
+use crate::plan::query_parts::QueryParts;
+
+/// What all map tasks of a join share, beside the query batch and the shadowed rows.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MapSpec {
+    bits: u32,
+    /// Bits that may differ in the block of each table; `None` where everything is compared with everything.
+    prefix_distances: Option<Vec<u32>>,
+    n_parts: usize,
+    max_distance: u8,
+    max_sketch_distance: Option<u16>,
+    itself: bool,
+    ids_are_names: bool,
+    want: Want,
+    notes_classes: bool,
+    piece_rows: u64,
+    existing: Vec<ExistingSpec>,
+}
+
+/// A file of existing fingerprints.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct ExistingSpec {
+    file: FileVersion,
+    numbered_from: Option<u64>,
+    /// The runs that its rows name by their position here; `None` where its documents are in it.
+    runs: Option<Vec<Option<FileVersion>>>,
+}
+
+/// A file as it was listed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct FileVersion {
+    url: String,
+    version: String,
+}
+
+impl FileVersion {
+    fn of(parquet: &ParquetFile) -> Self {
+        Self { url: parquet.file.url.clone(), version: parquet.file.version.clone() }
+    }
+
+    async fn open(&self, storage: &Storage) -> Result<ParquetFile> {
+        let file = storage.folder(&self.url)?.file().await?;
+        if file.version != self.version {
+            return Err(StorageError::TryAgain { reason: format!("{}: changed since it was listed", self.url) }.into());
+        }
+        Ok(ParquetFile::open(file).await?)
+    }
+}
+
+static BATCH: LazyLock<SchemaRef> = LazyLock::new(|| {
+    Arc::new(Schema::new(vec![
+        Field::new(DOC_ID, DataType::Utf8, false),
+        Field::new(FINGERPRINT, DataType::UInt64, true),
+        Field::new(SKETCH, DataType::FixedSizeBinary(SKETCH_BYTES), true),
+    ]))
+});
+
+static SHADOWED: LazyLock<SchemaRef> = LazyLock::new(|| {
+    Arc::new(Schema::new(vec![Field::new(FILE, DataType::Utf8, false), Field::new(ROW, DataType::UInt32, false)]))
+});
+
+const SPEC: &str = "spec.json";
+
+impl MapSpec {
+    /// Writes the specification of a context into a folder.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub(crate) fn write(context: &MapContext, folder: &Path) -> Result<()> {
+        let plan = context.queries.plan();
+        let distances = plan.tables().iter().map(|table| table.max_prefix_distance()).collect();
+        let mut files: Vec<&ExistingFile> = context.files.values().collect();
+        files.sort_by(|a, b| a.parquet.file.url.cmp(&b.parquet.file.url));
+        let spec = Self {
+            bits: plan.bits(),
+            prefix_distances: (!plan.is_scan()).then_some(distances),
+            n_parts: context.queries.n_parts(),
+            max_distance: context.verifier.max_distance,
+            max_sketch_distance: context.verifier.max_sketch_distance,
+            itself: context.itself,
+            ids_are_names: context.ids_are_names,
+            want: context.want,
+            notes_classes: context.notes_classes,
+            piece_rows: context.piece_rows,
+            existing: files.iter().map(|file| ExistingSpec::of(file)).collect(),
+        };
+        let json = serde_json::to_vec(&spec).map_err(|e| defect(e.to_string()))?;
+        std::fs::write(folder.join(SPEC), json).map_err(StorageError::io(folder.join(SPEC)))?;
+        write_batch(&context.batch, folder)?;
+        write_shadowed(&files, folder)
+    }
+
+    /// What tasks work with, from a folder that [`write`](Self::write) filled. Of the existing files those that `tasks` name are opened.
+    ///
+    /// # Errors
+    /// The files'; an existing file that changed since.
+    pub async fn open(storage: &Storage, folder: &Path, tasks: &[MapTask], threads: usize) -> Result<Arc<MapContext>> {
+        let json = std::fs::read(folder.join(SPEC)).map_err(StorageError::io(folder.join(SPEC)))?;
+        let spec: Self = serde_json::from_slice(&json).map_err(|e| defect(e.to_string()))?;
+        let batch = read_batch(storage, folder).await?;
+        let (rows, values) = QueryRows::group(&batch.fingerprints, Arc::clone(&batch.sketches))?;
+        let max_distance = u32::from(spec.max_distance);
+        let plan = match &spec.prefix_distances {
+            Some(distances) => TablePlan::new(spec.bits, max_distance, distances)?,
+            None => TablePlan::scan(spec.bits, max_distance),
+        };
+        let queries = QueryParts::try_new(values, plan, spec.n_parts, Kernel::best())?;
+        let named: BTreeSet<&str> = tasks
+            .iter()
+            .filter_map(|task| match task {
+                MapTask::Existing { file, .. } => Some(file.as_str()),
+                MapTask::Itself { .. } => None,
+            })
+            .collect();
+        let mut shadowed = read_shadowed(storage, folder).await?;
+        let mut files = HashMap::new();
+        for existing in spec.existing.iter().filter(|existing| named.contains(existing.file.url.as_str())) {
+            files.insert(existing.file.url.clone(), existing.open(storage, &mut shadowed).await?);
+        }
+        Ok(Arc::new(MapContext {
+            batch: Arc::new(batch),
+            rows: Arc::new(rows),
+            queries: Arc::new(queries),
+            verifier: Verifier { max_distance: spec.max_distance, max_sketch_distance: spec.max_sketch_distance },
+            itself: spec.itself,
+            ids_are_names: spec.ids_are_names,
+            want: spec.want,
+            notes_classes: spec.notes_classes,
+            files: Arc::new(files),
+            piece_rows: spec.piece_rows,
+            room: Room::new(threads, threads + 1),
+            progress: Progress::default(),
+        }))
+    }
+}
+
+impl ExistingSpec {
+    fn of(existing: &ExistingFile) -> Self {
+        let runs = match &existing.documents {
+            ExistingDocuments::Here { .. } => None,
+            ExistingDocuments::InRuns { runs } => {
+                Some(runs.iter().map(|run| run.as_ref().map(|run| FileVersion::of(&run.parquet))).collect())
+            }
+        };
+        Self { file: FileVersion::of(&existing.parquet), numbered_from: existing.numbered_from, runs }
+    }
+
+    async fn open(&self, storage: &Storage, shadowed: &mut HashMap<String, RowSet>) -> Result<ExistingFile> {
+        let documents = match &self.runs {
+            None => ExistingDocuments::Here { shadowed: shadowed.remove(&self.file.url).unwrap_or_default() },
+            Some(named) => {
+                let mut runs = Vec::with_capacity(named.len());
+                for run in named {
+                    runs.push(match run {
+                        None => None,
+                        Some(file) => {
+                            let shadowed = shadowed.get(&file.url).cloned().unwrap_or_default();
+                            Some(RunFile { parquet: file.open(storage).await?, shadowed })
+                        }
+                    });
+                }
+                ExistingDocuments::InRuns { runs: Arc::new(runs) }
+            }
+        };
+        Ok(ExistingFile { parquet: self.file.open(storage).await?, documents, numbered_from: self.numbered_from })
+    }
+}
+
+fn write_batch(batch: &QueryBatch, folder: &Path) -> Result<()> {
+    let mut writer = DatasetWriter::new(folder, "batch", &BATCH, &[]).in_one_file();
+    let all: Vec<u32> = batch.rows().collect();
+    for rows in all.chunks(BATCH_ROWS) {
+        let mut sketches = FixedSizeBinaryBuilder::with_capacity(rows.len(), SKETCH_BYTES);
+        for &row in rows {
+            append(&mut sketches, batch.sketches.get(row).map(|s| s.0.as_slice()))?;
+        }
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|&row| batch.id(row)))),
+            Arc::new(rows.iter().map(|&row| batch.fingerprints.get(row).copied()).collect::<UInt64Array>()),
+            Arc::new(sketches.finish()),
+        ];
+        writer.write(RecordBatch::try_new(Arc::clone(&BATCH), columns).map_err(internal)?)?;
+    }
+    writer.finish()?;
+    Ok(())
+}
+
+async fn read_batch(storage: &Storage, folder: &Path) -> Result<QueryBatch> {
+    let mut collecting = Collecting::new(&[], None, usize::MAX);
+    let mut first_row = 0u64;
+    let parquet = ParquetFile::open(part(storage, folder, "batch").await?).await?;
+    let mut batches = parquet.stream(parquet.whole(&[DOC_ID, FINGERPRINT, SKETCH]))?;
+    while let Some(batch) = batches.try_next().await? {
+        let n = batch.num_rows();
+        let mut fields: Vec<Field> = batch.schema().fields().iter().map(|f| f.as_ref().clone()).collect();
+        fields.extend([Field::new(FILE, DataType::UInt32, false), Field::new(ROW, DataType::UInt64, false)]);
+        let mut columns = batch.columns().to_vec();
+        columns.push(Arc::new(UInt32Array::from(vec![0; n])));
+        columns.push(Arc::new(UInt64Array::from_iter_values((first_row..).take(n))));
+        collecting.push(&RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(internal)?)?;
+        first_row += n as u64;
+    }
+    collecting.finish(&CollectPolicy::default(), |_| parquet.file.url.clone())
+}
+
+fn write_shadowed(files: &[&ExistingFile], folder: &Path) -> Result<()> {
+    let mut writer = DatasetWriter::new(folder, "shadowed", &SHADOWED, &[]).in_one_file();
+    let mut seen = BTreeSet::new();
+    let mut write = |parquet: &ParquetFile, shadowed: &RowSet| -> Result<()> {
+        let url = &parquet.file.url;
+        if !seen.insert(url.clone()) {
+            return Ok(());
+        }
+        // A file whose rows can be shadowed has no more than 32 bits number.
+        let n_rows = u32::try_from(parquet.n_rows()).unwrap_or(u32::MAX);
+        let rows: Vec<u32> = (0..n_rows).filter(|&row| shadowed.contains(row)).collect();
+        for rows in rows.chunks(BATCH_ROWS) {
+            let columns: Vec<ArrayRef> = vec![
+                Arc::new(StringArray::from_iter_values(std::iter::repeat_n(url, rows.len()))),
+                Arc::new(UInt32Array::from(rows.to_vec())),
+            ];
+            writer.write(RecordBatch::try_new(Arc::clone(&SHADOWED), columns).map_err(internal)?)?;
+        }
+        Ok(())
+    };
+    for existing in files {
+        match &existing.documents {
+            ExistingDocuments::Here { shadowed } => write(&existing.parquet, shadowed)?,
+            ExistingDocuments::InRuns { runs } => {
+                runs.iter().flatten().try_for_each(|run| write(&run.parquet, &run.shadowed))?;
+            }
+        }
+    }
+    writer.finish()?;
+    Ok(())
+}
+
+async fn read_shadowed(storage: &Storage, folder: &Path) -> Result<HashMap<String, RowSet>> {
+    let parquet = ParquetFile::open(part(storage, folder, "shadowed").await?).await?;
+    let mut batches = parquet.stream(parquet.whole(&[FILE, ROW]))?;
+    let mut shadowed: HashMap<String, RowSet> = HashMap::new();
+    while let Some(batch) = batches.try_next().await? {
+        let columns = Columns { batch: &batch, file: &parquet.file.url };
+        let (files, rows) = (columns.strings(FILE)?, columns.primitive::<UInt32Type>(ROW)?);
+        for (i, &row) in rows.values().iter().enumerate() {
+            if !shadowed.contains_key(files.value(i)) {
+                shadowed.insert(files.value(i).to_owned(), RowSet::default());
+            }
+            if let Some(set) = shadowed.get_mut(files.value(i)) {
+                set.insert(row);
+            }
+        }
+    }
+    Ok(shadowed)
+}
+
+async fn part(storage: &Storage, folder: &Path, name: &str) -> Result<InputFile> {
+    let place = storage.folder(&folder.display().to_string())?.join(&format!("{name}/part-00000.parquet"));
+    Ok(place.file().await?)
+}
+
+fn internal(error: arrow::error::ArrowError) -> PipelineError {
+    defect(error.to_string())
+}
+
+fn defect(reason: String) -> PipelineError {
+    PipelineError::Internal { stage: "specification", reason }
+}

@@ -1,0 +1,69 @@
+//! The batches of a task, from a producer of its own.
+
+use arrow::array::RecordBatch;
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt};
+
+use crate::error::{PipelineError, Result};
+
+/// What a task gives.
+#[derive(Debug, Clone)]
+pub enum TaskBatch {
+    /// Rows of what the task is for: fingerprinted documents, or pairs.
+    Rows(RecordBatch),
+    /// What whoever runs the tasks has to know besides, in columns of its own: files that cannot be read, pairs of classes.
+    Notes(RecordBatch),
+}
+
+/// Batches that a producer sends from a task of its own, which stops when they are no longer wanted. A panic becomes an
+/// error.
+pub(super) fn produce<F, P>(stage: &'static str, producer: P) -> BoxStream<'static, Result<TaskBatch>>
+where
+    F: Future<Output = Result<()>> + Send + 'static,
+    P: FnOnce(Sender) -> F + Send + 'static,
+{
+    let started = async move {
+        let (sender, receiver) = tokio::sync::mpsc::channel(2);
+        let mut tasks = tokio::task::JoinSet::new();
+        tasks.spawn(producer(Sender { sender }));
+        drain(stage, receiver, tasks)
+    };
+    futures::stream::once(started).flatten().boxed()
+}
+
+/// Where a producer sends its batches.
+#[derive(Debug, Clone)]
+pub(super) struct Sender {
+    sender: tokio::sync::mpsc::Sender<TaskBatch>,
+}
+
+impl Sender {
+    /// Fails where nobody receives any more.
+    pub(super) async fn send(&self, batch: TaskBatch) -> Result<()> {
+        self.sender.send(batch).await.map_err(|_| cancelled())
+    }
+
+    /// The same from a thread that may block.
+    pub(super) fn send_blocking(&self, batch: TaskBatch) -> Result<()> {
+        self.sender.blocking_send(batch).map_err(|_| cancelled())
+    }
+}
+
+fn cancelled() -> PipelineError {
+    PipelineError::TryAgain { reason: "the run was cancelled".to_owned() }
+}
+
+fn drain(
+    stage: &'static str,
+    receiver: tokio::sync::mpsc::Receiver<TaskBatch>,
+    tasks: tokio::task::JoinSet<Result<()>>,
+) -> impl Stream<Item = Result<TaskBatch>> + Send + 'static {
+    futures::stream::unfold((receiver, tasks), move |(mut receiver, mut tasks)| async move {
+        if let Some(batch) = receiver.recv().await {
+            return Some((Ok(batch), (receiver, tasks)));
+        }
+        let joined = |e: tokio::task::JoinError| PipelineError::Internal { stage, reason: e.to_string() };
+        let outcome = tasks.join_next().await?.map_err(joined).flatten();
+        outcome.err().map(|error| (Err(error), (receiver, tasks)))
+    })
+}

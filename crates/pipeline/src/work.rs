@@ -1,0 +1,18 @@
+//! What a command works with.
+
+use std::sync::Arc;
+
+use nearprint_storage::{Progress, Storage};
+
+use crate::resources::Resources;
+use crate::tasks::Elsewhere;
+
+/// What a run, and each of its stages, works with.
+#[derive(Clone, Copy)]
+pub(crate) struct Work<'a> {
+    pub(crate) storage: &'a Storage,
+    pub(crate) resources: &'a Resources,
+    pub(crate) progress: &'a Progress,
+    /// Who runs the tasks, where it is not this process.
+    pub(crate) elsewhere: Option<&'a Arc<dyn Elsewhere>>,
+}

@@ -1,0 +1,227 @@
+//! Each task in a process of its own, from its description alone: the nights are the same, byte for byte.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
+use futures::{StreamExt, TryStreamExt};
+use nearprint_dataset::{DocumentColumns, InputPolicy};
+use nearprint_pipeline::{
+    Breakers, ClusterRule, Elsewhere, FingerprintContext, FingerprintSpec, FingerprintTask, KeepKey, MapSpec, MapTask,
+    PairsMode, Resources, RunRequest, TaskBatch, TaskBatches, fingerprint_task, map_task, run, run_elsewhere,
+    store_compact,
+};
+use nearprint_storage::{Progress, Roots, Storage};
+use nearprint_store::CompactRequest;
+use serde::{Deserialize, Serialize};
+
+/// What a process is told.
+#[derive(Serialize, Deserialize)]
+enum Description {
+    Fingerprint(Box<FingerprintSpec>, FingerprintTask),
+    Map(PathBuf, MapTask),
+}
+
+/// Where a process finds its description, and where its batches go.
+const DESCRIPTION: &str = "NEARPRINT_TEST_TASK";
+
+/// The other side of [`Processes`]: without a description it is no test.
+#[test]
+fn one_task() {
+    let Ok(description) = std::env::var(DESCRIPTION) else { return };
+    let json = std::fs::read(&description).unwrap();
+    let batches = on_threads(async move {
+        let storage = Storage::default();
+        let batches = match serde_json::from_slice(&json).unwrap() {
+            Description::Fingerprint(spec, task) => {
+                fingerprint_task(&Arc::new(FingerprintContext::try_new(&spec, &storage).unwrap()), &task)
+            }
+            Description::Map(folder, task) => {
+                let context = MapSpec::open(&storage, &folder, std::slice::from_ref(&task), 1).await.unwrap();
+                map_task(&context, &task)
+            }
+        };
+        batches.try_collect::<Vec<TaskBatch>>().await.unwrap()
+    });
+    for (i, batch) in batches.into_iter().enumerate() {
+        let (kind, batch) = match batch {
+            TaskBatch::Rows(batch) => ("rows", batch),
+            TaskBatch::Notes(batch) => ("notes", batch),
+        };
+        let file = std::fs::File::create(format!("{description}.{i:05}.{kind}")).unwrap();
+        let mut writer = StreamWriter::try_new(file, &batch.schema()).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
+    }
+}
+
+fn on_threads<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(work)
+}
+
+/// Runs each task in a process of its own.
+struct Processes {
+    folder: PathBuf,
+    n: AtomicUsize,
+    n_notes: Arc<AtomicUsize>,
+}
+
+impl Processes {
+    fn run(&self, description: &Description) -> TaskBatches {
+        let place = self.folder.join(format!("task-{:05}", self.n.fetch_add(1, Ordering::Relaxed)));
+        std::fs::write(&place, serde_json::to_vec(description).unwrap()).unwrap();
+        let n_notes = Arc::clone(&self.n_notes);
+        let ran = async move {
+            let batches = tokio::task::spawn_blocking(move || batches_of(&place)).await.unwrap();
+            n_notes.fetch_add(batches.iter().filter(|b| matches!(b, TaskBatch::Notes(_))).count(), Ordering::Relaxed);
+            futures::stream::iter(batches.into_iter().map(Ok))
+        };
+        futures::stream::once(ran).flatten().boxed()
+    }
+}
+
+fn batches_of(place: &Path) -> Vec<TaskBatch> {
+    let own = std::env::current_exe().unwrap();
+    let ran = Command::new(own).args(["--exact", "one_task"]).env(DESCRIPTION, place).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
+    let prefix = format!("{}.", place.file_name().unwrap().to_str().unwrap());
+    let names = std::fs::read_dir(place.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> =
+        names.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(&prefix)).collect();
+    files.sort();
+    let read = |path: &PathBuf| {
+        let batch = StreamReader::try_new(std::fs::File::open(path).unwrap(), None).unwrap().next().unwrap().unwrap();
+        match path.extension().unwrap().to_str().unwrap() {
+            "rows" => TaskBatch::Rows(batch),
+            _ => TaskBatch::Notes(batch),
+        }
+    };
+    files.iter().map(read).collect()
+}
+
+impl Elsewhere for Processes {
+    fn fingerprint(&self, spec: &FingerprintSpec, task: &FingerprintTask) -> TaskBatches {
+        self.run(&Description::Fingerprint(Box::new(spec.clone()), task.clone()))
+    }
+
+    fn map(&self, folder: &Path, task: &MapTask) -> TaskBatches {
+        self.run(&Description::Map(folder.to_owned(), task.clone()))
+    }
+}
+
+/// Pages in families of near-duplicates, some of them of the night before, and rows that are no documents.
+fn write_documents(folder: &Path, night: u32) {
+    let at = folder.join(format!("dt=2026-11-2{night}"));
+    std::fs::create_dir_all(&at).unwrap();
+    for file in 0..3u32 {
+        let mut lines = String::new();
+        for i in 0..120u32 {
+            let (page, family) = (file * 120 + i, (file * 120 + i) % 70 + night * 20);
+            let words = (0..60).map(|w| format!("w{}", (family * 31 + w * 7) % 997)).collect::<Vec<_>>().join(" ");
+            let text = if i % 11 == 0 { "too short".to_owned() } else { format!("{words} {}", page % 4) };
+            let id = if i % 9 == 0 { format!("page-{page}") } else { format!("night-{night}-page-{page}") };
+            writeln!(lines, "{}", serde_json::json!({ "id": id, "text": text, "rank": page % 5 })).unwrap();
+        }
+        lines.push_str("{\"id\": \"no-json\"\n");
+        std::fs::write(at.join(format!("pages-{file}.jsonl")), lines).unwrap();
+    }
+    std::fs::write(at.join("damaged.parquet"), b"PAR1 and nothing else").unwrap();
+    // It can be opened, and breaks off later.
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    for i in 0..5000 {
+        writeln!(packed, "{}", serde_json::json!({ "id": format!("lost-{i}"), "text": "lost", "rank": 0 })).unwrap();
+    }
+    let packed = packed.finish().unwrap();
+    std::fs::write(at.join("broken.jsonl.gz"), &packed[..packed.len() - 1000]).unwrap();
+}
+
+fn request(folder: &Path, output: &str, night: u32, pairs: PairsMode, clusters: ClusterRule) -> RunRequest {
+    let below = |name: &str| folder.join(name).display().to_string();
+    RunRequest {
+        dt: format!("2026-11-2{night}"),
+        documents: below("documents"),
+        store: below(&format!("{output}/store")),
+        output: below(&format!("{output}/results")),
+        columns: DocumentColumns { keep: vec!["rank".to_owned()], ..DocumentColumns::default() },
+        keep: vec![KeepKey { column: "rank".to_owned(), descending: true }],
+        source_column: None,
+        profile: nearprint_profile::by_name("default").unwrap(),
+        analyzer_resources: nearprint_tokenize::Resources::default(),
+        input: InputPolicy { max_bad_rows: 10, max_bad_files: 2, ..InputPolicy::default() },
+        pairs,
+        max_pairs: 1_000_000,
+        clusters,
+        late: false,
+        replace: false,
+        single_writer: false,
+        breakers: Breakers::off(),
+        roots: Roots::default(),
+        preflight: false,
+        create_store: true,
+        job_file: None,
+    }
+}
+
+/// Published files by their path, but for what names the store by chance.
+fn published(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(at) = open.pop() {
+        for entry in std::fs::read_dir(at).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|e| e == "parquet") {
+                files.insert(path.strip_prefix(folder).unwrap().to_owned(), std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}
+
+#[test]
+fn nights_whose_tasks_each_ran_in_a_process_of_its_own_are_the_same_bytes() {
+    for (pairs, clusters) in [
+        (PairsMode::Forest, ClusterRule::Star),
+        (PairsMode::All, ClusterRule::Star),
+        (PairsMode::All, ClusterRule::Component),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let processes = Processes { folder: folder.path().join("tasks"), n: 0.into(), n_notes: Arc::default() };
+        std::fs::create_dir(&processes.folder).unwrap();
+        let n_notes = Arc::clone(&processes.n_notes);
+        let elsewhere: Arc<dyn Elsewhere> = Arc::new(processes);
+        let (storage, progress) = (Storage::default(), Progress::default());
+        let resources =
+            Resources { threads: Some(2), spill_dir: Some(folder.path().join("spill")), ..Resources::default() };
+        std::fs::create_dir(folder.path().join("spill")).unwrap();
+        on_threads(async {
+            for night in 1..=3 {
+                write_documents(&folder.path().join("documents"), night);
+                let here = request(folder.path(), "here", night, pairs, clusters);
+                let there = request(folder.path(), "there", night, pairs, clusters);
+                let a = run(&storage, &here, &resources, &progress).await.unwrap();
+                let b = run_elsewhere(&storage, &there, &resources, &progress, &elsewhere).await.unwrap();
+                assert_eq!(a.counts, b.counts);
+                assert!(a.counts.documents.n_bad_files == 2 && a.counts.pairs.n_pairs > 100, "{:?}", a.counts);
+                assert!(night == 1 || a.counts.pairs.n_new_existing > 0, "{:?}", a.counts);
+                if night == 2 {
+                    for of in [&here, &there] {
+                        let request = CompactRequest::of(of.store.clone());
+                        store_compact(&storage, &request, &resources, &progress).await.unwrap();
+                    }
+                }
+            }
+        });
+        let (here, there) = (published(&folder.path().join("here")), published(&folder.path().join("there")));
+        assert!(here == there && here.len() == 28, "{:?}\n{:?}", here.keys(), there.keys());
+        assert!(clusters == ClusterRule::Component || n_notes.load(Ordering::Relaxed) > 3);
+    }
+}

@@ -1,0 +1,44 @@
+//! The tokenizers.
+
+use std::sync::Arc;
+
+use crate::ascii_words::AsciiWords;
+use crate::bigrams::Bigrams;
+use crate::byte_pieces::BytePieces;
+use crate::char_ngrams::CharNgrams;
+use crate::config::TokenizeConfig;
+use crate::cppjieba::Cppjieba;
+use crate::error::TokenizeError;
+use crate::jieba::{Jieba, JiebaCutter};
+use crate::mixed::Mixed;
+use crate::tokenizer::Tokenizer;
+use crate::tokenizer_kind::TokenizerKind;
+use crate::utf16_ngrams::Utf16Ngrams;
+use crate::whitespace::Whitespace;
+use crate::word_char_ngrams::WordCharNgrams;
+use crate::words::{Symbols, Words};
+
+/// The tokenizer that `config` names; `jieba` gives the dictionary, and is called only by tokenizers that need one.
+pub(crate) fn build(
+    config: &TokenizeConfig,
+    jieba: impl FnOnce() -> Result<Arc<Jieba>, TokenizeError>,
+) -> Result<Box<dyn Tokenizer>, TokenizeError> {
+    let cutter = |jieba| JiebaCutter::new(jieba, config.tokenizer.hmm, &config.stop_words.drop_parts_of_speech);
+    let drops = config.tokenizer.drop_tokens_without_alphanumeric;
+    let symbols = if drops { Symbols::Dropped } else { Symbols::Kept };
+    Ok(match config.tokenizer.kind {
+        TokenizerKind::Mixed => Box::new(Mixed { jieba: cutter(jieba()?), symbols }),
+        TokenizerKind::Bigrams => Box::new(Bigrams { symbols }),
+        TokenizerKind::Jieba => Box::new(cutter(jieba()?)),
+        TokenizerKind::Words => Box::new(Words { symbols }),
+        TokenizerKind::Whitespace => Box::new(Whitespace::UNICODE),
+        TokenizerKind::AsciiWhitespace => Box::new(Whitespace::ASCII),
+        TokenizerKind::CharNgrams => Box::new(CharNgrams::new(config.tokenizer.ngram)),
+        TokenizerKind::WordCharNgrams => Box::new(WordCharNgrams::new(config.tokenizer.ngram)),
+        TokenizerKind::FullWordCharNgrams => Box::new(WordCharNgrams::full(config.tokenizer.ngram)),
+        TokenizerKind::Utf16Ngrams => Box::new(Utf16Ngrams::new(config.tokenizer.ngram)),
+        TokenizerKind::BytePieces => Box::new(BytePieces::new(config.tokenizer.ngram)),
+        TokenizerKind::AsciiWords => Box::new(AsciiWords),
+        TokenizerKind::Cppjieba => Box::new(Cppjieba::new(config.tokenizer.hmm)),
+    })
+}
