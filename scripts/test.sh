@@ -63,5 +63,6 @@ if cargo clippy --version >/dev/null 2>&1; then
 else
   say "NOT CHECKED: lints (rustup component add clippy)"
 fi
+RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --quiet
 cargo test --workspace
 if [ "${NEARPRINT_SKIP_S3:-0}" != 1 ]; then test_on_second_s3; fi

@@ -1,5 +1,7 @@
 //! The command line.
 
+#![allow(rustdoc::broken_intra_doc_links, reason = "clap shows these lines as they stand")]
+
 use std::path::PathBuf;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};

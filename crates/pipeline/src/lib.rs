@@ -1,12 +1,13 @@
-//! The edge of nearprint: documents and datasets on disk and S3, the join inside DataFusion, the store, the nightly run.
+//! A night: documents to fingerprints, pairs, decisions and the store's next commit.
 //!
 //! ```text
-//! documents ─► FingerprintExec ─► QueryBatch ─► tables ─┐
-//! store's runs ────────────────────────────► ProbeExec ─┴─► reduce ─► pairs ─► decisions ─► generation, run, commit
+//! documents ─► fingerprint tasks ─► query batch ─► tables ─┐
+//! store's files ──────────────────────────────► map tasks ─┴─► reduce ─► pairs ─► decisions ─► generation, run files, commit
 //! ```
 //!
-//! [`run`] is the whole; [`fingerprint`], [`join`] and [`evaluate`] are its parts for other uses. The work is cut into tasks
-//! ([`FingerprintTask`], [`MapTask`]) that know no engine; DataFusion's operators drive them here.
+//! [`run`] is the whole. [`fingerprint`] and [`join`] do parts of it for files of one's own. The work is cut into tasks
+//! ([`FingerprintTask`], [`MapTask`]) that know no engine: here DataFusion's operators drive them, and [`run_elsewhere`] gives them to
+//! others.
 
 mod apart;
 mod batch;

@@ -13,7 +13,7 @@ use crate::error::{ProfileError, Result};
 /// instead.
 pub const ALGORITHM_VERSION: u32 = 2;
 
-/// From text to fingerprint to pair: what a [profile](crate::named) names.
+/// Everything from text to fingerprint to pair, as a named profile has it ([`by_name`](crate::by_name)).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileConfig {

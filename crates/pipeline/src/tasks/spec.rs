@@ -115,7 +115,7 @@ impl MapSpec {
         write_shadowed(&files, folder)
     }
 
-    /// What tasks work with, from a folder that [`write`](Self::write) filled. Of the existing files those that `tasks` name are opened.
+    /// What tasks work with, from the folder of a specification. Of the existing files those that `tasks` name are opened.
     ///
     /// # Errors
     /// The files'; an existing file that changed since.

@@ -1,0 +1,39 @@
+//! The `nearprint` command: arguments, validated job, run, report, exit code.
+
+mod args;
+mod asked;
+mod bytes;
+mod cmd;
+mod exit_code;
+mod job_config;
+mod place;
+mod progress;
+mod summary;
+
+use std::ffi::OsString;
+use std::panic::AssertUnwindSafe;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::Cli;
+use exit_code::Failure;
+
+/// Runs the command with its arguments, of which the first is its name. Says what it did on standard output and error; the exit code is
+/// one of those that docs/operations.md lists. For a process of its own: it sets the panic hook, the log and the thread pool.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return summary::of_clap(&error),
+    };
+    let json = cli.global.json;
+    let asked = cli.command.asked();
+    progress::init_logging(cli.global.verbose);
+    exit_code::keep_panics_to_one_line();
+    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| cmd::dispatch(cli)));
+    let outcome = outcome.unwrap_or_else(|_| Err(Failure::panicked()));
+    match outcome {
+        Ok(report) => summary::print(&report, json),
+        Err(failure) => summary::print_failure(&failure, json, Some(asked)),
+    }
+}
