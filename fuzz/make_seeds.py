@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the seed corpora of the fuzz targets: texts made up for what is hard about text, each under a few settings.
 
-usage: make_seeds.py DIR    (writes DIR/normalize, DIR/tokenize-KIND, DIR/page_header and DIR/footer)
+usage: make_seeds.py DIR    (writes a folder for each target)
 """
 
 import sys
@@ -66,6 +66,20 @@ FOOTERS = {
     "one_column": "1504 192c 4806 7363 6865 6d61 1502 0015 0425 0018 0166 251c 0016 1019 1c19 1c26 081c 1504 1915 0019"
     " 1801 6615 0016 1016 a801 16a8 0126 0800 0016 a801 1610 0028 0163 00",
 }
+# A number of values, then a page: block size 128, 4 miniblocks, count, first value, then deltas.
+DELTAS = {
+    "one": "01 8001 04 01 0e",
+    "equal": "05 8001 04 05 02 00 00000000",
+    "widths": "09 8001 04 09 00 01 02030000 e4e4e4e4e4e4e4e4",
+}
+LINES = {
+    "plain": '{"id": "a", "text": "some text", "rank": 3}',
+    "number": '{"id": 12, "text": null}',
+    "twice": '{"text": "x", "id": "b", "text": "y"}',
+    "nested": '{"id": "c", "other": {"text": ["z", 1.5e3, true]}, "text": "\\u4e2d\\ud83d\\ude00"}',
+    "half": '{"id": "d", "text": "\\ud83d"}',
+}
+COMMITS = Path(__file__).parent.parent / "crates/cli/tests/data/store-v1/store/_commits"
 
 
 def write_hex(folder, named):
@@ -80,6 +94,14 @@ def main():
     root = Path(sys.argv[1])
     write_hex(root / "page_header", PAGE_HEADERS)
     write_hex(root / "footer", FOOTERS)
+    write_hex(root / "deltas", DELTAS)
+    for target in ("jsonl", "commit"):
+        (root / target).mkdir(parents=True, exist_ok=True)
+    for name, line in LINES.items():
+        (root / "jsonl" / name).write_text(line)
+    for commit in COMMITS.glob("*.json"):
+        (root / "commit" / commit.stem).write_bytes(commit.read_bytes())
+    (root / "commit" / "pruned").write_text('{"pruned":7}\n')
     targets = {"normalize": [bytes([settings]) for settings in NORMALIZE]}
     targets.update({f"tokenize-{kind}": TOKENIZE for kind in KINDS})
     for target, settings in targets.items():

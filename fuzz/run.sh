@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fuzzes each target for so long, one after another, and prints a line for each.
 #
-# usage: run.sh SECONDS [TARGET…]    (targets: normalize, tokenize-KIND, page_header, footer; all of them without any)
+# usage: run.sh SECONDS [TARGET…]    (targets: normalize, tokenize-KIND, page_header, footer, deltas, jsonl, commit; all without any)
 #
 # Exit code 1 if any crashed, or ran nothing. What crashed it is in artifacts/TARGET, its log in artifacts/TARGET.log.
 set -euo pipefail
@@ -12,7 +12,7 @@ KINDS=(bigrams mixed jieba words whitespace char_ngrams word_char_ngrams utf16_n
 seconds=$1
 shift
 targets=("$@")
-[[ ${#targets[@]} -gt 0 ]] || targets=(normalize "${KINDS[@]/#/tokenize-}" page_header footer)
+[[ ${#targets[@]} -gt 0 ]] || targets=(normalize "${KINDS[@]/#/tokenize-}" page_header footer deltas jsonl commit)
 
 # A stable toolchain takes the fuzzer's flags too, when told so.
 export RUSTC_BOOTSTRAP=1

@@ -246,3 +246,26 @@ fn the_component_rule_keeps_one_document_of_a_chain_where_the_star_rule_keeps_wh
     let [(star, clusters), (component, _)] = kept[..] else { unreachable!() };
     assert!(star > component, "star keeps {star}, component {component}, of {clusters} clusters");
 }
+
+#[test]
+fn verbose_runs_say_the_plan_of_the_join_and_what_it_came_to() {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(root().join("sample_data"), folder.path().join("sample_data")).unwrap();
+    let job = root().join("jobs/sample.toml");
+    let run = |dt: &str| {
+        let words =
+            ["-vv", "run", "--config", job.to_str().unwrap(), "--threads", "2", "--kernel", "scalar", "--dt", dt];
+        let done = nearprint_in(folder.path(), &words);
+        assert_eq!(done.code, 0, "{}", done.stderr);
+        done.stderr
+    };
+    run("2026-11-19");
+    let said = run("2026-11-20");
+    let plan = said.lines().find_map(|line| line.split_once("DEBUG reduce plan=")).unwrap().1;
+    let nodes: Vec<&str> =
+        plan.split(" <- ").map(|node| node.split(':').next().unwrap().trim_start_matches('"')).collect();
+    assert_eq!(nodes, ["AggregateExec", "SortPreservingMergeExec", "SortExec", "RepartitionExec", "ProbeExec"]);
+    assert!(plan.ends_with("ProbeExec: bits=64, k=8, tables=1, parts=1, tasks=2\""), "{plan}");
+    let came_to = said.lines().find_map(|line| line.split_once("DEBUG ProbeExec: ")).unwrap().1;
+    assert_eq!(came_to, "bits=64, k=8, tables=1, parts=1, tasks=2, rows=238, candidates=123, pairs=126");
+}

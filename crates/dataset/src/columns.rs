@@ -1,4 +1,4 @@
-//! Typed columns of a batch, or an error that names the file and column.
+//! Typed columns of a batch. Errors name the file and the column.
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch, StringArray,
@@ -8,13 +8,13 @@ use arrow::datatypes::{ArrowPrimitiveType, DataType};
 
 use crate::error::{DatasetError, Result};
 
-/// Rows of a batch that a dataset or a task hands on.
+/// Rows of a batch that a dataset or a task produces.
 pub const BATCH_ROWS: usize = 8192;
 
-/// Ids and values of the keep order may be as long as this: they stay in memory.
+/// The largest size of an id or of a value of the keep order. The size is limited because these values stay in memory.
 pub const MAX_VALUE_BYTES: usize = 64 << 10;
 
-/// A batch and the file that errors are to name.
+/// A batch, together with the file that errors name.
 #[derive(Debug, Clone, Copy)]
 pub struct Columns<'a> {
     /// The batch.
@@ -24,25 +24,29 @@ pub struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// A column of numbers.
+    /// Returns a column of numbers.
     ///
     /// # Errors
-    /// A column that is missing, or of another type.
+    /// [`DatasetError::MissingColumn`] or [`DatasetError::ColumnType`].
     pub fn primitive<T: ArrowPrimitiveType>(&self, name: &str) -> Result<&'a PrimitiveArray<T>> {
         let array = self.get(name)?;
         array.as_primitive_opt::<T>().ok_or_else(|| self.wrong_type(name, array))
     }
 
-    /// A column of strings.
+    /// Returns a column of strings.
     ///
     /// # Errors
-    /// A column that is missing, or of another type.
+    /// [`DatasetError::MissingColumn`] or [`DatasetError::ColumnType`].
     pub fn strings(&self, name: &str) -> Result<&'a StringArray> {
         let array = self.get(name)?;
         array.as_string_opt::<i32>().ok_or_else(|| self.wrong_type(name, array))
     }
 
-    /// Document ids as text; integers are written out.
+    /// Returns document ids as text. Integers are written in decimal.
+    ///
+    /// # Errors
+    /// [`DatasetError::MissingColumn`], [`DatasetError::ColumnType`], or [`DatasetError::BadFile`] if an id is longer
+    /// than [`MAX_VALUE_BYTES`].
     pub fn ids(&self, name: &str) -> Result<StringArray> {
         let array = self.get(name)?;
         if !array.data_type().is_integer() {
@@ -54,7 +58,8 @@ impl<'a> Columns<'a> {
         Ok(text.as_string::<i32>().clone())
     }
 
-    /// Pairs repeat the ids of a batch, whose bytes are counted by 32 bits.
+    /// Refuses ids that are too long. Batches of pairs repeat the ids, and offsets of 32 bits count the bytes of a
+    /// batch.
     fn refuse_long(&self, name: &str, ids: &StringArray) -> Result<()> {
         let longest = ids.offsets().lengths().max().filter(|&bytes| bytes > MAX_VALUE_BYTES);
         longest.map_or(Ok(()), |bytes| {
@@ -63,25 +68,28 @@ impl<'a> Columns<'a> {
         })
     }
 
-    /// A column of booleans.
+    /// Returns a column of booleans.
     ///
     /// # Errors
-    /// A column that is missing, or of another type.
+    /// [`DatasetError::MissingColumn`] or [`DatasetError::ColumnType`].
     pub fn booleans(&self, name: &str) -> Result<&'a BooleanArray> {
         let array = self.get(name)?;
         array.as_boolean_opt().ok_or_else(|| self.wrong_type(name, array))
     }
 
-    /// A column of byte strings.
+    /// Returns a column of byte strings.
     ///
     /// # Errors
-    /// A column that is missing, or of another type.
+    /// [`DatasetError::MissingColumn`] or [`DatasetError::ColumnType`].
     pub fn binaries(&self, name: &str) -> Result<&'a BinaryArray> {
         let array = self.get(name)?;
         array.as_binary_opt::<i32>().ok_or_else(|| self.wrong_type(name, array))
     }
 
-    /// A column of values of `N` bytes; none where the batch lacks it.
+    /// Returns a column whose values have `N` bytes each, or `None` if the batch has no such column.
+    ///
+    /// # Errors
+    /// [`DatasetError::ColumnType`] if the values are of another type or length.
     pub fn bytes<const N: usize>(&self, name: &str) -> Result<Option<&'a FixedSizeBinaryArray>> {
         let Some(array) = self.batch.column_by_name(name) else {
             return Ok(None);
@@ -90,10 +98,10 @@ impl<'a> Columns<'a> {
         values.map(Some).ok_or_else(|| self.wrong_type(name, array))
     }
 
-    /// A column of any type.
+    /// Returns a column of any type.
     ///
     /// # Errors
-    /// A column that is missing.
+    /// [`DatasetError::MissingColumn`].
     pub fn get(&self, name: &str) -> Result<&'a ArrayRef> {
         self.batch.column_by_name(name).ok_or_else(|| DatasetError::MissingColumn {
             file: self.file.to_owned(),
@@ -113,9 +121,12 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// The bytes at a row; none where null or absent.
+/// Returns the bytes at a row, or `None` if the value is NULL or there is no array.
 ///
-/// Invariant: the values have `N` bytes, as [`Columns::bytes`] made sure.
+/// Invariant: the values have `N` bytes, which [`Columns::bytes`] has checked.
+///
+/// # Panics
+/// Panics if `row` is out of bounds; debug builds also panic if the invariant does not hold.
 pub fn fixed<const N: usize>(array: Option<&FixedSizeBinaryArray>, row: usize) -> Option<[u8; N]> {
     let array = array.filter(|a| a.is_valid(row))?;
     debug_assert_eq!(array.value_size(), N, "a column was not looked at before its values are");

@@ -2,7 +2,7 @@
 
 use chrono::NaiveDate;
 
-/// Whether a text is a date that there is, as `YYYY-MM-DD`.
+/// Returns whether a text is an existing date of the form `YYYY-MM-DD`.
 #[must_use]
 pub fn is_date(text: &str) -> bool {
     let has_form = text.len() == 10

@@ -1,13 +1,16 @@
-//! Numbers packed as deltas: Parquet's DELTA_BINARY_PACKED encoding.
+//! Numbers that are packed as deltas, in Parquet's encoding DELTA_BINARY_PACKED.
 
 use parquet::errors::{ParquetError, Result as ParquetResult};
 
 use crate::kernel::unpack_deltas;
 
-/// Writers' blocks have some hundreds.
+/// The largest number of values that a block may have. Blocks of real writers have some hundreds.
 const MAX_BLOCK_VALUES: usize = 1 << 20;
 
-/// A page of DELTA_BINARY_PACKED values (Parquet format, Encodings, "Delta Encoding").
+/// Decodes a page of DELTA_BINARY_PACKED values (Parquet format, Encodings, "Delta Encoding").
+///
+/// # Errors
+/// The page is damaged, or has another number of values than `values`.
 pub fn decode_deltas(page: &[u8], values: &mut [u64]) -> ParquetResult<()> {
     let mut bytes = page;
     let block_values = length(&mut bytes)?;
@@ -34,11 +37,11 @@ pub fn decode_deltas(page: &[u8], values: &mut [u64]) -> ParquetResult<()> {
                 break;
             }
             let (now, later) = rest.split_at_mut(miniblock_values.min(rest.len()));
-            // Writers may leave out what pads the last miniblock.
+            // Writers may leave out the padding of the last miniblock.
             if width > 64 || bytes.len() < (now.len() * usize::from(width)).div_ceil(8) {
                 return Err(damaged("a page ends too early"));
             }
-            // The bytes behind the miniblock are given too: whole vectors are loaded from them.
+            // The kernel also gets the bytes after the miniblock, because it loads whole vectors.
             last = unpack_deltas(bytes, u32::from(width), min_delta, last, now);
             rest = later;
             bytes = &bytes[(miniblock_values / 8 * usize::from(width)).min(bytes.len())..];
@@ -57,7 +60,7 @@ fn take<'a>(bytes: &mut &'a [u8], n: usize) -> ParquetResult<&'a [u8]> {
     Ok(taken)
 }
 
-/// An unsigned LEB128 number.
+/// Reads an unsigned LEB128 number.
 fn varint(bytes: &mut &[u8]) -> ParquetResult<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
@@ -74,7 +77,7 @@ fn length(bytes: &mut &[u8]) -> ParquetResult<usize> {
     usize::try_from(varint(bytes)?).map_err(|_| damaged("a length in a page is too large"))
 }
 
-/// A signed number, zigzag-encoded, modulo 2^64.
+/// Reads a signed number in zigzag encoding, modulo 2^64.
 fn zigzag(bytes: &mut &[u8]) -> ParquetResult<u64> {
     let value = varint(bytes)?;
     Ok((value >> 1) ^ (value & 1).wrapping_neg())

@@ -1,12 +1,12 @@
-//! What can be wrong with documents and datasets.
+//! Errors of documents and datasets.
 
 use nearprint_storage::{ErrorKind, StorageError, one_line};
 
-/// An error of a dataset or of documents. Each names the file, and the column or row.
+/// An error of a dataset or of documents. It names the file, and the column or row if it is about one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DatasetError {
-    /// A file that is not what its name says, or is damaged.
+    /// A file is damaged, or is not what its name says.
     #[error("{file}: {reason}: restore the file or remove it from the input")]
     BadFile {
         /// The file.
@@ -14,106 +14,106 @@ pub enum DatasetError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Nothing at the place of the documents.
+    /// There is nothing at the place of the documents.
     #[error("no documents at {url}: check the path; nothing was read or written")]
     DocumentsMissing {
-        /// Where.
+        /// The place.
         url: String,
     },
-    /// No file of a format that is read as documents.
+    /// No file at the place of the documents has a format that can be read.
     #[error("no documents at {url}: no file there ends in {endings}")]
     NoDocuments {
-        /// Where.
+        /// The place.
         url: String,
-        /// The endings of such files.
+        /// The endings that files of a known format have.
         endings: String,
     },
-    /// A file that must be beside the documents is missing.
+    /// The marker that must lie beside the documents is missing.
     #[error("no marker at {url}: the folder is not complete yet; try again when it is, or change require_marker")]
     NoMarker {
-        /// Where it should be.
+        /// The place where the marker should be.
         url: String,
     },
-    /// A column that a file lacks.
+    /// A file lacks a column.
     #[error("{file}: no column '{column}' (it has {}): {remedy}", present.join(", "))]
     MissingColumn {
         /// The file.
         file: String,
         /// The column.
         column: String,
-        /// The columns there.
+        /// The columns that the file has.
         present: Vec<String>,
-        /// What to do.
+        /// What the user should do.
         remedy: &'static str,
     },
-    /// A column of a type that cannot be read as what it should hold.
+    /// A column has a type that cannot be read for its purpose.
     #[error("{file}: column '{column}' is {got}, expected {expected}: cast it or name another column")]
     ColumnType {
         /// The file.
         file: String,
         /// The column.
         column: String,
-        /// Its type.
+        /// The column's type.
         got: String,
         /// The types that can be read.
         expected: &'static str,
     },
-    /// Two files disagree in the type of a column.
+    /// Two files have different types for a column.
     #[error("column '{column}' is {got} in {file} but {first} in {first_file}: write the files with one schema")]
     SchemaDrift {
         /// The later file, in the order of paths.
         file: String,
         /// The column.
         column: Box<str>,
-        /// Its type there.
+        /// The column's type in the later file.
         got: Box<str>,
         /// The first file.
         first_file: String,
-        /// The type there.
+        /// The column's type in the first file.
         first: Box<str>,
     },
-    /// A row that cannot be used.
+    /// A row cannot be used.
     #[error("{file}: row {row}: {reason}")]
     BadRow {
         /// The file.
         file: String,
-        /// The row, counted from 1; the line of a text file.
+        /// The number of the row, counted from 1. For a text file it is the line.
         row: u64,
         /// What is wrong with it.
         reason: String,
     },
-    /// More files that cannot be read than allowed.
+    /// More files cannot be read than are allowed.
     #[error(
         "more than {allowed} files cannot be read; first: {example}: restore or remove them, or raise max_bad_files to pass them over"
     )]
     TooManyBadFiles {
-        /// The limit.
+        /// The number of files that are allowed.
         allowed: u64,
-        /// The first and what is wrong with it.
+        /// The first of these files, and what is wrong with it.
         example: String,
     },
-    /// A configuration that cannot be run.
+    /// A setting has a value that cannot be used.
     #[error("{key}: {reason}")]
     Config {
-        /// The key or flag.
+        /// The key or flag of the setting.
         key: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// A defect of nearprint.
+    /// nearprint has a defect.
     #[error("internal error in {stage}: {reason}: please report it")]
     Internal {
         /// The stage that failed.
         stage: &'static str,
-        /// What it said.
+        /// The cause.
         reason: String,
     },
-    /// A place.
+    /// A place failed or cannot be used.
     #[error(transparent)]
     Storage(StorageError),
 }
 
-/// The crate's result.
+/// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, DatasetError>;
 
 impl From<StorageError> for DatasetError {
@@ -126,7 +126,7 @@ impl From<StorageError> for DatasetError {
 }
 
 impl DatasetError {
-    /// What kind of error it is.
+    /// Returns the kind of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -143,18 +143,18 @@ impl DatasetError {
         }
     }
 
-    /// A file that is not what its name says, or is damaged.
+    /// Creates the error of a file that is damaged, or is not what its name says.
     pub fn bad_file(file: impl Into<String>, reason: impl ToString) -> Self {
         Self::BadFile { file: file.into(), reason: one_line(&reason.to_string()) }
     }
 
-    /// The error of a local file.
+    /// Returns a function that wraps an I/O error on a local file.
     pub fn io(path: impl Into<std::path::PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let of_storage = StorageError::io(path);
         |source| of_storage(source).into()
     }
 
-    /// An error that Parquet reports about a file; one of the place beneath keeps its own kind.
+    /// Converts an error that the `parquet` crate reports about a file. An error of the place below keeps its kind.
     pub fn of_parquet(file: &str, error: parquet::errors::ParquetError) -> Self {
         let parquet::errors::ParquetError::External(inner) = error else {
             return Self::bad_file(file, error);
@@ -169,7 +169,7 @@ impl DatasetError {
         }
     }
 
-    /// The same of Arrow.
+    /// Converts an error that the `arrow` crate reports about a file, like [`of_parquet`](Self::of_parquet).
     pub fn of_arrow(file: &str, error: arrow::error::ArrowError) -> Self {
         match error {
             arrow::error::ArrowError::ExternalError(inner) => match inner.downcast::<parquet::errors::ParquetError>() {

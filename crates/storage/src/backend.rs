@@ -1,4 +1,4 @@
-//! Local disk or S3.
+//! The two backends: the local disk and S3.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use object_store::local::LocalFileSystem;
 use crate::error::Result;
 use crate::s3::Bucket;
 
-/// What an object lies in.
+/// Where the objects of a place are kept.
 #[derive(Debug, Clone)]
 pub enum Backend {
     Disk,
@@ -16,6 +16,10 @@ pub enum Backend {
 }
 
 impl Backend {
+    /// Returns the store to read and write through. The first call for a bucket sets up its client.
+    ///
+    /// # Errors
+    /// The bucket cannot be set up, for example because its endpoint is not a URL.
     pub async fn store(&self) -> Result<Arc<dyn ObjectStore>> {
         match self {
             Self::Disk => Ok(Arc::new(LocalFileSystem::new())),

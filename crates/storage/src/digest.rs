@@ -1,15 +1,15 @@
-//! SHA-256, as the hex text that manifests and names hold.
+//! SHA-256 as hex text, the form that manifests and names use.
 
 use std::io::Write;
 
 use sha2::{Digest, Sha256};
 
-/// 64 lower-case hex digits.
+/// A SHA-256 digest as 64 lower-case hex digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sha256Hex(pub String);
 
 impl Sha256Hex {
-    /// The digest of some bytes.
+    /// Returns the digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         Self::finish(Sha256::new_with_prefix(bytes))
     }
@@ -19,7 +19,7 @@ impl Sha256Hex {
     }
 }
 
-/// Counts and hashes what passes through to a writer.
+/// A writer that counts and hashes the bytes it passes on to another writer.
 #[derive(Debug)]
 pub struct HashingWriter<W> {
     inner: W,
@@ -28,12 +28,12 @@ pub struct HashingWriter<W> {
 }
 
 impl<W: Write> HashingWriter<W> {
-    /// A writer that passes on to `inner`.
+    /// Creates a writer that passes everything on to `inner`.
     pub fn new(inner: W) -> Self {
         Self { inner, hasher: Sha256::new(), n_bytes: 0 }
     }
 
-    /// The writer, how many bytes passed, and their digest.
+    /// Returns the inner writer, the number of bytes that it accepted, and their digest.
     pub fn finish(self) -> (W, u64, Sha256Hex) {
         (self.inner, self.n_bytes, Sha256Hex::finish(self.hasher))
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with a place, and what a scheduler should make of an error.
+//! Errors of places, and how a scheduler should react to them.
 
 use std::path::PathBuf;
 
@@ -8,17 +8,17 @@ use crate::redact::redact;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StorageError {
-    /// No input at a place that must have some.
+    /// A place that must have input has none.
     #[error("no {what} at {url}: {remedy}")]
     InputMissing {
-        /// What was looked for.
+        /// The kind of input that was expected.
         what: &'static str,
-        /// Where.
+        /// The place that was listed.
         url: String,
-        /// What to do.
+        /// What the user should do.
         remedy: &'static str,
     },
-    /// Something stands where a file could, and cannot be read as one.
+    /// Something that looks like a file cannot be read as one.
     #[error("{file}: {reason}: restore the file or remove it from the input")]
     BadFile {
         /// The file.
@@ -26,117 +26,117 @@ pub enum StorageError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A folder whose Parquet files are only part of what it is.
+    /// The folder belongs to a table, whose Parquet files hold more rows than the table does.
     #[error(
         "{url} is {format} table: rows that it removed still stand in its files, so these are not read as they are: write the rows \
          that count to Parquet files in a folder outside of it, and name that"
     )]
     Table {
-        /// The table.
+        /// The folder of the table.
         url: String,
-        /// Which, with its article.
+        /// The name of the table format, with its article.
         format: &'static str,
     },
-    /// A text file in another encoding.
+    /// A text file is not encoded as UTF-8.
     #[error("{file}: line {line} is not UTF-8: save it as UTF-8")]
     NotUtf8 {
         /// The file.
         file: String,
-        /// The first line that is not, from 1.
+        /// The first line that is not UTF-8, counted from 1.
         line: usize,
     },
-    /// Something with other content stands where a result goes.
+    /// The place for a result holds other content already.
     #[error("{url}: {reason}")]
     OutputExists {
-        /// The place.
+        /// The place of the result.
         url: String,
-        /// What is there, and what to do.
+        /// What is there, and what the user should do.
         reason: String,
     },
-    /// A configuration that cannot be run.
+    /// A setting has a value that cannot be used.
     #[error("{key}: {reason}")]
     Config {
-        /// The key or flag.
+        /// The key or flag of the setting.
         key: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// A place that cannot be named so, or lies where it must not.
+    /// A place is named in a way that is not supported, or lies where it must not.
     #[error("{reason}")]
     Usage {
-        /// What was asked, and what to do.
+        /// What was asked for, and what the user should do.
         reason: String,
     },
-    /// What is there changed meanwhile, or is held by another; the next try may succeed.
+    /// Something changed in the meantime, or another process holds it. The next try may succeed.
     #[error("{reason}: try again")]
     TryAgain {
         /// What happened.
         reason: String,
     },
-    /// An object store did not do what was asked.
+    /// A request to an object store failed.
     #[error("cannot {action} {url}: {}", redact(&innermost(source)))]
     ObjectStore {
-        /// Read, write, list …
+        /// The verb for the message: read, write, list …
         action: &'static str,
-        /// The object.
+        /// The object or prefix that the request was about.
         url: String,
-        /// Why.
+        /// The cause.
         source: object_store::Error,
     },
-    /// A local file.
+    /// An operation on a local file failed.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A defect of nearprint.
+    /// nearprint has a defect.
     #[error("internal error in {stage}: {reason}: please report it")]
     Internal {
         /// The stage that failed.
         stage: &'static str,
-        /// What it said.
+        /// The cause.
         reason: String,
     },
 }
 
-/// What a scheduler should make of an error; each has an exit code.
+/// The class of an error, which tells a scheduler how to react. Each kind has an exit code of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The command line, or a request that the store's state forbids.
+    /// The command line is wrong, or the state of the store forbids the request.
     Usage,
-    /// Input that cannot be used.
+    /// The input cannot be used.
     BadData,
-    /// Input that is not there.
+    /// The input does not exist.
     InputMissing,
-    /// A store that does not answer.
+    /// An object store does not answer.
     StoreUnavailable,
-    /// A defect.
+    /// nearprint has a defect.
     Bug,
-    /// Output that exists with other content.
+    /// The output exists with other content.
     OutputExists,
-    /// Local files, disk or memory.
+    /// Local files, the disk or memory failed.
     LocalIo,
-    /// A passing state.
+    /// The cause will pass.
     TryAgain,
-    /// Permission or credentials.
+    /// Permission or credentials are missing.
     Permission,
-    /// The job file, or a store that does not fit it.
+    /// The job file is wrong, or the store does not fit it.
     Config,
 }
 
-/// The crate's result.
+/// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, StorageError>;
 
-/// What keeps credentials from being had; the message holds none.
+/// The reason why there are no credentials. The message never holds a secret.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct CredentialsError(pub String);
 
 impl StorageError {
-    /// What kind of error it is.
+    /// Returns the kind of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -156,7 +156,7 @@ impl StorageError {
         Self::BadFile { file: file.into(), reason: one_line(&reason.to_string()) }
     }
 
-    /// The error of a local file.
+    /// Returns a function that wraps an I/O error on `path`.
     pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         |source| Self::Io { path, source }
@@ -168,7 +168,8 @@ impl StorageError {
     }
 }
 
-/// Where a file stands for a folder, or a folder for a file, another try ends the same way.
+/// Classifies an I/O error. If a file stands in the place of a folder, or a folder in the place of a file, another try
+/// would fail in the same way, so that is a usage error.
 fn io_kind(kind: std::io::ErrorKind) -> ErrorKind {
     match kind {
         std::io::ErrorKind::PermissionDenied => ErrorKind::Permission,
@@ -191,8 +192,8 @@ fn store_kind(source: &object_store::Error) -> ErrorKind {
     }
 }
 
-/// object_store gives refusals of a LIST, and those that servers answer with 400, as generic errors: only their text tells them
-/// apart.
+/// Classifies an error by its text. object_store reports refusals of a LIST, and those that servers answer with 400, as
+/// generic errors, so only the text tells them apart.
 fn told_kind(text: &str) -> ErrorKind {
     const DENIED: [&str; 8] = [
         "AccessDenied",
@@ -217,7 +218,7 @@ fn told_kind(text: &str) -> ErrorKind {
     }
 }
 
-/// What to do about a refusal, by the code that a server gives.
+/// The remedy for each error code with which a server may refuse a request.
 const REMEDIES: [(&str, &str); 10] = [
     ("AuthorizationHeaderMalformed", "the bucket is in another region: set region under [s3]"),
     ("PermanentRedirect", "the bucket is in another region: set region under [s3]"),
@@ -242,8 +243,8 @@ fn io_cause<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a std:
     None
 }
 
-/// The whole chain of causes in one line, without repeating what an outer message already says; of an S3 server's XML the
-/// code and message.
+/// Describes an error with all its causes on one line, without repeating what an outer message already says. If an S3
+/// server sent XML, the description is its code and message.
 fn innermost(error: &object_store::Error) -> String {
     if let object_store::Error::Generic { store: "LocalFileSystem", source } = error
         && let Some(cause) = io_cause(source.as_ref())
@@ -271,16 +272,16 @@ fn innermost(error: &object_store::Error) -> String {
     }
 }
 
-/// The content of an XML element.
+/// Returns the content of an XML element.
 pub(crate) fn element<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = xml.split_once(&format!("<{name}>"))?;
     rest.split_once(&format!("</{name}>")).map(|(inner, _)| inner)
 }
 
-/// The text of a file, without a byte order mark.
+/// Decodes the content of a text file, without its byte order mark.
 ///
 /// # Errors
-/// [`StorageError::NotUtf8`].
+/// [`StorageError::NotUtf8`] if the content is not UTF-8.
 pub fn utf8<'a>(file: &str, content: &'a [u8]) -> Result<&'a str> {
     let not_utf8 = |e: std::str::Utf8Error| {
         let line = 1 + content[..e.valid_up_to()].iter().filter(|&&b| b == b'\n').count();
@@ -290,7 +291,7 @@ pub fn utf8<'a>(file: &str, content: &'a [u8]) -> Result<&'a str> {
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-/// The text with each run of white space as one blank.
+/// Replaces every stretch of white space in a text with one blank.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")

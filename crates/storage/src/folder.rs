@@ -1,5 +1,5 @@
-//! Places on local disk and S3. Both are read through `object_store`; local files are written by [`local`], since a file must be
-//! whole or not there.
+//! Places on local disk and S3. Both are read through `object_store`. Local files are written by [`local`], because a
+//! file must be complete or absent.
 
 use std::path::{Path as LocalPath, PathBuf};
 use std::time::Duration;
@@ -25,6 +25,11 @@ pub struct Folder {
     pub(crate) local: Option<PathBuf>,
 }
 
+/// Returns the folder at a local path, which need not exist.
+///
+/// # Errors
+/// [`StorageError::Io`] if the path cannot be made absolute; [`StorageError::Usage`] if object_store cannot represent
+/// it.
 pub fn local_folder(path: &str) -> Result<Folder> {
     let absolute = resolved(path).map_err(StorageError::io(path))?;
     let invalid = |e: object_store::path::Error| StorageError::Usage { reason: format!("{path}: {e}") };
@@ -32,7 +37,10 @@ pub fn local_folder(path: &str) -> Result<Folder> {
     Ok(Folder { backend: Backend::Disk, prefix, url: path.to_owned(), local: Some(absolute) })
 }
 
-/// The absolute path, without `..` and links as far as it exists.
+/// Returns the absolute path without `..`. Links are resolved as far as the path exists.
+///
+/// # Errors
+/// The working folder cannot be determined.
 pub fn resolved(path: &str) -> std::io::Result<PathBuf> {
     let absolute = std::path::absolute(if path.is_empty() { "." } else { path })?;
     let existing = absolute.ancestors().find(|a| a.exists()).unwrap_or(&absolute);
@@ -49,35 +57,43 @@ pub fn resolved(path: &str) -> std::io::Result<PathBuf> {
 }
 
 impl Folder {
-    /// The path or URL, without a slash at the end.
+    /// Returns the path or URL, without a slash at the end. Only the root folder is a slash itself.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Whether it lies on S3.
+    /// Returns whether the place lies on S3.
     #[must_use]
     pub fn is_remote(&self) -> bool {
         self.local.is_none()
     }
 
-    /// Whether it is a folder on a local disk that is there.
+    /// Returns whether the place is an existing folder on a local disk.
     pub fn is_local_folder(&self) -> bool {
         self.local.as_ref().is_some_and(|path| path.is_dir())
     }
 
-    /// Refuses a place for a folder where a file stands, or above which one does.
+    /// Checks that this place can be a folder: neither it nor anything above it may be a file. Places on S3 always
+    /// pass.
+    ///
+    /// # Errors
+    /// [`StorageError::OutputExists`] if there is a file in the way.
     pub fn refuse_file_in_its_way(&self) -> Result<()> {
         self.local.as_deref().map_or(Ok(()), |path| local::nearest_folder(path).map(drop))
     }
 
-    /// Finds out, before any work, whether files could be written here, and leaves nothing. On S3 the first write tells.
+    /// Checks, before any work starts, that files can be written here. Nothing is left behind. On S3 nothing is
+    /// checked: there the first write tells.
+    ///
+    /// # Errors
+    /// [`StorageError::OutputExists`] if there is a file in the way, [`StorageError::Io`] if no file can be written.
     pub async fn probe(&self) -> Result<()> {
         let Some(path) = self.local.clone() else { return Ok(()) };
         blocking("file", move || local::probe(&path)).await
     }
 
-    /// A folder or object below it; `name` may have slashes.
+    /// Returns the folder or object `name` below this place. `name` may have slashes.
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
         let prefix = name.split('/').fold(self.prefix.clone(), |p, part| p.join(part));
@@ -89,7 +105,11 @@ impl Folder {
         InputFile::new(self.backend.clone(), meta, url)
     }
 
-    /// Names directly below it, hidden ones included; none where it is no folder.
+    /// Returns the names directly below this folder, including hidden ones. The list is empty if there is no such
+    /// folder.
+    ///
+    /// # Errors
+    /// The folder cannot be listed.
     pub async fn names(&self) -> Result<Vec<String>> {
         if self.local.as_ref().is_some_and(|path| !path.is_dir()) {
             return Ok(Vec::new());
@@ -101,7 +121,7 @@ impl Folder {
         Ok(files.chain(listed.common_prefixes.iter().filter_map(name)).collect())
     }
 
-    /// Refuses what would be opened as a file and is none: to open a FIFO is to wait for its writer.
+    /// Refuses anything that is neither a file nor a folder, because opening a FIFO would wait for its writer.
     fn refuse_special(&self) -> Result<()> {
         let there = self.local.as_ref().and_then(|path| std::fs::metadata(path).ok());
         match there.as_ref().and_then(local::special_kind) {
@@ -110,7 +130,11 @@ impl Folder {
         }
     }
 
-    /// The file at this place, as it is now.
+    /// Returns the file at this place in its current version.
+    ///
+    /// # Errors
+    /// An error of kind [`ErrorKind::InputMissing`] if there is no such file; [`StorageError::BadFile`] if a FIFO,
+    /// socket or device stands there; an error of the disk or the object store.
     pub async fn file(&self) -> Result<InputFile> {
         self.refuse_special()?;
         let store = self.backend.store().await?;
@@ -118,7 +142,10 @@ impl Folder {
         Ok(self.input(meta, self.url.clone()))
     }
 
-    /// The file at this place, as it is now; none where there is no such file.
+    /// Returns the file at this place in its current version, or `None` if there is no such file.
+    ///
+    /// # Errors
+    /// [`StorageError::BadFile`] if a FIFO, socket or device stands there; an error of the disk or the object store.
     pub async fn find(&self) -> Result<Option<InputFile>> {
         match self.file().await {
             Ok(file) => Ok(Some(file)),
@@ -127,7 +154,10 @@ impl Folder {
         }
     }
 
-    /// The content of the object at this place; none where there is no such object.
+    /// Returns the content of the object at this place, or `None` if there is no such object.
+    ///
+    /// # Errors
+    /// [`StorageError::BadFile`] if a FIFO, socket or device stands there; an error of the disk or the object store.
     pub async fn get(&self) -> Result<Option<Bytes>> {
         self.refuse_special()?;
         let fail = |source| StorageError::ObjectStore { action: "read", url: self.url.clone(), source };
@@ -138,7 +168,10 @@ impl Folder {
         }
     }
 
-    /// Writes the object at this place, replacing one that is there.
+    /// Writes the object at this place and replaces an existing one.
+    ///
+    /// # Errors
+    /// An error of the disk or the object store.
     pub async fn put(&self, content: Bytes) -> Result<()> {
         if let Some(path) = &self.local {
             return local::put(path, content).await;
@@ -148,11 +181,13 @@ impl Folder {
         put.map(drop).map_err(StorageError::store("write", &self.url))
     }
 
-    /// Writes the object at this place unless there is one; false where there is another. After any doubt what is there is read
-    /// back, so that a lost reply to our own write counts as ours.
+    /// Writes the object at this place unless there is one. Returns `false` if there is an object with other content.
+    /// In case of doubt the object is read back, so a write whose reply was lost still counts as written.
     ///
     /// # Errors
-    /// Of kind [`ErrorKind::TryAgain`] where it was not written within the time for retries, or where nobody can tell.
+    /// An error of kind [`ErrorKind::TryAgain`] if the object was not written within the time for retries, or if it is
+    /// unknown whether it was written; an error of the disk or the object store that another try would not change, such
+    /// as a missing permission.
     pub async fn put_if_absent(&self, content: Bytes) -> Result<bool> {
         if let Some(path) = &self.local {
             let is_there = || async { Ok(self.get().await?.is_some_and(|there| there == content)) };
@@ -176,8 +211,11 @@ impl Folder {
         }
     }
 
-    /// Asks the server to write the object at this place unless there is one; false where it says that there is, which may be our own
-    /// after a lost reply.
+    /// Asks the server to write the object at this place unless there is one. Returns `false` if the server says that
+    /// there is one. After a lost reply, that may be the object of this very request.
+    ///
+    /// # Errors
+    /// An error of the object store.
     pub async fn create(&self, content: Bytes) -> Result<bool> {
         let store = self.backend.store().await?;
         let options = PutOptions::from(PutMode::Create);
@@ -188,12 +226,13 @@ impl Folder {
         }
     }
 
-    /// Removes the half-written files that killed runs left anywhere below, on local disks; as far as it can be done.
+    /// Removes the half-written files that killed executions left in this folder and anywhere below it. Works on local
+    /// disks only, and passes over files that cannot be removed.
     pub async fn tidy(&self) {
         self.tidy_by(local::remove_dead_below).await;
     }
 
-    /// The same in this folder alone.
+    /// Removes such files from this folder alone, not from the folders below it.
     pub async fn tidy_itself(&self) {
         self.tidy_by(local::remove_dead_in).await;
     }
@@ -211,13 +250,16 @@ impl Folder {
     /// Deletes the object at this place.
     ///
     /// # Errors
-    /// The place's.
+    /// An error of the disk or the object store.
     pub async fn delete(&self) -> Result<()> {
         let store = self.backend.store().await?;
         store.delete(&self.prefix).await.map_err(StorageError::store("delete", &self.url))
     }
 
-    /// Writes a local file to this place, replacing an object that is there.
+    /// Copies a local file to this place and replaces an existing object.
+    ///
+    /// # Errors
+    /// The local file cannot be read, or the copy cannot be written.
     pub async fn put_file(&self, from: &LocalPath) -> Result<()> {
         let bucket = match (&self.backend, &self.local) {
             (Backend::Bucket(bucket), _) => bucket,
@@ -237,7 +279,7 @@ impl Folder {
         if is_there.unwrap_or(false) { Ok(()) } else { Err(StorageError::store("write", &self.url)(source)) }
     }
 
-    /// Whether the object at this place has a local file's bytes.
+    /// Returns whether the object at this place has the bytes of a local file.
     async fn is_copy_of(&self, from: &LocalPath, size: u64) -> Result<bool> {
         let Some(there) = self.find().await?.filter(|there| there.size == size) else {
             return Ok(false);
@@ -254,11 +296,12 @@ impl Folder {
         Ok(start == size)
     }
 
-    /// Uploads in parts below this place that were begun longer ago than `older_than` and never ended, as runs that are killed
-    /// leave them: aborted, unless `dry_run`. Only those whose path below this place `is_own`. Gives their keys; none on local disks.
+    /// Aborts multipart uploads below this place that were begun longer ago than `older_than` and never ended, such as
+    /// those of killed executions. Only uploads are considered for whose path below this place `is_own` returns `true`.
+    /// With `dry_run`, nothing is aborted. Returns the keys of the uploads; on local disks there are none.
     ///
     /// # Errors
-    /// The store's.
+    /// The object store does not list or abort the uploads.
     pub async fn abort_stale_uploads(
         &self,
         older_than: Duration,

@@ -1,4 +1,4 @@
-//! Files that are read: each bound to the version that was listed.
+//! Input files. Each is bound to the version that was listed.
 
 use std::ops::Range;
 use std::time::SystemTime;
@@ -15,41 +15,41 @@ use crate::row_number::in_memory;
 use crate::runtime::blocking;
 use crate::s3::PIECE_BYTES;
 
-/// An object as it was when it was listed. Reading it gives the bytes of that version, or an error of kind
+/// An object in the version that was listed. Reading it returns the bytes of that version, or an error of kind
 /// [`TryAgain`](crate::ErrorKind::TryAgain).
 #[derive(Debug, Clone)]
 pub struct InputFile {
     backend: Backend,
     meta: ObjectMeta,
-    /// Its path or URL as the user would write it.
+    /// The path or URL, as the user would write it.
     pub url: String,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// What the store calls this version of it.
+    /// The store's name for this version of the object.
     pub version: String,
-    /// When it was last written, by the store's clock.
+    /// The time of the last write, by the store's clock.
     pub modified: SystemTime,
 }
 
-/// Bytes that a stream reads of a local file at once: no more than keeps a disk busy, since the allocator keeps a few pieces for
-/// each thread that had one.
+/// Bytes of a local file that a stream reads at once. This is just enough to keep a disk busy, because the allocator
+/// keeps a few such buffers for each thread that had one.
 const DISK_PIECE_BYTES: usize = 1 << 20;
 
-/// Ranges that are nearer than this are read together.
+/// Ranges that are nearer to each other than this many bytes are read together.
 const COALESCE_BYTES: u64 = 1 << 20;
-/// Pieces of a long read that are on their way at once.
+/// Requests of one long read that are under way at once.
 const PIECES_AT_ONCE: usize = 4;
 
 impl InputFile {
-    /// An object as a listing has it.
+    /// Creates the file for an object of a listing.
     pub fn new(backend: Backend, meta: ObjectMeta, url: String) -> Self {
-        // A local ETag holds the inode: a restored copy with its old time is the same version.
+        // A local ETag includes the inode, but a restored copy with its old time is the same version.
         let remote = meta.e_tag.clone().filter(|_| matches!(backend, Backend::Bucket(_)));
         let version = remote.unwrap_or_else(|| meta.last_modified.to_rfc3339());
         Self { backend, url, size: meta.size, version, modified: meta.last_modified.into(), meta }
     }
 
-    /// Its bytes in order.
+    /// Returns a stream of the file's bytes, in order.
     pub fn stream(&self) -> BoxStream<'static, Result<Bytes>> {
         let file = self.clone();
         let bytes = if matches!(self.backend, Backend::Disk) { DISK_PIECE_BYTES } else { PIECE_BYTES };
@@ -57,11 +57,14 @@ impl InputFile {
             let file = file.clone();
             async move { file.read(piece).await }
         });
-        // One piece is fetched while the one before it is worked on.
+        // The next request is sent while the caller works on the bytes of the one before.
         futures::stream::iter(pieces).buffered(2).boxed()
     }
 
-    /// How many bytes it has, and their SHA-256 in hex.
+    /// Reads the whole file and returns its size in bytes and its SHA-256 in hex.
+    ///
+    /// # Errors
+    /// The file changed since it was listed, or cannot be read.
     pub async fn sha256(&self) -> Result<(u64, String)> {
         use std::io::Write;
         let mut stream = self.stream();
@@ -73,7 +76,13 @@ impl InputFile {
         Ok((bytes, sha256.0))
     }
 
-    /// Some of its bytes.
+    /// Reads a range of the file's bytes.
+    ///
+    /// # Errors
+    /// The file changed since it was listed, or cannot be read.
+    ///
+    /// # Panics
+    /// May panic if the range ends before it starts.
     pub async fn read_range(&self, range: Range<u64>) -> Result<Bytes> {
         if range.end - range.start <= PIECE_BYTES as u64 {
             return self.read(range).await;
@@ -87,7 +96,13 @@ impl InputFile {
         Ok(whole.freeze())
     }
 
-    /// Several ranges of its bytes, in their order.
+    /// Reads several ranges of the file's bytes and returns them in the order of `ranges`.
+    ///
+    /// # Errors
+    /// The file changed since it was listed, or cannot be read.
+    ///
+    /// # Panics
+    /// May panic if a range ends before it starts.
     pub async fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         match self.backend {
             Backend::Disk => self.read_local(ranges.to_vec()).await,
@@ -123,7 +138,7 @@ impl InputFile {
         }
     }
 
-    /// The version that was listed, or an error.
+    /// Opens the version that was listed. Any other version is an error.
     async fn open(&self, options: GetOptions) -> Result<GetResult> {
         match self.backend.store().await?.get_opts(&self.meta.location, options).await {
             Ok(found) => self.refuse_other_version(&found.meta).map(|()| found),
@@ -133,7 +148,8 @@ impl InputFile {
         }
     }
 
-    /// Servers differ in what they make of a conditional read, so what was read is compared.
+    /// Compares the version that was read with the one that was listed, because servers differ in how they treat a
+    /// conditional read.
     fn refuse_other_version(&self, found: &ObjectMeta) -> Result<()> {
         let bare = |tag: &Option<String>| tag.as_ref().map(|tag| tag.trim_matches('"').to_owned());
         let (listed, read) = (bare(&self.meta.e_tag), bare(&found.e_tag));
@@ -146,7 +162,8 @@ impl InputFile {
     }
 }
 
-/// A range that begins behind the object's end, as it does once the object is shorter.
+/// Returns whether a read failed because its range begins after the end of the object. That happens when the object has
+/// become shorter.
 fn is_out_of_range(error: &object_store::Error) -> bool {
     let mut next: Option<&dyn std::error::Error> = Some(error);
     while let Some(cause) = next {
@@ -158,7 +175,7 @@ fn is_out_of_range(error: &object_store::Error) -> bool {
     false
 }
 
-/// A range in pieces, each of which one request reads.
+/// Cuts a range into ranges of at most `bytes` bytes, each of which one request reads.
 fn pieces(range: Range<u64>, bytes: usize) -> impl Iterator<Item = Range<u64>> + Send {
     range.clone().step_by(bytes).map(move |start| start..range.end.min(start + bytes as u64))
 }

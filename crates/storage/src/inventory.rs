@@ -1,4 +1,4 @@
-//! Everything that lies below a folder, whatever its name, and deleting it.
+//! Listing all files below a folder, whatever their names, and deleting them.
 
 use std::path::Path as LocalPath;
 use std::time::SystemTime;
@@ -11,25 +11,29 @@ use crate::folder::Folder;
 use crate::local;
 use crate::runtime::blocking;
 
-/// A file below a folder, whatever its name.
+/// A file below a folder. Its name may be hidden.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFile {
-    /// Path below the folder.
+    /// The path below the folder.
     pub name: String,
-    /// Bytes.
+    /// The size in bytes.
     pub bytes: u64,
-    /// When it was last written, by the clock of its store.
+    /// The time of the last write, by the clock of the file's store.
     pub modified: SystemTime,
 }
 
 impl Folder {
-    /// The absolute path on a local disk, without `..` and links as far as it exists; none on S3.
+    /// Returns the absolute path on a local disk, without `..` and with links resolved as far as the path exists.
+    /// Returns `None` on S3.
     pub fn local_path(&self) -> Option<&LocalPath> {
         self.local.as_deref()
     }
 
-    /// All files below, also hidden ones and what interrupted writers left; none where there is no such folder. Links are not
-    /// followed.
+    /// Lists all files below this folder, including hidden ones and those that interrupted writers left. Links are not
+    /// followed. The list is empty if there is no such folder.
+    ///
+    /// # Errors
+    /// The folder, or one below it that may hold files of a store or an output, cannot be listed.
     pub async fn inventory(&self) -> Result<Vec<FoundFile>> {
         if let Some(local) = self.local.clone() {
             return blocking("list", move || walk(&local)).await;
@@ -45,12 +49,16 @@ impl Folder {
         Ok(listed.into_iter().filter_map(found).collect())
     }
 
-    /// Deletes a file that [`inventory`](Self::inventory) found, if it `may` still be deleted, and on local disks the folders that it leaves
-    /// empty. One that is gone already is no error; one that a writer still holds stays.
+    /// Deletes a file that [`inventory`](Self::inventory) found, if `may` still allows that. On local disks it also
+    /// deletes the folders that become empty. It is no error if the file is already gone. A file that a writer still
+    /// holds is not deleted.
     ///
-    /// Invariant: on local disks the file is set aside before `may` is asked, and put back where the answer is no. However long the
-    /// process sleeps, and whenever, it deletes nothing that it must not. A request to an object store has no such two steps: there the
-    /// answer is as old as the request.
+    /// Invariant: on local disks the file is set aside before `may` is called, and put back if `may` refuses. So the
+    /// process deletes nothing that it must not, however long it sleeps at any point. A request to an object store
+    /// cannot be divided like that: there, `may` answers before the request is sent.
+    ///
+    /// # Errors
+    /// The error of `may`, or one of the disk or the object store.
     pub async fn delete_found<E, F>(&self, name: String, may: impl FnOnce() -> F) -> std::result::Result<(), E>
     where
         E: From<StorageError>,
@@ -77,13 +85,13 @@ impl Folder {
                 return Err(error);
             }
         }
-        // A folder that is not empty stays: that is no error.
+        // A folder that is not empty stays, which is no error.
         path.ancestors().skip(1).take_while(|a| *a != root && std::fs::remove_dir(a).is_ok()).for_each(drop);
         Ok(())
     }
 }
 
-/// Whether no file of a store or an output lies below a folder.
+/// Returns whether a folder cannot hold any file of a store or an output.
 fn is_of_others(root: &LocalPath, folder: &LocalPath) -> bool {
     const OWN: [&str; 5] = ["_commits", "_probe", "pages", "runs", "segments"];
     let below = folder.strip_prefix(root).ok().and_then(|below| below.components().next());
@@ -96,9 +104,9 @@ fn walk(root: &LocalPath) -> Result<Vec<FoundFile>> {
     while let Some(folder) = open.pop() {
         let entries = match std::fs::read_dir(&folder) {
             Ok(entries) => entries,
-            // Not there, or gone since it was listed.
+            // The folder does not exist, or was removed after it was listed.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            // Such as lost+found at the root of a disk.
+            // For example, lost+found at the root of a disk.
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied && is_of_others(root, &folder) => {
                 continue;
             }

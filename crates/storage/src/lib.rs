@@ -1,7 +1,8 @@
-//! Places on local disk and S3, and how they are read and written: whole files or none, retries, credentials, locks, temporary folders.
+//! Places on local disk and S3, and how to read and write them: writes that are complete or absent, retries,
+//! credentials, locks, temporary folders.
 //!
-//! [`Storage`] opens a [`Folder`] by its path or URL; [`Storage::files`] gives the [`InputFile`]s that a pattern names, each bound to
-//! the version that was listed.
+//! [`Storage`] opens a [`Folder`] by its path or URL. [`Storage::files`] returns the [`InputFile`]s that a pattern
+//! names, each bound to the version that was listed.
 
 mod backend;
 mod digest;

@@ -1,4 +1,5 @@
-//! What a path, folder, glob or S3 prefix holds to be read: files, what passes for one and is none, and the marks of tables.
+//! Listing what can be read at a path, folder, glob or S3 prefix: files, things that look like files but cannot be
+//! read, and the marks of tables.
 
 use std::ffi::OsStr;
 use std::fs::Metadata;
@@ -19,36 +20,40 @@ use crate::local::special_kind;
 use crate::runtime::blocking;
 use crate::tables::{Format, Table};
 
-/// What was found at a place and below it.
+/// The result of listing a place and everything below it.
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// Files, sorted by path.
+    /// The files, sorted by path.
     pub files: Vec<InputFile>,
-    /// What stands where a file could and cannot be read as one, and why; sorted by path.
+    /// Things that look like files but cannot be read as such, each with the reason; sorted by path.
     pub unusable: Vec<(InputFile, String)>,
-    /// A table that some of these are files of.
+    /// A table to which some of the files belong.
     pub table: Option<Table>,
 }
 
-/// What a listing is about.
+/// The files that a listing is to find.
 #[derive(Debug, Clone)]
 pub enum Wanted {
     All,
     Matching(Glob),
 }
 
-/// A glob, and the same part by part.
+/// A glob as a whole, and divided at its slashes.
 #[derive(Debug, Clone)]
 pub struct Glob {
     whole: glob::Pattern,
     parts: Vec<glob::Pattern>,
 }
 
-/// `*` and `?` stay within one part of a path.
+/// `*` and `?` match within one component of a path.
 const OPTIONS: glob::MatchOptions =
     glob::MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };
 
 impl Glob {
+    /// Parses a glob.
+    ///
+    /// # Errors
+    /// [`StorageError::Usage`] if the glob is malformed.
     pub fn parse(pattern: &str) -> Result<Self> {
         let invalid = |e: glob::PatternError| StorageError::Usage { reason: format!("{pattern}: {e}: mend the glob") };
         let whole = glob::Pattern::new(pattern).map_err(invalid)?;
@@ -61,7 +66,7 @@ impl Glob {
         self.whole.matches_with(plain(url), OPTIONS)
     }
 
-    /// Whether something below `url` may match.
+    /// Returns whether something below `url` may match.
     fn may_match_below(&self, url: &str) -> bool {
         let mut parts = self.parts.iter();
         for name in plain(url).split('/').filter(|_| plain(url) != ".") {
@@ -75,7 +80,8 @@ impl Glob {
     }
 }
 
-/// A glob without a folder before it is about names in the working folder, `./` left out.
+/// Removes a leading `./`. A glob without a folder is about names in the working folder, whose paths may start with
+/// `./`.
 fn plain(url: &str) -> &str {
     url.strip_prefix("./").unwrap_or(url)
 }
@@ -96,17 +102,18 @@ impl Wanted {
     }
 }
 
-/// Names that are passed over, with all that lies below them.
+/// Returns whether listings pass over a name, together with everything below it.
 pub fn is_hidden(name: &str) -> bool {
     name.starts_with(['_', '.'])
 }
 
 impl Folder {
-    /// What is wanted of it, without hidden names; nothing where it does not exist. A place on a local disk that is no folder gives
-    /// itself. Links are followed; nothing but files is ever opened.
+    /// Lists the wanted files of this place, without those under hidden names. The listing is empty if the place does
+    /// not exist. If a place on a local disk is not a folder, the listing consists of the place itself. Links are
+    /// followed. Only folders and files are ever opened.
     ///
     /// # Errors
-    /// The store's.
+    /// The place cannot be listed.
     pub async fn listing(&self, wanted: Wanted) -> Result<Listing> {
         let mut listing = if self.is_remote() {
             self.remote_listing(&wanted).await?
@@ -135,7 +142,7 @@ impl Folder {
         Ok(listing)
     }
 
-    /// The path or URL of what these names lead to from here.
+    /// Returns the path or URL to which `names` lead from here.
     pub fn below(&self, names: &[impl AsRef<str>]) -> String {
         names.iter().fold(self.url.trim_end_matches('/').to_owned(), |url, name| format!("{url}/{}", name.as_ref()))
     }
@@ -182,7 +189,7 @@ impl Folder {
                 Ok(there) => listing.add(self, path, url, &there),
                 Err(error) => listing.add_failed(self, path, url, &error),
             },
-            // What cannot be looked at may be a folder of files.
+            // An entry that cannot be examined may be a folder with files.
             Err(error) if wanted.has(&url) || wanted.may_be_below(&url) => listing.add_failed(self, path, url, error),
             _ => {}
         }
@@ -197,7 +204,7 @@ enum Below {
 }
 
 impl Listing {
-    /// Whether nothing was found, not even anything that cannot be read.
+    /// Returns whether nothing was found, neither files nor things that cannot be read.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.unusable.is_empty()
     }
@@ -220,7 +227,7 @@ impl Listing {
         }
     }
 
-    /// What is gone since its folder was read was never there.
+    /// Notes an entry that cannot be read. An entry that disappeared after its folder was read counts as never found.
     fn add_failed(&mut self, place: &Folder, path: &LocalPath, url: String, error: &walkdir::Error) {
         let gone = std::fs::symlink_metadata(path).is_err_and(|e| is_absence(&e));
         let reason = match error.io_error() {
@@ -239,7 +246,7 @@ impl Listing {
     }
 }
 
-/// As object_store makes it of a file that it opens: the tag tells one version from another.
+/// Describes a file in the way object_store does when it opens one. The ETag tells one version from another.
 fn meta(location: Path, there: &Metadata) -> ObjectMeta {
     let modified = there.modified().unwrap_or(SystemTime::UNIX_EPOCH);
     let micros = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();

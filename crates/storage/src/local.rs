@@ -1,5 +1,5 @@
-//! Files on a local disk that are whole or not there, also after a power failure: written beside their place, synced, renamed,
-//! and their folders synced.
+//! Files on a local disk that are complete or absent, even after a power failure. A file is written beside its place,
+//! synced and renamed; then its folder is synced.
 
 use std::fs::{File, Metadata, Permissions};
 use std::io::{Error, ErrorKind, Read};
@@ -14,22 +14,31 @@ use tempfile::TempPath;
 use crate::error::{Result, StorageError};
 use crate::runtime::blocking;
 
-/// Bytes that one step of a copy moves: between two steps a run that is stopped ends it.
+/// Bytes that one step of a copy moves. A command that is stopped ends the copy between two steps.
 const STEP_BYTES: u64 = 8 << 20;
 
-/// Writes a file, in place of one that is there.
+/// Writes a file and replaces an existing one.
+///
+/// # Errors
+/// An error of the disk, or [`StorageError::TryAgain`] if the folder was removed in the meantime.
 pub async fn put(path: &Path, content: Bytes) -> Result<()> {
     let part = Part::write(path, content).await?;
     part.keep(true).await.map(drop)
 }
 
-/// Writes a file unless there is one; false where there is.
+/// Writes a file unless there is one. Returns `false` if there is one.
+///
+/// # Errors
+/// An error of the disk, or [`StorageError::TryAgain`] if the folder was removed in the meantime.
 pub async fn put_if_absent(path: &Path, content: Bytes) -> Result<bool> {
     let part = Part::write(path, content).await?;
     part.keep(false).await
 }
 
-/// Copies a file, in place of one that is there.
+/// Copies a file and replaces an existing one.
+///
+/// # Errors
+/// An error of the disk, or [`StorageError::TryAgain`] if the folder was removed in the meantime.
 pub async fn put_file(path: &Path, from: &Path) -> Result<()> {
     let source = File::open(from).map_err(StorageError::io(from))?;
     let n_bytes = source.metadata().map_err(StorageError::io(from))?.len();
@@ -44,8 +53,9 @@ pub async fn put_file(path: &Path, from: &Path) -> Result<()> {
     }
 }
 
-/// A file under a name of its own in the folder of its place, locked as long as it is open; gone when dropped. Those that a killed run
-/// leaves go when another writes to their folder, and `store gc` knows their names.
+/// A scratch file in the folder of its final place. It has a name of its own, is locked as long as it is open, and is
+/// deleted when dropped. If a killed execution leaves one, the next writer to that folder deletes it; `store gc` knows
+/// these names too.
 struct Part {
     place: PathBuf,
     folder: PathBuf,
@@ -72,7 +82,7 @@ impl Part {
         Ok(part)
     }
 
-    /// Does something with the file, off the threads that others wait for.
+    /// Runs `work` on the file, on a thread that nobody else waits for.
     async fn step<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut File) -> std::io::Result<T> + Send + 'static,
@@ -88,7 +98,8 @@ impl Part {
         done.map_err(|source| failure(&self.place, self.n_bytes, source))
     }
 
-    /// Gives the file its name once its bytes are on the disk; false where another has it and may not be replaced.
+    /// Renames the file to its final name after its bytes are on the disk. Returns `false` if another file has that
+    /// name and `replace` is not set.
     async fn keep(mut self, replace: bool) -> Result<bool> {
         self.step(|file| file.sync_all()).await?;
         blocking("file", move || {
@@ -96,7 +107,7 @@ impl Part {
             let kept = if replace { path.persist(&place) } else { path.persist_noclobber(&place) };
             match kept {
                 Err(error) if !replace && error.error.kind() == ErrorKind::AlreadyExists => return Ok(false),
-                // Nobody but this process and `store gc` knows its name.
+                // Only this process and `store gc` know the scratch file's name.
                 Err(error) if error.error.kind() == ErrorKind::NotFound => return Err(removed_meanwhile(&folder)),
                 kept => kept.map_err(|e| failure(&place, n_bytes, e.error))?,
             }
@@ -111,37 +122,38 @@ impl Part {
 
 const PREFIX: &str = ".nearprint-";
 const SUFFIX: &str = ".tmp";
-/// Characters between them, drawn: a form that nobody else gives a file.
+/// The number of random characters between the prefix and the suffix. Nobody else gives files names of this form.
 const DRAWN_CHARS: usize = 24;
 
-/// Whether a name is of a file that waits for its place.
+/// Returns whether a name is that of a scratch file.
 pub fn is_scratch_name(name: &str) -> bool {
     let drawn = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
     drawn.is_some_and(|drawn| drawn.len() == DRAWN_CHARS && drawn.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
-/// Whether a writer still holds a file that waits for its place.
+/// Returns whether a path is a scratch file that its writer still holds.
 pub fn is_at_work(path: &Path) -> bool {
     let is_scratch = path.file_name().and_then(|name| name.to_str()).is_some_and(is_scratch_name);
     is_scratch && opened(path).is_some_and(|file| matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)))
 }
 
-/// No link is followed.
+/// Opens a file without following a link.
 fn opened(path: &Path) -> Option<File> {
     let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits().cast_signed();
     File::options().read(true).custom_flags(flags).open(path).ok()
 }
 
-/// `store gc` removes folders that it leaves empty.
+/// Returns the error of a folder that disappeared. `store gc` removes folders that it has emptied.
 fn removed_meanwhile(folder: &Path) -> StorageError {
     let reason = format!("{}: `store gc`, or somebody else, removed it while it was written to", folder.display());
     StorageError::TryAgain { reason }
 }
 
-/// Times that a folder is made anew where somebody removes it, empty, before there is a file in it.
+/// How often a folder is created again if somebody removes it before there is a file in it.
 const ATTEMPTS: usize = 100;
 
-/// A new part in a folder, which is made where it is missing; none where it went again each time.
+/// Creates a scratch file in a folder, and the folder if it is missing. Returns `None` if the folder disappeared again
+/// after every attempt.
 fn part_in(folder: &Path) -> std::io::Result<Option<(File, TempPath)>> {
     for _ in 0..ATTEMPTS {
         let made = create_folder(folder).and_then(|()| remove_dead(folder)).and_then(|()| locked_part(folder));
@@ -153,15 +165,16 @@ fn part_in(folder: &Path) -> std::io::Result<Option<(File, TempPath)>> {
     Ok(None)
 }
 
-/// A new file, locked. Until it is, it looks dead to others, who may remove it: then another is made.
+/// Creates a locked scratch file. Before it is locked, others may take it for dead and remove it; in that case another
+/// one is created.
 fn locked_part(folder: &Path) -> std::io::Result<(File, TempPath)> {
     loop {
         let mut builder = tempfile::Builder::new();
-        // Less what the umask takes away.
+        // The umask takes its bits away from this mode.
         builder.prefix(PREFIX).suffix(SUFFIX).rand_bytes(DRAWN_CHARS);
         builder.permissions(Permissions::from_mode(0o666));
         let (file, path) = builder.tempfile_in(folder)?.into_parts();
-        // Where a file system knows no locks, none looks dead either: they cannot be taken.
+        // On a file system without locks, no scratch file looks dead either, because nobody can lock it.
         let _ = file.lock();
         if file.metadata()?.nlink() > 0 {
             return Ok((file, path));
@@ -169,10 +182,10 @@ fn locked_part(folder: &Path) -> std::io::Result<(File, TempPath)> {
     }
 }
 
-/// The folder itself, or the one above it that is there.
+/// Returns the folder itself if it exists, or the nearest existing folder above it.
 ///
 /// # Errors
-/// [`StorageError::OutputExists`] where a file stands in its way.
+/// [`StorageError::OutputExists`] if there is a file in the way.
 pub fn nearest_folder(folder: &Path) -> Result<&Path> {
     let there = folder.ancestors().find(|above| above.exists()).unwrap_or(folder);
     if there.is_dir() {
@@ -182,7 +195,10 @@ pub fn nearest_folder(folder: &Path) -> Result<&Path> {
     Err(StorageError::OutputExists { url: there.display().to_string(), reason })
 }
 
-/// Refuses a folder in which no file can be made, or which could not be made itself.
+/// Checks that files can be created in a folder, or in the nearest existing folder above it.
+///
+/// # Errors
+/// [`StorageError::OutputExists`] if there is a file in the way, or [`StorageError::Io`] if no file can be created.
 pub fn probe(folder: &Path) -> Result<()> {
     let there = nearest_folder(folder)?;
     let cannot = |source: Error| {
@@ -192,25 +208,28 @@ pub fn probe(folder: &Path) -> Result<()> {
     locked_part(there).map(drop).map_err(cannot)
 }
 
-/// A file under another name beside its place, locked. It goes back to its place, unless it is deleted: also where the work that set it
-/// aside is dropped.
+/// A file that was renamed to a scratch name beside its place and locked. It is either deleted or put back. Dropping it
+/// puts it back, so that also happens if the work that set it aside is cancelled.
 pub struct Aside {
     place: PathBuf,
     path: PathBuf,
     is_settled: bool,
-    /// None where the file may not be read.
+    /// `None` if the file cannot be opened or somebody else holds its lock.
     _lock: Option<File>,
 }
 
 impl Aside {
-    /// None where there is no such file.
+    /// Sets a file aside. Returns `None` if there is no such file.
+    ///
+    /// # Errors
+    /// An error of the disk.
     pub fn of(place: &Path) -> std::io::Result<Option<Self>> {
         let Some(folder) = place.parent() else {
             return Ok(None);
         };
         let drawn =
             tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).rand_bytes(DRAWN_CHARS).make_in(folder, |path| {
-                // Unlocked, it would look like what a killed writer left.
+                // Without a lock, the file would look like one that a killed writer left.
                 let lock = opened(place).filter(|file| file.try_lock().is_ok());
                 std::fs::rename(place, path).map(|()| lock)
             });
@@ -225,12 +244,19 @@ impl Aside {
         }
     }
 
+    /// Deletes the file.
+    ///
+    /// # Errors
+    /// An error of the disk.
     pub fn delete(mut self) -> std::io::Result<()> {
         self.is_settled = true;
         std::fs::remove_file(&self.path)
     }
 
-    /// Unless somebody wrote it anew meanwhile: that is the same file.
+    /// Puts the file back. If somebody wrote it again in the meantime, the two are equal, and this one is deleted.
+    ///
+    /// # Errors
+    /// An error of the disk.
     pub fn put_back(mut self) -> std::io::Result<()> {
         self.is_settled = true;
         self.restore()
@@ -238,7 +264,7 @@ impl Aside {
 
     fn restore(&self) -> std::io::Result<()> {
         let put_back = match rustix::fs::renameat_with(CWD, &self.path, CWD, &self.place, RenameFlags::NOREPLACE) {
-            // Not every file system can.
+            // Not every file system supports a rename that replaces nothing.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) if !self.place.exists() => {
                 return std::fs::rename(&self.path, &self.place);
             }
@@ -261,12 +287,13 @@ impl Drop for Aside {
     }
 }
 
-/// Removes what killed runs left in one folder; as far as it can be done.
+/// Removes the scratch files that killed executions left in one folder. Files that cannot be removed are passed over.
 pub fn remove_dead_in(folder: &Path) {
     let _ = remove_dead(folder);
 }
 
-/// Removes what killed runs left in all folders below one; as far as it can be done.
+/// Removes the scratch files that killed executions left in a folder and everywhere below it. Files that cannot be
+/// removed are passed over.
 pub fn remove_dead_below(root: &Path) {
     let mut open = vec![root.to_path_buf()];
     while let Some(folder) = open.pop() {
@@ -276,15 +303,15 @@ pub fn remove_dead_below(root: &Path) {
     }
 }
 
-/// Removes what they left in a folder: parts that nobody holds locked.
+/// Removes the scratch files in a folder that nobody has locked.
 fn remove_dead(folder: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         if !path.file_name().and_then(|name| name.to_str()).is_some_and(is_scratch_name) {
             continue;
         }
-        // Whatever cannot be opened or locked is somebody's: it is no reason to fail. The lock is held until the file is gone, so that
-        // whoever made it and waits for its own lock finds it gone.
+        // A file that cannot be opened or locked belongs to somebody, which is no reason to fail. The lock is held
+        // until the file is gone. So if its maker is still waiting to lock it, the maker finds it gone afterwards.
         let Some(dead) = opened(&path) else { continue };
         if dead.try_lock().is_ok() && dead.metadata().is_ok_and(|m| m.is_file()) {
             let _ = std::fs::remove_file(&path);
@@ -293,7 +320,8 @@ fn remove_dead(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// With all folders above it, each of which its own folder knows after a power failure.
+/// Creates a folder and all missing folders above it. Each new folder is synced into the one above it, so that it
+/// survives a power failure.
 fn create_folder(folder: &Path) -> std::io::Result<()> {
     let missing: Vec<&Path> =
         folder.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists()).collect();
@@ -315,7 +343,7 @@ fn failure(place: &Path, n_bytes: u64, source: Error) -> StorageError {
     StorageError::Io { path: place.to_path_buf(), source }
 }
 
-/// What it is, where it is neither file nor folder.
+/// Names the kind of something that is neither a file nor a folder. Returns `None` for files and folders.
 pub fn special_kind(there: &Metadata) -> Option<&'static str> {
     let kind = there.file_type();
     match () {

@@ -1,11 +1,12 @@
-//! Locks that a panic elsewhere does not close.
+//! Locks that stay usable after a thread has panicked.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is behind a lock, whether or not a thread panicked while it held it: the panic ends the run with an internal error of its
-/// own, and what is behind the lock loses nothing.
+/// Locks a mutex, even if a thread panicked while it held the lock. That panic ends the command with an internal error
+/// of its own, and the data behind the lock is still complete.
 ///
-/// Invariant: nothing behind these locks is left half changed. Each holder makes one change that cannot fail in the middle.
+/// Invariant: nothing behind these locks is ever left half changed. Each holder makes one change that cannot fail in
+/// the middle.
 pub fn locked<T>(behind: &Mutex<T>) -> MutexGuard<'_, T> {
     behind.lock().unwrap_or_else(PoisonError::into_inner)
 }

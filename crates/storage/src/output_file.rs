@@ -1,4 +1,5 @@
-//! A single file that a command writes: checked before the work, all of it or none of it after.
+//! A single file that a command writes. Its place is checked before the work starts. Afterwards the file is written
+//! completely, or not at all.
 
 use std::fs::{self, File, Permissions};
 use std::io::{Error, ErrorKind, Write};
@@ -19,11 +20,12 @@ pub struct LocalFile {
 }
 
 impl LocalFile {
-    /// Checks that the folder is there and can be written to. What stands at the place already must be a regular file, or a link to one or
-    /// to nothing, and only `replace` lets it be replaced.
+    /// Checks that the folder exists and can be written to. If something stands at the place already, it must be a
+    /// regular file, a link to one or a dangling link, and it may be replaced only if `replace` is set.
     ///
     /// # Errors
-    /// [`StorageError::OutputExists`], or the disk's.
+    /// [`StorageError::OutputExists`] if the place is taken, or [`StorageError::Io`] if the folder is missing or cannot
+    /// be written to.
     pub fn try_new(path: &Path, replace: bool) -> Result<Self> {
         refuse(path, replace)?;
         let folder = match path.parent() {
@@ -39,10 +41,12 @@ impl LocalFile {
         Ok(place)
     }
 
-    /// Writes the file beside its place and renames it: a link at the place is replaced, not what it points to.
+    /// Writes the file beside its place and renames it. If a link stands at the place, the link is replaced, not the
+    /// file it points to.
     ///
     /// # Errors
-    /// The disk's; nothing has changed then.
+    /// [`StorageError::Io`]. If the write or the rename failed, nothing has changed; if only the sync of the folder
+    /// failed, the file is in place.
     pub fn write(&self, content: &[u8]) -> Result<()> {
         let fail = |source| StorageError::Io { path: self.path.clone(), source };
         let mut part = self.part()?;
@@ -51,10 +55,10 @@ impl LocalFile {
         File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(fail)
     }
 
-    /// An empty file in the folder, which goes away again unless it is renamed.
+    /// Creates an empty file in the folder. It is deleted again unless it is renamed.
     fn part(&self) -> Result<NamedTempFile> {
         let mut builder = tempfile::Builder::new();
-        // Less what the umask takes away.
+        // The umask takes its bits away from this mode.
         builder.prefix(".nearprint-").permissions(Permissions::from_mode(0o666));
         builder.tempfile_in(&self.folder).map_err(StorageError::io(&self.folder))
     }
@@ -78,20 +82,21 @@ fn refuse(path: &Path, replace: bool) -> Result<()> {
 
 const EXISTS: &str = "the file exists: name another, or replace it with --replace";
 
-/// The same on a local disk or S3.
+/// A place on a local disk or S3 where a file may be written.
 #[derive(Debug, Clone)]
 pub enum OutputFile {
-    /// On a local disk.
+    /// A place on a local disk.
     Local(LocalFile),
-    /// On S3.
+    /// A place on S3.
     Remote(Folder),
 }
 
 impl OutputFile {
-    /// Checks that the place can be written to, and that nothing is there unless it may be replaced.
+    /// Checks that the place is free, or that `replace` allows to replace what is there. On a local disk it also checks
+    /// that the place can be written to.
     ///
     /// # Errors
-    /// [`StorageError::OutputExists`], or the place's.
+    /// [`StorageError::OutputExists`] if the place is taken; otherwise an error of the disk or the object store.
     pub async fn try_new(storage: &Storage, url: &str, replace: bool) -> Result<Self> {
         let place = storage.folder(url)?;
         if !place.is_remote() {
@@ -107,7 +112,7 @@ impl OutputFile {
     /// Writes the file.
     ///
     /// # Errors
-    /// The place's; nothing has changed then.
+    /// An error of the disk or the object store. The place then holds what it held before, or the whole new file.
     pub async fn write(&self, content: Vec<u8>) -> Result<()> {
         match self {
             Self::Local(file) => file.write(&content),

@@ -1,4 +1,4 @@
-//! How places lie to each other, however they are written.
+//! Relations between places, however their paths are written.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path as LocalPath;
@@ -10,22 +10,23 @@ use crate::listing::{Wanted, is_hidden};
 use crate::storage::Storage;
 
 impl Folder {
-    /// Whether `other` is this place, or lies below it. Links, `..` and mounts of one folder at two places are seen through.
+    /// Returns whether `other` is this place or lies below it. The comparison looks through links, `..`, and folders
+    /// that are mounted at two places.
     pub fn contains(&self, other: &Self) -> bool {
         self.names_to(other).is_some()
     }
 
-    /// Whether both are one place.
+    /// Returns whether both are the same place.
     pub fn is_same_place(&self, other: &Self) -> bool {
         self.names_to(other).is_some_and(|names| names.is_empty())
     }
 
-    /// Whether one of the two contains the other.
+    /// Returns whether one of the two contains the other.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.contains(other) || other.contains(self)
     }
 
-    /// The names that lead from here down to `other`; none where it does not lie below.
+    /// Returns the names that lead from here down to `other`, or `None` if `other` does not lie below.
     fn names_to(&self, other: &Self) -> Option<Vec<String>> {
         match (&self.backend, &other.backend) {
             (Backend::Disk, Backend::Disk) => local_names(self.local.as_deref()?, other.local.as_deref()?),
@@ -49,25 +50,32 @@ fn is_same_folder(a: &LocalPath, b: &LocalPath) -> bool {
 }
 
 impl Storage {
-    /// Whether a listing of `pattern` would come upon what lies at `place` or below it.
+    /// Returns whether a listing of `pattern` would find something at `place` or below it.
+    ///
+    /// # Errors
+    /// [`StorageError::Usage`](crate::StorageError::Usage) if the pattern is malformed or its URL is not supported.
     pub fn reaches(&self, pattern: &str, place: &Folder) -> Result<bool> {
         let (base, glob) = self.place_of(pattern)?;
         let wanted = glob.map_or(Wanted::All, Wanted::Matching);
         let url = base.shown_names_to(place).map(|names| base.below(&names));
         let is_wanted = url.is_some_and(|url| wanted.has(&url) || wanted.may_be_below(&url));
-        // A path with brackets may stand as it is written.
+        // A path with brackets may exist exactly as it is written.
         Ok(is_wanted || self.folder(pattern)?.shown_names_to(place).is_some())
     }
 
-    /// Whether something that `pattern` names lies at `place` or below it: what comes before its first wildcard, or what stands there as
-    /// it is written.
+    /// Returns whether the pattern begins at `place` or below it. This holds for the folder before the first wildcard,
+    /// and for the path that equals the pattern.
+    ///
+    /// # Errors
+    /// [`StorageError::Usage`](crate::StorageError::Usage) if the pattern is malformed or its URL is not supported.
     pub fn begins_below(&self, pattern: &str, place: &Folder) -> Result<bool> {
         Ok(place.contains(&self.place_of(pattern)?.0) || place.contains(&self.folder(pattern)?))
     }
 }
 
 impl Folder {
-    /// The names that lead from here down to `other`, as far as a listing would go there: it passes over hidden ones.
+    /// Returns the names that lead from here down to `other`, or `None` if a listing would not get there because it
+    /// passes over hidden names.
     fn shown_names_to(&self, other: &Self) -> Option<Vec<String>> {
         self.names_to(other).filter(|names| !names.iter().any(|name| is_hidden(name)))
     }

@@ -1,11 +1,11 @@
-//! How far a stage is: counted here, shown by whoever runs it.
+//! The progress of a stage. It is counted here, and the caller shows it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::locked::locked;
 
-/// A stage's counter; clones count together.
+/// The counter of a stage. Clones share one count.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
     counter: Arc<Counter>,
@@ -18,21 +18,21 @@ struct Counter {
     total: AtomicU64,
 }
 
-/// Where a stage stands.
+/// The state of a stage at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Its name.
+    /// The name of the stage.
     pub stage: &'static str,
-    /// What it counts.
+    /// The name of the things that are counted.
     pub unit: &'static str,
-    /// Done so far.
+    /// The number that is done.
     pub done: u64,
-    /// All there is; 0 where that is not known.
+    /// The number in total; 0 if it is unknown.
     pub total: u64,
 }
 
 impl Progress {
-    /// Starts a stage.
+    /// Starts a stage of `total` units and resets the count.
     pub fn start(&self, stage: &'static str, unit: &'static str, total: u64) {
         *locked(&self.counter.stage) = (stage, unit);
         self.counter.done.store(0, Ordering::Relaxed);
@@ -40,12 +40,12 @@ impl Progress {
         tracing::info!(total, "{stage} ({unit})");
     }
 
-    /// Counts `n` more as done.
+    /// Adds `n` to the number that is done.
     pub fn advance(&self, n: u64) {
         self.counter.done.fetch_add(n, Ordering::Relaxed);
     }
 
-    /// Where the current stage stands.
+    /// Returns the state of the current stage.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let (stage, unit) = *locked(&self.counter.stage);

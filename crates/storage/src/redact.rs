@@ -1,24 +1,24 @@
-//! Secrets that people put into URLs: refused at the door, and left out of every message.
+//! Secrets in URLs: nearprint refuses URLs that contain any, and leaves known secrets out of every message.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use crate::locked::locked;
 
-/// Keys, secrets and tokens that requests were signed with: a server or proxy may repeat what it was sent.
+/// Keys, secrets and tokens that requests were signed with. A server or proxy may repeat in an answer what it was sent.
 static USED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Shorter ones could be part of anything.
+/// Shorter secrets are not replaced in messages, because they could occur in any text.
 const MIN_SECRET_BYTES: usize = 8;
 
-/// Leaves a secret out of all later messages.
+/// Registers a secret, so that all later messages leave it out.
 pub fn keep_quiet_about(secret: &str) {
     if secret.len() >= MIN_SECRET_BYTES {
         locked(&USED).insert(secret.to_owned());
     }
 }
 
-/// Whether a URL holds credentials, in front of its host or as signed query parameters.
+/// Returns whether a URL holds credentials, either before its host or as signed query parameters.
 pub fn holds_secrets(url: &str) -> bool {
     let Some((scheme, rest)) = url.split_once("://") else {
         return false;
@@ -32,7 +32,8 @@ fn is_presigned(text: &str) -> bool {
     text.to_ascii_lowercase().contains("x-amz-")
 }
 
-/// A URL or message without user info in URLs, without signed query parameters, and without credentials in use.
+/// Returns a URL or message without user names and passwords in URLs, without signed query parameters, and without the
+/// credentials that are in use.
 pub fn redact(text: &str) -> String {
     let known = locked(&USED);
     let text = known.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "…"));
@@ -46,7 +47,7 @@ fn redact_word(word: &str) -> String {
     let (authority, path) = rest.find('/').map_or((rest, ""), |i| rest.split_at(i));
     let port =
         |(_, port): (&str, &str)| port.trim_end_matches([':', ',', ')', '(']).bytes().all(|b| b.is_ascii_digit());
-    // A secret may hold slashes: then the '@' that ends it stands in what looks like the path.
+    // A secret may contain slashes, so the '@' that ends it may stand in what looks like the path.
     let holds_secret = authority.contains('@') || !authority.split_once(':').is_none_or(port);
     let shown = match rest.rsplit_once('@').filter(|_| holds_secret) {
         Some((_, shown)) => shown.to_owned(),

@@ -1,25 +1,29 @@
-//! The places that a job may touch.
+//! The places that a job may access.
 
 use crate::error::{Result, StorageError};
 use crate::folder::Folder;
 use crate::redact::redact;
 use crate::storage::Storage;
 
-/// Where everything that a job names must lie; anywhere where none is given.
+/// The folders in which everything that a job names must lie. If the list is empty, a job may name any place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Roots(pub Vec<String>);
 
 impl Roots {
-    /// Refuses a place that is not one of the roots or below it, links and `..` resolved. Of a glob, what comes before its first
-    /// wildcard is looked at: wildcards only match names that are there, never `..`.
+    /// Refuses a place that is neither one of the roots nor below one. Links and `..` are resolved first. For a glob,
+    /// only the folder before the first wildcard is checked: wildcards match existing names, never `..`.
     ///
     /// # Errors
-    /// [`StorageError::Usage`] naming `key`.
+    /// [`StorageError::Usage`], with `key` in its message, if the place is outside; an error if the place or a root
+    /// cannot be opened.
     pub fn refuse_outside(&self, storage: &Storage, key: &str, url: &str) -> Result<()> {
         if self.0.is_empty() { Ok(()) } else { self.refuse(storage, key, url, &storage.base_of(url)?) }
     }
 
-    /// Refuses a file that a link leads out of the roots.
+    /// Refuses an input file that lies outside the roots, for example because a link leads there.
+    ///
+    /// # Errors
+    /// [`StorageError::Usage`] if the file is outside; an error if the file's path or a root cannot be resolved.
     pub fn refuse_file_outside(&self, storage: &Storage, url: &str) -> Result<()> {
         if self.0.is_empty() || url.starts_with("s3://") {
             return Ok(());

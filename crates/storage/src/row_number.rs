@@ -1,20 +1,21 @@
-//! Numbers of rows and values in 32 bits, and sizes of files as lengths in memory.
+//! Row numbers in 32 bits, and file sizes as lengths in memory.
 
-/// Files and row groups are as long as 64 bits say, and so may be what is in memory.
+/// Sizes of files and row groups have 64 bits, so lengths in memory must have as many.
 const _: () = assert!(usize::BITS >= 64, "nearprint needs a machine of 64 bits");
 
-/// The number of a row, or how many rows there are.
+/// Converts the number of a row, or a count of rows, to 32 bits.
 ///
 /// # Panics
-/// Past 2^32 − 1. A batch and a run have fewer rows, which collecting the one and reading the other make sure of, and a piece of a
-/// dataset has a few million: a larger number would name another row, and so it ends the run with an internal error.
+/// Panics if `n` is larger than 2^32 − 1, because the result would name another row. The panic ends the command with an
+/// internal error. It is a defect if that happens: a query batch and a run are known to have fewer rows, because
+/// collecting the one and reading the other checks that, and existing fingerprints are mapped a few million at once.
 #[allow(clippy::cast_possible_truncation, reason = "asserted")]
 pub fn row_number(n: usize) -> u32 {
     assert!(n <= u32::MAX as usize, "row {n} has no number of 32 bits, and all rows were counted before");
     n as u32
 }
 
-/// A length in a file as one in memory.
+/// Converts a length in a file to a length in memory.
 #[allow(clippy::cast_possible_truncation, reason = "asserted above for the machine as such")]
 pub const fn in_memory(n: u64) -> usize {
     n as usize

@@ -1,4 +1,4 @@
-//! An optional lock file, for those who want runs on one machine to wait for each other.
+//! An optional lock file, for users who want the executions on one machine to wait for each other.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
@@ -7,20 +7,22 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Result, StorageError};
 
-/// A lock on a file, held until it is dropped. The file stays.
+/// A lock on a file, held until this value is dropped. The file stays.
 #[derive(Debug)]
 pub struct RunLock {
     _file: File,
 }
 
-/// Between two tries.
+/// The time between two tries.
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl RunLock {
-    /// Waits at most `wait` for the lock. The file is created if need be; a link at its place is not followed.
+    /// Waits at most `wait` for the lock. The file is created if necessary. If a link stands at its place, the link is
+    /// not followed.
     ///
     /// # Errors
-    /// [`StorageError::TryAgain`] where somebody else holds it; the file system's.
+    /// [`StorageError::TryAgain`] if somebody else holds the lock; [`StorageError::Io`] if the file cannot be opened or
+    /// locked.
     pub async fn acquire(path: &Path, wait: Duration) -> Result<Self> {
         let fail = |source| StorageError::Io { path: path.to_path_buf(), source };
         let nofollow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();

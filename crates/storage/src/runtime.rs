@@ -1,11 +1,11 @@
-//! Work that blocks, beside the threads that others wait for; and what a panic said.
+//! Blocking work on threads that nobody else waits for, and the text of a panic.
 
 use crate::error::{StorageError, one_line};
 
-/// Computes on a thread that may block. A panic there is an error of `stage`.
+/// Runs a computation on a thread that may block. A panic there becomes an error that names `stage`.
 ///
 /// # Errors
-/// The computation's, or an internal one.
+/// The error of the computation, or [`StorageError::Internal`] if it panicked.
 pub async fn blocking<T, E>(
     stage: &'static str,
     compute: impl FnOnce() -> Result<T, E> + Send + 'static,
@@ -18,7 +18,7 @@ where
     joined.map_err(|e| E::from(StorageError::Internal { stage, reason: e.to_string() })).flatten()
 }
 
-/// What a panic said, on one line.
+/// Returns the message of a panic on one line.
 #[must_use]
 pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let said = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -1,4 +1,4 @@
-//! Places by path or URL, and the files that a pattern names.
+//! Opening places by path or URL, and finding the files that a pattern names.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -31,28 +31,29 @@ impl Default for Storage {
 const NOTHING_THERE: &str = "check the path; nothing was read or written";
 
 impl Storage {
-    /// Places on `s3://` are reached as `s3` says.
+    /// Creates a storage that accesses `s3://` places with the settings `s3`.
     #[must_use]
     pub fn new(s3: S3Config) -> Self {
         let shared = Arc::new(Shared::new(&s3));
         Self { s3, shared, buckets: Arc::default() }
     }
 
-    /// The requests that were sent to object stores so far.
+    /// Returns the counts of the requests that were sent to object stores so far.
     #[must_use]
     pub fn requests(&self) -> Requests {
         self.shared.traffic.requests()
     }
 
-    /// Aborts the uploads that work which has failed, or was stopped, left open. Takes at most 5 seconds.
+    /// Aborts the multipart uploads that were left open when work failed or was stopped. Takes at most 5 seconds.
     pub async fn abort_uploads(&self) {
         self.shared.abort_uploads().await;
     }
 
-    /// The folder at a local path or `s3://bucket/prefix`; it need not exist.
+    /// Returns the folder at a local path or `s3://bucket/prefix`. It need not exist.
     ///
     /// # Errors
-    /// A URL of another scheme, or one that holds credentials.
+    /// [`StorageError::Usage`] if the URL has another scheme or holds credentials; an error if the path or prefix is
+    /// not valid.
     pub fn folder(&self, url: &str) -> Result<Folder> {
         if holds_secrets(url) {
             let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
@@ -82,11 +83,13 @@ impl Storage {
         Ok(Folder { backend: Backend::Bucket(bucket), prefix, url: url.to_owned(), local: None })
     }
 
-    /// The files that a path, folder, glob or S3 prefix names, sorted by path. In folders and globs, names that start with
-    /// `_` or `.` are passed over at any depth.
+    /// Returns the files that a path, folder, glob or S3 prefix names, sorted by path. In folders and globs, names that
+    /// start with `_` or `.` are passed over at any depth.
     ///
     /// # Errors
-    /// [`StorageError::InputMissing`] where there is none; what stands where a file could and cannot be read as one; a table.
+    /// [`StorageError::InputMissing`] if there are no files, where `what` names the files in the message;
+    /// [`StorageError::BadFile`] if something looks like a file but cannot be read; [`StorageError::Table`] if a table
+    /// is found; an error if the place cannot be listed.
     pub async fn files(&self, pattern: &str, what: &'static str) -> Result<Vec<InputFile>> {
         let listed = self.listing(pattern, what).await?;
         match listed.unusable.into_iter().next() {
@@ -95,7 +98,12 @@ impl Storage {
         }
     }
 
-    /// The same, with what cannot be read as a file beside the files.
+    /// Lists the same files as [`files`](Self::files). Things that look like files but cannot be read are no error
+    /// here: the listing names them.
+    ///
+    /// # Errors
+    /// [`StorageError::InputMissing`] if nothing is found; [`StorageError::Table`] if a table is found; an error if the
+    /// place cannot be listed.
     pub async fn listing(&self, pattern: &str, what: &'static str) -> Result<Listing> {
         let listed = self.listed(pattern).await?;
         if let Some(table) = &listed.table {
@@ -108,7 +116,7 @@ impl Storage {
     }
 
     async fn listed(&self, pattern: &str) -> Result<Listing> {
-        // Where the path stands as it is written, brackets are part of it.
+        // If the path exists exactly as it is written, its brackets belong to the name.
         if pattern.contains('[') {
             match self.file_or_folder(pattern).await {
                 Ok(listed) if listed.is_empty() => {}
@@ -126,12 +134,15 @@ impl Storage {
         }
     }
 
-    /// The folder before the first wildcard; the place itself where there is none.
+    /// Returns the folder before the first wildcard of a pattern, or the place itself if there is no wildcard.
+    ///
+    /// # Errors
+    /// [`StorageError::Usage`] if the glob is malformed or the URL is not supported.
     pub fn base_of(&self, pattern: &str) -> Result<Folder> {
         self.place_of(pattern).map(|(base, _)| base)
     }
 
-    /// The same, and the glob.
+    /// Returns the same folder together with the glob, if the pattern is one.
     pub(crate) fn place_of(&self, pattern: &str) -> Result<(Folder, Option<Glob>)> {
         let Some(wildcard) = pattern.find(['*', '?', '[']) else {
             return Ok((self.folder(pattern)?, None));
@@ -141,7 +152,8 @@ impl Storage {
         Ok((self.folder(base)?, Some(Glob::parse(pattern)?)))
     }
 
-    /// The folder is looked at first: it is the usual case, and a missing bucket tells itself from a missing prefix only there.
+    /// Lists a folder or a single file. The place is treated as a folder first, because that is the usual case, and
+    /// because only a listing tells a missing bucket from a missing prefix.
     async fn file_or_folder(&self, pattern: &str) -> Result<Listing> {
         let place = self.folder(pattern)?;
         let mut listed = place.listing(Wanted::All).await?;

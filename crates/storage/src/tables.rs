@@ -1,16 +1,17 @@
-//! Tables whose Parquet files are only part of them: a log says which rows of the files still count, so the files alone are not read.
+//! Tables that consist of Parquet files and a log. The log says which rows of the files still count, so the files alone
+//! must not be read.
 
 use crate::error::{Result, StorageError};
 use crate::folder::{Folder, resolved};
 
-/// A table, and where it is.
+/// A table and its place.
 #[derive(Debug)]
 pub struct Table {
     pub url: String,
     pub format: Format,
 }
 
-/// A kind of table.
+/// A table format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     Delta,
@@ -19,7 +20,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that a path's names are a mark of, and how many of them lead to the table.
+    /// Returns the format that the names of a path reveal, and how many of the names lead to the table's folder.
     pub fn marked_by(names: &[impl AsRef<str>]) -> Option<(usize, Self)> {
         let name = |at: usize| names.get(at).map(AsRef::as_ref);
         (0..names.len()).find_map(|at| match name(at)? {
@@ -39,20 +40,26 @@ impl Format {
     }
 }
 
-/// `v3.metadata.json` or `00003-….metadata.json`, perhaps with `.gz` before the end.
+/// Returns whether a name has the form `v3.metadata.json` or `00003-….metadata.json`, perhaps with `.gz` before
+/// `.metadata.json`.
 fn is_iceberg_metadata(name: &str) -> bool {
     let number = name.strip_prefix('v').unwrap_or(name);
     name.ends_with(".metadata.json") && number.starts_with(|c: char| c.is_ascii_digit())
 }
 
 impl Table {
+    /// Returns the error that refuses to read the table.
     pub fn refused(&self) -> StorageError {
         StorageError::Table { url: self.url.clone(), format: self.format.name() }
     }
 }
 
 impl Folder {
-    /// Refuses a place in a table: folders above it are looked at as long as their names could be those of a table's partitions.
+    /// Refuses a place inside a table. The folders above the place are examined as long as the names below them could
+    /// be those of a table's partitions.
+    ///
+    /// # Errors
+    /// [`StorageError::Table`] if one of these folders is a table.
     pub async fn refuse_table_above(&self) -> Result<()> {
         let mut place = self.clone();
         while let Some(above) = place.above() {
@@ -66,7 +73,11 @@ impl Folder {
         Ok(())
     }
 
-    /// Refuses a folder that is a table itself. Where it cannot be listed, reading it tells.
+    /// Refuses a folder that is a table itself. If the folder cannot be listed, it passes: reading it then reports the
+    /// error.
+    ///
+    /// # Errors
+    /// [`StorageError::Table`] if the folder is a table.
     pub async fn refuse_table(&self) -> Result<()> {
         let mut marks: Vec<[String; 2]> = Vec::new();
         for name in self.names().await.unwrap_or_default() {
@@ -93,7 +104,7 @@ impl Folder {
         let written = self.url.trim_end_matches('/').rsplit_once('/').map(|(above, _)| above.to_owned());
         let local = self.local.as_ref().and_then(|path| path.parent()).map(std::path::Path::to_path_buf);
         let url = match (&local, written) {
-            // Of what is written, `..` and links may have been resolved.
+            // The resolved path may differ from the path as it was written, because of `..` and links.
             (Some(path), Some(written)) if resolved(&written).is_ok_and(|w| w == *path) => written,
             (Some(path), _) => path.display().to_string(),
             (None, written) => written?,

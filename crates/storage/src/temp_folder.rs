@@ -1,4 +1,5 @@
-//! Temporary folders: private, gone at the end, and those of killed runs gone at the next start.
+//! Temporary folders. They are private and removed at the end. The folders of killed executions are removed when the
+//! next one starts.
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -8,25 +9,26 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Result, StorageError};
 
-/// Their names begin so.
+/// The beginning of their names.
 const PREFIX: &str = "nearprint-";
-/// Characters of the rest of the name: more than anybody else draws by chance or by `mktemp`.
+/// The number of characters in the rest of the name. Nobody else draws names that long by chance or with `mktemp`.
 const NAME_CHARS: usize = 24;
 
-/// The file that says whose a temporary folder is. It is the first in it, and the last to go.
+/// The file that identifies a temporary folder. It is created first and deleted last.
 const MARKER: &str = ".nearprint-temporary-folder";
 
-/// A folder that only its owner may enter, removed with all that is in it when dropped.
+/// A folder that only its owner may enter. It is removed with its whole content when dropped.
 ///
-/// Invariants: as long as it is in use the folder itself is locked, by this process; one that is not locked is of a process that died.
-/// It holds a [`MARKER`], written under the lock, that names the folder and its inode: what lacks it, or is a copy, is not ours and stays.
+/// Invariants: while the folder is in use, this process holds a lock on it, so an unlocked folder belongs to a process
+/// that died. The folder holds a [`MARKER`], written under the lock, that names the folder and its inode. A folder
+/// without a marker, or a copy of one, is not ours and is never removed.
 #[derive(Debug)]
 pub struct TempFolder {
     own: OwnFolder,
     _lock: File,
 }
 
-/// A folder by its path, and what was at that path when it was made.
+/// A folder's path, and the identity of the folder that was created there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OwnFolder {
     path: PathBuf,
@@ -37,11 +39,14 @@ struct OwnFolder {
 /// The folders of this process, for [`remove_temp_folders`].
 static IN_USE: Mutex<Vec<OwnFolder>> = Mutex::new(Vec::new());
 
-/// Times that a name is drawn, and that a folder is emptied while others still write to it.
+/// How often a name is drawn, and how often a folder is emptied while others still write to it.
 const ATTEMPTS: usize = 100;
 
 impl TempFolder {
-    /// A new folder in `parent`.
+    /// Creates a folder in `parent`.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`] if the folder or its marker cannot be created.
     pub fn try_new(parent: &Path) -> Result<Self> {
         for _ in 0..ATTEMPTS {
             let path = parent.join(format!("{PREFIX}{}", drawn_name()));
@@ -59,7 +64,7 @@ impl TempFolder {
         Err(StorageError::io(parent)(none))
     }
 
-    /// Where it is.
+    /// Returns the folder's path.
     pub fn path(&self) -> &Path {
         &self.own.path
     }
@@ -72,19 +77,20 @@ impl Drop for TempFolder {
     }
 }
 
-/// A list stays whole where a thread that held it panicked.
+/// Locks the list. It is complete even if a thread panicked while it held the lock.
 fn in_use() -> std::sync::MutexGuard<'static, Vec<OwnFolder>> {
     IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks and marks a folder that was just made; none where somebody who took it for a dead one's removed it first.
+/// Locks and marks a folder that was just created. Returns `None` if somebody took it for a dead process's folder and
+/// removed it first.
 fn marked(path: &Path) -> std::io::Result<Option<(OwnFolder, File)>> {
     let gone = |error: std::io::Error| if error.kind() == ErrorKind::NotFound { Ok(None) } else { Err(error) };
     let folder = match File::open(path) {
         Ok(folder) => folder,
         Err(error) => return gone(error),
     };
-    // Where a file system has no locks, nobody gets one, and nothing is ever taken for dead.
+    // On a file system without locks, nobody can lock a folder, so no folder is ever taken for dead.
     if let Err(error) = folder.lock() {
         tracing::debug!(%error, path = %path.display(), "no lock");
     }
@@ -106,7 +112,7 @@ impl OwnFolder {
         Self { path: path.to_path_buf(), device: metadata.dev(), inode: metadata.ino() }
     }
 
-    /// Whether the path still leads to the same folder.
+    /// Returns whether the path still leads to the same folder.
     fn is_there(&self) -> bool {
         std::fs::symlink_metadata(&self.path).is_ok_and(|there| Self::of(&self.path, &there) == *self)
     }
@@ -115,7 +121,8 @@ impl OwnFolder {
         self.path.join(MARKER)
     }
 
-    /// A device's number changes when it is mounted anew, a name and an inode do not.
+    /// Returns the content of the marker. It holds the name and the inode. The number of the device is left out,
+    /// because it changes when the device is mounted again.
     fn marker_text(&self) -> String {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         format!(
@@ -124,14 +131,15 @@ impl OwnFolder {
         )
     }
 
-    /// Synced, so that after a power failure it stands beside what was written after it.
+    /// Writes the marker and syncs it, so that after a power failure it exists if anything written after it exists.
     fn write_marker(&self) -> std::io::Result<()> {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.marker())?;
         file.write_all(self.marker_text().as_bytes())?;
         file.sync_all()
     }
 
-    /// What the marker says; none where there is none, or where it is no file of this user's that a reader could take for one.
+    /// Returns the content of the marker. Returns `None` if there is no marker, or if it is not a regular file of this
+    /// user.
     fn read_marker(&self) -> Option<String> {
         let no_follow = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         let file = File::options().read(true).custom_flags(no_follow.bits().cast_signed()).open(self.marker()).ok()?;
@@ -142,7 +150,8 @@ impl OwnFolder {
         Some(text)
     }
 
-    /// Whether the marker proves that a run made this folder; or that one began to, where the folder holds nothing else.
+    /// Returns whether the marker proves that nearprint created this folder. If the folder holds nothing else, a marker
+    /// that is missing or only begun is proof enough.
     fn is_proven(&self) -> bool {
         let Some(said) = self.read_marker() else {
             return self.is_empty_but_for_marker();
@@ -157,7 +166,7 @@ impl OwnFolder {
         std::fs::read_dir(&self.path).is_ok_and(|mut entries| entries.all(is_marker))
     }
 
-    /// Removes the folder with all that is in it. Others may still be creating files in it.
+    /// Removes the folder with its whole content, while others may still be creating files in it.
     fn remove(&self) {
         for _ in 0..ATTEMPTS {
             if !self.is_there() {
@@ -174,7 +183,8 @@ impl OwnFolder {
         }
     }
 
-    /// The marker goes last: a removal that is killed leaves what the next run knows for ours.
+    /// Removes the folder's content, then the marker, then the folder. The marker is last so that, if the removal is
+    /// killed, the next execution still recognises the folder.
     fn try_remove(&self) -> std::io::Result<()> {
         for entry in std::fs::read_dir(&self.path)? {
             let entry = entry?;
@@ -195,8 +205,8 @@ impl OwnFolder {
     }
 }
 
-/// Removes folders of dead processes of this user in `parent`, but none that is, or holds, one of the `protected` places. Nothing that
-/// cannot be removed is an error.
+/// Removes the folders in `parent` that belong to dead processes of this user. A folder stays if it is one of the
+/// `protected` places or contains one. Folders that cannot be removed are passed over.
 pub fn remove_dead(parent: &Path, protected: &[PathBuf]) {
     let Ok(entries) = std::fs::read_dir(parent) else {
         return;
@@ -211,7 +221,7 @@ pub fn remove_dead(parent: &Path, protected: &[PathBuf]) {
     }
 }
 
-/// A path with its links resolved, as far as it exists.
+/// Returns a path whose links are resolved as far as it exists.
 fn existing(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let found = absolute.ancestors().find_map(|above| above.canonicalize().ok().zip(absolute.strip_prefix(above).ok()));
@@ -219,7 +229,7 @@ fn existing(path: &Path) -> PathBuf {
 }
 
 fn remove_if_dead(path: &Path, protected: &[PathBuf]) {
-    // No link is followed: what is at the place must be a folder of this user, and the one that was locked.
+    // No link is followed: the path must lead to a folder of this user, and to the one that is locked here.
     let user = rustix::process::geteuid().as_raw();
     let is_private = |there: &Metadata| there.is_dir() && there.uid() == user && there.mode() & 0o077 == 0;
     let Ok(folder) = (match std::fs::symlink_metadata(path) {
@@ -245,7 +255,7 @@ fn remove_if_dead(path: &Path, protected: &[PathBuf]) {
     }
 }
 
-/// Removes the temporary folders of this process that are still there: for an end that does not wait for threads at work.
+/// Removes the remaining temporary folders of this process. This is for an exit that does not wait for threads at work.
 pub fn remove_temp_folders() {
     let left = std::mem::take(&mut *in_use());
     for own in left {
@@ -255,7 +265,7 @@ pub fn remove_temp_folders() {
 
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// Nothing published depends on it.
+/// Draws a name. Nothing that is published depends on it.
 fn drawn_name() -> String {
     use std::hash::{BuildHasher, Hasher};
     let drawn = || std::collections::hash_map::RandomState::new().build_hasher().finish();

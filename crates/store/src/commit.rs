@@ -186,7 +186,7 @@ impl Stored {
     }
 
     /// Refuses every byte that is not what some release wrote: a commit is canonical JSON and bears its own checksum.
-    fn parse(url: &str, content: &[u8]) -> Result<Self> {
+    pub fn parse(url: &str, content: &[u8]) -> Result<Self> {
         #[derive(Deserialize)]
         struct Head {
             version: Option<u32>,

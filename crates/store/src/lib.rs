@@ -19,6 +19,15 @@ mod shadows;
 mod store;
 mod writer;
 
+/// What fuzz targets reach; no part of the interface.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    /// Whether these bytes are a commit.
+    pub fn is_commit(content: &[u8]) -> bool {
+        crate::commit::Stored::parse("", content).is_ok()
+    }
+}
+
 pub use check::{StoreProblem, StoreReport, check_content};
 pub use commit::{Commit, JoinedRuns, Night, RunRecord, to_json};
 pub use compact::{CompactRequest, CompactSummary};

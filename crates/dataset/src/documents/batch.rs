@@ -1,4 +1,4 @@
-//! Rows of document files, as every reader gives them.
+//! Rows of document files, in the form that every reader produces.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 use super::pages::ReadLimits;
 use crate::quarantine::BadReason;
 
-/// Rows of a batch: enough to keep every core in work, few enough that long texts stay bounded.
+/// Rows of a batch. There are enough of them to keep every core busy, and few enough to bound the memory of long texts.
 pub const BATCH_ROWS: usize = 1024;
 
-/// Which columns hold what.
+/// The columns that hold ids, texts and the keep order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DocumentColumns {
-    /// Strings or integers, unique.
+    /// The column of ids: strings or integers, all different.
     pub id: String,
-    /// Strings.
+    /// The column of texts, which are strings.
     pub text: String,
-    /// Columns of the keep order.
+    /// The columns of the keep order.
     pub keep: Vec<String>,
-    /// Takes binary columns of Parquet files for text.
+    /// Whether binary columns of Parquet files are read as text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub binary_as_utf8: bool,
 }
@@ -32,25 +32,25 @@ impl Default for DocumentColumns {
     }
 }
 
-/// Rows of a file of documents, in its order.
+/// Some rows of a document file, in file order.
 #[derive(Debug, Clone)]
 pub struct DocumentBatch {
-    /// Ids as text; null where a row has none, or none that can be used.
+    /// The ids as text. An id is NULL if the row has none, or none that can be used.
     pub ids: StringArray,
-    /// Texts, not looked at yet: see [`text`](Self::text).
+    /// The texts, not checked yet: see [`text`](Self::text).
     pub texts: BinaryViewArray,
-    /// One array for each keep-order column: Int64, Float64 or LargeUtf8.
+    /// One array for each column of the keep order: Int64, Float64 or LargeUtf8.
     pub keep: Vec<ArrayRef>,
-    /// Each row's number in the file, from 1; the line of a text file.
+    /// Each row's number in the file, counted from 1. For a text file it is the line.
     pub rows: Vec<u64>,
-    /// Why a row is no document, as far as that shows without its text.
+    /// The reason for which a row is no document, as far as it shows without looking at the text.
     pub faults: Vec<Option<BadReason>>,
-    /// Larger texts make their rows no documents.
+    /// The size in bytes above which a text makes its row no document.
     pub max_doc_bytes: u64,
 }
 
 impl DocumentBatch {
-    /// No rows.
+    /// Creates a batch without rows.
     pub fn empty() -> Self {
         Self {
             ids: StringArray::new_null(0),
@@ -62,10 +62,13 @@ impl DocumentBatch {
         }
     }
 
-    /// The text of a row, none where it is NULL.
+    /// Returns the text of a row, or `None` if it is NULL.
     ///
     /// # Errors
-    /// Why it can be none.
+    /// The reason for which the row is no document.
+    ///
+    /// # Panics
+    /// Panics if `row` is out of bounds.
     pub fn text(&self, row: usize) -> Result<Option<&str>, BadReason> {
         if let Some(reason) = self.faults[row] {
             return Err(reason);
@@ -81,46 +84,47 @@ impl DocumentBatch {
     }
 }
 
-/// Whether pages without checksums were read; clones are one.
+/// A flag that pages without checksums were read. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Unchecked(Arc<AtomicBool>);
 
 impl Unchecked {
-    /// Whether there were any, so far.
+    /// Returns whether such a page was read so far.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// There was one.
+    /// Notes that such a page was read.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// What a reader may hold, and where it reports.
+/// The limits of a reader, and the flag it reports to.
 #[derive(Debug, Clone, Default)]
 pub struct ReadContext {
-    /// How much may be held.
+    /// The limits of the reader's memory.
     pub limits: ReadLimits,
-    /// Larger texts make their rows no documents.
+    /// The size in bytes above which a text makes its row no document.
     pub max_doc_bytes: u64,
-    /// Pages without checksums are reported here.
+    /// The flag that is set when a page without a checksum is read.
     pub unchecked: Unchecked,
 }
 
 impl ReadContext {
-    /// Reads texts of at most `max_doc_bytes` bytes.
+    /// Creates a context for texts of at most `max_doc_bytes` bytes.
     pub fn new(max_doc_bytes: u64) -> Self {
         Self { max_doc_bytes, ..Self::default() }
     }
 
-    /// The same, reporting elsewhere.
+    /// Returns the same context with another flag.
     pub fn reporting(&self, unchecked: &Unchecked) -> Self {
         Self { unchecked: unchecked.clone(), ..self.clone() }
     }
 
-    /// A line may be longer than its text: escapes, and other columns.
+    /// Returns the largest size of a line. It is larger than that of a text, because a line also has escapes and other
+    /// columns.
     pub fn max_line_bytes(&self) -> u64 {
         self.max_doc_bytes.saturating_mul(3).saturating_add(1 << 20)
     }

@@ -3,14 +3,14 @@
 use super::reader::Format;
 use super::{jsonl, parquet};
 
-/// All formats. Messages and help take their names and endings from here.
+/// All formats. Messages and the help text take the names and endings from here.
 pub const FORMATS: &[Format] = &[parquet::FORMAT, jsonl::FORMAT];
 
-/// Endings that may follow a format's own.
+/// The endings that may follow the ending of a format.
 const COMPRESSIONS: [&str; 2] = [".gz", ".zst"];
 
 impl Format {
-    /// The format of a file, by its name.
+    /// Returns the format of a file, according to its name.
     pub fn of(url: &str) -> Option<Self> {
         let name = url.rsplit('/').next().unwrap_or(url).to_ascii_lowercase();
         let plain = COMPRESSIONS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
@@ -19,13 +19,13 @@ impl Format {
     }
 }
 
-/// Whether a file of this name is read where it lies in a folder of documents.
+/// Returns whether a file of this name is read if it lies in a folder of documents.
 #[must_use]
 pub fn is_document_name(url: &str) -> bool {
     Format::of(url).is_some()
 }
 
-/// The endings of document files, for messages: `.parquet, .jsonl or .ndjson, with .gz or .zst after it or not`.
+/// Returns the endings of document files, for messages: `.parquet, .jsonl or .ndjson, .gz or .zst allowed after it`.
 #[must_use]
 pub fn endings() -> String {
     let all: Vec<String> =

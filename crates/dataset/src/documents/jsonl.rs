@@ -1,4 +1,4 @@
-//! Documents as JSON lines, plain, gzip or zstd.
+//! Documents as JSON lines: plain, gzip or zstd.
 
 use std::fmt;
 use std::io;
@@ -23,7 +23,7 @@ use crate::error::{DatasetError, Result};
 use crate::quarantine::BadReason;
 use nearprint_storage::{InputFile, StorageError};
 
-/// JSON lines.
+/// The format of JSON lines.
 pub const FORMAT: Format = Format {
     name: "JSONL",
     endings: &["jsonl", "ndjson"],
@@ -41,8 +41,8 @@ struct JsonlFile {
 }
 
 impl JsonlFile {
-    /// Looks at the first line that is an object: a column that it lacks is taken to be misnamed, one that a later line lacks
-    /// is null there.
+    /// Opens a file by its first line that is an object. If that line lacks a column, the column is taken to be
+    /// misnamed. If a later line lacks it, the value is NULL there.
     async fn open(file: InputFile, columns: &DocumentColumns, context: &ReadContext) -> Result<Self> {
         let mut lines = Numbered::open(&file, context.max_line_bytes()).await?;
         let wanted = Wanted::new(columns);
@@ -119,21 +119,22 @@ impl DocumentReader for JsonlFile {
     }
 }
 
-/// Rows are the file's lines, blank ones included, so that messages name the line an editor shows.
+/// The lines of a file with their numbers. Blank lines are counted too, so that messages name the line that an editor
+/// shows.
 struct Numbered {
     reader: Box<dyn AsyncBufRead + Send + Unpin>,
     url: String,
     n_read: u64,
     /// The line that was read last.
     line: Vec<u8>,
-    /// A longer line is passed over to its end.
+    /// The largest size of a line. The rest of a longer one is skipped.
     max_line_bytes: u64,
 }
 
-/// What a line is.
+/// A line that was read.
 struct Row {
     line: u64,
-    /// Of the id, the text and the keep order, none where the line lacks the column.
+    /// The values of the id, the text and the keep order; `None` if the line lacks the column.
     values: Vec<Option<Value>>,
     fault: Option<BadReason>,
 }
@@ -149,7 +150,7 @@ impl Numbered {
         Ok(Self { reader, url: file.url.clone(), n_read: 0, line: Vec::new(), max_line_bytes })
     }
 
-    /// The next line that is not blank.
+    /// Reads the next line that is not blank.
     async fn next_row(&mut self, wanted: &Wanted) -> Result<Option<Row>> {
         loop {
             let Some(whole) = self.next_line().await? else { return Ok(None) };
@@ -170,7 +171,7 @@ impl Numbered {
         }
     }
 
-    /// The next line that is a JSON object.
+    /// Reads the next line that is a JSON object.
     async fn next_object(&mut self, wanted: &Wanted) -> Result<Option<Row>> {
         while let Some(row) = self.next_row(wanted).await? {
             if row.fault.is_none() {
@@ -180,7 +181,7 @@ impl Numbered {
         Ok(None)
     }
 
-    /// Reads a line; false where it is too long to be held, none at the end.
+    /// Reads a line into `line`. Returns `false` if the line is too long to be held, and `None` at the end of the file.
     async fn next_line(&mut self) -> Result<Option<bool>> {
         if self.line.capacity() > KEPT_LINE_BYTES {
             self.line = Vec::new();
@@ -219,10 +220,10 @@ impl Numbered {
     }
 }
 
-/// Memory of a line that the next one is read into.
+/// The largest buffer that is used again for the next line.
 const KEPT_LINE_BYTES: usize = 1 << 20;
 
-/// A failure of the store keeps its own kind; any other is the file's.
+/// Converts a failed read to an error. A failure of the store keeps its kind; any other is an error of the file.
 fn cannot_read(url: &str, line: u64, error: io::Error) -> DatasetError {
     error.downcast::<StorageError>().map_or_else(
         |error| DatasetError::bad_file(url, format!("cannot be read past line {line} ({error})")),
@@ -230,7 +231,7 @@ fn cannot_read(url: &str, line: u64, error: io::Error) -> DatasetError {
     )
 }
 
-/// Files of several compressed members are read to their end.
+/// Makes a decoder read on after the end of a compressed member, because a file may have several.
 fn several<R: AsyncBufRead>(mut decoder: GzipDecoder<R>) -> GzipDecoder<R> {
     decoder.multiple_members(true);
     decoder
@@ -248,11 +249,11 @@ enum Value {
     Text(String),
     Integer(i128),
     Float(f64),
-    /// Of a type that no column may have.
+    /// A value of a type that no column may have.
     Other,
 }
 
-/// The columns that are read; all others are passed over without being held.
+/// The columns that are read. All others are skipped without being held.
 struct Wanted {
     names: Vec<String>,
 }
@@ -271,7 +272,7 @@ impl Wanted {
         let mut json = serde_json::Deserializer::from_str(text);
         let parsed = self.deserialize(&mut json).and_then(|values| json.end().map(|()| values));
         parsed.map_err(|_| {
-            // Half a surrogate pair is sound JSON, but no text.
+            // Half a surrogate pair is correct JSON, but not text.
             let sound = text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok();
             if sound { BadReason::InvalidUtf8 } else { BadReason::NotJson }
         })
@@ -454,7 +455,8 @@ fn keep_array(rows: &mut [Row], column: usize, data_type: &DataType) -> ArrayRef
     }
 }
 
-/// The type of each keep-order column: that of its first number or string; none where there is none.
+/// Returns the type of each keep-order column, which is that of its first number or string. Columns without either are
+/// left out.
 async fn keep_types(
     columns: &DocumentColumns,
     wanted: &Wanted,
@@ -466,7 +468,7 @@ async fn keep_types(
     while let Some(row) = next.take().filter(|_| known.contains(&None)) {
         for (data_type, value) in known.iter_mut().zip(&row.values[2..]) {
             let found = match value {
-                // JSON has one kind of number: whether the first one is whole must not matter.
+                // JSON has one kind of number, so it must not matter whether the first one is whole.
                 Some(Value::Integer(_) | Value::Float(_)) => Some(DataType::Float64),
                 Some(Value::Text(_)) => Some(DataType::LargeUtf8),
                 _ => None,

@@ -1,12 +1,13 @@
-//! Columns of the keep order, brought to one of three types: Int64 (integers, booleans, dates and times, the latter two in
-//! microseconds), Float64 and LargeUtf8: all values of a night are put in one array, whose bytes 32 bits may not count.
+//! Conversion of keep-order columns to one of three types: Int64 (integers, booleans, and dates and times in
+//! microseconds), Float64 or LargeUtf8. LargeUtf8 is used because one array holds all values of a night, and offsets of
+//! 32 bits may not be able to count their bytes.
 
 use arrow::array::ArrayRef;
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, TimeUnit};
 use arrow::error::ArrowError;
 
-/// What a column of `data_type` is brought to; none where it has no order to keep by.
+/// Returns the type to which a column of `data_type` is converted, or `None` if the column has no order to keep by.
 pub fn keep_type(data_type: &DataType) -> Option<DataType> {
     match data_type {
         t if t.is_integer() => Some(DataType::Int64),
@@ -17,6 +18,10 @@ pub fn keep_type(data_type: &DataType) -> Option<DataType> {
     }
 }
 
+/// Converts a column to the type that [`keep_type`] gives, or to a wider one.
+///
+/// # Errors
+/// A value cannot be converted.
 pub fn to_keep_type(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
     let strict = CastOptions { safe: false, ..CastOptions::default() };
     match array.data_type() {
@@ -28,7 +33,7 @@ pub fn to_keep_type(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, Arr
     }
 }
 
-/// The type as a message names it.
+/// Returns the name of a type for messages.
 pub fn keep_type_name(data_type: &DataType) -> String {
     match data_type {
         DataType::Utf8 | DataType::LargeUtf8 => "string".to_owned(),

@@ -1,4 +1,4 @@
-//! Documents: rows of Parquet or JSONL files with an id, a text and, where asked for, keep-order columns.
+//! Documents: rows of Parquet or JSONL files with an id, a text and, if configured, keep-order columns.
 
 mod batch;
 mod formats;

@@ -1,4 +1,4 @@
-//! The documents of a night: files whose columns were checked against each other.
+//! The documents of a night. The columns of their files are checked against each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -19,55 +19,57 @@ use crate::date::is_date;
 use crate::error::{DatasetError, Result};
 use crate::quarantine::InputPolicy;
 
-/// Row groups of a file of documents; the whole file where it has none.
+/// Some row groups of a document file, or the whole file if its format has no row groups.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DocumentRange {
-    /// Path or URL.
+    /// The path or URL of the file.
     pub file: String,
     /// The version of the file that was listed.
     pub version: String,
-    /// Row groups.
+    /// The row groups.
     pub row_groups: Range<usize>,
 }
 
-/// The rows of a part of a file.
+/// The rows of a [`DocumentRange`].
 pub struct DocumentRows {
-    /// In file order.
+    /// The rows in batches, in file order.
     pub batches: BoxStream<'static, Result<DocumentBatch>>,
-    /// Whether pages without checksums were read, so far.
+    /// Whether pages without checksums were read so far.
     pub unchecked: Unchecked,
 }
 
-/// Document files whose columns were checked against each other; nothing of their rows is read yet.
+/// Document files whose columns were checked against each other. Their rows have not been read yet.
 #[derive(Debug, Default)]
 pub struct Documents {
     files: BTreeMap<String, Box<dyn DocumentReader>>,
     columns: DocumentColumns,
     keep_types: Vec<DataType>,
     context: ReadContext,
-    /// Where files that were not opened are found.
+    /// The storage that opens files when they are read, if they were not opened before.
     storage: Storage,
-    /// Files that are neither Parquet nor JSONL, passed over.
+    /// Files that were passed over because their names have none of the [endings].
     pub ignored: Vec<String>,
-    /// Files that cannot be read, and why, by path.
+    /// Files that cannot be read, each with the reason, by path.
     pub bad: Vec<(InputFile, String)>,
 }
 
-/// Row groups are joined into one task up to this many rows.
+/// The number of rows up to which row groups are joined into one task.
 const TASK_ROWS: u64 = 200_000;
 
-/// Files whose footers or first lines are read at once.
+/// The number of files whose footers or first lines are read at once.
 const OPEN_AT_ONCE: usize = 16;
 
-/// Footers that stay in memory; of more, each is read again when its turn comes.
+/// The total size of the footers that stay in memory. Beyond it, a footer is read again when its turn comes.
 const KEPT_FOOTER_BYTES: usize = 64 << 20;
 
 impl Documents {
-    /// Opens the files of a path, folder, glob or S3 prefix: reads every footer, or first line, and checks that columns are
-    /// there and of one type.
+    /// Opens the files of a path, folder, glob or S3 prefix. This reads the footer or first line of every file, and
+    /// checks that the columns exist and have one type.
     ///
     /// # Errors
-    /// Naming file and column. Files that cannot be read are an error where there are more than `policy` allows.
+    /// An error that names the file and the column. Files that cannot be read are an error only if there are more of
+    /// them than `policy` allows. It is an error too if there are no documents, unless `policy` allows that, or if the
+    /// marker that `policy` requires is missing.
     pub async fn open(
         storage: &Storage,
         pattern: &str,
@@ -97,7 +99,7 @@ impl Documents {
         Ok(documents)
     }
 
-    /// No files yet: [`read`](Self::read) opens them.
+    /// Returns documents without files. [`read`](Self::read) opens the files one by one.
     #[must_use]
     pub fn unopened(
         storage: &Storage,
@@ -109,7 +111,7 @@ impl Documents {
         Self { columns, keep_types, context, storage: storage.clone(), ..Self::default() }
     }
 
-    /// Files of a format that can be read; others are noted.
+    /// Returns the files whose format can be read and notes the others.
     fn known(&mut self, listed: Vec<InputFile>, one_file: bool) -> Result<Vec<(Format, InputFile)>> {
         let mut known = Vec::new();
         for file in listed {
@@ -149,7 +151,7 @@ impl Documents {
         Ok(())
     }
 
-    /// Notes a file that cannot be read, as long as there may be more of them.
+    /// Notes a file that cannot be read. If too many of them are noted already, that is an error.
     fn set_aside(&mut self, file: InputFile, error: DatasetError, max_bad_files: u64) -> Result<()> {
         match error {
             DatasetError::BadFile { reason, .. } if (self.bad.len() as u64) < max_bad_files => {
@@ -160,42 +162,43 @@ impl Documents {
         }
     }
 
-    /// Whether there is nothing to read, not even anything bad.
+    /// Returns whether there are neither files to read nor files that cannot be read.
     pub fn is_without_files(&self) -> bool {
         self.files.is_empty() && self.bad.is_empty()
     }
 
-    /// Reads within these limits.
+    /// Sets the limits of the readers' memory.
     pub fn limit(&mut self, limits: ReadLimits) {
         self.context.limits = limits;
     }
 
-    /// Files that say that they have no rows.
+    /// Returns the number of files that are known to have no rows.
     pub fn n_empty(&self) -> u64 {
         self.files.values().filter(|file| file.n_rows() == Some(0)).count() as u64
     }
 
-    /// The row group of a row of a file; none where the file has none.
+    /// Returns the row group, counted from 0, of a row, counted from 1; `None` if the file is unknown or has no row
+    /// groups.
     pub fn row_group_of(&self, url: &str, row: u64) -> Option<u32> {
         self.files.get(url)?.row_group_of(row)
     }
 
-    /// The files that are read, by path.
+    /// Returns the files that are read, by path.
     pub fn files(&self) -> impl Iterator<Item = &InputFile> {
         self.files.values().map(|reader| reader.file())
     }
 
-    /// Rows of all files; none where a file does not say.
+    /// Returns the number of rows of all files, or `None` if a file does not know it.
     pub fn n_rows(&self) -> Option<u64> {
         self.files.values().map(|reader| reader.n_rows()).sum()
     }
 
-    /// Type of each keep-order column.
+    /// Returns the type of each keep-order column.
     pub fn keep_types(&self) -> &[DataType] {
         &self.keep_types
     }
 
-    /// The files cut into parts that can be read by themselves, by path.
+    /// Cuts the files into ranges that can be read independently, by path.
     #[must_use]
     pub fn ranges(&self) -> Vec<DocumentRange> {
         let cut = self.files.iter().flat_map(|(url, reader)| {
@@ -206,7 +209,11 @@ impl Documents {
         cut.collect()
     }
 
-    /// The rows of a part. A file that was not opened yet is opened now; another version of it is an error.
+    /// Returns the rows of a range. If the file is not open yet, it is opened now; it is an error if its version is
+    /// another one. Errors are items of the stream.
+    ///
+    /// # Panics
+    /// Panics if the file has no such row groups.
     #[must_use]
     pub fn read(&self, range: &DocumentRange) -> DocumentRows {
         let unchecked = Unchecked::default();
@@ -225,24 +232,31 @@ impl Documents {
     }
 }
 
-/// A text and the file that has it.
+/// A text, together with the file that holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundText {
-    /// None for NULL.
+    /// The text, or `None` if it is NULL.
     pub text: Option<String>,
-    /// The file that has it.
+    /// The path or URL of the file.
     pub file: String,
 }
 
 impl Documents {
-    /// The texts of these ids, none for NULL; ids that are not there are left out. Reads no further than it must, and keeps no
-    /// other texts.
+    /// Returns the texts of the `wanted` ids by id. A text is `None` if it is NULL. Ids that are not found are left
+    /// out. The files are read only until all ids are found, and no other texts are kept.
+    ///
+    /// # Errors
+    /// A file cannot be read.
     pub async fn texts_of(&self, wanted: BTreeSet<&str>) -> Result<BTreeMap<String, Option<String>>> {
         let found = self.look_for(wanted, self.ranges()).await?;
         Ok(found.into_iter().map(|(id, found)| (id, found.text)).collect())
     }
 
-    /// The same, and of an id that several nights have, the text of the newest: the one that counts.
+    /// Returns the texts of the `wanted` ids with their files, like [`texts_of`](Self::texts_of). If several nights
+    /// have an id, the text of the newest night is returned, because that is the one that counts.
+    ///
+    /// # Errors
+    /// A file cannot be read.
     pub async fn newest_texts_of(&self, wanted: BTreeSet<&str>) -> Result<BTreeMap<String, FoundText>> {
         let mut ranges = self.ranges();
         ranges.sort_by(|a, b| night_of(&b.file).cmp(&night_of(&a.file)));
@@ -274,7 +288,8 @@ impl Documents {
     }
 }
 
-/// What orders the nights of files: the date in a path, that of a folder `dt=` before others; the folder where there is no date.
+/// Returns the key that orders files by night: the date in a path, or the folder if the path has no date. A date after
+/// `dt=` takes precedence over other dates.
 fn night_of(url: &str) -> (Option<&str>, &str) {
     let date = |at: usize| url.get(at..at + 10).filter(|date| is_date(date));
     let named = url.rmatch_indices("dt=").find_map(|(at, dt)| date(at + dt.len()));
@@ -285,7 +300,7 @@ fn night_of(url: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Opens the version of a file that was listed.
+/// Opens a file, if its version is still the one that was listed.
 async fn open_version(
     storage: &Storage,
     range: &DocumentRange,
@@ -304,7 +319,8 @@ async fn open_version(
     (format.open)(file, columns.clone(), context.clone()).await
 }
 
-/// The error of a file, or of all that cannot be read where some could have been passed over.
+/// Returns the error of a file. If some bad files were allowed and there are more of them now, the error says that and
+/// names the first.
 fn too_many(error: DatasetError, before: &[(InputFile, String)], allowed: u64) -> DatasetError {
     match (error, before.first()) {
         (DatasetError::BadFile { .. }, Some((first, reason))) => {
@@ -327,7 +343,8 @@ async fn require_marker(storage: &Storage, pattern: &str, marker: &str) -> Resul
     }
 }
 
-/// Every column has one type in all files, whole numbers and others taken for one; gives the keep-order columns'.
+/// Checks that each column has one type in all files, and returns the types of the keep-order columns. A column may
+/// have whole numbers in one file and others in another.
 fn one_schema(files: &BTreeMap<String, Box<dyn DocumentReader>>, columns: &DocumentColumns) -> Result<Vec<DataType>> {
     let mut first: BTreeMap<&str, (&str, DataType)> = BTreeMap::new();
     for (url, file) in files {
@@ -349,7 +366,7 @@ fn one_type(a: &DataType, b: &DataType) -> Option<DataType> {
     match (a, b) {
         _ if a == b => Some(a.clone()),
         (DataType::Int64, DataType::Float64) | (DataType::Float64, DataType::Int64) => Some(DataType::Float64),
-        // A column of ids that the keep order names too.
+        // The keep order may name the column of ids too.
         (DataType::Utf8, DataType::LargeUtf8) | (DataType::LargeUtf8, DataType::Utf8) => Some(DataType::LargeUtf8),
         _ => None,
     }

@@ -1,8 +1,9 @@
-//! The pages of one row group, fetched one after another and looked at before they are unpacked.
+//! The pages of one row group. They are fetched one after another and checked before they are unpacked.
 //!
-//! What a file says of itself decides how much memory a reader takes for it. Here no page is unpacked that claims more than
-//! the limit or more than a thousandfold of its bytes; no batch of rows holds more pages than its share, or the batch is read
-//! again with fewer rows; and checksums are compared here, so that bytes that were damaged on the way are fetched once more.
+//! A reader takes as much memory as the file claims to need. Here, therefore, a page is not unpacked if it claims more
+//! than the limit, or, being large, more than a thousand times its packed size. If the pages of a batch take more
+//! memory than its share, the batch is read again with fewer rows. Checksums are compared here, so that bytes that were
+//! damaged on the way are fetched again once.
 
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -24,25 +25,25 @@ use crate::guard::page_claims::{LEAST_PAGE_BYTES, check_listed, check_sizes, che
 use crate::guard::thrift::{Malformed, PageSizes, page_sizes};
 use crate::parquet_file::{ParquetFile, count};
 
-/// How much the readers of a run may hold.
+/// The memory that the readers of an execution may take.
 #[derive(Debug, Clone)]
 pub struct ReadLimits {
-    /// Unpacked pages of one batch of one task.
+    /// Bytes of unpacked pages that one batch of one task may hold.
     pub batch_bytes: u64,
-    /// One unpacked page.
+    /// Bytes that one unpacked page may have.
     pub page_bytes: u64,
-    /// Held by the one task that may hold more than its batch's share.
+    /// Held by the one task that may take more than its batch's share.
     large: Arc<Semaphore>,
 }
 
-/// Texts in flight where no memory limit is given.
+/// The memory for texts if no limit is set.
 const TEXT_BYTES: u64 = 1 << 30;
 const MAX_BATCH_BYTES: u64 = 64 << 20;
 const MIN_BATCH_BYTES: u64 = 1 << 20;
 
 impl ReadLimits {
-    /// A quarter of the memory for texts: half of it in the batches of all threads, and all of it for one large page at a
-    /// time, which is [`LEAST_PAGE_BYTES`] at least.
+    /// Sets a quarter of the memory limit aside for texts. The batches of all threads share half of that. One large
+    /// page at a time may take all of it, and in any case [`LEAST_PAGE_BYTES`].
     pub fn new(memory_limit: Option<usize>, threads: usize) -> Self {
         let bytes = memory_limit.map_or(TEXT_BYTES, |limit| limit as u64 / 4);
         let batch_bytes = (bytes / 2 / threads.max(1) as u64).clamp(MIN_BATCH_BYTES, MAX_BATCH_BYTES);
@@ -56,26 +57,26 @@ impl Default for ReadLimits {
     }
 }
 
-/// Bytes fetched at once.
+/// Bytes that are fetched at once.
 const READ_AHEAD: u64 = 8 << 20;
 
-/// Bytes that are looked at for a page's header at first.
+/// Bytes in which a page's header is looked for at first.
 const HEADER_BYTES: u64 = 16 << 10;
 
-/// Bytes that are looked at for it at most.
+/// Bytes in which a page's header is looked for at most.
 const MAX_HEADER_BYTES: u64 = 8 << 20;
 
-/// What the columns of one row group share.
+/// The state that the columns of one row group share.
 #[derive(Debug)]
 pub struct GroupState {
     limits: ReadLimits,
     /// Rows of a batch.
     batch_rows: usize,
-    /// Bytes unpacked for the batch that is being read.
+    /// Bytes that were unpacked for the batch that is being read.
     unpacked: AtomicU64,
-    /// Not 0: the batch does not fit; fewer rows may.
+    /// If this is not 0, the batch did not fit, and this many rows may.
     pub fewer_rows: AtomicUsize,
-    /// The first error, which readers between here and there would make unrecognisable.
+    /// The first error. It is kept here because the readers in between would make it unrecognisable.
     failure: Mutex<Option<DatasetError>>,
     large: Mutex<Option<OwnedSemaphorePermit>>,
     /// Whether a page without a checksum was read.
@@ -120,7 +121,7 @@ impl GroupState {
         ParquetError::General("a batch with fewer rows is needed".to_owned())
     }
 
-    /// Room for a page of the batch.
+    /// Reserves memory for a page of the batch.
     fn reserve(&self, bytes: u64) -> ParquetResult<()> {
         let held = self.unpacked.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if held <= self.limits.batch_bytes {
@@ -143,12 +144,18 @@ pub struct PagedRowGroup {
     pub parquet: Arc<ParquetFile>,
     pub row_group: usize,
     pub state: Arc<GroupState>,
-    /// Bytes of the file that are known already.
+    /// Bytes of the file that were read before, and their position in it.
     pub known: (u64, Bytes),
 }
 
 impl PagedRowGroup {
-    /// The bytes of these columns, where they lie together and are few.
+    /// Reads the bytes of some columns with one request if they lie close together. Otherwise the result is empty.
+    ///
+    /// # Errors
+    /// The bytes cannot be read.
+    ///
+    /// # Panics
+    /// Panics if the footer gives a chunk a negative position or length.
     pub async fn small(parquet: &ParquetFile, row_group: usize, leaves: &[usize]) -> ParquetResult<(u64, Bytes)> {
         let chunks = leaves.iter().map(|&leaf| parquet.footer().row_group(row_group).column(leaf).byte_range());
         let start = chunks.clone().map(|(start, _)| start).min().unwrap_or(0);
@@ -210,25 +217,25 @@ impl Iterator for OneChunk {
 
 impl PageIterator for OneChunk {}
 
-/// The bytes of one column chunk, as the page reader wants them.
+/// The bytes of one column chunk, in the form that the page reader needs.
 struct PageSource(Arc<ColumnBytes>);
 
 /// The bytes of one column chunk.
 struct ColumnBytes {
     parquet: Arc<ParquetFile>,
     row_group: usize,
-    /// End of the chunk in the file.
+    /// The end of the chunk in the file.
     end: u64,
     compression: Compression,
     state: Arc<GroupState>,
-    /// Bytes read ahead, and where they begin.
+    /// Bytes that were read ahead, and their position in the file.
     buffer: Mutex<(u64, Bytes)>,
-    /// The last header that was read, and where the page's bytes begin.
+    /// The header that was read last, and the position of its page's bytes.
     page: Mutex<Option<(u64, PageSizes)>>,
 }
 
 impl ColumnBytes {
-    /// `length` bytes from `start`, fewer only at the chunk's end.
+    /// Returns `length` bytes from `start` on. There are fewer only at the end of the chunk.
     fn bytes(&self, start: u64, length: u64) -> ParquetResult<Bytes> {
         let end = start.saturating_add(length).min(self.end);
         if start > end {
@@ -257,14 +264,14 @@ impl ColumnBytes {
                     *locked(&self.page) = Some((start + sizes.header_bytes as u64, sizes));
                     return Ok(bytes.slice(..sizes.header_bytes));
                 }
-                // Old writers put the smallest and the largest value there in full.
+                // Old writers put the smallest and the largest value into the header in full.
                 Err(Malformed::Short) if bytes.len() as u64 == length && length < MAX_HEADER_BYTES => length *= 8,
                 Err(_) => return Err(self.refused("the header of a page is damaged".to_owned())),
             }
         }
     }
 
-    /// The bytes of the page whose header was read last, if they may be unpacked.
+    /// Returns the bytes of the page whose header was read last, if the page may be unpacked.
     fn page_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         let page = locked(&self.page).filter(|(at, sizes)| *at == start && sizes.packed == length as u64);
         let (_, page) = page.ok_or_else(|| self.refused("a page is not where its header says".to_owned()))?;
@@ -285,7 +292,8 @@ impl ColumnBytes {
         self.state.fail(DatasetError::bad_file(&self.parquet.file.url, reason))
     }
 
-    /// Bytes whose checksum, if there is one, holds; damage on the way is mended by fetching them again.
+    /// Compares bytes with their checksum, if there is one. If they differ, the bytes are fetched again, in case they
+    /// were damaged on the way.
     fn checked(&self, start: u64, bytes: Bytes, page: &PageSizes) -> ParquetResult<Bytes> {
         let Some(crc) = page.crc else {
             self.state.unchecked.store(true, Ordering::Relaxed);
@@ -318,7 +326,7 @@ impl Length for PageSource {
 impl ChunkReader for PageSource {
     type T = HeaderBytes;
 
-    /// The page reader asks for a place to read a header from, and sometimes reads none.
+    /// Returns a reader for a header. The page reader sometimes asks for one without reading from it.
     fn get_read(&self, start: u64) -> ParquetResult<HeaderBytes> {
         Ok(HeaderBytes { source: Arc::clone(&self.0), start, bytes: None })
     }
@@ -328,7 +336,7 @@ impl ChunkReader for PageSource {
     }
 }
 
-/// A page's header, found when it is first read from.
+/// The header of a page. It is fetched when it is first read from.
 struct HeaderBytes {
     source: Arc<ColumnBytes>,
     start: u64,
@@ -347,7 +355,7 @@ impl Read for HeaderBytes {
     }
 }
 
-/// Pages whose counts are looked at before a decoder reserves memory for them.
+/// Pages whose counts are checked before a decoder reserves memory for them.
 struct CheckedPages {
     pages: SerializedPageReader<PageSource>,
     /// Whether levels stand before the values.
@@ -359,7 +367,8 @@ impl CheckedPages {
     fn check(&self, page: &Page) -> ParquetResult<()> {
         let bytes = page.buffer();
         match page {
-            // A number takes four bytes or more, a string its length before it, and a short array of bytes one.
+            // A number takes four bytes or more, a string has its length before it, and a fixed-length array takes at
+            // least one byte.
             Page::DictionaryPage { num_values, .. } if *num_values as usize > bytes.len() => {
                 Err(wrong("a dictionary has fewer bytes than it says it has values"))
             }
@@ -374,7 +383,8 @@ impl CheckedPages {
         }
     }
 
-    /// A value may be as long as the page that shares prefixes, and each is written out.
+    /// Asks for fewer rows if values that share prefixes might not fit. Each value is written out in full, and may be
+    /// as long as its page.
     fn check_shared_prefixes(&self, page_bytes: usize) -> ParquetResult<()> {
         let rows = self.state.batch_rows;
         if rows > 1 && (rows * page_bytes) as u64 > self.state.limits.batch_bytes {

@@ -1,4 +1,4 @@
-//! Documents in Parquet.
+//! Documents in Parquet files.
 
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
@@ -31,24 +31,24 @@ use crate::quarantine::BadReason;
 use nearprint_storage::InputFile;
 use nearprint_storage::blocking;
 
-/// A file of documents, and of its footer what tasks are planned by.
+/// A document file, with the facts of its footer by which tasks are planned.
 #[derive(Debug)]
 pub struct ParquetDocuments {
     file: InputFile,
     column_types: Vec<(String, DataType)>,
     row_groups: Vec<RowGroup>,
-    /// Kept as long as the footers of all files weigh little; read again else.
+    /// Kept as long as the footers of all files are small; otherwise it is read again.
     footer: Option<Arc<ParquetFile>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct RowGroup {
     rows: u64,
-    /// Bytes of the texts, unpacked, as the footer says.
+    /// Bytes of the unpacked texts, according to the footer.
     text_bytes: u64,
 }
 
-/// Parquet.
+/// The Parquet format.
 pub const FORMAT: Format = Format {
     name: "Parquet",
     endings: &["parquet"],
@@ -58,6 +58,11 @@ pub const FORMAT: Format = Format {
 };
 
 impl ParquetDocuments {
+    /// Reads the footer and checks the columns.
+    ///
+    /// # Errors
+    /// [`DatasetError::BadFile`] if the file is not a readable Parquet file; [`DatasetError::MissingColumn`] or
+    /// [`DatasetError::ColumnType`] if a column cannot be used.
     pub async fn open(file: InputFile, columns: &DocumentColumns) -> Result<Self> {
         let parquet = ParquetFile::open_without_page_index(file.clone()).await?;
         let mut column_types = vec![(columns.id.clone(), id_type(&parquet, columns)?)];
@@ -75,7 +80,8 @@ impl DocumentReader for ParquetDocuments {
         &self.file
     }
 
-    /// As many as its footer says, but no more than it has bytes: work and room are planned by it, and no document takes less.
+    /// Returns the number of rows that the footer states, but at most the number of the file's bytes. Work and memory
+    /// are planned by it, and no document takes less than a byte.
     fn n_rows(&self) -> Option<u64> {
         Some(self.row_groups.iter().map(|group| group.rows).sum::<u64>().min(self.file.size))
     }
@@ -84,7 +90,7 @@ impl DocumentReader for ParquetDocuments {
         &self.column_types
     }
 
-    /// Bytes that its footer takes in memory.
+    /// Returns the size of the footer in memory.
     fn held_bytes(&self) -> usize {
         self.footer.as_ref().map_or(0, |parquet| parquet.footer().memory_size())
     }
@@ -93,7 +99,7 @@ impl DocumentReader for ParquetDocuments {
         self.footer = None;
     }
 
-    /// The row group of a row, counted from 1.
+    /// Returns the row group, counted from 0, of a row, counted from 1.
     fn row_group_of(&self, row: u64) -> Option<u32> {
         let mut end = 0;
         let ends = self.row_groups.iter().map(|group| {
@@ -103,7 +109,8 @@ impl DocumentReader for ParquetDocuments {
         (0..).zip(ends).find(|&(_, end)| row <= end).map(|(group, _)| group)
     }
 
-    /// Consecutive row groups of together at most `max_rows`, or single larger ones.
+    /// Returns ranges of consecutive row groups that have at most `max_rows` rows together, or a single row group that
+    /// has more.
     fn row_group_ranges(&self, max_rows: u64) -> Vec<Range<usize>> {
         joined_row_groups(self.row_groups.iter().map(|group| group.rows).enumerate(), max_rows)
     }
@@ -150,24 +157,25 @@ impl DocumentReader for ParquetDocuments {
             Ok(batches) => batches.boxed(),
             Err(error) => futures::stream::once(futures::future::err(error)).boxed(),
         });
-        // The end of a row group is an empty batch.
+        // A row group ends with an empty batch.
         batches.flatten().filter(|batch| futures::future::ready(!matches!(batch, Ok(b) if b.rows.is_empty()))).boxed()
     }
 }
 
 fn row_groups(parquet: &ParquetFile, text: &str) -> Result<Vec<RowGroup>> {
     let group = |i: usize| {
-        // A guess at rows that fit: what is below 0 says nothing.
+        // The size only serves to estimate how many rows fit, so a negative one may count as 0.
         let text_bytes = parquet.column_chunk(i, text).map_or(0, |c| c.uncompressed_size().max(0).unsigned_abs());
         RowGroup { rows: parquet.row_group_rows(i), text_bytes }
     };
     Ok((0..parquet.n_row_groups()).map(group).collect())
 }
 
-/// Which columns are read, and as what.
+/// The columns to read and their types.
 #[derive(Debug)]
 struct Shape {
-    /// The file's schema, in which text is plain bytes: the reader would fail at the first value that is no UTF-8.
+    /// The file's schema with text as plain bytes. If the reader knew that they are text, it would fail at the first
+    /// value that is not UTF-8.
     schema: SchemaDescriptor,
     mask: ProjectionMask,
     leaves: Vec<usize>,
@@ -201,7 +209,7 @@ impl Shape {
     }
 }
 
-/// A column of strings without what says that they are strings.
+/// Returns a column of strings without the annotation that its values are strings.
 fn plain_bytes(field: &Arc<Type>) -> parquet::errors::Result<Arc<Type>> {
     let info = field.get_basic_info();
     let flat = info.has_repetition() && info.repetition() != Repetition::REPEATED;
@@ -212,13 +220,13 @@ fn plain_bytes(field: &Arc<Type>) -> parquet::errors::Result<Arc<Type>> {
     Ok(Arc::new(plain.with_repetition(info.repetition()).build()?))
 }
 
-/// Reads the row groups of a task.
+/// A reader of the row groups of a task.
 struct TaskReader {
     parquet: Arc<ParquetFile>,
     shape: Arc<Shape>,
     groups: std::vec::IntoIter<(usize, RowGroup)>,
     group: Option<GroupReader>,
-    /// The first row of the next row group, from 1.
+    /// The number of the first row of the next row group, counted from 1.
     first_row: u64,
     columns: DocumentColumns,
     keep_types: Vec<DataType>,
@@ -235,7 +243,7 @@ struct GroupReader {
 }
 
 impl TaskReader {
-    /// False where there is no further row group.
+    /// Begins the next row group. Returns `false` if there is none.
     async fn begin_group(&mut self) -> Result<bool> {
         let Some((index, group)) = self.groups.next() else {
             return Ok(false);
@@ -252,7 +260,7 @@ impl TaskReader {
         Ok(true)
     }
 
-    /// The next batch of the row group; one without rows at its end.
+    /// Returns the next batch of the row group, or one without rows at its end.
     fn next(&mut self) -> Result<DocumentBatch> {
         let url = self.parquet.file.url.clone();
         let Some(mut group) = self.group.take() else {
@@ -354,7 +362,8 @@ impl TaskReader {
     }
 }
 
-/// Rows whose texts are half of a batch's share if they are as long as the row group's others.
+/// Returns the rows of a batch. If its texts are as long as the average of the row group, they take half of the batch's
+/// share of memory.
 fn batch_rows(group: RowGroup, limits: &ReadLimits) -> usize {
     let rows = (limits.batch_bytes / 2).saturating_mul(group.rows.max(1)) / group.text_bytes.max(1);
     count(rows).clamp(1, BATCH_ROWS)
@@ -372,7 +381,7 @@ fn refuse_codec(parquet: &ParquetFile, row_group: usize, leaves: &[usize]) -> Re
     Ok(())
 }
 
-/// Ids as text. Bytes of 16 are written as UUIDs.
+/// Returns ids as text. Ids of 16 bytes are written as UUIDs.
 fn ids(url: &str, values: &ArrayRef, faults: &mut [Option<BadReason>]) -> Result<StringArray> {
     if let Some(bytes) = values.as_binary_view_opt() {
         return Ok(strings(bytes, faults));
@@ -384,7 +393,7 @@ fn ids(url: &str, values: &ArrayRef, faults: &mut [Option<BadReason>]) -> Result
     Ok(text.as_string::<i32>().clone())
 }
 
-/// Values as text; NULL where a value cannot be one, and why.
+/// Returns values as text. A value that is not text becomes NULL, and its row gets the reason as a fault.
 fn strings(values: &BinaryViewArray, faults: &mut [Option<BadReason>]) -> StringArray {
     let mut text = StringBuilder::with_capacity(values.len(), 0);
     for (value, fault) in values.iter().zip(faults) {

@@ -1,4 +1,4 @@
-//! What a format of document files has to give: a new one is a file with a [`DocumentReader`], and a line in
+//! The interface of a format of document files. A new format needs a file with a [`DocumentReader`], and a line in
 //! [`FORMATS`](super::formats::FORMATS).
 
 use std::ops::Range;
@@ -14,41 +14,44 @@ use crate::error::Result;
 /// A format of document files.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {
-    /// As messages name it.
+    /// The name of the format in messages.
     pub name: &'static str,
-    /// Endings of file names, without the point and in lower case.
+    /// The endings of file names, in lower case and without the dot.
     pub endings: &'static [&'static str],
-    /// Looks at a file's columns. Nothing of its rows is read yet.
+    /// Opens a file and checks its columns. The rows are not read yet.
     pub open: fn(InputFile, DocumentColumns, ReadContext) -> Opened,
 }
 
-/// A file that is being opened.
+/// The future of a file that is being opened.
 pub type Opened = BoxFuture<'static, Result<Box<dyn DocumentReader>>>;
 
-/// A file of documents whose columns were looked at.
+/// A document file whose columns were checked.
 pub trait DocumentReader: std::fmt::Debug + Send + Sync {
-    /// The file.
+    /// Returns the file.
     fn file(&self) -> &InputFile;
 
-    /// The type of each column that it is known of, by name: of the id, where it is one that can differ, and of the keep order.
+    /// Returns the known types of columns by name: that of the id, if the format can have several, and those of the
+    /// keep order.
     fn column_types(&self) -> &[(String, DataType)];
 
-    /// Its rows, no more than it has bytes; none where only reading tells.
+    /// Returns the number of rows, which is at most the number of the file's bytes; `None` if only reading the file can
+    /// tell.
     fn n_rows(&self) -> Option<u64>;
 
-    /// Parts that can be read by themselves, each of about `max_rows` at most: row groups; one part where it has none.
+    /// Cuts the file into ranges that can be read independently, each of about `max_rows` rows at most. They are ranges
+    /// of row groups; a format without row groups has one range.
     fn row_group_ranges(&self, max_rows: u64) -> Vec<Range<usize>>;
 
-    /// The row group of a row, counted from 1; none where it has none.
+    /// Returns the row group, counted from 0, of a row, counted from 1; `None` if the format has no row groups.
     fn row_group_of(&self, row: u64) -> Option<u32>;
 
-    /// Bytes of memory that [`release`](Self::release) would give up.
+    /// Returns the bytes of memory that [`release`](Self::release) would free.
     fn held_bytes(&self) -> usize;
 
-    /// Gives up what can be read again.
+    /// Frees everything that can be read again.
     fn release(&mut self);
 
-    /// The rows of some row groups, in file order.
+    /// Returns the rows of some row groups, in file order.
     fn read(
         &self,
         row_groups: Range<usize>,

@@ -1,19 +1,20 @@
 //! `ProbeExec`: the map phase; each partition probes the query tables with the fingerprints of one task.
 
 use std::fmt::{Display, Formatter};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::Columns;
+use nearprint_storage::locked;
 
 use super::part_turns::PartTurns;
 use super::task_exec::Tasks;
 use crate::error::{PipelineError, Result};
-use crate::tasks::{ClassPairs, MapTask, TaskBatch, TaskRunner, Want, pair_schema};
+use crate::tasks::{ClassPairs, MapCounts, MapTask, TaskBatch, TaskRunner, Want, pair_schema};
 
 /// The map tasks of a join, and what becomes of their notes.
 pub(crate) struct ProbeTasks {
@@ -29,6 +30,8 @@ pub(crate) struct ProbeTasks {
     pub(crate) n_new_pairs: AtomicU64,
     /// What EXPLAIN says of the tables.
     pub(crate) tables: String,
+    /// Of all tasks that are done.
+    pub(crate) counts: Arc<Mutex<MapCounts>>,
 }
 
 impl std::fmt::Debug for ProbeTasks {
@@ -72,7 +75,13 @@ impl ProbeTasks {
     /// Rows go on to the reduce, notes do not.
     fn take(&self, batch: TaskBatch) -> Result<Option<RecordBatch>> {
         let rows = match batch {
-            TaskBatch::Notes(notes) => return self.class_pairs.add(notes).map(|()| None),
+            TaskBatch::Notes(notes) => {
+                match MapCounts::of(&notes)? {
+                    Some(counts) => *locked(&self.counts) += counts,
+                    None => self.class_pairs.add(notes)?,
+                }
+                return Ok(None);
+            }
             TaskBatch::Rows(rows) => rows,
         };
         let n_new = Columns { batch: &rows, file: "pairs" }.booleans("new")?.true_count() as u64;

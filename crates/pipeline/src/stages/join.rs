@@ -27,7 +27,9 @@ use crate::plan::join_plan::{JoinPlan, existing_run};
 use crate::plan::query_parts::QueryParts;
 use crate::resources::Resources;
 use crate::stages::decide::{ClusterRule, Decisions, Found};
-use crate::tasks::{ClassPairs, Elsewhere, MapContext, MapSpec, MapTask, Room, TaskBatches, TaskRunner, Want};
+use crate::tasks::{
+    ClassPairs, Elsewhere, MapContext, MapCounts, MapSpec, MapTask, Room, TaskBatches, TaskRunner, Want,
+};
 use crate::work::Work;
 use nearprint_dataset::Columns;
 use nearprint_dataset::schema::PAIRS;
@@ -95,7 +97,30 @@ impl TaskRunner for Sent {
 }
 
 /// The plan below a forest pass, the pass, and where its pairs of classes go.
-type Forested = (Arc<dyn ExecutionPlan>, Arc<ForestPass>, Arc<ClassPairs>);
+type Forested = (Reduced, Arc<ForestPass>, Arc<ClassPairs>);
+
+/// A map phase under its reduce.
+struct Reduced {
+    plan: Arc<dyn ExecutionPlan>,
+    /// What was to be probed, in words.
+    tables: String,
+    counts: Arc<Mutex<MapCounts>>,
+}
+
+impl Reduced {
+    /// Says what the map phase came to, once it is over.
+    fn log(&self) {
+        let MapCounts { n_rows, n_candidates } = *locked(&self.counts);
+        let n_pairs = self.plan.metrics().and_then(|metrics| metrics.output_rows()).unwrap_or(0);
+        tracing::debug!("ProbeExec: {}, rows={n_rows}, candidates={n_candidates}, pairs={n_pairs}", self.tables);
+    }
+}
+
+/// A plan on one line, from its result down to its input.
+fn text_of(plan: &Arc<dyn ExecutionPlan>) -> String {
+    let lines = displayable(plan.as_ref()).indent(false).to_string();
+    lines.lines().map(str::trim).collect::<Vec<_>>().join(" <- ")
+}
 
 /// Where the specification of a pass goes.
 fn spec_folder(engine: &Engine, want: Want) -> PathBuf {
@@ -242,8 +267,9 @@ impl NearDuplicates {
         max_new_pairs: u64,
         class_pairs: Arc<ClassPairs>,
         notes_classes: bool,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    ) -> Result<Reduced> {
         let tasks = self.tasks();
+        let counts = Arc::<Mutex<MapCounts>>::default();
         let turns = PartTurns::new(self.n_parts(), tasks.iter().map(MapTask::part));
         self.progress.start(
             if want == Want::Forest { "join (forest)" } else { "join (all pairs)" },
@@ -273,8 +299,12 @@ impl NearDuplicates {
             class_pairs,
             max_new_pairs,
             n_new_pairs: AtomicU64::new(0),
+            counts: Arc::clone(&counts),
         };
-        self.engine.reduce(TaskExec::plan(probes))
+        let tables = probes.to_string();
+        let plan = self.engine.reduce(TaskExec::plan(probes))?;
+        tracing::debug!(plan = text_of(&plan), "reduce");
+        Ok(Reduced { plan, tables, counts })
     }
 
     fn runner(&self, context: MapContext) -> Result<Arc<dyn TaskRunner>> {
@@ -301,8 +331,9 @@ impl NearDuplicates {
         max_pairs: u64,
     ) -> Result<(Vec<StagedFile>, PairCounts, SpillStats)> {
         let plan = self.reduced(Want::AllPairs, max_pairs, Arc::new(ClassPairs::new(0)), false)?;
-        let (files, counts) = self.write(&plan, folder, max_pairs).await?;
-        Ok((files, counts, spill_stats(&plan)))
+        let (files, counts) = self.write(&plan.plan, folder, max_pairs).await?;
+        plan.log();
+        Ok((files, counts, spill_stats(&plan.plan)))
     }
 
     /// Writes the spanning forest, and gives what decisions need, where there are any.
@@ -316,7 +347,8 @@ impl NearDuplicates {
         let leaf = leaf.map_err(|e| PipelineError::of_datafusion("forest", e))?;
         let sorted = self.engine.sort(Arc::new(leaf))?;
         let (files, counts) = self.write(&sorted, folder, u64::MAX).await?;
-        let spill = spill_stats(&reduced).plus(spill_stats(&sorted));
+        reduced.log();
+        let spill = spill_stats(&reduced.plan).plus(spill_stats(&sorted));
         let gathered = self.gathered(locked(&state).finish(), class_pairs);
         Ok((files, counts, spill, gathered))
     }
@@ -327,7 +359,8 @@ impl NearDuplicates {
         let drained = pass.execute(self.engine.context()).try_for_each(|_| futures::future::ready(Ok(()))).await;
         drained.map_err(|e| PipelineError::of_datafusion("forest", e))?;
         let gathered = self.gathered(locked(&pass.state).finish(), class_pairs);
-        Ok((spill_stats(&reduced), gathered))
+        reduced.log();
+        Ok((spill_stats(&reduced.plan), gathered))
     }
 
     fn gathered(&self, gathered: Option<Gathered>, class_pairs: Arc<ClassPairs>) -> Option<Found> {
@@ -348,7 +381,7 @@ impl NearDuplicates {
         };
         let (batch, max_bytes) = (Arc::clone(&self.batch), self.forest_bytes);
         let state = ForestState { forest, batch, class_pairs: Arc::clone(&class_pairs), max_bytes };
-        let pass = ForestPass::new(Arc::clone(&reduced), Arc::new(Mutex::new(state)));
+        let pass = ForestPass::new(Arc::clone(&reduced.plan), Arc::new(Mutex::new(state)));
         Ok((reduced, Arc::new(pass), class_pairs))
     }
 
@@ -363,7 +396,6 @@ impl NearDuplicates {
         folder: &Path,
         max_pairs: u64,
     ) -> Result<(Vec<StagedFile>, PairCounts)> {
-        tracing::debug!(plan = %displayable(plan.as_ref()).one_line(), "reduce");
         let mut stream = self.engine.execute("reduce", Arc::clone(plan))?;
         let mut writer = DatasetWriter::new(folder, "pairs", &PAIRS, &[]);
         let mut counts = PairCounts::default();

@@ -11,32 +11,36 @@ use nearprint_storage::row_number;
 use super::existing_documents::{ExistingDocument, fetch};
 use super::existing_values::ExistingValues;
 use super::map_context::{MapContext, MapTask, PieceMemory};
+use super::map_counts::MapCounts;
 use super::pair_writer::PairWriter;
 use super::stream::{Sender, TaskBatch, produce};
 use crate::error::{PipelineError, Result};
 use crate::plan::query_parts::PartTables;
 
-/// The pairs of a task, each at most once, in no particular order; and the pairs of classes that decisions need, as notes.
+/// The pairs of a task, each at most once, in no particular order; and as notes its counts, and the pairs of classes that decisions
+/// need.
 pub fn map_task(context: &Arc<MapContext>, task: &MapTask) -> BoxStream<'static, Result<TaskBatch>> {
     let (context, task) = (Arc::clone(context), task.clone());
     produce("map", move |sender| async move {
         let tables = Arc::new(context.queries.tables(task.part()).await?);
         let under_way = Arc::clone(&context);
         let _permit = under_way.room.under_way.acquire().await;
-        match task {
+        let counts = match task {
             MapTask::Itself { values, .. } => {
-                let own = Arc::clone(&context);
-                context.room.compute(move || map_itself(&own, &tables, values, sender)).await
+                let (own, to) = (Arc::clone(&context), sender.clone());
+                context.room.compute(move || map_itself(&own, &tables, values, to)).await?
             }
             MapTask::Existing { file, row_groups, .. } => {
                 let existing = context.files.get(&file);
                 let existing = existing.ok_or_else(|| defect(format!("no file {file} in this join")))?;
+                let mut counts = MapCounts::default();
                 for piece in existing.parquet.row_group_ranges(row_groups, context.piece_rows) {
-                    map_piece(&context, &tables, &file, piece, &sender).await?;
+                    counts += map_piece(&context, &tables, &file, piece, &sender).await?;
                 }
-                Ok(())
+                counts
             }
-        }
+        };
+        sender.send(TaskBatch::Notes(counts.notes()?)).await
     })
 }
 
@@ -65,13 +69,13 @@ fn map_last(ranges: &mut Vec<Range<usize>>, mut map: impl FnMut(Range<usize>, &m
     pairs
 }
 
-fn map_itself(context: &MapContext, tables: &PartTables, values: Range<usize>, sender: Sender) -> Result<()> {
+fn map_itself(context: &MapContext, tables: &PartTables, values: Range<usize>, sender: Sender) -> Result<MapCounts> {
     let mut out = PairWriter::new(context, sender);
     let own = values.start..values.end.min(tables.end()).max(values.start);
     for value in context.rows.repeated(row_number(own.start)..row_number(own.end)) {
         out.new_new(value, value, 0)?;
     }
-    let n_values = values.len() as u64;
+    let mut counts = MapCounts { n_rows: values.len() as u64, n_candidates: 0 };
     let mut ranges = vec![values];
     while !ranges.is_empty() {
         let pairs = context.room.map(|scratch| {
@@ -86,12 +90,14 @@ fn map_itself(context: &MapContext, tables: &PartTables, values: Range<usize>, s
                 });
             })
         });
+        counts.n_candidates += pairs.len() as u64;
         for pair in pairs {
             out.new_new(pair.query, pair.existing, pair.distance)?;
         }
     }
-    context.progress.advance(n_values);
-    out.finish()
+    context.progress.advance(counts.n_rows);
+    out.finish()?;
+    Ok(counts)
 }
 
 /// Maps row groups that stand next to each other.
@@ -101,7 +107,7 @@ async fn map_piece(
     file: &str,
     row_groups: Range<usize>,
     sender: &Sender,
-) -> Result<()> {
+) -> Result<MapCounts> {
     let existing = &context.files[file];
     let bits = context.queries.plan().bits();
     let fetches = row_groups.clone().map(|row_group| fingerprint_column::fetch(&existing.parquet, row_group, bits));
@@ -112,6 +118,7 @@ async fn map_piece(
         let _permit = context.room.threads.acquire().await;
         futures::future::try_join_all(fetches).await?
     };
+    let mut counts = MapCounts { n_rows: columns.iter().map(|column| column.n_rows() as u64).sum(), n_candidates: 0 };
     let (own, their, url) = (Arc::clone(context), Arc::clone(tables), file.to_owned());
     let decode = move || {
         let PieceMemory { mut values, room: mut fingerprints } = own.room.take_piece();
@@ -130,6 +137,7 @@ async fn map_piece(
     };
     let (mut memory, mut pairs, mut ranges) = context.room.compute(decode).await?;
     loop {
+        counts.n_candidates += pairs.len() as u64;
         for piece in pieces(&pairs, &memory.values) {
             expand(context, file, &row_groups, &memory.values, piece, sender).await?;
         }
@@ -140,7 +148,7 @@ async fn map_piece(
         (memory, pairs, ranges) = context.room.compute(move || Ok(map_values(&own, &their, memory, ranges))).await?;
     }
     context.room.keep_piece(memory);
-    Ok(())
+    Ok(counts)
 }
 
 /// The next pairs of a piece's values, by existing value, and the ranges of values that are still to be mapped.

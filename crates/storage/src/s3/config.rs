@@ -1,24 +1,25 @@
-//! How S3 is reached.
+//! The settings for S3.
 
 use serde::{Deserialize, Serialize};
 
-/// How `s3://` places are reached. Credentials never stand here: they come from the environment, a profile, or the machine.
+/// How `s3://` places are accessed. Credentials are not settings: they come from the environment, a profile, or the
+/// machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct S3Config {
-    /// URL of an S3-compatible server; AWS where none is given here, in `AWS_ENDPOINT_URL` or in the profile.
+    /// URL of an S3-compatible server. Without it, `AWS_ENDPOINT_URL` counts, then the profile, then AWS itself.
     pub endpoint: Option<String>,
-    /// Region, if not `AWS_REGION` or the profile's.
+    /// Region. Without it, `AWS_REGION` counts, then the profile.
     pub region: Option<String>,
-    /// Profile of the shared AWS files, if not `AWS_PROFILE`.
+    /// Profile in the shared AWS files. Without it, `AWS_PROFILE` counts.
     pub profile: Option<String>,
-    /// Allows plain `http` endpoints beyond loopback.
+    /// Allows plain `http` for endpoints beyond loopback.
     pub allow_http: bool,
-    /// Seconds in which a request that fails in passing is tried again.
+    /// For how many seconds a request is tried again after a failure that may pass.
     pub retry_seconds: u64,
     /// Seconds without progress after which an attempt counts as failed.
     pub timeout_seconds: u64,
-    /// Requests that are under way at once.
+    /// Number of requests that may be under way at once.
     pub requests: u16,
 }
 
@@ -36,5 +37,6 @@ impl Default for S3Config {
     }
 }
 
-/// The most that one request reads: what fails is read again, and what stalls is noticed.
+/// Bytes that one request reads at most. A limit keeps it cheap to read again after a failure, and makes it possible to
+/// notice a stall.
 pub const PIECE_BYTES: usize = 8 << 20;

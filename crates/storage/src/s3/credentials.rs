@@ -1,5 +1,5 @@
-//! Where credentials come from, by the AWS SDK's own chain: environment, profile (keys, process, role, single sign-on), web
-//! identity, container, instance.
+//! Credentials from the chain of the AWS SDK: environment, profile (keys, process, role, single sign-on), web identity,
+//! container, instance.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use tokio::sync::Mutex;
 use crate::error::{CredentialsError, one_line};
 use crate::redact::keep_quiet_about;
 
-/// Credentials, fetched when they are first needed and before they expire.
+/// Credentials. They are fetched when they are first needed, and again before they expire.
 pub struct Credentials {
     profile: Option<String>,
     known: Mutex<Option<Known>>,
@@ -42,14 +42,14 @@ struct Known {
     fetched: Instant,
 }
 
-/// As object_store has it.
+/// The default of object_store.
 const DEFAULT_REGION: &str = "us-east-1";
-/// Credentials are fetched anew so long before they expire.
+/// How long before they expire credentials are fetched again.
 const BEFORE_EXPIRY: Duration = Duration::from_secs(5 * 60);
-/// Credentials as new as this are not renewed: many requests may have been refused with the old ones at once, and some sources
-/// give what is about to expire until they have something better.
+/// Credentials that are newer than this are not renewed. Many requests may have been refused with the old ones at once,
+/// and some sources keep returning credentials that are about to expire until they have better ones.
 const NEW: Duration = Duration::from_secs(5);
-/// A process or a server that gives credentials answers within this.
+/// The time within which a process or server must return credentials.
 const LONGEST: Duration = Duration::from_secs(30);
 
 impl fmt::Debug for Credentials {
@@ -63,7 +63,7 @@ impl Credentials {
         Self { profile, known: Mutex::default() }
     }
 
-    /// What the profile says besides: its region and endpoint.
+    /// Loads the other settings of the profile: its region and endpoint.
     pub async fn settings(&self) -> SdkConfig {
         let mut region = ProfileFileRegionProvider::builder();
         let mut loader = aws_config::defaults(BehaviorVersion::latest()).http_client(SdkHttp);
@@ -72,12 +72,17 @@ impl Credentials {
             loader = loader.profile_name(profile);
         }
         let from_environment = EnvironmentVariableRegionProvider::new();
-        // Without the last, the machine would be asked, and few have anything that answers.
+        // Without the default at the end, the SDK would ask the machine's metadata service, which most machines do not
+        // have.
         let chain = RegionProviderChain::first_try(from_environment).or_else(region.build()).or_else(DEFAULT_REGION);
         loader.region(chain).load().await
     }
 
-    /// Credentials that are good for some minutes.
+    /// Returns credentials that are still valid. They are fetched if none are known, or if the known ones expire within
+    /// [`BEFORE_EXPIRY`] and are not [`NEW`]. If fetching fails, the known ones are used until they expire.
+    ///
+    /// # Errors
+    /// [`CredentialsError`] if no source has valid credentials.
     pub async fn current(&self) -> Result<Arc<AwsCredential>, CredentialsError> {
         let mut known = self.known.lock().await;
         let lasts = |at: &Known, margin| at.expires.is_none_or(|expires| expires > SystemTime::now() + margin);
@@ -100,7 +105,8 @@ impl Credentials {
         }
     }
 
-    /// Fetches credentials whatever the age of the known ones says, from files and the environment as they are now.
+    /// Fetches credentials from the files and the environment as they are now, even if the known ones should still be
+    /// valid. Does nothing if the known ones are [`NEW`]. A failure is only logged.
     pub async fn renew(&self) {
         let mut known = self.known.lock().await;
         if known.as_ref().is_some_and(|at| at.fetched.elapsed() < NEW) {
@@ -139,7 +145,8 @@ async fn fetch(source: SharedCredentialsProvider) -> Result<Known, CredentialsEr
 
 fn not_given(error: &SdkError) -> CredentialsError {
     let why = legible(error);
-    // The machine is asked last, and that most have nothing to answer with is no error of theirs.
+    // The machine's metadata service is asked last. Most machines have none, so its failure says only that no source
+    // has credentials.
     if matches!(error, SdkError::CredentialsNotLoaded(_)) || why.contains("IMDS") {
         return none();
     }
@@ -152,7 +159,8 @@ fn none() -> CredentialsError {
     CredentialsError(text.to_owned())
 }
 
-/// The causes of an error, up to where it repeats what a process or server said: that may be a secret.
+/// Describes the causes of an error. The text ends before anything that repeats the output of a process or server,
+/// because that may be a secret.
 fn legible(error: &SdkError) -> String {
     let mut text = String::new();
     let mut next: Option<&dyn std::error::Error> = Some(error);
@@ -167,7 +175,7 @@ fn legible(error: &SdkError) -> String {
     text[..end].trim_end_matches(['.', ':', ' ']).to_owned()
 }
 
-/// How the SDK begins to repeat what it was given.
+/// Phrases with which the SDK begins to repeat what it was given.
 const QUOTES: [&str; 3] = ["Stderr", "invalid JSON", "Error {"];
 
 #[async_trait]
@@ -180,7 +188,7 @@ impl CredentialProvider for Credentials {
     }
 }
 
-/// The SDK's requests, sent by the HTTP client that is there already.
+/// Sends the SDK's requests with the HTTP client that object_store uses.
 #[derive(Debug, Clone, Copy)]
 struct SdkHttp;
 

@@ -1,7 +1,8 @@
-//! One HTTP request until it is answered: bounded in number and time, tried again, signed anew, counted.
+//! Sending one HTTP request until it is answered. The module limits the number of requests and their time, tries them
+//! again, signs them again, and counts them.
 //!
-//! object_store's own retries are turned off. It gives up on bodies that break off in a LIST, on a 409, and on credentials that
-//! expire, and it cannot tell a body that trickles from one that is long.
+//! The retries of object_store are turned off. It gives up on a LIST whose body breaks off, on a 409, and on
+//! credentials that expire, and it cannot tell a slow body from a long one.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -27,31 +28,31 @@ use super::credentials::Credentials;
 use crate::error::element;
 use crate::locked::locked;
 
-/// HTTP requests that were sent to object stores, each attempt for itself.
+/// Counts of HTTP requests to object stores. Every attempt counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Requests {
-    /// Objects or ranges of them.
+    /// Reads of objects, or of ranges of them.
     pub get: u64,
-    /// Whether an object is there.
+    /// Questions whether an object exists.
     pub head: u64,
     /// Pages of listings.
     pub list: u64,
-    /// Objects and parts of them.
+    /// Writes of objects, and of parts of multipart uploads.
     pub put: u64,
-    /// Objects and uploads.
+    /// Deletions of objects, and aborts of multipart uploads.
     pub delete: u64,
-    /// Beginnings and ends of uploads, and deletions of several objects.
+    /// Beginnings and ends of multipart uploads, and deletions of several objects at once.
     pub post: u64,
-    /// Of all these, those that repeated one which had failed in passing.
+    /// The attempts among all these that repeated a request after a failure that may pass.
     pub retries: u64,
-    /// Bytes of answers.
+    /// Bytes of answers that were received.
     pub bytes_in: u64,
-    /// Bytes of objects sent.
+    /// Bytes of request bodies that were sent.
     pub bytes_out: u64,
 }
 
 impl Requests {
-    /// How many were sent.
+    /// Returns the number of requests that were sent.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.get + self.head + self.list + self.put + self.delete + self.post
@@ -70,7 +71,7 @@ impl Requests {
     }
 }
 
-/// What all buckets share: one count, and one limit on how many requests are under way.
+/// What all buckets share: one set of counts, and one limit on how many requests are under way.
 #[derive(Debug)]
 pub struct Traffic {
     requests: Mutex<Requests>,
@@ -87,18 +88,19 @@ impl Traffic {
     }
 }
 
-/// How long a request may take.
+/// The time that a request may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// From the first attempt to the beginning of the last.
+    /// The time between the start of the first attempt and the start of the last.
     pub retry: Duration,
-    /// Of one attempt: until its answer begins, and again for each [`MIN_RATE`] times as many bytes of it.
+    /// The time until an answer begins, to which the time for sending the request's body at [`MIN_SEND_RATE`] is added.
+    /// The body of an answer must then bring [`MIN_RATE`] bytes for each second of this time, again and again.
     pub idle: Duration,
 }
 
-/// Bytes a second below which an answer counts as stalled.
+/// An answer that brings fewer bytes a second counts as stalled.
 const MIN_RATE: u64 = 4 << 10;
-/// Bytes a second at which a request's own body must leave.
+/// The rate, in bytes a second, at which a request's own body must at least be sent.
 const MIN_SEND_RATE: u64 = 512 << 10;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -118,14 +120,14 @@ impl fmt::Debug for Sender {
     }
 }
 
-/// Makes [`Sender`]s.
+/// Creates the [`Sender`]s of a bucket.
 #[derive(Debug)]
 pub struct Connector {
     pub traffic: Arc<Traffic>,
     pub credentials: Arc<Credentials>,
     pub region: String,
     pub limits: Limits,
-    /// Takes the client that was made.
+    /// Receives the client that was created.
     pub made: Arc<OnceLock<HttpClient>>,
 }
 
@@ -147,12 +149,12 @@ struct Answer {
     body: Bytes,
 }
 
-/// What to make of an attempt.
+/// What to do after an attempt.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     Final,
     Passing,
-    /// The credentials were refused for their age.
+    /// The credentials were refused because they are too old.
     Expired,
 }
 
@@ -207,7 +209,8 @@ impl Sender {
         Ok(Answer { parts, body })
     }
 
-    /// The whole body: what is asked for is never more than a piece of an object. Slow is not stalled, as long as it moves.
+    /// Reads the whole body, which is never longer than the range that was asked for. A slow body is no failure as long
+    /// as it keeps moving.
     async fn body(&self, headers: &HeaderMap, body: HttpResponseBody, idle: Duration) -> Result<Bytes, HttpError> {
         let length = headers.get(http::header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok()).unwrap_or(0);
         let mut whole = BytesMut::with_capacity(std::cmp::min(length, PIECE_BYTES));
@@ -229,7 +232,8 @@ impl Sender {
         }
     }
 
-    /// With the time and the credentials of now. A request that was not signed stays so.
+    /// Signs a request again, with the current time and the current credentials. A request that was not signed stays
+    /// unsigned.
     async fn sign_again(&self, request: &mut HttpRequest) {
         let headers = request.headers();
         if !headers.contains_key(AUTHORIZATION) || headers.contains_key("x-amz-s3session-token") {
@@ -260,10 +264,10 @@ fn verdict(method: &Method, headers: &HeaderMap, done: &Result<Answer, HttpError
     let code = || std::str::from_utf8(&answer.body).ok().and_then(|text| element(text, "Code"));
     let is = |known: &[&str]| code().is_some_and(|code| known.contains(&code));
     match answer.parts.status {
-        // A multipart upload may fail after its answer has begun with 200.
+        // A multipart upload may still fail after its answer has begun with status 200.
         StatusCode::OK if method == Method::POST && is(&PASSING) => Verdict::Passing,
         status if status.is_success() => Verdict::Final,
-        // The answer to a HEAD has no body that could tell.
+        // The answer to a HEAD has no body that could tell the reason.
         StatusCode::FORBIDDEN if method == Method::HEAD => Verdict::Expired,
         StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST if is(&EXPIRED) => Verdict::Expired,
         StatusCode::CONFLICT if headers.contains_key(IF_NONE_MATCH) => Verdict::Passing,
@@ -284,7 +288,8 @@ fn stalled(limit: Duration) -> HttpError {
     HttpError::new(HttpErrorKind::Timeout, Stalled { seconds: limit.as_secs() })
 }
 
-/// Between half of it and all of it, so that those who failed together do not come again together.
+/// Returns a random time between half of `pause` and all of it, so that requests that failed together are not repeated
+/// together.
 fn jittered(pause: Duration) -> Duration {
     let [low, high, ..] = RandomState::new().hash_one(0).to_le_bytes();
     let share = u32::from(u16::from_le_bytes([low, high]) % 1024);

@@ -1,4 +1,4 @@
-//! One bucket: how it is reached, uploads in parts, and uploads that were left open.
+//! One bucket: opening it, multipart uploads, and uploads that were left open.
 
 mod config;
 mod credentials;
@@ -32,14 +32,14 @@ use crate::runtime::blocking;
 pub use self::config::{PIECE_BYTES, S3Config};
 pub use self::http::Requests;
 
-/// Smallest part of an upload; larger ones where the file would need too many.
+/// The smallest size of an upload's parts. A file that would need too many parts gets larger ones.
 const PART_BYTES: u64 = 8 << 20;
-/// S3 allows 10,000.
+/// The largest number of parts in an upload. S3 allows 10,000.
 const MAX_PARTS: u64 = 9_000;
-/// Parts on their way at once, each held in memory.
+/// The number of parts that are sent at once. Each of them is held in memory.
 const PARTS_AT_ONCE: usize = 4;
 
-/// A bucket, reached when it is first needed.
+/// A bucket. It is opened when it is first needed.
 #[derive(Debug)]
 pub struct Bucket {
     name: String,
@@ -61,7 +61,7 @@ struct Opened {
     region: String,
 }
 
-/// What the buckets of one [`Storage`](crate::Storage) share.
+/// The state that the buckets of one [`Storage`](crate::Storage) share.
 #[derive(Debug)]
 pub struct Shared {
     pub traffic: Arc<Traffic>,
@@ -85,12 +85,12 @@ impl Shared {
         }
     }
 
-    /// Aborts the uploads that are still open; those that cannot be aborted in time stay for `store gc`.
+    /// Aborts the uploads that are still open. Uploads that cannot be aborted in time are left for `store gc`.
     pub async fn abort_uploads(&self) {
         let open = std::mem::take(&mut *locked(&self.uploads));
         let aborts = open.iter().map(|upload| upload.store.abort_multipart(&upload.key, &upload.id));
         let all = futures::future::join_all(aborts);
-        // Nothing is lost where it fails: an open upload is no object.
+        // Nothing is lost if this fails, because an open upload is not an object.
         let _ = tokio::time::timeout(Duration::from_secs(5), all).await;
     }
 
@@ -104,6 +104,11 @@ impl Bucket {
         Self { name: name.to_owned(), config: config.clone(), shared: Arc::clone(shared), opened: OnceCell::new() }
     }
 
+    /// Returns the bucket's store, and opens the bucket if necessary.
+    ///
+    /// # Errors
+    /// [`StorageError::Config`] if the endpoint is refused; [`StorageError::ObjectStore`] if the settings are not
+    /// valid.
     pub async fn store(&self) -> Result<&Arc<AmazonS3>> {
         Ok(&self.opened().await?.store)
     }
@@ -137,9 +142,9 @@ impl Bucket {
             .with_credentials(Arc::clone(&self.shared.credentials) as _)
             .with_retry(RetryConfig { max_retries: 0, ..RetryConfig::default() })
             .with_http_connector(connector)
-            // The sender has limits of its own; this one would cut long answers that move.
+            // The sender has limits of its own. This limit would cut off long answers that make progress.
             .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::Timeout), "1 day")
-            // The job file alone says what is not encrypted, and nothing makes a wrong certificate right.
+            // Only the job file may turn encryption off, and nothing makes a wrong certificate acceptable.
             .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::AllowInvalidCertificates), "false")
             .with_allow_http(is_plain);
         if let Some(endpoint) = endpoint {
@@ -152,8 +157,11 @@ impl Bucket {
         Ok(Opened { store, client, region })
     }
 
-    /// Uploads a local file of `size` bytes in parts. Where the last request fails the object may be there all the same: that is
-    /// [`Upload::Doubtful`].
+    /// Uploads a local file of `size` bytes in a multipart upload. If only the last request fails, the object may exist
+    /// nevertheless; the result is then [`Upload::Doubtful`].
+    ///
+    /// # Errors
+    /// The local file cannot be read, or the object store refuses a request before the last one.
     pub async fn upload(&self, key: &Path, url: &str, from: &LocalPath, size: u64) -> Result<Upload> {
         let store = self.store().await?;
         let id = store.create_multipart(key).await.map_err(StorageError::store("write", url))?;
@@ -175,10 +183,10 @@ impl Bucket {
         done
     }
 
-    /// The end of a doubtful upload.
+    /// Aborts a doubtful upload.
     pub async fn abort(&self, key: &Path, id: &MultipartId) {
         if let Ok(store) = self.store().await {
-            // The error before this one is the one to report; what stays open is for `store gc`.
+            // The error before this one is the one to report. If the upload stays open, `store gc` aborts it later.
             let _ = tokio::time::timeout(Duration::from_secs(5), store.abort_multipart(key, id)).await;
         }
         self.shared.forget(id);
@@ -202,8 +210,11 @@ impl Bucket {
         futures::stream::iter(sent).buffered(PARTS_AT_ONCE).try_collect().await
     }
 
-    /// Uploads below a prefix that were begun longer ago than `older_than`, are still open, and whose key `is_own`: aborted unless
-    /// `dry_run`.
+    /// Aborts uploads below a prefix that were begun longer ago than `older_than`, are still open, and for whose key
+    /// `is_own` returns `true`. With `dry_run`, nothing is aborted. Returns the keys.
+    ///
+    /// # Errors
+    /// The object store does not list or abort the uploads.
     pub async fn abort_stale_uploads(
         &self,
         prefix: &Path,
@@ -233,7 +244,7 @@ impl Bucket {
                 let key =
                     Path::parse(&upload.key).map_err(|e| StorageError::store("abort uploads of", url)(e.into()))?;
                 match opened.store.abort_multipart(&key, &upload.upload_id).await {
-                    // Its owner ended it meanwhile.
+                    // Its owner has ended the upload in the meantime.
                     Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
                     Err(source) => return Err(StorageError::store("abort uploads of", url)(source)),
                 }
@@ -244,13 +255,17 @@ impl Bucket {
     }
 }
 
-/// How an upload ended.
+/// The end of an upload.
 #[derive(Debug)]
 pub enum Upload {
     Done,
     Doubtful { id: MultipartId, source: object_store::Error },
 }
 
+/// Reads `n_bytes` bytes of a local file from byte `start` on.
+///
+/// # Errors
+/// [`StorageError::Io`] if the file cannot be read or is shorter.
 pub async fn read_part(from: &LocalPath, start: u64, n_bytes: u64) -> Result<Bytes> {
     use std::os::unix::fs::FileExt;
     let from = from.to_path_buf();
@@ -263,7 +278,7 @@ pub async fn read_part(from: &LocalPath, start: u64, n_bytes: u64) -> Result<Byt
     .await
 }
 
-/// Whether an endpoint is without TLS, which only loopback may be unless it is allowed.
+/// Returns whether an endpoint is reached without TLS. That is refused beyond loopback, unless `allow_http` is set.
 fn plain_http(endpoint: &str, allow_http: bool) -> Result<bool> {
     let refused = |reason: &str| StorageError::Config { key: "s3.endpoint".to_owned(), reason: reason.to_owned() };
     let form = "write it as https://host:port";
@@ -285,7 +300,7 @@ fn plain_http(endpoint: &str, allow_http: bool) -> Result<bool> {
     }
 }
 
-/// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListMultipartUploads.html>
+/// An answer to <https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListMultipartUploads.html>.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct OpenUploads {
@@ -307,12 +322,12 @@ struct OpenedUpload {
 
 struct Page {
     listed: OpenUploads,
-    /// By the server's clock.
+    /// The server's time.
     now: DateTime<Utc>,
 }
 
 impl Opened {
-    /// object_store cannot ask for these.
+    /// Requests one page of the open uploads, because object_store has no such request.
     async fn page(&self, prefix: &Path, url: &str, after: Option<&(String, String)>) -> Result<Page> {
         let fail = StorageError::store("list uploads of", url);
         let request = self.page_request(prefix, after).await.map_err(fail)?;
