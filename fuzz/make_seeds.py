@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 KINDS = ("bigrams mixed jieba words whitespace char_ngrams word_char_ngrams utf16_ngrams byte_pieces ascii_words"
-         " cppjieba").split()
+         " cppjieba ascii_whitespace full_word_char_ngrams").split()
 
 TEXTS = {
     "english": "The quick brown fox can't jump over 3.14 lazy dogs at foo_bar.example.org, twice twice TWICE.",

@@ -74,6 +74,7 @@ impl Settings {
             kind,
             TokenizerKind::CharNgrams
                 | TokenizerKind::WordCharNgrams
+                | TokenizerKind::FullWordCharNgrams
                 | TokenizerKind::Utf16Ngrams
                 | TokenizerKind::BytePieces
         );
@@ -235,6 +236,14 @@ fn check_textbook(settings: &Settings, text: &str, tokens: &Tokens<'_>) {
         TokenizerKind::Whitespace => text.split_whitespace().map(str::to_owned).collect(),
         TokenizerKind::CharNgrams => textbook::windows(text, n, |c| !c.is_whitespace()),
         TokenizerKind::WordCharNgrams => textbook::windows(text, n, textbook::is_python_word),
+        TokenizerKind::FullWordCharNgrams => {
+            let windows = textbook::windows(text, n, textbook::is_python_word);
+            windows.into_iter().filter(|window| window.chars().count() == n).collect()
+        }
+        TokenizerKind::AsciiWhitespace => {
+            let words = text.split(|c: char| c.is_ascii_whitespace() || c == '\x0b');
+            words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+        }
         TokenizerKind::Utf16Ngrams => textbook::utf16_windows(text, n),
         TokenizerKind::BytePieces => textbook::byte_pieces(text, n),
         TokenizerKind::AsciiWords => {

@@ -1,7 +1,8 @@
-//! The `fingerprint` column of a row group, decoded from its pages: what every existing fingerprint costs.
+//! The `fingerprint` column of a row group, decoded from its pages. Every existing fingerprint goes through this code.
 //!
-//! Columns as nearprint writes them (required, DELTA_BINARY_PACKED; see docs/store-format.md) are decoded here, straight into
-//! the memory that is mapped; any other goes through Arrow, which gives the same values at several times the cost.
+//! Columns in the form that nearprint writes (required, DELTA_BINARY_PACKED; see docs/store-format.md) are decoded
+//! here, directly into the memory that the map phase reads. Any other column goes through Arrow, which produces the
+//! same values at several times the cost.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,47 +24,55 @@ use crate::error::{DatasetError, Result};
 use crate::parquet_file::{ParquetFile, Read, count};
 use crate::schema::FINGERPRINT;
 
-/// A row group's fingerprints, read but not decoded.
+/// The fingerprints of a row group. They were read, but perhaps not decoded.
 #[derive(Debug)]
 pub enum FetchedColumn {
-    /// Bytes of the column chunk.
+    /// The bytes of the column chunk, not decoded yet.
     Chunk {
-        /// The footer's entry.
+        /// The chunk's entry in the footer.
         chunk: Box<ColumnChunkMetaData>,
-        /// Rows of the row group.
+        /// The number of rows in the row group.
         n_rows: u64,
-        /// The bytes.
+        /// The bytes of the chunk.
         bytes: Bytes,
     },
-    /// Values, as Arrow gave them.
+    /// The values, decoded by Arrow.
     Values(Vec<u64>),
 }
 
-/// Reads the column of a row group. `bits` are those a fingerprint may have.
+/// Reads the column of a row group. Its fingerprints may have up to `bits` bits.
+///
+/// # Errors
+/// [`DatasetError::BadFile`] if the chunk is damaged or claims too much memory; [`DatasetError::MissingColumn`] or
+/// [`DatasetError::ColumnType`] if there is no such column; [`DatasetError::BadRow`] if a fingerprint is NULL or has
+/// more bits; an error if the bytes cannot be read.
+///
+/// # Panics
+/// Panics if the file has no such row group.
 pub async fn fetch(file: &ParquetFile, row_group: usize, bits: u32) -> Result<FetchedColumn> {
     let Some(leaf) = packed_leaf(file, row_group, bits) else {
         return by_arrow(file, row_group, bits).await;
     };
     let range = file.chunk_range(row_group, leaf)?;
     let bytes = file.read_range(range.clone()).await.map_err(|e| DatasetError::of_parquet(&file.file.url, e))?;
-    // So that no more is made room for than the pages say they have.
+    // This check ensures that memory is not reserved for more values than the pages have.
     file.guard(&[row_group], &[leaf], BATCH_ROWS)?.check(range.start, &bytes)?;
     let chunk = Box::new(file.footer().row_group(row_group).column(leaf).clone());
     Ok(FetchedColumn::Chunk { chunk, n_rows: file.row_group_rows(row_group), bytes })
 }
 
-/// Whether fetching row groups only reads them; other files are decoded by Arrow on the way.
+/// Returns whether [`fetch`] only reads these row groups. In other files, Arrow decodes them at the same time.
 pub fn is_packed(file: &ParquetFile, mut row_groups: Range<usize>, bits: u32) -> bool {
     row_groups.all(|row_group| packed_leaf(file, row_group, bits).is_some())
 }
 
-/// The column, where it is one that is decoded here.
+/// Returns the position of the column if it can be decoded here.
 fn packed_leaf(file: &ParquetFile, row_group: usize, bits: u32) -> Option<usize> {
     let columns = file.footer().row_group(row_group).columns();
     let leaf = columns.iter().position(|chunk| chunk.column_path().string() == FINGERPRINT)?;
     let chunk = &columns[leaf];
     let required = chunk.column_descr().max_def_level() == 0 && chunk.column_descr().max_rep_level() == 0;
-    // RLE is listed for levels, of which required columns have none.
+    // RLE is listed for levels, but required columns have no levels.
     let packed = chunk.encodings().all(|e| matches!(e, Encoding::DELTA_BINARY_PACKED | Encoding::RLE))
         && chunk.encodings().any(|e| e == Encoding::DELTA_BINARY_PACKED);
     (required && packed && bits == u64::BITS).then_some(leaf)
@@ -85,7 +94,7 @@ async fn by_arrow(file: &ParquetFile, row_group: usize, bits: u32) -> Result<Fet
 }
 
 impl FetchedColumn {
-    /// Rows of the row group.
+    /// Returns the number of rows in the row group.
     pub fn n_rows(&self) -> usize {
         match self {
             Self::Values(known) => known.len(),
@@ -93,10 +102,13 @@ impl FetchedColumn {
         }
     }
 
-    /// Writes the values, in row order, to `values`, which has [`n_rows`](Self::n_rows) places.
+    /// Writes the values to `values` in row order. The slice must have [`n_rows`](Self::n_rows) elements.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`] naming `url` where pages do not hold what the footer says.
+    /// [`DatasetError::BadFile`], naming `url`, if the pages do not hold what the footer says.
+    ///
+    /// # Panics
+    /// May panic if the slice has another length.
     pub fn decode(&self, url: &str, values: &mut [u64]) -> Result<()> {
         match self {
             Self::Values(known) => values.copy_from_slice(known),
@@ -132,7 +144,7 @@ fn decode_chunk(chunk: &ColumnChunkMetaData, bytes: &Bytes, values: &mut [u64]) 
     if rest.is_empty() { Ok(()) } else { Err(damaged("pages hold fewer fingerprints than their row group has rows")) }
 }
 
-/// A column chunk as if the whole file were there.
+/// The bytes of a column chunk, addressed by their positions in the file.
 struct ChunkBytes {
     offset: u64,
     bytes: Bytes,
@@ -173,10 +185,10 @@ fn damaged(reason: &str) -> ParquetError {
     ParquetError::General(reason.to_owned())
 }
 
-/// Refuses a NULL, and a fingerprint of more than `bits` bits. `first_row` is the number of the first row, from 1.
+/// Refuses NULL, and fingerprints of more than `bits` bits. `first_row` is the number of the first row, counted from 1.
 ///
 /// # Errors
-/// [`DatasetError::BadRow`].
+/// [`DatasetError::BadRow`] for the first such row.
 pub fn check_fingerprints(url: &str, first_row: u64, bits: u32, fingerprints: &UInt64Array) -> Result<()> {
     let max = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
     let bad = (0..fingerprints.len()).find(|&i| fingerprints.is_null(i) || fingerprints.value(i) > max);

@@ -1,7 +1,8 @@
-//! Parquet files that nobody has vouched for, and datasets that are the same bytes for the same rows.
+//! Reading Parquet files that are not trusted, and writing datasets whose bytes depend on their rows alone.
 //!
-//! Reading: [`ParquetFile`] for datasets, [`Documents`] for what a crawl brings, in any of the [`FORMATS`]; both look at what a file
-//! claims before they take memory for it. Writing: [`DatasetWriter`], then [`publish()`].
+//! [`ParquetFile`] reads datasets. [`Documents`] reads the documents of a crawl, in any of the [`FORMATS`]. Both check
+//! what a file claims before they take memory for it. [`DatasetWriter`] writes datasets, and [`publish()`] publishes
+//! them.
 
 mod columns;
 mod date;
@@ -18,7 +19,7 @@ mod quarantine;
 pub mod schema;
 mod writer;
 
-/// What fuzz targets reach; no part of the interface.
+/// Functions for the fuzz targets. They do not belong to the interface.
 #[cfg(fuzzing)]
 pub mod fuzzing {
     pub use crate::delta::decode_deltas;

@@ -1,6 +1,8 @@
-//! Checksums of the pages of a Parquet file: the format has a place for them, the writer of the `parquet` crate leaves it empty.
+//! Checksums of the pages of a Parquet file. The format has a field for them, which the writer of the `parquet` crate
+//! leaves out.
 //!
-//! A written file is copied page by page, each header with the checksum of the bytes behind it. Values are not touched.
+//! After a file is written, it is copied page by page, and each header gets the checksum of the bytes after it. Values
+//! are not changed.
 
 use std::fs::File;
 use std::io::Write;
@@ -17,7 +19,11 @@ use parquet::file::writer::SerializedFileWriter;
 
 use crate::guard::thrift::{PageSizes, page_sizes};
 
-/// Copies `from` to `sink` with checksums, and gives `sink` back. `properties` are those that `from` was written with.
+/// Copies `from` to `sink`, adds the checksums, and returns `sink`. `properties` must be those with which `from` was
+/// written.
+///
+/// # Errors
+/// `from` cannot be read, or `sink` cannot be written.
 pub fn copy_with_checksums<W: Write + Send>(from: &File, sink: W, properties: WriterProperties) -> Result<W> {
     let footer =
         ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Optional).parse_and_finish(from)?;
@@ -32,7 +38,7 @@ pub fn copy_with_checksums<W: Write + Send>(from: &File, sink: W, properties: Wr
         }
         group.close()?;
     }
-    // The Arrow schema, which the properties do not name.
+    // This adds the Arrow schema, which is not among the properties.
     for pair in footer.file_metadata().key_value_metadata().into_iter().flatten() {
         if !known.iter().any(|k| k.key == pair.key) {
             writer.append_key_value_metadata(pair.clone());
@@ -41,7 +47,7 @@ pub fn copy_with_checksums<W: Write + Send>(from: &File, sink: W, properties: Wr
     writer.into_inner()
 }
 
-/// A column chunk as if it were a file of its own.
+/// Returns a copy of a column chunk with checksums. All positions are relative to the beginning of the copy.
 fn chunk_with_checksums(
     from: &File,
     footer: &ParquetMetaData,
@@ -88,10 +94,10 @@ fn close_result(
     }
 }
 
-/// A chunk's bytes with checksums.
+/// A copy of a chunk's bytes, with checksums.
 struct CheckedCopy {
     bytes: Vec<u8>,
-    /// Where each page was, where it is, and how long it is.
+    /// For each page: its old position, its new position, and its new length.
     pages: Vec<(u64, i64, i32)>,
 }
 
@@ -112,7 +118,8 @@ impl CheckedCopy {
         Ok(copy)
     }
 
-    /// The header with field 4, the checksum, after field 3; the next field counts from there.
+    /// Appends a header with a checksum, which is field 4 and stands after field 3. The number of a field is coded
+    /// relative to the one before it, so the field after the checksum gets a smaller number.
     fn header(&mut self, header: &[u8], sizes: &PageSizes, crc: u32) {
         const CRC_FIELD: u8 = 0x15;
         const ONE_FIELD: u8 = 0x10;

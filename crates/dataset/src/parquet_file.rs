@@ -1,4 +1,4 @@
-//! Parquet files on any store: footers, ranged and projected reads.
+//! Parquet files on any store: reading footers, and ranges and columns of the content.
 
 use std::any::Any;
 use std::ops::Range;
@@ -36,28 +36,29 @@ pub struct ParquetFile {
     metadata: ArrowReaderMetadata,
 }
 
-/// What to read of a file.
+/// The rows and columns to read from a file.
 #[derive(Debug, Clone, Default)]
 pub struct Read<'a> {
-    /// Row groups, ascending.
+    /// The row groups, ascending.
     pub row_groups: Vec<usize>,
-    /// Columns by name; those that the file lacks are left out.
+    /// The names of the columns. Names that the file lacks are ignored.
     pub columns: &'a [&'a str],
-    /// Rows of the row groups laid end to end; all where none.
+    /// The rows to read, counted through all the row groups above. `None` stands for all rows.
     pub rows: Option<RowSelection>,
-    /// Rows of a batch.
+    /// The largest number of rows in a batch.
     pub batch_rows: usize,
 }
 
 impl ParquetFile {
-    /// Reads the footer and the page index, which is left out where it is not in order.
+    /// Reads the footer and the page index. A page index that is not sound is ignored.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`] where it is no Parquet file, or a row group has not the bytes for its rows.
+    /// [`DatasetError::BadFile`] if this is not a readable Parquet file, or if a row group claims more rows than the
+    /// file can have; an error if the bytes cannot be read.
     pub async fn open(file: InputFile) -> Result<Self> {
         let parquet = Self::open_with(file, PageIndexPolicy::Optional).await?;
         let most = RATIO_FREE_BYTES.max(parquet.file.size.saturating_mul(MAX_RATIO)) / 8;
-        // Rows of a row group are counted with 32 bits.
+        // The rows of a row group are counted in 32 bits.
         let fits = |rows: u64| rows <= most.min(u64::from(u32::MAX));
         match (0..parquet.n_row_groups()).find(|&group| !fits(parquet.row_group_rows(group))) {
             None => Ok(parquet),
@@ -69,18 +70,18 @@ impl ParquetFile {
         }
     }
 
-    /// Reads the footer only: one request where it is small.
+    /// Reads only the footer. One request suffices if the footer is small.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`] where it is no Parquet file.
+    /// [`DatasetError::BadFile`] if this is not a readable Parquet file; an error if the bytes cannot be read.
     pub async fn open_without_page_index(file: InputFile) -> Result<Self> {
         Self::open_with(file, PageIndexPolicy::Skip).await
     }
 
     async fn open_with(file: InputFile, page_index: PageIndexPolicy) -> Result<Self> {
         let mut reader = ObjectReader { page_index, ..ObjectReader::of(&file) };
-        // Types as the Parquet schema has them: an Arrow schema that a writer embedded would make its dictionaries, views
-        // and large strings column types of their own.
+        // The types come from the Parquet schema. If a writer embedded an Arrow schema, it would turn dictionaries,
+        // views and large strings into column types of their own.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let metadata = AssertUnwindSafe(ArrowReaderMetadata::load_async(&mut reader, options)).catch_unwind().await;
         let metadata = metadata.map_err(|panic| panicked(&file.url, &*panic))?;
@@ -89,67 +90,84 @@ impl ParquetFile {
         Ok(Self { file, metadata })
     }
 
-    /// The columns.
+    /// Returns the schema of the columns.
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {
         self.metadata.schema()
     }
 
-    /// The number of row groups.
+    /// Returns the number of row groups.
     #[must_use]
     pub fn n_row_groups(&self) -> usize {
         self.metadata.metadata().num_row_groups()
     }
 
-    /// What the footer says, page index included.
+    /// Returns the footer, which includes the page index if that was read.
     pub fn footer(&self) -> &ParquetMetaData {
         self.metadata.metadata()
     }
 
-    /// A value of the file's metadata.
+    /// Returns a value from the file's key-value metadata.
     pub fn key_value(&self, key: &str) -> Option<String> {
         let pairs = self.metadata.metadata().file_metadata().key_value_metadata()?;
         pairs.iter().find(|pair| pair.key == key)?.value.clone()
     }
 
-    /// Rows of all row groups.
+    /// Returns the number of rows in all row groups.
     #[must_use]
     pub fn n_rows(&self) -> u64 {
         (0..self.n_row_groups()).map(|g| self.row_group_rows(g)).sum()
     }
 
-    /// Rows of a row group.
+    /// Returns the number of rows in a row group.
+    ///
+    /// # Panics
+    /// Panics if the file has no such row group.
     #[must_use]
     pub fn row_group_rows(&self, row_group: usize) -> u64 {
-        // Not negative: `check_rows`.
+        // It is not negative, because `check_rows` has accepted it.
         self.metadata.metadata().row_group(row_group).num_rows().unsigned_abs()
     }
 
-    /// Those of `row_groups` that stand next to each other, together at most `max_rows` rows; a larger one stands alone.
+    /// Joins neighbouring row groups into ranges that have at most `max_rows` rows each. A row group with more rows
+    /// forms a range of its own.
+    ///
+    /// # Panics
+    /// Panics if the file does not have all these row groups.
     pub fn row_group_ranges(&self, row_groups: Range<usize>, max_rows: u64) -> Vec<Range<usize>> {
         joined_row_groups(row_groups.map(|group| (group, self.row_group_rows(group))), max_rows)
     }
 
-    /// Rows of the row groups before one.
+    /// Returns the number of rows in the row groups before `row_group`.
+    ///
+    /// # Panics
+    /// Panics if the file does not have these row groups.
     pub fn rows_before(&self, row_group: usize) -> u64 {
         (0..row_group).map(|g| self.row_group_rows(g)).sum()
     }
 
-    /// Whether there is a column of this name.
+    /// Returns whether the file has a column of this name.
     pub fn has_column(&self, column: &str) -> bool {
         self.schema().field_with_name(column).is_ok()
     }
 
-    /// A column of a row group, as the footer describes it.
+    /// Returns the footer's entry for a column of a row group.
+    ///
+    /// # Panics
+    /// Panics if the file has no such row group.
     pub fn column_chunk(&self, row_group: usize, column: &str) -> Option<&ColumnChunkMetaData> {
         let columns = self.metadata.metadata().row_group(row_group).columns();
         columns.iter().find(|chunk| chunk.column_path().string() == column)
     }
 
-    /// Where a column of a row group lies.
+    /// Returns the range of the file in which a column of a row group lies.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`] where that is not in the file, or where the column has not as many values as the row group rows.
+    /// [`DatasetError::BadFile`] if the range is not inside the file, or if the column does not have one value for each
+    /// row of the row group.
+    ///
+    /// # Panics
+    /// Panics if the file has no such row group or column.
     pub fn chunk_range(&self, row_group: usize, leaf: usize) -> Result<Range<u64>> {
         let chunk = self.footer().row_group(row_group).column(leaf);
         let refused = |reason: &str| {
@@ -166,15 +184,22 @@ impl ParquetFile {
         range.filter(|range| range.end <= self.file.size).ok_or_else(|| refused("it does not lie in the file"))
     }
 
-    /// Where the pages of a column's values are, if the file has an index of them.
+    /// Returns the positions of the pages that hold a column's values, or `None` if the file has no index of them.
+    ///
+    /// # Panics
+    /// Panics if the file has an index, but no such row group or column.
     pub fn page_locations(&self, row_group: usize, leaf: usize) -> Option<&[PageLocation]> {
         self.footer().offset_index().map(|index| index[row_group][leaf].page_locations().as_slice())
     }
 
-    /// A guard of some columns of some row groups, whose batches have at most `batch_rows` rows.
+    /// Creates a guard for some columns of some row groups. Batches that are read must have at most `batch_rows` rows.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`] where a chunk is not in the file, lies over another, or has not its row group's rows.
+    /// [`DatasetError::BadFile`] if a chunk is not inside the file, overlaps another, or does not have one value for
+    /// each row.
+    ///
+    /// # Panics
+    /// Panics if the file has no such row group or column.
     pub fn guard(&self, row_groups: &[usize], leaves: &[usize], batch_rows: usize) -> Result<PageGuard> {
         let each = row_groups.iter().flat_map(|&group| leaves.iter().map(move |&leaf| (group, leaf)));
         let chunks = each.map(|(row_group, leaf)| {
@@ -192,12 +217,16 @@ impl ParquetFile {
         PageGuard::new(&self.file.url, chunks.collect::<Result<Vec<_>>>()?)
     }
 
-    /// Bytes of the file.
+    /// Reads a range of the file's bytes.
+    ///
+    /// # Errors
+    /// The range cannot be read.
     pub async fn read_range(&self, range: Range<u64>) -> ParquetResult<Bytes> {
         ObjectReader::of(&self.file).get_bytes(range).await
     }
 
-    /// The smallest and the largest value of a column of unsigned integers, as far as the footer knows them.
+    /// Returns the smallest and the largest value of a column of unsigned integers, or `None` if the footer does not
+    /// know them for every row group.
     pub fn bounds(&self, column: &str) -> Option<(u64, u64)> {
         let chunks = (0..self.n_row_groups()).map(|group| match self.column_chunk(group, column)?.statistics()? {
             Statistics::Int64(known) => Some((known.min_opt()?.cast_unsigned(), known.max_opt()?.cast_unsigned())),
@@ -206,10 +235,10 @@ impl ParquetFile {
         chunks.reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)))).flatten()
     }
 
-    /// The type of a column.
+    /// Returns the type of a column.
     ///
     /// # Errors
-    /// [`DatasetError::MissingColumn`] with `remedy`.
+    /// [`DatasetError::MissingColumn`], with `remedy` in its message.
     pub fn data_type(&self, column: &str, remedy: &'static str) -> Result<&DataType> {
         let schema = self.schema();
         schema.field_with_name(column).map(|f| f.data_type()).map_err(|_| DatasetError::MissingColumn {
@@ -220,12 +249,19 @@ impl ParquetFile {
         })
     }
 
-    /// All rows of some columns.
+    /// Returns a request for all rows of some columns.
     pub fn whole<'a>(&self, columns: &'a [&'a str]) -> Read<'a> {
         Read { row_groups: (0..self.n_row_groups()).collect(), columns, rows: None, batch_rows: BATCH_ROWS }
     }
 
-    /// The batches of `read`, in order: as many rows as it names, or an error.
+    /// Reads what `read` asks for, as a stream of batches in order. The stream ends with an error if it has not given
+    /// as many rows as were asked for.
+    ///
+    /// # Errors
+    /// [`DatasetError::BadFile`] if a chunk is refused by the [guard](Self::guard), or if the reader cannot be built.
+    ///
+    /// # Panics
+    /// Panics if the file has no such row group.
     pub fn stream(&self, read: Read<'_>) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let schema = self.metadata.parquet_schema();
         let wanted = |name: &str| read.columns.contains(&name);
@@ -256,7 +292,7 @@ impl ParquetFile {
         Ok(counted(batches.boxed(), self.file.url.clone(), n_rows))
     }
 
-    /// Whether a column of strings may have them in a dictionary.
+    /// Returns whether some of these columns are strings that may come from a dictionary.
     fn has_dictionary(&self, row_groups: &[usize], leaves: &[usize]) -> bool {
         row_groups.iter().any(|&group| {
             let mut chunks = leaves.iter().map(|&leaf| self.footer().row_group(group).column(leaf));
@@ -267,10 +303,11 @@ impl ParquetFile {
     }
 }
 
-/// Rows of a batch with strings from a dictionary, of which each may be the longest: those of a few hundred bytes are the rule.
+/// The largest number of rows in a batch whose strings come from a dictionary. Each row may have the longest of them.
+/// In most files they have a few hundred bytes.
 const DICTIONARY_BATCH_ROWS: usize = 1024;
 
-/// Batches that are `n_rows` together, or an error at their end.
+/// Adds an error to the end of a stream of batches if they do not have `n_rows` rows together.
 fn counted(
     batches: BoxStream<'static, Result<RecordBatch>>,
     url: String,
@@ -289,7 +326,10 @@ fn counted(
     counting.boxed()
 }
 
-/// A panic of the Parquet reader is an error of the file that it read.
+/// Calls the Parquet reader. If the reader panics, that becomes an error of the file.
+///
+/// # Errors
+/// The error of `read`, or [`DatasetError::BadFile`] if it panicked.
 pub fn caught<T>(url: &str, read: impl FnOnce() -> Result<T>) -> Result<T> {
     std::panic::catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| Err(panicked(url, &*panic)))
 }
@@ -298,10 +338,10 @@ pub fn panicked(url: &str, panic: &(dyn Any + Send)) -> DatasetError {
     DatasetError::bad_file(url, format!("the Parquet reader failed on it ({})", nearprint_storage::panic_text(panic)))
 }
 
-/// Rows of a file, far beyond what any run could read.
+/// A number of rows that no real file reaches.
 const MAX_ROWS: u64 = 1 << 48;
 
-/// Row groups have no fewer than 0 rows, and together as many as the file.
+/// Checks that no row group has fewer than 0 rows, and that together they have as many as the file.
 fn check_rows(footer: &ParquetMetaData) -> std::result::Result<(), &'static str> {
     let mut of_groups = footer.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
     let rows = of_groups.try_fold(0u64, |rows, more| rows.checked_add(more?));
@@ -315,7 +355,8 @@ fn check_rows(footer: &ParquetMetaData) -> std::result::Result<(), &'static str>
     }
 }
 
-/// Neighbouring row groups, given with their rows, together at most `max_rows`; a larger one stands alone.
+/// Joins neighbouring row groups, given with their numbers of rows, into ranges of at most `max_rows` rows. A row group
+/// with more rows forms a range of its own.
 pub fn joined_row_groups(row_groups: impl Iterator<Item = (usize, u64)>, max_rows: u64) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let mut rows = 0;
@@ -334,13 +375,16 @@ pub fn joined_row_groups(row_groups: impl Iterator<Item = (usize, u64)>, max_row
     ranges
 }
 
-/// Rows, ascending, of `n_rows`.
+/// Selects `rows`, which must be ascending, from `n_rows` rows.
+///
+/// # Panics
+/// May panic if the rows are not ascending or not below `n_rows`.
 pub fn selection(rows: &[u32], n_rows: u64) -> RowSelection {
     let ranges = rows.iter().map(|&row| row as usize..row as usize + 1);
     RowSelection::from_consecutive_ranges(ranges, count(n_rows))
 }
 
-/// Rows, which a selection counts in words of the machine.
+/// Converts a number of rows to `usize`, in which selections count rows.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "files have fewer than 2^48 rows, and words 64 bits: see the assertion"
@@ -363,7 +407,7 @@ fn not_parquet(file: &InputFile, error: ParquetError) -> DatasetError {
 struct ObjectReader {
     file: InputFile,
     page_index: PageIndexPolicy,
-    /// Looks at what is read of column chunks.
+    /// Checks the bytes of column chunks that are read.
     guard: Option<Arc<PageGuard>>,
 }
 
@@ -418,13 +462,14 @@ impl AsyncFileReader for ObjectReader {
     }
 }
 
-/// Bytes of a file's end that are read first: most footers.
+/// Bytes at the end of a file that are read first. Most footers fit in them.
 const TAIL_BYTES: usize = 64 << 10;
 
-/// Footers are unpacked to several times their size.
+/// The largest footer that is read. In memory, a footer takes several times its size.
 const MAX_FOOTER_BYTES: u64 = 256 << 20;
 
-/// The end of a file, with a footer that holds as much as it says: its reader reserves memory for what it says.
+/// The end of a file. Its footer was checked to hold as much as it claims, because the footer's reader reserves memory
+/// for what it claims.
 struct CheckedFooter<'a> {
     reader: &'a mut ObjectReader,
     start: u64,
@@ -456,7 +501,8 @@ impl<'a> CheckedFooter<'a> {
         Ok(Self { reader, start, tail })
     }
 
-    /// The footer with the page index; without one that is not in order, so that files are read by their columns alone.
+    /// Returns the footer with the page index. A page index that is not sound is left out, so that the file is read by
+    /// its columns alone.
     async fn with_page_index(&mut self, footer: ParquetMetaData) -> ParquetResult<ParquetMetaData> {
         let size = self.reader.file.size;
         let Some(around) = index_range(&footer, size).filter(|r| r.end - r.start <= MAX_FOOTER_BYTES) else {
@@ -498,7 +544,8 @@ fn within(start: u64, bytes: &Bytes, range: &Range<u64>) -> Option<Bytes> {
     (from <= to && to <= bytes.len()).then(|| bytes.slice(from..to))
 }
 
-/// Where the offset index of a column and its column index lie; none where a claim is no place, or there is no offset index.
+/// Returns the ranges of a column's offset index and column index. Returns `None` if there is no offset index, or if a
+/// claimed range is not valid.
 fn index_ranges(chunk: &ColumnChunkMetaData) -> Option<(Range<u64>, Option<Range<u64>>)> {
     let place = |offset: i64, length: i32| {
         let offset = u64::try_from(offset).ok()?;
@@ -511,7 +558,8 @@ fn index_ranges(chunk: &ColumnChunkMetaData) -> Option<(Range<u64>, Option<Range
     Some((place(chunk.offset_index_offset()?, chunk.offset_index_length()?)?, column_index))
 }
 
-/// The bytes around all parts of the page index; none where it is not all there, or has no bytes.
+/// Returns the range that encloses the whole page index. Returns `None` if the index is not complete, is empty, or lies
+/// outside the file.
 fn index_range(footer: &ParquetMetaData, size: u64) -> Option<Range<u64>> {
     let mut around: Option<Range<u64>> = None;
     for chunk in footer.row_groups().iter().flat_map(|group| group.columns()) {
@@ -524,7 +572,8 @@ fn index_range(footer: &ParquetMetaData, size: u64) -> Option<Range<u64>> {
     around.filter(|range| range.start < range.end && range.end <= size)
 }
 
-/// Whether the lists of the page index, whose bytes from `start` these are, have what they say.
+/// Checks that the lists of the page index hold as much as they claim. `index` are the bytes of the file from `start`
+/// on.
 fn holds_what_it_says(footer: &ParquetMetaData, start: u64, index: &Bytes) -> bool {
     let part = |range: &Range<u64>| within(start, index, range);
     footer.row_groups().iter().flat_map(|group| group.columns()).all(|chunk| {
@@ -535,7 +584,8 @@ fn holds_what_it_says(footer: &ParquetMetaData, start: u64, index: &Bytes) -> bo
     })
 }
 
-/// Whether the pages that the index places lie one behind the other in each column chunk to its end, with rows that ascend.
+/// Checks the pages that the index places in each column chunk: they must follow each other to the chunk's end, and
+/// their rows must ascend.
 fn pages_follow_each_other(footer: &ParquetMetaData, size: u64) -> bool {
     let Some(offset_index) = footer.offset_index() else { return true };
     footer.row_groups().iter().enumerate().all(|(i, group)| {

@@ -1,4 +1,5 @@
-//! Outputs of the commands that keep no store: a folder of staged files, with `_SUCCESS` last.
+//! Outputs of the commands that do not write to a store. They consist of a folder of files, and `_SUCCESS`, which is
+//! written last.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,11 @@ use nearprint_storage::{Folder, Progress, Result, StorageError};
 
 const SUCCESS: &str = "_SUCCESS";
 
-/// Refuses a folder that has files, unless they may be replaced, and one that cannot be written.
+/// Refuses an output folder that has files, unless `replace` is set, and one to which files cannot be written.
+///
+/// # Errors
+/// [`StorageError::OutputExists`] if the folder has files or cannot be a folder; otherwise an error of the disk or the
+/// object store.
 pub async fn refuse_existing(output: &Folder, replace: bool) -> Result<()> {
     let names = output.names().await?;
     if replace || names.is_empty() {
@@ -17,8 +22,12 @@ pub async fn refuse_existing(output: &Folder, replace: bool) -> Result<()> {
     Err(StorageError::OutputExists { url: output.url().to_owned(), reason })
 }
 
-/// Writes staged files below `output`, then `_SUCCESS`. With `replace`, `_SUCCESS` goes first, and the parts that an earlier
-/// and longer dataset left behind go last; nothing else in the folder is touched.
+/// Copies staged files below `output`, then writes `_SUCCESS`. With `replace`, an existing `_SUCCESS` is deleted first,
+/// and the files `part-NNNNN.parquet` that remain from an earlier, longer dataset are deleted after the copy. Nothing
+/// else in the folder is touched.
+///
+/// # Errors
+/// A file cannot be written or deleted. There is no `_SUCCESS` then.
 pub async fn publish(output: &Folder, staged: &[StagedFile], replace: bool, progress: &Progress) -> Result<()> {
     if replace && output.join(SUCCESS).get().await?.is_some() {
         output.join(SUCCESS).delete().await?;
@@ -47,7 +56,11 @@ async fn delete_left_over_parts(output: &Folder, staged: &[StagedFile]) -> Resul
     Ok(())
 }
 
-/// Copies those staged files to their names below `folder` that are not there as they should be; gives their number.
+/// Copies staged files to their names below `folder`, if the files there are missing or not [sound](is_sound). Returns
+/// the number of files that were copied.
+///
+/// # Errors
+/// A file cannot be read or written.
 pub async fn mend_files<'a>(folder: &Folder, staged: impl IntoIterator<Item = &'a StagedFile>) -> Result<u64> {
     let mut n_mended = 0;
     for file in staged {
@@ -61,7 +74,10 @@ pub async fn mend_files<'a>(folder: &Folder, staged: impl IntoIterator<Item = &'
     Ok(n_mended)
 }
 
-/// Whether the file at a place is the one of a record.
+/// Returns whether the file at a place has the size and SHA-256 of a record.
+///
+/// # Errors
+/// The file exists, but cannot be read.
 pub async fn is_sound(place: &Folder, recorded: &FileRecord) -> Result<bool> {
     match place.find().await? {
         Some(there) if there.size == recorded.bytes => {
@@ -72,6 +88,9 @@ pub async fn is_sound(place: &Folder, recorded: &FileRecord) -> Result<bool> {
 }
 
 /// Copies staged files to their names below `folder`.
+///
+/// # Errors
+/// A file cannot be read or written.
 pub async fn upload(folder: &Folder, staged: &[StagedFile], progress: &Progress) -> Result<()> {
     progress.start("publish", "files", staged.len() as u64);
     for file in staged {

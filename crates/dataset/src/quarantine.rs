@@ -1,22 +1,24 @@
-//! What is no document: which rows and files are set aside, how many may be, and why.
+//! Rows and files that are not documents: why they are set aside, and how many of them are allowed.
 
 use serde::{Deserialize, Serialize};
 
-/// Which rows and files are set aside instead of failing the run, and how many may be.
+/// How input that cannot be used is treated. Up to these limits, rows and files are set aside; beyond them, the command
+/// fails.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InputPolicy {
-    /// Rows that are no documents, at most.
+    /// The number of rows that may fail to be documents.
     pub max_bad_rows: u64,
-    /// Files that cannot be read, at most.
+    /// The number of files that may be unreadable.
     pub max_bad_files: u64,
-    /// Bytes of a text; a larger one makes its row no document.
+    /// The size in bytes above which a text makes its row no document.
     pub max_doc_bytes: u64,
-    /// What becomes of rows whose id an earlier row has.
+    /// The treatment of rows whose id an earlier row has.
     pub on_duplicate_id: DuplicateIds,
-    /// Whether no file at all is a night without documents rather than an error.
+    /// Whether a place without any files is a night without documents. Otherwise that is an error.
     pub allow_empty: bool,
-    /// A file that must stand in the documents' folder, such as `_SUCCESS`: without it the folder is not complete yet.
+    /// The name of a file that must be in the folder of the documents, such as `_SUCCESS`. Without that file, the
+    /// folder is not complete yet.
     pub require_marker: Option<String>,
 }
 
@@ -33,42 +35,42 @@ impl Default for InputPolicy {
     }
 }
 
-/// What becomes of rows whose id an earlier row of the night has.
+/// The treatment of rows whose id an earlier row of the night has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DuplicateIds {
-    /// The run fails.
+    /// The command fails.
     #[default]
     Fail,
-    /// The first row in the order of file paths and rows is the document; the others are none.
+    /// The first row, in the order of file paths and rows, is the document. The other rows are set aside.
     KeepFirst,
 }
 
-/// Why a row is no document.
+/// The reason for which a row is not a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BadReason {
-    /// It has no id.
+    /// The row has no id.
     NullId,
-    /// Bytes that are no UTF-8 stand where text should, or half a surrogate pair.
+    /// A text, an id or a value is not UTF-8, or contains half a surrogate pair.
     InvalidUtf8,
-    /// The line is no JSON object.
+    /// The line is not a JSON object.
     NotJson,
-    /// A value is of another type than its column.
+    /// A value does not have the type of its column.
     WrongType,
-    /// The text is larger than `max_doc_bytes`, its line than three times that, or an id or value of the keep order than
-    /// 64 KiB.
+    /// The text is larger than `max_doc_bytes`; or its line is larger than three times that plus 1 MiB; or an id or a
+    /// value of the keep order is larger than 64 KiB.
     TooLarge,
     /// An earlier row has this id.
     RepeatedId,
 }
 
 impl BadReason {
-    /// All, in order.
+    /// All reasons, in order.
     pub const ALL: [Self; 6] =
         [Self::NullId, Self::InvalidUtf8, Self::NotJson, Self::WrongType, Self::TooLarge, Self::RepeatedId];
 
-    /// As datasets and summaries name it.
+    /// Returns the name of the reason in datasets and summaries.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -81,34 +83,37 @@ impl BadReason {
         }
     }
 
-    /// A number for columns; 0 stands for none.
+    /// Returns a number for columns. It is 0 for `None`.
     pub fn code(reason: Option<Self>) -> u8 {
         (1..).zip(Self::ALL).find(|(_, r)| Some(*r) == reason).map_or(0, |(code, _)| code)
     }
 
-    /// The reason with a number that [`code`](Self::code) gave; another number is a defect, and a panic.
+    /// Returns the reason for a number that [`code`](Self::code) returned.
+    ///
+    /// # Panics
+    /// Panics if the number does not come from [`code`](Self::code), which is a defect.
     pub fn of_code(code: u8) -> Option<Self> {
         usize::from(code).checked_sub(1).map(|at| Self::ALL[at])
     }
 }
 
-/// A row that is no document.
+/// A row that is not a document.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BadRow {
-    /// Position of the file among the night's files.
+    /// The position of the file among the night's files.
     pub file: u32,
-    /// Row from 1, or line.
+    /// The number of the row, counted from 1. For a text file it is the line.
     pub row: u64,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: BadReason,
-    /// Its id, as far as it has one.
+    /// The id, if the row has one that can be read.
     pub id: Option<String>,
 }
 
 /// A file that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct BadFile {
-    /// Its path or URL.
+    /// The path or URL of the file.
     pub url: String,
     /// What is wrong with it.
     pub reason: String,

@@ -1,28 +1,28 @@
-//! The columns of every dataset (docs/store-format.md draws them).
+//! The columns of all datasets. docs/store-format.md describes them.
 
 use std::sync::{Arc, LazyLock};
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
-/// Bytes of a sketch.
+/// The size of a sketch in bytes.
 pub const SKETCH_BYTES: i32 = 32;
-/// Bytes of a fingerprint of 128 bits.
+/// The size of a fingerprint of 128 bits in bytes.
 pub const WIDE_BYTES: i32 = 16;
-/// Bytes of a text hash.
+/// The size of a text hash in bytes.
 pub const TEXT_HASH_BYTES: i32 = 16;
 
-/// Metadata of files: the digest of the configuration that made their fingerprints.
+/// The metadata key of files for the digest of the configuration that made their fingerprints.
 pub const CONFIG_DIGEST: &str = "nearprint.config_digest";
 
-/// Column of document ids.
+/// The column of document ids.
 pub const DOC_ID: &str = "doc_id";
-/// Column of fingerprints.
+/// The column of fingerprints.
 pub const FINGERPRINT: &str = "fingerprint";
-/// Column of sketches.
+/// The column of sketches.
 pub const SKETCH: &str = "sketch";
-/// Column of hashes of normalised texts.
+/// The column of hashes of normalised texts.
 pub const TEXT_HASH: &str = "text_hash";
-/// Column of the ids of canonical documents.
+/// The column of the ids of canonical documents.
 pub const CANONICAL_ID: &str = "canonical_id";
 
 fn schema(fields: Vec<Field>) -> SchemaRef {
@@ -45,18 +45,19 @@ fn text_hash() -> Field {
     nullable(TEXT_HASH, DataType::FixedSizeBinary(TEXT_HASH_BYTES))
 }
 
-/// Fingerprints dataset, sorted by (`fingerprint`, `doc_id`).
+/// The columns of a fingerprints dataset, which is sorted by (`fingerprint`, `doc_id`).
 pub static FINGERPRINTS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![required(DOC_ID, DataType::Utf8), required(FINGERPRINT, DataType::UInt64), sketch(), text_hash()])
 });
 
-/// Fingerprints dataset of 128 bits, sorted by (`fingerprint`, `doc_id`): big-endian, so that bytes sort as the number does.
+/// The columns of a fingerprints dataset of 128 bits, which is sorted by (`fingerprint`, `doc_id`). The fingerprints
+/// are big-endian, so that their bytes have the same order as the numbers.
 pub static WIDE_FINGERPRINTS: LazyLock<SchemaRef> = LazyLock::new(|| {
     let fingerprint = required(FINGERPRINT, DataType::FixedSizeBinary(WIDE_BYTES));
     schema(vec![required(DOC_ID, DataType::Utf8), fingerprint, sketch(), text_hash()])
 });
 
-/// A run of the store, sorted by (`fingerprint`, `doc_id`).
+/// The columns of a run's documents with a fingerprint, sorted by (`fingerprint`, `doc_id`).
 pub static RUN: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![
         required(FINGERPRINT, DataType::UInt64),
@@ -67,25 +68,27 @@ pub static RUN: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
-/// Texts of a run below the feature floor, sorted by (`text_hash`, `doc_id`).
+/// The columns of a run's documents below the feature floor, sorted by (`text_hash`, `doc_id`).
 pub static SHORT: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![text_hash(), required(DOC_ID, DataType::Utf8), nullable(CANONICAL_ID, DataType::Utf8)])
 });
 
-/// Documents of a run without text, sorted by `doc_id`: they shadow earlier versions, and nothing else.
+/// The columns of a run's documents without text, sorted by `doc_id`. Such documents shadow earlier versions of
+/// themselves and take part in nothing else.
 pub static EMPTY: LazyLock<SchemaRef> = LazyLock::new(|| schema(vec![required(DOC_ID, DataType::Utf8)]));
 
-/// The ids of a run by their hash, sorted by (`id_hash`, `row`).
+/// The columns of a run's ids, sorted by (`id_hash`, `row`).
 pub static IDS: LazyLock<SchemaRef> =
     LazyLock::new(|| schema(vec![required("id_hash", DataType::UInt64), required("row", DataType::UInt32)]));
 
-/// Rows of earlier-dated runs whose documents a later-dated run has again, sorted.
+/// The columns of a run's shadows, sorted by all of them. A shadow is a row of an earlier night's run whose document a
+/// later night's run has again.
 pub static SHADOWS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![required("run", DataType::Utf8), required("by", DataType::Utf8), required("row", DataType::UInt32)])
 });
 
-/// A segment of the store, sorted by all columns: whose fingerprint it is, as the run's position among the segment's runs, and
-/// its row in that run's fingerprints.
+/// The columns of a segment, sorted by all of them. `run` is the position of the fingerprint's run among the runs of
+/// the segment, and `row` is the row in that run's fingerprints.
 pub static SEGMENT: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![
         required(FINGERPRINT, DataType::UInt64),
@@ -94,7 +97,7 @@ pub static SEGMENT: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
-/// Pairs, sorted by (`id_a`, `id_b`).
+/// The columns of pairs, sorted by (`id_a`, `id_b`).
 pub static PAIRS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![
         required("id_a", DataType::Utf8),
@@ -105,7 +108,7 @@ pub static PAIRS: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
-/// Decisions, sorted by `doc_id`.
+/// The columns of decisions, sorted by `doc_id`.
 pub static DECISIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![
         required(DOC_ID, DataType::Utf8),
@@ -118,11 +121,11 @@ pub static DECISIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
-/// Documents without a fingerprint, sorted by `doc_id`.
+/// The columns of documents without a fingerprint, sorted by `doc_id`.
 pub static SKIPPED: LazyLock<SchemaRef> =
     LazyLock::new(|| schema(vec![required(DOC_ID, DataType::Utf8), required("reason", DataType::Utf8)]));
 
-/// Rows that are no documents, sorted by (`file`, `row`).
+/// The columns of rows that are not documents, sorted by (`file`, `row`).
 pub static QUARANTINE: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![
         required("file", DataType::Utf8),

@@ -1,4 +1,4 @@
-//! Writing a dataset: Parquet files with the same bytes for the same rows, whoever computed them.
+//! Writing datasets. The same rows give Parquet files with the same bytes, whoever computed the rows.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -20,39 +20,39 @@ use crate::error::{DatasetError, Result};
 use crate::page_checksums::copy_with_checksums;
 use nearprint_storage::HashingWriter;
 
-/// Rows of a row group: a fingerprint column of 8 MiB at most.
+/// The largest number of rows in a row group. Its fingerprint column then takes at most 8 MiB.
 const ROW_GROUP_ROWS: usize = 1 << 20;
-/// Rows of a data page: what fetching one id costs.
+/// The largest number of rows in a data page. Fetching one id costs one page.
 const PAGE_ROWS: usize = 4096;
-/// Rows of a file of a published dataset.
+/// The number of rows after which a published dataset begins a new file.
 pub const FILE_ROWS: u64 = 16 << 20;
 
 /// A file of a dataset, as a manifest records it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FileRecord {
-    /// Path below the dataset's folder.
+    /// The path below the dataset's folder.
     pub name: String,
-    /// Rows.
+    /// The number of rows.
     pub rows: u64,
-    /// Bytes.
+    /// The size in bytes.
     pub bytes: u64,
-    /// SHA-256, hex.
+    /// The SHA-256 in hex.
     pub sha256: String,
 }
 
-/// A written file that waits in the spill folder for its publication.
+/// A file in the spill folder that is complete and waits to be published.
 #[derive(Debug, Clone)]
 pub struct StagedFile {
-    /// What a manifest says of it.
+    /// The manifest's record of the file.
     pub record: FileRecord,
-    /// Where it waits.
+    /// The path in the spill folder.
     pub path: PathBuf,
 }
 
 /// Writes sorted batches to files in a local folder.
 ///
-/// Invariant: bytes depend on the rows alone. Batches are cut anew to one size first, since a Parquet writer ends pages at
-/// the ends of the batches it is given.
+/// Invariant: the bytes depend on the rows alone. Because a Parquet writer ends pages at the ends of the batches that
+/// it gets, the rows are first arranged in batches of one size.
 pub struct DatasetWriter {
     schema: SchemaRef,
     properties: WriterProperties,
@@ -65,14 +65,14 @@ pub struct DatasetWriter {
 }
 
 struct OpenFile {
-    /// Of a file beside the one that is to be, whose pages have no checksums yet.
+    /// Writes to a file beside the final one. The pages of that file have no checksums yet.
     writer: ArrowWriter<BufWriter<File>>,
     path: PathBuf,
     rows: u64,
 }
 
 impl DatasetWriter {
-    /// Files `NAME/part-00000.parquet`, … below `folder`; `name` may have slashes or be empty.
+    /// Creates a writer of files `NAME/part-00000.parquet`, … below `folder`. `name` may have slashes or be empty.
     pub fn new(folder: &Path, name: &str, schema: &SchemaRef, metadata: &[(&str, &str)]) -> Self {
         Self {
             schema: schema.clone(),
@@ -86,7 +86,7 @@ impl DatasetWriter {
         }
     }
 
-    /// All rows in one file.
+    /// Makes the writer put all rows into one file.
     pub fn in_one_file(self) -> Self {
         Self { rows_per_file: u64::MAX, ..self }
     }
@@ -94,13 +94,18 @@ impl DatasetWriter {
     /// Writes the next rows.
     ///
     /// # Errors
-    /// The disk's.
+    /// [`DatasetError::Storage`] if the disk fails; [`DatasetError::Internal`] if the rows do not have the writer's
+    /// schema.
     pub fn write(&mut self, batch: RecordBatch) -> Result<()> {
         self.coalescer.push_batch(batch).map_err(|e| self.internal(&e))?;
         self.write_completed()
     }
 
-    /// A dataset without rows is one file without rows, so that readers find its columns.
+    /// Writes the remaining rows and returns the files. A dataset without rows is one file without rows, so that
+    /// readers find its columns.
+    ///
+    /// # Errors
+    /// [`DatasetError::Storage`] if the disk fails; [`DatasetError::Internal`] if a file cannot be encoded.
     pub fn finish(mut self) -> Result<Vec<StagedFile>> {
         self.coalescer.finish_buffered_batch().map_err(|e| self.internal(&e))?;
         self.write_completed()?;
@@ -176,13 +181,17 @@ impl DatasetWriter {
     }
 }
 
-/// Whether a name is of a file of a dataset: `part-00000.parquet`.
+/// Returns whether a name has the form of a dataset's files: `part-00000.parquet`.
 pub fn is_part_name(name: &str) -> bool {
     let number = name.strip_prefix("part-").and_then(|rest| rest.strip_suffix(".parquet"));
     number.is_some_and(|n| n.len() == 5 && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Makes a folder that may be there, in one that is: the temporary folder of a run that was stopped stays gone.
+/// Creates a folder, unless it exists. The folder above it must exist: the temporary folder of a command that was
+/// stopped must not be created again.
+///
+/// # Errors
+/// An error of the disk.
 pub fn create_folder(path: &Path) -> Result<()> {
     match std::fs::create_dir(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(DatasetError::io(path)(error)),
@@ -200,8 +209,9 @@ fn write_error(path: &Path, error: parquet::errors::ParquetError) -> DatasetErro
     }
 }
 
-/// How nearprint writes the columns of its datasets. Sorted numbers as deltas without compression, near the entropy bound and fast to decode; unique strings and hashes without
-/// dictionary; zstd for the rest.
+/// Returns the properties with which nearprint writes the columns of its datasets. Sorted numbers are stored as deltas
+/// without compression, which is near the entropy bound and fast to decode. Unique strings and hashes are stored
+/// without a dictionary. Everything else is compressed with zstd.
 #[must_use]
 pub fn writer_properties(schema: &SchemaRef, metadata: &[(&str, &str)]) -> WriterProperties {
     const DELTAS: [&str; 2] = ["fingerprint", "id_hash"];

@@ -15,6 +15,15 @@ pub enum FingerprintError {
         got: usize,
     },
 
+    /// The feature hash reproduces a published program, and this build has none of these.
+    #[error(
+        "the feature hash {feature_hash:?} is not in this build: build with the cargo feature `published`, or use another hash"
+    )]
+    NotBuilt {
+        /// The hash configured.
+        feature_hash: FeatureHash,
+    },
+
     /// The feature hash cannot fill a fingerprint of this width.
     #[error(
         "the feature hash {feature_hash:?} has no {bits} bits: use a fingerprint of {widths:?} bits, or another hash"

@@ -24,6 +24,10 @@ impl FingerprintConfig {
     /// # Errors
     /// [`FingerprintError::Width`] when it cannot.
     pub fn validate(&self, bits: u32) -> Result<(), FingerprintError> {
+        let is_built = cfg!(feature = "published") || matches!(self.feature_hash, FeatureHash::Xxh3 { .. });
+        if !is_built {
+            return Err(FingerprintError::NotBuilt { feature_hash: self.feature_hash.clone() });
+        }
         let widths = self.feature_hash.widths();
         if widths.contains(&bits) {
             return Ok(());

@@ -43,7 +43,8 @@ const PIECES_AT_ONCE: usize = 4;
 impl InputFile {
     /// Creates the file for an object of a listing.
     pub fn new(backend: Backend, meta: ObjectMeta, url: String) -> Self {
-        // A local ETag includes the inode, but a restored copy with its old time is the same version.
+        // The ETag of a local file is not used. It includes the inode, but a restored copy with its old time is the
+        // same version.
         let remote = meta.e_tag.clone().filter(|_| matches!(backend, Backend::Bucket(_)));
         let version = remote.unwrap_or_else(|| meta.last_modified.to_rfc3339());
         Self { backend, url, size: meta.size, version, modified: meta.last_modified.into(), meta }

@@ -33,7 +33,8 @@ impl Folder {
     /// followed. The list is empty if there is no such folder.
     ///
     /// # Errors
-    /// The folder, or one below it that may hold files of a store or an output, cannot be listed.
+    /// A folder cannot be listed. A folder for which permission is missing is passed over if it cannot hold files of a
+    /// store or an output.
     pub async fn inventory(&self) -> Result<Vec<FoundFile>> {
         if let Some(local) = self.local.clone() {
             return blocking("list", move || walk(&local)).await;

@@ -87,9 +87,9 @@ impl Storage {
     /// start with `_` or `.` are passed over at any depth.
     ///
     /// # Errors
-    /// [`StorageError::InputMissing`] if there are no files, where `what` names the files in the message;
-    /// [`StorageError::BadFile`] if something looks like a file but cannot be read; [`StorageError::Table`] if a table
-    /// is found; an error if the place cannot be listed.
+    /// [`StorageError::InputMissing`] if there are no files (its message calls them `what`); [`StorageError::BadFile`]
+    /// if something looks like a file but cannot be read; [`StorageError::Table`] if a table is found; an error if the
+    /// place cannot be listed.
     pub async fn files(&self, pattern: &str, what: &'static str) -> Result<Vec<InputFile>> {
         let listed = self.listing(pattern, what).await?;
         match listed.unusable.into_iter().next() {

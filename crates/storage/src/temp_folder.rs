@@ -20,8 +20,8 @@ const MARKER: &str = ".nearprint-temporary-folder";
 /// A folder that only its owner may enter. It is removed with its whole content when dropped.
 ///
 /// Invariants: while the folder is in use, this process holds a lock on it, so an unlocked folder belongs to a process
-/// that died. The folder holds a [`MARKER`], written under the lock, that names the folder and its inode. A folder
-/// without a marker, or a copy of one, is not ours and is never removed.
+/// that died. The folder holds a [`MARKER`], written under the lock, that names the folder and its inode. A folder that
+/// has files but no marker, or the marker of another folder, is not ours and is never removed.
 #[derive(Debug)]
 pub struct TempFolder {
     own: OwnFolder,

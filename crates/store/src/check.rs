@@ -1,4 +1,4 @@
-//! `store check`: every file of every night against what the newest commit says of it.
+//! `store check`: comparing every file of every night with what the newest commit says about it.
 
 use std::collections::HashSet;
 
@@ -19,37 +19,44 @@ use nearprint_dataset::{Columns, fixed};
 use nearprint_storage::Progress;
 use nearprint_storage::{Folder, InputFile};
 
-/// What `store check` found.
+/// The findings of `store check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StoreReport {
     /// The store.
     pub store: String,
-    /// Files read.
+    /// The number of files that were checked.
     pub n_files: u64,
-    /// Bytes read.
+    /// The number of bytes that were read.
     pub bytes: u64,
-    /// Rows whose order was checked.
+    /// The number of rows in the files that passed all checks.
     pub n_rows: u64,
-    /// Everything that is wrong; empty in a sound store.
+    /// All problems. The list is empty if the store is sound.
     pub problems: Vec<StoreProblem>,
 }
 
-/// A file that is not what the store's commit says.
+/// A file that does not agree with the store's commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StoreProblem {
     /// The file.
     pub file: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
 }
 
 impl Store {
-    /// Reads every file: size, SHA-256, rows, order and config digest; of segments also that they are what their runs give.
+    /// Checks every file of the store: its size, SHA-256, number of rows, order and config digest. For segments, it
+    /// also checks that their rows are those of their runs.
+    ///
+    /// # Errors
+    /// A place that does not answer, or a state that will pass. Damage is no error: the report lists it.
     pub async fn check(&self, progress: &Progress) -> Result<StoreReport> {
         self.check_nights(self.nights().iter(), progress).await
     }
 
-    /// The same of some nights' runs, and of all segments.
+    /// Checks the runs of some nights and all segments, like [`check`](Self::check).
+    ///
+    /// # Errors
+    /// A place that does not answer, or a state that will pass. Damage is no error: the report lists it.
     pub async fn check_nights<'a>(
         &'a self,
         nights: impl Iterator<Item = &'a Night> + Clone,
@@ -77,7 +84,7 @@ impl Store {
         Ok(report)
     }
 
-    /// Whether all is well.
+    /// Checks the files of one folder. Returns whether all of them are sound.
     async fn check_files(
         &self,
         folder: &Folder,
@@ -95,8 +102,8 @@ impl Store {
         Ok(sound)
     }
 
-    /// Compares a segment, row by row, with a merge of its runs, those left out that are damaged, or were replaced and are
-    /// gone since.
+    /// Compares a segment, row by row, with a merge of its runs. Runs that are damaged, or that were replaced and
+    /// deleted since, are left out.
     async fn check_segment(&self, segment: &SegmentRecord, damaged: &HashSet<&str>) -> Result<()> {
         let folder = self.segment_folder(&segment.digest);
         let n_rows: u64 = segment.files.iter().map(|f| f.rows).sum();
@@ -146,7 +153,10 @@ impl Store {
     }
 }
 
-/// Size, SHA-256 and rows of a file, against its record.
+/// Compares the size, SHA-256 and number of rows of a file with its record, and opens the file.
+///
+/// # Errors
+/// [`StoreError::Damaged`] if they differ; an error if the file is missing or cannot be read.
 pub async fn check_content(
     file: nearprint_storage::Result<InputFile>,
     recorded: &FileRecord,
@@ -168,7 +178,7 @@ pub async fn check_content(
     Ok(parquet)
 }
 
-/// Whether a run's record agrees with itself.
+/// Checks that a run's record does not contradict itself.
 fn check_record(folder: &Folder, run: &RunRecord) -> Result<()> {
     let rows = |name: &str| run.files.iter().filter(|f| f.name.starts_with(name)).map(|f| f.rows).sum::<u64>();
     if run_digest(&run.files) == run.digest
@@ -180,13 +190,16 @@ fn check_record(folder: &Folder, run: &RunRecord) -> Result<()> {
 }
 
 impl StoreReport {
-    /// Of a store of which nothing was read yet.
+    /// Creates the report of a store from which nothing was read yet.
     pub fn of(folder: &Folder) -> Self {
         Self { store: folder.url().to_owned(), n_files: 0, bytes: 0, n_rows: 0, problems: Vec::new() }
     }
 
-    /// Notes what is wrong with a file, or with one that the error names; whether nothing is. An object store that does not
-    /// answer is an error still.
+    /// Notes the outcome of a check. If it failed, the report gets a problem of `file`, or of the file that the error
+    /// names. Returns whether the check succeeded.
+    ///
+    /// # Errors
+    /// The error of the check, if it is not [about content](StoreError::is_about_content).
     pub fn note(&mut self, file: &str, checked: Result<()>) -> Result<bool> {
         let error = match checked {
             Ok(()) => return Ok(true),
@@ -204,7 +217,8 @@ impl StoreReport {
     }
 }
 
-/// Refuses a part of a segment that is not what comes next in the merge of the `known` ones of its runs.
+/// Compares a file of a segment with the next rows of a merge. `known` says which of the segment's runs the merge has.
+/// Rows of other runs are skipped.
 async fn compare(part: &ParquetFile, merge: &mut Merge, known: &[bool]) -> Result<()> {
     let mut batches = part.stream(part.whole(&[FINGERPRINT, "run", "row"]))?;
     while let Some(batch) = batches.try_next().await? {
@@ -227,7 +241,8 @@ async fn compare(part: &ParquetFile, merge: &mut Merge, known: &[bool]) -> Resul
     Ok(())
 }
 
-/// Sorted by (`fingerprint`, `doc_id`), (`text_hash`, `doc_id`) or `id_hash`, whichever the file has.
+/// Checks the order of a file: by (`fingerprint`, `doc_id`), (`text_hash`, `doc_id`), `id_hash` or `doc_id`, depending
+/// on its columns. The order of shadows is not checked.
 async fn check_order(parquet: &ParquetFile) -> Result<()> {
     let mut batches = parquet.stream(parquet.whole(&[FINGERPRINT, TEXT_HASH, "id_hash", DOC_ID]))?;
     let mut previous: Option<(u128, String)> = None;

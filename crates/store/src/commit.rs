@@ -1,8 +1,8 @@
-//! The commit: the one object whose creation makes a night visible.
+//! Commits. Creating a commit is the one step that makes a night visible.
 //!
-//! A commit names all nights, but holds only the latest of them: each [`PAGE_NIGHTS`] earlier ones, by date, are a *page*, an object of
-//! its own that is named by its content and shared by all commits that have the same nights in it. So what a night adds to the history
-//! does not grow with the nights before it.
+//! A commit names all nights, but contains only the latest of them. The earlier ones, by date, are divided into *pages*
+//! of [`PAGE_NIGHTS`] nights. A page is an object of its own. It is named by its content, and all commits with the same
+//! nights share it. So the data that a night adds to the history does not grow with the number of nights before it.
 
 use std::collections::HashSet;
 
@@ -17,44 +17,45 @@ use nearprint_storage::Sha256Hex;
 
 pub const VERSION: u32 = 2;
 
-/// Nights of a page. A commit holds fewer itself.
+/// The number of nights in a page. A commit itself contains fewer.
 const PAGE_NIGHTS: usize = 32;
 
-/// A state of the store, whole.
+/// A complete state of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
-    /// Version of the algorithms that made the newest night.
+    /// The version of the algorithms that made the newest night.
     pub algorithm: u32,
-    /// Its number.
+    /// The number of the commit.
     pub sequence: u64,
-    /// The number of the commit before it; none in the first.
+    /// The number of the commit before this one, or `None` in the first.
     pub parent: Option<u64>,
-    /// The night that it, or the last commit before it that did so, added, replaced or dropped.
+    /// The date of the night that was last added, replaced or dropped, by this commit or one before it.
     pub dt: String,
-    /// Digest of the configuration of all fingerprints.
+    /// The digest of the configuration of all fingerprints.
     pub config_digest: String,
-    /// By date.
+    /// The nights, by date.
     pub nights: Vec<Night>,
-    /// What `store compact` merged.
+    /// The segments that `store compact` made.
     pub segments: Vec<SegmentRecord>,
-    /// What `store gc` is deleting. A commit that would need it is refused.
+    /// The names that `store gc` is deleting. A commit that needs one of them is refused.
     pub removing: Vec<Removal>,
-    /// Digests of the pages that it was read from; none in one that is not written yet.
+    /// The digests of the pages from which the commit was read. [`encode`](Self::encode) ignores them.
     pub pages: Vec<String>,
 }
 
-/// What stands in a file of `_commits/`.
+/// The content of a file in `_commits/`.
 #[derive(Debug)]
 pub enum Stored {
-    /// Pages are not read yet.
+    /// A commit whose pages are not read yet.
     Whole(Box<CommitFile>),
-    /// A commit of the format before pages.
+    /// A commit of format version 1, which has no pages.
     First(Box<FirstCommit>),
-    /// `store gc` took the content of the commit of this number: no reader needs it any more. The number stays taken.
+    /// A commit with this number whose content `store gc` removed, because no reader needs it any more. The number
+    /// stays in use.
     Pruned(u64),
 }
 
-/// A commit as it is written.
+/// A commit in the form in which it is written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommitFile {
@@ -64,21 +65,22 @@ pub struct CommitFile {
     pub parent: Option<u64>,
     dt: String,
     config_digest: String,
-    /// Digests of the pages of the earlier nights, by date.
+    /// The digests of the pages with the earlier nights, by date.
     pages: Vec<String>,
     nights: Vec<Night>,
-    /// Digest of the page of the segments. Left out where there is none, as in stores that were never compacted.
+    /// The digest of the page with the segments. The field is left out if there are none, as in a store that was never
+    /// compacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     segments: Option<String>,
-    /// Left out where there is nothing.
+    /// The field is left out if the list is empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     removing: Vec<Removal>,
-    /// SHA-256 of the commit's JSON without this field.
+    /// The SHA-256 of the commit's JSON without this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
 }
 
-/// What commits share, below `pages/<digest>.json`.
+/// Content that commits share, in `pages/<digest>.json`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Page {
@@ -88,71 +90,73 @@ struct Page {
     segments: Vec<SegmentRecord>,
 }
 
-/// What one `store gc` deletes.
+/// The names that one `store gc` is deleting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Removal {
-    /// Number of the commit that began it.
+    /// The number of the commit that began the removal.
     pub sequence: u64,
-    /// `runs/<digest>`, `segments/<digest>`, `pages/<digest>` or `gen=<digest>`, sorted.
+    /// Names of the form `runs/<digest>`, `segments/<digest>`, `pages/<digest>` or `gen=<digest>`, sorted.
     pub names: Vec<String>,
 }
 
-/// A night: its run in the store and its results.
+/// A night: its run in the store, and its results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Night {
-    /// Its date.
+    /// The date.
     pub dt: String,
-    /// Its run.
+    /// The run.
     pub run: RunRecord,
-    /// Digest of the list of runs that it was joined with ([`JoinedRuns`]).
+    /// The digest of the list of runs with which the night was joined ([`JoinedRuns`]).
     pub joined: String,
-    /// Folder of its generations: `<output>/dt=D`.
+    /// The folder of the night's generations: `<output>/dt=D`.
     pub output: String,
-    /// Digest of what it was made from: inputs, configuration and joined runs. A run of the same is published already.
+    /// The digest of everything from which the night was made: inputs, configuration and joined runs. An execution with
+    /// the same request finds the night published.
     pub request: String,
-    /// Digest of what was published: the name of its generation.
+    /// The digest of the published files, which is the name of the generation.
     #[serde(rename = "gen")]
     pub gen_digest: String,
-    /// SHA-256 of its manifest.
+    /// The SHA-256 of the night's manifest.
     pub manifest_sha256: String,
 }
 
-/// The files of a run, below `runs/<digest>`.
+/// The files of a run, in `runs/<digest>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRecord {
-    /// Digest of the files' digests.
+    /// The digest of the digests of the files.
     pub digest: String,
-    /// Documents with a fingerprint.
+    /// The number of documents with a fingerprint.
     pub n_fingerprints: u64,
-    /// Texts below the floor of features.
+    /// The number of documents below the feature floor.
     pub n_short: u64,
-    /// Its files.
+    /// The files.
     pub files: Vec<FileRecord>,
 }
 
-/// The merged fingerprints of several runs, below `segments/<digest>`. Derived from the runs, which stay the truth.
+/// The merged fingerprints of several runs, in `segments/<digest>`. A segment is derived from its runs, which remain
+/// the source of truth.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SegmentRecord {
-    /// Digest of what it merges, and of how it is cut.
+    /// The digest of the segment's runs, and of the way in which it is cut into files.
     pub digest: String,
-    /// Digests of the runs, by date: its rows name them by their position here.
+    /// The digests of the runs, by date. The rows of the segment name a run by its position in this list.
     pub runs: Vec<String>,
-    /// Fingerprints.
+    /// The number of fingerprints.
     pub n_rows: u64,
-    /// By ascending range of fingerprints.
+    /// The files, by ascending range of fingerprints.
     pub files: Vec<FileRecord>,
 }
 
-/// The runs that a night is joined with, by date, one after another.
+/// The digest of the runs with which a night is joined. The runs are added one after another, by date.
 #[derive(Debug, Clone, Default)]
 pub struct JoinedRuns(String);
 
 impl JoinedRuns {
-    /// The digest of a list of runs, given by their digests.
+    /// Returns the digest of a list of runs, which are given by their digests.
     pub fn of<'a>(digests: impl IntoIterator<Item = &'a String>) -> String {
         let mut joined = Self::default();
         digests.into_iter().for_each(|digest| joined.push(digest));
@@ -160,7 +164,7 @@ impl JoinedRuns {
     }
 
     fn push(&mut self, digest: &str) {
-        // Each digest has one length, so lists that differ differ here too.
+        // All digests have the same length, so different lists give different texts here.
         self.0 = Sha256Hex::of(format!("{}{digest}", self.0).as_bytes()).0;
     }
 
@@ -168,7 +172,7 @@ impl JoinedRuns {
         Sha256Hex::of(self.0.as_bytes()).0[..32].to_owned()
     }
 
-    /// Of each of these nights, by date, the digest of all before it.
+    /// Returns each night with the digest of all runs before it. The nights must be sorted by date.
     pub fn before_each(nights: &[Night]) -> impl Iterator<Item = (&Night, String)> {
         nights.iter().scan(Self::default(), |joined, night| {
             let before = joined.digest();
@@ -179,13 +183,19 @@ impl JoinedRuns {
 }
 
 impl Stored {
+    /// Reads the commit at a place.
+    ///
+    /// # Errors
+    /// [`StoreError::TryAgain`] if there is none; [`StoreError::DamagedCommit`] if its content is damaged;
+    /// [`StoreError::Refused`] if it has an unknown version; an error if the place does not answer.
     pub async fn read(place: &Folder) -> Result<Self> {
         let content = place.get().await?;
         let missing = || StoreError::TryAgain { reason: format!("{}: listed, but gone when read", place.url()) };
         Self::parse(place.url(), &content.ok_or_else(missing)?)
     }
 
-    /// Refuses every byte that is not what some release wrote: a commit is canonical JSON and bears its own checksum.
+    /// Parses a commit. Content that differs in any byte from what a release wrote is refused: a commit is canonical
+    /// JSON and contains its own checksum.
     pub fn parse(url: &str, content: &[u8]) -> Result<Self> {
         #[derive(Deserialize)]
         struct Head {
@@ -205,7 +215,7 @@ impl Stored {
         }
     }
 
-    /// Its number and its parent's, which a pruned one does not say.
+    /// Returns the commit's number and its parent's number. A pruned commit does not say its parent.
     pub fn place(&self) -> (u64, Option<u64>) {
         match self {
             Self::Whole(commit) => (commit.sequence, commit.parent),
@@ -214,7 +224,7 @@ impl Stored {
         }
     }
 
-    /// What `store gc` was deleting; none where it was pruned.
+    /// Returns the names that `store gc` was deleting, or `None` if the commit was pruned.
     pub fn removing(&self) -> Option<&[Removal]> {
         match self {
             Self::Whole(commit) => Some(&commit.removing),
@@ -223,7 +233,10 @@ impl Stored {
         }
     }
 
-    /// The commit with its pages, which lie below `store`; none where it was pruned.
+    /// Returns the commit with its pages, which are below `store`, or `None` if the commit was pruned.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedCommit`] if a page is missing or damaged; an error if the store does not answer.
     pub async fn into_commit(self, store: &Folder) -> Result<Option<Commit>> {
         match self {
             Self::Whole(commit) => commit.with_pages(store).await.map(Some),
@@ -232,7 +245,11 @@ impl Stored {
         }
     }
 
-    /// Nights and names that stand in the commit itself, and those of its pages that are not `seen` yet.
+    /// Returns the nights and the needed names of the commit, with those of its pages that are not in `seen`. These
+    /// pages are added to `seen`.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedCommit`] if a page is missing or damaged; an error if the store does not answer.
     pub async fn unseen(self, store: &Folder, seen: &mut HashSet<String>) -> Result<(Vec<Night>, Vec<String>)> {
         let commit = match self {
             Self::Pruned(_) => return Ok((Vec::new(), Vec::new())),
@@ -249,7 +266,7 @@ impl Stored {
 }
 
 impl CommitFile {
-    fn parse(url: &str, content: &[u8]) -> Result<Self> {
+    pub fn parse(url: &str, content: &[u8]) -> Result<Self> {
         let commit: Self = from_json(url, content)?;
         if to_json(&commit)? != content {
             return Err(damaged(url, "a commit that no release wrote in this form"));
@@ -289,7 +306,7 @@ impl CommitFile {
     }
 }
 
-/// Pages that are read at once.
+/// The number of pages that are read at once.
 const PAGES_AT_ONCE: usize = 16;
 
 impl Page {
@@ -311,7 +328,8 @@ fn page_file(digest: &str) -> String {
     format!("{}.json", page_name(digest))
 }
 
-/// A commit as bytes, and the pages that it names: (path below the store, content).
+/// A commit as bytes, together with the pages that it names. A page consists of its path below the store and its
+/// content.
 pub struct Encoded {
     pub commit: Bytes,
     pub pages: Vec<(String, Bytes)>,
@@ -319,7 +337,12 @@ pub struct Encoded {
 }
 
 impl Commit {
-    /// Invariant: the same state is the same bytes.
+    /// Encodes the commit and its pages.
+    ///
+    /// Invariant: the same state always has the same bytes.
+    ///
+    /// # Errors
+    /// [`StoreError::Internal`] if the state cannot be written as JSON.
     pub fn encode(&self) -> Result<Encoded> {
         let n_paged = self.nights.len() / PAGE_NIGHTS * PAGE_NIGHTS;
         let (earlier, latest) = self.nights.split_at(n_paged);
@@ -349,7 +372,7 @@ impl Commit {
         Ok(encoded)
     }
 
-    /// The names of what it needs, as removals have them.
+    /// Returns the names of everything that the commit needs, in the form that removals use.
     pub fn names(&self) -> impl Iterator<Item = String> {
         let nights = self.nights.iter().flat_map(|n| [run_name(&n.run.digest), generation_name(&n.gen_digest)]);
         let segments = self.segments.iter().map(|s| segment_name(&s.digest));
@@ -367,12 +390,13 @@ impl Encoded {
     }
 }
 
-/// What `store gc` leaves of a commit that no reader needs any more.
+/// Returns the content that `store gc` leaves in a commit that no reader needs any more.
 pub fn pruned(number: u64) -> Bytes {
     Bytes::from(format!("{{\"pruned\":{number}}}\n"))
 }
 
-/// Format version 1: all nights and the runs that each was joined with in every commit.
+/// A commit of format version 1. Every commit contains all nights, and for each of them the runs with which it was
+/// joined.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FirstCommit {
@@ -387,7 +411,7 @@ pub struct FirstCommit {
     segments: Vec<SegmentRecord>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     removing: Vec<Removal>,
-    /// None in commits of releases that did not write it.
+    /// `None` in commits of releases that did not write this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
 }
@@ -399,7 +423,7 @@ struct FirstNight {
     run: RunRecord,
     joined: Vec<String>,
     output: String,
-    /// Its generation was named by what it was made from.
+    /// In version 1, a generation was named by what it was made from.
     #[serde(rename = "gen")]
     gen_digest: String,
     manifest_sha256: String,
@@ -450,7 +474,10 @@ fn damaged(url: &str, reason: &str) -> StoreError {
     StoreError::DamagedCommit { file: url.to_owned(), reason: nearprint_storage::one_line(reason) }
 }
 
-/// Canonical JSON: fields in the order of their declaration, one line.
+/// Returns canonical JSON: one line, with the fields in the order of their declaration.
+///
+/// # Errors
+/// [`StoreError::Internal`] if the value cannot be written as JSON.
 pub fn to_json<T: Serialize>(value: &T) -> Result<Bytes> {
     let text =
         serde_json::to_string(value).map_err(|e| StoreError::Internal { stage: "commit", reason: e.to_string() })?;

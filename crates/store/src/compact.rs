@@ -1,4 +1,5 @@
-//! `store compact`: the fingerprints of all runs merged into one segment, a derived index that joins read instead.
+//! `store compact`: merging the fingerprints of all runs into one segment. A segment is a derived index that joins read
+//! instead of the runs.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -22,58 +23,65 @@ use crate::names::segment_name;
 use crate::store::{MAX_ATTEMPTS, Store};
 use nearprint_dataset::BATCH_ROWS;
 
-/// What to compact.
+/// The request of a compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactRequest {
     /// The store.
     pub store: String,
-    /// Rows of a part, about: a part takes a range of fingerprints, and these are nearly uniform.
+    /// The approximate number of rows in a file of the segment. Each file takes a range of fingerprints, which are
+    /// nearly uniform.
     pub part_rows: u64,
-    /// Nobody else writes to the store: a server that cannot tell who was first will do.
+    /// Whether nobody else writes to the store. Then a server is accepted that ignores put-if-absent.
     pub single_writer: bool,
 }
 
 impl CompactRequest {
-    /// A store, in parts of the usual size.
+    /// Creates a request for a store, with files of the usual size.
     #[must_use]
     pub fn of(store: String) -> Self {
         Self { store, part_rows: FILE_ROWS, single_writer: false }
     }
 }
 
-/// What a compaction did.
+/// The result of a compaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CompactSummary {
     /// The store.
     pub store: String,
-    /// Number of the store's commit.
+    /// The number of the store's newest commit.
     pub commit: u64,
-    /// Digest of the segment; none where there are no two runs to merge.
+    /// The digest of the segment, or `None` if there are fewer than two runs to merge.
     pub segment: Option<String>,
-    /// Runs that it merges.
+    /// The number of runs that the segment merges.
     pub n_runs: u64,
-    /// Its fingerprints.
+    /// The number of fingerprints in the segment.
     pub n_rows: u64,
-    /// Its files.
+    /// The number of files of the segment.
     pub n_parts: u64,
-    /// Of these, files that were there and were not merged again.
+    /// How many of these files existed already and were not written again.
     pub n_parts_resumed: u64,
-    /// Bytes of its files.
+    /// The size of the files in bytes.
     pub bytes: u64,
-    /// Whether the store had a segment of these runs already.
+    /// Whether the compaction committed nothing, because there was nothing to merge or the store had such a segment
+    /// already.
     pub already_compact: bool,
 }
 
-/// Raised when equal runs give other parts.
+/// The version of the way in which runs are merged. It is raised when the same runs give other files.
 const SEGMENT_VERSION: u32 = 1;
 
-/// Ranges of a segment at most: its parts have five digits.
+/// The largest number of files in a segment. Their names have five digits.
 const MAX_PARTS: u64 = 1 << 16;
 
 impl Store {
-    /// Merges all runs, unless that is done. Nothing but the commit makes the segment visible, and a commit that another one
-    /// overtakes is tried again on top of it: a segment names its runs by their content, so it stays true. `spill` is where temporary
-    /// folders are made.
+    /// Merges all runs into a segment, unless the store has one already. Only the commit makes the segment visible. If
+    /// another commit is faster, this one is tried again on top of it. The segment stays correct then, because it names
+    /// its runs by their content. Temporary folders are created in `spill`.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] or [`StoreError::Dataset`] if a run is damaged; [`StoreError::Refused`] if the server
+    /// ignores put-if-absent, or if the segment's files do not have the rows of its runs; [`StoreError::TryAgain`] if
+    /// others commit again and again or delete the files; an error if a place fails.
     pub async fn compact(
         self,
         request: &CompactRequest,
@@ -117,7 +125,7 @@ impl Store {
         }
     }
 
-    /// Whether all files of a segment have the size that the commit says.
+    /// Returns whether all files of a segment have the size that the commit records.
     async fn has_parts(&self, segment: &SegmentRecord) -> Result<bool> {
         for recorded in &segment.files {
             let place = self.segment_folder(&segment.digest).join(&recorded.name);
@@ -128,7 +136,8 @@ impl Store {
         Ok(true)
     }
 
-    /// The merge of some nights' runs; one that mends the segment `known` cuts it as it was.
+    /// Prepares to merge the runs of some nights. If the segment `known` is to be repaired, it is cut into files as
+    /// before.
     async fn merging(
         &self,
         nights: &[&Night],
@@ -158,7 +167,7 @@ impl Store {
         })
     }
 
-    /// The number of the commit that has the segment, and whether somebody else made it.
+    /// Commits the segment. Returns the number of the commit that has it, and whether somebody else made that commit.
     async fn commit_segment(&self, segment: &SegmentRecord) -> Result<(u64, bool)> {
         if let Some(commit) = self.put_segment(segment).await? {
             return Ok((commit, false));
@@ -180,14 +189,14 @@ impl Store {
         Err(StoreError::TryAgain { reason: format!("others committed {MAX_ATTEMPTS} times meanwhile") })
     }
 
-    /// Whether some segment has all runs of another one that are still here.
+    /// Returns whether one segment of this store has all runs of `segment` that the store still has.
     fn covers(&self, segment: &SegmentRecord) -> bool {
         let is_here = |run: &&String| self.nights().iter().any(|n| n.run.digest == **run);
         let runs: Vec<&String> = segment.runs.iter().filter(is_here).collect();
         self.segments().iter().any(|s| runs.iter().all(|run| s.runs.contains(run)))
     }
 
-    /// Commits the same nights with this segment in place of others; none where another commit was first.
+    /// Commits the same nights with this segment in place of all others. Returns `None` if another commit was faster.
     async fn put_segment(&self, segment: &SegmentRecord) -> Result<Option<u64>> {
         let Some(before) = &self.commit else {
             return Ok(None);
@@ -202,23 +211,23 @@ impl Store {
     }
 }
 
-/// A power of two, such that uniform fingerprints fill parts of at most `part_rows`.
+/// Returns a power of two, chosen so that uniform fingerprints fill files of at most `part_rows` rows.
 fn n_parts(n_rows: u64, part_rows: u64) -> u64 {
     n_rows.div_ceil(part_rows.max(1)).next_power_of_two().min(MAX_PARTS)
 }
 
-/// First digits of the SHA-256 of all that the parts depend on.
+/// Returns the first digits of a SHA-256 over everything that determines the segment's files.
 fn segment_digest(ranges: &Ranges, runs: &[String]) -> Result<String> {
     let parts = serde_json::json!({ "version": SEGMENT_VERSION, "n_parts": ranges.n_parts, "runs": runs });
     Ok(Sha256Hex::of(&to_json(&parts)?).0[..32].to_owned())
 }
 
-/// Ranges of fingerprints by their leading bits.
+/// A division of fingerprints into ranges by their leading bits.
 #[derive(Debug, Clone, Copy)]
 struct Ranges {
-    /// A power of two.
+    /// The number of ranges, a power of two.
     n_parts: u64,
-    /// Bits of a fingerprint below those that tell the range.
+    /// The number of bits in a fingerprint below those that determine its range.
     shift: u32,
 }
 
@@ -235,7 +244,7 @@ impl Ranges {
     }
 }
 
-/// Some runs on their way into a segment.
+/// The runs of a segment that is being written.
 struct Merging {
     folder: Folder,
     digest: String,
@@ -243,20 +252,20 @@ struct Merging {
     sorted: Vec<SortedRun>,
     ranges: Ranges,
     n_rows: u64,
-    /// What a commit says of parts that are to be mended.
+    /// The commit's records of files that are to be repaired.
     recorded: Vec<FileRecord>,
     config_digest: String,
     progress: Progress,
 }
 
-/// A part at its place.
+/// A file of the segment that is at its place.
 struct Part {
     record: FileRecord,
     resumed: bool,
 }
 
 impl Merging {
-    /// Writes the parts that are missing, several at a time, and gives the segment with the number of those that were there.
+    /// Writes the missing files, several at once. Returns the segment, and the number of files that existed already.
     async fn write(self, threads: usize, spill: &Path) -> Result<(SegmentRecord, u64)> {
         self.progress.start("compact", "fingerprints", self.n_rows);
         let temp = Arc::new(TempFolder::try_new(spill)?);
@@ -275,7 +284,7 @@ impl Merging {
             match part {
                 Ok(part) => done.push(part),
                 Err(error) => {
-                    // Others still write to the temporary folder, which is about to go.
+                    // Other tasks still write to the temporary folder, which is about to be removed.
                     parts.shutdown().await;
                     return Err(error);
                 }
@@ -331,8 +340,9 @@ impl Merging {
         Ok(Part { record: FileRecord { name, ..staged.record.clone() }, resumed: false })
     }
 
-    /// The part at its place. A file of this name was put there whole, of these runs and this range; one that a commit names
-    /// is what the commit says, or is written anew.
+    /// Returns the record of the file at a place, or `None` if the file must be written. A file with this name was put
+    /// there completely, with the rows of these runs and this range. If a commit records the file, it must agree with
+    /// the record.
     async fn found(&self, place: &Folder, name: &str) -> Result<Option<FileRecord>> {
         let Some(file) = place.find().await? else {
             return Ok(None);

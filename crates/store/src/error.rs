@@ -1,23 +1,23 @@
-//! What can go wrong with a store.
+//! Errors of a store.
 
 use nearprint_dataset::DatasetError;
 use nearprint_storage::{ErrorKind, StorageError, one_line};
 
-/// An error of a store. Each names the object it is about, and what to do.
+/// An error of a store. It names the object that it is about, and says what the user should do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// No store, or no night of it.
+    /// There is no store, or it lacks a night.
     #[error("no {what} at {url}: {remedy}")]
     InputMissing {
-        /// What was looked for.
+        /// The kind of object that was expected.
         what: &'static str,
-        /// Where.
+        /// The place where it was expected.
         url: String,
-        /// What to do.
+        /// What the user should do.
         remedy: &'static str,
     },
-    /// A file of a store or a published night that is not what the store's commit says.
+    /// A file of the store or of a published night does not agree with the store's commit.
     #[error("{file}: {reason}: the store is damaged; restore the file, or publish the night anew with --replace")]
     Damaged {
         /// The file.
@@ -25,53 +25,53 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A commit that is not what a release wrote: all else hangs on it.
+    /// A commit is not what a release wrote. Everything else depends on commits.
     #[error("{file}: {reason}: the store is damaged; restore this commit from a backup")]
     DamagedCommit {
-        /// The commit.
+        /// The file of the commit or of one of its pages.
         file: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// A store or output that was written for another purpose or with other settings.
+    /// A store or an output was written for another purpose, or with other settings.
     #[error("{url}: {reason}")]
     Refused {
         /// The store or output.
         url: String,
-        /// What it holds, and what to do.
+        /// What it holds, and what the user should do.
         reason: String,
     },
-    /// Something with other content stands where a result goes.
+    /// The place for a result holds other content already.
     #[error("{url}: {reason}")]
     OutputExists {
-        /// The place.
+        /// The place of the result.
         url: String,
-        /// What is there, and what to do.
+        /// What is there, and what the user should do.
         reason: String,
     },
-    /// Another run changed the store meanwhile, or an input changed; the next try may succeed.
+    /// Another execution changed the store, or an input changed. The next try may succeed.
     #[error("{reason}: try again")]
     TryAgain {
         /// What happened.
         reason: String,
     },
-    /// A defect of nearprint.
+    /// nearprint has a defect.
     #[error("internal error in {stage}: {reason}: please report it")]
     Internal {
         /// The stage that failed.
         stage: &'static str,
-        /// What it said.
+        /// The cause.
         reason: String,
     },
-    /// A file of the store.
+    /// A file of the store cannot be read or written.
     #[error(transparent)]
     Dataset(DatasetError),
-    /// A place.
+    /// A place failed or cannot be used.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
 
-/// The crate's result.
+/// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
 impl From<DatasetError> for StoreError {
@@ -84,7 +84,7 @@ impl From<DatasetError> for StoreError {
 }
 
 impl StoreError {
-    /// What kind of error it is.
+    /// Returns the kind of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -99,12 +99,13 @@ impl StoreError {
         }
     }
 
-    /// A file that is not what the store's commit says.
+    /// Creates the error of a file that does not agree with the store's commit.
     pub fn damaged(file: impl Into<String>, reason: impl ToString) -> Self {
         Self::Damaged { file: file.into(), reason: one_line(&reason.to_string()) }
     }
 
-    /// Whether it is about what a file holds, and not about a place that does not answer or a state that passes.
+    /// Returns whether the error is about the content of a file or its absence. An I/O error of a local file counts
+    /// too. An error is not about content if an object store does not answer, or if the state will pass.
     #[must_use]
     pub fn is_about_content(&self) -> bool {
         match self {
@@ -113,7 +114,7 @@ impl StoreError {
         }
     }
 
-    /// The file that is damaged, and what is wrong with it.
+    /// Returns the damaged file and what is wrong with it, if the error is about one.
     #[must_use]
     pub fn file_and_reason(&self) -> Option<(&str, &str)> {
         match self {

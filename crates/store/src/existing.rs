@@ -1,4 +1,4 @@
-//! The existing fingerprints of a join, and where their documents are.
+//! The existing fingerprints of a join, and the places of their documents.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use nearprint_join::RowSet;
 /// All existing fingerprints of a join.
 #[derive(Debug, Default)]
 pub struct Existing {
-    /// The files; each fingerprint is in one of them.
+    /// The files. Each fingerprint is in exactly one of them.
     pub files: Vec<ExistingFile>,
-    /// Documents that take part, however their fingerprints are spread over files.
+    /// The number of documents that take part, however their fingerprints are spread over the files.
     pub n_live_rows: u64,
 }
 
@@ -19,38 +19,39 @@ pub struct Existing {
 pub struct ExistingFile {
     /// The file.
     pub parquet: ParquetFile,
-    /// Where its documents are.
+    /// The places of its documents.
     pub documents: ExistingDocuments,
-    /// Where the file has no `doc_id`: rows of the dataset before it. Row numbers stand in, which equal no other id.
+    /// `Some` if the file has no `doc_id`: the number of rows in the files of the dataset before it. Row numbers then
+    /// stand in for the ids. They equal no id of another dataset.
     pub numbered_from: Option<u64>,
 }
 
-/// Where the documents of a file's fingerprints are.
+/// The places of the documents to which the fingerprints of a file belong.
 #[derive(Debug)]
 pub enum ExistingDocuments {
-    /// Beside them, in the same rows.
+    /// The documents are in the same rows of the same file.
     Here {
-        /// Rows whose documents a later night has again.
+        /// The rows whose documents a later night has again.
         shadowed: RowSet,
     },
-    /// In the runs that the rows name by their position here; none where a run takes no part.
+    /// The documents are in runs. Each row names its run by the run's position in this list.
     InRuns {
-        /// The runs, by position.
+        /// The runs by position; `None` for a run that takes no part.
         runs: Arc<Vec<Option<RunFile>>>,
     },
 }
 
-/// The fingerprints of a run, with their documents.
+/// The fingerprints of a run, together with their documents.
 #[derive(Debug)]
 pub struct RunFile {
     /// The file.
     pub parquet: ParquetFile,
-    /// Rows whose documents a later night has again.
+    /// The rows whose documents a later night has again.
     pub shadowed: RowSet,
 }
 
 impl RunFile {
-    /// Rows that are not shadowed.
+    /// Returns the number of rows that are not shadowed.
     pub fn n_live_rows(&self) -> u64 {
         let n = self.parquet.n_rows();
         n - self.shadowed.n_below(n)

@@ -1,8 +1,9 @@
-//! `store gc`: deleting what no commit names.
+//! `store gc`: deleting files that no commit names.
 //!
-//! Files are named by their content, so a run may make the very files anew that are being deleted here. The commits keep the two
-//! apart: what is to be deleted is named in a commit first (`removing`), and no later commit may name it until it is gone. A run that
-//! was at work meanwhile has to commit on top of that one, looks at all commits since it began, and so finds out.
+//! Files are named by their content, so another execution may create the very files that are being deleted here.
+//! Commits keep the two apart. Names are listed in a commit (`removing`) before they are deleted, and no later commit
+//! may use them until they are gone. An execution that was at work in the meantime has to commit on top of that commit.
+//! It then looks at all commits since it began, and so it notices.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,85 +20,87 @@ use crate::store::{MAX_ATTEMPTS, Store, missing_store};
 use nearprint_dataset::is_part_name;
 use nearprint_storage::{Folder, FoundFile, Storage, is_scratch_name};
 
-/// What to delete.
+/// The request of a `store gc`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GcRequest {
     /// The store.
     pub store: String,
-    /// Root of results, beside those that the newest commit names.
+    /// A root of results, in addition to those that the newest commit names.
     pub output: Option<String>,
-    /// How long ago a file was written, and was last named by the newest commit, at least.
+    /// How long ago a file must have been written before it is deleted, and how long ago the newest commit must have
+    /// ceased to name it.
     pub grace: Duration,
-    /// Says only what would be deleted.
+    /// Whether to list what would be deleted without deleting it.
     pub dry_run: bool,
-    /// Nobody else writes to the store: a server that cannot tell who was first will do.
+    /// Whether nobody else writes to the store. Then a server is accepted that ignores put-if-absent.
     pub single_writer: bool,
 }
 
-/// What was deleted, or would be.
+/// The result of a `store gc`, or of a dry run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GcSummary {
     /// The store.
     pub store: String,
-    /// Number of the newest commit.
+    /// The number of the newest commit.
     pub commit: u64,
-    /// Whether nothing was deleted, only listed.
+    /// Whether this was a dry run, in which nothing is deleted.
     pub dry_run: bool,
-    /// Files that were deleted, or would be.
+    /// The number of files that were deleted, or would be.
     pub n_files: u64,
-    /// Their bytes.
+    /// The bytes of the files in `n_files` and `n_left`.
     pub bytes: u64,
-    /// Folders and single files that these were, or were in.
+    /// The number of places where such files were found: folders, or single files.
     pub n_removed: u64,
-    /// The first of these.
+    /// The first of these places.
     pub removed: Vec<RemovedFiles>,
-    /// Files that stay for the next time, because this one took too long.
+    /// The number of files that are left for the next time, because this execution took too long.
     pub n_left: u64,
-    /// Uploads in parts that were never ended: aborted, or would be.
+    /// Multipart uploads that were never ended. They were aborted, or would be.
     pub uploads: Vec<String>,
-    /// Commits that nobody needs any more: their content is taken out, or would be. Their numbers stay taken.
+    /// The number of commits that nobody needs any more. Their content was removed, or would be; their numbers stay in
+    /// use.
     pub n_pruned_commits: u64,
-    /// Outputs that belong to another store, or bear no store's name yet: nothing in them was looked at.
+    /// Outputs that belong to another store, or do not name a store yet. They were not searched.
     pub foreign_outputs: Vec<String>,
 }
 
-/// Files that go together.
+/// Files that are deleted together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RemovedFiles {
-    /// A run, segment or generation, or a single file.
+    /// A run, a segment, a generation, or a single file.
     pub place: String,
-    /// Files.
+    /// The number of files.
     pub n_files: u64,
-    /// Bytes.
+    /// The size of the files in bytes.
     pub bytes: u64,
 }
 
-/// Removed places that a summary lists.
+/// The number of places that a summary lists.
 const LISTED: usize = 20;
 
-/// Deletions end after this time, well before others may take them for dead.
+/// The time after which deletions end, well before others may take this execution for dead.
 const WORK_TIME: Duration = Duration::from_secs(30 * 60);
-/// A `store gc` that began so long ago is dead.
+/// The age at which a `store gc` counts as dead.
 const DEAD_AFTER: Duration = Duration::from_secs(60 * 60);
-/// Deletions under way at once.
+/// The number of deletions that are under way at once.
 const CONCURRENT: usize = 8;
-/// Commits that others may make while a `store gc` wants to commit that it is done.
+/// How often a `store gc` tries to commit that it is done while others commit.
 const END_ATTEMPTS: usize = 100;
 
 /// Files that no commit names.
 #[derive(Debug)]
 pub struct Leftover {
     root: Folder,
-    /// Path below the root, of a folder or of one file.
+    /// The path of a folder or file below the root.
     name: String,
-    /// What commits call it; none for files that no commit ever names.
+    /// The name that commits use; `None` for files that commits never name.
     removal: Option<String>,
     /// The files.
     pub files: Vec<FoundFile>,
 }
 
 impl Leftover {
-    /// Bytes of the files.
+    /// Returns the size of the files in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|f| f.bytes).sum()
     }
@@ -111,10 +114,10 @@ impl Leftover {
     }
 }
 
-/// Deletes what no commit of a store names, and was written longer ago than the grace.
+/// Deletes files that no commit of a store names and that are older than the grace time.
 ///
 /// # Errors
-/// The store's. Nothing is deleted after any doubt about what is needed.
+/// An error of the store or of one of its outputs. In case of any doubt about what is needed, nothing is deleted.
 pub async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSummary> {
     let folder = storage.folder(&request.store)?;
     for _ in 0..MAX_ATTEMPTS {
@@ -143,7 +146,7 @@ pub async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSummary> {
             continue;
         };
         let hold = Hold { folder: folder.clone(), newest: begun.unwrap_or(store.sequence()).into(), begun };
-        // First, so that no commit that still has its content names what is gone.
+        // Commits are pruned first, so that no commit that still has its content names a file that is gone.
         hold.prune(&old).await?;
         let n_left = hold.delete(&found).await?;
         let commit = match begun {
@@ -178,18 +181,18 @@ fn summary(store: &Store, found: &[Leftover], commit: u64, n_left: u64, dry_run:
     }
 }
 
-/// The right to delete: an entry in the newest commit that nobody has ended.
+/// The right to delete. It is an entry in the newest commit that nobody has ended.
 struct Hold {
     folder: Folder,
-    /// The newest commit that was seen.
+    /// The number of the newest commit that was seen.
     newest: AtomicU64,
-    /// The commit that gave up what is deleted; none where nothing had to be given up.
+    /// The number of the commit that gave up the deleted names, or `None` if no name had to be given up.
     begun: Option<u64>,
 }
 
 impl Hold {
-    /// Deletes everything, and gives the number of files that there was no time for. What tells readers that a generation is complete
-    /// goes before the rest of it.
+    /// Deletes the files, and returns the number of those for which there was no time. The file that tells readers that
+    /// a generation is complete is deleted before the rest of the generation.
     async fn delete(&self, found: &[Leftover]) -> Result<u64> {
         let began = Instant::now();
         let mut n_left = 0;
@@ -209,10 +212,12 @@ impl Hold {
         Ok(n_left)
     }
 
-    /// Refuses to go on where somebody ended the entry: a process that slept (a suspended machine, a stopped process, a server that
-    /// hung) does not notice on its own clock, and what it was to delete may be live again.
+    /// Fails if somebody ended the entry. A process that slept does not notice that on its own clock: the machine may
+    /// have been suspended, the process stopped, or the server may have hung. Meanwhile, the files that it was to
+    /// delete may have come into use again.
     ///
-    /// Invariant: commit numbers are never used twice, so as long as there is none after the newest one known, that is the newest.
+    /// Invariant: commit numbers are never used twice. So as long as no commit follows the newest known one, that is
+    /// the newest.
     async fn refuse_lost(&self) -> Result<()> {
         let Some(begun) = self.begun else {
             return Ok(());
@@ -233,7 +238,7 @@ impl Hold {
         Ok(())
     }
 
-    /// Takes the content out of commits that nobody needs.
+    /// Removes the content of commits that nobody needs.
     async fn prune(&self, old: &[u64]) -> Result<()> {
         for &number in old {
             self.folder.join(COMMITS).join(&commit_name(number)).put(pruned(number)).await?;
@@ -242,7 +247,7 @@ impl Hold {
     }
 }
 
-/// Commits that what the commit `sequence` named is gone.
+/// Commits that the names in the removal `sequence` are gone. Returns the number of the commit.
 async fn end_removal(folder: &Folder, sequence: u64) -> Result<u64> {
     for _ in 0..END_ATTEMPTS {
         let store = Store::open(folder).await?;
@@ -258,11 +263,16 @@ async fn end_removal(folder: &Folder, sequence: u64) -> Result<u64> {
 }
 
 impl Store {
-    /// What the newest commit names, and commits that were the newest after `cutoff`: somebody may still read that state.
+    /// Returns the names in the newest commit, and those in all commits that were the newest at some time after
+    /// `cutoff`, because somebody may still read these states.
+    ///
+    /// # Errors
+    /// A commit or page is damaged, or the store does not answer.
     pub async fn live(&self, cutoff: SystemTime) -> Result<HashSet<String>> {
         let mut live: HashSet<String> = self.commit.iter().flat_map(Commit::names).collect();
         if let Some(commit) = &self.commit {
-            // What the next commit of the same nights needs: one of the first format has no pages, and its successor has.
+            // These are the pages of the next commit of the same nights. A commit of format version 1 has no pages, but
+            // the commit after it has.
             live.extend(commit.encode()?.page_digests.iter().map(|digest| page_name(digest)));
         }
         let is_of_removal = |number: u64| self.removing().iter().any(|removal| removal.sequence == number);
@@ -277,8 +287,8 @@ impl Store {
         Ok(live)
     }
 
-    /// Commits that are no longer needed: superseded before `cutoff`, and none that a removal at work began with. Those whose content is
-    /// gone already are left out.
+    /// Returns the numbers of commits that are not needed any more. They were superseded before `cutoff`, no removal at
+    /// work began with them, and they still have their content.
     async fn superseded_before(&self, cutoff: SystemTime) -> Result<Vec<u64>> {
         let is_old = |commit: &CommitOnDisk| {
             commit.superseded.is_some_and(|at| at <= cutoff)
@@ -288,7 +298,7 @@ impl Store {
         Ok(self.commit_files().await?.iter().filter(|commit| is_old(commit)).map(|commit| commit.number).collect())
     }
 
-    /// All commits, by number.
+    /// Returns all commits, by number.
     async fn commit_files(&self) -> Result<Vec<CommitOnDisk>> {
         let found = self.folder.join(COMMITS).inventory().await?;
         let mut commits: Vec<(u64, FoundFile)> =
@@ -304,7 +314,11 @@ impl Store {
         Ok(commits.into_iter().zip(superseded).map(on_disk).collect())
     }
 
-    /// Everything below the store and its roots of results that is nearprint's and not `live`, by place.
+    /// Returns, by place, all files below the store and its roots of results that nearprint wrote and that are not
+    /// `live`.
+    ///
+    /// # Errors
+    /// A folder cannot be listed, or a `_current` cannot be read.
     pub async fn leftovers(&self, roots: &[Folder], live: &HashSet<String>) -> Result<Vec<Leftover>> {
         let mut found = grouped(&self.folder, self.folder.inventory().await?, store_place, live);
         for root in roots {
@@ -316,7 +330,8 @@ impl Store {
         Ok(found)
     }
 
-    /// Aborts the uploads in parts that killed runs left below the store and its roots of results: of keys that nearprint makes there.
+    /// Aborts multipart uploads that killed executions left below the store and its roots of results. Only keys are
+    /// considered that nearprint creates there.
     async fn abort_stale_uploads(&self, request: &GcRequest, roots: &[Folder]) -> Result<Vec<String>> {
         let mut uploads = BTreeSet::new();
         let (grace, dry_run) = (request.grace, request.dry_run);
@@ -327,7 +342,11 @@ impl Store {
         Ok(uploads.into_iter().collect())
     }
 
-    /// The roots of results that belong to this store, and the places of others. One that is named by `output` must be this store's.
+    /// Returns the roots of results that belong to this store, and the places of the others.
+    ///
+    /// # Errors
+    /// [`StoreError::OutputExists`] if `output` belongs to another store; an error if the identity of the store or of
+    /// `output` cannot be read.
     pub async fn own_output_roots(
         &self,
         storage: &Storage,
@@ -340,7 +359,7 @@ impl Store {
         Ok(self.own(self.output_roots(storage, output)?).await)
     }
 
-    /// Those of some roots of results that bear this store's name, and the places of the others.
+    /// Divides roots of results into those that belong to this store, and the places of the others.
     pub async fn own(&self, roots: Vec<Folder>) -> (Vec<Folder>, Vec<String>) {
         let identity = self.identity().await.ok().flatten();
         let (mut own, mut foreign) = (Vec::new(), Vec::new());
@@ -353,7 +372,11 @@ impl Store {
         (own, foreign)
     }
 
-    /// The folders of the nights' folders, each once.
+    /// Returns the roots of results: the folders that contain the folders of the nights, and `output`. Each folder
+    /// occurs once.
+    ///
+    /// # Errors
+    /// The place of an output cannot be opened.
     pub fn output_roots(&self, storage: &Storage, output: Option<&str>) -> Result<Vec<Folder>> {
         let of_night = |night: &Night| {
             let root = night.output.strip_suffix(&format!("dt={}", night.dt))?;
@@ -370,8 +393,8 @@ impl Store {
         Ok(roots.into_values().collect())
     }
 
-    /// Commits what is about to be deleted; none where somebody else committed first. The number of the commit that gives something up, if
-    /// one does.
+    /// Commits the names that are about to be deleted. Returns `None` if somebody else committed first, `Some(None)` if
+    /// no name has to be given up, and otherwise the number of the commit that gives them up.
     #[allow(clippy::option_option, reason = "lost, done without a commit, done with one")]
     async fn begin_removal(&self, found: &[Leftover], single_writer: bool) -> Result<Option<Option<u64>>> {
         let names: BTreeSet<String> = found.iter().filter_map(|leftover| leftover.removal.clone()).collect();
@@ -387,8 +410,11 @@ impl Store {
         Ok(self.put_removing(removing).await?.map(|commit| gives_up.then_some(commit)))
     }
 
-    /// Commits that removals of a `store gc` which is dead are over; false where there is none. Such a `store gc` deletes nothing any
-    /// more, and may have left everything that it was to delete.
+    /// Commits that the removals of dead executions of `store gc` are over. Returns `false` if there are none. A dead
+    /// `store gc` deletes nothing any more, but it may have left files that it was to delete.
+    ///
+    /// # Errors
+    /// The time of a removal's commit cannot be read, or the commit cannot be written.
     pub async fn end_dead_removals(&self) -> Result<bool> {
         let at_work = self.removals_at_work().await?;
         let any_dead = at_work != self.removing();
@@ -398,7 +424,7 @@ impl Store {
         Ok(any_dead)
     }
 
-    /// Removals without those of a `store gc` that did not live to end its own.
+    /// Returns the removals of those executions of `store gc` that are not dead.
     async fn removals_at_work(&self) -> Result<Vec<Removal>> {
         let mut at_work = Vec::new();
         for removal in self.removing() {
@@ -410,7 +436,7 @@ impl Store {
         Ok(at_work)
     }
 
-    /// Commits the same nights with other removals; none where another commit was first.
+    /// Commits the same nights with other removals. Returns `None` if another commit was faster.
     async fn put_removing(&self, removing: Vec<Removal>) -> Result<Option<u64>> {
         let Some(before) = &self.commit else {
             return Ok(None);
@@ -421,15 +447,15 @@ impl Store {
     }
 }
 
-/// A commit as it lies on the disk.
+/// The file of a commit.
 struct CommitOnDisk {
     number: u64,
     bytes: u64,
-    /// When the next one was written; none of the newest.
+    /// The time at which the next commit was written; `None` for the newest.
     superseded: Option<SystemTime>,
 }
 
-/// Where a file belongs: a name below the root, and what commits call it.
+/// The place of a file: a name below the root, and the name that commits use.
 type Place = (String, Option<String>);
 
 fn grouped(
@@ -453,7 +479,8 @@ fn grouped(
     found.into_iter().map(leftover).collect()
 }
 
-/// Files of a store that nearprint writes, by their form: nothing else that lies there is its to delete.
+/// Returns the place of a file below the store, if its path has a form that nearprint writes. Other files are not
+/// nearprint's to delete.
 fn store_place(file: &str) -> Option<Place> {
     let parts: Vec<&str> = file.split('/').collect();
     match parts[..] {
@@ -476,7 +503,7 @@ fn store_place(file: &str) -> Option<Place> {
     }
 }
 
-/// The same of an output.
+/// Returns the place of a file below an output, if its path has a form that nearprint writes.
 fn output_place(file: &str) -> Option<Place> {
     let parts: Vec<&str> = file.split('/').collect();
     let [night, below, rest @ ..] = &parts[..] else {
@@ -492,7 +519,7 @@ fn output_place(file: &str) -> Option<Place> {
 const RUN_DATASETS: [&str; 5] = ["fingerprints", "short", "empty", "ids", "shadows"];
 const PUBLISHED: [&str; 4] = ["pairs", "decisions", "skipped", "quarantine"];
 
-/// A file of a generation, by its path there.
+/// Returns whether a path below a generation is one of its files.
 fn is_published(path: &[&str]) -> bool {
     match path {
         ["manifest.json" | "_SUCCESS"] => true,
@@ -505,13 +532,13 @@ fn is_hex(name: &str) -> bool {
     name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// 32 hex digits, as runs, segments, pages and generations are named.
+/// Returns whether a name has 32 hex digits, as the digests of runs, segments, pages and generations have.
 fn is_digest(name: &str) -> bool {
     name.len() == 32 && is_hex(name)
 }
 
-/// A file that a writer on a local disk had not named yet when it died: by its form, or, of earlier releases, as `NAME#1` of a name that
-/// nearprint gives.
+/// Returns whether a name is that of a scratch file, which a writer on a local disk did not rename before it died. In
+/// earlier releases such a name was `NAME#1`, where `NAME` is a name that nearprint uses.
 fn is_scratch(name: &str) -> bool {
     let is_own = |name: &str| {
         is_part_name(name) || commit_number(name).is_some() || ["manifest.json", "_SUCCESS", "_current"].contains(&name)
@@ -520,7 +547,7 @@ fn is_scratch(name: &str) -> bool {
     is_scratch_name(name) || name.rsplit_once('#').is_some_and(numbered)
 }
 
-/// The generations that the nights' `_current` name, among the leftovers: another store may have published them.
+/// Returns the leftover generations that a night's `_current` names. Another store may have published them.
 async fn named_by_current(root: &Folder, found: &[Leftover]) -> Result<HashSet<String>> {
     let nights: BTreeSet<&str> = found.iter().filter_map(|l| l.name.split_once('/')).map(|(night, _)| night).collect();
     let mut named = HashSet::new();

@@ -1,4 +1,5 @@
-//! All commits of a store, looked at one after another: a history of any length takes the memory of one.
+//! Reading all commits of a store. They are read one after another, so a history of any length takes the memory of one
+//! commit.
 
 use std::collections::HashSet;
 
@@ -10,24 +11,24 @@ use crate::error::{Result, StoreError};
 use crate::names::{COMMITS, commit_name, commit_numbers, generation_name};
 use crate::store::missing_store;
 
-/// What the commits of a store are.
+/// The result of checking all commits of a store.
 #[derive(Debug)]
 pub struct CheckedCommits {
-    /// How many there are.
+    /// The number of commits.
     pub n: u64,
-    /// The number of the newest.
+    /// The number of the newest commit.
     pub newest: u64,
-    /// Whether the newest is what it was: only then can anybody say what the rest should be.
+    /// Whether the newest commit is sound. Only then it is known what everything else should be.
     pub newest_is_sound: bool,
-    /// Everything that is wrong with them.
+    /// All problems of the commits.
     pub problems: Vec<StoreProblem>,
 }
 
 impl CheckedCommits {
-    /// Reads all commits.
+    /// Reads and checks all commits.
     ///
     /// # Errors
-    /// [`StoreError::InputMissing`] where there is none; a place that does not answer.
+    /// [`StoreError::InputMissing`] if there is no commit; an error if the store does not answer.
     pub async fn check(folder: &Folder) -> Result<Self> {
         let numbers = commit_numbers(folder).await?;
         let Some(&newest) = numbers.last() else {
@@ -45,8 +46,8 @@ impl CheckedCommits {
     }
 }
 
-/// Refuses a commit under another one's name, one that does not follow the one before, and one whose pages are not what they were. Pages
-/// that are `seen` were looked at.
+/// Refuses a commit whose number is not the one in its name, one that does not follow the commit before it, and one
+/// with a damaged page. Pages in `seen` are not read again.
 async fn check_commit(
     folder: &Folder,
     file: &Folder,
@@ -69,7 +70,11 @@ async fn check_commit(
     stored.unseen(folder, seen).await.map(drop)
 }
 
-/// Whether some commit names a generation of a night. Where the history was pruned, one that is there has been.
+/// Returns whether a commit names the generation `digest` of the night `dt`, whose folder is `place`. If part of the
+/// history was pruned, it is enough that the generation's manifest exists. Commits that cannot be read are passed over.
+///
+/// # Errors
+/// The commits cannot be listed, or the store does not answer when the manifest is looked up.
 pub async fn was_published(folder: &Folder, place: &Folder, dt: &str, digest: &str) -> Result<bool> {
     let (mut seen, mut any_pruned) = (HashSet::new(), false);
     for number in commit_numbers(folder).await?.into_iter().rev() {

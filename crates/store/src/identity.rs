@@ -1,5 +1,5 @@
-//! Which store an output belongs to. A store has a drawn identity, and an output bears that of the store that publishes into it, so that
-//! no two stores publish into one output, and none deletes what is another's.
+//! Identities of stores. A store draws a random identity, and an output bears the identity of the store that publishes
+//! into it. So two stores never publish into one output, and no store deletes files of another.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::store::Store;
 use nearprint_storage::Sha256Hex;
 use nearprint_storage::{Folder, Storage};
 
-/// Below a store: its identity. Below an output: that of the store it belongs to.
+/// The name of the file with the identity. It lies below a store, and below each output that the store publishes into.
 pub const IDENTITY: &str = "_store.json";
 
 const VERSION: u32 = 1;
@@ -20,9 +20,9 @@ const VERSION: u32 = 1;
 #[serde(deny_unknown_fields)]
 struct Identity {
     version: u32,
-    /// 32 hex digits.
+    /// The identity: 32 hex digits.
     store: String,
-    /// Of the JSON without this field.
+    /// The SHA-256 of the JSON without this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
 }
@@ -35,7 +35,10 @@ impl Identity {
     }
 }
 
-/// The identity that stands in a folder; none where none does.
+/// Returns the identity in a folder, or `None` if the folder has none.
+///
+/// # Errors
+/// [`StoreError::Refused`] if the identity is damaged or has another version; an error if it cannot be read.
 pub async fn identity_in(folder: &Folder) -> Result<Option<String>> {
     let place = folder.join(IDENTITY);
     let Some(content) = place.get().await? else {
@@ -56,7 +59,7 @@ pub async fn identity_in(folder: &Folder) -> Result<Option<String>> {
     Ok(Some(found.store))
 }
 
-/// Writes an identity into a folder that has none; gives the one that is there then.
+/// Writes an identity into a folder that has none. Returns the identity that the folder then has.
 async fn identify(folder: &Folder, store: &str) -> Result<String> {
     folder.join(IDENTITY).put_if_absent(to_json(&Identity::of(store)?)?).await?;
     let missing = || StoreError::TryAgain { reason: format!("{}/{IDENTITY}: gone since it was written", folder.url()) };
@@ -64,12 +67,19 @@ async fn identify(folder: &Folder, store: &str) -> Result<String> {
 }
 
 impl Store {
-    /// Its identity; none before it has been made, and in stores of earlier releases.
+    /// Returns the store's identity. It is `None` before one has been drawn, and in stores of earlier releases.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`] if the identity is damaged or has another version; an error if it cannot be read.
     pub async fn identity(&self) -> Result<Option<String>> {
         identity_in(&self.folder).await
     }
 
-    /// Its identity, drawn now where it has none.
+    /// Returns the store's identity, and draws one if the store has none.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`] if the identity is damaged or has another version; an error if it cannot be read or
+    /// written.
     pub async fn make_identity(&self) -> Result<String> {
         match self.identity().await? {
             Some(known) => Ok(known),
@@ -77,10 +87,14 @@ impl Store {
         }
     }
 
-    /// Refuses an output that belongs to another store. `identity` is this one's, none before it has one.
+    /// Refuses an output that belongs to another store. `identity` is the identity of this store, or `None` if it has
+    /// none yet.
+    ///
+    /// # Errors
+    /// [`StoreError::OutputExists`] if the output belongs to another store; an error if an identity cannot be read.
     pub async fn refuse_output_of_another(&self, identity: Option<&str>, output: &Folder) -> Result<()> {
         match identity_in(output).await? {
-            // Another run may have made the identity, and claimed the output with it, since this one looked.
+            // Another execution may have drawn the store's identity in the meantime, and claimed the output with it.
             Some(owner) if Some(owner.as_str()) != identity && self.identity().await?.as_ref() != Some(&owner) => {
                 Err(self.of_another(output))
             }
@@ -88,8 +102,12 @@ impl Store {
         }
     }
 
-    /// Refuses an output without an identity where this store published nights that are not there: its disk may not be mounted. One of
-    /// them that is there is enough, as in an output of a release before identities.
+    /// Refuses an output without an identity if this store published nights there and none of them can be found: the
+    /// output's disk may not be mounted. One night that is found is enough. In that case the output was probably
+    /// written by a release without identities.
+    ///
+    /// # Errors
+    /// [`StoreError::InputMissing`] if no published night is found; an error if the output cannot be read.
     pub async fn refuse_unmounted_output(&self, storage: &Storage, output: &Folder) -> Result<()> {
         if identity_in(output).await?.is_some() {
             return Ok(());
@@ -112,13 +130,18 @@ impl Store {
         Err(StoreError::InputMissing { what: "results of earlier nights", url: output.url().to_owned(), remedy })
     }
 
-    /// Refuses a store without a commit where the output has published nights: its commits are lost, or it is another store.
+    /// Refuses a store without commits if the output has published nights. In that case either the store's commits are
+    /// lost, or it is another store.
+    ///
+    /// # Errors
+    /// [`StoreError::OutputExists`] if the output has published nights; an error if the output or the store cannot be
+    /// read.
     pub async fn refuse_lost_commits(&self, output: &Folder) -> Result<()> {
         if !self.is_new() {
             return Ok(());
         }
         for name in output.names().await?.iter().filter(|name| name.starts_with("dt=")) {
-            // Another run may have published it since this one opened the store.
+            // Another execution may have published the night after this one opened the store.
             let is_published = output.join(name).join("_current").find().await?.is_some();
             if is_published && Self::open(&self.folder).await?.is_new() {
                 let reason = format!(
@@ -131,7 +154,11 @@ impl Store {
         Ok(())
     }
 
-    /// Makes an output this store's; refuses one that is another's.
+    /// Makes the output belong to this store.
+    ///
+    /// # Errors
+    /// [`StoreError::OutputExists`] if the output belongs to another store; an error if its identity cannot be read or
+    /// written.
     pub async fn claim_output(&self, identity: &str, output: &Folder) -> Result<()> {
         let owner = match identity_in(output).await? {
             Some(owner) => owner,
@@ -149,7 +176,11 @@ impl Store {
     }
 }
 
-/// Notes outputs, and a store, whose identity is damaged or another's.
+/// Checks the identities of a store and of its outputs. The report gets a problem for each identity that is damaged or
+/// belongs to another store.
+///
+/// # Errors
+/// A place does not answer.
 pub async fn check_identities(store: &Store, outputs: &[Folder], report: &mut StoreReport) -> Result<()> {
     let of_store = identity_in(&store.folder).await;
     let known = of_store.as_ref().ok().cloned().flatten();
@@ -164,7 +195,7 @@ pub async fn check_identities(store: &Store, outputs: &[Folder], report: &mut St
     Ok(())
 }
 
-/// Nothing published depends on it.
+/// Draws an identity. Nothing that is published depends on it.
 fn drawn() -> String {
     format!("{:016x}{:016x}", drawn_number(), drawn_number())
 }

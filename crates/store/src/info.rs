@@ -1,62 +1,63 @@
-//! What `store info` shows.
+//! The output of `store info`.
 
 use serde::Serialize;
 
-/// What `store info` shows.
+/// The output of `store info`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StoreInfo {
     /// The store.
     pub store: String,
-    /// Number of the newest commit; 0 where there is none.
+    /// The number of the newest commit; 0 if there is none.
     pub commit: u64,
-    /// Digest of the configuration of all its fingerprints.
+    /// The digest of the configuration of all fingerprints.
     pub config_digest: Option<String>,
-    /// Nights.
+    /// The number of nights.
     pub n_nights: u64,
-    /// Fingerprints of all nights.
+    /// The number of fingerprints in all nights.
     pub n_fingerprints: u64,
-    /// Texts below the feature floor.
+    /// The number of documents below the feature floor.
     pub n_short: u64,
-    /// Bytes of all runs.
+    /// The size of all runs in bytes.
     pub bytes: u64,
-    /// By date.
+    /// The nights, by date.
     pub nights: Vec<NightInfo>,
-    /// What `store compact` merged.
+    /// The segments that `store compact` made.
     pub segments: Vec<SegmentInfo>,
 }
 
 /// A segment of the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SegmentInfo {
-    /// Its digest.
+    /// The digest of the segment.
     pub digest: String,
-    /// Runs that it merges.
+    /// The number of runs that the segment merges.
     pub n_runs: u64,
-    /// Of these, runs that are still a night's; the others were replaced since.
+    /// How many of these runs still belong to a night. The others were replaced.
     pub n_live_runs: u64,
-    /// Fingerprints.
+    /// The number of fingerprints.
     pub n_rows: u64,
-    /// Files.
+    /// The number of files.
     pub n_parts: u64,
-    /// Bytes of its files.
+    /// The size of the files in bytes.
     pub bytes: u64,
 }
 
 /// A night of the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NightInfo {
-    /// Date.
+    /// The date.
     pub dt: String,
-    /// Digest of its run.
+    /// The digest of the night's run.
     pub run: String,
-    /// Fingerprints.
+    /// The number of fingerprints.
     pub n_fingerprints: u64,
-    /// Texts below the feature floor.
+    /// The number of documents below the feature floor.
     pub n_short: u64,
-    /// Bytes of the run.
+    /// The size of the run in bytes.
     pub bytes: u64,
-    /// Where its results are.
+    /// The folder of the night's results.
     pub output: String,
-    /// Whether nights of earlier dates were added or replaced since it ran: `run --replace` joins it anew.
+    /// Whether nights of earlier dates were added, replaced or dropped after this one was joined. `run --replace` joins
+    /// it again.
     pub stale: bool,
 }

@@ -1,7 +1,9 @@
-//! The fingerprint store: one immutable sorted run a night, made visible by one numbered commit (docs/store-format.md).
+//! The fingerprint store (docs/store-format.md). Each night is an immutable sorted run, which one numbered commit makes
+//! visible. In this crate, *run* always means a night's files, never an execution of a command.
 //!
-//! [`Store::open`] gives a store as its newest commit has it; [`RunWriter`] writes a run, [`Store::commit`] makes it visible. What a run
-//! of the pipeline decided, and what it published, the store does not know: it takes rows and gives rows.
+//! [`Store::open`] reads the state of the newest commit. [`RunWriter`] writes a run, and [`Store::commit`] makes it
+//! visible. The store takes rows and returns rows. It does not know what the pipeline decided about documents, or what
+//! it published.
 
 mod check;
 mod commit;
@@ -19,10 +21,10 @@ mod shadows;
 mod store;
 mod writer;
 
-/// What fuzz targets reach; no part of the interface.
+/// Functions for the fuzz targets. They do not belong to the interface.
 #[cfg(fuzzing)]
 pub mod fuzzing {
-    /// Whether these bytes are a commit.
+    /// Returns whether these bytes are a commit.
     pub fn is_commit(content: &[u8]) -> bool {
         crate::commit::Stored::parse("", content).is_ok()
     }

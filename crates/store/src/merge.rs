@@ -1,4 +1,4 @@
-//! The sorted fingerprints of several runs in one order, read a window of each run at a time.
+//! Merging the sorted fingerprints of several runs into one order. A window of each run is read at a time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,13 +17,13 @@ use nearprint_dataset::schema::FINGERPRINT;
 use nearprint_dataset::{ParquetFile, Read};
 use nearprint_storage::{in_memory, row_number};
 
-/// A fingerprint and where its document is, in the order of a segment.
+/// A fingerprint and the place of its document. The order of these values is the order of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MergedRow {
     pub fingerprint: u64,
-    /// Position of the run among those that are merged.
+    /// The position of the run among the runs that are merged.
     pub run: u32,
-    /// Row of the run's fingerprints.
+    /// The row in the run's fingerprints.
     pub row: u32,
 }
 
@@ -33,7 +33,7 @@ impl Display for MergedRow {
     }
 }
 
-/// The fingerprints of a run, and which pages hold which.
+/// The fingerprints of a run, and the ranges of fingerprints in its pages.
 #[derive(Debug)]
 pub struct SortedRun {
     ordinal: u32,
@@ -51,18 +51,18 @@ struct Page {
 
 impl SortedRun {
     pub fn new(ordinal: u32, parquet: ParquetFile) -> Self {
-        // Without an index any page may hold any fingerprint.
+        // Without an index, a page may hold any fingerprint.
         let whole = || vec![Page { rows: 0..parquet.n_rows(), min: 0, max: u64::MAX }];
         let pages = pages(&parquet).unwrap_or_else(whole);
         Self { ordinal, parquet, pages }
     }
 
-    /// The largest fingerprint, or more.
+    /// Returns an upper bound of the fingerprints, which is the largest one if the pages have an index.
     pub fn max(&self) -> u64 {
         self.pages.last().map_or(0, |page| page.max)
     }
 
-    /// Rows that have all fingerprints of a range, and some others.
+    /// Returns a range of rows that includes all fingerprints of `range`, and perhaps some others.
     fn rows_about(&self, range: &RangeInclusive<u64>) -> Range<u64> {
         let from = self.pages.partition_point(|page| page.max < *range.start());
         let to = self.pages.partition_point(|page| page.min <= *range.end());
@@ -74,7 +74,7 @@ impl SortedRun {
     }
 }
 
-/// The pages of the `fingerprint` column; none where the file has no index of them.
+/// Returns the pages of the `fingerprint` column, or `None` if the file has no index of them.
 fn pages(parquet: &ParquetFile) -> Option<Vec<Page>> {
     let footer = parquet.footer();
     let columns = footer.file_metadata().schema_descr();
@@ -98,21 +98,27 @@ fn pages(parquet: &ParquetFile) -> Option<Vec<Page>> {
     Some(pages)
 }
 
-/// Fingerprints that the windows of one merge hold together: 32 MiB, and about as much while they are decoded.
+/// The number of fingerprints that the windows of one merge hold together. They take 32 MiB, and about as much again
+/// while they are decoded.
 const WINDOWS_ROWS: u64 = 4 << 20;
-/// Rows of a page: less would read pages twice.
+/// The number of rows in a page. With smaller windows, pages would be read twice.
 const PAGE_ROWS: u64 = 4096;
-/// Runs whose first windows are read at the same time.
+/// The number of runs whose first windows are read at the same time.
 const RUNS_AT_ONCE: usize = 8;
 
-/// The rows of some runs whose fingerprints are in a range, in the order of a segment. Memory: a window of each run.
+/// The rows of some runs whose fingerprints are in a range, in the order of a segment. The memory holds one window of
+/// each run.
 pub struct Merge {
-    /// The next row of each run that has one, and the run's cursor.
+    /// The next row of each run that still has rows, and the position of the run's cursor.
     heads: BinaryHeap<Reverse<(MergedRow, usize)>>,
     cursors: Vec<Cursor>,
 }
 
 impl Merge {
+    /// Opens a merge, and reads the first window of each run.
+    ///
+    /// # Errors
+    /// A run is damaged or cannot be read.
     pub async fn open(runs: &[SortedRun], range: RangeInclusive<u64>) -> Result<Self> {
         let n_runs = runs.len().max(1) as u64;
         let window_rows = (WINDOWS_ROWS / n_runs / PAGE_ROWS).max(1) * PAGE_ROWS;
@@ -129,6 +135,10 @@ impl Merge {
         Ok(Self { heads, cursors })
     }
 
+    /// Returns the next row, or `None` at the end.
+    ///
+    /// # Errors
+    /// A run is damaged or cannot be read.
     pub async fn next(&mut self) -> Result<Option<MergedRow>> {
         let (row, i) = {
             let Some(mut head) = self.heads.peek_mut() else {
@@ -149,18 +159,19 @@ impl Merge {
     }
 }
 
-/// Where a merge stands in a run.
+/// The position of a merge in a run.
 struct Cursor {
     run: u32,
     parquet: ParquetFile,
     range: RangeInclusive<u64>,
     window_rows: u64,
-    /// Rows that are not read yet.
+    /// The rows that are not read yet.
     ahead: Range<u64>,
-    /// Fingerprints that are read, in range and not given yet are those from `at`.
+    /// The fingerprints that were read, up to the end of the merge's range. Those from `at` on have not been returned
+    /// yet.
     window: Vec<u64>,
     at: usize,
-    /// Row of the run of the window's first fingerprint.
+    /// The row of the window's first fingerprint in the run.
     first_row: u64,
     /// The last fingerprint that was read.
     last: u64,
@@ -188,7 +199,7 @@ impl Cursor {
         Some(MergedRow { fingerprint, run: self.run, row })
     }
 
-    /// Reads on, and gives the next row.
+    /// Reads the next window that has fingerprints in range, and returns its first row.
     async fn read_window(&mut self) -> Result<Option<MergedRow>> {
         while !self.ahead.is_empty() {
             let rows = self.ahead.start..self.ahead.end.min(self.ahead.start + self.window_rows);
@@ -199,7 +210,7 @@ impl Cursor {
             }
             self.window = read(&self.parquet, &rows).await?;
             self.check_order(rows.start)?;
-            // The first and the last page may have rows of the neighbouring ranges too.
+            // The first and the last page may also have rows of the neighbouring ranges.
             let from = self.window.partition_point(|fingerprint| fingerprint < self.range.start());
             self.window.truncate(self.window.partition_point(|fingerprint| fingerprint <= self.range.end()));
             (self.at, self.first_row) = (from, rows.start);

@@ -1,30 +1,33 @@
-//! How the objects of a store are named.
+//! The names of the objects in a store.
 
 use nearprint_storage::Folder;
 
 use crate::error::Result;
 
-/// Below the store: the commits.
+/// The folder of the commits, below the store.
 pub const COMMITS: &str = "_commits";
-/// Below the store: the pages.
+/// The folder of the pages, below the store.
 pub const PAGES: &str = "pages";
 
-/// Below the store.
+/// Returns the path of a run below the store.
 pub fn run_name(digest: &str) -> String {
     format!("runs/{digest}")
 }
 
-/// Below the store.
+/// Returns the path of a segment below the store.
 pub fn segment_name(digest: &str) -> String {
     format!("segments/{digest}")
 }
 
-/// Below a night's folder.
+/// Returns the path of a generation below its night's folder.
 pub fn generation_name(digest: &str) -> String {
     format!("gen={digest}")
 }
 
-/// Numbers of the commits of the store at a folder, ascending.
+/// Returns the numbers of all commits of the store at a folder, ascending.
+///
+/// # Errors
+/// The folder of the commits cannot be listed.
 pub async fn commit_numbers(folder: &Folder) -> Result<Vec<u64>> {
     let names = folder.join(COMMITS).names().await?;
     let mut numbers: Vec<u64> = names.iter().filter_map(|name| commit_number(name)).collect();
@@ -36,24 +39,24 @@ pub fn commit_name(sequence: u64) -> String {
     format!("{sequence:08}.json")
 }
 
-/// Other spellings of a number are somebody else's files.
+/// Returns the number of the commit with this file name. A file that spells a number in another way is not nearprint's.
 pub fn commit_number(name: &str) -> Option<u64> {
     let number = name.strip_suffix(".json")?.parse().ok()?;
     (commit_name(number) == name).then_some(number)
 }
 
-/// The first digits of a digest, for messages.
+/// Returns the first digits of a digest, for messages.
 pub fn short(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }
 
-/// A number that nobody draws twice. Nothing published depends on it.
+/// Draws a random number, which is not expected to be drawn twice. Nothing that is published depends on it.
 pub fn drawn_number() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     std::collections::hash_map::RandomState::new().build_hasher().finish()
 }
 
-/// Below the store, as commits name what is removed.
+/// Returns the path of a page below the store without its ending, which is the name that removals use.
 pub fn page_name(digest: &str) -> String {
     format!("{PAGES}/{digest}")
 }

@@ -1,4 +1,5 @@
-//! Reading runs: what probes, which rows later nights shadow, which ids and short texts recur.
+//! Reading runs: the existing fingerprints of a join, the rows that later nights shadow, and the ids and short texts
+//! that occur again.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -18,7 +19,7 @@ use nearprint_dataset::schema::{CANONICAL_ID, DOC_ID, TEXT_HASH};
 use nearprint_dataset::{Columns, fixed};
 use nearprint_dataset::{ParquetFile, Read, selection};
 
-/// Names of runs, each in memory once.
+/// The names of runs. Each is held in memory once.
 #[derive(Debug, Default)]
 struct Names(HashSet<Arc<str>>);
 
@@ -33,7 +34,7 @@ impl Names {
     }
 }
 
-/// A document that the batch and another night have.
+/// A document that both the query batch and another night have.
 struct SameId {
     row: u32,
     own_run_row: u32,
@@ -55,25 +56,35 @@ impl Store {
         Ok(ParquetFile::open(file).await?)
     }
 
-    /// The fingerprints of all nights, each document's latest only.
+    /// Returns the fingerprints of all nights, with only the latest version of each document.
+    ///
+    /// # Errors
+    /// A file of the store is damaged or cannot be read.
     pub async fn all_existing(&self) -> Result<Existing> {
         let nights: Vec<&Night> = self.nights().iter().collect();
         let shadowed = self.shadowed(&nights, Shadowed::new()).await?;
         self.files(&nights, shadowed).await
     }
 
-    /// Rows that a run for `dt` does not see: of each document, versions that a later one of the nights before has replaced,
-    /// and those that the batch replaces itself.
+    /// Returns the rows that a join for `dt` does not see. These are versions of documents that a later night before
+    /// `dt` replaced, or that the query batch itself replaces.
+    ///
+    /// # Errors
+    /// A file of the store is damaged or cannot be read.
     pub async fn shadowed_before(&self, dt: &str, recrawls: &Recrawls) -> Result<Shadowed> {
         self.shadowed(&self.before(dt), recrawls.shadowed()).await
     }
 
-    /// The fingerprints that probe in a run for `dt`: those of nights of earlier dates that are not shadowed.
+    /// Returns the existing fingerprints of a join for `dt`: those of nights with earlier dates that are not shadowed.
+    ///
+    /// # Errors
+    /// A file of the store is damaged or cannot be read.
     pub async fn existing(&self, dt: &str, shadowed: Shadowed) -> Result<Existing> {
         self.files(&self.before(dt), shadowed).await
     }
 
-    /// Segments, and the runs that no segment covers: each fingerprint in one file.
+    /// Returns the files of segments, and those of runs that no segment covers. Each fingerprint is in exactly one of
+    /// them.
     async fn files(&self, nights: &[&Night], mut shadowed: Shadowed) -> Result<Existing> {
         let mut runs: BTreeMap<&str, RunFile> = BTreeMap::new();
         for night in nights.iter().filter(|n| n.run.n_fingerprints > 0) {
@@ -95,7 +106,8 @@ impl Store {
         Ok(Existing { files, n_live_rows })
     }
 
-    /// The parts of a segment, with those of `runs` that it covers taken out; none where reading these runs is less work.
+    /// Returns the files of a segment, and takes the runs that it covers out of `runs`. The list is empty if reading
+    /// the runs themselves is less work.
     async fn segment_files(
         &self,
         segment: &SegmentRecord,
@@ -119,7 +131,8 @@ impl Store {
         Ok(parts.into_iter().map(part).collect())
     }
 
-    /// The parts of a segment. None where one of them is gone or of another size: the runs say the same.
+    /// Opens the files of a segment. Returns `None` if a file is missing or has another size, because the runs have the
+    /// same data.
     async fn open_segment(&self, segment: &SegmentRecord) -> Result<Option<Vec<ParquetFile>>> {
         let mut parts = Vec::new();
         for recorded in &segment.files {
@@ -137,7 +150,7 @@ impl Store {
         Ok(Some(parts))
     }
 
-    /// Shadowed rows by run: those given, and as far as the given nights shadow each other.
+    /// Returns the shadowed rows by run: the given ones, and those that the given nights shadow among each other.
     async fn shadowed(&self, nights: &[&Night], mut shadowed: Shadowed) -> Result<Shadowed> {
         let known: HashSet<&str> = nights.iter().map(|n| n.run.digest.as_str()).collect();
         for night in nights {
@@ -171,8 +184,11 @@ impl Store {
         Ok(found)
     }
 
-    /// Which of the documents of a night of date `dt` the nights of other dates have, and which of the two is shadowed. Ids are compared
-    /// by a sorted column of their hashes, and fetched only where hashes agree.
+    /// Finds the documents of a night with date `dt` that nights of other dates have too, and which of the two versions
+    /// is shadowed. Ids are compared by a sorted column of their hashes, and fetched only if hashes are equal.
+    ///
+    /// # Errors
+    /// A file of the store is damaged or cannot be read.
     pub async fn recrawls(&self, dt: &str, own: &OwnIds<'_>) -> Result<Recrawls> {
         let mut recrawls = Recrawls::default();
         let this: Arc<str> = "".into();
@@ -195,7 +211,7 @@ impl Store {
     async fn same_ids(&self, night: &Night, own: &OwnIds<'_>) -> Result<Vec<SameId>> {
         let parquet = self.open_file(night, "ids").await?;
         let mut batches = parquet.stream(parquet.whole(&["id_hash", "row"]))?;
-        // (row of that run, row of this run, row of the batch)
+        // Each candidate is (row of that run, row of this run, row of the query batch).
         let mut candidates: Vec<(u32, u32, u32)> = Vec::new();
         let mut at = 0;
         while let Some(rows) = batches.try_next().await? {
@@ -212,7 +228,7 @@ impl Store {
         self.confirm(night, &candidates, own).await
     }
 
-    /// The rows of a run at which its short texts and the documents without text begin.
+    /// Returns the first row of a run's short texts, and that of its documents without text.
     fn first_rows(&self, night: &Night) -> Result<(u32, u32)> {
         let (n_fingerprints, n_short) = (night.run.n_fingerprints, night.run.n_short);
         let too_many = |_| {
@@ -224,7 +240,7 @@ impl Store {
         Ok((u32::try_from(n_fingerprints).map_err(too_many)?, empty))
     }
 
-    /// Those of the candidates, ascending, whose ids are the same and not their hashes alone.
+    /// Returns those candidates, ascending, whose ids are equal, and not only the hashes of the ids.
     async fn confirm(&self, night: &Night, candidates: &[(u32, u32, u32)], own: &OwnIds<'_>) -> Result<Vec<SameId>> {
         let (short, empty) = self.first_rows(night)?;
         let mut same = Vec::new();
@@ -240,7 +256,8 @@ impl Store {
     }
 }
 
-/// As [`Store::confirm`], of a file whose first row is `first_row` of the run. Ids are fetched by page index.
+/// Works like [`Store::confirm`] for one file, whose first row is the row `first_row` of the run. The page index is
+/// used to fetch the ids.
 async fn confirm_in(
     parquet: &ParquetFile,
     first_row: u32,
@@ -274,17 +291,21 @@ async fn confirm_in(
 
 /// The ids of a night's own documents.
 pub struct OwnIds<'a> {
-    /// ([`id_hash`](crate::id_hash), row of the run that is to be, row of the batch), sorted.
+    /// Sorted entries of ([`id_hash`](crate::id_hash), row of the run that is being made, row of the query batch).
     pub by_hash: &'a [(u64, u32, u32)],
-    /// The id of a row of the batch.
+    /// Returns the id at a row of the query batch.
     pub id_of: &'a (dyn Fn(u32) -> Cow<'a, str> + Sync),
 }
 
-/// The kept existing short text with the smallest id, by text hash.
+/// For each text hash, the smallest id among the kept existing documents with that short text.
 pub type ExistingShort = HashMap<[u8; 16], String>;
 
 impl Store {
-    /// Kept, not shadowed short texts of the nights before `dt` whose text hash is wanted.
+    /// Returns the documents with short texts that were kept in nights before `dt`, are not shadowed, and have one of
+    /// the `wanted` text hashes.
+    ///
+    /// # Errors
+    /// A file of the store is damaged or cannot be read.
     pub async fn existing_short(
         &self,
         wanted: &HashSet<[u8; 16]>,

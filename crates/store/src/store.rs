@@ -1,4 +1,4 @@
-//! The fingerprint store: one immutable sorted run a night, made visible by one numbered commit (docs/store-format.md).
+//! The state of a store, and the commits that change it (docs/store-format.md).
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,43 +14,49 @@ use crate::names::{
 };
 use crate::writer::StagedRun;
 
-/// A store as its newest commit has it. Readers see that state only, whatever is written meanwhile.
+/// A store in the state of its newest commit. Readers see only that state, even if others write in the meantime.
 #[derive(Debug)]
 pub struct Store {
     pub(crate) folder: Folder,
-    /// None before the first night.
+    /// `None` before the first night.
     pub(crate) commit: Option<Commit>,
 }
 
-/// What the fingerprints of a store were made by.
+/// The configuration and algorithms that made the fingerprints of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeBy {
-    /// Digest of the configuration.
+    /// The digest of the configuration.
     pub config_digest: String,
-    /// Version of the algorithms.
+    /// The version of the algorithms.
     pub algorithm: u32,
 }
 
-/// A published night's run that stays.
+/// The run of a published night that is kept.
 pub struct KeptRun {
-    /// What the commit says of it.
+    /// The commit's record of the run.
     pub record: RunRecord,
-    /// Files of it that were damaged or gone.
+    /// The number of its files that were damaged or missing and were written again.
     pub n_mended_files: u64,
 }
 
-/// Writers that lose the race for a commit try again, this often.
+/// How often a writer tries to commit while others are faster.
 pub const MAX_ATTEMPTS: usize = 5;
 
 impl Store {
-    /// The store at a folder, which may be empty. One LIST, one GET, and one for each page.
+    /// Opens the store at a folder, which may be empty. This takes one LIST, one GET for the commit, and one for each
+    /// page.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedCommit`] if the commit or a page is damaged; [`StoreError::Refused`] if the commit has an
+    /// unknown version; [`StoreError::TryAgain`] if the commit was pruned after it was listed; an error if the place
+    /// does not answer.
     pub async fn open(folder: &Folder) -> Result<Self> {
         let commit = match commit_numbers(folder).await?.last() {
             None => None,
             Some(&number) => {
                 let place = folder.join(COMMITS).join(&commit_name(number));
                 let stored = Stored::read(&place).await?.into_commit(folder).await?;
-                // Only what was superseded for long is pruned, so a newer one was listed late.
+                // Commits are pruned only long after they were superseded, so the listing missed a newer one.
                 let pruned = || StoreError::TryAgain { reason: format!("{}: pruned since it was listed", place.url()) };
                 Some(stored.ok_or_else(pruned)?)
             }
@@ -58,24 +64,28 @@ impl Store {
         Ok(Self { folder: folder.clone(), commit })
     }
 
-    /// The store at a folder; none where there is no commit.
+    /// Opens the store at a folder, or returns `None` if it has no commit.
+    ///
+    /// # Errors
+    /// The same as those of [`open`](Self::open).
     pub async fn open_existing(folder: &Folder) -> Result<Option<Self>> {
         let opened = Self::open(folder).await?;
         Ok(opened.commit.is_some().then_some(opened))
     }
 
-    /// Where it is.
+    /// Returns the store's folder.
     pub fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// Where the files of a run lie.
+    /// Returns the folder of a run.
     pub fn run_folder(&self, digest: &str) -> Folder {
         self.folder.join(&run_name(digest))
     }
 
-    /// Removes what killed runs left half-written among the commits and the files of a night: a run of a published night writes nothing
-    /// there, and so would leave it.
+    /// Removes half-written files that killed executions left among the commits, the pages and the files of a published
+    /// night's run. An execution that finds its night published writes nothing there, so it would not remove them
+    /// otherwise.
     pub async fn tidy(&self, night: &Night) {
         self.folder.tidy_itself().await;
         self.folder.join("runs").tidy_itself().await;
@@ -84,36 +94,40 @@ impl Store {
         self.run_folder(&night.run.digest).tidy().await;
     }
 
-    /// Number of the newest commit; 0 before the first.
+    /// Returns the number of the newest commit; 0 before the first.
     pub fn sequence(&self) -> u64 {
         self.commit.as_ref().map_or(0, |c| c.sequence)
     }
 
-    /// Nights by date.
+    /// Returns the nights, by date.
     pub fn nights(&self) -> &[Night] {
         self.commit.as_ref().map_or(&[], |c| &c.nights)
     }
 
-    /// Where the files of a segment lie.
+    /// Returns the folder of a segment.
     pub(crate) fn segment_folder(&self, digest: &str) -> Folder {
         self.folder.join(&segment_name(digest))
     }
 
-    /// The digest of the configuration of all its fingerprints; none before the first night.
+    /// Returns the digest of the configuration of all fingerprints, or `None` before the first night.
     pub fn config_digest(&self) -> Option<&str> {
         self.commit.as_ref().map(|commit| commit.config_digest.as_str())
     }
 
-    /// Whether there is no commit yet.
+    /// Returns whether there is no commit yet.
     pub fn is_new(&self) -> bool {
         self.commit.is_none()
     }
 
-    /// The run of a published night, where the one that was made now has the same documents, decisions and order: then it stays, and no
-    /// later night that was joined with it need know. What is damaged of it is written again. None where it is another run, or cannot
-    /// be mended.
+    /// Returns the run of a published night if the staged run has the same documents, decisions and order. Then the
+    /// published run stays, so later nights that were joined with it do not become stale. Its damaged files are written
+    /// again. Returns `None` if the staged run differs, or if a damaged file cannot be written again.
     ///
-    /// Shadows do not count. They say which of two runs is later, and whichever of the two was written last says it.
+    /// Shadows are not compared. They say which of two runs is the later one, and the shadow is in whichever of the two
+    /// was written last.
+    ///
+    /// # Errors
+    /// A file cannot be read or written.
     pub async fn keep_run(&self, night: &Night, staged: &StagedRun) -> Result<Option<KeptRun>> {
         let without_shadows = |files: &[FileRecord]| -> Vec<FileRecord> {
             files.iter().filter(|file| !file.name.starts_with("shadows/")).cloned().collect()
@@ -136,7 +150,11 @@ impl Store {
         Ok(Some(KeptRun { record: night.run.clone(), n_mended_files }))
     }
 
-    /// Commits that a night is no longer there; gives what it was.
+    /// Commits that a night no longer exists, and returns the night.
+    ///
+    /// # Errors
+    /// [`StoreError::InputMissing`] if the store has no such night; [`StoreError::TryAgain`] if others commit again and
+    /// again; an error if the store cannot be read or written.
     pub async fn drop_night(&self, dt: &str) -> Result<Night> {
         let mut store = Self { folder: self.folder.clone(), commit: self.commit.clone() };
         for _ in 0..MAX_ATTEMPTS {
@@ -158,13 +176,14 @@ impl Store {
         self.commit.as_ref().map_or(&[], |c| &c.segments)
     }
 
-    /// What `store gc` is deleting.
+    /// Returns the removals of executions of `store gc` that are at work.
     pub(crate) fn removing(&self) -> &[Removal] {
         self.commit.as_ref().map_or(&[], |c| &c.removing)
     }
 
-    /// Whether a commit after this state, up to `newest`, gave one of these names up to deletion: its files may be gone again, though
-    /// they were written since. One that was pruned meanwhile may have.
+    /// Returns whether a commit after this state, up to `newest`, gave up one of these names to deletion. In that case
+    /// the files may be gone again, even if they were written since. A commit that was pruned in the meantime may have
+    /// done so, which counts as `true`.
     pub(crate) async fn gave_up_since(&self, newest: &Self, names: &[String]) -> Result<bool> {
         for number in self.sequence() + 1..=newest.sequence() {
             let stored = Stored::read(&self.folder.join(COMMITS).join(&commit_name(number))).await?;
@@ -176,7 +195,10 @@ impl Store {
         Ok(false)
     }
 
-    /// Refuses to make anew what is being deleted.
+    /// Refuses to create something again while `store gc` is deleting it.
+    ///
+    /// # Errors
+    /// [`StoreError::TryAgain`] if a removal at work has this name.
     pub fn refuse_removing(&self, name: &str) -> Result<()> {
         if self.removing().iter().all(|removal| removal.names.iter().all(|n| n != name)) {
             return Ok(());
@@ -188,22 +210,26 @@ impl Store {
         Err(StoreError::TryAgain { reason })
     }
 
-    /// The night of a date.
+    /// Returns the night of a date.
     pub fn night(&self, dt: &str) -> Option<&Night> {
         self.nights().iter().find(|n| n.dt == dt)
     }
 
-    /// The night that the newest commit, or the last one before it that did so, added or replaced.
+    /// Returns the night that was last added or replaced. Returns `None` before the first night, and if a night was
+    /// dropped after that.
     pub fn newest(&self) -> Option<&Night> {
         self.commit.as_ref().and_then(|commit| self.night(&commit.dt))
     }
 
-    /// Nights that a run for `dt` joins: those of earlier dates.
+    /// Returns the nights with which a night of date `dt` is joined: those of earlier dates.
     pub fn before(&self, dt: &str) -> Vec<&Night> {
         self.nights().iter().filter(|n| n.dt.as_str() < dt).collect()
     }
 
-    /// Refuses a store whose fingerprints are not comparable with those of `digest`.
+    /// Refuses a store whose fingerprints cannot be compared with those of the configuration `digest`.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`] if the store has another configuration.
     pub fn refuse_other_config(&self, digest: &str) -> Result<()> {
         let Some(commit) = &self.commit else {
             return Ok(());
@@ -219,8 +245,14 @@ impl Store {
         Err(StoreError::Refused { url: self.folder.url().to_owned(), reason })
     }
 
-    /// Makes a night visible, in place of one of the same date. False where other nights were first: it may have to join them.
-    /// A compaction that was first is nothing to it.
+    /// Makes a night visible, in place of one with the same date. If other nights were committed first, the result is
+    /// `false`, because this night may have to be joined with them. It is also `false` if `store gc` has given up the
+    /// night's files in the meantime, or if others commit again and again. If only a compaction was faster, the night
+    /// is committed on top of it.
+    ///
+    /// # Errors
+    /// [`StoreError::TryAgain`] if `store gc` is deleting something that the commit needs; an error if the store cannot
+    /// be read or written.
     pub async fn commit(&self, night: &Night, made_by: &MadeBy) -> Result<bool> {
         if self.put_night(night, made_by).await? {
             return Ok(true);
@@ -244,7 +276,7 @@ impl Store {
         self.put_nights(&night.dt, nights.into_values().collect(), made_by).await
     }
 
-    /// A commit that added, replaced or dropped the night `dt`.
+    /// Writes a commit that adds, replaces or drops the night `dt`.
     async fn put_nights(&self, dt: &str, nights: Vec<Night>, made_by: &MadeBy) -> Result<bool> {
         let live: HashSet<&str> = nights.iter().map(|n| n.run.digest.as_str()).collect();
         let is_live = |segment: &&SegmentRecord| segment.runs.iter().any(|run| live.contains(run.as_str()));
@@ -263,11 +295,11 @@ impl Store {
         self.put_commit(&commit).await
     }
 
-    /// False where another commit of that number was first.
+    /// Writes a commit. Returns `false` if another commit with this number was faster.
     ///
-    /// Invariants: no commit names what an earlier one gives up to deletion. A run that was at work then may have written these files
-    /// anew before they were deleted, so it ends here. Pages are written before the commit that names them; those of the commit before
-    /// this one are there, for nobody deletes them while it is the newest.
+    /// Invariants: no commit names anything that an earlier commit gives up to deletion. If an execution has written
+    /// such files again before they were deleted, it ends here. Pages are written before the commit that names them.
+    /// The pages of the commit before this one exist, because nobody deletes them while it is the newest.
     pub(crate) async fn put_commit(&self, commit: &Commit) -> Result<bool> {
         for night in &commit.nights {
             self.refuse_removing(&run_name(&night.run.digest))?;
@@ -292,8 +324,11 @@ impl Store {
         Ok(place.put_if_absent(encoded.commit).await?)
     }
 
-    /// On S3, whether the server keeps the promise that commits stand on: a second put-if-absent must fail. Whoever says that there is a
-    /// single writer needs no promise.
+    /// Checks that an S3 server keeps the promise on which commits depend: a second put-if-absent must fail. With
+    /// `single_writer` the promise is not needed, and a server that breaks it only causes a warning.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`] if the server breaks the promise; an error if it does not answer.
     pub async fn probe_conditional_put(&self, single_writer: bool) -> Result<()> {
         if !self.folder.is_remote() {
             return Ok(());
@@ -315,7 +350,7 @@ impl Store {
         Err(StoreError::Refused { url: self.folder.url().to_owned(), reason: reason.to_owned() })
     }
 
-    /// What the store holds.
+    /// Describes the content of the store.
     pub fn info(&self) -> StoreInfo {
         let nights: Vec<NightInfo> =
             JoinedRuns::before_each(self.nights()).map(|(night, before)| night_info(night, &before)).collect();
@@ -345,7 +380,7 @@ impl Store {
     }
 }
 
-/// `before` is the digest of the runs of all earlier dates.
+/// Describes a night. `before` is the digest of the runs of all earlier dates.
 fn night_info(night: &Night, before: &str) -> NightInfo {
     NightInfo {
         dt: night.dt.clone(),
@@ -358,7 +393,7 @@ fn night_info(night: &Night, before: &str) -> NightInfo {
     }
 }
 
-/// No store is at a place, or none with a commit.
+/// Returns the error for a place that has no store, or a store without commits.
 pub fn missing_store(url: &str) -> StoreError {
     let remedy = "check the path; a run makes its first commit";
     StoreError::InputMissing { what: "store", url: url.to_owned(), remedy }

@@ -1,4 +1,4 @@
-//! Writing a run: sorted files in the spill folder, named by what is in them.
+//! Writing a run: sorted files in the spill folder. A run is named by its content.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,17 +15,18 @@ use crate::shadows::Shadow;
 use nearprint_dataset::BATCH_ROWS;
 use nearprint_dataset::schema::{CONFIG_DIGEST, EMPTY, IDS, RUN, SHADOWS, SHORT};
 
-/// A run that waits for its upload.
+/// A run that waits to be uploaded.
 pub struct StagedRun {
-    /// What the commit will say of it.
+    /// The record that the commit will hold.
     pub record: RunRecord,
-    /// Its files.
+    /// The files of the run.
     pub files: Vec<StagedFile>,
-    /// The shadows that the run had when no night of a later date was there; none where it has no others now.
+    /// The file of shadows as it would be if no night of a later date existed. Empty if the run's own file of shadows
+    /// is like that.
     pub shadows_of_earlier: Vec<StagedFile>,
 }
 
-/// The hash by which ids are found in a run: XXH3 of 64 bits.
+/// Returns the hash by which an id is found in a run: XXH3 with 64 bits.
 pub fn id_hash(id: &str) -> u64 {
     xxh3_64(id.as_bytes())
 }
@@ -42,10 +43,11 @@ pub struct RunWriter<'a> {
 }
 
 impl<'a> RunWriter<'a> {
-    /// Into a folder that may be there. `config_digest` is that of the configuration which made the fingerprints.
+    /// Creates a writer. The folder may exist. `config_digest` is the digest of the configuration that made the
+    /// fingerprints.
     ///
     /// # Errors
-    /// The disk's.
+    /// An error of the disk.
     pub fn try_new(folder: &'a Path, config_digest: &'a str) -> Result<Self> {
         create_folder(folder)?;
         let metadata = [(CONFIG_DIGEST, config_digest)];
@@ -61,37 +63,38 @@ impl<'a> RunWriter<'a> {
         })
     }
 
-    /// Documents with a fingerprint: the next rows of [`RUN`], in its order.
+    /// Writes documents with a fingerprint: the next rows of [`RUN`], in its order.
     ///
     /// # Errors
-    /// The disk's.
+    /// An error of the disk.
     pub fn fingerprints(&mut self, rows: RecordBatch) -> Result<()> {
         self.n_fingerprints += rows.num_rows() as u64;
         Ok(self.fingerprints.write(rows)?)
     }
 
-    /// Texts below the floor of features: the next rows of [`SHORT`], in its order.
+    /// Writes documents below the feature floor: the next rows of [`SHORT`], in its order.
     ///
     /// # Errors
-    /// The disk's.
+    /// An error of the disk.
     pub fn short(&mut self, rows: RecordBatch) -> Result<()> {
         self.n_short += rows.num_rows() as u64;
         Ok(self.short.write(rows)?)
     }
 
-    /// Documents without text: the next rows of [`EMPTY`], in its order.
+    /// Writes documents without text: the next rows of [`EMPTY`], in its order.
     ///
     /// # Errors
-    /// The disk's.
+    /// An error of the disk.
     pub fn empty(&mut self, rows: RecordBatch) -> Result<()> {
         Ok(self.empty.write(rows)?)
     }
 
-    /// The run. `ids` are ([`id_hash`], row of the run), in the order of [`IDS`]; `shadows` are sorted. Rows of a run are numbered through
-    /// its fingerprints, then the short texts, then the documents without text.
+    /// Writes the ids and shadows, and returns the run. `ids` are pairs of ([`id_hash`], row of the run), in the order
+    /// of [`IDS`]; `shadows` must be sorted. The rows of a run are numbered from 0 through its fingerprints, then its
+    /// short texts, then its documents without text.
     ///
     /// # Errors
-    /// The disk's.
+    /// An error of the disk.
     pub fn finish(self, ids: impl Iterator<Item = (u64, u32)>, shadows: &[Shadow]) -> Result<StagedRun> {
         let Self { folder, metadata, fingerprints, short, empty, n_fingerprints, n_short } = self;
         let writer = |folder, name, schema| DatasetWriter::new(folder, name, schema, &metadata).in_one_file();
@@ -112,7 +115,7 @@ impl<'a> RunWriter<'a> {
     }
 }
 
-/// A run is named by what is in it.
+/// Returns the name of a run, which is a digest of its content.
 pub(crate) fn run_digest(files: &[FileRecord]) -> String {
     let lines: String = files.iter().map(|f| format!("{} {}\n", f.name, f.sha256)).collect();
     Sha256Hex::of(lines.as_bytes()).0[..32].to_owned()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "published")]
 use crate::byte_pieces;
 use crate::config::{FeatureConfig, MinFeatures, NormalizeConfig, TokenizeConfig, TokenizerConfig};
 use crate::distinct::{DistinctTokens, Scratch};
@@ -57,6 +58,7 @@ impl Analyzer {
     pub fn try_new(config: &TokenizeConfig, resources: &Resources) -> Result<Self, TokenizeError> {
         config.validate()?;
         refuse_unused(config, resources)?;
+        refuse_unbuilt(config, resources)?;
         let user_dictionary = resources.user_dictionary.as_deref();
         let tokenizer = tokenizers::build(config, || dictionary(user_dictionary, &config.normalize))?;
         let own = resources.stop_words.as_deref();
@@ -154,15 +156,32 @@ impl fmt::Debug for Analyzer {
 }
 
 /// The same features with the bytes that they show.
+#[cfg(feature = "published")]
 fn of_bytes(shown: &Features) -> Features {
     let bytes: Vec<(Vec<u8>, u64)> =
         shown.iter().map(|(feature, weight)| (byte_pieces::bytes(feature), weight)).collect();
     Features::of(bytes.iter().map(|(feature, weight)| (feature.as_slice(), *weight)))
 }
 
+#[cfg(not(feature = "published"))]
+fn of_bytes(_: &Features) -> Features {
+    unreachable!("byte pieces are refused where they are not built")
+}
+
 /// No product overflows: all tokens together are no longer than the text, which is far below 2^48 bytes.
 fn by_length(features: &Features) -> Features {
     Features::of(features.iter().map(|(feature, weight)| (feature, weight * feature.len() as u64)))
+}
+
+/// Data of published programs that this build lacks.
+fn refuse_unbuilt(config: &TokenizeConfig, resources: &Resources) -> Result<(), TokenizeError> {
+    let unbuilt = |what: &str| Err(TokenizeError::NotBuilt { what: what.to_owned() });
+    match config.features.weight {
+        _ if cfg!(feature = "published") => Ok(()),
+        _ if config.stop_words.cppjieba => unbuilt("stop_words.cppjieba"),
+        Weight::TfIdf { .. } if resources.idf.is_none() => unbuilt("features.weight = tf_idf, without an idf table"),
+        _ => Ok(()),
+    }
 }
 
 /// Settings that the configured tokenizer cannot honour are refused, not ignored.

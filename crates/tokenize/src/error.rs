@@ -32,6 +32,13 @@ pub enum TokenizeError {
         kind: TokenizerKind,
     },
 
+    /// A setting that reproduces a published program, in a build without these.
+    #[error("`{what}` is not in this build: build with the cargo feature `published`, or leave it out")]
+    NotBuilt {
+        /// The key, and its value where that matters.
+        what: String,
+    },
+
     /// A setting that the tokenizer does not look at.
     #[error("`{key}` is not used by the tokenizer `{kind}`: leave it at {default}, or use {users}")]
     UnusedByTokenizer {

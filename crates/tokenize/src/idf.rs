@@ -1,8 +1,11 @@
 //! Inverse document frequencies: how rare a word is. Reading tables, the built-in one, and making one's own.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+#[cfg(feature = "published")]
+use std::sync::OnceLock;
 
+#[cfg(feature = "published")]
 use crate::cppjieba::unpack;
 use crate::error::TokenizeError;
 use crate::partial_sort::keep_heaviest;
@@ -10,9 +13,11 @@ use crate::shingle::Features;
 use crate::weight::{ONE, Top};
 
 /// jieba's `idf.txt` as cppjieba has it (`idf.utf8`, MIT, see `cppjieba/LICENSE`; 258,826 words), sorted and compressed.
+#[cfg(feature = "published")]
 const BUILTIN: &[u8] = include_bytes!("cppjieba/idf.txt.zst");
 
 /// The mean over that table, summed in the order of the original file: the sum over the sorted one differs in its last bits.
+#[cfg(feature = "published")]
 const BUILTIN_MEAN: f64 = 11.739204307083542;
 
 /// The largest idf that a table may hold: it keeps weights far from overflow. ln of any number of documents is below 45.
@@ -54,11 +59,17 @@ impl IdfTable {
     }
 
     /// The table that is used when the user gives none. Decoded once in a process (some tens of milliseconds and megabytes).
+    #[cfg(feature = "published")]
     pub(crate) fn builtin() -> Arc<Self> {
         static TABLE: OnceLock<Arc<IdfTable>> = OnceLock::new();
         #[expect(clippy::expect_used, reason = "a constant of the crate: an empty table would give other weights")]
         let parsed = || Self::parse(&unpack(BUILTIN)).expect("the table in the crate has a word and its number a line");
         Arc::clone(TABLE.get_or_init(|| Arc::new(Self { mean: BUILTIN_MEAN, ..parsed() })))
+    }
+
+    #[cfg(not(feature = "published"))]
+    pub(crate) fn builtin() -> Arc<Self> {
+        unreachable!("weights by a built-in table are refused where there is none")
     }
 
     fn of(&self, feature: &[u8]) -> f64 {

@@ -24,11 +24,14 @@
 //! ```
 
 mod analyzer;
+#[cfg(feature = "published")]
 mod ascii_words;
 mod bigrams;
+#[cfg(feature = "published")]
 mod byte_pieces;
 mod char_ngrams;
 mod config;
+#[cfg(feature = "published")]
 mod cppjieba;
 mod distinct;
 mod error;
@@ -45,9 +48,11 @@ mod tokenizer;
 mod tokenizer_kind;
 mod tokenizers;
 mod tokens;
+#[cfg(feature = "published")]
 mod utf16_ngrams;
 mod weight;
 mod whitespace;
+#[cfg(feature = "published")]
 mod word_char_ngrams;
 mod words;
 

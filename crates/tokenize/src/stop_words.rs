@@ -1,6 +1,7 @@
 use std::collections::HashSet;
 
 use crate::config::{NormalizeConfig, StopWordsConfig};
+#[cfg(feature = "published")]
 use crate::cppjieba::STOP_WORDS as CPPJIEBA;
 use crate::normalize::normalize;
 
@@ -8,6 +9,10 @@ use crate::normalize::normalize;
 const ENGLISH: &str = include_str!("stop_words/en.txt");
 /// Written for this project: particles, pronouns, prepositions, conjunctions, auxiliaries, measure words.
 const CHINESE: &str = include_str!("stop_words/zh.txt");
+
+/// A config that asks for cppjieba's list is refused where there is none.
+#[cfg(not(feature = "published"))]
+const CPPJIEBA: &str = "";
 
 /// The tokens to drop.
 #[derive(Debug, Default)]

@@ -2,19 +2,24 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "published")]
 use crate::ascii_words::AsciiWords;
 use crate::bigrams::Bigrams;
+#[cfg(feature = "published")]
 use crate::byte_pieces::BytePieces;
 use crate::char_ngrams::CharNgrams;
 use crate::config::TokenizeConfig;
+#[cfg(feature = "published")]
 use crate::cppjieba::Cppjieba;
 use crate::error::TokenizeError;
 use crate::jieba::{Jieba, JiebaCutter};
 use crate::mixed::Mixed;
 use crate::tokenizer::Tokenizer;
 use crate::tokenizer_kind::TokenizerKind;
+#[cfg(feature = "published")]
 use crate::utf16_ngrams::Utf16Ngrams;
 use crate::whitespace::Whitespace;
+#[cfg(feature = "published")]
 use crate::word_char_ngrams::WordCharNgrams;
 use crate::words::{Symbols, Words};
 
@@ -34,11 +39,19 @@ pub(crate) fn build(
         TokenizerKind::Whitespace => Box::new(Whitespace::UNICODE),
         TokenizerKind::AsciiWhitespace => Box::new(Whitespace::ASCII),
         TokenizerKind::CharNgrams => Box::new(CharNgrams::new(config.tokenizer.ngram)),
+        #[cfg(feature = "published")]
         TokenizerKind::WordCharNgrams => Box::new(WordCharNgrams::new(config.tokenizer.ngram)),
+        #[cfg(feature = "published")]
         TokenizerKind::FullWordCharNgrams => Box::new(WordCharNgrams::full(config.tokenizer.ngram)),
+        #[cfg(feature = "published")]
         TokenizerKind::Utf16Ngrams => Box::new(Utf16Ngrams::new(config.tokenizer.ngram)),
+        #[cfg(feature = "published")]
         TokenizerKind::BytePieces => Box::new(BytePieces::new(config.tokenizer.ngram)),
+        #[cfg(feature = "published")]
         TokenizerKind::AsciiWords => Box::new(AsciiWords),
+        #[cfg(feature = "published")]
         TokenizerKind::Cppjieba => Box::new(Cppjieba::new(config.tokenizer.hmm)),
+        #[cfg(not(feature = "published"))]
+        kind => return Err(TokenizeError::NotBuilt { what: format!("tokenizer.kind = {kind}") }),
     })
 }

@@ -9,6 +9,9 @@ mod pages;
 mod parquet;
 mod reader;
 
+#[cfg(fuzzing)]
+pub use jsonl::fuzzing;
+
 pub use batch::{DocumentBatch, DocumentColumns, Unchecked};
 pub use formats::{FORMATS, endings, is_document_name};
 pub use keep_column::keep_type_name;

@@ -38,7 +38,7 @@ pub struct DocumentRows {
     pub unchecked: Unchecked,
 }
 
-/// Document files whose columns were checked against each other. Their rows have not been read yet.
+/// Document files whose columns were checked against each other. Their documents have not been read yet.
 #[derive(Debug, Default)]
 pub struct Documents {
     files: BTreeMap<String, Box<dyn DocumentReader>>,
@@ -47,7 +47,7 @@ pub struct Documents {
     context: ReadContext,
     /// The storage that opens files when they are read, if they were not opened before.
     storage: Storage,
-    /// Files that were passed over because their names have none of the [endings].
+    /// Files that were passed over because their names have none of the [`endings`].
     pub ignored: Vec<String>,
     /// Files that cannot be read, each with the reason, by path.
     pub bad: Vec<(InputFile, String)>,
@@ -63,8 +63,8 @@ const OPEN_AT_ONCE: usize = 16;
 const KEPT_FOOTER_BYTES: usize = 64 << 20;
 
 impl Documents {
-    /// Opens the files of a path, folder, glob or S3 prefix. This reads the footer or first line of every file, and
-    /// checks that the columns exist and have one type.
+    /// Opens the files of a path, folder, glob or S3 prefix. This reads the footer of every Parquet file and the first
+    /// lines of every JSONL file, and checks that the columns exist and have one type.
     ///
     /// # Errors
     /// An error that names the file and the column. Files that cannot be read are an error only if there are more of
@@ -288,8 +288,8 @@ impl Documents {
     }
 }
 
-/// Returns the key that orders files by night: the date in a path, or the folder if the path has no date. A date after
-/// `dt=` takes precedence over other dates.
+/// Returns the value by which files are sorted by night: the date in a path, or the folder if the path has no date. A
+/// date after `dt=` takes precedence over other dates.
 fn night_of(url: &str) -> (Option<&str>, &str) {
     let date = |at: usize| url.get(at..at + 10).filter(|date| is_date(date));
     let named = url.rmatch_indices("dt=").find_map(|(at, dt)| date(at + dt.len()));

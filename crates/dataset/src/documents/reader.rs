@@ -18,7 +18,7 @@ pub struct Format {
     pub name: &'static str,
     /// The endings of file names, in lower case and without the dot.
     pub endings: &'static [&'static str],
-    /// Opens a file and checks its columns. The rows are not read yet.
+    /// Opens a file and checks its columns. Its documents are not read yet.
     pub open: fn(InputFile, DocumentColumns, ReadContext) -> Opened,
 }
 

@@ -1,4 +1,5 @@
-//! What a file claims about itself, looked at before any memory is taken for it: footers, page indexes, page headers, pages.
+//! Checks of what a file claims about itself, before memory is reserved for it. They cover footers, page indexes, page
+//! headers and pages.
 
 pub mod page_claims;
 pub mod page_guard;

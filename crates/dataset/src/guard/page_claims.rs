@@ -1,4 +1,5 @@
-//! Whether a page may be unpacked: what its header says of it, what its bytes unpack to, and how many values it lists.
+//! Checks whether a page may be unpacked. They look at the claims of its header, at the size of its unpacked bytes, and
+//! at the number of values that it lists.
 
 use std::io::Read;
 
@@ -9,21 +10,23 @@ use parquet::column::page::Page;
 use super::thrift::{PageKind, PageSizes};
 use crate::delta::decode_deltas;
 
-/// Why a page is not read.
+/// The result of a check. The error is the reason for which a page is not read.
 type Check = Result<(), String>;
 
-/// Pages of any file that is in order can be held, however little memory is allowed: writers end a page after 1,024 rows or
-/// after one text.
+/// The size up to which a page is accepted, however small the memory limit is. The pages of any sound file are smaller:
+/// writers end a page after 1,024 rows or after one text.
 pub const LEAST_PAGE_BYTES: u64 = 128 << 20;
 
-/// Pages larger than this may not be more than [`MAX_RATIO`] times as large as their bytes in the file.
+/// Up to this size, a page may unpack to any multiple of its bytes in the file. A larger one may unpack to at most
+/// [`MAX_RATIO`] times its bytes.
 pub const RATIO_FREE_BYTES: u64 = 64 << 20;
 pub const MAX_RATIO: u64 = 1000;
 
-/// Values of a page whose lengths are listed before it.
+/// The largest number of values in a page that lists their lengths first.
 const MAX_LISTED_VALUES: u64 = 16 << 20;
 
-/// Refuses a page that says it unpacks to more than `limit`, whose reason is `limited_by`, or to far more than its bytes.
+/// Refuses a page that claims to unpack to more than `limit` bytes, or to far more than its bytes in the file.
+/// `limited_by` tells the user where the limit comes from.
 pub fn check_sizes(page: &PageSizes, limit: u64, limited_by: &str) -> Check {
     let PageSizes { unpacked, packed, .. } = *page;
     if unpacked > limit {
@@ -39,8 +42,8 @@ pub fn check_sizes(page: &PageSizes, limit: u64, limited_by: &str) -> Check {
     Ok(())
 }
 
-/// Refuses a dictionary that says it has more values than bytes: a number takes four or more, a string its length before it, and
-/// a short array of bytes one.
+/// Refuses a dictionary that claims to have more values than bytes. A number takes four bytes or more, a string has its
+/// length before it, and a fixed-length array takes at least one byte.
 pub fn check_dictionary(page: &PageSizes) -> Check {
     if page.kind == PageKind::Dictionary && page.n_values > page.unpacked.max(page.packed) {
         return Err("a dictionary has fewer bytes than it says it has values".to_owned());
@@ -48,7 +51,8 @@ pub fn check_dictionary(page: &PageSizes) -> Check {
     Ok(())
 }
 
-/// Tries those codecs that go on unpacking past what the header says.
+/// Refuses a page that unpacks to more bytes than its header says. Only pages are tried whose codec would not stop at
+/// that size.
 pub fn check_unpacked(codec: Compression, bytes: &[u8], page: &PageSizes) -> Check {
     let Some(packed) = usize::try_from(page.level_bytes).ok().and_then(|levels| bytes.get(levels..)) else {
         return Ok(());
@@ -65,14 +69,15 @@ pub fn check_unpacked(codec: Compression, bytes: &[u8], page: &PageSizes) -> Che
         Ok(n) if n.saturating_add(page.level_bytes) > page.unpacked => {
             Err("a page unpacks to more than its header says".to_owned())
         }
-        // What cannot be unpacked is reported by the reader.
+        // If the bytes cannot be unpacked, the reader reports that.
         _ => Ok(()),
     }
 }
 
 const LZ4_FRAME: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
 
-/// Refuses a page that lists the lengths of more values than it has; all of them stand first. `has_levels`: before the values.
+/// Refuses a page that lists more lengths than it has values, or too many. All lengths stand before the values.
+/// `has_levels` says whether levels stand before both.
 pub fn check_listed(page: &Page, has_levels: bool) -> Check {
     let values = values(page, has_levels).ok_or("the levels of a page are longer than it is")?;
     let listed = delta_count(values).ok_or("the lengths in a page have no header")?;
@@ -83,14 +88,15 @@ pub fn check_listed(page: &Page, has_levels: bool) -> Check {
     Ok(())
 }
 
-/// Refuses a page of values that share prefixes, [checked](check_listed) before, if they take more than `limit` bytes written out.
+/// Refuses a page of values that share prefixes if the prefixes take more than `limit` bytes when written out.
+/// [`check_listed`] must have accepted the page.
 pub fn check_written_out(page: &Page, has_levels: bool, limit: u64) -> Check {
     let damaged = || "the prefixes in a page are damaged".to_owned();
     let values = values(page, has_levels).ok_or_else(damaged)?;
     let listed = delta_count(values).and_then(|n| usize::try_from(n).ok()).ok_or_else(damaged)?;
     let mut prefixes = vec![0; listed];
     decode_deltas(values, &mut prefixes).map_err(|_| damaged())?;
-    // Of 32 bits, as they are read.
+    // The reader takes the lengths for numbers of 32 bits.
     let shared: u64 = prefixes.iter().map(|prefix| prefix & u64::from(u32::MAX)).sum();
     if shared > limit {
         return Err(format!("the values of a page take {shared} bytes, more than the {limit} that may be held"));
@@ -98,7 +104,7 @@ pub fn check_written_out(page: &Page, has_levels: bool, limit: u64) -> Check {
     Ok(())
 }
 
-/// Whether a page's values are listed by length, or by shared prefix and length.
+/// Returns whether an encoding lists the lengths of its values, or their shared prefixes and lengths.
 pub fn is_listed(encoding: Encoding) -> bool {
     matches!(encoding, Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY)
 }
@@ -117,7 +123,8 @@ fn values(page: &Page, has_levels: bool) -> Option<&[u8]> {
     }
 }
 
-/// How many numbers DELTA_BINARY_PACKED bytes say they hold: the third of four in their header.
+/// Returns how many numbers DELTA_BINARY_PACKED bytes claim to hold. That is the third of the four numbers in their
+/// header.
 fn delta_count(bytes: &[u8]) -> Option<u64> {
     let mut bytes = bytes.iter();
     let mut number = || {

@@ -1,7 +1,9 @@
-//! Column chunks of fingerprints datasets, whose bytes are looked at when they arrive and before any of them is unpacked.
+//! A guard for the column chunks of fingerprints datasets. It checks their bytes when they arrive, before anything is
+//! unpacked.
 //!
-//! A read fetches whole chunks, or single pages that a page index names. Either is a sequence of whole pages: each header is
-//! walked, and none may claim more than can be held, more values than its chunk has, or another place than the index says.
+//! A read fetches whole chunks, or single pages that a page index names. Both are sequences of whole pages. The guard
+//! walks through their headers. No page may claim more than can be held, more values than its chunk has, or another
+//! position than the index gives it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,32 +26,32 @@ use crate::error::{DatasetError, Result};
 #[derive(Debug, Clone, Default)]
 pub struct PageGuard {
     url: String,
-    /// By where they begin; none lies over another.
+    /// The chunks by their positions. No two of them overlap.
     chunks: BTreeMap<u64, GuardedChunk>,
 }
 
 /// A column chunk, as the footer describes it.
 #[derive(Debug, Clone)]
 pub struct GuardedChunk {
-    /// Where it ends in the file.
+    /// The end of the chunk in the file.
     pub end: u64,
-    /// Its row group.
+    /// The row group of the chunk.
     pub row_group: usize,
-    /// Rows of the row group.
+    /// The number of rows in the row group.
     pub rows: u64,
-    /// The footer's entry.
+    /// The chunk's entry in the footer.
     pub metadata: ColumnChunkMetaData,
-    /// Rows that are given at once, each with a value of its own.
+    /// Rows of a batch. Each of them has a value of its own.
     pub batch_rows: u64,
-    /// Pages of values as the file's index places them.
+    /// The positions of the pages of values, according to the file's index.
     pub located: Option<Vec<PageLocation>>,
 }
 
 impl PageGuard {
-    /// A guard of the chunks of one file.
+    /// Creates a guard for chunks of one file, each given with its position.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`] where a chunk has longer values than can be held, or lies over another.
+    /// [`DatasetError::BadFile`] if the values of a chunk are too long to be held, or if two chunks overlap.
     pub fn new(url: &str, all: impl IntoIterator<Item = (u64, GuardedChunk)>) -> Result<Self> {
         let mut chunks = BTreeMap::new();
         for (start, chunk) in all {
@@ -65,10 +67,11 @@ impl PageGuard {
         Ok(Self { url: url.to_owned(), chunks })
     }
 
-    /// Looks at the pages in the bytes from `start`.
+    /// Checks the pages in the bytes from `start` on.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`] naming the row group and the column.
+    /// [`DatasetError::BadFile`] if a page is refused, with its row group and column in the reason, or if the bytes lie
+    /// outside the chunks.
     pub fn check(&self, start: u64, bytes: &Bytes) -> Result<()> {
         let chunk = self.chunks.range(..=start).next_back();
         let Some((&first, chunk)) = chunk.filter(|(_, chunk)| start + bytes.len() as u64 <= chunk.end) else {
@@ -89,7 +92,7 @@ impl GuardedChunk {
         DatasetError::bad_file(url, format!("row group {}, column '{column}': {reason}", self.row_group))
     }
 
-    /// A NULL takes as much as any other value of one length.
+    /// Checks the length of fixed-length values. A NULL among them takes as much memory as any other.
     fn check_width(&self) -> Check {
         let width = match self.metadata.column_type() {
             PhysicalType::FIXED_LEN_BYTE_ARRAY => self.metadata.column_descr().type_length(),
@@ -98,7 +101,7 @@ impl GuardedChunk {
         self.check_value(u64::from(width.max(0).unsigned_abs()))
     }
 
-    /// Whether each row of a batch may have a value of so many bytes.
+    /// Checks that each row of a batch can have a value of this many bytes.
     fn check_value(&self, bytes: u64) -> Check {
         let longest = LEAST_PAGE_BYTES / self.batch_rows.max(1);
         if bytes <= longest {
@@ -107,7 +110,7 @@ impl GuardedChunk {
         Err(format!("a value of {bytes} bytes may stand in every row: none may be longer than {longest}"))
     }
 
-    /// `fetched` lies in `whole`, the chunk, and has `bytes`.
+    /// Checks the pages in `bytes`. They lie at `fetched` in the file, inside the range `whole` of their chunk.
     fn check(&self, fetched: Range<u64>, whole: Range<u64>, bytes: &Bytes) -> Check {
         let (mut at, mut n_values) = (0, 0u64);
         while at < bytes.len() {
@@ -127,12 +130,13 @@ impl GuardedChunk {
         Ok(())
     }
 
-    /// Whether each row has one value, or NULL.
+    /// Returns whether each row has exactly one value or NULL.
     fn is_flat(&self) -> bool {
         self.metadata.column_descr().max_rep_level() == 0
     }
 
-    /// A page of values is where the index says, and has as many; what stands before all of them is a dictionary.
+    /// Checks that a page of values has the position and the number of values that the index gives it. A page before
+    /// all others must be a dictionary.
     fn check_place(&self, at: u64, first: u64, page: &PageSizes) -> Check {
         let Some(located) = &self.located else { return Ok(()) };
         let place = located.binary_search_by_key(&at, |place| place.offset.unsigned_abs());
@@ -160,7 +164,7 @@ impl GuardedChunk {
         if page.kind == PageKind::Dictionary {
             return self.check_dictionary_values(whole);
         }
-        // Numbers of the encodings whose lengths are listed in the page, where no header tells how many.
+        // The numbers of the encodings that list lengths in the page. No header says how many lengths there are.
         const LISTED: [u64; 2] = [6, 7];
         if !LISTED.contains(&page.encoding) {
             return Ok(());
@@ -169,7 +173,7 @@ impl GuardedChunk {
         self.check_values(&unpacked.ok_or("a page is missing")?)
     }
 
-    /// Strings of a dictionary are written out for each row that points to them.
+    /// Checks the longest string of a dictionary. The reader copies it for each row that points to it.
     fn check_dictionary_values(&self, whole: &Bytes) -> Check {
         if self.metadata.column_type() != PhysicalType::BYTE_ARRAY {
             return Ok(());
@@ -179,7 +183,7 @@ impl GuardedChunk {
         while let Some((length, values)) = rest.split_first_chunk::<4>() {
             let length = u32::from_le_bytes(*length);
             longest = longest.max(length);
-            // One that is longer than what is left is not read.
+            // The reader does not read a string that is longer than the rest of the page.
             rest = values.get(length as usize..).unwrap_or(&[]);
         }
         self.check_value(u64::from(longest))
@@ -197,7 +201,7 @@ impl GuardedChunk {
         Ok(())
     }
 
-    /// A single page, which is checked for size.
+    /// Unpacks a single page whose size was checked.
     fn unpacked(&self, whole: &Bytes) -> ParquetResult<Option<Page>> {
         let alone = self.metadata.clone().into_builder();
         let length = i64::try_from(whole.len())?;

@@ -1,11 +1,11 @@
-//! Parquet's compact Thrift, as far as it must be looked at before anything is allocated for it: the shape of a footer and of a
-//! page index, and the sizes in a page's header.
+//! A walk through Parquet's compact Thrift that comes before any allocation. It checks the shape of footers and page
+//! indexes, and reads the sizes in page headers.
 //!
-//! Readers reserve memory for what a list says it holds, and for the bytes that a page says it unpacks to. Both are claims of
-//! the file. They are believed only where this module and the `parquet` crate cannot read the same bytes differently. The crate
-//! goes by a field's number alone, cuts numbers down to their type, and takes the last of repeated fields; no writer needs any
-//! of this. So a field that the crate reads must have its type, numbers must fit theirs, and fields must come in ascending
-//! order: all else is refused.
+//! Readers reserve memory for the number of elements that a list claims to have, and for the bytes to which a page
+//! claims to unpack. Such claims are believed only if this module and the `parquet` crate cannot read the same bytes
+//! differently. The crate identifies fields by their numbers alone, truncates numbers to their types, and takes the
+//! last of repeated fields. No writer needs any of this. So a field that the crate reads must have its type, a number
+//! must fit its type, and fields must come in ascending order. Everything else is refused.
 
 /// A position in a serialised struct.
 struct Walk<'a> {
@@ -13,27 +13,27 @@ struct Walk<'a> {
     at: usize,
 }
 
-/// Structs in structs, deeper than any that Parquet defines.
+/// The largest depth of structs within structs. Parquet defines no deeper ones.
 const MAX_DEPTH: usize = 32;
 
-/// Groups in groups of a schema: its reader calls itself for each.
+/// The largest depth of groups within groups in a schema. The reader of the schema recurses into each of them.
 const MAX_SCHEMA_DEPTH: usize = 32;
 
-/// Names in the paths of all columns of a schema, each of which is held for itself.
+/// The largest number of names in the paths of all columns together. The reader holds each path on its own.
 const MAX_PATH_PARTS: usize = 1 << 18;
 
-/// Row groups are numbered with 16 bits.
+/// The largest number of row groups. The format numbers them with signed integers of 16 bits.
 const MAX_ROW_GROUPS: usize = 1 << 15;
 
-/// Fewer bytes than any struct in a list of a footer takes.
+/// A lower bound for the bytes of a struct in a list of a footer.
 const MIN_STRUCT_BYTES: u64 = 2;
 
-/// What is wrong with serialised bytes.
+/// The fault of serialised bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Malformed {
-    /// They end too early: more of them may mend it.
+    /// They end too early. More bytes may make them complete.
     Short,
-    /// They are no Thrift, or claim what cannot be.
+    /// They are not Thrift, or claim something impossible.
     Wrong,
 }
 
@@ -52,7 +52,7 @@ const SET: u8 = 10;
 const MAP: u8 = 11;
 const STRUCT: u8 = 12;
 
-/// What a field that the crate reads must be.
+/// The type that a field must have if the crate reads it.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Bool,
@@ -67,7 +67,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Whether a field of this type stands there.
+    /// Returns whether a field's type on the wire is this one.
     fn is(self, wire: u8) -> bool {
         match self {
             Self::Bool => matches!(wire, BOOL_TRUE | BOOL_FALSE),
@@ -83,14 +83,15 @@ impl Kind {
     }
 }
 
-/// A struct, and those of its fields that the crate reads; it passes over others by their type, as is done here.
+/// A struct, with the fields that the crate reads. The crate skips all other fields by their type, and so does this
+/// module.
 #[derive(Debug)]
 struct Struct {
     name: Name,
     fields: &'static [(i16, Kind)],
 }
 
-/// Structs that something is to be known of.
+/// The structs whose fields are examined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Name {
     Other,
@@ -103,14 +104,14 @@ enum Name {
     DataPageV2,
 }
 
-/// A field that was passed; number 0 is the begin of its struct.
+/// A field that was passed. The number 0 stands for the beginning of its struct.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     of: Name,
     id: i16,
-    /// Of numbers and booleans; of others 0.
+    /// The value of a number or boolean; 0 for other types.
     value: i64,
-    /// Where the field ends.
+    /// The position after the field.
     end: usize,
 }
 
@@ -122,7 +123,7 @@ macro_rules! structs {
     };
 }
 
-// parquet.thrift, as far as the `parquet` crate reads it.
+// The part of parquet.thrift that the `parquet` crate reads.
 structs! {
     FILE_METADATA: Other {
         1: Kind::I32, 2: Kind::List(&Kind::Struct(&SCHEMA_ELEMENT)), 3: Kind::I64, 4: Kind::List(&Kind::Struct(&ROW_GROUP)),
@@ -183,7 +184,7 @@ structs! {
         1: Kind::I32, 2: Kind::I32, 3: Kind::I32, 4: Kind::I32, 5: Kind::Struct(&DATA_PAGE), 6: Kind::Struct(&EMPTY),
         7: Kind::Struct(&DICTIONARY_PAGE), 8: Kind::Struct(&DATA_PAGE_V2),
     }
-    // Statistics of a page are passed over.
+    // The statistics of a page are skipped.
     DATA_PAGE: DataPage { 1: Kind::I32, 2: Kind::I32, 3: Kind::I32, 4: Kind::I32 }
     DICTIONARY_PAGE: DictionaryPage { 1: Kind::I32, 2: Kind::I32, 3: Kind::Bool }
     DATA_PAGE_V2: DataPageV2 {
@@ -226,13 +227,13 @@ impl<'a> Walk<'a> {
         Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
     }
 
-    /// A number that its type holds.
+    /// Reads a number, which must fit its type.
     fn number<T: TryFrom<i64>>(&mut self) -> Result<i64> {
         let value = self.zigzag()?;
         T::try_from(value).map(|_| value).map_err(|_| Malformed::Wrong)
     }
 
-    /// The next field's number and type; none at the struct's end.
+    /// Returns the number and type of the next field, or `None` at the end of the struct.
     fn field(&mut self, last: i16) -> Result<Option<(i16, u8)>> {
         let head = self.byte()?;
         if head == 0 {
@@ -245,7 +246,7 @@ impl<'a> Walk<'a> {
         id.filter(|&id| id > last).map(|id| Some((id, head & 15))).ok_or(Malformed::Wrong)
     }
 
-    /// Passes a struct and shows its fields.
+    /// Passes a struct, and shows each of its fields to `show`.
     fn known(&mut self, of: &'static Struct, depth: usize, show: &mut Show<'_>) -> Result<()> {
         show(Seen { of: of.name, id: 0, value: 0, end: self.at })?;
         let mut last = 0;
@@ -285,7 +286,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Passes a struct whose fields nobody reads.
+    /// Passes a struct whose fields are not read.
     fn structure(&mut self, depth: usize) -> Result<()> {
         let mut last = 0;
         while let Some((id, wire)) = self.field(last)? {
@@ -315,13 +316,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// How many elements a list has, which may all be there, and their type.
+    /// Returns the number of a list's elements and their type. The rest of the bytes is long enough for so many
+    /// elements.
     fn list_head(&mut self) -> Result<(u64, u8)> {
         let head = self.byte()?;
         let wire = head & 15;
         let n = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
         let least = if wire == STRUCT { MIN_STRUCT_BYTES } else { 1 };
-        // A list of 2^31 elements is longer than any footer.
+        // A list of 2^31 elements would be longer than any footer.
         i32::try_from(n).map_err(|_| Malformed::Wrong)?;
         self.require(n * least)?;
         Ok((n, wire))
@@ -346,7 +348,8 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// A boolean takes a byte here, and the crate passes over none: Parquet has lists of them in page indexes only.
+    /// Passes an element of a list or map that is not read. Booleans are refused: each takes one byte here, but the
+    /// crate would skip none. Parquet has lists of booleans only in page indexes, where they are read.
     fn element(&mut self, wire: u8, depth: usize) -> Result<()> {
         if matches!(wire, BOOL_TRUE | BOOL_FALSE) { Err(Malformed::Wrong) } else { self.value(wire, depth + 1) }
     }
@@ -356,14 +359,17 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What is known of a footer before it is read.
+/// Facts about a footer that are known before it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FooterShape {
-    /// Whether a column is encrypted: then its description is too, or its pages alone are.
+    /// Whether a column is encrypted. Its description may be encrypted as well, or only its pages.
     pub has_encrypted_column: bool,
 }
 
-/// Whether a footer holds as much as its lists and its schema say.
+/// Checks that a footer holds as much as its lists and its schema claim.
+///
+/// # Errors
+/// [`Malformed`] if the footer is cut off or damaged, or has too many row groups or columns.
 pub fn check_footer(bytes: &[u8]) -> Result<FooterShape> {
     const CRYPTO_METADATA: i16 = 8;
     const NUM_CHILDREN: i16 = 5;
@@ -386,7 +392,8 @@ pub fn check_footer(bytes: &[u8]) -> Result<FooterShape> {
     Ok(FooterShape { has_encrypted_column })
 }
 
-/// Elements are given by how many children each has, a parent before its children: one tree, and no deep or huge one.
+/// Checks that the elements of a schema form one tree that is neither too deep nor too large. Each element is given by
+/// the number of its children, and stands before them.
 fn check_schema(children: &[usize]) -> Result<()> {
     let mut open: Vec<usize> = vec![1];
     let mut path_parts = 0;
@@ -404,62 +411,68 @@ fn check_schema(children: &[usize]) -> Result<()> {
     if open.iter().all(|&n| n == 0) { Ok(()) } else { Err(Malformed::Wrong) }
 }
 
-/// Whether an offset index of one column holds as much as its lists say.
+/// Checks that the offset index of one column holds as much as its lists claim.
+///
+/// # Errors
+/// [`Malformed`] if the index is cut off or damaged.
 pub fn check_offset_index(bytes: &[u8]) -> Result<()> {
     Walk::new(bytes).known(&OFFSET_INDEX, 0, &mut |_| Ok(()))
 }
 
-/// The same of a column index.
+/// Checks that the column index of one column holds as much as its lists claim.
+///
+/// # Errors
+/// [`Malformed`] if the index is cut off or damaged.
 pub fn check_column_index(bytes: &[u8]) -> Result<()> {
     Walk::new(bytes).known(&COLUMN_INDEX, 0, &mut |_| Ok(()))
 }
 
-/// What is in a page.
+/// The content of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageKind {
-    /// Values, levels packed with them.
+    /// Values, packed together with their levels.
     Data,
-    /// Nothing that is read.
+    /// An index, which is not read.
     Index,
-    /// Values that others point to.
+    /// Values to which other pages point.
     Dictionary,
-    /// Values, levels before them.
+    /// Values, with unpacked levels before them.
     DataV2,
 }
 
-/// Where a page lies and what it says of itself.
+/// The sizes in a page's header, and some more of its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageSizes {
-    /// What is in it.
+    /// The content of the page.
     pub kind: PageKind,
-    /// Bytes of the header itself.
+    /// The size of the header in bytes.
     pub header_bytes: usize,
-    /// Bytes when unpacked.
+    /// The size of the unpacked page in bytes.
     pub unpacked: u64,
-    /// Bytes in the file.
+    /// The size of the page in the file, in bytes.
     pub packed: u64,
-    /// Values, NULLs among them.
+    /// The number of values, including NULLs.
     pub n_values: u64,
-    /// The encoding's number in the format.
+    /// The number of the encoding in the format.
     pub encoding: u64,
-    /// Checksum of the bytes in the file.
+    /// The checksum of the page's bytes in the file.
     pub crc: Option<u32>,
-    /// Where in the header a checksum stands or would stand.
+    /// The position in the header at which the checksum stands, or would stand.
     pub before_crc: usize,
-    /// Bytes of levels before the packed values of a page of version 2.
+    /// The size of the levels before the packed values, in bytes. Only pages of version 2 have such levels.
     pub level_bytes: u64,
     /// Whether the values of such a page are packed.
     pub is_packed: bool,
 }
 
 impl PageSizes {
-    /// Bytes of header and page in the file.
+    /// Returns the bytes that header and page take in the file.
     pub fn whole_bytes(&self) -> u64 {
         self.header_bytes as u64 + self.packed
     }
 }
 
-/// The fields of a page's header, as they are found.
+/// The fields of a page's header that were found so far.
 #[derive(Debug, Default)]
 struct Header {
     page_type: Option<i64>,
@@ -467,7 +480,7 @@ struct Header {
     packed: Option<i64>,
     crc: Option<i64>,
     before_crc: usize,
-    /// The only one of the four descriptions.
+    /// The one of the four descriptions that was found. There may be only one.
     described: Option<PageKind>,
     n_values: Option<i64>,
     encoding: Option<i64>,
@@ -528,7 +541,7 @@ impl Header {
     }
 }
 
-/// A size or count that must be there.
+/// Returns a size or count, which must be there and must not be negative.
 fn size(value: Option<i64>) -> Result<u64> {
     value.and_then(|value| u64::try_from(value).ok()).ok_or(Malformed::Wrong)
 }
@@ -538,7 +551,10 @@ fn low_bits(crc: i64) -> u32 {
     crc as u32
 }
 
-/// The sizes in the page header that `bytes` begin with.
+/// Reads the page header at the beginning of `bytes`.
+///
+/// # Errors
+/// [`Malformed::Short`] if the header is cut off, or [`Malformed::Wrong`] if it is damaged.
 pub fn page_sizes(bytes: &[u8]) -> Result<PageSizes> {
     let mut walk = Walk::new(bytes);
     let mut header = Header::default();

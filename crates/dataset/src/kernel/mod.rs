@@ -1,13 +1,13 @@
-//! The inner loop of reading fingerprints: values of Parquet's DELTA_BINARY_PACKED encoding from their bits. [`scalar`] is the
-//! definition.
+//! The inner loop of reading fingerprints: it unpacks values in Parquet's encoding DELTA_BINARY_PACKED. [`scalar`] is
+//! the definition.
 
 pub mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
-/// Turns a miniblock into values: bits are unpacked from the lowest one up, `width` for each delta, and each value is the one
-/// before plus `min_delta` plus its delta, modulo 2^64. `packed` holds at least `out.len()` deltas; `width` is at most 64.
-/// Returns the last value.
+/// Unpacks a miniblock into values and returns the last one. Each delta has `width` bits, at most 64, which are taken
+/// from the lowest bit up. Each value is the one before it, plus `min_delta`, plus its delta, modulo 2^64. `packed`
+/// must hold at least `out.len()` deltas.
 pub fn unpack_deltas(packed: &[u8], width: u32, min_delta: u64, before: u64, out: &mut [u64]) -> u64 {
     #[cfg(target_arch = "x86_64")]
     if let Some(last) = x86_64::unpack_deltas(packed, width, min_delta, before, out) {

@@ -1,4 +1,4 @@
-//! The portable kernel, and the definition of what others must do.
+//! The portable kernel. It defines what the other kernels must do.
 
 /// See [`unpack_deltas`](super::unpack_deltas).
 pub fn unpack_deltas(packed: &[u8], width: u32, min_delta: u64, before: u64, out: &mut [u64]) -> u64 {
@@ -10,7 +10,7 @@ pub fn unpack_deltas(packed: &[u8], width: u32, min_delta: u64, before: u64, out
     last
 }
 
-/// `width` ≤ 64 bits from a bit on, lowest first; bits behind the end are 0.
+/// Returns `width` ≤ 64 bits from position `bit` on, lowest first. Bits after the end are 0.
 #[inline]
 fn bits_at(packed: &[u8], bit: usize, width: u32) -> u64 {
     if width == 0 {

@@ -1,5 +1,5 @@
-//! AVX-512 with byte permutations: eight deltas at a time. Bytes of each delta are brought to its lane and shifted to its
-//! lowest bit; values are prefix sums of lanes.
+//! A kernel for AVX-512 with byte permutations, which unpacks eight deltas at a time. It moves the bytes of each delta
+//! to its lane, and shifts the delta to the lane's lowest bit. The values are prefix sums over the lanes.
 #![allow(unsafe_code, reason = "intrinsics; each block says why it is sound")]
 
 use std::arch::x86_64::{
@@ -9,10 +9,11 @@ use std::arch::x86_64::{
 
 use super::scalar;
 
-/// Wider deltas span nine bytes.
+/// The largest width of a delta. Wider ones may span nine bytes.
 const MAX_WIDTH: u32 = 57;
 
-/// See [`unpack_deltas`](super::unpack_deltas). None where the processor or the width does not allow it.
+/// See [`unpack_deltas`](super::unpack_deltas). Returns `None` if the processor lacks the instructions, or if the width
+/// is 0 or too large.
 pub fn unpack_deltas(packed: &[u8], width: u32, min_delta: u64, before: u64, out: &mut [u64]) -> Option<u64> {
     let detected = is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
@@ -20,22 +21,22 @@ pub fn unpack_deltas(packed: &[u8], width: u32, min_delta: u64, before: u64, out
     if !detected || width == 0 || width > MAX_WIDTH {
         return None;
     }
-    // Whole vectors of 64 bytes are loaded, of which `width` are used.
+    // Each load takes a whole vector of 64 bytes and uses `width` of them.
     let n_loads = packed.len().saturating_sub(64 - width as usize) / width as usize;
     let n = 8 * n_loads.min(out.len() / 8);
     let (vectors, rest) = out.split_at_mut(n);
-    // SAFETY: the instructions were detected; n / 8 loads are inside `packed`.
+    // SAFETY: the instructions were detected, and all n / 8 loads are inside `packed`.
     let last = unsafe { unpack_lanes(packed, width, min_delta, before, vectors) };
     Some(scalar::unpack_deltas(packed.get(n / 8 * width as usize..).unwrap_or(&[]), width, min_delta, last, rest))
 }
 
 /// # Safety
-/// The processor has the instructions; `out` is a multiple of eight long, and `packed` at least `out.len() / 8 * width + 64 -
-/// width` bytes.
+/// The processor must have the instructions. The length of `out` must be a multiple of eight, and `packed` must have at
+/// least `out.len() / 8 * width + 64 - width` bytes.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 unsafe fn unpack_lanes(packed: &[u8], width: u32, min_delta: u64, before: u64, out: &mut [u64]) -> u64 {
     let (bytes, shifts) = lanes(width);
-    // SAFETY: arrays of 64 bytes.
+    // SAFETY: both arrays have 64 bytes.
     let (bytes, shifts) =
         unsafe { (_mm512_loadu_si512(bytes.as_ptr().cast()), _mm512_loadu_si512(shifts.as_ptr().cast())) };
     let mask = _mm512_set1_epi64((u64::MAX >> (64 - width)).cast_signed());
@@ -43,7 +44,7 @@ unsafe fn unpack_lanes(packed: &[u8], width: u32, min_delta: u64, before: u64, o
     let seventh = _mm512_set1_epi64(7);
     let mut last = _mm512_set1_epi64(before.cast_signed());
     for (i, values) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-        // SAFETY: the load is inside `packed` as required; a chunk is a whole vector.
+        // SAFETY: the load is inside `packed`, as the caller guarantees; a chunk of `out` is a whole vector.
         unsafe {
             let loaded = _mm512_loadu_si512(packed.as_ptr().add(i * width as usize).cast());
             let aligned = _mm512_srlv_epi64(_mm512_permutexvar_epi8(bytes, loaded), shifts);
@@ -56,7 +57,7 @@ unsafe fn unpack_lanes(packed: &[u8], width: u32, min_delta: u64, before: u64, o
     out.last().copied().unwrap_or(before)
 }
 
-/// Each lane plus all before it.
+/// Returns the sum of each lane and all lanes before it.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn prefix_sums(lanes: __m512i) -> __m512i {
@@ -66,7 +67,7 @@ fn prefix_sums(lanes: __m512i) -> __m512i {
     _mm512_add_epi64(lanes, _mm512_alignr_epi64::<4>(lanes, zero))
 }
 
-/// Which bytes hold each of eight deltas, and how far to shift these.
+/// Returns the positions of the bytes that hold each of eight deltas, and the number of bits by which to shift them.
 #[allow(clippy::cast_possible_truncation, reason = "bytes of 64")]
 fn lanes(width: u32) -> ([u8; 64], [u64; 8]) {
     let (mut bytes, mut shifts) = ([0; 64], [0; 8]);

@@ -94,7 +94,8 @@ pub struct Limits {
     /// The time between the start of the first attempt and the start of the last.
     pub retry: Duration,
     /// The time until an answer begins, to which the time for sending the request's body at [`MIN_SEND_RATE`] is added.
-    /// The body of an answer must then bring [`MIN_RATE`] bytes for each second of this time, again and again.
+    /// After that, in each period of this length, the body of the answer must bring [`MIN_RATE`] bytes for each second
+    /// of the period.
     pub idle: Duration,
 }
 
@@ -154,7 +155,7 @@ struct Answer {
 enum Verdict {
     Final,
     Passing,
-    /// The credentials were refused because they are too old.
+    /// The credentials were refused, perhaps because they have expired.
     Expired,
 }
 
