@@ -196,6 +196,9 @@ impl Stored {
 
     /// Parses a commit. Content that differs in any byte from what a release wrote is refused: a commit is canonical
     /// JSON and contains its own checksum.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedCommit`] if the content is damaged; [`StoreError::Refused`] if it has an unknown version.
     pub fn parse(url: &str, content: &[u8]) -> Result<Self> {
         #[derive(Deserialize)]
         struct Head {
@@ -266,7 +269,7 @@ impl Stored {
 }
 
 impl CommitFile {
-    pub fn parse(url: &str, content: &[u8]) -> Result<Self> {
+    fn parse(url: &str, content: &[u8]) -> Result<Self> {
         let commit: Self = from_json(url, content)?;
         if to_json(&commit)? != content {
             return Err(damaged(url, "a commit that no release wrote in this form"));

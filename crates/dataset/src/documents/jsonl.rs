@@ -481,14 +481,14 @@ async fn keep_types(
     Ok(known.filter_map(|(column, data_type)| Some((column, data_type?))).collect())
 }
 
-/// The functions that fuzz targets reach.
+/// Functions for the fuzz targets.
 #[cfg(fuzzing)]
 pub mod fuzzing {
     use super::Value;
     use super::Wanted;
     use crate::documents::DocumentColumns;
 
-    /// The strings `id` and `text` of a line; `None` for a line that is no object, or no UTF-8.
+    /// Returns the strings `id` and `text` of a line, or `None` if the line is not an object or not UTF-8.
     pub fn id_and_text(line: &[u8]) -> Option<[Option<String>; 2]> {
         let values = Wanted::new(&DocumentColumns::default()).parse(line).ok()?;
         let text = |value: &Option<Value>| match value {
