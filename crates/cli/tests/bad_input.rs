@@ -237,6 +237,21 @@ fn rows_that_are_no_documents_are_quarantined_with_reason_and_id() {
 }
 
 #[test]
+fn lines_without_a_value_of_the_keep_order_stand_beside_whole_numbers_in_parquet() {
+    let night = Night::new("keep = [\"rank\"]\n");
+    let same = text(12, 40);
+    let ranks: ArrayRef = Arc::new(Int64Array::from(vec![Some(i64::MAX), Some(i64::MAX - 1)]));
+    let columns = [("id", strings(&[Some("a"), Some("b")])), ("text", strings(&[Some(&*same); 2])), ("rank", ranks)];
+    write_parquet(&night.path().join(format!("documents/dt={DT}/x.parquet")), &columns);
+    let lines = format!("{{\"id\":\"0\",\"text\":\"{same}\",\"rank\":null}}\n{{\"id\":\"1\",\"text\":\"{same}\"}}\n");
+    std::fs::write(night.path().join(format!("documents/dt={DT}/y.jsonl")), lines).unwrap();
+    let summary = night.run(DT, &[]).expect_success().json();
+    assert_eq!((summary["n_documents"].as_u64(), summary["n_keep"].as_u64()), (Some(4), Some(1)));
+    let kept: Vec<_> = night.decisions(DT).into_iter().filter(|(_, row)| row[0] == "keep").map(|(id, _)| id).collect();
+    assert_eq!(kept, ["b"]);
+}
+
+#[test]
 fn text_that_is_no_utf8_and_ids_and_texts_that_are_too_large_are_quarantined_in_parquet() {
     let night = Night::new("max_bad_rows = 4\nmax_doc_bytes = 1000\n");
     let path = night.path().join(format!("documents/dt={DT}/x.parquet"));

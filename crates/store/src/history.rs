@@ -71,22 +71,23 @@ async fn check_commit(
 }
 
 /// Returns whether a commit names the generation `digest` of the night `dt`, whose folder is `place`. If part of the
-/// history was pruned, it is enough that the generation's manifest exists. Commits that cannot be read are passed over.
+/// history was pruned, it is enough that the generation's manifest exists. Damaged commits are passed over.
 ///
 /// # Errors
-/// The commits cannot be listed, or the store does not answer when the manifest is looked up.
+/// The store does not answer.
 pub async fn was_published(folder: &Folder, place: &Folder, dt: &str, digest: &str) -> Result<bool> {
     let (mut seen, mut any_pruned) = (HashSet::new(), false);
     for number in commit_numbers(folder).await?.into_iter().rev() {
-        let Ok(stored) = Stored::read(&folder.join(COMMITS).join(&commit_name(number))).await else {
-            continue;
+        let file = folder.join(COMMITS).join(&commit_name(number));
+        let nights = async {
+            let stored = Stored::read(&file).await?;
+            any_pruned |= matches!(stored, Stored::Pruned(_));
+            Ok::<_, StoreError>(stored.unseen(folder, &mut seen).await?.0)
         };
-        any_pruned |= matches!(stored, Stored::Pruned(_));
-        let Ok((nights, _)) = stored.unseen(folder, &mut seen).await else {
-            continue;
-        };
-        if nights.iter().any(|night| night.dt == dt && night.gen_digest == digest) {
-            return Ok(true);
+        match nights.await {
+            Ok(nights) if nights.iter().any(|night| night.dt == dt && night.gen_digest == digest) => return Ok(true),
+            Err(error) if !error.is_about_content() => return Err(error),
+            Ok(_) | Err(_) => {}
         }
     }
     let manifest = place.join(&generation_name(digest)).join("manifest.json");

@@ -7,7 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use arrow::array::builder::BinaryViewBuilder;
-use arrow::array::{ArrayRef, Float64Array, LargeStringArray, StringArray};
+use arrow::array::{ArrayRef, Float64Array, Int64Array, LargeStringArray, StringArray};
 use arrow::datatypes::DataType;
 use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
 use futures::stream::BoxStream;
@@ -435,6 +435,13 @@ impl Row {
         }
     }
 
+    fn take_null(&mut self, column: usize) -> Option<i64> {
+        match self.take(column) {
+            Value::Null => None,
+            _ => self.fault(BadReason::WrongType),
+        }
+    }
+
     fn take_string(&mut self, column: usize) -> Option<String> {
         match self.take(column) {
             Value::Text(text) if text.len() > MAX_VALUE_BYTES => self.fault(BadReason::TooLarge),
@@ -448,9 +455,9 @@ impl Row {
 fn keep_array(rows: &mut [Row], column: usize, data_type: &DataType) -> ArrayRef {
     let rows = rows.iter_mut();
     match data_type {
-        DataType::Int64 | DataType::Float64 => {
-            Arc::new(rows.map(|row| row.take_number(column)).collect::<Float64Array>())
-        }
+        // The night has whole numbers only if no line of this file has a number (see `keep_types`).
+        DataType::Int64 => Arc::new(rows.map(|row| row.take_null(column)).collect::<Int64Array>()),
+        DataType::Float64 => Arc::new(rows.map(|row| row.take_number(column)).collect::<Float64Array>()),
         _ => Arc::new(rows.map(|row| row.take_string(column)).collect::<LargeStringArray>()),
     }
 }
