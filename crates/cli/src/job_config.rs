@@ -4,10 +4,11 @@ use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
 
 use nearprint_dataset::{DocumentColumns, DuplicateIds, InputPolicy};
-use nearprint_pipeline::{Breakers, ClusterRule, KeepKey, LENGTH, PairsMode, Resources};
+use nearprint_pipeline::{Breakers, ClusterRule, PairsMode, PipelineError, Resources};
 use nearprint_profile::ProfileConfig;
 use nearprint_profile::{self as profile, ProfileError};
 use nearprint_storage::S3Config;
+use nearprint_tasks::{KeepKey, LENGTH};
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::Deserialize;
 use toml::{Table, Value};
@@ -276,7 +277,8 @@ impl JobConfig {
         texts = texts.strip_prefix(&["existing".to_owned()]).unwrap_or(texts);
         let last = ["id", "id asc"].map(|id| [id.to_owned()]);
         texts = last.iter().find_map(|id| texts.strip_suffix(id)).unwrap_or(texts);
-        let keys: Vec<KeepKey> = texts.iter().map(|text| KeepKey::parse(text)).collect::<Result<_, _>>()?;
+        let keys: Vec<KeepKey> =
+            texts.iter().map(|text| KeepKey::parse(text)).collect::<Result<_, _>>().map_err(PipelineError::from)?;
         for (key, text) in keys.iter().zip(texts) {
             let refused = |reason: &str| Err(Failure::config(format!("keep: '{text}' {reason}")));
             match key.column.as_str() {

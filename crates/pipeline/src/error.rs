@@ -6,6 +6,7 @@ use nearprint_dataset::DatasetError;
 use nearprint_profile::ProfileError;
 use nearprint_storage::{ErrorKind, StorageError, one_line};
 use nearprint_store::StoreError;
+use nearprint_tasks::TaskError;
 
 /// An error of a night's work. Each names the file, column, row or key it is about and what to do; [`kind`](Self::kind) says what an
 /// operator's scheduler should make of it.
@@ -40,14 +41,6 @@ pub enum PipelineError {
         allowed: u64,
         /// File, row and reason of the first, or of one of the first.
         example: String,
-    },
-    /// A document id that stands in several rows.
-    #[error("{n} rows repeat a document id: {examples}: make ids unique, or set on_duplicate_id = \"keep_first\"")]
-    RepeatedIds {
-        /// Repeated rows.
-        n: u64,
-        /// Ids, each with two places it is at.
-        examples: String,
     },
     /// More pairs than allowed.
     #[error("more than {max_pairs} pairs: raise max_pairs, lower max_distance, or write a forest")]
@@ -141,6 +134,9 @@ pub enum PipelineError {
     /// Documents and datasets.
     #[error(transparent)]
     Dataset(DatasetError),
+    /// A task, or the query batch.
+    #[error(transparent)]
+    Task(TaskError),
     /// The store.
     #[error(transparent)]
     Store(StoreError),
@@ -168,6 +164,16 @@ impl From<StoreError> for PipelineError {
     }
 }
 
+impl From<TaskError> for PipelineError {
+    fn from(error: TaskError) -> Self {
+        match error {
+            TaskError::Dataset(error) => Self::Dataset(error),
+            TaskError::Storage(error) => Self::Storage(error),
+            other => Self::Task(other),
+        }
+    }
+}
+
 /// The crate's result.
 pub type Result<T> = std::result::Result<T, PipelineError>;
 
@@ -177,7 +183,7 @@ impl PipelineError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::NightsMissing { .. } | Self::NightMissing { .. } => ErrorKind::InputMissing,
-            Self::TooManyBadRows { .. } | Self::RepeatedIds { .. } | Self::TooManyPairs { .. } => ErrorKind::BadData,
+            Self::TooManyBadRows { .. } | Self::TooManyPairs { .. } => ErrorKind::BadData,
             Self::Refused { .. } | Self::Config { .. } => ErrorKind::Config,
             Self::OutputExists { .. } => ErrorKind::OutputExists,
             Self::Usage { .. } | Self::Join(_) | Self::Profile(ProfileError::Width { .. }) => ErrorKind::Usage,
@@ -187,6 +193,7 @@ impl PipelineError {
             Self::Told { kind, .. } => *kind,
             Self::Internal { .. } => ErrorKind::Bug,
             Self::Dataset(error) => error.kind(),
+            Self::Task(error) => error.kind(),
             Self::Store(error) => error.kind(),
             Self::Storage(error) => error.kind(),
         }

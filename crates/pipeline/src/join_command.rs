@@ -6,7 +6,6 @@ use nearprint_join::RowSet;
 use serde::Serialize;
 
 use crate::apart;
-use crate::batch::dataset;
 use crate::engine::reduce::SpillStats;
 use crate::error::{PipelineError, Result};
 use crate::resources::Resources;
@@ -17,6 +16,7 @@ use nearprint_profile::JoinConfig;
 use nearprint_storage::Progress;
 use nearprint_storage::Storage;
 use nearprint_store::{Existing, ExistingDocuments, ExistingFile, Store};
+use nearprint_tasks::dataset;
 
 /// What to join.
 #[derive(Debug, Clone)]

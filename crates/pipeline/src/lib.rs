@@ -5,37 +5,33 @@
 //! store's files ──────────────────────────────► map tasks ─┴─► reduce ─► pairs ─► decisions ─► generation, run files, commit
 //! ```
 //!
-//! [`run`] is the whole. [`fingerprint`] and [`join`] do parts of it for files of one's own. The work is cut into tasks
-//! ([`FingerprintTask`], [`MapTask`]) that know no engine: here DataFusion's operators drive them, and [`run_elsewhere`] gives them to
-//! others.
+//! [`run`] is the whole. [`fingerprint`] and [`join`] do parts of it for files of the user's own. The tasks are those of `nearprint-tasks`,
+//! which know no engine: here DataFusion's operators drive them, and [`run_elsewhere`] gives them to others.
 
 mod apart;
-mod batch;
 mod check;
 mod engine;
 mod error;
 mod join_command;
+mod join_plan;
 mod night;
-mod plan;
 mod resources;
 mod stages;
 mod store_commands;
-mod tasks;
 mod work;
 
 pub use apart::refuse_file;
-pub use batch::{KeepKey, LENGTH, QueryBatch};
 pub use check::{CheckReport, CheckRequest, check};
 pub use engine::reduce::SpillStats;
 pub use error::{PipelineError, Result};
 pub use join_command::{JoinRequest, JoinSummary, join};
+pub use join_plan::{PlanRequest, PlanSummary, PlannedTable, plan};
 pub use night::published::published_night;
 pub use night::request::night_pattern;
 pub use night::{
     Breakers, DocumentShare, DropRate, LargestCluster, Measured, RunCounts, RunRequest, RunSummary, SourceLoss,
     TrippedBreaker, run, run_elsewhere,
 };
-pub use plan::{PlanRequest, PlanSummary, PlannedTable, plan};
 pub use resources::Resources;
 pub use stages::decide::{ClusterRule, DecisionCounts};
 pub use stages::fingerprint::{
@@ -44,8 +40,4 @@ pub use stages::fingerprint::{
 pub use stages::join::{PairCounts, PairsMode};
 pub use store_commands::{
     DropNightRequest, DropNightSummary, store_check, store_compact, store_drop_night, store_gc, store_info, store_init,
-};
-pub use tasks::{
-    Elsewhere, FingerprintContext, FingerprintSpec, FingerprintTask, MapContext, MapSpec, MapTask, TaskBatch,
-    TaskBatches, TaskRunner, fingerprint_task, map_task,
 };

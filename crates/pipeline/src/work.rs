@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use nearprint_storage::{Progress, Storage};
+use nearprint_tasks::Elsewhere;
 
 use crate::resources::Resources;
-use crate::tasks::Elsewhere;
 
 /// What a run, and each of its stages, works with.
 #[derive(Clone, Copy)]

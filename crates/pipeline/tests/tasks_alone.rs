@@ -13,13 +13,13 @@ use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::{DocumentColumns, InputPolicy};
-use nearprint_pipeline::{
-    Breakers, ClusterRule, Elsewhere, FingerprintContext, FingerprintSpec, FingerprintTask, KeepKey, MapSpec, MapTask,
-    PairsMode, Resources, RunRequest, TaskBatch, TaskBatches, fingerprint_task, map_task, run, run_elsewhere,
-    store_compact,
-};
+use nearprint_pipeline::{Breakers, ClusterRule, PairsMode, Resources, RunRequest, run, run_elsewhere, store_compact};
 use nearprint_storage::{Progress, Roots, Storage};
 use nearprint_store::CompactRequest;
+use nearprint_tasks::{
+    Elsewhere, FingerprintContext, FingerprintSpec, FingerprintTask, KeepKey, MapSpec, MapTask, TaskBatch, TaskBatches,
+    fingerprint_task, map_task,
+};
 use serde::{Deserialize, Serialize};
 
 /// What a process is told.

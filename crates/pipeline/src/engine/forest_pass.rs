@@ -15,10 +15,9 @@ use futures::StreamExt;
 use nearprint_dataset::Columns;
 use nearprint_join::{Candidate, Far, Forest, Gathered};
 use nearprint_storage::locked;
+use nearprint_tasks::{ClassPairs, QueryBatch, Want, pair_schema};
 
-use crate::batch::query_batch::QueryBatch;
 use crate::error::{PipelineError, Result};
-use crate::tasks::{ClassPairs, Want, pair_schema};
 
 /// One pass over the forest's candidates, sorted by (distance, a, id_b) and distinct: lets those through that join two
 /// components, as rows of pairs, and gathers on the way what decisions need.

@@ -10,11 +10,11 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::Columns;
 use nearprint_storage::locked;
+use nearprint_tasks::{ClassPairs, MapCounts, MapTask, TaskBatch, TaskRunner, Want, pair_schema};
 
 use super::part_turns::PartTurns;
 use super::task_exec::Tasks;
 use crate::error::{PipelineError, Result};
-use crate::tasks::{ClassPairs, MapCounts, MapTask, TaskBatch, TaskRunner, Want, pair_schema};
 
 /// The map tasks of a join, and what becomes of their notes.
 pub(crate) struct ProbeTasks {
@@ -63,7 +63,7 @@ impl Tasks for ProbeTasks {
             let turn = own.turns.of(own.tasks[i].part()).await;
             own.runner.map(&own.tasks[i]).map(move |batch| {
                 let _until_done = &turn;
-                batch
+                batch.map_err(PipelineError::from)
             })
         };
         let batches = futures::stream::once(started).flatten();

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use crate::batch::query_batch::{QueryBatch, Sources};
 use crate::error::{PipelineError, Result};
 use crate::stages::decide::Decisions;
+use nearprint_tasks::{QueryBatch, Sources};
 
 /// What stops a night before it is published. None of it changes what is published.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

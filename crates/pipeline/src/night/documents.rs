@@ -13,6 +13,7 @@ const LISTED: usize = 3;
 /// # Errors
 /// As [`Documents::open`]. A folder of the nights that is not there is an error even where a night may be empty.
 pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Documents> {
+    warn_of_misnamed_nights(storage, &request.documents).await;
     let pattern = night_pattern(&request.documents, &request.dt);
     let nights = Nights::of(storage, &request.documents)?;
     // A folder dt=DATE is taken for a part of a table anyway.
@@ -29,6 +30,21 @@ pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Docu
         Some(nights) if nothing => nights.explain(opened, &pattern, &request.dt).await,
         None if nothing => refuse_missing_base(storage, &pattern).await.and(opened),
         _ => opened,
+    }
+}
+
+/// Folders beside the nights' whose names are no dates: what lies there belongs to no night.
+async fn warn_of_misnamed_nights(storage: &Storage, documents: &str) {
+    if documents.contains("{dt}") {
+        return;
+    }
+    // Whether the root can be listed is for the night's own folder to tell.
+    let names = match storage.folder(documents) {
+        Ok(root) => root.names().await.unwrap_or_default(),
+        Err(_) => return,
+    };
+    for name in names.iter().filter_map(|name| name.strip_prefix("dt=")).filter(|dt| !is_date(dt)) {
+        tracing::warn!("{documents}/dt={}: not a date like 2026-11-20, in no night", name.escape_debug());
     }
 }
 

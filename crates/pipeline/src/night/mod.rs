@@ -1,6 +1,5 @@
 //! A night: from what a run is asked to do to what it published.
 
-mod apart;
 pub(crate) mod breakers;
 pub(crate) mod documents;
 pub(crate) mod manifest;

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use nearprint_dataset::{Documents, is_date};
+use nearprint_dataset::Documents;
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Folder, Sha256Hex, Storage};
 use nearprint_store::{Night, Store, StoreError};
@@ -38,7 +38,6 @@ pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan
     store.refuse_output_of_another(identity.as_deref(), &output).await?;
     store.refuse_lost_commits(&output).await?;
     store.refuse_unmounted_output(storage, &output).await?;
-    warn_of_misnamed_nights(storage, &request.documents).await;
     let documents = documents::open(storage, request).await?;
     for file in documents.files() {
         request.roots.refuse_file_outside(storage, &file.url)?;
@@ -93,21 +92,6 @@ pub(crate) fn request_digest(
         "clusters": request.clusters,
     });
     Sha256Hex::of(parts.to_string().as_bytes()).0[..32].to_owned()
-}
-
-/// Folders beside the nights' whose names are no dates: what lies there belongs to no night.
-pub(crate) async fn warn_of_misnamed_nights(storage: &Storage, documents: &str) {
-    if documents.contains("{dt}") {
-        return;
-    }
-    // Whether the root can be listed is for the night's own folder to tell.
-    let names = match storage.folder(documents) {
-        Ok(root) => root.names().await.unwrap_or_default(),
-        Err(_) => return,
-    };
-    for name in names.iter().filter_map(|name| name.strip_prefix("dt=")).filter(|dt| !is_date(dt)) {
-        tracing::warn!("{documents}/dt={}: not a date like 2026-11-20, in no night", name.escape_debug());
-    }
 }
 
 pub(crate) fn refuse_republishing(plan: &Plan, request: &RunRequest) -> Result<()> {

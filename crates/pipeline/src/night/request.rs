@@ -1,18 +1,22 @@
-//! What a run is asked to do.
+//! The request of a run, and what is wrong with one before any file is read.
 
 use std::path::{Path, PathBuf};
 
 use nearprint_dataset::{DocumentColumns, InputPolicy, is_date};
 use nearprint_profile::ProfileConfig;
-use nearprint_storage::{Roots, Storage};
+use nearprint_storage::{Folder, Roots, Storage, redact};
+use nearprint_store::generation_name;
+use nearprint_tasks::KeepKey;
 use nearprint_tokenize::Resources as AnalyzerResources;
 
 use super::breakers::Breakers;
-use crate::batch::KeepKey;
 use crate::error::{PipelineError, Result};
 use crate::stages::decide::ClusterRule;
 use crate::stages::fingerprint::FingerprintRequest;
 use crate::stages::join::PairsMode;
+
+/// Any date, as a glob.
+const ANY_DATE: &str = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]";
 
 /// A night's work.
 #[derive(Debug, Clone)]
@@ -69,10 +73,48 @@ impl RunRequest {
         places.filter_map(|place| place.local_path().map(Path::to_path_buf)).chain(self.job_file.clone()).collect()
     }
 
-    pub(crate) fn refuse_outside_roots(&self, storage: &Storage) -> Result<()> {
+    /// Refuses a date that does not exist, a profile or a limit that cannot be used, and places that lie outside the roots or in each
+    /// other.
+    ///
+    /// # Errors
+    /// Each names the key or flag.
+    pub(crate) fn check(&self, storage: &Storage, spill: &Path) -> Result<()> {
+        check_date(&self.dt)?;
+        self.profile.validate()?;
+        self.breakers.validate()?;
         let documents = night_pattern(&self.documents, &self.dt);
         for (key, url) in [("documents", &documents), ("store", &self.store), ("output", &self.output)] {
             self.roots.refuse_outside(storage, key, url)?;
+        }
+        self.refuse_overlaps(storage, spill)
+    }
+
+    /// Refuses a run whose nights could come upon its own store or results, and results and store of which one lies in the other, or stands
+    /// where a file is.
+    fn refuse_overlaps(&self, storage: &Storage, spill: &Path) -> Result<()> {
+        let (store, output) = (storage.folder(&self.store)?, storage.folder(&self.output)?);
+        store.refuse_file_in_its_way()?;
+        output.refuse_file_in_its_way()?;
+        let results = output.join(&format!("dt={}", self.dt)).join(&generation_name(""));
+        for (key, url, place) in [("output", &self.output, &results), ("store", &self.store, &store)] {
+            if nights_reach(storage, &self.documents, place)? {
+                return Err(overlap(
+                    key,
+                    url,
+                    "documents",
+                    &self.documents,
+                    "the next run would read what this one writes",
+                ));
+            }
+        }
+        let (spill, nights) = (spill.display().to_string(), night_pattern(&self.documents, "{dt}"));
+        if nights_reach(storage, &nights, &storage.folder(&spill)?)? {
+            let why = "another run would read what this one spills";
+            return Err(overlap("resources.spill_dir", &spill, "documents", &self.documents, why));
+        }
+        if store.overlaps(&output) {
+            let why = "no command may take the files of one for those of the other";
+            return Err(overlap("output", &self.output, "store", &self.store, why));
         }
         Ok(())
     }
@@ -100,10 +142,29 @@ pub fn night_pattern(documents: &str, dt: &str) -> String {
     }
 }
 
-/// Refuses what is no date that there is, as `YYYY-MM-DD`.
+/// Refuses a text that is no existing date in the form `YYYY-MM-DD`.
 pub(crate) fn check_date(dt: &str) -> Result<()> {
     if is_date(dt) {
         return Ok(());
     }
     Err(PipelineError::Usage { reason: format!("--dt '{}' is not a date like 2026-11-20", dt.escape_debug()) })
+}
+
+/// Whether some night's documents could lie at a place or below it. A root without `{dt}` is the crawl's as a whole.
+fn nights_reach(storage: &Storage, documents: &str, place: &Folder) -> Result<bool> {
+    if !documents.contains("{dt}") {
+        return Ok(storage.reaches(documents, place)?);
+    }
+    let nights = documents.replace("{dt}", ANY_DATE);
+    let nights = nights.trim_end_matches('/');
+    Ok(storage.reaches(nights, place)? || storage.reaches(&format!("{nights}/**"), place)?)
+}
+
+fn overlap(key: &str, url: &str, other: &str, other_url: &str, why: &str) -> PipelineError {
+    let reason = format!(
+        "'{}' holds or lies in {other} = '{}': {why}; name a folder outside of it",
+        redact(url),
+        redact(other_url)
+    );
+    PipelineError::Config { key: key.to_owned(), reason }
 }

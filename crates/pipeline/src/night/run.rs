@@ -7,8 +7,8 @@ use nearprint_dataset::{Documents, StagedFile};
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Progress, Storage, remove_dead};
 use nearprint_store::Store;
+use nearprint_tasks::Elsewhere;
 
-use super::apart;
 use super::breakers::{Measured, TrippedBreaker};
 use super::manifest::Manifest;
 use super::plan::{Plan, moved, plan, refuse_late, refuse_republishing};
@@ -16,7 +16,7 @@ use super::pointers::{CURRENT, complete_newest, roll_forward};
 use super::preflight;
 use super::publish::{Attempt, Staged, publish, still_published};
 use super::published::already_published;
-use super::request::{RunRequest, check_date};
+use super::request::RunRequest;
 use super::summary::{RunCounts, RunSummary};
 use crate::engine::reduce::SpillStats;
 use crate::error::{PipelineError, Result};
@@ -25,7 +25,6 @@ use crate::stages::decide::{Decisions, Found};
 use crate::stages::fingerprint::{Fingerprinted, fingerprint_documents, write_quarantine, write_skipped};
 use crate::stages::join::{Join, NearDuplicates, PairCounts, PairsMode};
 use crate::stages::store_run;
-use crate::tasks::Elsewhere;
 use crate::work::Work;
 
 /// Runs that lost the race for a commit join again against the new state, this often.
@@ -61,11 +60,7 @@ pub async fn run_elsewhere(
 
 async fn run_with(work: Work<'_>, request: &RunRequest) -> Result<RunSummary> {
     let (storage, resources) = (work.storage, work.resources);
-    check_date(&request.dt)?;
-    request.profile.validate()?;
-    request.breakers.validate()?;
-    request.refuse_outside_roots(storage)?;
-    apart::refuse_run(storage, request, &resources.temp_parent())?;
+    request.check(storage, &resources.temp_parent())?;
     remove_dead(&resources.temp_parent(), &request.local_places(storage));
     let mut written = None;
     for _ in 0..MAX_ATTEMPTS {

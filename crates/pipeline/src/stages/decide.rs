@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::tasks::ClassPairs;
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt8Array, UInt64Array};
 use nearprint_fingerprint::hamming_distance;
 use nearprint_join::{
@@ -16,12 +15,12 @@ use nearprint_join::{
 use nearprint_store::ExistingShort;
 use serde::{Deserialize, Serialize};
 
-use crate::batch::query_batch::{QueryBatch, SkipReason};
 use crate::error::{PipelineError, Result};
 use nearprint_dataset::{DatasetWriter, StagedFile};
 
 use nearprint_dataset::BATCH_ROWS;
 use nearprint_dataset::schema::DECISIONS;
+use nearprint_tasks::{ClassPairs, QueryBatch, SkipReason};
 
 /// Which documents of a cluster are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::builder::FixedSizeBinaryBuilder;
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow::datatypes::SchemaRef;
 use futures::{StreamExt, TryStreamExt};
@@ -11,18 +10,11 @@ use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::{Deserialize, Serialize};
 
 use crate::apart;
-use crate::batch::collect::{CollectPolicy, Collecting};
-use crate::batch::query_batch::{KeepKey, QueryBatch, SkipReason};
 use crate::error::{PipelineError, Result};
 use crate::resources::Resources;
-use crate::tasks::{
-    FileNote, FingerprintContext, FingerprintRunner, FingerprintSpec, FingerprintTask, TaskBatch, append,
-};
 use crate::work::Work;
 use nearprint_dataset::BATCH_ROWS;
-use nearprint_dataset::schema::{
-    CONFIG_DIGEST, FINGERPRINTS, QUARANTINE, SKETCH_BYTES, SKIPPED, TEXT_HASH_BYTES, WIDE_BYTES, WIDE_FINGERPRINTS,
-};
+use nearprint_dataset::schema::{CONFIG_DIGEST, FINGERPRINTS, QUARANTINE, SKIPPED, WIDE_FINGERPRINTS};
 use nearprint_dataset::{BadFile, BadRow, InputPolicy};
 use nearprint_dataset::{DatasetError, DocumentRange};
 use nearprint_dataset::{DatasetWriter, StagedFile};
@@ -31,6 +23,10 @@ use nearprint_profile::ProfileConfig;
 use nearprint_storage::Progress;
 use nearprint_storage::Storage;
 use nearprint_storage::row_number;
+use nearprint_tasks::{
+    CollectPolicy, Collecting, FileNote, FingerprintContext, FingerprintRunner, FingerprintSpec, FingerprintTask,
+    KeepKey, QueryBatch, RowColumns, SkipReason, TaskBatch,
+};
 
 /// Documents, and how they are fingerprinted.
 #[derive(Debug, Clone)]
@@ -348,53 +344,6 @@ pub(crate) fn fingerprint_order(batch: &QueryBatch) -> Vec<u32> {
         order.sort_by_key(|&row| (batch.fingerprints.get(row), batch.low_halves.get(row)));
     }
     order
-}
-
-/// Columns of rows, for writing.
-pub(crate) struct RowColumns<'a> {
-    pub(crate) batch: &'a QueryBatch,
-    pub(crate) rows: &'a [u32],
-}
-
-impl RowColumns<'_> {
-    pub(crate) fn ids(&self) -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(self.rows.iter().map(|&row| self.batch.id(row))))
-    }
-
-    pub(crate) fn fingerprints(&self) -> ArrayRef {
-        Arc::new(self.rows.iter().map(|&row| self.batch.fingerprints.get(row).copied()).collect::<UInt64Array>())
-    }
-
-    /// Those of 128 bits, big-endian.
-    fn wide_fingerprints(&self) -> Result<ArrayRef> {
-        let mut builder = FixedSizeBinaryBuilder::with_capacity(self.rows.len(), WIDE_BYTES);
-        for &row in self.rows {
-            let high = self.batch.fingerprints.get(row).ok_or_else(|| no_half(row))?;
-            let low = self.batch.low_halves.get(row).ok_or_else(|| no_half(row))?;
-            append(&mut builder, Some([high.to_be_bytes(), low.to_be_bytes()].as_flattened()))?;
-        }
-        Ok(Arc::new(builder.finish()))
-    }
-
-    pub(crate) fn sketches(&self) -> Result<ArrayRef> {
-        let mut builder = FixedSizeBinaryBuilder::with_capacity(self.rows.len(), SKETCH_BYTES);
-        for &row in self.rows {
-            append(&mut builder, self.batch.sketches.get(row).map(|s| s.0.as_slice()))?;
-        }
-        Ok(Arc::new(builder.finish()))
-    }
-
-    pub(crate) fn text_hashes(&self) -> Result<ArrayRef> {
-        let mut builder = FixedSizeBinaryBuilder::with_capacity(self.rows.len(), TEXT_HASH_BYTES);
-        for &row in self.rows {
-            append(&mut builder, self.batch.text_hashes.get(row).map(|h| h.as_slice()))?;
-        }
-        Ok(Arc::new(builder.finish()))
-    }
-}
-
-fn no_half(row: u32) -> PipelineError {
-    PipelineError::Internal { stage: "write", reason: format!("row {row} of the batch has no fingerprint of 128 bits") }
 }
 
 fn fingerprint_rows(batch: &QueryBatch, rows: &[u32], schema: &SchemaRef) -> Result<RecordBatch> {

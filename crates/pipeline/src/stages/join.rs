@@ -16,20 +16,15 @@ use futures::TryStreamExt;
 use nearprint_join::{Forest, Gathered, QueryRows, SELF_ROWS, Verifier, Workload};
 use serde::{Deserialize, Serialize};
 
-use crate::batch::query_batch::QueryBatch;
 use crate::engine::forest_pass::{ForestPass, ForestState};
 use crate::engine::part_turns::PartTurns;
 use crate::engine::probe_exec::ProbeTasks;
 use crate::engine::reduce::{Engine, SpillStats, spill_stats};
 use crate::engine::task_exec::TaskExec;
 use crate::error::{PipelineError, Result};
-use crate::plan::join_plan::{JoinPlan, existing_run};
-use crate::plan::query_parts::QueryParts;
+use crate::join_plan::{JoinPlan, existing_run};
 use crate::resources::Resources;
 use crate::stages::decide::{ClusterRule, Decisions, Found};
-use crate::tasks::{
-    ClassPairs, Elsewhere, MapContext, MapCounts, MapSpec, MapTask, Room, TaskBatches, TaskRunner, Want,
-};
 use crate::work::Work;
 use nearprint_dataset::Columns;
 use nearprint_dataset::schema::PAIRS;
@@ -39,6 +34,10 @@ use nearprint_storage::blocking;
 use nearprint_storage::in_memory;
 use nearprint_storage::locked;
 use nearprint_store::{Existing, ExistingFile};
+use nearprint_tasks::{
+    ClassPairs, Elsewhere, MapContext, MapCounts, MapSpec, MapTask, QueryBatch, QueryParts, Room, TaskBatches,
+    TaskRunner, Want,
+};
 
 /// Which pairs are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -8,11 +8,11 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use nearprint_dataset::BATCH_ROWS;
 use nearprint_dataset::schema::{EMPTY, RUN, SHORT};
 use nearprint_store::{ExistingShort, OwnIds, Recrawls, RunWriter, Shadowed, StagedRun, Store, id_hash};
+use nearprint_tasks::{QueryBatch, RowColumns, SkipReason};
 
-use crate::batch::query_batch::{QueryBatch, SkipReason};
 use crate::error::{PipelineError, Result};
 use crate::stages::decide::Decisions;
-use crate::stages::fingerprint::{RowColumns, fingerprint_order};
+use crate::stages::fingerprint::fingerprint_order;
 
 /// Rows of a run: those with a fingerprint by (fingerprint, id), then the short texts by (text hash, id), then documents without
 /// text by id.

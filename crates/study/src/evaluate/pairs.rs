@@ -8,8 +8,8 @@ use nearprint_join::{Column, HammingJoin, QueryRows, SketchDistance, UnionFind, 
 use super::score::{Counts, Score};
 use super::truth::{Label, Truth};
 use crate::error::Result;
-use nearprint_pipeline::QueryBatch;
 use nearprint_storage::row_number;
+use nearprint_tasks::QueryBatch;
 
 #[derive(Debug, Clone, Copy)]
 struct Distances {

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use nearprint_storage::utf8;
 
 use crate::error::{Result, StudyError};
-use nearprint_pipeline::QueryBatch;
 use nearprint_storage::{Storage, redact};
+use nearprint_tasks::QueryBatch;
 
 /// What a labelled pair is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,6 @@ use crate::error::{Result, StudyError};
 use crate::excerpts::excerpts;
 use nearprint_dataset::InputPolicy;
 use nearprint_dataset::{DocumentColumns, Documents};
-use nearprint_pipeline::QueryBatch;
 use nearprint_pipeline::Resources;
 use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, fingerprint_batch};
 use nearprint_profile::{JoinConfig, ProfileConfig};
@@ -21,6 +20,7 @@ use nearprint_storage::OutputFile;
 use nearprint_storage::Progress;
 use nearprint_storage::Storage;
 use nearprint_storage::blocking;
+use nearprint_tasks::QueryBatch;
 
 /// What to draw.
 #[derive(Debug, Clone)]

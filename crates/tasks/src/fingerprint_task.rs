@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::builder::FixedSizeBinaryBuilder;
 use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
 use futures::TryStreamExt;
@@ -20,10 +19,9 @@ use nearprint_tokenize::Resources as AnalyzerResources;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::stream::{TaskBatch, produce};
-use crate::batch::collect::BAD;
-use crate::batch::query_batch::{FILE, KEEP_PREFIX, LENGTH, LOW_HALF, ROW, SKIPPED, SkipReason};
-use crate::error::{PipelineError, Result};
+use crate::batch::{BAD, FILE, KEEP_PREFIX, LENGTH, LOW_HALF, ROW, SKIPPED, SkipReason, fixed_size_binary};
+use crate::error::{Result, TaskError};
+use crate::stream::{TaskBatch, produce};
 
 /// What all fingerprint tasks of a run share.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -80,11 +78,7 @@ impl FingerprintContext {
     }
 
     /// The same with files that were opened before.
-    pub(crate) fn with_documents(
-        spec: &FingerprintSpec,
-        documents: Arc<Documents>,
-        progress: Progress,
-    ) -> Result<Self> {
+    pub fn with_documents(spec: &FingerprintSpec, documents: Arc<Documents>, progress: Progress) -> Result<Self> {
         Ok(Self {
             fingerprinter: TextFingerprinter::try_new(spec.profile.clone(), &spec.analyzer_resources)?,
             schema: schema(&spec.columns.keep, documents.keep_types()),
@@ -107,16 +101,16 @@ static FILE_NOTES: LazyLock<SchemaRef> = LazyLock::new(|| {
 
 /// What the notes of fingerprint tasks say of files, by their positions.
 #[derive(Debug, Default)]
-pub(crate) struct FileNote {
+pub struct FileNote {
     /// Files that could not be read to their end, and why.
-    pub(crate) bad: BTreeMap<u32, String>,
+    pub bad: BTreeMap<u32, String>,
     /// Files that have pages without checksums.
-    pub(crate) unchecked: BTreeSet<u32>,
+    pub unchecked: BTreeSet<u32>,
 }
 
 impl FileNote {
     /// Takes the notes of a task.
-    pub(crate) fn add(&mut self, notes: &RecordBatch) -> Result<()> {
+    pub fn add(&mut self, notes: &RecordBatch) -> Result<()> {
         let columns = Columns { batch: notes, file: "notes of fingerprinting" };
         let (files, reasons) = (columns.primitive::<UInt32Type>(FILE)?, columns.strings("reason")?);
         for (i, &file) in files.values().iter().enumerate() {
@@ -236,7 +230,7 @@ fn fingerprint_texts(context: &FingerprintContext, url: &str, batch: &DocumentBa
             Err(reason) => return Ok(Some(Err(reason))),
         };
         let done = std::panic::catch_unwind(AssertUnwindSafe(|| context.fingerprinter.fingerprint(text)));
-        done.map(|done| Some(Ok(Some(done)))).map_err(|panic| PipelineError::Internal {
+        done.map(|done| Some(Ok(Some(done)))).map_err(|panic| TaskError::Internal {
             stage: "fingerprinting",
             reason: format!("{url} row {}: {}", batch.rows[i], panic_text(&*panic)),
         })
@@ -251,8 +245,7 @@ fn fingerprint_texts(context: &FingerprintContext, url: &str, batch: &DocumentBa
 
 /// `fingerprint`, `sketch`, `text_hash`, `low_half`, `skipped`.
 fn outcome_columns(done: &[Option<&FingerprintedText>]) -> Result<[ArrayRef; 5]> {
-    let mut sketches = FixedSizeBinaryBuilder::with_capacity(done.len(), SKETCH_BYTES);
-    let mut text_hashes = FixedSizeBinaryBuilder::with_capacity(done.len(), TEXT_HASH_BYTES);
+    let (mut sketches, mut text_hashes) = (Vec::with_capacity(done.len()), Vec::with_capacity(done.len()));
     let (mut fingerprints, mut low_halves, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
     for text in done {
         let (fingerprint, low_half, sketch, text_hash, reason) = match text.map(|t| &t.outcome) {
@@ -266,33 +259,22 @@ fn outcome_columns(done: &[Option<&FingerprintedText>]) -> Result<[ArrayRef; 5]>
         fingerprints.push(fingerprint);
         low_halves.push(low_half);
         skipped.push(reason.map(SkipReason::name));
-        append(&mut sketches, sketch.map(|s| s.0.as_slice()))?;
-        append(&mut text_hashes, text_hash.map(|h| h.as_slice()))?;
+        sketches.push(sketch.map(|sketch| sketch.0.as_slice()));
+        text_hashes.push(text_hash.map(<[u8; 16]>::as_slice));
     }
     Ok([
         Arc::new(UInt64Array::from(fingerprints)),
-        Arc::new(sketches.finish()),
-        Arc::new(text_hashes.finish()),
+        fixed_size_binary(sketches.into_iter(), SKETCH_BYTES)?,
+        fixed_size_binary(text_hashes.into_iter(), TEXT_HASH_BYTES)?,
         Arc::new(UInt64Array::from(low_halves)),
         Arc::new(StringArray::from(skipped)),
     ])
 }
 
-/// A value or a null.
-pub(crate) fn append(builder: &mut FixedSizeBinaryBuilder, value: Option<&[u8]>) -> Result<()> {
-    match value {
-        Some(value) => builder.append_value(value).map_err(internal),
-        None => {
-            builder.append_null();
-            Ok(())
-        }
-    }
-}
-
-fn internal(error: arrow::error::ArrowError) -> PipelineError {
+fn internal(error: arrow::error::ArrowError) -> TaskError {
     defect(error.to_string())
 }
 
-fn defect(reason: String) -> PipelineError {
-    PipelineError::Internal { stage: "fingerprinting", reason }
+fn defect(reason: String) -> TaskError {
+    TaskError::Internal { stage: "fingerprinting", reason }
 }

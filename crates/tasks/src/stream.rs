@@ -4,7 +4,7 @@ use arrow::array::RecordBatch;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 
-use crate::error::{PipelineError, Result};
+use crate::error::{Result, TaskError};
 
 /// What a task gives.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub enum TaskBatch {
 
 /// Batches that a producer sends from a task of its own, which stops when they are no longer wanted. A panic becomes an
 /// error.
-pub(super) fn produce<F, P>(stage: &'static str, producer: P) -> BoxStream<'static, Result<TaskBatch>>
+pub(crate) fn produce<F, P>(stage: &'static str, producer: P) -> BoxStream<'static, Result<TaskBatch>>
 where
     F: Future<Output = Result<()>> + Send + 'static,
     P: FnOnce(Sender) -> F + Send + 'static,
@@ -33,24 +33,24 @@ where
 
 /// Where a producer sends its batches.
 #[derive(Debug, Clone)]
-pub(super) struct Sender {
+pub(crate) struct Sender {
     sender: tokio::sync::mpsc::Sender<TaskBatch>,
 }
 
 impl Sender {
     /// Fails where nobody receives any more.
-    pub(super) async fn send(&self, batch: TaskBatch) -> Result<()> {
+    pub(crate) async fn send(&self, batch: TaskBatch) -> Result<()> {
         self.sender.send(batch).await.map_err(|_| cancelled())
     }
 
     /// The same from a thread that may block.
-    pub(super) fn send_blocking(&self, batch: TaskBatch) -> Result<()> {
+    pub(crate) fn send_blocking(&self, batch: TaskBatch) -> Result<()> {
         self.sender.blocking_send(batch).map_err(|_| cancelled())
     }
 }
 
-fn cancelled() -> PipelineError {
-    PipelineError::TryAgain { reason: "the run was cancelled".to_owned() }
+fn cancelled() -> TaskError {
+    TaskError::TryAgain { reason: "the run was cancelled".to_owned() }
 }
 
 fn drain(
@@ -62,7 +62,7 @@ fn drain(
         if let Some(batch) = receiver.recv().await {
             return Some((Ok(batch), (receiver, tasks)));
         }
-        let joined = |e: tokio::task::JoinError| PipelineError::Internal { stage, reason: e.to_string() };
+        let joined = |e: tokio::task::JoinError| TaskError::Internal { stage, reason: e.to_string() };
         let outcome = tasks.join_next().await?.map_err(joined).flatten();
         outcome.err().map(|error| (Err(error), (receiver, tasks)))
     })

@@ -11,8 +11,8 @@ use nearprint_dataset::{BATCH_ROWS, Columns, DatasetError, ParquetFile, Read, fi
 use nearprint_fingerprint::Sketch;
 use nearprint_store::{ExistingDocuments, ExistingFile, RunFile};
 
-use super::map_context::{MapContext, Want};
-use crate::error::{PipelineError, Result};
+use super::context::{MapContext, Want};
+use crate::error::{Result, TaskError};
 
 /// An existing document that shares a pair, and the row of the batch with the same id.
 #[derive(Debug)]
@@ -190,10 +190,10 @@ fn all_found<T>(parquet: &ParquetFile, n_rows: usize, found: Vec<T>) -> Result<V
     Err(gave(parquet, found.len(), n_rows))
 }
 
-fn gave(parquet: &ParquetFile, n_found: usize, n_rows: usize) -> PipelineError {
+fn gave(parquet: &ParquetFile, n_found: usize, n_rows: usize) -> TaskError {
     DatasetError::bad_file(&parquet.file.url, format!("gave {n_found} of {n_rows} rows")).into()
 }
 
-fn defect(reason: String) -> PipelineError {
-    PipelineError::Internal { stage: "map", reason }
+fn defect(reason: String) -> TaskError {
+    TaskError::Internal { stage: "map", reason }
 }

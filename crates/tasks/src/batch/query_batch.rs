@@ -9,7 +9,7 @@ use nearprint_join::Column;
 use serde::{Deserialize, Serialize};
 
 use super::decimal_order::DecimalOrder;
-use crate::error::{PipelineError, Result};
+use crate::error::{Result, TaskError};
 use nearprint_dataset::BadRow;
 
 /// Why a document has no fingerprint.
@@ -38,7 +38,9 @@ impl SkipReason {
         }
     }
 
-    pub(crate) fn of_name(name: &str) -> Option<Self> {
+    /// Returns the reason with this name.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|r| r.name() == name)
     }
 }
@@ -46,12 +48,13 @@ impl SkipReason {
 /// Rows are documents in order of their ids.
 #[derive(Debug)]
 pub struct QueryBatch {
-    pub(crate) n_rows: u32,
+    /// Documents.
+    pub n_rows: u32,
     pub(crate) ids: Ids,
     /// None where a document has none; of 128-bit ones the high halves.
     pub fingerprints: Column<u64>,
     /// The low halves of 128-bit ones.
-    pub(crate) low_halves: Column<u64>,
+    pub low_halves: Column<u64>,
     /// None where the profile makes none, too.
     pub sketches: Arc<Column<Sketch>>,
     /// None for documents without text, and in datasets of other people.
@@ -61,23 +64,26 @@ pub struct QueryBatch {
     /// Characters of each normalised text; none for 0, and in fingerprints datasets.
     pub lengths: Column<u32>,
     /// None where there is no column of sources.
-    pub(crate) sources: Option<Sources>,
+    pub sources: Option<Sources>,
     /// Rows by the configured keep order, then id; none where that is the order of the ids.
-    pub(crate) keep_order: Option<Vec<u32>>,
+    pub keep_order: Option<Vec<u32>>,
     /// Rows of the input that are no documents.
     pub bad_rows: Vec<BadRow>,
 }
 
 /// Where documents come from, such as a site or a feed.
 #[derive(Debug, Default)]
-pub(crate) struct Sources {
+pub struct Sources {
     /// Position of each document's source among the names; none for NULL.
-    pub(crate) of_rows: Column<u32>,
-    pub(crate) names: Vec<String>,
+    pub of_rows: Column<u32>,
+    /// Names of the sources.
+    pub names: Vec<String>,
 }
 
 impl Sources {
-    pub(crate) fn memory_bytes(&self) -> usize {
+    /// Returns the bytes that they hold.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
         let names = self.names.iter().map(|name| name.capacity() + size_of::<String>());
         self.of_rows.memory_bytes() + names.sum::<usize>()
     }
@@ -113,7 +119,7 @@ impl KeepKey {
         match words[..] {
             [column] | [column, "asc"] => Ok(Self { column: column.to_owned(), descending: false }),
             [column, "desc"] => Ok(Self { column: column.to_owned(), descending: true }),
-            _ => Err(PipelineError::Config {
+            _ => Err(TaskError::Config {
                 key: "keep".to_owned(),
                 reason: format!("'{text}' is not 'column asc' or 'column desc'"),
             }),
@@ -138,14 +144,14 @@ impl QueryBatch {
     }
 
     /// Drops what only decisions and the store need.
-    pub(crate) fn forget_all_but_ids_and_sketches(&mut self) {
+    pub fn forget_all_but_ids_and_sketches(&mut self) {
         (self.fingerprints, self.text_hashes) = (Column::default(), Column::default());
         self.low_halves = Column::default();
         (self.skipped, self.lengths) = (Column::default(), Column::default());
     }
 
     /// Whether row numbers stand in for ids, which then equal no id of other documents.
-    pub(crate) fn is_numbered(&self) -> bool {
+    pub fn is_numbered(&self) -> bool {
         matches!(self.ids, Ids::Numbered(_))
     }
 
@@ -166,7 +172,7 @@ impl QueryBatch {
     }
 
     /// Whether there is a row `row`, with this id.
-    pub(crate) fn has_id(&self, row: u32, id: &str) -> bool {
+    pub fn has_id(&self, row: u32, id: &str) -> bool {
         row < self.rows().end && self.id(row) == id
     }
 
@@ -191,7 +197,7 @@ impl QueryBatch {
     }
 
     /// Moves rows to the front of the keep order, which otherwise stays.
-    pub(crate) fn put_first(&mut self, chosen: impl Fn(u32) -> bool) {
+    pub fn put_first(&mut self, chosen: impl Fn(u32) -> bool) {
         if self.rows().any(&chosen) {
             let mut order: Vec<u32> = self.keep_order.take().unwrap_or_else(|| self.rows().collect());
             order.sort_by_key(|&row| !chosen(row));
@@ -222,6 +228,6 @@ impl QueryBatch {
     }
 }
 
-pub(crate) fn internal(error: arrow::error::ArrowError) -> PipelineError {
-    PipelineError::Internal { stage: "collect documents", reason: error.to_string() }
+pub(crate) fn internal(error: arrow::error::ArrowError) -> TaskError {
+    TaskError::Internal { stage: "collect documents", reason: error.to_string() }
 }

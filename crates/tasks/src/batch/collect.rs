@@ -17,7 +17,7 @@ use super::decimal_order::DecimalOrder;
 use super::query_batch::{
     FILE, Ids, KEEP_PREFIX, KeepKey, LENGTH, LOW_HALF, QueryBatch, ROW, SKIPPED, SkipReason, Sources, internal,
 };
-use crate::error::{PipelineError, Result};
+use crate::error::{Result, TaskError};
 use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH};
 use nearprint_dataset::{BadReason, BadRow, DuplicateIds};
 use nearprint_dataset::{Columns, fixed};
@@ -32,14 +32,15 @@ const MAX_EXAMPLES: usize = 10;
 
 /// Which rows are left out.
 #[derive(Debug, Default)]
-pub(crate) struct CollectPolicy {
-    pub(crate) on_duplicate_id: DuplicateIds,
+pub struct CollectPolicy {
+    /// What becomes of rows that repeat a document id.
+    pub on_duplicate_id: DuplicateIds,
     /// Positions of files that count as not there at all.
-    pub(crate) left_out: BTreeSet<u32>,
+    pub left_out: BTreeSet<u32>,
 }
 
 /// The batch while its documents arrive, in any order: columns that grow, and are put in order one by one at the end.
-pub(crate) struct Collecting<'a> {
+pub struct Collecting<'a> {
     keys: &'a [KeepKey],
     /// Bytes that it may take.
     max_bytes: usize,
@@ -66,7 +67,7 @@ type KeepColumn = Vec<ArrayRef>;
 
 impl<'a> Collecting<'a> {
     /// An empty batch that fails before it takes more than `max_bytes`. `source` is among the columns of the keep order, or none.
-    pub(crate) fn new(keys: &'a [KeepKey], source: Option<&'a str>, max_bytes: usize) -> Self {
+    pub fn new(keys: &'a [KeepKey], source: Option<&'a str>, max_bytes: usize) -> Self {
         Self {
             keys,
             max_bytes,
@@ -90,8 +91,8 @@ impl<'a> Collecting<'a> {
     /// Adds fingerprinted documents.
     ///
     /// # Errors
-    /// [`PipelineError::Resources`] where the batch would take more than it may.
-    pub(crate) fn push(&mut self, batch: &RecordBatch) -> Result<()> {
+    /// [`TaskError::Resources`] where the batch would take more than it may.
+    pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         let columns = Columns { batch, file: "fingerprinted documents" };
         let (files, rows) = (columns.primitive::<UInt32Type>(FILE)?, columns.primitive::<UInt64Type>(ROW)?);
         let ids = batch.column_by_name(DOC_ID).map(|_| columns.strings(DOC_ID)).transpose()?;
@@ -137,7 +138,7 @@ impl<'a> Collecting<'a> {
     }
 
     /// Rows so far that are no documents.
-    pub(crate) fn bad_rows(&self) -> &[BadRow] {
+    pub fn bad_rows(&self) -> &[BadRow] {
         &self.bad_rows
     }
 
@@ -175,7 +176,7 @@ impl<'a> Collecting<'a> {
                 "the query batch and its tables take {bytes} bytes for {n} documents, more than {} are left",
                 self.max_bytes
             );
-            return Err(PipelineError::Resources { reason });
+            return Err(TaskError::Resources { reason });
         }
         Ok(())
     }
@@ -205,7 +206,7 @@ impl<'a> Collecting<'a> {
     ///
     /// # Errors
     /// Repeated ids, unless the first of each is kept.
-    pub(crate) fn finish(mut self, policy: &CollectPolicy, name_of: impl Fn(u32) -> String) -> Result<QueryBatch> {
+    pub fn finish(mut self, policy: &CollectPolicy, name_of: impl Fn(u32) -> String) -> Result<QueryBatch> {
         let n = self.fingerprints.n_rows();
         let numbered = self.ids.is_empty() && n > 0;
         self.refuse_misplaced(numbered)?;
@@ -289,7 +290,7 @@ impl<'a> Collecting<'a> {
             format!("'{}' in {} and {}", id.escape_debug(), place(first), place(other))
         };
         let examples: Vec<String> = repeats.iter().take(MAX_EXAMPLES).map(example).collect();
-        Err(PipelineError::RepeatedIds { n: repeats.len() as u64, examples: examples.join("; ") })
+        Err(TaskError::RepeatedIds { n: repeats.len() as u64, examples: examples.join("; ") })
     }
 }
 
@@ -336,8 +337,8 @@ fn skip_reason(name: &str) -> Result<SkipReason> {
     SkipReason::of_name(name).ok_or_else(|| defect(format!("no reason '{name}' to skip a document")))
 }
 
-fn defect(reason: String) -> PipelineError {
-    PipelineError::Internal { stage: "collect documents", reason }
+fn defect(reason: String) -> TaskError {
+    TaskError::Internal { stage: "collect documents", reason }
 }
 
 /// Ids in the order of their arrival, one behind the other.
@@ -426,7 +427,7 @@ mod tests {
     use arrow::array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
 
     use super::{CollectPolicy, Collecting};
-    use crate::batch::query_batch::{FILE, ROW, SKIPPED};
+    use crate::batch::{FILE, ROW, SKIPPED};
     use crate::error::Result;
     use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, SKETCH};
     use nearprint_storage::ErrorKind;

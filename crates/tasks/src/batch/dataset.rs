@@ -9,7 +9,7 @@ use futures::TryStreamExt;
 
 use super::collect::{CollectPolicy, Collecting};
 use super::query_batch::{FILE, QueryBatch, ROW};
-use crate::error::{PipelineError, Result};
+use crate::error::{Result, TaskError};
 use nearprint_dataset::Columns;
 use nearprint_dataset::DatasetError;
 use nearprint_dataset::ParquetFile;
@@ -18,7 +18,7 @@ use nearprint_dataset::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, SKETCH, SKET
 use nearprint_storage::{Storage, StorageError};
 
 /// Opens the Parquet files of a path, folder, glob or prefix, and checks their columns.
-pub(crate) async fn open(storage: &Storage, pattern: &str, needs_sketch: bool) -> Result<Vec<ParquetFile>> {
+pub async fn open(storage: &Storage, pattern: &str, needs_sketch: bool) -> Result<Vec<ParquetFile>> {
     let listed = storage.files(pattern, "fingerprints").await?;
     let named = listed.len() == 1 && listed[0].url == pattern;
     let mut files = Vec::new();
@@ -52,7 +52,7 @@ fn check_columns(parquet: &ParquetFile, needs_sketch: bool) -> Result<()> {
         DataType::FixedSizeBinary(WIDE_BYTES) => {
             let reason =
                 "its fingerprints have 128 bits and joins take 32 or 64: fingerprint the documents with --bits 64";
-            return Err(PipelineError::Refused { url: file.clone(), reason: reason.to_owned() });
+            return Err(TaskError::Refused { url: file.clone(), reason: reason.to_owned() });
         }
         other => return wrong(FINGERPRINT, other, "UInt64"),
     }
@@ -68,35 +68,35 @@ fn check_columns(parquet: &ParquetFile, needs_sketch: bool) -> Result<()> {
 /// Whether row numbers stand in for ids.
 ///
 /// # Errors
-/// [`PipelineError::Refused`] where some of the files have `doc_id` and others do not.
-pub(crate) fn are_numbered<'a>(files: impl IntoIterator<Item = &'a ParquetFile>) -> Result<bool> {
+/// [`TaskError::Refused`] where some of the files have `doc_id` and others do not.
+pub fn are_numbered<'a>(files: impl IntoIterator<Item = &'a ParquetFile>) -> Result<bool> {
     let mut numbered = None;
     for parquet in files {
         let this = !parquet.has_column(DOC_ID);
         if *numbered.get_or_insert(this) != this {
             let reason = "only some files of the dataset have doc_id: write the files with one schema".to_owned();
-            return Err(PipelineError::Refused { url: parquet.file.url.clone(), reason });
+            return Err(TaskError::Refused { url: parquet.file.url.clone(), reason });
         }
     }
     Ok(numbered.unwrap_or(false))
 }
 
 /// Refuses to join files that say they were made with different configurations.
-pub(crate) fn refuse_mixed_configs<'a>(files: impl Iterator<Item = &'a ParquetFile>) -> Result<()> {
+pub fn refuse_mixed_configs<'a>(files: impl Iterator<Item = &'a ParquetFile>) -> Result<()> {
     let mut first: Option<(String, String)> = None;
     for parquet in files {
         let Some(digest) = parquet.key_value(CONFIG_DIGEST) else { continue };
         let (file, expected) = first.get_or_insert_with(|| (parquet.file.url.clone(), digest.clone()));
         if *expected != digest {
             let reason = format!("made with another configuration than {file}: fingerprint both with one profile");
-            return Err(PipelineError::Refused { url: parquet.file.url.clone(), reason });
+            return Err(TaskError::Refused { url: parquet.file.url.clone(), reason });
         }
     }
     Ok(())
 }
 
 /// Loads what a join needs of a dataset as the query batch, which fails before it takes more than `max_bytes`.
-pub(crate) async fn load(files: &[ParquetFile], bits: u32, needs_sketch: bool, max_bytes: usize) -> Result<QueryBatch> {
+pub async fn load(files: &[ParquetFile], bits: u32, needs_sketch: bool, max_bytes: usize) -> Result<QueryBatch> {
     are_numbered(files)?;
     let columns: &[&str] = if needs_sketch { &[DOC_ID, FINGERPRINT, SKETCH] } else { &[DOC_ID, FINGERPRINT] };
     let mut collecting = Collecting::new(&[], None, max_bytes);

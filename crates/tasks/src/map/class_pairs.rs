@@ -9,7 +9,7 @@ use nearprint_dataset::Columns;
 use nearprint_join::ClassNeighbours;
 use nearprint_storage::locked;
 
-use crate::error::{PipelineError, Result};
+use crate::error::{Result, TaskError};
 
 /// Notes of map tasks: verified pairs of different classes, and their distances.
 static CLASS_PAIRS: LazyLock<SchemaRef> = LazyLock::new(|| {
@@ -20,7 +20,7 @@ static CLASS_PAIRS: LazyLock<SchemaRef> = LazyLock::new(|| {
 
 /// Verified pairs of different classes, each once, from all mappers.
 #[derive(Debug)]
-pub(crate) struct ClassPairs {
+pub struct ClassPairs {
     batches: Mutex<Vec<RecordBatch>>,
     n_pairs: AtomicUsize,
     max_bytes: usize,
@@ -58,32 +58,35 @@ impl OwnClassPairs {
         let columns: Vec<ArrayRef> =
             vec![Arc::new(UInt32Array::from(a)), Arc::new(UInt32Array::from(b)), Arc::new(UInt8Array::from(distances))];
         let batch = RecordBatch::try_new(Arc::clone(&CLASS_PAIRS), columns);
-        batch.map(Some).map_err(|e| PipelineError::Internal { stage: "map", reason: e.to_string() })
+        batch.map(Some).map_err(|e| TaskError::Internal { stage: "map", reason: e.to_string() })
     }
 }
 
 impl ClassPairs {
-    pub(crate) fn new(max_bytes: usize) -> Self {
+    /// Returns a collection without pairs, which refuses more than `max_bytes` bytes of them.
+    #[must_use]
+    pub fn new(max_bytes: usize) -> Self {
         Self { batches: Mutex::default(), n_pairs: AtomicUsize::new(0), max_bytes }
     }
 
-    /// Bytes of the pairs, once they are indexed.
-    pub(crate) fn memory_bytes(&self) -> usize {
+    /// Returns the bytes of the pairs, once they are indexed.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
         self.n_pairs.load(Ordering::Relaxed).saturating_mul(PAIR_BYTES)
     }
 
     /// Takes the notes of a map task.
     ///
     /// # Errors
-    /// [`PipelineError::Resources`] where they take more than what is left.
-    pub(crate) fn add(&self, notes: RecordBatch) -> Result<()> {
+    /// [`TaskError::Resources`] where they take more than what is left.
+    pub fn add(&self, notes: RecordBatch) -> Result<()> {
         let n_pairs = self.n_pairs.fetch_add(notes.num_rows(), Ordering::Relaxed) + notes.num_rows();
         if self.memory_bytes() > self.max_bytes {
             let reason = format!(
                 "the star rule over more than {n_pairs} pairs takes more than the {} bytes that are left",
                 self.max_bytes
             );
-            return Err(PipelineError::Resources { reason });
+            return Err(TaskError::Resources { reason });
         }
         locked(&self.batches).push(notes);
         Ok(())
@@ -93,7 +96,7 @@ impl ClassPairs {
     ///
     /// # Errors
     /// Notes that no map task gives.
-    pub(crate) fn neighbours(&self, n_classes: usize) -> Result<ClassNeighbours> {
+    pub fn neighbours(&self, n_classes: usize) -> Result<ClassNeighbours> {
         let batches = std::mem::take(&mut *locked(&self.batches));
         let mut columns = Vec::with_capacity(batches.len());
         for batch in &batches {

@@ -7,15 +7,15 @@ use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use nearprint_dataset::Columns;
 
-use crate::error::{PipelineError, Result};
+use crate::error::{Result, TaskError};
 
 /// How much a map task looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct MapCounts {
+pub struct MapCounts {
     /// Fingerprints read, or of the batch itself.
-    pub(crate) n_rows: u64,
+    pub n_rows: u64,
     /// Pairs of different values within the distance, before sketches are compared.
-    pub(crate) n_candidates: u64,
+    pub n_candidates: u64,
 }
 
 static COUNTS: LazyLock<SchemaRef> = LazyLock::new(|| {
@@ -35,16 +35,16 @@ impl MapCounts {
     pub(super) fn notes(self) -> Result<RecordBatch> {
         let column = |n| Arc::new(UInt64Array::from(vec![n])) as ArrayRef;
         RecordBatch::try_new(Arc::clone(&COUNTS), vec![column(self.n_rows), column(self.n_candidates)])
-            .map_err(|e| PipelineError::Internal { stage: "map", reason: e.to_string() })
+            .map_err(|e| TaskError::Internal { stage: "map", reason: e.to_string() })
     }
 
     /// Of the notes of a task; `None` where they are others.
-    pub(crate) fn of(notes: &RecordBatch) -> Result<Option<Self>> {
+    pub fn of(notes: &RecordBatch) -> Result<Option<Self>> {
         if notes.schema() != *COUNTS {
             return Ok(None);
         }
         let columns = Columns { batch: notes, file: "counts of a map task" };
-        let sum = |name| Ok::<u64, PipelineError>(columns.primitive::<UInt64Type>(name)?.values().iter().sum());
+        let sum = |name| Ok::<u64, TaskError>(columns.primitive::<UInt64Type>(name)?.values().iter().sum());
         Ok(Some(Self { n_rows: sum("n_rows")?, n_candidates: sum("n_candidates")? }))
     }
 }

@@ -7,7 +7,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::builder::FixedSizeBinaryBuilder;
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
 use futures::TryStreamExt;
@@ -18,12 +17,11 @@ use nearprint_storage::{InputFile, Progress, Storage, StorageError};
 use nearprint_store::{ExistingDocuments, ExistingFile, RunFile};
 use serde::{Deserialize, Serialize};
 
-use super::fingerprint_task::append;
-use super::map_context::{MapContext, MapTask, Room, Want};
-use crate::batch::collect::{CollectPolicy, Collecting};
-use crate::batch::query_batch::{FILE, QueryBatch, ROW};
-use crate::error::{PipelineError, Result};
-use crate::plan::query_parts::QueryParts;
+use super::context::{MapContext, MapTask, Room, Want};
+use crate::batch::{CollectPolicy, Collecting};
+use crate::batch::{FILE, QueryBatch, ROW, RowColumns};
+use crate::error::{Result, TaskError};
+use crate::query_parts::QueryParts;
 
 /// What all map tasks of a join share, beside the query batch and the shadowed rows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -91,7 +89,7 @@ impl MapSpec {
     ///
     /// # Errors
     /// The disk's.
-    pub(crate) fn write(context: &MapContext, folder: &Path) -> Result<()> {
+    pub fn write(context: &MapContext, folder: &Path) -> Result<()> {
         let plan = context.queries.plan();
         let distances = plan.tables().iter().map(|table| table.max_prefix_distance()).collect();
         let mut files: Vec<&ExistingFile> = context.files.values().collect();
@@ -195,15 +193,8 @@ fn write_batch(batch: &QueryBatch, folder: &Path) -> Result<()> {
     let mut writer = DatasetWriter::new(folder, "batch", &BATCH, &[]).in_one_file();
     let all: Vec<u32> = batch.rows().collect();
     for rows in all.chunks(BATCH_ROWS) {
-        let mut sketches = FixedSizeBinaryBuilder::with_capacity(rows.len(), SKETCH_BYTES);
-        for &row in rows {
-            append(&mut sketches, batch.sketches.get(row).map(|s| s.0.as_slice()))?;
-        }
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(StringArray::from_iter_values(rows.iter().map(|&row| batch.id(row)))),
-            Arc::new(rows.iter().map(|&row| batch.fingerprints.get(row).copied()).collect::<UInt64Array>()),
-            Arc::new(sketches.finish()),
-        ];
+        let columns = RowColumns { batch, rows };
+        let columns = vec![columns.ids(), columns.fingerprints(), columns.sketches()?];
         writer.write(RecordBatch::try_new(Arc::clone(&BATCH), columns).map_err(internal)?)?;
     }
     writer.finish()?;
@@ -284,10 +275,10 @@ async fn part(storage: &Storage, folder: &Path, name: &str) -> Result<InputFile>
     Ok(place.file().await?)
 }
 
-fn internal(error: arrow::error::ArrowError) -> PipelineError {
+fn internal(error: arrow::error::ArrowError) -> TaskError {
     defect(error.to_string())
 }
 
-fn defect(reason: String) -> PipelineError {
-    PipelineError::Internal { stage: "specification", reason }
+fn defect(reason: String) -> TaskError {
+    TaskError::Internal { stage: "specification", reason }
 }

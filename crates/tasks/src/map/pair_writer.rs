@@ -10,10 +10,10 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use nearprint_join::{Pair, RowPair, spanning_forest};
 
 use super::class_pairs::OwnClassPairs;
+use super::context::{MapContext, Want};
 use super::existing_documents::ExistingDocument;
-use super::map_context::{MapContext, Want};
-use super::stream::{Sender, TaskBatch};
-use crate::error::{PipelineError, Result};
+use crate::error::{Result, TaskError};
+use crate::stream::{Sender, TaskBatch};
 use nearprint_dataset::BATCH_ROWS;
 
 /// Columns of pairs on their way to the reduce, which sorts by all of them in this order. `a` is a row of the batch; so is
@@ -26,7 +26,9 @@ const ALL_PAIRS: [&str; 6] = ["a", "b", "new", "id_b", "distance", "sketch_dista
 const FOREST: [&str; 10] =
     ["distance", "a", "b", "new", "id_b", "sketch_distance", "fingerprint_b", "edge", "kept", "text_hash_b"];
 
-pub(crate) fn pair_schema(want: Want) -> SchemaRef {
+/// Returns the schema of the pairs that map tasks give.
+#[must_use]
+pub fn pair_schema(want: Want) -> SchemaRef {
     let field = |name: &&str| {
         let (data_type, nullable) = match *name {
             "a" | "b" => (DataType::UInt32, false),
@@ -280,8 +282,7 @@ impl PairRows {
         let mut columns: Vec<ArrayRef> = schema.fields().iter().map(|f| column(f.name())).collect();
         // Sorts count the room of a batch, not its rows, and many tasks have few pairs.
         columns.iter_mut().for_each(Array::shrink_to_fit);
-        RecordBatch::try_new(schema, columns)
-            .map_err(|e| PipelineError::Internal { stage: "map", reason: e.to_string() })
+        RecordBatch::try_new(schema, columns).map_err(|e| TaskError::Internal { stage: "map", reason: e.to_string() })
     }
 }
 

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
 use super::existing_values::ExistingValues;
-use crate::batch::query_batch::QueryBatch;
-use crate::error::{PipelineError, Result};
-use crate::plan::query_parts::QueryParts;
+use crate::batch::QueryBatch;
+use crate::error::{Result, TaskError};
+use crate::query_parts::QueryParts;
 
 /// Probe the query tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ impl MapTask {
 /// Which pairs a task reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Want {
+pub enum Want {
     /// Every verified pair of documents.
     AllPairs,
     /// Those that the spanning forest and the decisions can need.
@@ -62,31 +62,39 @@ pub(crate) enum Want {
 /// What all map tasks of a join share.
 #[derive(Debug)]
 pub struct MapContext {
-    pub(crate) batch: Arc<QueryBatch>,
-    pub(crate) rows: Arc<QueryRows>,
-    pub(crate) queries: Arc<QueryParts>,
-    pub(crate) verifier: Verifier,
+    /// The query batch.
+    pub batch: Arc<QueryBatch>,
+    /// The documents behind each distinct fingerprint of the batch.
+    pub rows: Arc<QueryRows>,
+    /// The distinct fingerprints of the batch, and their tables.
+    pub queries: Arc<QueryParts>,
+    /// The largest distances of a pair.
+    pub verifier: Verifier,
     /// The batch is joined with itself: it replaces existing documents of the same ids.
-    pub(crate) itself: bool,
+    pub itself: bool,
     /// Whether equal ids are one document; not so where row numbers stand in for the batch's.
-    pub(crate) ids_are_names: bool,
-    pub(crate) want: Want,
+    pub ids_are_names: bool,
+    /// Which pairs tasks report.
+    pub want: Want,
     /// Whether decisions need the pairs of classes, which leave as notes.
-    pub(crate) notes_classes: bool,
-    pub(crate) files: Arc<HashMap<String, ExistingFile>>,
+    pub notes_classes: bool,
+    /// Files of existing fingerprints, by URL.
+    pub files: Arc<HashMap<String, ExistingFile>>,
     /// Rows that are mapped together, at most.
-    pub(crate) piece_rows: u64,
-    pub(crate) room: Room,
-    pub(crate) progress: Progress,
+    pub piece_rows: u64,
+    /// Memory and threads of this process.
+    pub room: Room,
+    /// Counts the rows that were read.
+    pub progress: Progress,
 }
 
 /// Memory and threads that the map tasks of one process share; nothing that they give depends on it.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub struct Room {
     /// Tasks that may be under way: more than threads, so that some wait for their input while others compute.
-    pub(crate) under_way: Semaphore,
+    pub under_way: Semaphore,
     /// Threads that may compute.
-    pub(crate) threads: Semaphore,
+    pub threads: Semaphore,
     /// Memory of pieces that are done.
     pieces: Mutex<Vec<PieceMemory>>,
     /// Memory of threads that map nothing.
@@ -101,7 +109,9 @@ pub(super) struct PieceMemory {
 }
 
 impl Room {
-    pub(crate) fn new(threads: usize, under_way: usize) -> Self {
+    /// Returns room for `threads` threads that compute, and `under_way` tasks.
+    #[must_use]
+    pub fn new(threads: usize, under_way: usize) -> Self {
         Self {
             under_way: Semaphore::new(under_way),
             threads: Semaphore::new(threads),
@@ -116,7 +126,7 @@ impl Room {
         compute: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let _permit = self.threads.acquire().await;
-        blocking::<_, PipelineError>("map", compute).await
+        blocking::<_, TaskError>("map", compute).await
     }
 
     /// Maps with memory that no other thread uses meanwhile.

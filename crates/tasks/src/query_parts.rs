@@ -6,13 +6,13 @@ use std::sync::Arc;
 use nearprint_join::{Kernel, MapScratch, Pair, Queries, TablePlan};
 use tokio::sync::Mutex;
 
-use crate::error::{PipelineError, Result};
+use crate::error::{Result, TaskError};
 use nearprint_storage::blocking;
 use nearprint_storage::row_number;
 
 /// The distinct fingerprints of the batch, cut into parts of about one size, and the tables of the part that is being joined.
 #[derive(Debug)]
-pub(crate) struct QueryParts {
+pub struct QueryParts {
     plan: TablePlan,
     kernel: Kernel,
     /// Ascending; empty where there is one part, whose tables have them.
@@ -29,7 +29,7 @@ impl QueryParts {
     ///
     /// # Errors
     /// A plan of more bits than the values have.
-    pub(crate) fn try_new(values: Vec<u64>, plan: TablePlan, n_parts: usize, kernel: Kernel) -> Result<Self> {
+    pub fn try_new(values: Vec<u64>, plan: TablePlan, n_parts: usize, kernel: Kernel) -> Result<Self> {
         let n_values = values.len();
         let part_values = n_values.div_ceil(n_parts).max(1);
         let n_parts = n_values.div_ceil(part_values).max(1);
@@ -41,34 +41,47 @@ impl QueryParts {
         Ok(Self { plan, kernel, values, n_values, part_values, n_parts, tables: Mutex::new(tables) })
     }
 
-    pub(crate) fn n_parts(&self) -> usize {
+    /// Returns the number of parts.
+    #[must_use]
+    pub fn n_parts(&self) -> usize {
         self.n_parts
     }
 
-    pub(crate) fn n_values(&self) -> usize {
+    /// Returns the number of distinct fingerprints.
+    #[must_use]
+    pub fn n_values(&self) -> usize {
         self.n_values
     }
 
-    /// All values where there are several parts.
-    pub(crate) fn values(&self) -> &[u64] {
+    /// Returns the distinct fingerprints, ascending, if there are several parts; the tables of a single part have them.
+    #[must_use]
+    pub fn values(&self) -> &[u64] {
         &self.values
     }
 
-    pub(crate) fn plan(&self) -> &TablePlan {
+    /// Returns the plan of the tables.
+    #[must_use]
+    pub fn plan(&self) -> &TablePlan {
         &self.plan
     }
 
-    pub(crate) fn kernel(&self) -> Kernel {
+    /// Returns the instructions of the join.
+    #[must_use]
+    pub fn kernel(&self) -> Kernel {
         self.kernel
     }
 
-    /// Positions of a part's values.
-    pub(crate) fn part(&self, part: usize) -> Range<usize> {
+    /// Returns the positions of a part's values.
+    #[must_use]
+    pub fn part(&self, part: usize) -> Range<usize> {
         part * self.part_values..self.n_values.min((part + 1) * self.part_values)
     }
 
-    /// The tables of a part; those of another one are given up first.
-    pub(crate) async fn tables(self: &Arc<Self>, part: usize) -> Result<PartTables> {
+    /// Returns the tables of a part. The tables of another part are given up first.
+    ///
+    /// # Errors
+    /// A plan of more bits than the values have.
+    pub async fn tables(self: &Arc<Self>, part: usize) -> Result<PartTables> {
         let queries = self.queries(part).await?;
         Ok(PartTables { queries, start: self.part(part).start })
     }
@@ -82,7 +95,7 @@ impl QueryParts {
         let own = Arc::clone(self);
         let build = move || {
             let values = own.values[own.part(part)].to_vec();
-            Ok::<_, PipelineError>(Arc::new(Queries::try_new(values, own.plan.clone(), own.kernel)?))
+            Ok::<_, TaskError>(Arc::new(Queries::try_new(values, own.plan.clone(), own.kernel)?))
         };
         let queries = blocking("tables", build).await?;
         tracing::debug!(part, of = self.n_parts, bytes = queries.memory_bytes(), "query tables built");
@@ -93,27 +106,23 @@ impl QueryParts {
 
 /// The tables of one part.
 #[derive(Debug)]
-pub(crate) struct PartTables {
-    pub(crate) queries: Arc<Queries<u64>>,
+pub struct PartTables {
+    /// The tables.
+    pub queries: Arc<Queries<u64>>,
     /// Where the part begins among all values.
     start: usize,
 }
 
 impl PartTables {
-    /// Where the part ends among all values.
-    pub(crate) fn end(&self) -> usize {
+    /// Returns the position among all values at which the part ends.
+    #[must_use]
+    pub fn end(&self) -> usize {
         self.start + self.queries.values().len()
     }
 
     /// The pairs of some `existing` values, of which the first is number `first`, with the part's, these by their positions
     /// among all values.
-    pub(crate) fn map(
-        &self,
-        first: usize,
-        existing: &[u64],
-        scratch: &mut MapScratch<u64>,
-        mut found: impl FnMut(Pair),
-    ) {
+    pub fn map(&self, first: usize, existing: &[u64], scratch: &mut MapScratch<u64>, mut found: impl FnMut(Pair)) {
         let (start, first) = (row_number(self.start), row_number(first));
         self.queries.map(existing, scratch, |pair| {
             found(Pair { query: pair.query + start, existing: pair.existing + first, ..pair });

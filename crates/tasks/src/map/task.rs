@@ -8,14 +8,14 @@ use nearprint_dataset::fingerprint_column::{self, FetchedColumn};
 use nearprint_join::Pair;
 use nearprint_storage::row_number;
 
+use super::context::{MapContext, MapTask, PieceMemory};
+use super::counts::MapCounts;
 use super::existing_documents::{ExistingDocument, fetch};
 use super::existing_values::ExistingValues;
-use super::map_context::{MapContext, MapTask, PieceMemory};
-use super::map_counts::MapCounts;
 use super::pair_writer::PairWriter;
-use super::stream::{Sender, TaskBatch, produce};
-use crate::error::{PipelineError, Result};
-use crate::plan::query_parts::PartTables;
+use crate::error::{Result, TaskError};
+use crate::query_parts::PartTables;
+use crate::stream::{Sender, TaskBatch, produce};
 
 /// The pairs of a task, each at most once, in no particular order; and as notes its counts, and the pairs of classes that decisions
 /// need.
@@ -249,21 +249,21 @@ fn place_of(wanted: &[u32], row: u32) -> Result<usize> {
     wanted.binary_search(&row).map_err(unknown)
 }
 
-fn defect(reason: String) -> PipelineError {
-    PipelineError::Internal { stage: "map", reason }
+fn defect(reason: String) -> TaskError {
+    TaskError::Internal { stage: "map", reason }
 }
 
 #[cfg(test)]
 mod tests {
     use super::place_of;
-    use crate::error::PipelineError;
+    use crate::error::TaskError;
 
     #[test]
     fn a_row_that_was_not_asked_for_is_a_defect_and_no_document_that_is_left_out() {
         assert_eq!(place_of(&[3, 5, 9], 5).ok(), Some(1));
         for row in [0, 4, 10, u32::MAX] {
             let missed = place_of(&[3, 5, 9], row);
-            assert!(matches!(missed, Err(PipelineError::Internal { stage: "map", .. })), "{row}: {missed:?}");
+            assert!(matches!(missed, Err(TaskError::Internal { stage: "map", .. })), "{row}: {missed:?}");
         }
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use futures::stream::BoxStream;
 
-use super::fingerprint_task::{FingerprintContext, FingerprintSpec, FingerprintTask, fingerprint_task};
-use super::map_context::{MapContext, MapTask};
-use super::map_task::map_task;
-use super::stream::TaskBatch;
 use crate::error::Result;
+use crate::fingerprint_task::{FingerprintContext, FingerprintSpec, FingerprintTask, fingerprint_task};
+use crate::map::map_task;
+use crate::map::{MapContext, MapTask};
+use crate::stream::TaskBatch;
 
 /// The batches of a task. No work starts before they are polled.
 pub type TaskBatches = BoxStream<'static, Result<TaskBatch>>;
@@ -25,7 +25,7 @@ pub trait Elsewhere: Send + Sync + 'static {
     /// Runs a fingerprint task.
     fn fingerprint(&self, spec: &FingerprintSpec, task: &FingerprintTask) -> TaskBatches;
 
-    /// Runs a map task of the join whose specification is in a folder, as [`MapSpec`](super::MapSpec) has it.
+    /// Runs a map task of the join whose specification is in a folder, as [`MapSpec`](crate::MapSpec) has it.
     fn map(&self, folder: &Path, task: &MapTask) -> TaskBatches;
 }
 
@@ -36,13 +36,16 @@ impl TaskRunner for Arc<MapContext> {
 }
 
 /// The fingerprint tasks of one run.
-pub(crate) enum FingerprintRunner {
+pub enum FingerprintRunner {
+    /// This process runs them.
     Here(Arc<FingerprintContext>),
+    /// Something else runs them, from their specification.
     Elsewhere(Arc<dyn Elsewhere>, Box<FingerprintSpec>),
 }
 
 impl FingerprintRunner {
-    pub(crate) fn run(&self, task: &FingerprintTask) -> TaskBatches {
+    /// Runs a task.
+    pub fn run(&self, task: &FingerprintTask) -> TaskBatches {
         match self {
             Self::Here(context) => fingerprint_task(context, task),
             Self::Elsewhere(elsewhere, spec) => elsewhere.fingerprint(spec, task),

@@ -1,0 +1,14 @@
+//! The query batch in memory: tonight's documents, in id order, after fingerprinting.
+
+mod collect;
+pub mod dataset;
+mod decimal_order;
+mod query_batch;
+mod row_columns;
+
+pub(crate) use collect::BAD;
+pub use collect::{CollectPolicy, Collecting};
+pub(crate) use query_batch::{FILE, KEEP_PREFIX, LOW_HALF, ROW, SKIPPED};
+pub use query_batch::{KeepKey, LENGTH, QueryBatch, SkipReason, Sources};
+pub use row_columns::RowColumns;
+pub(crate) use row_columns::fixed_size_binary;

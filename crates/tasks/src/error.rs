@@ -1,0 +1,90 @@
+//! Errors of tasks and of the query batch.
+
+use nearprint_dataset::DatasetError;
+use nearprint_join::JoinError;
+use nearprint_profile::ProfileError;
+use nearprint_storage::{ErrorKind, StorageError};
+
+/// An error of a task or of the query batch. It names the file, column or key that it is about, and says what the user
+/// should do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TaskError {
+    /// Several rows have the same document id.
+    #[error("{n} rows repeat a document id: {examples}: make ids unique, or set on_duplicate_id = \"keep_first\"")]
+    RepeatedIds {
+        /// The number of repeated rows.
+        n: u64,
+        /// Some of the ids, each with two of its places.
+        examples: String,
+    },
+    /// A dataset was written with other settings, or for another purpose.
+    #[error("{url}: {reason}")]
+    Refused {
+        /// A file of the dataset.
+        url: String,
+        /// What it holds, and what the user should do.
+        reason: String,
+    },
+    /// A key of the configuration has a value that cannot be used.
+    #[error("{key}: {reason}")]
+    Config {
+        /// The key.
+        key: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The memory limit is too small.
+    #[error("{reason}: raise --memory-limit or free space in --spill-dir")]
+    Resources {
+        /// What needs how much.
+        reason: String,
+    },
+    /// Nobody wants the result any more.
+    #[error("{reason}: try again")]
+    TryAgain {
+        /// What happened.
+        reason: String,
+    },
+    /// nearprint has a defect.
+    #[error("internal error in {stage}: {reason}: please report it")]
+    Internal {
+        /// The stage that failed.
+        stage: &'static str,
+        /// What it said.
+        reason: String,
+    },
+    /// The profile cannot be used.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// The join refused its input.
+    #[error(transparent)]
+    Join(#[from] JoinError),
+    /// Documents or a dataset cannot be read.
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
+    /// A place cannot be read or written.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// The result of this crate's functions.
+pub type Result<T> = std::result::Result<T, TaskError>;
+
+impl TaskError {
+    /// Returns the kind of the error.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::RepeatedIds { .. } => ErrorKind::BadData,
+            Self::Refused { .. } | Self::Config { .. } => ErrorKind::Config,
+            Self::Resources { .. } => ErrorKind::LocalIo,
+            Self::TryAgain { .. } => ErrorKind::TryAgain,
+            Self::Internal { .. } => ErrorKind::Bug,
+            Self::Join(_) | Self::Profile(ProfileError::Width { .. }) => ErrorKind::Usage,
+            Self::Profile(_) => ErrorKind::Config,
+            Self::Dataset(error) => error.kind(),
+            Self::Storage(error) => error.kind(),
+        }
+    }
+}

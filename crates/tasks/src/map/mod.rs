@@ -1,0 +1,17 @@
+//! Map tasks: existing fingerprints, or those of the batch itself, to pairs.
+
+mod class_pairs;
+mod context;
+mod counts;
+mod existing_documents;
+mod existing_values;
+mod pair_writer;
+mod spec;
+mod task;
+
+pub use class_pairs::ClassPairs;
+pub use context::{MapContext, MapTask, Room, Want};
+pub use counts::MapCounts;
+pub use pair_writer::pair_schema;
+pub use spec::MapSpec;
+pub use task::map_task;
