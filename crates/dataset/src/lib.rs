@@ -23,7 +23,7 @@ mod writer;
 #[cfg(fuzzing)]
 pub mod fuzzing {
     pub use crate::delta::decode_deltas;
-    pub use crate::documents::fuzzing::id_and_text;
+    pub use crate::documents::id_and_text;
 }
 
 pub use columns::{BATCH_ROWS, Columns, MAX_VALUE_BYTES, fixed};

@@ -488,20 +488,13 @@ async fn keep_types(
     Ok(known.filter_map(|(column, data_type)| Some((column, data_type?))).collect())
 }
 
-/// Functions for the fuzz targets.
+/// Returns the strings `id` and `text` of a line, or `None` if the line is not an object or not UTF-8.
 #[cfg(fuzzing)]
-pub mod fuzzing {
-    use super::Value;
-    use super::Wanted;
-    use crate::documents::DocumentColumns;
-
-    /// Returns the strings `id` and `text` of a line, or `None` if the line is not an object or not UTF-8.
-    pub fn id_and_text(line: &[u8]) -> Option<[Option<String>; 2]> {
-        let values = Wanted::new(&DocumentColumns::default()).parse(line).ok()?;
-        let text = |value: &Option<Value>| match value {
-            Some(Value::Text(text)) => Some(text.clone()),
-            _ => None,
-        };
-        Some([text(&values[0]), text(&values[1])])
-    }
+pub fn id_and_text(line: &[u8]) -> Option<[Option<String>; 2]> {
+    let values = Wanted::new(&DocumentColumns::default()).parse(line).ok()?;
+    let text = |value: &Option<Value>| match value {
+        Some(Value::Text(text)) => Some(text.clone()),
+        _ => None,
+    };
+    Some([text(&values[0]), text(&values[1])])
 }

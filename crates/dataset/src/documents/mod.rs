@@ -10,7 +10,7 @@ mod parquet;
 mod reader;
 
 #[cfg(fuzzing)]
-pub use jsonl::fuzzing;
+pub use jsonl::id_and_text;
 
 pub use batch::{DocumentBatch, DocumentColumns, Unchecked};
 pub use formats::{FORMATS, endings, is_document_name};
