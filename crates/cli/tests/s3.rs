@@ -1,8 +1,6 @@
 //! Nights on a real S3 server, where `NEARPRINT_TEST_S3_ENDPOINT` names one (scripts/test.sh starts it).
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
 
-#[path = "support/faults.rs"]
-mod faults;
 mod support;
 
 use std::io::Read;
@@ -10,8 +8,7 @@ use std::path::Path as LocalPath;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use faults::{Act, Proxy, rule};
-
+use nearprint_trials::proxy::{Action, Proxy, Rule};
 use object_store::ObjectStoreExt;
 use object_store::aws::AmazonS3Builder;
 use object_store::path::Path;
@@ -22,6 +19,32 @@ fn place(name: &str) -> Option<(String, String)> {
     let endpoint = std::env::var("NEARPRINT_TEST_S3_ENDPOINT").ok()?;
     let bucket = std::env::var("NEARPRINT_TEST_S3_BUCKET").unwrap_or_else(|_| "nearprint-test".to_owned());
     Some((endpoint, format!("{bucket}/{name}-{}", std::process::id())))
+}
+
+/// A proxy before the server, with these rules.
+fn proxy_of(endpoint: &str, rules: Vec<Rule>) -> Proxy {
+    let port = endpoint.trim_end_matches('/').rsplit(':').next().unwrap().parse().unwrap();
+    let proxy = Proxy::start(port, 1).unwrap();
+    proxy.rules().replace(rules);
+    proxy
+}
+
+/// `action` for the first `times` requests of a method ("" for all) whose target has `part` in it.
+fn rule(method: &str, part: &str, times: u64, action: Action) -> Rule {
+    Rule::new(&format!("^{method}.*{}", part.replace('.', r"\.")), action).unwrap().times(times)
+}
+
+/// An answer of the proxy, which the server does not see.
+fn refuse(status: u16, code: &'static str) -> Action {
+    Action::Status { status, code }
+}
+
+/// Half of an answer.
+const HALF: Action = Action::Truncate(usize::MAX);
+
+/// Requests so far, as `METHOD target`.
+fn log(proxy: &Proxy) -> Vec<String> {
+    proxy.log().into_iter().map(|logged| logged.line).collect()
 }
 
 /// A client of the bucket, beside the binary's own.
@@ -97,23 +120,23 @@ fn a_night_gets_over_what_passes() {
     let Some((endpoint, prefix)) = place("passing") else { return eprintln!("no S3 server named: skipped") };
     let dir = tempfile::tempdir().unwrap();
     upload_night(&Bucket::open(&endpoint, &prefix), &prefix, DT);
-    let proxy = Proxy::start(
+    let proxy = proxy_of(
         &endpoint,
         vec![
-            rule("GET", "list-type", 1, Act::Truncate),
-            rule("GET", "list-type", 1, Act::Refuse(503, "SlowDown")),
-            rule("GET", ".parquet", 2, Act::Truncate),
-            rule("GET", ".parquet", 1, Act::Reset),
-            rule("GET", ".parquet", 1, Act::Hang),
-            rule("GET", ".parquet", 1, Act::Refuse(403, "ExpiredToken")),
-            rule("PUT", "results", 1, Act::Refuse(429, "TooManyRequests")),
-            rule("PUT", "results", 1, Act::Refuse(500, "InternalError")),
-            rule("PUT", "results", 1, Act::Hang),
-            rule("PUT", "_commits", 1, Act::Refuse(409, "ConditionalRequestConflict")),
-            rule("PUT", "_commits", 2, Act::LoseReply),
+            rule("GET", "list-type", 1, HALF),
+            rule("GET", "list-type", 1, refuse(503, "SlowDown")),
+            rule("GET", ".parquet", 2, HALF),
+            rule("GET", ".parquet", 1, Action::Reset),
+            rule("GET", ".parquet", 1, Action::BlackHole),
+            rule("GET", ".parquet", 1, refuse(403, "ExpiredToken")),
+            rule("PUT", "results", 1, refuse(429, "TooManyRequests")),
+            rule("PUT", "results", 1, refuse(500, "InternalError")),
+            rule("PUT", "results", 1, Action::BlackHole),
+            rule("PUT", "_commits", 1, refuse(409, "ConditionalRequestConflict")),
+            rule("PUT", "_commits", 2, Action::LostReply),
         ],
     );
-    s3_job(dir.path(), &proxy.endpoint, &prefix);
+    s3_job(dir.path(), &proxy.endpoint(), &prefix);
     let summary = run_night(dir.path()).expect_success().json();
     assert_eq!(summary["status"], "published");
     assert_eq!(summary["requests"]["retries"], 13, "{}", summary["requests"]);
@@ -121,11 +144,11 @@ fn a_night_gets_over_what_passes() {
         .iter()
         .map(|kind| summary["requests"][kind].as_u64().unwrap())
         .sum();
-    assert_eq!(sent, proxy.log().len() as u64);
+    assert_eq!(sent, log(&proxy).len() as u64);
     let check = nearprint_in(dir.path(), &["store", "check", "--config", "job.toml", "--json"]).expect_success().json();
     assert_eq!(check["status"], "sound");
-    let lists = proxy.log().iter().filter(|l| l.contains("list-type") && l.contains("documents%2Fdt")).count();
-    assert_eq!(lists, 1, "one LIST of the documents: {:?}", proxy.log());
+    let lists = log(&proxy).iter().filter(|l| l.contains("list-type") && l.contains("documents%2Fdt")).count();
+    assert_eq!(lists, 1, "one LIST of the documents: {:?}", log(&proxy));
 }
 
 #[test]
@@ -133,21 +156,21 @@ fn what_does_not_pass_is_named_and_ends_in_time() {
     let Some((endpoint, prefix)) = place("lasting") else { return eprintln!("no S3 server named: skipped") };
     let dir = tempfile::tempdir().unwrap();
     upload_night(&Bucket::open(&endpoint, &prefix), &prefix, DT);
-    let proxy = Proxy::start(&endpoint, Vec::new());
-    s3_job(dir.path(), &proxy.endpoint, &prefix);
-    let ever = usize::MAX;
+    let proxy = proxy_of(&endpoint, Vec::new());
+    s3_job(dir.path(), &proxy.endpoint(), &prefix);
+    let ever = u64::MAX;
     let cases = [
-        (vec![rule("", "", ever, Act::Refuse(503, "SlowDown"))], 69, "SlowDown"),
-        (vec![rule("GET", ".parquet", ever, Act::Truncate)], 69, "documents/dt=2026-11-20/part-0000"),
-        (vec![rule("PUT", "results", ever, Act::Refuse(403, "ExpiredToken"))], 77, "expired"),
-        (vec![rule("PUT", "results", ever, Act::Refuse(403, "QuotaExceeded"))], 77, "quota"),
-        (vec![rule("PUT", "results", ever, Act::Refuse(403, "RequestTimeTooSkewed"))], 77, "clock"),
-        (vec![rule("GET", "list-type", ever, Act::Refuse(400, "ExpiredToken"))], 77, "expired"),
-        (vec![rule("PUT", "_commits", ever, Act::Refuse(403, "AccessDenied"))], 77, "_commits/00000001.json"),
-        (vec![rule("PUT", "_commits", ever, Act::Refuse(409, "ConditionalRequestConflict"))], 75, "it was not written"),
+        (vec![rule("", "", ever, refuse(503, "SlowDown"))], 69, "SlowDown"),
+        (vec![rule("GET", ".parquet", ever, HALF)], 69, "documents/dt=2026-11-20/part-0000"),
+        (vec![rule("PUT", "results", ever, refuse(403, "ExpiredToken"))], 77, "expired"),
+        (vec![rule("PUT", "results", ever, refuse(403, "QuotaExceeded"))], 77, "quota"),
+        (vec![rule("PUT", "results", ever, refuse(403, "RequestTimeTooSkewed"))], 77, "clock"),
+        (vec![rule("GET", "list-type", ever, refuse(400, "ExpiredToken"))], 77, "expired"),
+        (vec![rule("PUT", "_commits", ever, refuse(403, "AccessDenied"))], 77, "_commits/00000001.json"),
+        (vec![rule("PUT", "_commits", ever, refuse(409, "ConditionalRequestConflict"))], 75, "it was not written"),
     ];
     for (rules, code, says) in cases {
-        proxy.set(rules);
+        proxy.rules().replace(rules);
         let started = Instant::now();
         let done = run_night(dir.path());
         assert_eq!(done.code, code, "{says}: {}", done.stderr);
@@ -156,15 +179,15 @@ fn what_does_not_pass_is_named_and_ends_in_time() {
         assert!(done.json()["requests"]["list"].as_u64() > Some(0), "{}", done.stdout);
     }
     // The server takes the commit, and then nobody can ask it any more.
-    proxy.set(vec![
-        rule("PUT", "_commits", 1, Act::LoseReply),
-        rule("PUT", "_commits", ever, Act::Refuse(503, "SlowDown")),
-        rule("GET", "_commits/0", ever, Act::Refuse(503, "SlowDown")),
+    proxy.rules().replace(vec![
+        rule("PUT", "_commits", 1, Action::LostReply),
+        rule("PUT", "_commits", ever, refuse(503, "SlowDown")),
+        rule("GET", "_commits/0", ever, refuse(503, "SlowDown")),
     ]);
     let done = run_night(dir.path());
     assert_eq!(done.code, 75, "{}", done.stderr);
     assert!(done.error().contains("cannot tell whether"), "{}", done.stderr);
-    proxy.set(Vec::new());
+    proxy.rules().replace(Vec::new());
     assert_eq!(run_night(dir.path()).expect_success().json()["status"], "already_published");
 }
 
@@ -176,8 +199,8 @@ fn an_input_that_changes_between_listing_and_reading_is_named() {
     let below = upload_night(&bucket.lock().unwrap(), &prefix, DT);
     let key = format!("{below}/documents/dt={DT}/part-00001.parquet");
     let before = bucket.lock().unwrap().get(&key);
-    let proxy = Proxy::start(&endpoint, Vec::new());
-    s3_job(dir.path(), &proxy.endpoint, &prefix);
+    let proxy = proxy_of(&endpoint, Vec::new());
+    s3_job(dir.path(), &proxy.endpoint(), &prefix);
     let other = std::fs::read(root().join(format!("sample_data/documents/dt={DT}/part-00000.parquet"))).unwrap();
     let same_size = {
         let mut bytes = before.clone();
@@ -187,16 +210,18 @@ fn an_input_that_changes_between_listing_and_reading_is_named() {
     for content in [Some(other), Some(same_size), None] {
         bucket.lock().unwrap().put(&key, before.clone());
         let (bucket, changed) = (std::sync::Arc::clone(&bucket), key.clone());
-        let change = move || match &content {
+        let change = move |_: &str| match &content {
             Some(content) => bucket.lock().unwrap().put(&changed, content.clone()),
             None => bucket.lock().unwrap().delete(&changed),
         };
-        proxy.set(vec![rule("GET", "part-00001.parquet", 1, Act::First(Box::new(change))).after(1)]);
+        proxy
+            .rules()
+            .replace(vec![rule("GET", "part-00001.parquet", 1, Action::Before(std::sync::Arc::new(change))).after(1)]);
         let done = run_night(dir.path());
         assert_eq!(done.code, 75, "{}", done.stderr);
         assert!(done.error().contains("part-00001.parquet: changed or removed while it was read"), "{}", done.stderr);
     }
-    assert!(!proxy.log().iter().any(|line| line.starts_with("PUT") && line.contains("results")), "{:?}", proxy.log());
+    assert!(!log(&proxy).iter().any(|line| line.starts_with("PUT") && line.contains("results")), "{:?}", log(&proxy));
 }
 
 /// Documents whose ids make an output of several parts.
@@ -220,15 +245,17 @@ fn uploads(log: &[String], method: &str) -> usize {
 fn large_files_arrive_whole_whatever_the_last_reply_says() {
     let Some((endpoint, prefix)) = place("large") else { return eprintln!("no S3 server named: skipped") };
     let dir = tempfile::tempdir().unwrap();
-    let proxy = Proxy::start(&endpoint, Vec::new());
-    let args = large_job(dir.path(), &proxy.endpoint, &prefix);
+    let proxy = proxy_of(&endpoint, Vec::new());
+    let args = large_job(dir.path(), &proxy.endpoint(), &prefix);
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let local: Vec<&str> = args.iter().map(|&arg| if arg.starts_with("s3://") { "local" } else { arg }).collect();
     nearprint_in(dir.path(), &local).expect_success();
     let bucket = Bucket::open(&endpoint, &prefix);
     let below = prefix.split_once('/').unwrap().1;
-    for act in [Act::LoseReply, Act::Deny(404, "NoSuchUpload"), Act::Refuse(200, "InternalError")] {
-        proxy.set(vec![rule("POST", "uploadId=", 1, act), rule("PUT", "partNumber=1", 1, Act::LoseReply)]);
+    for act in [Action::LostReply, Action::Deny { status: 404, code: "NoSuchUpload" }, refuse(200, "InternalError")] {
+        proxy
+            .rules()
+            .replace(vec![rule("POST", "uploadId=", 1, act), rule("PUT", "partNumber=1", 1, Action::LostReply)]);
         let mut again = args.clone();
         again.push("--replace");
         nearprint_in(dir.path(), &again).expect_success();
@@ -237,26 +264,26 @@ fn large_files_arrive_whole_whatever_the_last_reply_says() {
             assert!(bucket.get(&format!("{below}/large/{path}")) == content, "{path} differs");
         }
     }
-    assert!(uploads(&proxy.log(), "POST") >= 3, "{:?}", proxy.log());
-    proxy.set(vec![rule("PUT", "partNumber=2", 1, Act::Refuse(403, "QuotaExceeded"))]);
+    assert!(uploads(&log(&proxy), "POST") >= 3, "{:?}", log(&proxy));
+    proxy.rules().replace(vec![rule("PUT", "partNumber=2", 1, refuse(403, "QuotaExceeded"))]);
     let mut again = args.clone();
     again.push("--replace");
     let done = nearprint_in(dir.path(), &again);
     assert_eq!(done.code, 77, "{}", done.stderr);
-    assert!(uploads(&proxy.log(), "DELETE") > 0, "the upload is aborted: {:?}", proxy.log());
+    assert!(uploads(&log(&proxy), "DELETE") > 0, "the upload is aborted: {:?}", log(&proxy));
 }
 
 #[test]
 fn a_run_that_is_stopped_aborts_its_uploads() {
     let Some((endpoint, prefix)) = place("stopped") else { return eprintln!("no S3 server named: skipped") };
     let dir = tempfile::tempdir().unwrap();
-    let proxy = Proxy::start(&endpoint, vec![rule("PUT", "partNumber=2", usize::MAX, Act::Hang)]);
-    let args = large_job(dir.path(), &proxy.endpoint, &prefix);
+    let proxy = proxy_of(&endpoint, vec![rule("PUT", "partNumber=2", u64::MAX, Action::BlackHole)]);
+    let args = large_job(dir.path(), &proxy.endpoint(), &prefix);
     let mut command = Command::new(env!("CARGO_BIN_EXE_nearprint"));
     command.args(&args).current_dir(dir.path()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut running = command.spawn().unwrap();
     let started = Instant::now();
-    while !proxy.log().iter().any(|line| line.contains("partNumber=2")) {
+    while !log(&proxy).iter().any(|line| line.contains("partNumber=2")) {
         assert!(started.elapsed() < Duration::from_secs(60), "no upload began");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -268,7 +295,7 @@ fn a_run_that_is_stopped_aborts_its_uploads() {
     let mut said = String::new();
     running.stdout.take().unwrap().read_to_string(&mut said).unwrap();
     assert!(said.contains("\"requests\""), "{said}");
-    assert_eq!(uploads(&proxy.log(), "DELETE"), 1, "{:?}", proxy.log());
+    assert_eq!(uploads(&log(&proxy), "DELETE"), 1, "{:?}", log(&proxy));
 }
 
 #[test]

@@ -761,7 +761,7 @@ fn lost_complete_then_gone(bench: &Bench) -> Result<String> {
 }
 
 fn complete_error(bench: &Bench) -> Result<String> {
-    large(bench, vec![Rule::new(COMPLETE, Action::OkWithError)?.times(1)])
+    large(bench, vec![Rule::new(COMPLETE, Action::Deny { status: 200, code: "InternalError" })?.times(1)])
 }
 
 fn expired() -> Action {

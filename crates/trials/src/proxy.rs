@@ -24,7 +24,7 @@ use crate::night::Random;
 
 type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// Called with `METHOD /path?query`.
+/// Called with `METHOD /path?query`. It may block.
 pub type Hook = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What is done to a request that a rule matches.
@@ -44,8 +44,8 @@ pub enum Action {
     Trickle(usize),
     /// One bit of the body is another, chosen from the proxy's seed.
     Flip,
-    /// The server does the work, and 200 is answered with an error for a body.
-    OkWithError,
+    /// The server does the work, and an S3 error is the answer. One of status 200 has it in its body alone.
+    Deny { status: u16, code: &'static str },
     /// The request waits before it is forwarded.
     Delay(Duration),
     /// Called before the request is forwarded, which then goes on.
@@ -60,13 +60,14 @@ impl fmt::Debug for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Status { status, code } => write!(f, "{status} {code}"),
+            Self::Deny { status: 200, .. } => f.write_str("200 with an error"),
+            Self::Deny { status, code } => write!(f, "{status} {code} after the work"),
             Self::Reset => f.write_str("reset"),
             Self::BlackHole => f.write_str("black hole"),
             Self::LostReply => f.write_str("lost reply"),
             Self::Truncate(n) => write!(f, "cut after {n} bytes"),
             Self::Trickle(n) => write!(f, "{n} bytes a second"),
             Self::Flip => f.write_str("flipped bit"),
-            Self::OkWithError => f.write_str("200 with an error"),
             Self::Delay(time) => write!(f, "{time:?} later"),
             Self::Before(_) | Self::After(_) | Self::Instead(_) => f.write_str("hook"),
         }
@@ -231,6 +232,7 @@ async fn serve(request: Request<Incoming>, shared: Arc<Shared>) -> io::Result<Re
     let (head, body) = request.into_parts();
     let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
     let line = format!("{} {}", head.method, head.uri);
+    let is_head = head.method == "HEAD";
     let action = {
         let mut random = locked(&shared.random);
         locked(&shared.rules).iter_mut().find_map(|rule| rule.strikes(&line, &mut random).then(|| rule.action.clone()))
@@ -241,10 +243,10 @@ async fn serve(request: Request<Incoming>, shared: Arc<Shared>) -> io::Result<Re
         log.len() - 1
     };
     match &action {
-        Some(Action::Status { status, code }) => return Ok(error_answer(*status, code, head.method == "HEAD")),
+        Some(Action::Status { status, code }) => return Ok(error_answer(*status, code, is_head)),
         Some(Action::Reset) => return Err(dropped()),
         Some(Action::Instead(hook)) => {
-            hook(&line);
+            tokio::task::block_in_place(|| hook(&line));
             return Err(dropped());
         }
         Some(Action::BlackHole) => {
@@ -252,7 +254,7 @@ async fn serve(request: Request<Incoming>, shared: Arc<Shared>) -> io::Result<Re
             return Err(dropped());
         }
         Some(Action::Delay(time)) => tokio::time::sleep(*time).await,
-        Some(Action::Before(hook)) => hook(&line),
+        Some(Action::Before(hook)) => tokio::task::block_in_place(|| hook(&line)),
         _ => {}
     }
     let (answer, content) = forward(&shared, Request::from_parts(head, Full::new(body))).await?;
@@ -262,10 +264,10 @@ async fn serve(request: Request<Incoming>, shared: Arc<Shared>) -> io::Result<Re
     match action {
         Some(Action::LostReply) => Err(dropped()),
         Some(Action::After(hook)) => {
-            hook(&line);
+            tokio::task::block_in_place(|| hook(&line));
             Err(dropped())
         }
-        Some(Action::OkWithError) => Ok(error_answer(200, "InternalError", false)),
+        Some(Action::Deny { status, code }) => Ok(error_answer(status, code, is_head)),
         Some(Action::Truncate(n)) => Ok(cut(answer, &content, n)),
         Some(Action::Trickle(per_second)) => Ok(slow(answer, content, per_second)),
         Some(Action::Flip) if !content.is_empty() => {
