@@ -1,16 +1,16 @@
-//! Generated fingerprints: uniform, sorted, with near-duplicates of the queries planted among them.
+//! Generates fingerprints that are uniform and sorted, with planted near-duplicates of the queries among them.
 
 use rayon::prelude::*;
 
-/// Rows of a piece, before planted ones are added.
+/// The number of rows of a piece before the planted ones are added.
 pub const PIECE_ROWS: u64 = 1 << 20;
 
-/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): any state gives a good sequence.
+/// The SplitMix64 generator (Steele, Lea, Flood, OOPSLA 2014). Any state gives a good sequence.
 #[derive(Debug, Clone)]
 pub struct Rng(pub u64);
 
 impl Rng {
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -19,7 +19,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// `value` with `n` different bits flipped.
+    /// Returns `value` with `n` different bits flipped.
     pub fn flip(&mut self, value: u64, n: u32) -> u64 {
         let mut flips = 0u64;
         while flips.count_ones() < n {
@@ -29,20 +29,21 @@ impl Rng {
     }
 }
 
-/// A set of existing fingerprints and the queries to join it with. Pieces are made when they are asked for, so that the set
-/// may be larger than memory.
+/// A set of existing fingerprints, and the queries to join it with. Each piece is made on request, so that the set may
+/// be larger than memory.
 #[derive(Debug)]
 pub struct Sets {
     log_rows: u32,
     seed: u64,
     queries: Vec<u64>,
-    /// Planted neighbours, ascending.
+    /// The planted neighbours in ascending order.
     planted: Vec<u64>,
 }
 
 impl Sets {
-    /// 2^`log_rows` existing fingerprints, uniform within each range of 2^20, and 2^`log_queries` uniform queries, of which
-    /// `n_planted` have one more neighbour each, at distances 0 to `max_distance` in turn.
+    /// Makes 2^`log_rows` existing fingerprints and 2^`log_queries` uniform queries. The existing fingerprints are
+    /// uniform within each piece of 2^20. Of the queries, `n_planted` have an additional neighbour each, at distances 0
+    /// to `max_distance` in turn.
     pub fn new(log_rows: u32, log_queries: u32, n_planted: usize, max_distance: u32, seed: u64) -> Self {
         let mut rng = Rng(seed);
         let queries: Vec<u64> = (0..1u64 << log_queries).map(|_| rng.next()).collect();
@@ -53,17 +54,17 @@ impl Sets {
         Self { log_rows, seed, queries, planted }
     }
 
-    /// In no order.
+    /// Returns the queries, in no particular order.
     pub fn queries(&self) -> &[u64] {
         &self.queries
     }
 
-    /// Planted neighbours in all pieces.
+    /// Returns the number of planted neighbours in all pieces.
     pub fn n_planted(&self) -> usize {
         self.planted.len()
     }
 
-    /// Pieces of the set: ascending ranges.
+    /// Returns the number of pieces of the set. The pieces are ascending ranges.
     pub fn n_pieces(&self) -> u64 {
         1 << self.log_pieces()
     }
@@ -72,7 +73,7 @@ impl Sets {
         self.log_rows.saturating_sub(PIECE_ROWS.ilog2())
     }
 
-    /// The distinct fingerprints of a piece, ascending, and how many of them are planted.
+    /// Returns the distinct fingerprints of a piece in ascending order, and the number of planted ones.
     pub fn piece(&self, index: u64) -> (Vec<u64>, usize) {
         let lead = self.log_pieces();
         let prefix = if lead == 0 { 0 } else { index << (64 - lead) };

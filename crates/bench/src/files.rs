@@ -1,4 +1,4 @@
-//! Generated sets as Parquet files, and what reading them alone costs.
+//! Writes generated sets as Parquet files, measures the cost of merely reading them, and checks the pairs of a join.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use crate::data::{Rng, Sets};
 use crate::{Result, print};
 
-/// A set to write.
+/// The set to write.
 #[derive(Debug, clap::Args)]
 pub struct Generate {
     /// Binary logarithm of the number of existing fingerprints.
@@ -26,22 +26,22 @@ pub struct Generate {
     /// Binary logarithm of the number of queries.
     #[arg(long)]
     log_queries: u32,
-    /// Queries that have a planted neighbour, at distances 0 to `--max-distance` in turn.
+    /// Number of queries that have a planted neighbour, at distances 0 to `--max-distance` in turn.
     #[arg(long, default_value_t = 10_000)]
     planted: usize,
-    /// The largest planted distance.
+    /// Largest planted distance.
     #[arg(long, default_value_t = 3)]
     max_distance: u32,
     /// Seed of the data.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Also `doc_id`, like URLs, and a random `sketch`.
+    /// Also write a `doc_id` like a URL, and a random `sketch`.
     #[arg(long)]
     documents: bool,
-    /// Also a random `sketch`.
+    /// Also write a random `sketch`.
     #[arg(long)]
     sketches: bool,
-    /// Also raw little-endian `existing.u64` and `queries.u64`.
+    /// Also write raw little-endian `existing.u64` and `queries.u64`.
     #[arg(long)]
     raw: bool,
     /// Folder for `existing/part-NNNNN.parquet` and `queries.parquet`.
@@ -49,11 +49,11 @@ pub struct Generate {
     output: PathBuf,
 }
 
-/// Pieces of a file.
+/// The number of pieces of a file.
 const FILE_PIECES: u64 = 16;
 
 impl Generate {
-    /// Writes the set, files in parallel.
+    /// Writes the files of the set in parallel.
     pub fn run(&self) -> Result<()> {
         let sets = Sets::new(self.log_existing, self.log_queries, self.planted, self.max_distance, self.seed);
         let folder = self.output.join("existing");
@@ -84,7 +84,8 @@ impl Generate {
         }))
     }
 
-    /// Queries have no `doc_id`: the numbers of their rows stand in.
+    /// Writes a file and returns its number of rows. Without a `doc_id`, as for queries, the numbers of the rows are
+    /// the ids.
     fn write(&self, path: &Path, with_ids: bool, pieces: impl Iterator<Item = Vec<u64>>) -> Result<u64> {
         let mut fields = vec![Field::new("fingerprint", DataType::UInt64, false)];
         if with_ids {
@@ -99,7 +100,7 @@ impl Generate {
         let mut writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties))?;
         let mut n_rows = 0;
         for piece in pieces {
-            // Pages end where batches do, so batches have a multiple of a page's rows.
+            // A page ends at the end of a batch, so the rows of a batch are a multiple of those of a page.
             for values in piece.chunks(1 << 16) {
                 n_rows += values.len() as u64;
                 let columns = schema.fields().iter().map(|field| column(field.name(), values));
@@ -111,7 +112,7 @@ impl Generate {
     }
 }
 
-/// A column of documents whose ids, URLs of about 60 characters, and sketches depend on the fingerprint alone.
+/// Returns a column. The ids, which are URLs of about 60 characters, and the sketches depend only on the fingerprints.
 fn column(name: &str, fingerprints: &[u64]) -> Result<ArrayRef> {
     Ok(match name {
         "doc_id" => Arc::new(StringArray::from_iter_values(fingerprints.iter().map(|&f| url(f)))),
@@ -131,7 +132,7 @@ fn sketch(fingerprint: u64) -> Vec<u8> {
     (0..4).flat_map(|_| rng.next().to_le_bytes()).collect()
 }
 
-/// Writes numbers one after the other, little-endian.
+/// Writes the numbers one after the other in little-endian order.
 pub fn write_raw(path: &Path, pieces: impl Iterator<Item = Vec<u64>>) -> Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     for piece in pieces {
@@ -150,7 +151,7 @@ fn parts(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Bytes of the `fingerprint` column chunks, and of the files.
+/// Returns the bytes of the `fingerprint` column chunks, and those of the files.
 fn sizes(folder: &Path) -> Result<(u64, u64)> {
     let (mut column, mut all) = (0, 0);
     for path in parts(folder)? {
@@ -162,18 +163,18 @@ fn sizes(folder: &Path) -> Result<(u64, u64)> {
     Ok((column, all))
 }
 
-/// A folder to read.
+/// The folder to read.
 #[derive(Debug, clap::Args)]
 pub struct Decode {
     /// Folder of Parquet files.
     folder: PathBuf,
-    /// Threads.
+    /// Number of threads.
     #[arg(long, default_value_t = 2)]
     threads: usize,
 }
 
 impl Decode {
-    /// Reads and decodes the `fingerprint` column with the Parquet crate's own reader, a row group a task.
+    /// Reads and decodes the `fingerprint` column with the Parquet crate's own reader, with one task per row group.
     pub fn run(&self) -> Result<()> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads).build()?;
         let started = Instant::now();
@@ -206,21 +207,21 @@ fn read(path: &Path, group: usize) -> Result<(u64, u64)> {
     Ok((n, check))
 }
 
-/// Pairs to check.
+/// The pairs to check.
 #[derive(Debug, clap::Args)]
 pub struct Check {
     /// Output folder of `nearprint join --pairs all`.
     output: PathBuf,
-    /// As for `generate`.
+    /// Number of planted neighbours, as for `generate`.
     #[arg(long, default_value_t = 10_000)]
     planted: u64,
-    /// As for `generate`.
+    /// Largest planted distance, as for `generate`.
     #[arg(long, default_value_t = 3)]
     max_distance: u64,
 }
 
 impl Check {
-    /// Says how many planted neighbours are among the pairs, at their distance; fails where one is missing.
+    /// Prints how many planted neighbours are among the pairs at their distance. Fails if one is missing.
     pub fn run(&self) -> Result<()> {
         let mut found = vec![false; usize::try_from(self.planted)?];
         let mut n_pairs = 0u64;

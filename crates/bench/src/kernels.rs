@@ -1,4 +1,5 @@
-//! The join in memory: every plan and kernel against the textbook probe, on pieces of a set of any size.
+//! Measures the join in memory. It compares the plans and kernels with the textbook probe on pieces of a set of any
+//! size.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -10,7 +11,7 @@ use crate::data::{PIECE_ROWS, Sets};
 use crate::reference::FourTables;
 use crate::{Result, print};
 
-/// What to measure.
+/// The data, plans and kernels to measure.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Binary logarithm of the number of existing fingerprints.
@@ -19,22 +20,22 @@ pub struct Args {
     /// Binary logarithm of the number of queries.
     #[arg(long, default_value_t = 16)]
     log_queries: u32,
-    /// The largest distance that counts.
+    /// Largest distance of a pair.
     #[arg(long, default_value_t = 3)]
     max_distance: u32,
-    /// Pieces of 2^20 existing fingerprints that are joined, evenly spread over the set.
+    /// Number of pieces of 2^20 existing fingerprints to join, spread evenly over the set.
     #[arg(long, default_value_t = 16)]
     pieces: u64,
-    /// Binary logarithm of the fingerprints mapped at once.
+    /// Binary logarithm of the number of fingerprints that are mapped at once.
     #[arg(long, default_value_t = 20)]
     log_piece: u32,
-    /// Only this kernel; all that the processor has otherwise.
+    /// Measure only this kernel [default: all that the processor supports].
     #[arg(long)]
     kernel: Option<String>,
-    /// Also every plan whose estimate is within this factor of the best.
+    /// Also measure every plan whose estimate is within this factor of the best.
     #[arg(long, default_value_t = 1.0)]
     within: f64,
-    /// Leaves out the textbook probe.
+    /// Leave out the textbook probe.
     #[arg(long)]
     no_reference: bool,
     /// Seed of the data.
@@ -58,7 +59,8 @@ struct Measured {
     times_faster_than_textbook: Option<f64>,
 }
 
-/// Measures, and checks that every planted pair is found and every kernel finds the same.
+/// Measures the join, and checks that all plans and kernels find the same number of pairs, and no fewer than were
+/// planted.
 pub fn run(args: &Args) -> Result<()> {
     let sets = Sets::new(
         args.log_existing,
@@ -128,7 +130,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Fingerprints as they are mapped, and planted ones among them.
+/// Returns the pieces of fingerprints to map, and the number of planted fingerprints in them.
 fn pieces(sets: &Sets, args: &Args) -> (Vec<Vec<u64>>, u64) {
     let together = (1u64 << args.log_piece.max(PIECE_ROWS.ilog2())) / PIECE_ROWS;
     let n = (args.pieces / together).max(1).min((sets.n_pieces() / together).max(1));
@@ -145,7 +147,7 @@ fn pieces(sets: &Sets, args: &Args) -> (Vec<Vec<u64>>, u64) {
     (pieces.collect(), n_planted)
 }
 
-/// The kernels that a flag asks for.
+/// Returns the kernel of the given name, or all available kernels if there is no name.
 pub fn kernels(name: Option<&str>) -> Result<Vec<Kernel>> {
     let Some(wanted) = name else { return Ok(Kernel::available()) };
     let name = KernelName::ALL.into_iter().find(|n| n.name() == wanted).ok_or(format!("no kernel '{wanted}'"))?;

@@ -1,5 +1,5 @@
-//! `nearprint-bench`: measures the join on generated data whose answers are known, and fingerprinting on texts of yours. One JSON
-//! object a line.
+//! `nearprint-bench` measures the join on generated data with known results, and fingerprinting on your own texts. It
+//! prints one JSON object per line.
 #![allow(clippy::cast_precision_loss, reason = "nanoseconds and counts as numbers to divide")]
 #![allow(clippy::print_stdout, reason = "a program that prints what it measured")]
 
@@ -16,12 +16,12 @@ use serde::Serialize;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Benchmarks of the join and of fingerprinting.
+/// Measures the join and fingerprinting.
 #[derive(Debug, clap::Parser)]
 enum Command {
-    /// The join in memory: plans and kernels against the textbook probe.
+    /// Measures plans and kernels of the join in memory against the textbook probe.
     Kernels(kernels::Args),
-    /// The self-join in memory, on one thread.
+    /// Measures the self-join in memory, on one thread.
     #[command(name = "self")]
     SelfJoin(self_join::Args),
     /// Writes a generated set as Parquet.
@@ -32,7 +32,7 @@ enum Command {
     Check(files::Check),
     /// Writes documents of many nights.
     Nights(nights::Args),
-    /// Text to fingerprint and sketch, beside cutting the same texts into words alone.
+    /// Measures fingerprints and sketches of texts, compared with merely cutting the same texts into words.
     Text(text::Args),
 }
 

@@ -1,4 +1,4 @@
-//! Documents of many nights: random texts, whose fingerprints are spread evenly.
+//! Generates the documents of many nights. The texts are random, so their fingerprints are spread evenly.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -13,22 +13,22 @@ use parquet::file::properties::WriterProperties;
 use crate::Result;
 use crate::data::Rng;
 
-/// Nights to write.
+/// The nights to write.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Nights, from 2026-01-01 on.
+    /// Number of nights, from 2026-01-01 on.
     #[arg(long, default_value_t = 365)]
     nights: u64,
-    /// Binary logarithm of the documents of a night.
+    /// Binary logarithm of the number of documents of a night.
     #[arg(long, default_value_t = 16)]
     log_documents: u32,
-    /// Words of a document.
+    /// Number of words of a document.
     #[arg(long, default_value_t = 24)]
     words: u64,
-    /// Different words that there are.
+    /// Number of different words.
     #[arg(long, default_value_t = 1_000_000)]
     vocabulary: u64,
-    /// Documents of a hundred that repeat one of the night's earlier texts but for a word.
+    /// Percentage of documents that repeat an earlier text of the night except for one word.
     #[arg(long, default_value_t = 0)]
     repeats: u64,
     /// Folder for `dt=YYYY-MM-DD/part-0.parquet`.
@@ -36,11 +36,11 @@ pub struct Args {
     output: PathBuf,
 }
 
-/// Documents that are made and written at once.
+/// The number of documents that are made and written at once.
 const BATCH_ROWS: u64 = 1 << 14;
 
 impl Args {
-    /// Writes the nights and prints their dates, one a line.
+    /// Writes the nights, and prints their dates, one per line.
     pub fn run(&self) -> Result<()> {
         for night in 0..self.nights {
             let date = date(night);
@@ -71,7 +71,7 @@ impl Args {
         Ok(())
     }
 
-    /// Row groups of about 64 MiB of text, compressed.
+    /// Returns the properties for compressed row groups of about 64 MiB of text.
     fn properties(&self) -> WriterProperties {
         let rows = (8 << 20) / self.words.max(1);
         WriterProperties::builder()
@@ -80,7 +80,8 @@ impl Args {
             .build()
     }
 
-    /// The text of a document, which depends on nothing but its number.
+    /// Returns the text of a document. Besides the options, the text depends only on the night and the number of the
+    /// document.
     fn text(&self, night: u64, i: u64) -> String {
         let words_of = |i: u64| Rng((night << 40) ^ i.wrapping_mul(0xD6E8_FEB8_6659_FD93));
         let mut chance = Rng(!words_of(i).0);
@@ -96,7 +97,7 @@ impl Args {
     }
 }
 
-/// Days after 2026-01-01, for some centuries.
+/// Returns the date that is `days` days after 2026-01-01.
 fn date(mut days: u64) -> String {
     let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let mut year = 2026;

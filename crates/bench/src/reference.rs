@@ -1,14 +1,14 @@
-//! The textbook probe: four tables led by 16 bits each, looked up at random, one candidate after the other (Manku, Jain, Das
-//! Sarma, WWW 2007, section 3.1, for k = 3).
+//! The textbook probe. It has four tables, each ordered by another 16 leading bits, looks them up by random access, and
+//! compares one candidate after the other (Manku, Jain, Das Sarma, WWW 2007, section 3.1, for k = 3).
 
-/// Four sorted copies of the queries, each rotated by another multiple of 16 bits, with directories.
+/// Four sorted copies of the queries, each rotated by another multiple of 16 bits and each with a directory.
 #[derive(Debug)]
 pub struct FourTables {
     tables: Vec<(Vec<u64>, Vec<u32>)>,
 }
 
 impl FourTables {
-    /// Of at most 2^32 queries.
+    /// Builds the tables of at most 2^32 queries.
     #[allow(clippy::cast_possible_truncation, reason = "as said")]
     pub fn build(queries: &[u64]) -> Self {
         let table = |turn: u32| {
@@ -26,7 +26,7 @@ impl FourTables {
         Self { tables: [0, 16, 32, 48].map(table).into() }
     }
 
-    /// Pairs within `max_distance` ≤ 3, some of them found by more than one table.
+    /// Counts the pairs within `max_distance` ≤ 3. A pair that several tables find counts several times.
     pub fn probe(&self, existing: &[u64], max_distance: u32) -> u64 {
         let mut n = 0;
         for &fingerprint in existing {

@@ -1,4 +1,4 @@
-//! The self-join in memory, on one thread: uniform sets, and sets that are skewed on purpose.
+//! Measures the self-join in memory, on one thread. The sets are uniform, or skewed on purpose.
 
 use std::time::Instant;
 
@@ -8,22 +8,22 @@ use crate::data::Rng;
 use crate::files::write_raw;
 use crate::{Result, print};
 
-/// What to join with itself.
+/// The set to join with itself.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Binary logarithm of the number of fingerprints.
     #[arg(long, default_value_t = 20)]
     log_rows: u32,
-    /// The largest distance that counts.
+    /// Largest distance of a pair.
     #[arg(long, default_value_t = 3)]
     max_distance: u32,
-    /// Of the uniform set, fingerprints with a planted neighbour.
+    /// Number of fingerprints of the uniform set that have a planted neighbour.
     #[arg(long, default_value_t = 10_000)]
     planted: usize,
-    /// How the fingerprints are spread.
+    /// Distribution of the fingerprints.
     #[arg(long, value_enum, default_value = "uniform")]
     spread: Spread,
-    /// Also writes them as raw little-endian numbers.
+    /// Also write the fingerprints to this file as raw little-endian numbers.
     #[arg(long)]
     raw: Option<std::path::PathBuf>,
     /// Seed of the data.
@@ -31,21 +31,21 @@ pub struct Args {
     seed: u64,
 }
 
-/// How fingerprints are spread.
+/// The distribution of fingerprints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Spread {
-    /// Evenly, with planted neighbours.
+    /// Uniform, with planted neighbours.
     Uniform,
-    /// Half of them share the 16 bits from bit 16 up.
+    /// Half of the fingerprints share the 16 bits from bit 16 up.
     HalfBlock,
-    /// Half of them share the leading 16 bits.
+    /// Half of the fingerprints share the leading 16 bits.
     HalfPrefix,
-    /// A point and all that differ from it in up to 3 bits: 43,745.
+    /// A point and all fingerprints that differ from it in up to 3 bits, 43,745 together.
     Ball,
 }
 
 impl Args {
-    /// Measures, and checks the number of pairs.
+    /// Measures the self-join, and checks the number of pairs.
     pub fn run(&self) -> Result<()> {
         let values = self.values();
         if let Some(path) = &self.raw {
@@ -91,7 +91,7 @@ impl Args {
         let point = rng.next();
         match self.spread {
             Spread::Uniform => {
-                // Neighbours take the places of the last values, so that the number stays what it is.
+                // The neighbours replace the last values, so that the number of values stays the same.
                 let last = values.len() - self.planted.min(values.len() / 2);
                 for i in 0..values.len() - last {
                     let n_bits = u32::try_from(i).unwrap_or(0) % (self.max_distance.max(1)) + 1;
@@ -105,8 +105,9 @@ impl Args {
         values
     }
 
-    /// Pairs that must come out: counted by comparing all, where these are few, and known of the uniform set, whose chance
-    /// pairs are fewer than one in expectation up to 2^22.
+    /// Returns the expected number of pairs, if it is known. For the ball, all fingerprints are compared with each
+    /// other. For the uniform set of up to 2^20 fingerprints and distances up to 3, it is the number of planted pairs,
+    /// because even 2^22 fingerprints have less than one expected pair by chance.
     fn expected(&self, values: &[u64]) -> Option<u64> {
         match self.spread {
             Spread::Ball => {
@@ -121,14 +122,14 @@ impl Args {
     }
 }
 
-/// Every other value takes the bits of `mask` from `point`.
+/// Copies the bits of `mask` from `point` to every other value.
 fn share(values: &mut [u64], point: u64, mask: u64) {
     for value in values.iter_mut().step_by(2) {
         *value = (*value & !mask) | (point & mask);
     }
 }
 
-/// A point and all that differ from it in up to 3 bits.
+/// Returns a point and all values that differ from it in up to 3 bits.
 fn ball(point: u64) -> Vec<u64> {
     let mut values = vec![point];
     for a in 0..64 {

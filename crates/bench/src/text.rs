@@ -1,8 +1,9 @@
-//! From text to fingerprint and sketch, beside what others need to cut the same texts into words.
+//! Measures the way from text to fingerprint and sketch, compared with other programs that cut the same texts into
+//! words.
 //!
-//! All ways run over all texts in turn, round after round, on one pool of threads, so that whatever else the machine does falls on each
-//! alike; a ratio is the median of the rounds' own ratios. On a machine that others use, processor time says more than the clock: both are
-//! there. Memory comes from mimalloc, as in the `nearprint` command.
+//! In every round, all ways process all texts in turn on the same pool of threads, so that other work of the machine
+//! affects all ways alike. A ratio is the median of the ratios of the rounds. On a shared machine, processor time is
+//! more reliable than the clock, so the output has both.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,30 +22,30 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::{Result, print};
 
-/// What to measure.
+/// The texts and profiles to measure.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// JSONL files with a `text` a line, all read into memory before.
+    /// JSONL files with a `text` on each line; all are read into memory first.
     #[arg(long, required = true, num_args = 1..)]
     documents: Vec<PathBuf>,
-    /// Threads of the pool.
+    /// Number of threads.
     #[arg(long, default_value_t = 1)]
     threads: usize,
-    /// Rounds go on for so many seconds, and there are five at least.
+    /// Duration of the measurement; there are at least five rounds.
     #[arg(long, default_value_t = 20.0)]
     seconds: f64,
-    /// Only this profile, without references; may be given again.
+    /// Measure only this profile, without references; may be repeated.
     #[arg(long)]
     profile: Vec<String>,
 }
 
-/// Something that is done with a text.
+/// A way to process a text.
 struct Way {
     name: String,
     run: Box<Run>,
 }
 
-/// `None` where the text has no fingerprint.
+/// The function of a way. It returns `None` if the text has no fingerprint.
 type Run = dyn Fn(&str) -> Option<u64> + Sync;
 
 impl Way {
@@ -56,7 +57,7 @@ impl Way {
 /// One pass over all texts.
 struct Pass {
     seconds: f64,
-    /// Of all threads; none where the system does not tell.
+    /// The processor time of all threads. `None` means that the system does not report it.
     cpu_seconds: Option<f64>,
     n_some: usize,
     sum: u64,
@@ -70,23 +71,25 @@ struct Measured<'a> {
     n_documents: usize,
     n_bytes: usize,
     rounds: usize,
-    /// By the median.
+    /// The throughput of the median round.
     mb_per_second: f64,
     median_ns_per_byte: f64,
     min_ns_per_byte: f64,
-    /// Of processor time, all threads together.
+    /// The median processor time of all threads together.
     cpu_ns_per_byte: Option<f64>,
-    /// How many times as long as each reference, by the clock.
+    /// The ratio of the time to that of each reference, by the clock.
     times: BTreeMap<&'static str, f64>,
-    /// The same of processor time.
+    /// The ratio of the processor time to that of each reference.
     cpu_times: BTreeMap<&'static str, f64>,
-    /// Texts long enough for a fingerprint; all, of a way that makes none.
+    /// The number of texts that are long enough for a fingerprint. For a way that makes no fingerprints, it is the
+    /// number of all texts.
     n_fingerprinted: usize,
-    /// The fingerprints, or what else was counted, summed modulo 2^64: equal for programs that give the same.
+    /// The sum of the fingerprints, or of the way's other results, modulo 2^64. Programs with the same results have the
+    /// same sum.
     sum: String,
 }
 
-/// Measures; one line a way.
+/// Measures all ways, and prints one line per way.
 pub fn run(args: &Args) -> Result<()> {
     let texts = args.documents.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?.concat();
     let n_bytes = texts.iter().map(String::len).sum();
@@ -112,7 +115,7 @@ const JIEBA_HMM: &str = "jieba hmm";
 const UAX29_WORDS: &str = "uax29 words";
 const UAX29_BOUNDS: &str = "uax29 bounds";
 
-/// nearprint's profiles and its stages, and the references between them.
+/// Returns nearprint's profiles, the references, and nearprint's stages.
 fn all_ways() -> Result<Vec<Way>> {
     let mut ways = ways_of_profiles(&["default".to_owned(), "paper".to_owned()])?;
     let mut mixed = profile::by_name("default")?;
@@ -127,7 +130,7 @@ fn ways_of_profiles(names: &[String]) -> Result<Vec<Way>> {
     names.iter().map(|name| fingerprint(name, profile::by_name(name)?)).collect()
 }
 
-/// Text to fingerprint and, if the profile has one, sketch.
+/// Returns the way from text to fingerprint and, if the profile has one, sketch.
 fn fingerprint(name: &str, config: ProfileConfig) -> Result<Way> {
     let fingerprinter = TextFingerprinter::try_new(config, &Resources::default())?;
     Ok(Way::new(name, move |text| match std::hint::black_box(fingerprinter.fingerprint(text)).outcome {
@@ -136,7 +139,7 @@ fn fingerprint(name: &str, config: ProfileConfig) -> Result<Way> {
     }))
 }
 
-/// Only cutting the text as it is into words, by other people's code.
+/// Returns the references, which only cut the unchanged text into words, by other libraries.
 fn references() -> [Way; 4] {
     let cut = |hmm| {
         let jieba = Jieba::new();
@@ -150,7 +153,7 @@ fn references() -> [Way; 4] {
     ]
 }
 
-/// How far the default profile gets in which time.
+/// Returns the first stages of the default profile, to show how its time is divided.
 fn stages() -> Result<[Way; 2]> {
     thread_local!(static SCRATCH: std::cell::RefCell<Scratch> = std::cell::RefCell::default());
     let config = profile::by_name("default")?.tokenize;
@@ -165,7 +168,8 @@ fn stages() -> Result<[Way; 2]> {
     ])
 }
 
-/// The passes of each way, the same number of each; the first round, in which tables are made and memory is asked for, is left out.
+/// Returns the passes of the ways, which are equally many for each way. The first round is left out, because it makes
+/// tables and allocates memory.
 fn measure(ways: &[Way], texts: &[String], pool: &ThreadPool, seconds: f64) -> Vec<Vec<Pass>> {
     let mut passes: Vec<Vec<Pass>> = ways.iter().map(|_| Vec::new()).collect();
     for way in ways {
@@ -192,7 +196,7 @@ fn pass(way: &Way, texts: &[String], pool: &ThreadPool) -> Pass {
     Pass { seconds, cpu_seconds, n_some, sum }
 }
 
-/// Processor time of the process's threads so far, by Linux's account in nanoseconds.
+/// Returns the processor time of all threads of the process so far, from the nanosecond counters of Linux.
 fn cpu_seconds() -> Option<f64> {
     let threads = std::fs::read_dir("/proc/self/task").ok()?;
     let of_thread = |thread: std::io::Result<std::fs::DirEntry>| -> Option<f64> {
@@ -235,7 +239,7 @@ impl Measurements<'_> {
         }
     }
 
-    /// How many times as much of `amount` as each reference takes in the same round; the median.
+    /// Returns the median ratio of `amount` to that of each reference in the same round.
     fn ratios(&self, way: usize, amount: impl Fn(&Pass) -> Option<f64>) -> BTreeMap<&'static str, f64> {
         let ratio = |reference: &'static str| {
             let reference_passes = &self.passes[self.ways.iter().position(|way| way.name == reference)?];

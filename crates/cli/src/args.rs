@@ -1,4 +1,4 @@
-//! The command line.
+//! The arguments of the command line.
 
 #![allow(rustdoc::broken_intra_doc_links, reason = "clap shows these lines as they stand")]
 
@@ -13,7 +13,7 @@ use crate::asked::Asked;
 use crate::bytes::Bytes;
 use crate::place::{local, nights, place};
 
-/// The most pairs that `--pairs all` writes unless told otherwise.
+/// The default maximum number of pairs that `--pairs all` writes.
 pub const MAX_PAIRS: u64 = 50_000_000;
 
 /// Finds near-duplicate documents in nightly crawls: SimHash fingerprints, joined exactly.
@@ -31,7 +31,7 @@ pub struct Cli {
 const EXIT_CODES: &str = "Exit codes: 0 done or already published, 64 usage, 65 bad data, 66 input missing, 69 store unavailable, \
 70 bug, 73 output exists, 74 local disk or memory, 75 try again, 77 permission, 78 bad config, 130/143 signals.";
 
-/// Options of every command.
+/// The options of every command.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
@@ -41,22 +41,22 @@ pub struct Global {
     /// Threads [default: all cores]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
-    /// Memory, such as 4GiB; less is used where less is needed [default: unlimited]
+    /// Memory limit, such as 4GiB; a command that needs less uses less [default: unlimited]
     #[arg(long, global = true, value_name = "BYTES")]
     pub memory_limit: Option<Bytes>,
-    /// Memory for the reduce alone, within --memory-limit; it spills past that [default: 1GiB]
+    /// Memory for the reduce alone, within --memory-limit; beyond it, the reduce spills to disk [default: 1GiB]
     #[arg(long, global = true, value_name = "BYTES")]
     pub reduce_memory: Option<Bytes>,
     /// Folder for temporary files [default: the system's]
     #[arg(long, global = true, value_name = "DIR", value_parser = local_path())]
     pub spill_dir: Option<PathBuf>,
-    /// Bytes that the reduce may have in --spill-dir at once [default: unlimited]
+    /// Most bytes that the reduce may hold in --spill-dir at once [default: unlimited]
     #[arg(long, global = true, value_name = "BYTES")]
     pub max_spill: Option<Bytes>,
-    /// Instructions of the join [default: the best that the processor has]
+    /// Instruction set of the join [default: the best that the processor has]
     #[arg(long, global = true, value_name = "NAME", value_parser = ["scalar", "neon", "avx2", "avx512"])]
     pub kernel: Option<String>,
-    /// Log more (twice: even more)
+    /// Log more; give it twice to log still more
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
 }
@@ -65,32 +65,32 @@ pub struct Global {
 pub enum Command {
     /// Run a night: fingerprint its documents, join, decide, publish, advance the store
     Run(RunArgs),
-    /// Fingerprint documents to a fingerprints dataset
+    /// Fingerprint documents into a fingerprints dataset
     Fingerprint(FingerprintArgs),
-    /// Make an idf table for weights by TF-IDF
+    /// Build an idf table for TF-IDF weights
     #[command(subcommand)]
     Idf(IdfCommand),
-    /// Join fingerprints datasets to pairs
+    /// Join fingerprints datasets into pairs
     Join(JoinArgs),
-    /// Say how a join of given sizes would be done, and about how long it would take
+    /// Show the plan of a join of given sizes, and about how long the join would take
     Plan(PlanArgs),
     /// Score a profile on labelled documents
     Evaluate(EvaluateArgs),
-    /// Choose distances for documents of your own: draw pairs to label, then read the labels back
+    /// Choose distances for your own documents: draw pairs to label, then read the labels back
     Tune(TuneArgs),
-    /// Say why a profile takes texts for near-duplicates, or does not
+    /// Explain why a profile takes texts for near-duplicates, or does not
     Explain(ExplainArgs),
-    /// Show what a published night found
+    /// Show the results of a published night
     Report(ReportArgs),
-    /// Re-read everything that a store published, against its commits
+    /// Re-read everything that a store published, and compare it with the commits
     Check(CheckArgs),
-    /// Look into a store
+    /// Create, inspect and maintain a store
     #[command(subcommand)]
     Store(StoreCommand),
 }
 
 impl Command {
-    /// The command and its night.
+    /// Returns the name of the command, and its night if it has one.
     pub fn asked(&self) -> Asked {
         let (command, dt) = match self {
             Self::Run(args) => ("run", Some(args.dt.clone())),
@@ -125,10 +125,10 @@ pub struct RunArgs {
     /// Allow a date older than the store's newest
     #[arg(long)]
     pub late: bool,
-    /// Publish a published night anew
+    /// Publish a night again that is already published
     #[arg(long)]
     pub replace: bool,
-    /// Make the store where there is none, as a first night needs
+    /// Create the store if it does not exist, as a first night requires
     #[arg(long)]
     pub create_store: bool,
     /// Documents, instead of the job file's
@@ -153,73 +153,73 @@ pub struct RunArgs {
     /// Refuse documents, store and output that do not lie below PATH; may be repeated; instead of the job file's
     #[arg(long = "root", value_name = "PATH", value_parser = place)]
     pub roots: Vec<String>,
-    /// Nobody else writes to the store: use an S3 server that ignores If-None-Match
+    /// Accept an S3 server that ignores If-None-Match; nobody else may write to the store
     #[arg(long)]
     pub single_writer: bool,
     /// Hold a lock on this file during the run, instead of the job file's
     #[arg(long, value_name = "FILE", value_parser = local_path())]
     pub lock_file: Option<PathBuf>,
-    /// Wait so long for the lock, then end with 75 [default: 0]
+    /// Longest wait for the lock, before the run ends with 75 [default: 0]
     #[arg(long, value_name = "SECONDS")]
     pub lock_wait: Option<u64>,
-    /// Exit code where the night has no documents
+    /// Exit code if the night has no documents
     #[arg(long, value_name = "N", default_value_t = crate::exit_code::INPUT_MISSING)]
     pub empty_exit_code: u8,
 }
 
-/// Breakers, instead of the job file's.
+/// The breakers, instead of the job file's.
 #[derive(Debug, Clone, Args)]
 pub struct BreakerArgs {
-    /// Stop where a cluster has more different texts; 0: never
+    /// Stop if a cluster has more than N different texts; 0: never
     #[arg(long, value_name = "N")]
     pub max_cluster: Option<u64>,
-    /// Stop where a source loses a larger share to near-duplicates; 1: never
+    /// Stop if a source loses more than this share to near-duplicates; 1: never
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub max_source_loss: Option<f64>,
-    /// Stop where the share of dropped documents changes by more; 1: never
+    /// Stop if the share of dropped documents differs by more than this from the median of earlier nights; 1: never
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub max_rate_change: Option<f64>,
-    /// Stop where there are fewer documents than this share of the nights before; 0: never
+    /// Stop if there are fewer documents than this share of the median of the earlier nights; 0: never
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub min_document_share: Option<f64>,
-    /// Publish whatever the breakers say
+    /// Publish regardless of the breakers
     #[arg(long)]
     pub no_breakers: bool,
 }
 
-/// What is set aside of the documents, instead of what the job file says.
+/// The treatment of bad rows and files, instead of the job file's.
 #[derive(Debug, Clone, Args)]
 pub struct InputArgs {
-    /// Rows that are no documents and are quarantined; more fail the run
+    /// Most rows that may be quarantined because they are no documents; more fail the run
     #[arg(long, value_name = "N")]
     pub max_bad_rows: Option<u64>,
-    /// Files that cannot be read and are passed over; more fail the run
+    /// Most unreadable files that may be passed over; more fail the run
     #[arg(long, value_name = "N")]
     pub max_bad_files: Option<u64>,
     /// Quarantine rows with larger texts, such as 64MiB
     #[arg(long, value_name = "BYTES")]
     pub max_doc_bytes: Option<Bytes>,
-    /// What becomes of rows whose id an earlier row has
+    /// Treatment of rows whose id an earlier row has
     #[arg(long, value_name = "POLICY")]
     pub on_duplicate_id: Option<OnDuplicateId>,
-    /// Take binary columns of Parquet files for UTF-8
+    /// Read binary columns of Parquet files as UTF-8
     #[arg(long)]
     pub binary_as_utf8: bool,
-    /// Allow no bad row and no bad file, whatever the job file says
+    /// Allow no bad row and no bad file, regardless of the job file
     #[arg(long, conflicts_with_all = ["max_bad_rows", "max_bad_files"])]
     pub strict: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum OnDuplicateId {
-    /// The run fails
+    /// Fail the run
     Fail,
-    /// The first row in the order of file paths and rows stays, the others are quarantined
+    /// Keep the first row in the order of file paths and rows, and quarantine the others
     #[value(name = "keep_first", alias = "keep-first")]
     KeepFirst,
 }
 
-/// Where documents and a profile come from.
+/// The profile, and the columns of the documents.
 #[derive(Debug, Clone, Args)]
 pub struct ProfileArgs {
     /// Job file with profile, columns and overrides
@@ -246,7 +246,7 @@ pub struct FingerprintArgs {
     /// Folder of the dataset
     #[arg(long, value_name = "DIR", value_parser = place)]
     pub output: String,
-    /// Bits of the fingerprints, where the profile's program has them: 32, 64, or 128, which no join takes
+    /// Bits of the fingerprints, if the profile's program has them: 32, 64, or 128, which no join accepts
     #[arg(long, value_name = "N", value_parser = any_bits)]
     pub bits: Option<u32>,
     /// Replace an output that exists
@@ -272,7 +272,7 @@ pub struct IdfBuildArgs {
     /// The table, a local file for the job's `idf`
     #[arg(long, value_name = "FILE", value_parser = local_path())]
     pub output: PathBuf,
-    /// Leave out tokens of fewer documents
+    /// Leave out tokens that occur in fewer documents
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub min_documents: u64,
     /// Replace a table that exists
@@ -299,7 +299,7 @@ pub struct JoinArgs {
     /// Largest Hamming distance of a pair
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..=63))]
     pub max_distance: u32,
-    /// Largest distance of the sketches of a pair [default: not verified]
+    /// Largest sketch distance of a pair [default: sketches are not verified]
     #[arg(long, value_name = "N")]
     pub max_sketch_distance: Option<u32>,
     /// Bits of the fingerprints
@@ -336,7 +336,7 @@ pub struct PlanArgs {
     /// Sorted runs that the existing fingerprints are spread over: nights since the store was compacted
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub runs: u64,
-    /// Join the queries with each other too
+    /// Also join the queries with each other
     #[arg(long = "self")]
     pub itself: bool,
 }
@@ -349,7 +349,7 @@ pub struct EvaluateArgs {
     /// Labels: tab-separated id_a, id_b, label (pos, gray, neg), with a header
     #[arg(long, value_name = "FILE", value_parser = place)]
     pub truth: String,
-    /// Ids to leave out, one a line
+    /// Ids to leave out, one per line
     #[arg(long, value_name = "FILE", value_parser = place)]
     pub ignore: Option<String>,
     /// List scores up to this distance [default: the profile's]
@@ -370,7 +370,7 @@ pub struct EvaluateArgs {
 
 #[derive(Debug, Clone, Args)]
 pub struct ExplainArgs {
-    /// Ids of two documents or more
+    /// Ids of two or more documents
     #[arg(value_name = "ID", num_args = 2.., requires = "documents", required_unless_present_any = ["text", "text_file"])]
     pub ids: Vec<String>,
     /// Documents: file, folder, glob or s3:// prefix
@@ -382,7 +382,7 @@ pub struct ExplainArgs {
     /// A file with one text, instead of a document; may be repeated
     #[arg(long, value_name = "FILE", value_parser = local_path())]
     pub text_file: Vec<PathBuf>,
-    /// Features to list of each kind; --json has all
+    /// Number of features to list of each kind; --json lists all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub features: usize,
     #[command(flatten)]
@@ -394,13 +394,13 @@ pub struct TuneArgs {
     /// Documents to draw pairs from: file, folder, glob or s3:// prefix
     #[arg(long, value_name = "PATH", requires = "sheet", value_parser = place)]
     pub documents: Option<String>,
-    /// Draw pairs to label to this file
+    /// Write the drawn pairs to this file, ready to be labelled
     #[arg(long, value_name = "FILE.csv", requires = "documents", value_parser = named_csv)]
     pub sheet: Option<String>,
-    /// Write the same pairs to this page too, side by side
+    /// Also write the same pairs to this page, side by side
     #[arg(long, value_name = "FILE.html", requires = "sheet", value_parser = named_html)]
     pub html: Option<String>,
-    /// Pairs of each distance on the sheet
+    /// Most pairs of each distance on the sheet
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = at_least_one)]
     pub per_distance: usize,
     /// Largest distance of a pair on the sheet
@@ -409,7 +409,7 @@ pub struct TuneArgs {
     /// Replace a sheet that exists
     #[arg(long)]
     pub replace: bool,
-    /// A sheet whose column 'label' is filled: estimate precision and recall from it
+    /// Estimate precision and recall from this sheet, whose column 'label' is filled
     #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["sheet", "documents", "html", "per_distance", "max_distance", "replace"], value_parser = place)]
     pub labels: Option<String>,
     #[command(flatten)]
@@ -424,24 +424,25 @@ pub struct ReportArgs {
     /// The night
     #[arg(long, value_name = "DATE")]
     pub dt: String,
-    /// Dropped documents and clusters to show
+    /// Number of dropped documents and of clusters to show
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub examples: usize,
 }
 
 #[derive(Debug, Clone, Subcommand)]
 pub enum StoreCommand {
-    /// Make a store, for a first night to come
+    /// Create an empty store for a first night
     Init(StoreArgs),
-    /// Nights, rows and bytes
+    /// Show the nights, rows and bytes
     Info(StoreArgs),
-    /// Re-read every file against what the newest commit says of it
+    /// Re-read every file, and compare it with the newest commit
     Check(StoreArgs),
     /// Merge the fingerprints of all nights into one segment, which later joins read instead
     Compact(CompactArgs),
-    /// Take a night out of the store: one of a wrong date, or one that should not count any more
+    /// Remove a night from the store: one with a wrong date, or one that should no longer count
     DropNight(DropNightArgs),
-    /// Delete what no commit names: replaced and dropped nights, leftovers of killed runs, superseded segments, old commits
+    /// Delete everything that no commit names: replaced and dropped nights, leftovers of killed runs, superseded
+    /// segments, old commits
     Gc(GcArgs),
 }
 
@@ -458,13 +459,13 @@ pub struct DropNightArgs {
 pub struct GcArgs {
     #[command(flatten)]
     pub place: StoreArgs,
-    /// Root of results to look into, beside those of the store's nights [default: the job file's]
+    /// Root of results to clean, besides those of the store's nights [default: the job file's]
     #[arg(long, value_name = "PATH", value_parser = place)]
     pub output: Option<String>,
-    /// Leave alone what was written, or was named by the newest commit, in these last hours
+    /// Keep files that were written, or that the newest commit named, in the last HOURS hours
     #[arg(long, value_name = "HOURS", default_value_t = 24)]
     pub grace_hours: u32,
-    /// Only list
+    /// Only list, and delete nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -486,7 +487,7 @@ pub struct CheckArgs {
 pub struct CompactArgs {
     #[command(flatten)]
     pub place: StoreArgs,
-    /// Rows of a part of the segment, about; --spill-dir holds one part a thread [default: 16777216]
+    /// Approximate rows of a part of the segment; --spill-dir holds one part per thread [default: 16777216]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub part_rows: Option<u64>,
 }
@@ -501,7 +502,7 @@ pub struct StoreArgs {
     pub config: Option<PathBuf>,
 }
 
-/// Which pairs are written.
+/// The pairs to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Pairs {
     Forest,
@@ -522,7 +523,7 @@ fn profile_help() -> String {
     format!("Named profile: {}", names.join(", "))
 }
 
-/// So that a slip of the command line does not overwrite documents.
+/// Accepts only the name of an SVG file, so that a slip on the command line does not overwrite documents.
 fn named_svg(text: &str) -> Result<PathBuf, String> {
     ending(text, ".svg").map(PathBuf::from)
 }
@@ -552,7 +553,7 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&n| n > 0).ok_or_else(|| "a number from 1 up".to_owned())
 }
 
-/// A number, or a power of two such as 2^33.
+/// Parses a number, or a power of two such as 2^33.
 fn count(text: &str) -> Result<u64, String> {
     let power = || 2u64.checked_pow(text.strip_prefix("2^")?.parse().ok()?);
     text.parse().ok().or_else(power).ok_or_else(|| "a number such as 1000000 or 2^20".to_owned())

@@ -1,6 +1,6 @@
-//! What was asked for.
+//! The command and the night of an invocation.
 
-/// What a summary says of what was asked for, however it ended.
+/// The fields that identify a command in its summary, whether it succeeds or fails.
 #[derive(Debug, Clone)]
 pub struct Asked {
     pub command: &'static str,

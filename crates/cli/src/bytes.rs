@@ -1,4 +1,4 @@
-//! Sizes as people write them.
+//! Sizes in bytes, in the notation that people use.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! Exit codes, after sysexits.h.
+//! Exit codes, which follow sysexits.h.
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
@@ -6,12 +6,12 @@ use std::sync::{Mutex, PoisonError};
 use nearprint_storage::{ErrorKind, Requests};
 use nearprint_study::StudyError;
 
-/// Why a command ends without success.
+/// The reason why a command ends without success.
 #[derive(Debug)]
 pub struct Failure {
     pub code: u8,
     pub message: String,
-    /// What was asked of object stores until then, where anything was.
+    /// The requests to object stores until then, if there were any.
     pub requests: Option<Requests>,
 }
 
@@ -54,7 +54,7 @@ impl Failure {
         Self::new(CONFIG, message)
     }
 
-    /// A file that is to be read: `what` names it and the flag or key.
+    /// Describes a failure to read a file. `what` names the file, and the flag or key that gave it.
     pub fn reading(what: &str, error: &std::io::Error) -> Self {
         use std::io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound, PermissionDenied};
         let (code, remedy) = match error.kind() {
@@ -80,7 +80,7 @@ impl Failure {
         Self::new(code, format!("stopped by {name} before the end: run it again"))
     }
 
-    /// One line on standard error: what it says.
+    /// Writes the message to standard error as one line, and returns it.
     pub fn say(&self) -> String {
         let message: String = self.message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let _ = writeln!(std::io::stderr(), "nearprint: error: {message}");
@@ -90,7 +90,7 @@ impl Failure {
 
 static LAST_PANIC: Mutex<String> = Mutex::new(String::new());
 
-/// A panic is remembered for the one line that reports it, wherever it was caught.
+/// Makes every panic leave its message for the single line that reports it, no matter where it is caught.
 pub fn keep_panics_to_one_line() {
     std::panic::set_hook(Box::new(|info| {
         let text = info.to_string().split_whitespace().collect::<Vec<_>>().join(" ");

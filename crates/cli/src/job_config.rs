@@ -1,4 +1,4 @@
-//! Job files: TOML with unknown keys refused, a named profile with overrides.
+//! Job files, which are TOML. They name a profile and may override it. Unknown keys are refused.
 
 use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ pub struct JobConfig {
     pub roots: Vec<String>,
     pub single_writer: bool,
     pub lock: Option<PathBuf>,
-    /// Seconds.
+    /// The longest wait for the lock, in seconds.
     pub lock_wait: u64,
 }
 
@@ -122,7 +122,7 @@ impl JobConfig {
         Ok(job)
     }
 
-    /// Gives the first key with a path that asks to be expanded, and why it is not.
+    /// Returns an error for the first path that would have to be expanded, with its key and the reason.
     fn refuse_unexpanded(&self) -> Result<(), (&'static str, String)> {
         let dated = self.documents.iter().map(|place| ("documents", place, Dates::Allowed));
         let roots = self.roots.iter().map(|place| ("roots", place, Dates::None));
@@ -144,12 +144,12 @@ impl JobConfig {
         Ok(())
     }
 
-    /// The job file where one is named, else the defaults.
+    /// Reads the job file if `path` names one, and returns the defaults otherwise.
     pub fn read_or_default(path: Option<&Path>) -> Result<Self, Failure> {
         path.map_or_else(|| Ok(Self::default()), Self::read)
     }
 
-    /// The job as the command's own options change it.
+    /// Returns the job with the command's profile options applied.
     pub fn with_profile_args(mut self, args: &ProfileArgs) -> Result<Self, Failure> {
         if let Some(profile) = &args.profile {
             self.profile.clone_from(profile);
@@ -166,7 +166,7 @@ impl JobConfig {
         Ok(self)
     }
 
-    /// One `a.b.c=value` into the override tables; the value is TOML, or a bare word.
+    /// Adds one `a.b.c=value` to the override tables. The value is TOML or a bare word.
     fn set(&mut self, text: &str) -> Result<(), Failure> {
         let usage = |reason: &str| Failure::usage(format!("--set '{text}': {reason}"));
         let (key, value) = text.split_once('=').ok_or_else(|| usage("write key=value"))?;
@@ -199,14 +199,15 @@ impl JobConfig {
         Ok(())
     }
 
-    /// The named profile under the job's overrides, for a command that joins.
+    /// Returns the named profile with the job's overrides, for a command that joins.
     pub fn profile_config(&self) -> Result<ProfileConfig, Failure> {
         let config = self.overridden(&profile::by_name(&self.profile)?, self.bits)?;
         config.join.verifier(config.bits)?;
         Ok(config)
     }
 
-    /// The same for a command that fingerprints and no more, with fingerprints of `bits` bits instead of the job's.
+    /// Returns the same profile for a command that only fingerprints. If `bits` is given, it replaces the job's number
+    /// of bits.
     pub fn fingerprint_profile(&self, bits: Option<u32>) -> Result<ProfileConfig, Failure> {
         match bits {
             None => self.overridden(&profile::by_name(&self.profile)?, self.bits),
@@ -245,7 +246,7 @@ impl JobConfig {
         Ok(config)
     }
 
-    /// Contents of the user's dictionary, stop words and idf table.
+    /// Reads the user dictionary, the stop words and the idf table.
     pub fn analyzer_resources(&self) -> Result<AnalyzerResources, Failure> {
         let read = |path: &Option<PathBuf>, key: &str| match path {
             None => Ok(None),
@@ -260,7 +261,8 @@ impl JobConfig {
         })
     }
 
-    /// The local files that a command with this job reads, and the job file itself: what names each, and its path.
+    /// Returns the local files that a command with this job reads, including the job file itself. Each file has the
+    /// flag or key that names it, and its path.
     pub fn files_read(&self, config: Option<&Path>) -> Vec<(&'static str, String)> {
         let named = [
             ("--config", config),
@@ -271,7 +273,8 @@ impl JobConfig {
         named.into_iter().filter_map(|(key, path)| Some((key, path?.display().to_string()))).collect()
     }
 
-    /// Keys of the keep order, and the columns they need. `existing` and `id` name what is first and last without being said.
+    /// Returns the keys of the keep order, and the columns that they need. `existing` is always the first key and `id`
+    /// the last, so the job file need not list them.
     pub fn keep(&self) -> Result<(Vec<KeepKey>, DocumentColumns), Failure> {
         let mut texts = self.keep.as_slice();
         texts = texts.strip_prefix(&["existing".to_owned()]).unwrap_or(texts);
@@ -293,7 +296,7 @@ impl JobConfig {
         Ok((keys, DocumentColumns { id, text, keep, binary_as_utf8: self.binary_as_utf8 }))
     }
 
-    /// The job as the command's own options for documents change it.
+    /// Returns the job with the command's input options applied.
     pub fn with_input_args(mut self, args: &InputArgs) -> Self {
         self.binary_as_utf8 |= args.binary_as_utf8;
         self.max_doc_bytes = args.max_doc_bytes.unwrap_or(self.max_doc_bytes);
@@ -310,7 +313,7 @@ impl JobConfig {
         self
     }
 
-    /// Which rows and files are set aside.
+    /// Returns the policy for rows and files that are set aside.
     pub fn input(&self) -> Result<InputPolicy, Failure> {
         if let Some(marker) = self.require_marker.as_ref().filter(|m| m.is_empty() || m.contains('/')) {
             return Err(Failure::config(format!("require_marker: '{marker}' is no file name, such as _SUCCESS")));
@@ -325,7 +328,8 @@ impl JobConfig {
         })
     }
 
-    /// The columns, without those of the keep order, which is looked at all the same: a job file is right or wrong for every command.
+    /// Returns the columns without those of the keep order. The keep order is validated nevertheless, so that a job
+    /// file is right or wrong for every command.
     pub fn columns(&self) -> Result<DocumentColumns, Failure> {
         let (_, columns) = self.keep()?;
         Ok(DocumentColumns { keep: Vec::new(), ..columns })
@@ -335,7 +339,7 @@ impl JobConfig {
         self.s3.clone()
     }
 
-    /// The job's resources, under the command line's.
+    /// Returns the job's resources. Those of the command line take precedence.
     pub fn resources(&self, global: &Global) -> Resources {
         let own = &self.resources;
         Resources {
@@ -348,12 +352,12 @@ impl JobConfig {
         }
     }
 
-    /// Whether a run looks first whether the spill folder has room.
+    /// Returns whether a run first checks that the spill folder has room.
     pub fn preflight(&self) -> bool {
         self.resources.preflight.unwrap_or(true)
     }
 
-    /// The job's breakers, under the command line's.
+    /// Returns the job's breakers. Those of the command line take precedence.
     pub fn breakers(&self, args: &BreakerArgs) -> Breakers {
         if args.no_breakers {
             return Breakers::off();
@@ -368,13 +372,13 @@ impl JobConfig {
         }
     }
 
-    /// A required key.
+    /// Returns the value of a required key.
     pub fn required(&self, key: &'static str, value: Option<&String>) -> Result<String, Failure> {
         value.cloned().ok_or_else(|| Failure::config(format!("no '{key}': set it in the job file or give --{key}")))
     }
 }
 
-/// Keys whose tables are one value, replaced and not merged.
+/// The keys whose tables are single values. An override replaces such a table and does not merge with it.
 const WHOLE: [&str; 2] = ["weight", "feature_hash"];
 
 fn merge_table(into: &mut Table, from: Table) {
@@ -397,13 +401,13 @@ fn toml_error(path: &Path, text: &str, error: &toml::de::Error) -> String {
     let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
     let at = line.map_or(String::new(), |line| format!(" line {line}:"));
     let message = without_value(&one_line(error.message()));
-    // What is wrong with a value does not name its key.
+    // A message about a value does not name its key.
     let key = line.and_then(|line| text.lines().nth(line - 1)?.split_once('=')).map(|(key, _)| key.trim());
     let key = key.filter(|key| !message.contains(key)).map_or(String::new(), |key| format!(" {key}:"));
     format!("{}:{at}{key} {message}", path.display())
 }
 
-/// A string of the wrong type is not repeated: it may be a secret in the wrong place.
+/// Removes a string of the wrong type from the message, because it may be a secret in the wrong place.
 fn without_value(message: &str) -> String {
     let around = message.split_once("string \"").zip(message.rsplit_once("\", expected"));
     around.map_or_else(|| message.to_owned(), |((before, _), (_, after))| format!("{before}string, expected{after}"))

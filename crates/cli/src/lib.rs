@@ -1,4 +1,5 @@
-//! The `nearprint` command: arguments, validated job, run, report, exit code.
+//! The `nearprint` command. It parses the arguments, validates the job, does the work, prints a report and returns an
+//! exit code.
 
 mod args;
 mod asked;
@@ -19,8 +20,9 @@ use clap::Parser;
 use args::Cli;
 use exit_code::Failure;
 
-/// Runs the command with its arguments, of which the first is its name. Says what it did on standard output and error; the exit code is
-/// one of those that docs/operations.md lists. For a process of its own: it sets the panic hook, the log and the thread pool.
+/// Runs the command with `arguments`, of which the first is the name of the program. The command reports its work on
+/// standard output and standard error. The exit code is one of those that docs/operations.md lists. Call this function
+/// only in a process of its own, because it sets the panic hook, the log and the thread pool.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,

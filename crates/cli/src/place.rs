@@ -1,36 +1,36 @@
-//! Paths and URLs as people write them. Nothing in them is expanded, so what a shell would have expanded is refused: it would make a
-//! folder of that very name.
+//! Paths and URLs in flags and job files. The program expands nothing in them. It refuses a name that a shell would
+//! have expanded, because that name would otherwise become the literal name of a folder.
 
 use std::path::{Path, PathBuf};
 
-/// Where `{dt}` stands for the night.
+/// Whether `{dt}` may stand for the night.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dates {
     Allowed,
     None,
 }
 
-/// The value of a flag.
+/// Parses the value of a flag.
 pub fn place(text: &str) -> Result<String, String> {
     refuse_unexpanded(text, Dates::None).map(|()| text.to_owned())
 }
 
-/// The value of a flag for the documents of nights.
+/// Parses the value of a flag for the documents of nights, which may contain `{dt}`.
 pub fn nights(text: &str) -> Result<String, String> {
     refuse_unexpanded(text, Dates::Allowed).map(|()| text.to_owned())
 }
 
-/// The value of a flag for a local file or folder.
+/// Parses the value of a flag for a local file or folder.
 pub fn local(path: PathBuf) -> Result<PathBuf, String> {
     refuse_unexpanded_path(&path).map(|()| path)
 }
 
-/// Refuses what this program does not expand in a local path.
+/// Refuses a local path with a part that this program does not expand.
 pub fn refuse_unexpanded_path(path: &Path) -> Result<(), String> {
     refuse_unexpanded(&path.to_string_lossy(), Dates::None)
 }
 
-/// Refuses `~`, `$VARIABLE`, and placeholders that are not known.
+/// Refuses `~`, `$VARIABLE` and unknown placeholders.
 pub fn refuse_unexpanded(text: &str, dates: Dates) -> Result<(), String> {
     if may_hold_secrets(text) {
         return Ok(());
@@ -53,7 +53,8 @@ pub fn refuse_unexpanded(text: &str, dates: Dates) -> Result<(), String> {
     }
 }
 
-/// Such URLs are refused where they are opened, by a message that does not repeat them; that of a flag would.
+/// Returns whether a URL may contain secrets. Such a URL is refused when it is opened, by a message that does not
+/// repeat it. A message about a flag would repeat it.
 fn may_hold_secrets(text: &str) -> bool {
     let rest = text.split_once("://").map_or("", |(_, rest)| rest);
     rest.contains(['@', ':']) || rest.to_ascii_lowercase().contains("x-amz-")

@@ -1,4 +1,4 @@
-//! Progress: a bar on a terminal, log lines elsewhere.
+//! Shows progress, as a bar on a terminal and as log lines elsewhere.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use nearprint_storage::{Progress, Snapshot};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::Directive;
 
-/// Logs go to standard error. On a terminal the bar tells what `info` would.
+/// Sends logs to standard error. On a terminal, the bar replaces the log lines of level `info`.
 pub fn init_logging(verbose: u8) {
     let quiet = std::io::stderr().is_terminal();
     let level = match (verbose, quiet) {
@@ -18,7 +18,7 @@ pub fn init_logging(verbose: u8) {
         _ => "debug",
     };
     let filter = EnvFilter::try_from_env("NEARPRINT_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    // What these log holds keys, headers and answers of servers.
+    // The logs of these crates contain keys, headers and server responses.
     let silent = ["aws_config", "aws_runtime", "aws_smithy_runtime", "aws_smithy_runtime_api", "aws_sigv4", "h2"];
     let directives: Vec<Directive> = silent.iter().filter_map(|name| format!("{name}=off").parse().ok()).collect();
     assert_eq!(directives.len(), silent.len(), "one that is no directive would not silence what logs keys");
@@ -28,10 +28,10 @@ pub fn init_logging(verbose: u8) {
     let _ = subscriber.with_ansi(quiet).try_init();
 }
 
-/// Seconds between two log lines of one stage.
+/// The seconds between two log lines of one stage.
 const LOG_SECONDS: u64 = 10;
 
-/// Shows `progress` until dropped.
+/// Shows `progress` until the future is dropped.
 pub async fn show(progress: Progress) {
     if std::io::stderr().is_terminal() { draw(progress).await } else { log(progress).await }
 }

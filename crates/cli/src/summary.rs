@@ -1,4 +1,4 @@
-//! What a command says at its end: text for people, one JSON line for programs, from one value.
+//! The output of a command at its end: text for people, or one JSON line for programs. One value gives both.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -8,23 +8,24 @@ use serde_json::{Map, Value};
 use crate::asked::Asked;
 use crate::exit_code::{BUG, Failure, LOCAL_IO, USAGE};
 
-/// Raised when a field of a summary changes its meaning.
+/// The version of the summaries. It is raised when a field changes its meaning.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// The end of a command.
+/// The outcome of a command.
 #[derive(Debug)]
 pub struct Report {
-    /// Lines for people.
+    /// The lines for people.
     pub text: String,
     /// The JSON summary.
     pub json: Value,
     pub exit_code: u8,
-    /// What failed after the work was done.
+    /// The failure of a step after the work itself was done.
     failure: Option<Failure>,
 }
 
 impl Report {
-    /// `text` for people, and `value` with the schema version, command and seconds added for programs.
+    /// Makes a report from `text` for people and `value` for programs. The schema version, the command, the status, the
+    /// elapsed milliseconds and the peak memory are added to `value`.
     pub fn new(
         command: &str,
         status: &str,
@@ -53,7 +54,7 @@ impl Report {
         }
     }
 
-    /// The same, of a command that failed after all.
+    /// Returns the same report, marked as that of a command that failed in the end.
     pub fn but(mut self, failure: Failure) -> Self {
         self.exit_code = failure.code;
         self.json["status"] = "failed".into();
@@ -63,15 +64,15 @@ impl Report {
     }
 }
 
-/// The most memory that the process had, where the system says so as Linux does.
+/// Returns the peak memory of the process. It is `None` if the system does not report it the way Linux does.
 fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?;
     Some(kib.parse::<u64>().ok()? * 1024)
 }
 
-/// Prints the report. A reader that has gone away is no failure, and the exit code stays what it is; any other failure to write is said,
-/// and is 74.
+/// Prints the report. If the reader has gone away, that is no failure, and the exit code stays as it is. Any other
+/// failure to write is reported, and the exit code is 74.
 pub fn print(report: &Report, json: bool) -> ExitCode {
     if let Some(failure) = &report.failure {
         failure.say();
@@ -83,12 +84,12 @@ pub fn print(report: &Report, json: bool) -> ExitCode {
     }
 }
 
-/// One line of JSON, with its line break.
+/// Returns one line of JSON with its line break.
 pub fn json_line(json: &Value) -> String {
     without_controls(&json.to_string()) + "\n"
 }
 
-/// Writes to standard output, unless its reader has gone away.
+/// Writes to standard output. If the reader has gone away, that is no error.
 pub fn write(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -97,14 +98,16 @@ pub fn write(text: &str) -> std::io::Result<()> {
     }
 }
 
-/// JSON leaves U+007F to U+009F as they are, but a terminal obeys some of them. They can only stand inside strings.
+/// Escapes the control characters that JSON leaves as they are. A terminal obeys some of U+007F to U+009F. These
+/// characters can occur only inside strings.
 fn without_controls(json: &str) -> String {
     let escaped = |c: char| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
     if json.contains(char::is_control) { json.chars().map(escaped).collect() } else { json.to_owned() }
 }
 
-/// One line on standard error; with `--json` the summary after it, so that it is the last line of both streams. Where they cannot be
-/// written to, the exit code alone tells.
+/// Prints the failure as one line on standard error. With `json`, the summary follows on standard output, so that it is
+/// the last line of the two streams together. If neither stream can be written to, only the exit code reports the
+/// failure.
 pub fn print_failure(failure: &Failure, json: bool, asked: Option<Asked>) -> ExitCode {
     let message = failure.say();
     if json {
@@ -128,7 +131,7 @@ pub fn print_failure(failure: &Failure, json: bool, asked: Option<Asked>) -> Exi
     ExitCode::from(failure.code)
 }
 
-/// Usage errors are 64; help and version are no errors.
+/// Prints a message of clap. The exit code is 64 for usage errors, and 0 for help and version, which are no errors.
 pub fn of_clap(error: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
     let json = std::env::args().any(|a| a == "--json");
@@ -138,7 +141,7 @@ pub fn of_clap(error: &clap::Error) -> ExitCode {
         let message = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
         return print_failure(&Failure::usage(message.trim_start_matches("error: ")), true, None);
     }
-    // A closed standard output is no reason to fail at printing help.
+    // If standard output is closed, printing help does not fail.
     let _ = error.print();
     if matches!(error.kind(), DisplayHelp | DisplayVersion) { ExitCode::SUCCESS } else { ExitCode::from(USAGE) }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong: a hash too narrow for the fingerprint, and reading a sketch back from bytes.
+//! The errors of the crate: a hash that does not fit the fingerprint, and a failure to read a sketch back from bytes.
 
 use thiserror::Error;
 
@@ -15,12 +15,12 @@ pub enum FingerprintError {
         got: usize,
     },
 
-    /// The feature hash reproduces a published program, and this build has none of these.
+    /// The feature hash reproduces a published program, and this build has no such hashes.
     #[error(
         "the feature hash {feature_hash:?} is not in this build: build with the cargo feature `published`, or use another hash"
     )]
     NotBuilt {
-        /// The hash configured.
+        /// The configured hash.
         feature_hash: FeatureHash,
     },
 
@@ -29,9 +29,9 @@ pub enum FingerprintError {
         "the feature hash {feature_hash:?} has no {bits} bits: use a fingerprint of {widths:?} bits, or another hash"
     )]
     Width {
-        /// The hash configured.
+        /// The configured hash.
         feature_hash: FeatureHash,
-        /// The bits of the fingerprint.
+        /// The number of bits of the fingerprint.
         bits: u32,
         /// The widths that the hash can fill.
         widths: &'static [u32],

@@ -6,8 +6,9 @@ use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
 
 /// A SimHash value: an unsigned integer of [`BITS`](Self::BITS) bits, implemented for `u32`, `u64` and `u128`.
 ///
-/// Bit 0 is the least significant. `Ord` is the order of the integers, so the leading bits of a value are the prefix that a
-/// sorted table is probed by. Shifts follow the primitive types: by [`BITS`](Self::BITS) or more they overflow.
+/// Bit 0 is the least significant. `Ord` is the order of the integers, so the leading bits of a value are the prefix by
+/// which a sorted table is probed. Shifts follow the primitive types: a shift by [`BITS`](Self::BITS) or more
+/// overflows.
 ///
 /// ```
 /// use nearprint_fingerprint::Fingerprint;
@@ -34,21 +35,21 @@ pub trait Fingerprint:
 {
     /// The number of bits: 32, 64 or 128.
     const BITS: u32;
-    /// No bit set.
+    /// The value in which no bit is set.
     const ZERO: Self;
-    /// Every bit set.
+    /// The value in which every bit is set.
     const MAX: Self;
 
-    /// The number of bits that are 1, from 0 to [`BITS`](Self::BITS).
+    /// Returns the number of bits that are 1, from 0 to [`BITS`](Self::BITS).
     fn count_ones(self) -> u32;
 
-    /// The number of 0 bits above the highest 1 bit; [`BITS`](Self::BITS) for [`ZERO`](Self::ZERO).
+    /// Returns the number of 0 bits above the highest 1 bit, which is [`BITS`](Self::BITS) for [`ZERO`](Self::ZERO).
     fn leading_zeros(self) -> u32;
 
-    /// The lowest [`BITS`](Self::BITS) bits of `value`; the bits above them are dropped.
+    /// Returns the lowest [`BITS`](Self::BITS) bits of `value`; the bits above them are dropped.
     fn from_u128(value: u128) -> Self;
 
-    /// The same number, zero-extended.
+    /// Returns the same number, zero-extended.
     fn to_u128(self) -> u128;
 }
 
@@ -85,7 +86,7 @@ macro_rules! impl_fingerprint {
 
 impl_fingerprint!(u32, u64, u128);
 
-/// The number of bits in which `a` and `b` differ, from 0 to [`Fingerprint::BITS`]. It is a metric.
+/// Returns the number of bits in which `a` and `b` differ, from 0 to [`Fingerprint::BITS`]. This distance is a metric.
 ///
 /// ```
 /// use nearprint_fingerprint::hamming_distance;

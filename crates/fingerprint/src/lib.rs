@@ -1,15 +1,16 @@
-//! Weighted features to SimHash fingerprints and sketches.
+//! Turns weighted features into SimHash fingerprints, and tokens into sketches.
 //!
 //! ```text
 //! (feature bytes, weight) ─► feature_hash ─► one vote a bit ─► fingerprint   32, 64 or 128 bits, compared by hamming_distance
 //! (token hashes, counts, order)            ─► least hashes   ─► sketch        256 bits, compared by Sketch::distance
 //! ```
 //!
-//! The crate is pure: no I/O, no threads, no text. A feature is any byte string; its weight is a fixed-point integer in units of
-//! 1/65536, so that sums are exact and no order of features, threads or machines can change a bit.
+//! The crate does no I/O, starts no threads and knows nothing of text. A feature is any byte string; its weight is a
+//! fixed-point integer in units of 1/65536, so that sums are exact and the order of features, threads or machines
+//! cannot change a bit.
 //!
-//! A text without features has no meaningful fingerprint, and one with few features collides with its like: callers keep texts below
-//! their floor of distinct features away from here.
+//! A text without features has no meaningful fingerprint, and a text with few features collides with others like it.
+//! Callers must not pass texts below their floor of distinct features to this crate.
 //!
 //! ```
 //! use nearprint_fingerprint::{FingerprintConfig, hamming_distance, simhash};

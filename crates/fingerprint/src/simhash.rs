@@ -8,13 +8,13 @@ use crate::feature_hash::FeatureHash;
 use crate::fingerprint::Fingerprint;
 use crate::votes::Votes;
 
-/// All that, besides the features, decides a fingerprint. Its digest belongs in every store.
+/// Everything that determines a fingerprint besides the features. Every store should record a digest of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FingerprintConfig {
     /// The hash whose bits vote.
     pub feature_hash: FeatureHash,
-    /// How votes become bits.
+    /// The rule by which votes become bits.
     pub bit_rule: BitRule,
 }
 
@@ -22,7 +22,7 @@ impl FingerprintConfig {
     /// Checks that the feature hash can fill fingerprints of `bits` bits.
     ///
     /// # Errors
-    /// [`FingerprintError::Width`] when it cannot.
+    /// [`FingerprintError::Width`] if it cannot.
     pub fn validate(&self, bits: u32) -> Result<(), FingerprintError> {
         let is_built = cfg!(feature = "published") || matches!(self.feature_hash, FeatureHash::Xxh3 { .. });
         if !is_built {
@@ -36,20 +36,21 @@ impl FingerprintConfig {
     }
 }
 
-/// The SimHash of weighted features, `(bytes, weight)` with weights in units of 1/65536.
+/// Returns the SimHash of weighted features, which are pairs `(bytes, weight)` with weights in units of 1/65536.
 ///
-/// Bit i is decided by v_i, the sum of the weights of the features whose hash has bit i, less the weights of the others. The order of the
-/// features does not matter (but see [`BitRule::FloatPositive`]), a feature given twice counts with both weights, and weight 0 is no vote.
-/// Sums are exact for any weights.
+/// Bit i is decided by v_i, which is the sum of the weights of the features whose hash has bit i, minus the weights of
+/// the others. The order of the features does not matter (but see [`BitRule::FloatPositive`]), a feature that is given
+/// twice counts with both weights, and a feature of weight 0 does not vote. Sums are exact for any weights.
 ///
-/// Do not fingerprint texts without features: all of them get [`F::ZERO`](Fingerprint::ZERO) under [`BitRule::Positive`],
-/// [`F::MAX`](Fingerprint::MAX) under [`BitRule::NonNegative`], and would be duplicates of each other.
+/// Do not fingerprint texts without features: all of them would get [`F::ZERO`](Fingerprint::ZERO) under
+/// [`BitRule::Positive`] or [`F::MAX`](Fingerprint::MAX) under [`BitRule::NonNegative`], and would be duplicates of
+/// each other.
 ///
-/// Cost: one hash and some seven operations on fingerprints a feature, where features share a few weights; else one hash and
-/// [`F::BITS`](Fingerprint::BITS) additions.
+/// Each feature costs one hash and about seven operations on fingerprints if the features share a few weights;
+/// otherwise it costs one hash and [`F::BITS`](Fingerprint::BITS) additions.
 ///
-/// Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002), section 3; Manku, Jain, Das Sarma, "Detecting
-/// Near-Duplicates for Web Crawling" (WWW 2007), section 2.
+/// Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002), section 3; Manku, Jain,
+/// Das Sarma, "Detecting Near-Duplicates for Web Crawling" (WWW 2007), section 2.
 ///
 /// ```
 /// use nearprint_fingerprint::{FingerprintConfig, simhash};
@@ -66,7 +67,8 @@ pub fn simhash<'a, F: Fingerprint>(
     simhash_of_hashes(features.into_iter().map(|(feature, weight)| (config.feature_hash.hash(feature), weight)), config)
 }
 
-/// The same of features that are hashed already, by `config`'s own [`feature_hash`](FingerprintConfig::feature_hash).
+/// Returns the SimHash of features that are already hashed by `config`'s own
+/// [`feature_hash`](FingerprintConfig::feature_hash).
 pub fn simhash_of_hashes<F: Fingerprint>(hashes: impl IntoIterator<Item = (F, u64)>, config: &FingerprintConfig) -> F {
     if config.bit_rule == BitRule::FloatPositive {
         return float_simhash(hashes);
@@ -78,7 +80,7 @@ pub fn simhash_of_hashes<F: Fingerprint>(hashes: impl IntoIterator<Item = (F, u6
     votes.into_fingerprint(config.bit_rule)
 }
 
-/// [`BitRule::FloatPositive`].
+/// Returns the SimHash under [`BitRule::FloatPositive`].
 fn float_simhash<F: Fingerprint>(hashes: impl IntoIterator<Item = (F, u64)>) -> F {
     let mut sums = vec![0.0; F::BITS as usize];
     for (hash, weight) in hashes {

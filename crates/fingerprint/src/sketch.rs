@@ -3,8 +3,8 @@
 use crate::error::FingerprintError;
 use crate::feature_hash::xxh3;
 
-/// 256 bits of which about (1 − J) / 2 differ between two texts of Jaccard similarity J, as they are stored: bit i is bit i mod 8 of
-/// byte i / 8.
+/// A sketch of 256 bits, as it is stored: bit i is bit i mod 8 of byte i / 8. Two texts of Jaccard similarity J differ
+/// in about (1 − J) / 2 of the bits.
 ///
 /// `Ord` is the order of the bytes.
 ///
@@ -20,7 +20,7 @@ impl Sketch {
     /// The number of bits.
     pub const BITS: u32 = 256;
 
-    /// The number of bits in which the two differ, from 0 to 256. It is a metric.
+    /// Returns the number of bits in which the two sketches differ, from 0 to 256. This distance is a metric.
     #[inline]
     pub fn distance(&self, other: &Self) -> u32 {
         let (mine, _) = self.0.as_chunks::<8>();
@@ -38,20 +38,23 @@ impl TryFrom<&[u8]> for Sketch {
     }
 }
 
-/// The sketch of a text's tokens: one bit of each of 256 least hashes of its *elements*.
+/// Returns the sketch of a text's tokens: one bit of each of 256 least hashes of its *elements*.
 ///
-/// Elements are the tokens, each with the number of its occurrence up to [`MAX_OCCURRENCE`], and the distinct shingles of `width`
-/// tokens. So order counts as well as what is said how often. Their hashes fall into 256 bins; a bin's bit is one bit of its least
-/// hash, mixed. An empty bin takes the least hash of another, which a hash of its own number finds, and mixes it anew, so that copies
-/// are bits of their own. The order of elements changes nothing.
+/// Elements are the tokens, each with the number of its occurrence up to [`MAX_OCCURRENCE`], and the distinct shingles
+/// of `width` tokens. So the sketch depends on the order of the tokens and on how often each occurs. The hashes of the
+/// elements fall into 256 bins; a bin's bit is one bit of its least hash, mixed. An empty bin takes the least hash of
+/// another bin, which a hash of its own number finds, and mixes it anew, so that copies become independent bits. The
+/// order of the elements does not matter.
 ///
-/// `token_hashes` has the [hash](token_hash) of each distinct token, `counts` how often each occurs, and `sequence` the tokens of the text
-/// by their numbers in these. No tokens give all 0, and are not to be sketched.
+/// `token_hashes` has the [hash](token_hash) of each distinct token, `counts` has the number of its occurrences, and
+/// `sequence` has the tokens of the text, as positions in `token_hashes`. A text without tokens would get a sketch of
+/// all 0, and must not be sketched.
 ///
-/// Cost: a multiplication for each element, and for the bins what some hundred elements cost.
+/// Each element costs a multiplication, and the bins cost as much as some hundred elements.
 ///
-/// Source: Li, Owen, Zhang, "One Permutation Hashing" (NIPS 2012), sections 2 and 3; Shrivastava, "Optimal Densification for Fast and
-/// Accurate Minwise Hashing" (ICML 2017), section 5; one bit a value: Li and König, "b-Bit Minwise Hashing" (WWW 2010), section 2.
+/// Source: Li, Owen, Zhang, "One Permutation Hashing" (NIPS 2012), sections 2 and 3; Shrivastava, "Optimal
+/// Densification for Fast and Accurate Minwise Hashing" (ICML 2017), section 5; one bit a value: Li and König, "b-Bit
+/// Minwise Hashing" (WWW 2010), section 2.
 ///
 /// ```
 /// use nearprint_fingerprint::{sketch, token_hash};
@@ -72,16 +75,17 @@ pub fn sketch(token_hashes: &[u64], counts: impl IntoIterator<Item = u64>, seque
     bins.into_sketch()
 }
 
-/// Occurrences of a token that are elements; later ones are none, or long texts would consist of their most frequent words.
+/// The number of occurrences of a token that are elements. Later occurrences are not, because long texts would
+/// otherwise consist of their most frequent words.
 pub const MAX_OCCURRENCE: usize = 4;
 
-/// The hash of a token that [`sketch`] takes: XXH3-64.
+/// Returns the hash of a token that [`sketch`] takes, which is XXH3-64.
 #[inline]
 pub fn token_hash(token: &[u8], seed: u64) -> u64 {
     xxh3::hash(token, seed)
 }
 
-/// The hash of every window of `width` tokens.
+/// Adds the hash of every window of `width` tokens.
 fn add_shingles(token_hashes: &[u64], sequence: &[u32], width: usize, mut add: impl FnMut(u64)) {
     let hash = |token: &u32| token_hashes[*token as usize];
     match width {
@@ -108,13 +112,13 @@ const OCCURRENCE: [u64; MAX_OCCURRENCE] =
 const SECOND: u64 = 0x510E_527F_ADE6_82D1;
 const REDRAW: u64 = 0x9B05_688C_2B3E_6C1F;
 
-/// The hash of the shingle `first` with one more token.
+/// Returns the hash of the shingle `first` with one more token.
 #[inline]
 fn follow(first: u64, next: u64) -> u64 {
     fold(first ^ SECOND, next.rotate_left(32) ^ REDRAW)
 }
 
-/// The product's halves, one on the other: each bit of the result hangs on each of both factors.
+/// Returns the exclusive or of the product's halves: each bit of the result depends on every bit of both factors.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]
 fn fold(a: u64, b: u64) -> u64 {
@@ -124,7 +128,7 @@ fn fold(a: u64, b: u64) -> u64 {
 
 const BINS: usize = 256;
 
-/// The least hash of each bin; [`EMPTY`] in bins without one.
+/// The least hash of each bin; [`EMPTY`] in bins that have none.
 struct Bins {
     least: [u64; BINS],
 }
@@ -138,7 +142,7 @@ impl Default for Bins {
 }
 
 impl Bins {
-    /// The leading 8 bits are the bin.
+    /// Adds a hash to its bin, which the leading 8 bits name.
     #[inline]
     fn add(&mut self, hash: u64) {
         let least = &mut self.least[bin_of(hash)];
@@ -163,12 +167,13 @@ impl Bins {
     }
 }
 
-/// The bin whose value the empty bin `number` takes: the first that has one, in an order of its own. Some bin has.
+/// Returns the bin whose value the empty bin `number` takes: the first bin with a value, in an order of its own. At
+/// least one bin has a value.
 fn donor(number: usize, has_value: &[bool; BINS]) -> usize {
     let first = DONORS[number].first.as_chunks::<8>().0;
     let rounds = first.iter().copied().chain((1 + FIRST_ROUNDS as u64..).map(|round| donors(number, round)));
     for bins in rounds {
-        // All eight are looked at, since the place where a loop would end cannot be predicted.
+        // All eight are examined, because the place where a loop would end cannot be predicted.
         let ready = (0..8).fold(0_u8, |ready, at| ready | u8::from(has_value[usize::from(bins[at])]) << at);
         if ready != 0 {
             return usize::from(bins[ready.trailing_zeros() as usize]);
@@ -177,7 +182,7 @@ fn donor(number: usize, has_value: &[bool; BINS]) -> usize {
     0
 }
 
-/// What an empty bin does, computed once for all.
+/// The constants of an empty bin, computed once for all texts.
 #[derive(Clone, Copy)]
 struct Donors {
     /// Makes the bits of bins with equal values independent.
@@ -203,7 +208,7 @@ static DONORS: [Donors; BINS] = {
     table
 };
 
-/// Eight bins, for each round, from 1, others.
+/// Returns eight bins, which differ from round to round; rounds count from 1.
 const fn donors(number: usize, round: u64) -> [u8; 8] {
     mix((number as u64) << 32 | round).to_be_bytes()
 }

@@ -1,13 +1,15 @@
-//! The votes of weighted hashes on each bit: exact sums, most of them kept as vertical counters.
+//! The votes of weighted hashes on each bit, as exact sums; most of them are kept in vertical counters.
 
 use crate::bit_rule::BitRule;
 use crate::fingerprint::Fingerprint;
 
 /// The sums of the votes so far.
 ///
-/// Most features of a text share a few weights (a word that occurs once, twice, …). Hashes of one weight are only counted, by a
-/// [`VerticalCounter`] each; the others, and at the end the counters' planes, are added lane by lane with their weights. Only the
-/// weight *for* each bit is summed: v_i = ones_i - (total - ones_i).
+/// Most features of a text share a few weights (a word that occurs once, twice, …). The hashes of such a weight are
+/// only counted, by one [`VerticalCounter`] for each weight. The other hashes and, at the end, the planes of the
+/// counters are added lane by lane with their weights.
+///
+/// Only the weight *for* each bit is summed, because v_i = ones_i - (total - ones_i).
 ///
 /// The order of additions changes nothing: all sums are exact.
 pub(crate) struct Votes<F> {
@@ -17,7 +19,8 @@ pub(crate) struct Votes<F> {
     total: u128,
 }
 
-/// Weights that have a counter, in the order of their first vote. Texts have few more that many features share.
+/// The number of weights that have a counter, in the order of their first vote. Texts have few other weights that many
+/// features share.
 const N_COUNTERS: usize = 6;
 
 impl<F: Fingerprint> Default for Votes<F> {
@@ -32,7 +35,7 @@ impl<F: Fingerprint> Default for Votes<F> {
 }
 
 impl<F: Fingerprint> Votes<F> {
-    /// Adds `weight` for each bit of `hash` that is 1, against each that is 0.
+    /// Adds `weight` for each bit of `hash` that is 1, and against each bit that is 0.
     #[inline]
     pub(crate) fn add(&mut self, hash: F, weight: u64) {
         self.total += u128::from(weight);
@@ -54,7 +57,7 @@ impl<F: Fingerprint> Votes<F> {
         counter.add(hash, &mut self.lanes);
     }
 
-    /// The bits that win under `rule`.
+    /// Returns the bits that win under `rule`.
     pub(crate) fn into_fingerprint(mut self, rule: BitRule) -> F {
         for counter in &mut self.counters[..self.n_counters] {
             counter.drain(&mut self.lanes);
@@ -75,18 +78,18 @@ impl<F: Fingerprint> Votes<F> {
 /// The weight of 1 in units of 1/65536.
 const ONE: u128 = 1 << 16;
 
-/// How many of the hashes of one weight have each bit, as binary numbers standing upright: bit i of plane p is bit p of the
-/// count of lane i. Eight hashes at a time go through a tree of carry-save adders, which is some seven operations a hash instead
-/// of an addition a bit.
+/// The number of the hashes of one weight that have each bit, as binary numbers standing upright: bit i of plane p is
+/// bit p of the count of lane i. Eight hashes at a time go through a tree of carry-save adders, which takes about seven
+/// operations for a hash instead of one addition for each bit.
 ///
-/// Source: the Harley-Seal positional population count, as in Klarqvist, Muła, Lemire, "Efficient Computation of Positional
-/// Population Counts Using SIMD Instructions" (2021), section 3; here with the lanes of one machine word.
+/// Source: the Harley-Seal positional population count, as in Klarqvist, Muła, Lemire, "Efficient Computation of
+/// Positional Population Counts Using SIMD Instructions" (2021), section 3; here with the lanes of one machine word.
 struct VerticalCounter<F> {
     weight: u64,
     pending: [F; BLOCK],
     n_pending: usize,
     planes: [F; PLANES],
-    /// Hashes in the planes, a multiple of [`BLOCK`].
+    /// The number of hashes in the planes, a multiple of [`BLOCK`].
     n_counted: usize,
 }
 
@@ -136,7 +139,7 @@ impl<F: Fingerprint> VerticalCounter<F> {
         self.n_counted += BLOCK;
     }
 
-    /// Moves all that was counted into `lanes`: plane p counts 2^p times the weight.
+    /// Moves all counts into `lanes`: plane p counts 2^p times the weight.
     fn drain(&mut self, lanes: &mut Lanes) {
         for hash in &self.pending[..self.n_pending] {
             lanes.add(*hash, u128::from(self.weight));
@@ -150,7 +153,7 @@ impl<F: Fingerprint> VerticalCounter<F> {
     }
 }
 
-/// a + b + c of each lane: its low and its high bit.
+/// Returns a + b + c of each lane, as the low and the high bit of the sum.
 #[inline]
 fn carry_save<F: Fingerprint>(a: F, b: F, c: F) -> (F, F) {
     let partial = a ^ b;

@@ -1,36 +1,36 @@
-//! What can go wrong in a join.
+//! The errors of a join.
 
-/// Why a table plan, or a join, cannot be made.
+/// The reason why a table plan or a join cannot be made.
 #[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// The plan asks for fingerprints wider than the type that holds them, or of no bits.
+    /// The plan asks for fingerprints that are wider than the type that holds them, or that have no bits.
     #[error("fingerprints of {bits} bits do not fit a {type_bits}-bit value: use 1 to {type_bits} bits")]
     Bits {
-        /// Bits asked for.
+        /// The number of bits that the plan asks for.
         bits: u32,
-        /// Bits of the type.
+        /// The number of bits of the type.
         type_bits: u32,
     },
-    /// A distance that every two fingerprints are within.
+    /// The distance is so large that any two fingerprints are within it.
     #[error("max_distance {max_distance} is not below the fingerprints' {bits} bits: use a smaller one")]
     Distance {
         /// The distance.
         max_distance: u32,
-        /// Bits of a fingerprint.
+        /// The number of bits of a fingerprint.
         bits: u32,
     },
-    /// The blocks of a plan allow too few differing bits to find every pair, or are more than the bits.
+    /// The blocks of a plan allow too few differing bits to find every pair, or there are more blocks than bits.
     #[error(
         "tables that allow {prefix_distances:?} differing bits cannot cover max_distance {max_distance} on {bits} bits: \
          use at most {bits} tables, and numbers whose sum plus their count is more than max_distance"
     )]
     Tables {
-        /// Differing bits allowed in each block.
+        /// The number of differing bits that each block allows.
         prefix_distances: Vec<u32>,
         /// The largest distance that counts.
         max_distance: u32,
-        /// Bits to cut into blocks.
+        /// The number of bits that are cut into blocks.
         bits: u32,
     },
     /// The processor lacks the instructions of a kernel.
@@ -39,19 +39,19 @@ pub enum JoinError {
         /// The kernel's name.
         name: &'static str,
     },
-    /// A pair of a row that has no fingerprint.
+    /// A pair contains a row that has no fingerprint.
     #[error("row {row} is in a pair and has no fingerprint: give the pairs of these very rows")]
     NoFingerprint {
         /// The row.
         row: u32,
     },
-    /// More rows than a 32-bit row number can name.
+    /// There are more rows than a 32-bit row number can name.
     #[error("{rows} query rows are more than one batch holds ({}): split the night's documents", u32::MAX)]
     TooManyRows {
-        /// Rows given.
+        /// The number of rows given.
         rows: usize,
     },
 }
 
-/// The crate's result.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, JoinError>;

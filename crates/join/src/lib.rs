@@ -1,6 +1,6 @@
-//! The Hamming join of fingerprints: which of them lie within a distance of which others, exactly.
+//! The Hamming join of fingerprints: it finds every pair of fingerprints within a given distance, exactly.
 //!
-//! Everything at once, in memory:
+//! One call joins all fingerprints in memory:
 //!
 //! ```
 //! let pairs = nearprint_join::pairs_within(&[0b1111_u64, 0b0001, u64::MAX], 3)?;
@@ -8,12 +8,14 @@
 //! # Ok::<(), nearprint_join::JoinError>(())
 //! ```
 //!
-//! [`pairs_between`] joins two sets, [`ids_within`] and [`ids_between`] give ids instead of positions, and [`HammingJoin`] has the choices.
+//! [`pairs_between`] joins two sets, [`ids_within`] and [`ids_between`] return ids instead of positions, and
+//! [`HammingJoin`] has the options.
 //!
-//! Beyond memory, in parts. The batch mode of Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling" (WWW 2007, section 3):
-//! permuted tables are built of the query batch, every existing fingerprint probes them once ([`Queries::map`]), and [`reduce()`] merges
-//! what the mappers found. Documents behind equal fingerprints are [`QueryRows`]; a [`Forest`], [`star()`], [`component()`] and
-//! [`Clusters`] say what becomes of them.
+//! A join that is larger than memory runs in parts. It follows the batch mode of Manku, Jain, Das Sarma, "Detecting
+//! Near-Duplicates for Web Crawling" (WWW 2007, section 3): permuted tables are built of the query batch, every
+//! existing fingerprint probes them once ([`Queries::map`]), and [`reduce()`] merges the output of the mappers.
+//! [`QueryRows`] holds the documents behind equal fingerprints; a [`Forest`], [`star()`], [`component()`] and
+//! [`Clusters`] decide which documents are kept and which cluster each one belongs to.
 //!
 //! ```
 //! use nearprint_join::{Kernel, MapScratch, Queries, TablePlan};
@@ -27,7 +29,7 @@
 //! # Ok::<(), nearprint_join::JoinError>(())
 //! ```
 //!
-//! Pure: no I/O, no Arrow type, parallel only through rayon.
+//! The crate does no I/O, uses no Arrow type, and runs in parallel only through rayon.
 
 mod decide;
 mod error;

@@ -1,4 +1,4 @@
-//! The definitions, by comparing everything with everything: the oracles that the fast paths are tested against.
+//! The definitions of the results, which compare everything with everything: the fast paths are tested against them.
 
 use nearprint_fingerprint::{Fingerprint, hamming_distance};
 
@@ -7,7 +7,7 @@ use crate::rows::query_rows::RowPair;
 use crate::rows::verify::Verifier;
 use nearprint_fingerprint::Sketch;
 
-/// Every (query, existing, distance) within `max_distance`, by position, ascending.
+/// Returns every (query, existing, distance) within `max_distance`, by position, in ascending order.
 pub fn cross_pairs<F: Fingerprint>(queries: &[F], existing: &[F], max_distance: u32) -> Vec<(usize, usize, u32)> {
     let all = queries
         .iter()
@@ -16,7 +16,7 @@ pub fn cross_pairs<F: Fingerprint>(queries: &[F], existing: &[F], max_distance: 
     all.filter(|&(_, _, distance)| distance <= max_distance).collect()
 }
 
-/// Every verified pair of rows that have a fingerprint, ascending.
+/// Returns every verified pair of rows that have a fingerprint, in ascending order.
 #[must_use]
 pub fn row_pairs<F: Fingerprint>(
     fingerprints: &[Option<F>],
@@ -42,7 +42,11 @@ pub fn row_pairs<F: Fingerprint>(
     pairs
 }
 
-/// The spanning forest: pairs in order of (distance, a, b), those that join two components; in that order.
+/// Returns the spanning forest: it takes the pairs in order of (distance, a, b), and keeps each pair that joins two
+/// components, in that order.
+///
+/// # Panics
+/// If a pair contains a row that is not below `n_rows`.
 #[must_use]
 pub fn forest(pairs: &[RowPair], n_rows: u32) -> Vec<RowPair> {
     let mut pairs = pairs.to_vec();

@@ -1,4 +1,4 @@
-//! All near pairs of fingerprints in memory, by one call.
+//! Finds all near pairs of fingerprints in memory, by one call.
 
 use std::ops::Range;
 
@@ -11,18 +11,19 @@ use crate::rows::column::Column;
 use crate::rows::query_rows::{QueryRows, RowPair};
 use crate::rows::verify::Verifier;
 
-/// Two fingerprints within a distance, as positions in the slices that were given.
+/// Two fingerprints within a distance of each other, as positions in the slices that were given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NearPair {
-    /// Position of the one; of a self-join the smaller.
+    /// The position of the first fingerprint; in a self-join, the smaller position.
     pub a: u32,
-    /// Position of the other.
+    /// The position of the second fingerprint.
     pub b: u32,
-    /// Their Hamming distance.
+    /// The Hamming distance of the two fingerprints.
     pub distance: u8,
 }
 
-/// Every two of the fingerprints at different positions that differ in at most `max_distance` bits, ascending.
+/// Returns every pair of fingerprints at different positions that differ in at most `max_distance` bits, in ascending
+/// order.
 ///
 /// ```
 /// let pairs = nearprint_join::pairs_within(&[0b0000_u64, 0b0111, 0xFFFF_FFFF, 0b0001], 3)?;
@@ -31,12 +32,14 @@ pub struct NearPair {
 /// ```
 ///
 /// # Errors
-/// [`JoinError::TooManyRows`] past 2^32 − 1 fingerprints; [`JoinError::Distance`] where `max_distance` is not below their bits.
+/// [`JoinError::TooManyRows`] if there are 2^32 − 1 or more fingerprints; [`JoinError::Distance`] if `max_distance` is
+/// not below the number of their bits.
 pub fn pairs_within<F: Width>(fingerprints: &[F], max_distance: u32) -> Result<Vec<NearPair>> {
     HammingJoin::new(max_distance).within(fingerprints)
 }
 
-/// Every fingerprint of `left` with every one of `right` that differs from it in at most `max_distance` bits, ascending.
+/// Returns every pair of a fingerprint of `left` and one of `right` that differ in at most `max_distance` bits, in
+/// ascending order.
 ///
 /// ```
 /// let pairs = nearprint_join::pairs_between(&[0b0011_u64, u64::MAX], &[0b0000, 0b0111, u64::MAX - 1], 2)?;
@@ -45,15 +48,15 @@ pub fn pairs_within<F: Width>(fingerprints: &[F], max_distance: u32) -> Result<V
 /// ```
 ///
 /// # Errors
-/// As [`pairs_within`].
+/// The same as those of [`pairs_within`].
 pub fn pairs_between<F: Width>(left: &[F], right: &[F], max_distance: u32) -> Result<Vec<NearPair>> {
     HammingJoin::new(max_distance).between(left, right)
 }
 
-/// Two ids whose fingerprints are within a distance, and this distance.
+/// Two ids whose fingerprints are within a distance of each other, and this distance.
 pub type NearIds<'a, A, B = A> = (&'a A, &'a B, u8);
 
-/// The same as [`pairs_within`] of (id, fingerprint), as the ids.
+/// Joins rows of (id, fingerprint) as [`pairs_within`] does, and returns ids instead of positions.
 ///
 /// ```
 /// let pages = [("a.html", 0b0000_u64), ("b.html", 0b0111), ("c.html", u64::MAX)];
@@ -62,16 +65,16 @@ pub type NearIds<'a, A, B = A> = (&'a A, &'a B, u8);
 /// ```
 ///
 /// # Errors
-/// As [`pairs_within`].
+/// The same as those of [`pairs_within`].
 pub fn ids_within<I, F: Width>(rows: &[(I, F)], max_distance: u32) -> Result<Vec<NearIds<'_, I>>> {
     let pairs = pairs_within(&fingerprints(rows), max_distance)?;
     Ok(pairs.iter().map(|p| (&rows[p.a as usize].0, &rows[p.b as usize].0, p.distance)).collect())
 }
 
-/// The same as [`pairs_between`] of (id, fingerprint), as the ids.
+/// Joins rows of (id, fingerprint) as [`pairs_between`] does, and returns ids instead of positions.
 ///
 /// # Errors
-/// As [`pairs_within`].
+/// The same as those of [`pairs_within`].
 pub fn ids_between<'a, A, B, F: Width>(
     left: &'a [(A, F)],
     right: &'a [(B, F)],
@@ -85,7 +88,8 @@ fn fingerprints<I, F: Copy>(rows: &[(I, F)]) -> Vec<F> {
     rows.iter().map(|(_, fingerprint)| *fingerprint).collect()
 }
 
-/// A join of fingerprints in memory, with choices. [`Queries`] and [`TablePlan`] are its parts, for joins that are larger than memory.
+/// A join of fingerprints in memory, with options. For joins that are larger than memory, use its building blocks
+/// [`Queries`] and [`TablePlan`] directly.
 ///
 /// ```
 /// use nearprint_join::{HammingJoin, Kernel};
@@ -101,33 +105,34 @@ pub struct HammingJoin {
     table_bytes: usize,
 }
 
-/// Fingerprints that probe at once.
+/// The number of fingerprints that probe at once.
 const PIECE_ROWS: usize = 1 << 22;
 
 impl HammingJoin {
-    /// A join of fingerprints that differ in at most `max_distance` bits, with the best kernel that the processor has and tables of at
-    /// most 1 GiB.
+    /// Makes a join of fingerprints that differ in at most `max_distance` bits. It uses the best kernel that the
+    /// processor can run and tables of at most 1 GiB.
     #[must_use]
     pub fn new(max_distance: u32) -> Self {
         Self { max_distance, kernel: Kernel::best(), table_bytes: 1 << 30 }
     }
 
-    /// With these instructions.
+    /// Sets the kernel, which is the set of instructions that the join uses.
     #[must_use]
     pub fn kernel(self, kernel: Kernel) -> Self {
         Self { kernel, ..self }
     }
 
-    /// With tables of about so many bytes at most; where none fits, one that is slower and holds the fingerprints alone.
+    /// Limits the tables to about `table_bytes` bytes. If no set of tables fits, the join uses a single table that
+    /// holds the fingerprints alone and is slower.
     #[must_use]
     pub fn table_bytes(self, table_bytes: usize) -> Self {
         Self { table_bytes, ..self }
     }
 
-    /// As [`pairs_within`].
+    /// Joins fingerprints with each other, as [`pairs_within`] does.
     ///
     /// # Errors
-    /// As [`pairs_within`].
+    /// The same as those of [`pairs_within`].
     pub fn within<F: Width>(&self, fingerprints: &[F]) -> Result<Vec<NearPair>> {
         let verifier = self.verifier::<F>()?;
         let mut pairs = Vec::new();
@@ -139,10 +144,10 @@ impl HammingJoin {
         Ok(pairs)
     }
 
-    /// As [`pairs_between`].
+    /// Joins two sets of fingerprints, as [`pairs_between`] does.
     ///
     /// # Errors
-    /// As [`pairs_within`].
+    /// The same as those of [`pairs_within`].
     pub fn between<F: Width>(&self, left: &[F], right: &[F]) -> Result<Vec<NearPair>> {
         self.verifier::<F>()?;
         let (rows, values) = QueryRows::group(column(left)?, Column::default().into())?;
@@ -165,11 +170,13 @@ impl HammingJoin {
         Ok(pairs)
     }
 
-    /// Every verified pair of rows, which come with their values, in no particular order: for documents with sketches. `bits` are those of
-    /// the fingerprints.
+    /// Calls `found` with every verified pair of rows, in no particular order. This is the join of documents with
+    /// sketches. `rows` and `values` are the result of [`QueryRows::group`], and `bits` is the number of bits of the
+    /// fingerprints.
     ///
     /// # Errors
-    /// [`JoinError::Bits`].
+    /// [`JoinError::Bits`] if `bits` is 0 or more than `F` has; [`JoinError::TooManyRows`] if there are more than
+    /// `u32::MAX` values.
     pub fn rows_within<F: Width>(
         &self,
         (rows, values): (QueryRows, Vec<F>),
@@ -215,7 +222,7 @@ fn column<F: Copy>(fingerprints: &[F]) -> Result<Column<F>> {
     Ok(fingerprints.iter().map(|&fingerprint| Some(fingerprint)).collect())
 }
 
-/// A number of rows, all of which [`column`] counted.
+/// Converts a number of rows, which [`column`] has checked, to 32 bits.
 #[expect(clippy::cast_possible_truncation, reason = "fewer than 2^32, as `column` made sure")]
 fn number(n: usize) -> u32 {
     debug_assert!(u32::try_from(n).is_ok(), "rows are counted before");

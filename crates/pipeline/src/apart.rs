@@ -1,4 +1,5 @@
-//! What a command writes lies apart from what it reads: else it would destroy its input, or read its own results next time.
+//! Checks that the output of a command lies apart from its input. Otherwise, the command would destroy its input, or
+//! read its own results next time.
 
 use crate::error::{PipelineError, Result};
 use nearprint_dataset::is_document_name;
@@ -7,7 +8,7 @@ use nearprint_storage::{Folder, Storage, redact};
 /// A flag or key, and the place that it names.
 pub type Named<'a> = (&'a str, &'a str);
 
-/// Refuses a folder of results, `--output` or below it, that lies among what is read, or above it.
+/// Refuses a folder of results (`--output`, or a folder below it) that lies in an input, or in which an input lies.
 pub(crate) fn refuse_folder(storage: &Storage, written: &Folder, output: &str, inputs: &[Named<'_>]) -> Result<()> {
     for (flag, pattern) in inputs {
         if storage.reaches(pattern, written)? || storage.begins_below(pattern, written)? {
@@ -23,10 +24,11 @@ pub(crate) fn refuse_folder(storage: &Storage, written: &Folder, output: &str, i
     Ok(())
 }
 
-/// Refuses a file to write that is one of the files which a command reads, or that would be one of its documents next time.
+/// Refuses to write a file that is one of the files which a command reads, or that would be one of its documents next
+/// time.
 ///
 /// # Errors
-/// [`PipelineError::Usage`] naming both flags.
+/// [`PipelineError::Usage`] if the file is refused. It names both flags.
 pub fn refuse_file(storage: &Storage, (flag, output): Named<'_>, documents: &str, inputs: &[Named<'_>]) -> Result<()> {
     let place = storage.folder(output)?;
     let refused = |other: &str, url: &str| {

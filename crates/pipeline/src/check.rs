@@ -1,4 +1,4 @@
-//! `nearprint check`: the store, and what it published, against the commits.
+//! `nearprint check`: it checks the store, and the results that it published, against the commits.
 
 use std::time::SystemTime;
 
@@ -17,47 +17,47 @@ use crate::error::{PipelineError, Result};
 use crate::night::manifest::Manifest;
 use crate::night::request::check_date;
 
-/// What to check.
+/// The request of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckRequest {
     /// The store.
     pub store: String,
-    /// Root of results, beside those that the newest commit names: files there are counted that no commit names.
+    /// A root of results besides those that the newest commit names. Files there that no commit names are counted.
     pub output: Option<String>,
-    /// One night only; all where none.
+    /// The only night to check. `None` means all nights.
     pub dt: Option<String>,
 }
 
-/// What was found.
+/// The findings of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckReport {
     /// The store.
     pub store: String,
-    /// Number of the newest commit.
+    /// The number of the newest commit.
     pub commit: u64,
-    /// Commits read.
+    /// The number of commits that were read.
     pub n_commits: u64,
-    /// Nights whose files were read.
+    /// The number of nights whose files were read.
     pub n_nights: u64,
-    /// Data files read.
+    /// The number of data files that were read.
     pub n_files: u64,
-    /// Their bytes.
+    /// The bytes of these data files.
     pub bytes: u64,
-    /// Nights that are published, but `_current` or `_SUCCESS` do not say so yet: the next run completes the newest one, and a run of its
-    /// date any other.
+    /// The nights that are published, but of which `_current` or `_SUCCESS` do not yet say so. The next run completes
+    /// the newest of them. A run of its date completes any other.
     pub behind: Vec<String>,
-    /// Files that no commit names.
+    /// The number of files that no commit names.
     pub n_unreferenced_files: u64,
-    /// Their bytes.
+    /// The bytes of these files.
     pub unreferenced_bytes: u64,
-    /// Everything that is wrong.
+    /// All problems that were found.
     pub problems: Vec<StoreProblem>,
 }
 
-/// Checks every file of a store and of what it published.
+/// Checks every file of a store, and the results that it published.
 ///
 /// # Errors
-/// The store's; damage is in the report.
+/// The date is malformed, the night is not published, or the store cannot be read. Damage is in the report.
 pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progress) -> Result<CheckReport> {
     if let Some(dt) = &request.dt {
         check_date(dt)?;
@@ -65,11 +65,11 @@ pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progres
     let folder = storage.folder(&request.store)?;
     let mut commits = CheckedCommits::check(&folder).await?;
     if !commits.newest_is_sound {
-        // Nobody can say what the rest should be.
+        // The newest commit is damaged, so nobody can say how the rest should be.
         return Ok(damaged(commits, &folder));
     }
     let store = match Store::open(&folder).await {
-        // A page that an older commit was found to lack.
+        // A page is missing that the check of an older commit found to be missing.
         Err(StoreError::DamagedCommit { .. }) => return Ok(damaged(commits, &folder)),
         store => store?,
     };
@@ -111,7 +111,8 @@ pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progres
     })
 }
 
-/// A run that dies after its commit leaves no `_SUCCESS`, or no `_current` of its own yet: that is no damage.
+/// Checks the pointers of a night. A run that dies after its commit leaves no `_SUCCESS`, or no `_current` of its own
+/// yet. That is not damage.
 async fn check_pointers(folder: &Folder, place: &Folder, night: &Night) -> nearprint_store::Result<Pointers> {
     let success = place.join(&generation_name(&night.gen_digest)).join("_SUCCESS");
     let there = success.get().await?;
@@ -134,14 +135,14 @@ async fn check_pointers(folder: &Folder, place: &Folder, night: &Night) -> nearp
     }
 }
 
-/// What `_current` and `_SUCCESS` say.
+/// The state of `_current` and `_SUCCESS`.
 enum Pointers {
     Right,
-    /// What they said before the commit.
+    /// They are as they were before the commit.
     Behind,
 }
 
-/// The manifest of a night against the commit, and the files against the manifest.
+/// Checks the manifest of a night against the commit, and the files against the manifest.
 async fn check_generation(store: &Store, place: &Folder, night: &Night, report: &mut StoreReport) -> Result<()> {
     let generation = place.join(&generation_name(&night.gen_digest));
     let url = generation.join("manifest.json");
@@ -165,7 +166,7 @@ async fn check_generation(store: &Store, place: &Folder, night: &Night, report: 
     Ok(())
 }
 
-/// The columns of pairs, decisions and skipped documents.
+/// Checks the columns of pairs, decisions and skipped documents.
 fn check_schema(parquet: &ParquetFile, name: &str) -> nearprint_store::Result<()> {
     let expected: &SchemaRef = match name.split('/').next() {
         Some("pairs") => &PAIRS,
@@ -183,7 +184,7 @@ fn check_schema(parquet: &ParquetFile, name: &str) -> nearprint_store::Result<()
     Ok(())
 }
 
-/// Nobody can say what the rest should be.
+/// Returns the report on a store whose newest commit is damaged: nobody can say how the rest should be.
 fn damaged(commits: CheckedCommits, folder: &Folder) -> CheckReport {
     CheckReport {
         store: folder.url().to_owned(),

@@ -1,4 +1,4 @@
-//! What can go wrong between the documents and the published night.
+//! Errors between the documents and the published night.
 
 use std::path::PathBuf;
 
@@ -8,89 +8,89 @@ use nearprint_storage::{ErrorKind, StorageError, one_line};
 use nearprint_store::StoreError;
 use nearprint_tasks::TaskError;
 
-/// An error of a night's work. Each names the file, column, row or key it is about and what to do; [`kind`](Self::kind) says what an
-/// operator's scheduler should make of it.
+/// An error of a night's work. Its message names the file, column, row or key that it is about, and says what the user
+/// should do. [`kind`](Self::kind) tells an operator's scheduler how to treat it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PipelineError {
-    /// The place that nights lie in.
+    /// The place of the nights is missing.
     #[error(
         "no documents at {url}: there is no such place at all: check `documents`, and whether its disk is mounted; nothing was read or \
          written"
     )]
     NightsMissing {
-        /// Where it was looked for.
+        /// The place where the nights were expected.
         url: String,
     },
-    /// A night that has no documents, though there is a place for nights.
+    /// A night has no documents, though there is a place for nights.
     #[error("no documents at {url}: {there}: run it again when the crawl has arrived; nothing was read or written")]
     NightMissing {
-        /// Where they were looked for.
+        /// The place where the documents were expected.
         url: String,
-        /// What is there instead.
+        /// The content of the place of nights instead.
         there: String,
     },
-    /// More unusable rows than allowed.
+    /// More rows are unusable than allowed.
     #[error(
         "{n} rows cannot be used, {allowed} allowed; {example}: mend the rows or raise max_bad_rows to quarantine them"
     )]
     TooManyBadRows {
-        /// Unusable rows.
+        /// The number of unusable rows.
         n: u64,
         /// The limit.
         allowed: u64,
-        /// File, row and reason of the first, or of one of the first.
+        /// The file, row and reason of the first unusable row, or of one of the first.
         example: String,
     },
-    /// More pairs than allowed.
+    /// There are more pairs than allowed.
     #[error("more than {max_pairs} pairs: raise max_pairs, lower max_distance, or write a forest")]
     TooManyPairs {
         /// The limit.
         max_pairs: u64,
     },
-    /// A store or output that was written for another purpose or with other settings.
+    /// A store or output was written for another purpose, or with other settings.
     #[error("{url}: {reason}")]
     Refused {
         /// The store or output.
         url: String,
-        /// What it holds, and what to do.
+        /// Its content, and the action that the user should take.
         reason: String,
     },
-    /// Something with other content stands where a result goes.
+    /// Something with other content stands at the place of a result.
     #[error("{url}: {reason}")]
     OutputExists {
         /// The place.
         url: String,
-        /// What is there, and what to do.
+        /// Its content, and the action that the user should take.
         reason: String,
     },
-    /// A configuration that cannot be run.
+    /// The configuration cannot be run.
     #[error("{key}: {reason}")]
     Config {
         /// The key or flag.
         key: String,
-        /// What is wrong with it.
+        /// The fault of its value.
         reason: String,
     },
-    /// A request that contradicts the state of the store.
+    /// The request contradicts the state of the store.
     #[error("{reason}")]
     Usage {
-        /// What was asked, and what to do.
+        /// The request, and the action that the user should take.
         reason: String,
     },
-    /// Another run changed the store meanwhile, or an input changed; the next try may succeed.
+    /// Another run changed the store meanwhile, or an input changed. The next try may succeed.
     #[error("{reason}: try again")]
     TryAgain {
-        /// What happened.
+        /// The event that made the run fail.
         reason: String,
     },
     /// The memory limit is too small, or spilling failed.
     #[error("{reason}: raise --memory-limit or free space in --spill-dir")]
     Resources {
-        /// Who asked for how much.
+        /// The memory that is needed, and its purpose.
         reason: String,
     },
-    /// Too little room on the disk of the temporary files.
+    /// The disk of the temporary files has too little room.
     #[error(
         "{}: {needed} bytes are needed for temporary files, {free} are free: free some, name another --spill-dir, or set preflight = false in [resources]",
         path.display()
@@ -98,49 +98,49 @@ pub enum PipelineError {
     NoSpace {
         /// The spill folder.
         path: PathBuf,
-        /// Bytes, about.
+        /// The number of bytes that are needed, about.
         needed: u64,
-        /// Bytes.
+        /// The number of bytes that are free.
         free: u64,
     },
-    /// The spill files of the reduce would grow past what they may take.
+    /// The spill files of the reduce would grow past their limit.
     #[error("{stage}: the spill files reach --max-spill: raise it, or --memory-limit and --reduce-memory")]
     SpillLimit {
         /// The stage that spilled.
         stage: &'static str,
     },
-    /// Another error of this list, as several tasks that share it tell it.
+    /// Another error of this list. Several tasks share it, so only its kind and message are passed on.
     #[error("{message}")]
     Told {
-        /// Its kind.
+        /// The kind of the error.
         kind: ErrorKind,
-        /// What it says.
+        /// The message of the error.
         message: String,
     },
-    /// A defect of nearprint.
+    /// nearprint has a defect.
     #[error("internal error in {stage}: {reason}: please report it")]
     Internal {
         /// The stage that failed.
         stage: &'static str,
-        /// What it said.
+        /// The message of the failure.
         reason: String,
     },
-    /// A profile.
+    /// The profile cannot be used.
     #[error(transparent)]
     Profile(#[from] ProfileError),
-    /// The join.
+    /// The join refused its input.
     #[error(transparent)]
     Join(#[from] nearprint_join::JoinError),
-    /// Documents and datasets.
+    /// Documents or a dataset cannot be read.
     #[error(transparent)]
     Dataset(DatasetError),
-    /// A task, or the query batch.
+    /// A task, or the query batch, failed.
     #[error(transparent)]
     Task(TaskError),
-    /// The store.
+    /// The store refused a request, or is damaged.
     #[error(transparent)]
     Store(StoreError),
-    /// A place.
+    /// A place cannot be read or written.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
@@ -174,11 +174,11 @@ impl From<TaskError> for PipelineError {
     }
 }
 
-/// The crate's result.
+/// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, PipelineError>;
 
 impl PipelineError {
-    /// What kind of error it is.
+    /// Returns the kind of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -199,7 +199,8 @@ impl PipelineError {
         }
     }
 
-    /// Whether there are no documents to read, which a scheduler may take for a night on which nothing was crawled.
+    /// Returns whether there are no documents to read. A scheduler may take this for a night on which nothing was
+    /// crawled.
     #[must_use]
     pub fn is_without_documents(&self) -> bool {
         let none = |error: &DatasetError| {
@@ -208,7 +209,7 @@ impl PipelineError {
         matches!(self, Self::NightMissing { .. }) || matches!(self, Self::Dataset(error) if none(error))
     }
 
-    /// For the way through DataFusion; [`of_datafusion`](Self::of_datafusion) takes it out again.
+    /// Wraps the error for the way through DataFusion. [`of_datafusion`](Self::of_datafusion) unwraps it.
     pub(crate) fn into_datafusion(self) -> datafusion_common::DataFusionError {
         datafusion_common::DataFusionError::External(Box::new(self))
     }
@@ -241,7 +242,8 @@ impl PipelineError {
         }
     }
 
-    /// One of our own errors, somewhere in one that several tasks hold: told anew.
+    /// Builds an error from one that several tasks hold. If one of our own errors is among its causes, its kind and
+    /// message are kept.
     fn of_shared(stage: &'static str, error: &(dyn std::error::Error + 'static)) -> Self {
         let mut next = Some(error);
         while let Some(cause) = next {

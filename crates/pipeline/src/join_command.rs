@@ -1,4 +1,4 @@
-//! The `join` command: fingerprints datasets in, pairs out.
+//! The `join` command: it reads fingerprints datasets and writes pairs.
 
 use std::time::Instant;
 
@@ -18,22 +18,22 @@ use nearprint_storage::Storage;
 use nearprint_store::{Existing, ExistingDocuments, ExistingFile, Store};
 use nearprint_tasks::dataset;
 
-/// What to join.
+/// The request of a join.
 #[derive(Debug, Clone)]
 pub struct JoinRequest {
-    /// The query batch's dataset.
+    /// The dataset of the query batch.
     pub queries: String,
     /// The existing dataset, or a store.
     pub existing: Option<String>,
     /// Whether the queries are joined with each other.
     pub itself: bool,
-    /// Where `pairs` go.
+    /// The place of `pairs`.
     pub output: String,
-    /// Bits of the fingerprints, 32 or 64.
+    /// The bits of the fingerprints, 32 or 64.
     pub bits: u32,
-    /// Distances.
+    /// The distances of pairs.
     pub join: JoinConfig,
-    /// Which pairs.
+    /// The pairs that are written.
     pub pairs: PairsMode,
     /// The most pairs that `all` may write.
     pub max_pairs: u64,
@@ -41,38 +41,39 @@ pub struct JoinRequest {
     pub replace: bool,
 }
 
-/// Summary of the `join` command.
+/// The summary of the `join` command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JoinSummary {
-    /// Where the pairs are.
+    /// The place of the pairs.
     pub output: String,
-    /// Query fingerprints.
+    /// The number of query fingerprints.
     pub n_queries: u64,
-    /// Distinct ones.
+    /// The number of distinct query fingerprints.
     pub n_distinct_queries: u64,
-    /// Existing fingerprints.
+    /// The number of existing fingerprints.
     pub n_existing: u64,
-    /// Which pairs were written.
+    /// The pairs that were written.
     pub pairs: PairsMode,
-    /// Their counts.
+    /// The counts of the pairs.
     #[serde(flatten)]
     pub counts: PairCounts,
-    /// Permuted tables of the queries.
+    /// The number of permuted tables of the queries.
     pub n_tables: usize,
-    /// Parts of the queries that were joined one after another, so that their tables fit the memory limit.
+    /// The number of parts of the queries that were joined one after another, so that their tables fit the memory
+    /// limit.
     pub n_parts: usize,
-    /// Instructions of the join.
+    /// The instructions of the join.
     pub kernel: &'static str,
-    /// What the reduce spilled.
+    /// The data that the reduce spilled.
     pub spill: SpillStats,
-    /// Seconds of the join alone, reading to pairs.
+    /// The seconds of the join alone, from reading to pairs.
     pub join_seconds: f64,
 }
 
-/// Joins.
+/// Joins fingerprints datasets, and writes the pairs.
 ///
 /// # Errors
-/// Bad input; an output that exists; more than `max_pairs` pairs.
+/// The input is bad, the output exists, or there are more than `max_pairs` pairs.
 pub async fn join(
     storage: &Storage,
     request: &JoinRequest,
@@ -127,7 +128,7 @@ pub async fn join(
     })
 }
 
-/// Files of a dataset, or of a store's nights.
+/// Returns the files of a dataset, or of a store's nights.
 async fn existing_files(storage: &Storage, pattern: &str, needs_sketch: bool) -> Result<Existing> {
     if !pattern.contains(['*', '?', '[']) {
         let folder = storage.folder(pattern)?;

@@ -1,4 +1,4 @@
-//! Choosing how to join: what is to be joined, as the planner sees it.
+//! The choice of the way to join, and the sizes that it depends on.
 
 use nearprint_join::{ExistingRun, JoinCost, TablePlan, Workload};
 use serde::Serialize;
@@ -9,47 +9,50 @@ use nearprint_dataset::ParquetFile;
 use nearprint_dataset::schema::FINGERPRINT;
 use nearprint_storage::in_memory;
 
-/// Existing fingerprints mapped at once: several passes over a piece stay in the last cache, and larger ones make tables that
-/// allow differing bits cheaper.
+/// The numbers of existing fingerprints that may be mapped at once. Several passes over a small piece stay in the last
+/// cache. Larger pieces make tables cheaper that allow differing bits.
 const PIECE_ROWS: [usize; 3] = [1 << 20, 1 << 21, 1 << 22];
-/// Pieces of existing fingerprints that are read, mapped, or wait for their documents, for each thread: as many as keep a disk
-/// busy while the threads compute; fewer where memory for tables is worth more.
+/// The numbers of pieces, for each thread, that may be read, mapped, or wait for their documents. The first keeps a
+/// disk busy while the threads compute. The smaller ones leave more memory for tables.
 const PIECES_A_THREAD: [usize; 3] = [4, 2, 1];
 
-/// How much longer than with all memory a join of all queries at once may take before it is done in parts.
+/// The factor by which a join of all queries at once may be slower than with all memory before it is done in parts.
 const WORTH_PARTS: f64 = 1.25;
-/// Parts, at most, as a power of 2.
+/// The largest number of parts, as a power of 2.
 const MAX_LOG_PARTS: u32 = 6;
-/// Nanoseconds of a core below which a join is not worth another plan.
+/// The nanoseconds of a core below which a join is not worth another plan.
 const WORTH_NS: f64 = 1e9;
-/// Reading one existing fingerprint again, about: 4.3 bytes of a disk or bucket that gives 430 MB a second to all threads.
+/// The nanoseconds that it takes to read one existing fingerprint again, about. It has 4.3 bytes, and a disk or bucket
+/// gives 430 MB a second to all threads.
 const READ_AGAIN_NS: f64 = 10.0;
 
-/// Nanoseconds of a core that a join may take without tables, whatever it would take with them.
+/// The nanoseconds of a core that a join may take in any case, without tables or in parts.
 const SHORT_NS: f64 = 60e9;
-/// How much longer it may take beyond that.
+/// The factor by which a longer join may be slower than one with all memory.
 const TOO_SLOW: f64 = 20.0;
 
-/// A plan, its estimate, and what is in memory at once.
+/// A plan, its estimate, and the amounts that are in memory at once.
 #[derive(Debug, Clone)]
 pub(crate) struct JoinPlan {
     pub(crate) tables: TablePlan,
-    /// Parts of the queries, each joined with all existing fingerprints, and with the queries from it on, before the next.
+    /// The number of parts of the queries. Each part is joined with all existing fingerprints, and with the queries
+    /// from its first one on, before the next part.
     pub(crate) n_parts: usize,
-    /// Of all parts together; the memory is that of one, and of the values of all.
+    /// The cost of all parts together. The memory is that of one part, and of the values of all parts.
     pub(crate) cost: JoinCost,
     pub(crate) piece_rows: usize,
     pub(crate) pieces_under_way: usize,
-    /// Bytes that count against a limit: all but one piece a thread, which readers hold whatever the plan.
+    /// The bytes that count against a limit: all except those of one piece for each thread, which readers hold whatever
+    /// the plan.
     pub(crate) counted_bytes: usize,
 }
 
 impl JoinPlan {
-    /// The cheapest plan for a workload, whose pieces are chosen too.
+    /// Returns the cheapest plan for a workload. The pieces of the workload are chosen too.
     ///
     /// # Errors
-    /// [`PipelineError::Resources`] where only comparing everything with everything, or parts, fit the workload's memory, and would
-    /// take far longer than a join that has enough.
+    /// [`PipelineError::Resources`] if only a scan or parts fit the memory of the workload, and they would take far
+    /// longer than a join that has enough.
     pub(crate) fn choose(bits: u32, max_distance: u32, workload: &Workload) -> Result<Self> {
         let whole = Self::cheapest(bits, max_distance, workload, 1);
         if whole.cost.total_ns < WORTH_NS {
@@ -82,7 +85,7 @@ impl JoinPlan {
         let sizes = PIECES_A_THREAD.into_iter().flat_map(|pieces| PIECE_ROWS.map(|rows| (rows, pieces)));
         sizes.skip(1).fold(of(PIECE_ROWS[0], PIECES_A_THREAD[0]), |best, (piece_rows, pieces)| {
             let other = of(piece_rows, pieces);
-            // Another size than the first must be worth it.
+            // Another size must be clearly cheaper than the first.
             let fits = other.counted_bytes <= workload.memory_bytes;
             if fits && other.cost.total_ns < 0.8 * best.cost.total_ns { other } else { best }
         })
@@ -106,7 +109,7 @@ impl JoinPlan {
         if n_parts > 1 {
             let of_existing = JoinCost::of(&tables, &Workload { existing: workload.existing, ..part });
             let n = as_f64(n_parts as u64);
-            // The values of all; and what the parts before have mapped with is still there when tables are sorted.
+            // All values are held, and the scratch memory of the parts before is still there when tables are sorted.
             let held = workload.n_queries.saturating_add(part_queries).saturating_mul(8);
             counted_bytes = counted_bytes.saturating_add(held);
             let read_again = as_f64(n_existing) * as_f64(workload.threads as u64) * READ_AGAIN_NS;
@@ -121,8 +124,9 @@ impl JoinPlan {
     }
 }
 
-/// The work of one of so many parts of the queries. With the queries themselves it is joined from its own first one on: with half
-/// of them, and half of its own, on average. All values are held beside its tables.
+/// Returns the work of one of `n_parts` parts of the queries. If the queries are joined with each other, a part is
+/// joined with the queries from its own first one on: on average, with half of all queries, and half of its own. All
+/// values are held beside its tables.
 fn part_of(workload: &Workload, n_parts: usize) -> Workload {
     if n_parts == 1 {
         return workload.clone();
@@ -142,7 +146,7 @@ fn part_of(workload: &Workload, n_parts: usize) -> Workload {
     }
 }
 
-/// A file of existing fingerprints as the planner sees it: how densely it covers its range of values.
+/// Returns a file of existing fingerprints as the planner sees it, with the density of the values in its range.
 pub(crate) fn existing_run(parquet: &ParquetFile, bits: u32) -> ExistingRun {
     let n_rows = parquet.n_rows();
     let differing = parquet.bounds(FINGERPRINT).map_or(u64::MAX, |(min, max)| min ^ max);
@@ -151,71 +155,73 @@ pub(crate) fn existing_run(parquet: &ParquetFile, bits: u32) -> ExistingRun {
     ExistingRun { n_rows, density_rows }
 }
 
-/// Sizes to plan for.
+/// The sizes to plan for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanRequest {
-    /// Existing fingerprints.
+    /// The number of existing fingerprints.
     pub existing_rows: u64,
-    /// Distinct query fingerprints.
+    /// The number of distinct query fingerprints.
     pub query_rows: u64,
-    /// Bits of the fingerprints, 32 or 64.
+    /// The bits of a fingerprint, 32 or 64.
     pub bits: u32,
     /// The largest distance that counts.
     pub max_distance: u32,
-    /// Sorted runs that the existing fingerprints are spread over, equally.
+    /// The number of sorted runs over which the existing fingerprints are spread equally.
     pub runs: u64,
     /// Whether the queries are joined with each other.
     pub itself: bool,
 }
 
-/// How a join of given sizes would be done. Times are of uniform fingerprints on the machine that the model was measured on.
+/// The plan of a join of given sizes. The times hold for uniform fingerprints on the machine that the model was
+/// measured on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanSummary {
-    /// In a few words.
+    /// The plan in a few words.
     pub strategy: String,
-    /// Parts of the queries that are joined one after another, so that their tables fit the memory.
+    /// The number of parts of the queries that are joined one after another, so that their tables fit the memory.
     pub n_parts: usize,
     /// The tables, in their order.
     pub tables: Vec<PlannedTable>,
-    /// Existing fingerprints mapped at once.
+    /// The number of existing fingerprints that are mapped at once.
     pub piece_rows: usize,
-    /// Queries that an existing fingerprint is compared with.
+    /// The number of queries that an existing fingerprint is compared with.
     pub candidates_per_fingerprint: f64,
-    /// Pairs within the distance among as many uniform fingerprints, which are no near-duplicates.
+    /// The number of pairs within the distance among as many uniform fingerprints. They are not near-duplicates.
     pub chance_pairs: f64,
-    /// Bytes of tables and mappers.
+    /// The bytes of tables and mappers.
     pub memory_bytes: usize,
-    /// Threads.
+    /// The number of threads.
     pub threads: usize,
-    /// Instructions in use.
+    /// The instructions in use.
     pub kernel: &'static str,
-    /// Reading and mapping one existing fingerprint, on one core.
+    /// The nanoseconds that it takes to read and map one existing fingerprint, on one core.
     pub estimated_ns_per_fingerprint: f64,
-    /// Of it, reading and decoding.
+    /// The part of these nanoseconds that reading and decoding take.
     pub decode_ns_per_fingerprint: f64,
-    /// All of the map phase.
+    /// The seconds of the whole map phase.
     pub estimated_seconds: f64,
 }
 
 /// One table of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedTable {
-    /// Width of the block that leads.
+    /// The width of the leading block, in bits.
     pub prefix_bits: u32,
-    /// Its lowest bit.
+    /// The lowest bit of the block.
     pub low_bit: u32,
-    /// How many of its bits may differ.
+    /// The number of bits of the block that may differ.
     pub max_prefix_distance: u32,
 }
 
-/// Reading a fingerprint from the page cache and decoding it, about: what a join of few queries takes for each.
+/// The nanoseconds that it takes to read a fingerprint from the page cache and decode it, about. A join of few queries
+/// takes this for each.
 const DECODE_NS: f64 = 1.0;
 
 /// Plans a join without doing it.
 ///
 /// # Errors
-/// [`PipelineError::Config`] for a kernel that does not exist or cannot run here; [`PipelineError::Resources`] where the limit
-/// leaves no memory for tables.
+/// [`PipelineError::Config`] if the kernel does not exist. [`PipelineError::Join`] if it cannot run here.
+/// [`PipelineError::Resources`] if the limit leaves no memory for tables.
 pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary> {
     let runs = request.runs.max(1);
     let of_run = |i: u64| request.existing_rows / runs + u64::from(i < request.existing_rows % runs);
@@ -261,7 +267,7 @@ impl PlannedTable {
     }
 }
 
-/// What a plan does, in a few words.
+/// Describes a plan in a few words.
 pub(crate) fn strategy(plan: &TablePlan, n_parts: usize) -> String {
     let tables = match plan.tables() {
         _ if plan.is_scan() => "scan: every fingerprint is compared with every query".to_owned(),

@@ -1,12 +1,14 @@
-//! A night: documents to fingerprints, pairs, decisions and the store's next commit.
+//! A night's work: it turns documents into fingerprints, pairs, decisions and the store's next commit.
 //!
 //! ```text
 //! documents ─► fingerprint tasks ─► query batch ─► tables ─┐
-//! store's files ──────────────────────────────► map tasks ─┴─► reduce ─► pairs ─► decisions ─► generation, run files, commit
+//! store's files ──────────────────────────────► map tasks ─┴─► reduce ─► pairs ─► decisions ─┐
+//!                                                            generation, run files, commit ◄─┘
 //! ```
 //!
-//! [`run`] is the whole. [`fingerprint`] and [`join`] do parts of it for files of the user's own. The tasks are those of `nearprint-tasks`,
-//! which know no engine: here DataFusion's operators drive them, and [`run_elsewhere`] gives them to others.
+//! [`run`] does the whole work. [`fingerprint`] and [`join`] do parts of it for files of the user's own. The tasks are
+//! those of `nearprint-tasks`, which depend on no engine. Here, DataFusion's operators drive them. [`run_elsewhere`]
+//! gives them to other runners.
 
 mod apart;
 mod check;

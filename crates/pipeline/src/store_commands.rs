@@ -1,4 +1,4 @@
-//! Commands on a store: what it holds, whether it is sound, and what is taken out of it.
+//! Commands on a store: they describe it, check it, and take data out of it.
 
 use nearprint_storage::{Progress, Storage};
 use nearprint_store::{CompactRequest, CompactSummary, GcRequest, GcSummary, Store, StoreInfo, StoreReport};
@@ -10,10 +10,10 @@ use crate::night::published::{commit_and_stale, open_store};
 use crate::night::request::check_date;
 use crate::resources::Resources;
 
-/// The store at a place, as its newest commit has it.
+/// Describes the store at a place by its newest commit.
 ///
 /// # Errors
-/// [`StoreError::InputMissing`](nearprint_store::StoreError::InputMissing) where there is no store.
+/// [`StoreError::InputMissing`](nearprint_store::StoreError::InputMissing) if there is no store.
 pub async fn store_info(storage: &Storage, url: &str) -> Result<StoreInfo> {
     open_store(storage, url).await.map(|store| store.info())
 }
@@ -21,15 +21,16 @@ pub async fn store_info(storage: &Storage, url: &str) -> Result<StoreInfo> {
 /// Checks every file of a store.
 ///
 /// # Errors
-/// The store's; damage is in the report.
+/// The store is missing or cannot be read. Damage is in the report.
 pub async fn store_check(storage: &Storage, url: &str, progress: &Progress) -> Result<StoreReport> {
     Ok(open_store(storage, url).await?.check(progress).await?)
 }
 
-/// Deletes what no commit of a store names.
+/// Deletes the files that no commit of a store names.
 ///
 /// # Errors
-/// The store's. Nothing is deleted after any doubt about what is needed.
+/// The store cannot be read, or a file cannot be deleted. Nothing is deleted if there is any doubt about the files that
+/// are needed.
 pub async fn store_gc(storage: &Storage, request: &GcRequest) -> Result<GcSummary> {
     Ok(nearprint_store::gc(storage, request).await?)
 }
@@ -37,7 +38,7 @@ pub async fn store_gc(storage: &Storage, request: &GcRequest) -> Result<GcSummar
 /// Merges the fingerprints of a store's runs into one segment, which later joins read instead of the runs.
 ///
 /// # Errors
-/// The store's; a damaged run; nothing that others see has changed then.
+/// The store cannot be read or written, or a run is damaged. Nothing that others see has changed then.
 pub async fn store_compact(
     storage: &Storage,
     request: &CompactRequest,
@@ -51,51 +52,51 @@ pub async fn store_compact(
 /// Takes a night out of a store. Its results stay until `store gc`, but nothing names them any more.
 ///
 /// # Errors
-/// [`StoreError::InputMissing`](nearprint_store::StoreError::InputMissing) where the store has no such night.
+/// [`StoreError::InputMissing`](nearprint_store::StoreError::InputMissing) if the store has no such night.
 pub async fn store_drop_night(storage: &Storage, request: &DropNightRequest) -> Result<DropNightSummary> {
     check_date(&request.dt)?;
     let store = open_store(storage, &request.store).await?;
     store.probe_conditional_put(request.single_writer).await?;
-    // Killed before its commit, it leaves a night that is behind, which a run of its date completes.
+    // A command that is killed before its commit leaves a night that is behind. A run of its date completes it.
     if let Some(night) = store.night(&request.dt) {
         delete_pointer(storage, night).await?;
     }
     let dropped = store.drop_night(&request.dt).await?;
-    // Another command may have completed it meanwhile.
+    // Another command may have completed the night meanwhile.
     delete_pointer(storage, &dropped).await?;
     let store = open_store(storage, &request.store).await?;
     let (commit, stale) = commit_and_stale(&store, &dropped);
     Ok(DropNightSummary { store: request.store.clone(), dt: request.dt.clone(), commit, stale })
 }
 
-/// Which night to drop.
+/// The request to drop a night.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DropNightRequest {
     /// The store.
     pub store: String,
     /// The night.
     pub dt: String,
-    /// Nobody else writes to the store: a server that cannot tell who was first will do.
+    /// Whether no other process writes to the store. If so, a server without conditional writes is enough.
     pub single_writer: bool,
 }
 
-/// A night that is gone.
+/// The summary of a dropped night.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DropNightSummary {
     /// The store.
     pub store: String,
     /// The night.
     pub dt: String,
-    /// Number of the commit that took it out.
+    /// The number of the commit that took the night out.
     pub commit: u64,
-    /// Later nights, whose results were made with it: `run --replace` joins them anew.
+    /// The later nights whose results were made with this one. `run --replace` joins them anew.
     pub stale: Vec<String>,
 }
 
-/// Makes a store at a place that has none; false where there is one.
+/// Makes a store at a place that has none. Returns false if there is one already.
 ///
 /// # Errors
-/// A place that cannot be written to; an S3 server that ignores `If-None-Match`.
+/// The place cannot be written to, or an S3 server ignores `If-None-Match`.
 pub async fn store_init(storage: &Storage, url: &str, single_writer: bool) -> Result<bool> {
     let store = Store::open(&storage.folder(url)?).await?;
     if !store.is_new() || store.identity().await?.is_some() {

@@ -1,4 +1,4 @@
-//! What a command works with.
+//! The storage, resources and progress of a command.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use nearprint_tasks::Elsewhere;
 
 use crate::resources::Resources;
 
-/// What a run, and each of its stages, works with.
+/// The storage, resources and progress that a run, and each of its stages, works with.
 #[derive(Clone, Copy)]
 pub(crate) struct Work<'a> {
     pub(crate) storage: &'a Storage,
     pub(crate) resources: &'a Resources,
     pub(crate) progress: &'a Progress,
-    /// Who runs the tasks, where it is not this process.
+    /// The runner of the tasks, if it is not this process.
     pub(crate) elsewhere: Option<&'a Arc<dyn Elsewhere>>,
 }

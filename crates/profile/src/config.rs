@@ -1,4 +1,4 @@
-//! What a fingerprint depends on, what a join depends on, and the digest that keeps stores from mixing them.
+//! The settings that a fingerprint and a join depend on, and the digest that keeps stores from mixing them.
 
 use nearprint_fingerprint::FingerprintConfig;
 use nearprint_join::Verifier;
@@ -8,35 +8,35 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{ProfileError, Result};
 
-/// Raised with every change that gives some text another fingerprint, sketch or text hash, or some batch other pairs or
-/// decisions; where only one tokenizer changes, [`TokenizerConfig::rules_version`](nearprint_tokenize::TokenizerConfig::rules_version)
-/// instead.
+/// The version of the algorithm. It is raised with every change that gives some text another fingerprint, sketch or
+/// text hash, or some batch other pairs or decisions. If only one tokenizer changes,
+/// [`TokenizerConfig::rules_version`](nearprint_tokenize::TokenizerConfig::rules_version) is raised instead.
 pub const ALGORITHM_VERSION: u32 = 2;
 
-/// Everything from text to fingerprint to pair, as a named profile has it ([`by_name`](crate::by_name)).
+/// All settings from text to fingerprint to pair, as a named profile has them ([`by_name`](crate::by_name)).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileConfig {
-    /// Bits of a fingerprint: 32 or 64, or 128, which no store and no join takes.
+    /// The number of bits of a fingerprint: 32 or 64, or 128, which no store and no join accepts.
     pub bits: u32,
-    /// Text to features.
+    /// The settings from text to features.
     pub tokenize: TokenizeConfig,
-    /// Features to fingerprint.
+    /// The settings from features to fingerprint.
     pub fingerprint: FingerprintConfig,
-    /// What a second look compares; none in profiles without one.
+    /// The settings of the sketch that verifies a pair; `None` in profiles without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sketch: Option<SketchConfig>,
     /// The distances that make a pair.
     pub join: JoinConfig,
 }
 
-/// The sketch: 256 bits of least hashes of tokens and shingles.
+/// The settings of the sketch, which is 256 bits of least hashes of tokens and shingles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SketchConfig {
-    /// Tokens of a shingle, at least 1; 1 leaves shingles out.
+    /// The number of tokens of a shingle, at least 1; 1 leaves shingles out.
     pub shingle: usize,
-    /// Seed of the feature hash.
+    /// The seed of the hash of the tokens.
     #[serde(default)]
     pub seed: u64,
 }
@@ -47,16 +47,17 @@ pub struct SketchConfig {
 pub struct JoinConfig {
     /// The largest Hamming distance of two fingerprints.
     pub max_distance: u32,
-    /// The largest distance of two sketches; none leaves them out.
+    /// The largest distance of two sketches; `None` leaves them out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_sketch_distance: Option<u32>,
 }
 
 impl JoinConfig {
-    /// The limits as the join takes them.
+    /// Returns the limits in the form that the join takes.
     ///
     /// # Errors
-    /// Fingerprints that are not of 32 or 64 bits; distances that no fingerprint of `bits` bits, or no sketch, can have.
+    /// [`ProfileError::Config`] if `bits` is not 32 or 64, if `max_distance` is not below `bits`, or if
+    /// `max_sketch_distance` is not below 256.
     pub fn verifier(&self, bits: u32) -> Result<Verifier> {
         let invalid = |key: &str, reason: String| ProfileError::Config { key: key.to_owned(), reason };
         if !matches!(bits, 32 | 64) {
@@ -76,10 +77,10 @@ impl JoinConfig {
 }
 
 impl ProfileConfig {
-    /// Checks what types cannot say.
+    /// Checks the rules that the types cannot express.
     ///
     /// # Errors
-    /// [`ProfileError::Config`] naming the key.
+    /// [`ProfileError::Config`], which names the key.
     pub fn validate(&self) -> Result<()> {
         let invalid =
             |key: &str, reason: &str| Err(ProfileError::Config { key: key.to_owned(), reason: reason.to_owned() });
@@ -100,11 +101,11 @@ impl ProfileConfig {
         if self.bits == 128 { Ok(()) } else { self.join.verifier(self.bits).map(drop) }
     }
 
-    /// The digest of everything that a fingerprint, sketch or text hash depends on; the distances of the join are not among
-    /// that, so a store can be joined at any.
+    /// Returns the digest of everything that a fingerprint, sketch or text hash depends on. The distances of the join
+    /// are not part of it, so a store can be joined at any distance.
     ///
     /// # Errors
-    /// None that a valid config has.
+    /// A valid config causes no error.
     pub fn digest(&self, resources: &Resources) -> Result<String> {
         let content = |text: &Option<String>| text.as_ref().map(|t| sha256_hex(t.as_bytes()));
         let mut parts = serde_json::json!({

@@ -1,4 +1,4 @@
-//! Profiles that cannot be used.
+//! The errors of profiles that cannot be used.
 
 /// An error of this crate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -9,7 +9,7 @@ pub enum ProfileError {
     Config {
         /// The key.
         key: String,
-        /// What is wrong with its value, and what to do.
+        /// The fault of its value, and the remedy.
         reason: String,
     },
     /// A named profile has no fingerprints of this width.
@@ -27,5 +27,5 @@ pub enum ProfileError {
     Tokenize(#[from] nearprint_tokenize::TokenizeError),
 }
 
-/// The crate's result.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, ProfileError>;

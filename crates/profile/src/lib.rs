@@ -1,11 +1,11 @@
-//! From a text to its fingerprint, by a named profile: normalise, cut, weigh, fingerprint, sketch.
+//! Turns a text into its fingerprint by a named profile: normalise, cut, weigh, fingerprint, sketch.
 //!
 //! ```text
 //! text ─► nearprint-tokenize ─► features ─► nearprint-fingerprint ─► fingerprint, sketch
 //!                   └──────── a ProfileConfig says how ────────┘
 //! ```
 //!
-//! One text, by the default profile:
+//! Fingerprint one text by the default profile:
 //!
 //! ```
 //! let text = "Near-duplicate pages differ in a date, a counter or an advertisement, and in nothing that a reader would miss.";
@@ -16,7 +16,7 @@
 //! # Ok::<(), &str>(())
 //! ```
 //!
-//! Many texts, by a profile of one's own, with all that there is to know of each:
+//! Fingerprint many texts by a profile of your own, with all results for each text:
 //!
 //! ```
 //! use nearprint_profile::{Outcome, ProfileConfig, TextFingerprinter, by_name};
@@ -28,7 +28,7 @@
 //! # Ok::<(), nearprint_profile::ProfileError>(())
 //! ```
 //!
-//! Pure: no I/O, no threads, no Arrow.
+//! The crate does no I/O, starts no threads and uses no Arrow type.
 
 mod config;
 mod error;

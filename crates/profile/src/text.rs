@@ -1,4 +1,4 @@
-//! From one text to its fingerprint, by a profile.
+//! Turns one text into its fingerprint by a profile.
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
@@ -10,74 +10,74 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::config::ProfileConfig;
 use crate::error::Result;
 
-/// Fingerprints texts; shared by all threads.
+/// Fingerprints texts; all threads can share one.
 #[derive(Debug)]
 pub struct TextFingerprinter {
     config: ProfileConfig,
     analyzer: Analyzer,
 }
 
-/// What a text came to.
+/// The result of fingerprinting a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FingerprintedText {
-    /// Its fingerprint and sketch, or why it has none.
+    /// The fingerprint and sketch of the text, or the reason why it has none.
     pub outcome: Outcome,
-    /// Characters of the normalised text.
+    /// The number of characters of the normalised text.
     pub length: u64,
 }
 
-/// A text taken apart, as [`TextFingerprinter::dissect`] gives it.
+/// A text taken apart, as [`TextFingerprinter::dissect`] returns it.
 #[derive(Debug, Clone)]
 pub struct DissectedText {
     /// The normalised text.
     pub normalized: String,
-    /// Each distinct feature with its weight in units of 1/65536; none of an empty text.
+    /// Each distinct feature with its weight in units of 1/65536; empty if the text has no features.
     pub features: Vec<(Vec<u8>, u64)>,
-    /// As [`TextFingerprinter::fingerprint`] has it.
+    /// The outcome that [`TextFingerprinter::fingerprint`] returns.
     pub outcome: Outcome,
 }
 
-/// A fingerprint, or why there is none.
+/// A fingerprint, or the reason why there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// Nothing is left of the text after normalisation.
     Empty,
-    /// Fewer distinct features than the floor: compared by `text_hash` alone.
+    /// The text has fewer distinct features than the floor, and is compared by `text_hash` alone.
     TooShort {
-        /// Hash of the normalised text.
+        /// The hash of the normalised text.
         text_hash: [u8; 16],
     },
-    /// Enough to fingerprint.
+    /// The text has enough features to be fingerprinted.
     Fingerprinted {
-        /// The SimHash; 32-bit ones zero-extended, of 128-bit ones the high half.
+        /// The SimHash; a 32-bit one is zero-extended, and of a 128-bit one this is the high half.
         fingerprint: u64,
-        /// The low half of one of 128 bits.
+        /// The low half of a 128-bit SimHash; `None` for narrower ones.
         low_half: Option<u64>,
-        /// The sketch, where the profile has one.
+        /// The sketch, if the profile has one.
         sketch: Option<Sketch>,
-        /// Hash of the normalised text.
+        /// The hash of the normalised text.
         text_hash: [u8; 16],
     },
 }
 
 impl TextFingerprinter {
-    /// A fingerprinter for `config`; `resources` are the contents of the user's files.
+    /// Makes a fingerprinter for `config`; `resources` are the contents of the user's files.
     ///
     /// # Errors
-    /// A config or file that cannot be used.
+    /// [`ProfileError`](crate::ProfileError) if the config or a file cannot be used.
     pub fn try_new(config: ProfileConfig, resources: &Resources) -> Result<Self> {
         config.validate()?;
         let analyzer = Analyzer::try_new(&config.tokenize, resources)?;
         Ok(Self { config, analyzer })
     }
 
-    /// The profile.
+    /// Returns the profile.
     #[must_use]
     pub fn config(&self) -> &ProfileConfig {
         &self.config
     }
 
-    /// The fingerprint of a text. Depends on the text and the config only.
+    /// Returns the fingerprint of a text, which depends only on the text and the config.
     #[must_use]
     pub fn fingerprint(&self, text: &str) -> FingerprintedText {
         let normalized = self.analyzer.normalize(text);
@@ -100,7 +100,7 @@ impl TextFingerprinter {
         })
     }
 
-    /// Fingerprint and sketch, if there are enough features.
+    /// Returns the fingerprint and the sketch, if there are enough features.
     fn fingerprint_normalized(&self, normalized: &str, scratch: &mut ThreadScratch) -> Option<(Value, Option<Sketch>)> {
         let config = &self.config.tokenize.features;
         if self.analyzer.features_are_tokens(config) {
@@ -123,7 +123,8 @@ impl TextFingerprinter {
         Some((self.simhash(features.iter()), sketch))
     }
 
-    /// The same, where the features are the tokens: hashed once for both, where both take the same hash.
+    /// Does the same if the features are the tokens. The tokens are hashed once if the fingerprint and the sketch use
+    /// the same hash.
     fn of_tokens<'a>(
         &self,
         features: impl Iterator<Item = (&'a [u8], u64)>,
@@ -155,7 +156,7 @@ impl TextFingerprinter {
         }
     }
 
-    /// The fingerprint of a text, and what it was made from.
+    /// Returns the fingerprint of a text and the data that it was made from.
     pub fn dissect(&self, text: &str) -> DissectedText {
         let normalized = self.analyzer.normalize(text);
         let features = self.analyzer.features(&self.analyzer.tokens(&normalized), &self.config.tokenize.features);
@@ -165,7 +166,7 @@ impl TextFingerprinter {
     }
 }
 
-/// A fingerprint as [`Outcome::Fingerprinted`] has it.
+/// A fingerprint in the form of [`Outcome::Fingerprinted`].
 struct Value {
     fingerprint: u64,
     low_half: Option<u64>,
@@ -184,7 +185,7 @@ impl Value {
     }
 }
 
-/// Hashes that memory is kept for.
+/// The number of hashes that memory is kept for.
 const KEPT_HASHES: usize = 1 << 20;
 
 fn hash_tokens(tokens: &DistinctTokens<'_>, seed: u64, hashes: &mut Vec<u64>) {
@@ -195,7 +196,7 @@ fn hash_tokens(tokens: &DistinctTokens<'_>, seed: u64, hashes: &mut Vec<u64>) {
     hashes.extend(tokens.iter().map(|(token, _)| token_hash(token, seed)));
 }
 
-/// What a thread uses again for each text.
+/// The memory that a thread reuses for each text.
 #[derive(Default)]
 struct ThreadScratch {
     tokens: Scratch,
@@ -203,8 +204,8 @@ struct ThreadScratch {
     hashes: Vec<u64>,
 }
 
-/// The fingerprint of a text by the default profile: 64 bits. `None` where the text has too few distinct features to compare by a
-/// fingerprint, as an empty one has.
+/// Returns the fingerprint of a text by the default profile, which has 64 bits. Returns `None` if the text is empty or
+/// has too few distinct features to be compared by a fingerprint.
 #[must_use]
 pub fn fingerprint(text: &str) -> Option<u64> {
     static DEFAULT: LazyLock<TextFingerprinter> = LazyLock::new(|| {

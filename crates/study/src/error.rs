@@ -1,4 +1,4 @@
-//! What can go wrong in a study.
+//! The errors of a study.
 
 use nearprint_dataset::DatasetError;
 use nearprint_pipeline::PipelineError;
@@ -9,88 +9,88 @@ use nearprint_storage::{ErrorKind, StorageError, one_line};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StudyError {
-    /// No input at a place that must have some.
+    /// A required input is missing.
     #[error("no {what} at {url}: {remedy}")]
     InputMissing {
-        /// What was looked for.
+        /// The kind of input that is missing.
         what: &'static str,
-        /// Where.
+        /// The place of the input.
         url: String,
-        /// What to do.
+        /// The remedy for the user.
         remedy: &'static str,
     },
-    /// A document that was asked for by its id.
+    /// No document has the given id.
     #[error("no document '{}' in {documents}: check the id, and --id-column", id.escape_debug())]
     NoSuchDocument {
         /// The id.
         id: String,
-        /// Where it was looked for.
+        /// The place of the documents that were searched.
         documents: String,
     },
-    /// A sheet that cannot be read.
+    /// A sheet cannot be read.
     #[error("{file}: {reason}: restore the file or remove it from the input")]
     BadFile {
         /// The file.
         file: String,
-        /// What is wrong with it.
+        /// The defect of the file.
         reason: String,
     },
-    /// A column that a file lacks.
+    /// A file lacks a column.
     #[error("{file}: no column '{column}' (it has {}): {remedy}", present.join(", "))]
     MissingColumn {
         /// The file.
         file: String,
         /// The column.
         column: String,
-        /// The columns there.
+        /// The columns of the file.
         present: Vec<String>,
-        /// What to do.
+        /// The remedy for the user.
         remedy: &'static str,
     },
-    /// A row that cannot be used.
+    /// A row cannot be used.
     #[error("{file}: row {row}: {reason}")]
     BadRow {
         /// The file.
         file: String,
-        /// The row, counted from 1; the line of a text file.
+        /// The row, counted from 1. In a text file, it is the line.
         row: u64,
-        /// What is wrong with it.
+        /// The defect of the row.
         reason: String,
     },
-    /// A configuration that cannot be run.
+    /// The configuration is invalid.
     #[error("{key}: {reason}")]
     Config {
         /// The key or flag.
         key: String,
-        /// What is wrong with it.
+        /// The defect of the value, and the remedy.
         reason: String,
     },
-    /// A request that has no answer.
+    /// The request has no answer.
     #[error("{reason}")]
     Usage {
-        /// What was asked, and what to do.
+        /// The problem with the request, and the remedy.
         reason: String,
     },
-    /// An input changed meanwhile; the next try may succeed.
+    /// An input changed in the meantime. The next try may succeed.
     #[error("{reason}: try again")]
     TryAgain {
-        /// What happened.
+        /// A description of the change.
         reason: String,
     },
-    /// A defect of nearprint.
+    /// nearprint has a defect.
     #[error("internal error in {stage}: {reason}: please report it")]
     Internal {
         /// The stage that failed.
         stage: &'static str,
-        /// What it said.
+        /// The message of the stage.
         reason: String,
     },
-    /// Fingerprinting, the join, or a published night.
+    /// Fingerprinting, the join, or the reading of a published night failed.
     #[error(transparent)]
     Pipeline(Box<PipelineError>),
 }
 
-/// The crate's result.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, StudyError>;
 
 impl From<PipelineError> for StudyError {
@@ -124,7 +124,7 @@ impl From<nearprint_join::JoinError> for StudyError {
 }
 
 impl StudyError {
-    /// What kind of error it is.
+    /// Returns the kind of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

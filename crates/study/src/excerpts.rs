@@ -1,9 +1,10 @@
-//! The parts of two texts that show best how they differ.
+//! Excerpts of two texts that show best how the texts differ.
 
 use crate::legible::legible;
 
-/// Both texts in one line each: whole where both have at most `n_chars` characters, else as many from `context` characters before the first
-/// difference on.
+/// Returns an excerpt of each text on one line. If both texts have at most `n_chars` characters, they are whole.
+/// Otherwise, each excerpt has at most `n_chars` characters, and begins `context` characters before the first
+/// difference. Excerpts of equal texts begin at the beginning.
 pub fn excerpts(a: &str, b: &str, n_chars: usize, context: usize) -> (String, String) {
     let flat = |text: &str| legible(text).split_whitespace().collect::<Vec<_>>().join(" ");
     let (a, b) = (flat(a), flat(b));

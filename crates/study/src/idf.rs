@@ -1,4 +1,4 @@
-//! Documents to an idf table.
+//! Builds an idf table from documents.
 
 use std::sync::Arc;
 
@@ -15,36 +15,37 @@ use nearprint_storage::Progress;
 use nearprint_storage::Storage;
 use nearprint_storage::blocking;
 
-/// Documents, and how they are cut.
+/// The documents to count, and the way to cut them into tokens.
 #[derive(Debug, Clone)]
 pub struct IdfRequest {
-    /// Path, folder, glob or `s3://` prefix.
+    /// The path, folder, glob or `s3://` prefix of the documents.
     pub documents: String,
-    /// Columns.
+    /// The columns of the documents.
     pub columns: DocumentColumns,
-    /// Text to tokens: only `tokenize` is used of it.
+    /// The profile, of which only `tokenize` is used.
     pub profile: ProfileConfig,
-    /// Contents of the user's dictionary and stop words.
+    /// The contents of the user dictionary and the stop words.
     pub analyzer_resources: AnalyzerResources,
-    /// Tokens of fewer documents are left out.
+    /// The least number of documents of a token. Tokens that occur in fewer documents are left out.
     pub min_documents: u64,
 }
 
-/// What the table came to.
+/// Summary of the `idf build` command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct IdfSummary {
-    /// Documents with a text.
+    /// The documents with a text.
     pub n_documents: u64,
-    /// Lines of the table.
+    /// The tokens in the table.
     pub n_features: u64,
 }
 
-/// Counts in how many documents each token occurs, and gives the table that `idf` in a job file takes.
+/// Counts in how many documents each token occurs, and returns the table for the key `idf` of a job file.
 ///
-/// Its bytes do not depend on threads, nor on the order and splitting of the documents. Memory grows with the distinct tokens.
+/// The bytes of the table depend neither on the number of threads nor on the order of the documents and their division
+/// into files. The memory grows with the number of distinct tokens.
 ///
 /// # Errors
-/// Bad input, a config that cannot be used, or documents that leave no token for the table.
+/// The input is bad, the config cannot be used, or the documents leave no token for the table.
 pub async fn build_idf(storage: &Storage, request: &IdfRequest, progress: &Progress) -> Result<(IdfSummary, String)> {
     let analyzer = Arc::new(
         Analyzer::try_new(&request.profile.tokenize, &request.analyzer_resources).map_err(ProfileError::from)?,
@@ -76,7 +77,7 @@ pub async fn build_idf(storage: &Storage, request: &IdfRequest, progress: &Progr
     Ok((summary, counts.write(request.min_documents)))
 }
 
-/// Refuses rows that are no documents, as a run does: counts without them would be of other documents.
+/// Refuses rows that are no documents, as a run does. Counts without these rows would describe other documents.
 fn refuse_bad_rows(batch: &DocumentBatch, file: &str) -> Result<()> {
     let bad = (0..batch.rows.len()).find_map(|row| Some((row, batch.text(row).err()?)));
     bad.map_or(Ok(()), |(row, reason)| {
@@ -85,7 +86,7 @@ fn refuse_bad_rows(batch: &DocumentBatch, file: &str) -> Result<()> {
     })
 }
 
-/// The counts of a batch; rows without a text are no documents.
+/// Counts the tokens of a batch. Rows without a text do not count as documents.
 fn count(analyzer: &Analyzer, batch: &DocumentBatch) -> IdfBuilder {
     let add = |mut counts: IdfBuilder, row: usize| {
         if let Ok(Some(text)) = batch.text(row) {

@@ -1,7 +1,7 @@
-//! Text of documents as it may be shown.
+//! Makes the text of documents safe to show.
 
-/// The text with nothing in it that could drive a terminal or turn the direction of what follows: white space becomes a blank, a control
-/// character U+FFFD.
+/// Returns the text without characters that could control a terminal or change the direction of writing. A tab, a line
+/// break or another separator becomes a blank, and any other control character or direction mark becomes U+FFFD.
 #[must_use]
 pub fn legible(text: &str) -> String {
     text.chars().map(legible_char).collect()

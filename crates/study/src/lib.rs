@@ -1,4 +1,5 @@
-//! How good the fingerprints are, and why: scores against known pairs, labels by hand, single pairs explained, reports of nights.
+//! Studies of how good the fingerprints are, and why. It scores profiles against known pairs, estimates scores from
+//! labels by hand, explains single pairs, and reports on nights.
 
 mod error;
 pub mod evaluate;

@@ -1,4 +1,4 @@
-//! `evaluate --plot`: precision, recall and F1 with their intervals, as SVG.
+//! Draws the plot of `evaluate --plot`: precision, recall and F1 with their intervals, as SVG.
 
 use std::error::Error;
 
@@ -10,7 +10,8 @@ use plotters::prelude::*;
 type Drawn = Result<(), Box<dyn Error>>;
 type Panel<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// A score's name, colour (of Okabe and Ito's palette, told apart by the colour-blind), value and interval.
+/// The name, colour, value and interval of a score. The colours are from the palette of Okabe and Ito, which
+/// colour-blind people can tell apart.
 type Curve = (&'static str, RGBColor, fn(&Score) -> Option<f64>, fn(&Score) -> Option<[f64; 2]>);
 
 const CURVES: [Curve; 3] = [
@@ -22,7 +23,7 @@ const CURVES: [Curve; 3] = [
 const PANEL: (u32, u32) = (560, 420);
 const FONT: &str = "sans-serif";
 
-/// Points of one panel: (distance, score), ascending.
+/// The data of one panel. The points are pairs of a distance and its score, in ascending order.
 struct Series<'a> {
     caption: String,
     x_label: &'a str,
@@ -30,7 +31,7 @@ struct Series<'a> {
     own: Option<f64>,
 }
 
-/// The plot: by Hamming distance and, where the profile has sketches, by sketch distance.
+/// Draws the scores by Hamming distance and, if the profile has sketches, by sketch distance.
 pub fn svg(evaluation: &Evaluation) -> Result<String, Box<dyn Error>> {
     let mut panels = vec![by_distance(evaluation)];
     if !evaluation.by_max_sketch_distance.is_empty() {
@@ -115,7 +116,7 @@ fn key(x: i32, y: i32, color: RGBAColor) -> PathElement<(i32, i32)> {
     PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2))
 }
 
-/// One outline for each run of points that have an interval.
+/// Returns one outline for each sequence of neighbouring points that have an interval.
 fn bands(points: &[(f64, Score)], interval: fn(&Score) -> Option<[f64; 2]>) -> Vec<Vec<(f64, f64)>> {
     let runs = points.split(|(_, score)| interval(score).is_none()).filter(|run| run.len() > 1);
     let outline = |run: &[(f64, Score)]| {

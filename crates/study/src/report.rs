@@ -1,4 +1,4 @@
-//! What a published night found, for a person to read.
+//! Reports the results of a published night for a person to read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,57 +16,59 @@ use nearprint_dataset::{DocumentColumns, Documents};
 use nearprint_pipeline::{RunSummary, night_pattern, published_night};
 use nearprint_storage::{ErrorKind, Storage};
 
-/// Which night to report, and where its documents are.
+/// The night to report, and the place of its documents.
 #[derive(Debug, Clone)]
 pub struct ReportRequest {
     /// The night.
     pub dt: String,
     /// The store.
     pub store: String,
-    /// Root of the documents, as in the run.
+    /// The root of the documents, as in the run.
     pub documents: String,
-    /// Columns, as in the run.
+    /// The columns of the documents, as in the run.
     pub columns: DocumentColumns,
-    /// Dropped documents to show.
+    /// The number of dropped documents to show, and of clusters.
     pub n_examples: usize,
 }
 
-/// A published night.
+/// The report on a published night.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NightReport {
-    /// The run.
+    /// The summary of the run.
     #[serde(flatten)]
     pub summary: RunSummary,
-    /// The largest clusters: (smallest member id, documents of the night).
+    /// The largest clusters, as pairs of the smallest member id and the number of documents of the night.
     pub largest_clusters: Vec<(String, u64)>,
-    /// Some dropped documents, near-duplicates first.
+    /// A few dropped documents, with near-duplicates before exact copies.
     pub examples: Vec<Example>,
 }
 
-/// A dropped document beside the one that represents it.
+/// A dropped document, and the canonical document that represents it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Example {
     /// The dropped document.
     pub doc_id: String,
-    /// The kept one.
+    /// The canonical document.
     pub canonical_id: String,
-    /// Their Hamming distance.
+    /// The Hamming distance of the two.
     pub distance: Option<u8>,
     /// `exact` or `near`.
     pub reason: String,
-    /// Around the first place where the texts differ, or their beginning; none where a text was not found.
+    /// Excerpts of the two texts around their first difference, or from their beginning. `None` means that a text was
+    /// not found.
     pub excerpts: Option<(String, String)>,
 }
 
-/// Characters of an excerpt.
+/// The characters of an excerpt.
 const EXCERPT_CHARS: usize = 90;
-/// Of these, before the first difference.
+/// The characters of an excerpt before the first difference.
 const CONTEXT_CHARS: usize = 30;
 
-/// Reads a published night back.
+/// Reads the results of a published night.
 ///
 /// # Errors
-/// [`PipelineError`](nearprint_pipeline::PipelineError) where the night is not published.
+/// Fails with a [`PipelineError`](nearprint_pipeline::PipelineError) if the night is not published, and if a file of
+/// the night or a document cannot be read.
 pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightReport> {
     let (summary, earlier) = published_night(storage, &request.store, &request.dt).await?;
     let (largest_clusters, mut examples) = read_decisions(storage, &summary.output, request.n_examples).await?;
@@ -122,7 +124,8 @@ async fn read_decisions(
     Ok((largest, near))
 }
 
-/// Texts by id, from the night's documents and then from earlier nights', newest first, until all are found.
+/// Finds the texts of the `wanted` ids. It searches the documents of the night, and then those of earlier nights from
+/// the newest to the oldest, until all texts are found.
 async fn find_texts(
     storage: &Storage,
     request: &ReportRequest,
@@ -134,12 +137,12 @@ async fn find_texts(
         if wanted.is_empty() {
             break;
         }
-        // Texts are only shown: what a run passed over is passed over here too.
+        // The texts are only shown, so files that cannot be read are passed over here, as in a run.
         let policy = InputPolicy { max_bad_files: u64::MAX, ..InputPolicy::default() };
         let pattern = night_pattern(&request.documents, dt);
         let opened = Documents::open(storage, &pattern, request.columns.clone(), &policy).await;
         let documents = match opened {
-            // Documents of earlier nights may have been moved away: their texts are not shown then.
+            // The documents of earlier nights may have been moved away. Then their texts are not shown.
             Err(error) if error.kind() == ErrorKind::InputMissing => continue,
             other => other?,
         };

@@ -23,7 +23,7 @@ pub enum TaskError {
     Refused {
         /// A file of the dataset.
         url: String,
-        /// What it holds, and what the user should do.
+        /// The content of the dataset, and the action that the user should take.
         reason: String,
     },
     /// A key of the configuration has a value that cannot be used.
@@ -31,19 +31,19 @@ pub enum TaskError {
     Config {
         /// The key.
         key: String,
-        /// What is wrong with it.
+        /// The fault of the value.
         reason: String,
     },
     /// The memory limit is too small.
     #[error("{reason}: raise --memory-limit or free space in --spill-dir")]
     Resources {
-        /// What needs how much.
+        /// The memory that is needed, and its purpose.
         reason: String,
     },
-    /// Nobody wants the result any more.
+    /// The result is no longer wanted.
     #[error("{reason}: try again")]
     TryAgain {
-        /// What happened.
+        /// The reason why the task stopped.
         reason: String,
     },
     /// nearprint has a defect.
@@ -51,7 +51,7 @@ pub enum TaskError {
     Internal {
         /// The stage that failed.
         stage: &'static str,
-        /// What it said.
+        /// The message of the failure.
         reason: String,
     },
     /// The profile cannot be used.

@@ -1,4 +1,4 @@
-//! One task of fingerprinting: documents to fingerprinted documents.
+//! Fingerprint tasks: each reads documents and returns fingerprinted documents.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
@@ -23,37 +23,37 @@ use crate::batch::{BAD, FILE, KEEP_PREFIX, LENGTH, LOW_HALF, ROW, SKIPPED, SkipR
 use crate::error::{Result, TaskError};
 use crate::stream::{TaskBatch, produce};
 
-/// What all fingerprint tasks of a run share.
+/// The specification that all fingerprint tasks of a run share.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FingerprintSpec {
-    /// Columns of the documents.
+    /// The columns of the documents.
     pub columns: DocumentColumns,
     /// The type of each column of the keep order, as Arrow writes it.
     pub keep_types: Vec<String>,
-    /// Text to fingerprint.
+    /// The profile by which texts become fingerprints.
     pub profile: ProfileConfig,
-    /// Contents of the user's dictionary and stop words.
+    /// The contents of the user's dictionary and stop words.
     pub analyzer_resources: AnalyzerResources,
-    /// Bytes of a text; a larger one makes its row no document.
+    /// The most bytes that a text may have. A row with a larger text is not a document.
     pub max_doc_bytes: u64,
-    /// Whether a file that cannot be read is a note, and not an error.
+    /// Whether a file that cannot be read becomes a note instead of an error.
     pub passes_over_files: bool,
-    /// Bytes of memory of the process; unlimited where none are said.
+    /// The memory limit of the process, in bytes. `None` means no limit.
     pub memory_limit: Option<usize>,
-    /// Tasks that run at once in the process.
+    /// The number of tasks that run at once in the process.
     pub threads: usize,
 }
 
-/// Fingerprint the documents of a part of a file.
+/// A task that fingerprints the documents in a range of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FingerprintTask {
-    /// The part.
+    /// The range.
     pub range: DocumentRange,
-    /// Position of the file among the night's: rows bear it.
+    /// The position of the file among the night's files. Fingerprinted rows carry it.
     pub position: u32,
 }
 
-/// What fingerprint tasks work with, made from their specification.
+/// The state that fingerprint tasks share, made from their specification.
 #[derive(Debug)]
 pub struct FingerprintContext {
     documents: Arc<Documents>,
@@ -64,10 +64,10 @@ pub struct FingerprintContext {
 }
 
 impl FingerprintContext {
-    /// From the specification alone; tasks open their files.
+    /// Builds a context from the specification alone. Tasks open their files themselves.
     ///
     /// # Errors
-    /// A profile that cannot be used.
+    /// The profile cannot be used, or a type in `keep_types` is unknown.
     pub fn try_new(spec: &FingerprintSpec, storage: &Storage) -> Result<Self> {
         let unknown = |e: arrow::error::ArrowError| defect(format!("keep_types: {e}"));
         let keep_types = spec.keep_types.iter().map(|t| t.parse::<DataType>().map_err(unknown));
@@ -77,7 +77,10 @@ impl FingerprintContext {
         Self::with_documents(spec, Arc::new(documents), Progress::default())
     }
 
-    /// The same with files that were opened before.
+    /// Builds a context with files that were opened before.
+    ///
+    /// # Errors
+    /// The profile cannot be used.
     pub fn with_documents(spec: &FingerprintSpec, documents: Arc<Documents>, progress: Progress) -> Result<Self> {
         Ok(Self {
             fingerprinter: TextFingerprinter::try_new(spec.profile.clone(), &spec.analyzer_resources)?,
@@ -89,27 +92,31 @@ impl FingerprintContext {
     }
 }
 
-/// Characters of a normalised text that the keep order can tell: normalising may make a text longer than its bytes.
+/// The most characters of a normalised text that the keep order can hold. A normalised text may have more characters
+/// than the text had bytes.
 const MAX_LENGTH: u64 = 0xFFFF_FFFF;
 
-/// Notes of fingerprint tasks. With a `reason` the file could not be read to its end, and none of its rows counts; without one, it has pages
-/// without checksums.
+/// The schema of the notes of fingerprint tasks. A note with a `reason` says that the file could not be read to its
+/// end, and that none of its rows counts. A note without a `reason` says that the file has pages without checksums.
 static FILE_NOTES: LazyLock<SchemaRef> = LazyLock::new(|| {
     let fields = [Field::new(FILE, DataType::UInt32, false), Field::new("reason", DataType::Utf8, true)];
     Arc::new(Schema::new(fields.to_vec()))
 });
 
-/// What the notes of fingerprint tasks say of files, by their positions.
+/// The content of the notes of fingerprint tasks, by the positions of the files.
 #[derive(Debug, Default)]
 pub struct FileNote {
-    /// Files that could not be read to their end, and why.
+    /// The files that could not be read to their end, and the reasons.
     pub bad: BTreeMap<u32, String>,
-    /// Files that have pages without checksums.
+    /// The files that have pages without checksums.
     pub unchecked: BTreeSet<u32>,
 }
 
 impl FileNote {
-    /// Takes the notes of a task.
+    /// Adds the notes of a task.
+    ///
+    /// # Errors
+    /// The notes do not have the columns of a fingerprint task's notes.
     pub fn add(&mut self, notes: &RecordBatch) -> Result<()> {
         let columns = Columns { batch: notes, file: "notes of fingerprinting" };
         let (files, reasons) = (columns.primitive::<UInt32Type>(FILE)?, columns.strings("reason")?);
@@ -118,7 +125,7 @@ impl FileNote {
                 self.unchecked.insert(file);
                 continue;
             }
-            // Several parts of a file may be bad, and end in any order.
+            // Several ranges of a file may be bad, and their tasks end in any order.
             let reason = self.bad.entry(file).or_insert_with(|| reasons.value(i).to_owned());
             if reasons.value(i) < reason.as_str() {
                 reasons.value(i).clone_into(reason);
@@ -134,7 +141,8 @@ fn file_note(file: u32, reason: Option<&str>) -> Result<TaskBatch> {
     RecordBatch::try_new(Arc::clone(&FILE_NOTES), columns).map(TaskBatch::Notes).map_err(internal)
 }
 
-/// Fingerprints datasets' columns, why there is no fingerprint, the keep keys, and where the row came from.
+/// Returns the schema of fingerprinted documents: the columns of fingerprints datasets, the reason why there is no
+/// fingerprint, the place of the row, and the keep keys.
 fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
     let nullable = |f: &Arc<Field>| f.as_ref().clone().with_nullable(true);
     let mut fields: Vec<Field> = FINGERPRINTS.fields().iter().map(nullable).collect();
@@ -150,7 +158,7 @@ fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// The fingerprinted documents of a task, in file order, and what is to be said of its file.
+/// Returns the fingerprinted documents of a task, in file order, and the notes about its file.
 pub fn fingerprint_task(
     context: &Arc<FingerprintContext>,
     task: &FingerprintTask,
@@ -210,7 +218,7 @@ fn fingerprint_batch(
     RecordBatch::try_new(Arc::clone(&context.schema), columns).map_err(internal)
 }
 
-/// Each text's fingerprint. Rows of one dictionary value are one text, and it is fingerprinted once.
+/// Fingerprints each text. Rows that share a dictionary value share a text, which is fingerprinted once.
 fn fingerprint_texts(context: &FingerprintContext, url: &str, batch: &DocumentBatch) -> Result<Vec<Done>> {
     let views = batch.texts.views();
     let mut first_of: HashMap<u128, usize> = HashMap::with_capacity(views.len());
@@ -243,7 +251,7 @@ fn fingerprint_texts(context: &FingerprintContext, url: &str, batch: &DocumentBa
     same.iter().map(of_text).collect()
 }
 
-/// `fingerprint`, `sketch`, `text_hash`, `low_half`, `skipped`.
+/// Builds the columns `fingerprint`, `sketch`, `text_hash`, `low_half` and `skipped`.
 fn outcome_columns(done: &[Option<&FingerprintedText>]) -> Result<[ArrayRef; 5]> {
     let (mut sketches, mut text_hashes) = (Vec::with_capacity(done.len()), Vec::with_capacity(done.len()));
     let (mut fingerprints, mut low_halves, mut skipped) = (Vec::new(), Vec::new(), Vec::new());

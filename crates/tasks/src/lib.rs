@@ -1,8 +1,8 @@
-//! The work of a night as tasks: small serialisable descriptions of what to read, and the functions that do it.
+//! The work of a night as tasks: small serialisable descriptions of the input, and the functions that do the work.
 //!
-//! What a task gives depends on its description, the specification that all tasks of a stage share, and the files alone.
-//! All of it leaves as batches. So a task can run anywhere, again, and in any order: in this process, in a process of its
-//! own, or on another engine. This crate does not know the engine.
+//! The output of a task depends only on its description, on the specification that all tasks of a stage share, and on
+//! the files. All output leaves as batches. So a task can run anywhere, more than once, and in any order: in this
+//! process, in a process of its own, or on another engine. This crate does not depend on the engine.
 //!
 //! ```text
 //! FingerprintSpec ─► FingerprintContext ─┐

@@ -1,4 +1,5 @@
-//! The tables of the queries, for one part of these after another where memory does not hold all at once.
+//! The tables of the queries. If memory does not hold all at once, they are built for one part of the queries after
+//! another.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,25 +11,26 @@ use crate::error::{Result, TaskError};
 use nearprint_storage::blocking;
 use nearprint_storage::row_number;
 
-/// The distinct fingerprints of the batch, cut into parts of about one size, and the tables of the part that is being joined.
+/// The distinct fingerprints of the batch, cut into parts of about the same size, and the tables of the part that is
+/// being joined.
 #[derive(Debug)]
 pub struct QueryParts {
     plan: TablePlan,
     kernel: Kernel,
-    /// Ascending; empty where there is one part, whose tables have them.
+    /// The distinct fingerprints, ascending. Empty if there is one part, because its tables have them.
     values: Vec<u64>,
     n_values: usize,
-    /// Values of a part, fewer in the last one.
+    /// The number of values in a part. The last part may have fewer.
     part_values: usize,
     n_parts: usize,
     tables: Mutex<Option<(usize, Arc<Queries<u64>>)>>,
 }
 
 impl QueryParts {
-    /// Builds the tables if they are of one part. `values` are distinct and ascending.
+    /// Builds the tables if there is only one part. `values` are distinct and ascending.
     ///
     /// # Errors
-    /// A plan of more bits than the values have.
+    /// The plan has more bits than the values have.
     pub fn try_new(values: Vec<u64>, plan: TablePlan, n_parts: usize, kernel: Kernel) -> Result<Self> {
         let n_values = values.len();
         let part_values = n_values.div_ceil(n_parts).max(1);
@@ -53,7 +55,7 @@ impl QueryParts {
         self.n_values
     }
 
-    /// Returns the distinct fingerprints, ascending, if there are several parts; the tables of a single part have them.
+    /// Returns the distinct fingerprints, ascending, if there are several parts. The tables of a single part have them.
     #[must_use]
     pub fn values(&self) -> &[u64] {
         &self.values
@@ -80,7 +82,7 @@ impl QueryParts {
     /// Returns the tables of a part. The tables of another part are given up first.
     ///
     /// # Errors
-    /// A plan of more bits than the values have.
+    /// The plan has more bits than the values have.
     pub async fn tables(self: &Arc<Self>, part: usize) -> Result<PartTables> {
         let queries = self.queries(part).await?;
         Ok(PartTables { queries, start: self.part(part).start })
@@ -109,7 +111,7 @@ impl QueryParts {
 pub struct PartTables {
     /// The tables.
     pub queries: Arc<Queries<u64>>,
-    /// Where the part begins among all values.
+    /// The position among all values at which the part begins.
     start: usize,
 }
 
@@ -120,8 +122,8 @@ impl PartTables {
         self.start + self.queries.values().len()
     }
 
-    /// The pairs of some `existing` values, of which the first is number `first`, with the part's, these by their positions
-    /// among all values.
+    /// Finds the pairs of some `existing` values with the values of the part. The first existing value has the number
+    /// `first`. Pairs name the values of the part by their positions among all values.
     pub fn map(&self, first: usize, existing: &[u64], scratch: &mut MapScratch<u64>, mut found: impl FnMut(Pair)) {
         let (start, first) = (row_number(self.start), row_number(first));
         self.queries.map(existing, scratch, |pair| {

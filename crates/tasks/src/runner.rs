@@ -1,4 +1,4 @@
-//! Who runs the tasks of a stage: this process, or others from descriptions alone.
+//! Runners of the tasks of a stage: this process, or others that have only the descriptions.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub trait Elsewhere: Send + Sync + 'static {
     /// Runs a fingerprint task.
     fn fingerprint(&self, spec: &FingerprintSpec, task: &FingerprintTask) -> TaskBatches;
 
-    /// Runs a map task of the join whose specification is in a folder, as [`MapSpec`](crate::MapSpec) has it.
+    /// Runs a map task of a join whose specification is in a folder, as [`MapSpec`](crate::MapSpec) writes it.
     fn map(&self, folder: &Path, task: &MapTask) -> TaskBatches;
 }
 
@@ -35,7 +35,7 @@ impl TaskRunner for Arc<MapContext> {
     }
 }
 
-/// The fingerprint tasks of one run.
+/// The runner of the fingerprint tasks of one run.
 pub enum FingerprintRunner {
     /// This process runs them.
     Here(Arc<FingerprintContext>),

@@ -1,4 +1,4 @@
-//! The batches of a task, from a producer of its own.
+//! The batches of a task, which a producer sends.
 
 use arrow::array::RecordBatch;
 use futures::stream::BoxStream;
@@ -6,17 +6,17 @@ use futures::{Stream, StreamExt};
 
 use crate::error::{Result, TaskError};
 
-/// What a task gives.
+/// The output of a task.
 #[derive(Debug, Clone)]
 pub enum TaskBatch {
-    /// Rows of what the task is for: fingerprinted documents, or pairs.
+    /// Rows of the output: fingerprinted documents, or pairs.
     Rows(RecordBatch),
-    /// What whoever runs the tasks has to know besides, in columns of its own: files that cannot be read, pairs of classes.
+    /// Notes for the caller, in columns of their own: files that cannot be read, pairs of classes, or counts.
     Notes(RecordBatch),
 }
 
-/// Batches that a producer sends from a task of its own, which stops when they are no longer wanted. A panic becomes an
-/// error.
+/// Returns the batches that a producer sends from an asynchronous task of its own. That task stops when the batches are
+/// no longer wanted. A panic becomes an error.
 pub(crate) fn produce<F, P>(stage: &'static str, producer: P) -> BoxStream<'static, Result<TaskBatch>>
 where
     F: Future<Output = Result<()>> + Send + 'static,
@@ -31,19 +31,25 @@ where
     futures::stream::once(started).flatten().boxed()
 }
 
-/// Where a producer sends its batches.
+/// The channel to which a producer sends its batches.
 #[derive(Debug, Clone)]
 pub(crate) struct Sender {
     sender: tokio::sync::mpsc::Sender<TaskBatch>,
 }
 
 impl Sender {
-    /// Fails where nobody receives any more.
+    /// Sends a batch.
+    ///
+    /// # Errors
+    /// [`TaskError::TryAgain`] if nobody receives batches any more.
     pub(crate) async fn send(&self, batch: TaskBatch) -> Result<()> {
         self.sender.send(batch).await.map_err(|_| cancelled())
     }
 
-    /// The same from a thread that may block.
+    /// Sends a batch from a thread that may block.
+    ///
+    /// # Errors
+    /// [`TaskError::TryAgain`] if nobody receives batches any more.
     pub(crate) fn send_blocking(&self, batch: TaskBatch) -> Result<()> {
         self.sender.blocking_send(batch).map_err(|_| cancelled())
     }

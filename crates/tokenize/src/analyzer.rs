@@ -23,7 +23,8 @@ use crate::tokenizers;
 use crate::tokens::Tokens;
 use crate::weight::Weight;
 
-/// A [`TokenizeConfig`] made ready: dictionary and word lists loaded. Build one and share it between threads.
+/// A [`TokenizeConfig`] that is ready for use, with its dictionary and word lists loaded. Build one and share it
+/// between threads.
 pub struct Analyzer {
     normalize: NormalizeConfig,
     tokenizer: Box<dyn Tokenizer>,
@@ -37,24 +38,26 @@ pub struct Analyzer {
     min_features: MinFeatures,
 }
 
-/// The *contents* of the files that a config names: this crate reads none itself.
+/// The *contents* of the files that a config names; this crate does not read files itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resources {
-    /// A jieba user dictionary: `word [frequency] [tag]` a line. Words are normalised like the texts. `mixed` gives jieba
-    /// Han runs only, so only words all in Han can be found there.
+    /// A jieba user dictionary, with one `word [frequency] [tag]` on each line. Words are normalised like the texts.
+    /// `mixed` passes only runs of Han to jieba, so it finds only words that consist of Han alone.
     pub user_dictionary: Option<String>,
-    /// Stop words of the user's own, one a line, beside or instead of the built-in ones. Each is compared with whole tokens.
+    /// The user's own stop words, one on each line, in addition to the built-in ones or instead of them. Each is
+    /// compared with whole tokens.
     pub stop_words: Option<String>,
-    /// An idf table of the user's own, `word idf` a line, instead of jieba's; [`IdfBuilder`](crate::IdfBuilder) writes one. Words stand in
-    /// it as tokens of normalised texts do.
+    /// The user's own idf table, with one `word idf` on each line, instead of jieba's;
+    /// [`IdfBuilder`](crate::IdfBuilder) writes one. The words must be as tokens of normalised texts are.
     pub idf: Option<String>,
 }
 
 impl Analyzer {
-    /// Loads what `config` needs. The first one in a process that uses jieba decodes its dictionary.
+    /// Loads the data that `config` needs. The first analyzer in a process that uses jieba decodes its dictionary.
     ///
     /// # Errors
-    /// A number below its least value, a part-of-speech filter or user dictionary without jieba, or a bad dictionary line.
+    /// [`TokenizeError`] if a number is below its least value, if a setting or file does not suit the tokenizer or the
+    /// weight, or if a line of a file is malformed.
     pub fn try_new(config: &TokenizeConfig, resources: &Resources) -> Result<Self, TokenizeError> {
         config.validate()?;
         refuse_unused(config, resources)?;
@@ -74,15 +77,18 @@ impl Analyzer {
         })
     }
 
-    /// The text that tokens are cut from and that exact duplicates share. Borrows when nothing changes.
+    /// Returns the normalised text, from which tokens are cut and which exact duplicates share. The result borrows from
+    /// `text` if nothing changes.
     ///
-    /// Idempotent, except that HTML entities are decoded once each time (`&amp;lt;` becomes `&lt;`, and that `<`).
+    /// The method is idempotent, except that each call decodes HTML entities once (`&amp;lt;` becomes `&lt;`, and that
+    /// becomes `<`).
     #[must_use]
     pub fn normalize<'a>(&self, text: &'a str) -> Cow<'a, str> {
         normalize(text, &self.normalize)
     }
 
-    /// The tokens of a text that [`normalize`](Self::normalize) gave, without those that the config drops. Linear in its length.
+    /// Returns the tokens of a text that [`normalize`](Self::normalize) returned, without those that the config drops,
+    /// in time linear in the length of the text.
     #[must_use]
     pub fn tokens<'a>(&self, normalized: &'a str) -> Tokens<'a> {
         let mut spans = Vec::with_capacity(normalized.len() / 4);
@@ -90,7 +96,7 @@ impl Analyzer {
         Tokens::new(text, spans)
     }
 
-    /// The same tokens, counted and numbered, in memory that is used again for the next text.
+    /// Returns the same tokens, counted and numbered, in memory that is reused for the next text.
     #[must_use]
     pub fn distinct_tokens<'a>(&self, normalized: &'a str, scratch: &'a mut Scratch) -> DistinctTokens<'a> {
         scratch.clear();
@@ -98,16 +104,18 @@ impl Analyzer {
         scratch.number_tokens(text)
     }
 
-    /// Whether the features of `config` are the distinct tokens, each with a weight that is a function of its count alone.
+    /// Returns whether the features of `config` are the distinct tokens, each with a weight that is a function of its
+    /// count alone.
     #[must_use]
     pub fn features_are_tokens(&self, config: &FeatureConfig) -> bool {
         config.shingle <= 1 && config.weight.is_of_count() && !self.of_bytes
     }
 
-    /// The distinct shingles of `config.shingle` tokens (0 is taken as 1) with their weights. Linear in the number of tokens, times its
-    /// logarithm for [`Weight::TfIdf`].
+    /// Returns the distinct shingles of `config.shingle` tokens (0 counts as 1) with their weights. The time is linear
+    /// in the number of tokens; for [`Weight::TfIdf`] it is that number times its logarithm.
     ///
-    /// That weight uses the user's table or, without one, jieba's own, which is decoded at its first use in a process.
+    /// [`Weight::TfIdf`] uses the user's table or, if there is none, jieba's own, which is decoded at its first use in
+    /// a process.
     #[must_use]
     pub fn features(&self, tokens: &Tokens<'_>, config: &FeatureConfig) -> Features {
         let shown = shingle::features(tokens, config);
@@ -122,7 +130,7 @@ impl Analyzer {
         }
     }
 
-    /// Appends the kept tokens' ranges in the text that is returned.
+    /// Appends the ranges of the kept tokens, and returns the text that they refer to.
     fn cut<'a>(&self, normalized: &'a str, spans: &mut Vec<Range<usize>>) -> Cow<'a, str> {
         let text = self.tokenizer.prepare(normalized);
         self.tokenizer.spans(&text, spans);
@@ -138,7 +146,8 @@ impl Analyzer {
         text
     }
 
-    /// Whether `n_distinct` features are as many as [`MinFeatures`] asks of the text's script. None never are.
+    /// Returns whether `n_distinct` features are as many as [`MinFeatures`] requires for the script of the text. Zero
+    /// features are never enough.
     #[must_use]
     pub fn has_enough(&self, normalized: &str, n_distinct: usize) -> bool {
         let MinFeatures { han, other } = self.min_features;
@@ -155,7 +164,7 @@ impl fmt::Debug for Analyzer {
     }
 }
 
-/// The same features with the bytes that they show.
+/// Returns the same features with the bytes that they represent.
 #[cfg(feature = "published")]
 fn of_bytes(shown: &Features) -> Features {
     let bytes: Vec<(Vec<u8>, u64)> =
@@ -173,7 +182,7 @@ fn by_length(features: &Features) -> Features {
     Features::of(features.iter().map(|(feature, weight)| (feature, weight * feature.len() as u64)))
 }
 
-/// Data of published programs that this build lacks.
+/// Refuses data of published programs that this build lacks.
 fn refuse_unbuilt(config: &TokenizeConfig, resources: &Resources) -> Result<(), TokenizeError> {
     let unbuilt = |what: &str| Err(TokenizeError::NotBuilt { what: what.to_owned() });
     match config.features.weight {
@@ -184,7 +193,7 @@ fn refuse_unbuilt(config: &TokenizeConfig, resources: &Resources) -> Result<(), 
     }
 }
 
-/// Settings that the configured tokenizer cannot honour are refused, not ignored.
+/// Refuses settings that the configured tokenizer cannot honour, instead of ignoring them.
 fn refuse_unused(config: &TokenizeConfig, resources: &Resources) -> Result<(), TokenizeError> {
     let kind = config.tokenizer.kind;
     let weight = config.features.weight;
@@ -207,7 +216,7 @@ fn refuse_unused(config: &TokenizeConfig, resources: &Resources) -> Result<(), T
     Ok(())
 }
 
-/// Settings that differ from their defaults although the tokenizer does not look at them.
+/// Refuses settings that differ from their defaults although the tokenizer does not use them.
 fn refuse_unused_by_tokenizer(config: &TokenizerConfig) -> Result<(), TokenizeError> {
     use TokenizerKind::{
         BytePieces, CharNgrams, Cppjieba, FullWordCharNgrams, Jieba, Mixed, Utf16Ngrams, WordCharNgrams,
@@ -229,7 +238,7 @@ fn refuse_unused_by_tokenizer(config: &TokenizerConfig) -> Result<(), TokenizeEr
     Ok(())
 }
 
-/// What looks at characters cannot look at pieces of them.
+/// Refuses settings that look at characters, because the tokens are pieces of characters.
 fn refuse_characters(config: &TokenizeConfig, resources: &Resources) -> Result<(), TokenizeError> {
     let asked = [
         ("tokenizer.drop_tokens_without_alphanumeric", config.tokenizer.drop_tokens_without_alphanumeric),

@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use crate::tokenizer::Tokenizer;
 
-/// What ASCII punctuation and ASCII white space separate: the words of the crate gaoya 0.2.2.
+/// The parts of the text that ASCII punctuation and ASCII white space separate: the words of the crate gaoya 0.2.2.
 pub(crate) struct AsciiWords;
 
 impl Tokenizer for AsciiWords {

@@ -3,10 +3,11 @@ use std::ops::Range;
 use crate::tokenizer::Tokenizer;
 use crate::words::{Symbols, words_and_han};
 
-/// Each two neighbouring characters of a run of Han characters, which overlap; a run of one is that character. Everything between the runs as
-/// Unicode words.
+/// Every two neighbouring characters of a run of Han characters, as overlapping tokens; a run of one character is that
+/// character. The text between the runs is cut into Unicode words.
 ///
-/// A change of one character changes two tokens and none further away, whatever the words around it, and no dictionary has to know them.
+/// A change of one character changes two tokens and no others, whatever the words around it, and no dictionary has to
+/// know them.
 pub(crate) struct Bigrams {
     pub(crate) symbols: Symbols,
 }

@@ -3,10 +3,11 @@ use std::ops::Range;
 
 use crate::tokenizer::Tokenizer;
 
-/// The text's UTF-8 bytes in pieces of `n`, the last one shorter if need be. mllearning's SimHash, with n = 2.
+/// The text's UTF-8 bytes in pieces of `n` bytes; the last piece may be shorter. This is mllearning's SimHash, with n =
+/// 2.
 ///
-/// Pieces cut characters, so that they are no strings: as tokens their bytes are shown as the characters U+0000 to U+00FF, and
-/// [`bytes`] takes them back when they become features.
+/// Pieces cut characters, so they are not strings: as tokens, their bytes are shown as the characters U+0000 to U+00FF,
+/// and [`bytes`] converts them back when they become features.
 pub(crate) struct BytePieces {
     n: usize,
 }
@@ -31,7 +32,7 @@ impl Tokenizer for BytePieces {
     }
 }
 
-/// The bytes that a token, or a shingle of tokens, shows.
+/// Returns the bytes that a token, or a shingle of tokens, represents.
 #[expect(clippy::expect_used, reason = "a byte left out would be another feature")]
 pub(crate) fn bytes(shown: &[u8]) -> Vec<u8> {
     let shown = str::from_utf8(shown).expect("tokens are pieces of a str, and what joins them is ASCII");

@@ -3,8 +3,8 @@ use std::ops::Range;
 
 use crate::tokenizer::Tokenizer;
 
-/// Every window of `n` characters of the text without its white space. A text of fewer characters, but at least one, is one
-/// window.
+/// Every window of `n` characters of the text without its white space. A text of fewer characters, but at least one, is
+/// one window.
 pub(crate) struct CharNgrams {
     n: usize,
 }

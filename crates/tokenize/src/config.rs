@@ -4,24 +4,25 @@ use crate::error::TokenizeError;
 use crate::tokenizer_kind::TokenizerKind;
 use crate::weight::{Top, Weight};
 
-/// Everything a feature depends on besides the text. Part of the store's config digest: another value, another store.
+/// All settings that features depend on besides the text. They are part of the store's config digest, so a store
+/// accepts no other settings.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenizeConfig {
-    /// What happens to the text before it is cut.
+    /// The normalisation of the text before it is cut.
     pub normalize: NormalizeConfig,
-    /// How it is cut into tokens.
+    /// The cutting of the text into tokens.
     pub tokenizer: TokenizerConfig,
-    /// Which tokens are dropped.
+    /// The tokens that are dropped.
     pub stop_words: StopWordsConfig,
-    /// How tokens become weighted features.
+    /// The settings by which tokens become weighted features.
     pub features: FeatureConfig,
     /// The floor below which a text is not fingerprinted.
     pub min_features: MinFeatures,
 }
 
 impl TokenizeConfig {
-    /// Refuses numbers that have no meaning.
+    /// Refuses numbers that make no sense.
     pub(crate) fn validate(&self) -> Result<(), TokenizeError> {
         at_least_one("tokenizer.ngram", self.tokenizer.ngram)?;
         at_least_one("features.shingle", self.features.shingle)?;
@@ -40,34 +41,35 @@ fn at_least_one(key: &'static str, got: usize) -> Result<(), TokenizeError> {
     if got == 0 { Err(TokenizeError::TooSmall { key, got, least: 1 }) } else { Ok(()) }
 }
 
-/// The steps of normalisation, in the order in which they are applied: HTML entities, control characters, NFKC, lower case, case
-/// folding, special characters, white space.
+/// The steps of normalisation, in the order in which they are applied: HTML entities, control characters, NFKC, lower
+/// case, case folding, special characters, white space.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NormalizeConfig {
-    /// Unicode normal form KC: full-width forms, ligatures and compatibility ideographs become their plain equals.
+    /// Apply Unicode normal form KC: full-width forms, ligatures and compatibility ideographs become their plain
+    /// equivalents.
     pub nfkc: bool,
-    /// Full Unicode case folding (`ß` becomes `ss`), not tied to a language.
+    /// Apply full Unicode case folding (`ß` becomes `ss`), which is not tied to a language.
     pub case_fold: bool,
-    /// Character references with their `;` (`&amp;`, `&#20013;`, `&#x4e2d;`) are decoded, exactly once.
+    /// Decode character references with their `;` (`&amp;`, `&#20013;`, `&#x4e2d;`), exactly once.
     pub html_entities: bool,
-    /// Control characters other than white space, and invisible format characters (zero-width spaces and joiners, soft
-    /// hyphen, byte order mark, directional marks, tags) are removed.
+    /// Remove control characters other than white space, and invisible format characters (zero-width spaces and
+    /// joiners, soft hyphen, byte order mark, directional marks, tags).
     pub control_characters: bool,
-    /// A run of Unicode white space becomes one space; none is left at either end.
+    /// Collapse each run of Unicode white space to one space, and remove white space at both ends.
     pub white_space: bool,
-    /// The special-character removal of the source article 002: whatever is not a letter, a digit, a mark on one or white
-    /// space is removed, and nothing put in its place (`foo-bar` becomes `foobar`). Han, kana and Hangul are letters.
-    /// Off by default.
+    /// Remove special characters as the source article 002 does: every character that is not a letter, a digit, a mark
+    /// on one or white space is removed without a replacement (`foo-bar` becomes `foobar`). Han, kana and Hangul are
+    /// letters. Off by default.
     pub special_characters: bool,
-    /// Lower case as Python's `str.lower` gives it: the full mapping, with the final sigma. Off by default; `case_fold` brings together
-    /// more.
+    /// Convert to lower case as Python's `str.lower` does: the full mapping, with the final sigma. Off by default;
+    /// `case_fold` makes more forms equal.
     #[serde(skip_serializing_if = "is_off")]
     pub lower_case: bool,
 }
 
 impl NormalizeConfig {
-    /// No step at all: the text as it is.
+    /// Applies no step: the text stays as it is.
     pub const NONE: Self = Self {
         nfkc: false,
         case_fold: false,
@@ -79,7 +81,8 @@ impl NormalizeConfig {
     };
 }
 
-/// Settings that came later are left out of a config's text, and so of its digest, while they are off.
+/// Returns whether a setting is off. Later settings are left out of a config's text, and so of its digest, while they
+/// are off.
 fn is_off(setting: &bool) -> bool {
     !setting
 }
@@ -98,30 +101,34 @@ impl Default for NormalizeConfig {
     }
 }
 
-/// How a normalised text is cut.
+/// The settings by which a normalised text is cut.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenizerConfig {
-    /// Which tokenizer.
+    /// The tokenizer.
     pub kind: TokenizerKind,
-    /// `mixed`, `jieba` and `cppjieba`: whether jieba guesses words that its dictionary lacks with its hidden Markov model. Off by default:
-    /// the labelled sets score a little better without it (macro F1 of log counts at distance 3 / 6: .882 / .971 against
-    /// .878 / .969, means over six hash seeds), and a guessed word changes with its neighbours.
+    /// Whether jieba guesses words that its dictionary lacks with its hidden Markov model (`mixed`, `jieba` and
+    /// `cppjieba`). Off by default: the labelled sets score a little better without it (macro F1 of log counts at
+    /// distance 3 / 6: .882 / .971 against .878 / .969, means over six hash seeds), and a guessed word changes with its
+    /// neighbours.
     pub hmm: bool,
-    /// Characters in a window (`char_ngrams`, `word_char_ngrams`, `full_word_char_ngrams`), UTF-16 units in one (`utf16_ngrams`) or bytes
-    /// in a piece (`byte_pieces`), at least 1.
+    /// The number of characters in a window (`char_ngrams`, `word_char_ngrams`, `full_word_char_ngrams`), of UTF-16
+    /// units in a window (`utf16_ngrams`) or of bytes in a piece (`byte_pieces`), at least 1.
     pub ngram: usize,
-    /// Whether tokens without a letter or digit are dropped. Kept, punctuation and table rules swamp the words of a page.
+    /// Whether tokens without a letter or digit are dropped. If they are kept, punctuation and table rules swamp the
+    /// words of a page.
     pub drop_tokens_without_alphanumeric: bool,
 }
 
 impl TokenizerConfig {
-    /// The version of this tokenizer's rules, raised with every change that cuts some text otherwise; 1 for rules that never changed. A
-    /// store's config digest holds it where it is above 1, so that a change of one tokenizer refuses the stores of no other.
+    /// Returns the version of this tokenizer's rules, which is raised with every change that cuts some text
+    /// differently; it is 1 for rules that never changed. A store's config digest includes it if it is above 1, so a
+    /// change of one tokenizer leaves the stores of the others valid.
     #[must_use]
     pub fn rules_version(&self) -> u32 {
         match self.kind {
-            // 2: letters and digits are one word, as cppjieba has it since 5.6.3; only what goes through its model is cut by that rule.
+            // 2: letters and digits are one word, as cppjieba has it since 5.6.3; only what goes through its model is
+            // cut by that rule.
             TokenizerKind::Cppjieba if self.hmm => 2,
             _ => 1,
         }
@@ -134,18 +141,18 @@ impl Default for TokenizerConfig {
     }
 }
 
-/// Which tokens are dropped for carrying no content. By default none: repeated function words are the same in both
-/// documents of a near-duplicate pair. A file of the user's own words comes through
+/// The tokens that are dropped because they carry no content. By default there are none: repeated function words are
+/// the same in both documents of a near-duplicate pair. The user can supply a file of words through
 /// [`Resources::stop_words`](crate::Resources::stop_words).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StopWordsConfig {
     /// Drop the English and Chinese function words of the built-in lists.
     pub builtin: bool,
-    /// Drop tokens whose jieba tag starts with one of these (`u` drops `u`, `uj`, `ul`, …; `x` drops punctuation). `mixed`
-    /// applies it to Han runs only.
+    /// Drop tokens whose jieba tag starts with one of these (`u` drops `u`, `uj`, `ul`, …; `x` drops punctuation).
+    /// `mixed` applies it to Han runs only.
     pub drop_parts_of_speech: Vec<String>,
-    /// Drop the words of cppjieba's list, English and Chinese. They are compared as they stand there.
+    /// Drop the words of cppjieba's list, English and Chinese. They are compared without normalisation.
     #[serde(skip_serializing_if = "is_off")]
     pub cppjieba: bool,
     /// Drop tokens of a single character.
@@ -153,13 +160,13 @@ pub struct StopWordsConfig {
     pub single_characters: bool,
 }
 
-/// How tokens become features. The fingerprint and the sketch each have their own.
+/// The settings by which tokens become features. The fingerprint and the sketch each have their own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FeatureConfig {
-    /// Consecutive tokens in one feature, at least 1: 1 takes tokens as they are.
+    /// The number of consecutive tokens in one feature, at least 1; with 1, each token is a feature.
     pub shingle: usize,
-    /// What a feature weighs, from how often it occurs.
+    /// The rule by which the weight of a feature follows from the number of its occurrences.
     pub weight: Weight,
 }
 
@@ -169,17 +176,19 @@ impl Default for FeatureConfig {
     }
 }
 
-/// The floor: a text with fewer distinct features gets no fingerprint, and equals only texts that are the same once normalised. One
-/// without any never has one.
+/// The floor: a text with fewer distinct features gets no fingerprint, and equals only texts that are the same after
+/// normalisation. A text without features never has a fingerprint.
 ///
-/// Measured with the default profile on 10,821 short Chinese reviews, twelve hash seeds: 3 pairs that are not alike with 8 features, 2 with
-/// 9, none with 10 (docs/accuracy.md). On the six sets of pages and articles no positive pair needs a lower floor.
+/// The default was measured with the default profile on 10,821 short Chinese reviews and twelve hash seeds: 3 pairs
+/// that are not alike were found with 8 features, 2 with 9, and none with 10 (docs/accuracy.md). On the six sets of
+/// pages and articles no positive pair needs a lower floor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MinFeatures {
-    /// Distinct features that a Han text needs: one in which more than half of the letters and digits are Han.
+    /// The number of distinct features that a Han text needs: a text in which more than half of the letters and digits
+    /// are Han.
     pub han: usize,
-    /// Distinct features that any other text needs.
+    /// The number of distinct features that any other text needs.
     pub other: usize,
 }
 

@@ -1,14 +1,14 @@
 //! The words of cppjieba: its `MixSegment`, as the authors of yanyiwu's simhash run it.
 //!
-//! Known from cppjieba's source (github.com/yanyiwu/cppjieba, MIT; 5.4.0, and 5.6.3 for ASCII, see [`sequence`]): the text is cut
-//! at five separators; each piece takes the most probable way through the dictionary; what is left as runs of single characters goes
-//! through the hidden Markov model, ASCII apart. The route is jieba-rs's over a dictionary that differs from cppjieba's in some sixty
-//! words; the model is not, because cppjieba lets it run over punctuation.
+//! Known from cppjieba's source (github.com/yanyiwu/cppjieba, MIT; 5.4.0, and 5.6.3 for ASCII, see [`sequence`]): the
+//! text is cut at five separators; each piece takes the most probable way through the dictionary; what is left as runs
+//! of single characters goes through the hidden Markov model, ASCII apart. The route is jieba-rs's over a dictionary
+//! that differs from cppjieba's in some sixty words; the model is not, because cppjieba lets it run over punctuation.
 //!
 //! Compared with cppjieba 5.4.0 under one rule for ASCII: of 2,550 texts (1.4 million words: reviews, laws, manuals,
-//! news) 2,547 are cut alike. In the others two ways are
-//! equally probable, as 好 好好 and 好好 好, of which cppjieba takes the one with the shorter word first and jieba-rs the other. The keywords by
-//! TF-IDF are the same in all, in the same order.
+//! news) 2,547 are cut alike. In the others two ways are equally probable, as 好 好好 and 好好 好, of which cppjieba takes
+//! the one with the shorter word first and jieba-rs the other. The keywords by TF-IDF are the same in all, in the same
+//! order.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -22,14 +22,14 @@ const HMM_MODEL: &[u8] = include_bytes!("cppjieba/hmm_model.txt.zst");
 /// cppjieba's `stop_words.utf8` (MIT, see `cppjieba/LICENSE`).
 pub(crate) const STOP_WORDS: &str = include_str!("cppjieba/stop_words.txt");
 
-/// Each stands alone; nothing is cut across one.
+/// The separators: each stands alone, and nothing is cut across one.
 const SEPARATORS: [char; 5] = [' ', '\t', '\n', '，', '。'];
 
-/// Words that jieba-rs's dictionary has and cppjieba's has not. All but the last were added with frequency 3.
+/// Words that are in jieba-rs's dictionary but not in cppjieba's. All but the last were added with frequency 3.
 const NOT_IN_CPPJIEBA: &str = "1号店 4S店 4s店 AA制 AB型 A型 A座 A股 A轮 BB机 BP机 B型 B座 B股 B轮 CALL机 CD机 CD盒 C座 C盘 C语言 D座 \
     D版 D盘 E化 E座 E盘 E通 F座 F盘 G盘 H盘 H股 IC卡 IP卡 IP地址 IP电话 I盘 K党 K歌之王 N年 O型 PC机 PH值 QQ号 Q版 RSS订阅 SIM卡 \
     T台 T型台 T恤衫 T盘 U盘 VISA卡 X光 X光线 X射线 Z盘 γ射线 大S 小S 江南Style 江南style 阿Q 吉林";
-/// Words that cppjieba's dictionary has and jieba-rs's has not, with their frequency.
+/// Words that are in cppjieba's dictionary but not in jieba-rs's, with their frequency.
 const ONLY_IN_CPPJIEBA: [(&str, usize); 2] = [("张力", 160), ("张华", 140)];
 /// The frequency that cppjieba gives a character that its dictionary lacks: the least one in it.
 const LEAST_FREQUENCY: usize = 2;
@@ -62,8 +62,8 @@ impl Cppjieba {
         self.cut_singles(piece, &singles, base, spans);
     }
 
-    /// Whether a token of the route is a word of the dictionary with several characters. jieba-rs joins single ASCII letters and digits,
-    /// and a line break of two characters; nothing else.
+    /// Returns whether a token of the route is a word of the dictionary with several characters. Apart from such words,
+    /// jieba-rs joins only single ASCII letters and digits, and a line break of two characters.
     fn is_word(&self, token: &str) -> bool {
         let mut characters = token.chars();
         characters.next().is_some() && characters.next().is_some() && self.jieba.has_word(token)
@@ -104,10 +104,11 @@ impl Tokenizer for Cppjieba {
     }
 }
 
-/// Bytes of the ASCII token that `text` begins with: letters and digits with at most one point and the digits after it (`50s`, `v1.2`, and
-/// `1.2.3` is `1.2`, `.` and `3`, `1.` is `1` and `.`), or one character.
+/// Bytes of the ASCII token that `text` begins with: letters and digits with at most one point and the digits after it
+/// (`50s`, `v1.2`, and `1.2.3` is `1.2`, `.` and `3`, `1.` is `1` and `.`), or one character.
 ///
-/// So since cppjieba 5.6.3. In 5.4.0 a number took any points and no letters, and a word that begins with a letter took no point.
+/// So since cppjieba 5.6.3. In 5.4.0 a number took any points and no letters, and a word that begins with a letter took
+/// no point.
 fn sequence(text: &[u8]) -> usize {
     let run = |from: usize, is_in: fn(&u8) -> bool| text[from..].iter().take_while(|byte| is_in(byte)).count();
     let whole = run(0, u8::is_ascii_alphanumeric);
@@ -145,7 +146,7 @@ const END: usize = 1;
 const MIDDLE: usize = 2;
 const SINGLE: usize = 3;
 
-/// What cppjieba has for the logarithm of 0. So large that nothing finite that is added to it changes it.
+/// The value that cppjieba has for the logarithm of 0. It is so large that no finite number added to it changes it.
 const NEVER: f64 = -3.14e100;
 
 /// The hidden Markov model, natural logarithms.
@@ -170,8 +171,9 @@ impl Model {
         }
     }
 
-    /// Viterbi's best states, which end in `END` or `SINGLE`. Of equals the first in the order of states wins; what no predecessor
-    /// reaches comes from `END`. That order matters: after a character without emissions all are equal.
+    /// Returns Viterbi's best states, which end in `END` or `SINGLE`. Among equals the first in the order of states
+    /// wins; a state that no predecessor reaches comes from `END`. That order matters: after a character without
+    /// emissions all states are equal.
     fn states(&self, run: &str) -> Vec<usize> {
         let mut best = [0.0; N_STATES];
         let mut previous: Vec<[usize; N_STATES]> = Vec::with_capacity(run.len() / 3);
@@ -204,7 +206,8 @@ impl Model {
         states
     }
 
-    /// The file's lines that are no comments: the start's numbers, four lines of transitions, four of `character:number,…`.
+    /// The file's lines that are no comments: the start's numbers, four lines of transitions, four of
+    /// `character:number,…`.
     fn parse(text: &str) -> Option<Self> {
         let mut lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
         let mut model = Self { start: numbers(lines.next()?)?, ..Self::default() };

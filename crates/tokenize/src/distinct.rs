@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-/// Memory that analysing one text after another uses again. One for each thread.
+/// The memory that is reused to analyse one text after another. Each thread has its own.
 #[derive(Debug, Default)]
 pub struct Scratch {
     pub(crate) spans: Vec<Range<usize>>,
@@ -26,39 +26,39 @@ pub struct DistinctTokens<'a> {
 }
 
 impl<'a> DistinctTokens<'a> {
-    /// Each distinct token and how often it occurs, by number.
+    /// Iterates over each distinct token and the number of its occurrences, by number.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], u64)> {
         self.distinct.iter().map(|(range, count)| (&self.text.as_bytes()[range.clone()], *count))
     }
 
-    /// How many there are.
+    /// Returns the number of distinct tokens.
     #[must_use]
     pub fn len(&self) -> usize {
         self.distinct.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no tokens.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.distinct.is_empty()
     }
 
-    /// The text's tokens in order, by number.
+    /// Returns the text's tokens in order, by number.
     #[must_use]
     pub fn sequence(&self) -> &'a [u32] {
         self.sequence
     }
 }
 
-/// A table that has room for more than this many tokens, and eight times what a text needed, is not kept: emptying it would cost every
-/// later text more than the text itself.
+/// A table that has room for more than this many tokens, and eight times what a text needed, is not kept: emptying it
+/// would cost every later text more than the text itself.
 const KEPT_CAPACITY: usize = 1 << 14;
 
 /// Tokens that memory is kept for: a text with more gets memory of its own, which goes with the next text.
 const KEPT_TOKENS: usize = 1 << 20;
 
 impl Scratch {
-    /// Ready for the next text.
+    /// Makes the memory ready for the next text.
     pub(crate) fn clear(&mut self) {
         if self.spans.capacity() > KEPT_TOKENS {
             *self = Self::default();
@@ -83,7 +83,8 @@ impl Scratch {
     }
 }
 
-/// The number of the token at `span`, a new one if it is the first of its kind; counted. `bytes` are fewer than 2^32, and so are tokens.
+/// The number of the token at `span`, a new one if it is the first of its kind; counted. `bytes` are fewer than 2^32,
+/// and so are tokens.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "number_tokens refuses longer texts")]
 fn number(
@@ -139,7 +140,8 @@ impl Key {
         if span.len() > SHORT {
             return Self { first: hasher.hash_one(&bytes[span.clone()]), second: 0, len };
         }
-        // Words have all lengths in no order: reading what follows them too, and masking it, is faster than to tell lengths apart.
+        // Words have all lengths in no order: reading what follows them too, and masking it, is faster than to tell
+        // lengths apart.
         let [first, second] = match bytes[span.start..].first_chunk() {
             Some(whole) => halves(whole),
             None => {

@@ -1,7 +1,7 @@
 use crate::tokenizer_kind::TokenizerKind;
 use crate::weight::Weight;
 
-/// Why an [`Analyzer`](crate::Analyzer) could not be built. Texts themselves never fail.
+/// The reason why an [`Analyzer`](crate::Analyzer) could not be built. Analysing a text never fails.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenizeError {
@@ -16,7 +16,7 @@ pub enum TokenizeError {
         least: usize,
     },
 
-    /// A part-of-speech filter was asked of a tokenizer that gives no parts of speech.
+    /// A part-of-speech filter was configured for a tokenizer that gives no parts of speech.
     #[error(
         "`stop_words.drop_parts_of_speech` needs jieba's tags: the tokenizer is `{kind}`, use `mixed` or `jieba`, or empty the list"
     )]
@@ -32,27 +32,27 @@ pub enum TokenizeError {
         kind: TokenizerKind,
     },
 
-    /// A setting that reproduces a published program, in a build without these.
+    /// A setting reproduces a published program, and this build does not support these programs.
     #[error("`{what}` is not in this build: build with the cargo feature `published`, or leave it out")]
     NotBuilt {
-        /// The key, and its value where that matters.
+        /// The key, and its value if that matters.
         what: String,
     },
 
-    /// A setting that the tokenizer does not look at.
+    /// A setting is set that the tokenizer does not use.
     #[error("`{key}` is not used by the tokenizer `{kind}`: leave it at {default}, or use {users}")]
     UnusedByTokenizer {
         /// The config key, as written in the job file below `[tokenize]`.
         key: &'static str,
         /// The tokenizer configured.
         kind: TokenizerKind,
-        /// What it is unless set.
+        /// The default value of the setting.
         default: &'static str,
-        /// Tokenizers that use it.
+        /// The tokenizers that use the setting.
         users: &'static str,
     },
 
-    /// A weight of single tokens was asked of shingles.
+    /// A weight of single tokens was configured for shingles.
     #[error(
         "`features.weight` {weight} weighs single tokens, `features.shingle` is {shingle}: set it to 1, or use another weight"
     )]
@@ -70,7 +70,7 @@ pub enum TokenizeError {
         weight: Weight,
     },
 
-    /// A setting looks at characters, the tokens are bytes.
+    /// A setting looks at characters, but the tokens are bytes.
     #[error("`{key}` needs tokens of whole characters, `byte_pieces` cuts them: turn it off, or use another tokenizer")]
     NoCharacters {
         /// The config key, as written in the job file below `[tokenize]`.
@@ -84,7 +84,7 @@ pub enum TokenizeError {
         line: usize,
         /// The line as found.
         text: String,
-        /// What is wrong with it.
+        /// The fault of the line.
         reason: &'static str,
     },
 
@@ -95,7 +95,7 @@ pub enum TokenizeError {
         line: usize,
         /// The line as found.
         text: String,
-        /// What is wrong with it.
+        /// The fault of the line.
         reason: &'static str,
     },
 }

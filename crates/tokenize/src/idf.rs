@@ -1,4 +1,5 @@
-//! Inverse document frequencies: how rare a word is. Reading tables, the built-in one, and making one's own.
+//! Inverse document frequencies, which say how rare a word is: the built-in table, and the reading and making of other
+//! tables.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -12,31 +13,35 @@ use crate::partial_sort::keep_heaviest;
 use crate::shingle::Features;
 use crate::weight::{ONE, Top};
 
-/// jieba's `idf.txt` as cppjieba has it (`idf.utf8`, MIT, see `cppjieba/LICENSE`; 258,826 words), sorted and compressed.
+/// jieba's `idf.txt` as cppjieba has it (`idf.utf8`, MIT, see `cppjieba/LICENSE`; 258,826 words), sorted and
+/// compressed.
 #[cfg(feature = "published")]
 const BUILTIN: &[u8] = include_bytes!("cppjieba/idf.txt.zst");
 
-/// The mean over that table, summed in the order of the original file: the sum over the sorted one differs in its last bits.
+/// The mean over that table, summed in the order of the original file: the sum over the sorted one differs in its last
+/// bits.
 #[cfg(feature = "published")]
 const BUILTIN_MEAN: f64 = 11.739204307083542;
 
-/// The largest idf that a table may hold: it keeps weights far from overflow. ln of any number of documents is below 45.
+/// The largest idf that a table may hold, which keeps weights far from overflow. The logarithm of any number of
+/// documents is below 45.
 const MAX_IDF: f64 = 1_000.0;
 
 /// Inverse document frequencies of words.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct IdfTable {
     idf: HashMap<String, f64>,
-    /// What a word that is not in the table has: the mean over its lines, as cppjieba takes it.
+    /// The idf of a word that is not in the table: the mean over its lines, as cppjieba takes it.
     mean: f64,
 }
 
 impl IdfTable {
-    /// Reads `word idf` a line, between them a tab or spaces, as jieba's own table. Blank lines and a byte order mark count for nothing. A
-    /// feature may hold spaces: the number is what follows the last white space.
+    /// Reads a table of lines `word idf`, separated by a tab or spaces, like jieba's own table. Blank lines and a byte
+    /// order mark are ignored. A feature may contain spaces: the number is the part after the last white space.
     ///
     /// # Errors
-    /// [`TokenizeError::Idf`] at the first line that is something else, a word's second line, or a table without any.
+    /// [`TokenizeError::Idf`] at the first line that is malformed, at the second line of a word, or if the table has no
+    /// words.
     pub(crate) fn parse(text: &str) -> Result<Self, TokenizeError> {
         let mut idf: HashMap<String, f64> = HashMap::new();
         let mut sum = 0.0;
@@ -58,7 +63,8 @@ impl IdfTable {
         Ok(Self { idf, mean })
     }
 
-    /// The table that is used when the user gives none. Decoded once in a process (some tens of milliseconds and megabytes).
+    /// Returns the table that is used if the user gives none. It is decoded once in a process (some tens of
+    /// milliseconds and megabytes).
     #[cfg(feature = "published")]
     pub(crate) fn builtin() -> Arc<Self> {
         static TABLE: OnceLock<Arc<IdfTable>> = OnceLock::new();
@@ -80,8 +86,9 @@ impl IdfTable {
 
     /// Gives each feature its count times its idf, and keeps the heaviest of them as `top` says, the heaviest first.
     ///
-    /// The products are cppjieba's, in double precision. Their unit is the finest power of two that leaves the heaviest within 63 bits, so
-    /// that rounding to it takes nothing from any product unless the heaviest is hundreds of times as heavy.
+    /// The products are cppjieba's, in double precision. Their unit is the finest power of two that leaves the heaviest
+    /// within 63 bits, so that rounding to it takes nothing from any product unless the heaviest is hundreds of times
+    /// as heavy.
     pub(crate) fn weigh(&self, features: &Features, top: Top, text_bytes: usize) -> Features {
         let product = |weight: u64, idf: f64| (weight / ONE) as f64 * idf;
         let mut ranked: Vec<(&[u8], f64)> =
@@ -94,7 +101,7 @@ impl IdfTable {
     }
 }
 
-/// How many units are 1: a power of two.
+/// Returns the number of units that make 1, which is a power of two.
 fn unit(heaviest: f64) -> f64 {
     let mut unit = 1.0;
     while unit < MOST_UNITS && heaviest * unit < MOST_UNITS {
@@ -126,7 +133,7 @@ fn entry(line: &str) -> Result<(&str, f64), &'static str> {
     }
 }
 
-/// Makes an idf table of documents: count the documents that have each feature, then [`write`](Self::write) it.
+/// A builder of an idf table: count the documents that have each feature, then [`write`](Self::write) the table.
 ///
 /// The result does not depend on the order of documents, and builders of parts of them can be [merged](Self::merge).
 ///
@@ -146,7 +153,7 @@ pub struct IdfBuilder {
 }
 
 impl IdfBuilder {
-    /// Counts a document by its features; repeats count once.
+    /// Counts a document by its features; repeated features count once.
     pub fn add<'a>(&mut self, features: impl IntoIterator<Item = &'a str>) {
         self.n_documents += 1;
         let distinct: HashSet<&str> = features.into_iter().collect();
@@ -158,7 +165,7 @@ impl IdfBuilder {
         }
     }
 
-    /// Adds what another builder has counted, of other documents.
+    /// Adds the counts of another builder, which counted other documents.
     pub fn merge(&mut self, other: Self) {
         self.n_documents += other.n_documents;
         for (feature, count) in other.document_frequency {
@@ -166,24 +173,27 @@ impl IdfBuilder {
         }
     }
 
-    /// Documents counted so far.
+    /// Returns the number of documents counted so far.
     #[must_use]
     pub fn n_documents(&self) -> u64 {
         self.n_documents
     }
 
-    /// Distinct features that at least `min_documents` documents have and a table can hold.
+    /// Returns the number of distinct features that at least `min_documents` documents have and that a table can hold.
     #[must_use]
     pub fn n_features(&self, min_documents: u64) -> usize {
         self.kept(min_documents).count()
     }
 
-    /// The table: `feature`, a tab, its idf with six decimals, a line each, in the order of the features' bytes.
+    /// Returns the table, with a line for each feature in the order of the features' bytes: `feature`, a tab, and its
+    /// idf with six decimals.
     ///
-    /// The idf of a feature that df of N documents have is ln((1 + N) / (1 + df)) + 1, scikit-learn's smoothed form: as though one more
-    /// document had every feature, so that none is infinite, and 1 for what all documents have, so that none is without weight.
-    /// Features of fewer than `min_documents` documents are left out; they get the table's mean when it is used, which names and
-    /// misspellings share. So are features with a line break, or with white space at an end, which the file cannot tell.
+    /// The idf of a feature that df of N documents have is ln((1 + N) / (1 + df)) + 1, which is scikit-learn's smoothed
+    /// form. It acts as though one more document had every feature, so that no idf is infinite, and a feature that all
+    /// documents have gets 1, so that no feature is without weight. Features of fewer than `min_documents` documents
+    /// are left out; when the table is used they get its mean, as names and misspellings do. Features with a line
+    /// break, with white space at an end, or with a byte order mark at the start are left out too, because the file
+    /// cannot represent them.
     #[must_use]
     pub fn write(&self, min_documents: u64) -> String {
         let mut table = String::new();

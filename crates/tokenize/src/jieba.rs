@@ -8,11 +8,13 @@ use crate::error::TokenizeError;
 use crate::normalize::normalize;
 use crate::tokenizer::Tokenizer;
 
-/// jieba over a whole text; `mixed` uses it for Han runs. The tokens are those of Python's jieba 0.42.1 (tested on its own output).
+/// jieba, which cuts a whole text; `mixed` uses it for runs of Han. The tokens are those of Python's jieba 0.42.1
+/// (tested on its own output).
 pub(crate) struct JiebaCutter {
     jieba: Arc<Jieba>,
     hmm: bool,
-    /// Tags that start with one of these are dropped. Tagging costs, so nothing is tagged when there is none.
+    /// Tokens whose tag starts with one of these are dropped. Tagging takes time, so nothing is tagged if the list is
+    /// empty.
     dropped_tags: Vec<String>,
 }
 
@@ -36,8 +38,8 @@ impl JiebaCutter {
         }
     }
 
-    /// Appends a token that starts at byte `start`, cut further where jieba-rs with its hidden Markov model joins what Python's jieba
-    /// does not: `Native-Kubernetes`, `Bondex.png`, `1.2.0`.
+    /// Appends a token that starts at byte `start`. The token is cut further if jieba-rs with its hidden Markov model
+    /// joins parts that Python's jieba does not: `Native-Kubernetes`, `Bondex.png`, `1.2.0`.
     fn push(&self, token: &str, start: usize, spans: &mut Vec<Range<usize>>) {
         let is_joined = self.hmm && token.contains(['.', '-', '_']) && token.is_ascii() && !self.jieba.has_word(token);
         if is_joined {
@@ -52,7 +54,8 @@ impl JiebaCutter {
     }
 }
 
-/// Cuts an ASCII token into what Python's `finalseg` matches with `[a-zA-Z0-9]+(?:\.\d+)?%?` and what lies between (jieba 0.42.1).
+/// Cuts an ASCII token into what Python's `finalseg` matches with `[a-zA-Z0-9]+(?:\.\d+)?%?` and what lies between
+/// (jieba 0.42.1).
 fn cut_as_python(token: &str, start: usize, spans: &mut Vec<Range<usize>>) {
     let bytes = token.as_bytes();
     let run = |from: usize, is_in: fn(&u8) -> bool| bytes[from..].iter().take_while(|byte| is_in(byte)).count();
@@ -77,8 +80,8 @@ impl Tokenizer for JiebaCutter {
     }
 }
 
-/// jieba's own dictionary, with the user's words added. The former is decoded once in a process (a few hundred milliseconds,
-/// some tens of megabytes).
+/// Returns jieba's own dictionary with the user's words added. The dictionary is decoded once in a process (a few
+/// hundred milliseconds, some tens of megabytes).
 ///
 /// # Errors
 /// [`TokenizeError::UserDictionary`] at the first line that is not `word [frequency] [tag]`.
@@ -98,15 +101,15 @@ pub(crate) fn dictionary(user: Option<&str>, config: &NormalizeConfig) -> Result
     Ok(Arc::new(jieba))
 }
 
-/// jieba's own dictionary.
+/// Returns jieba's own dictionary.
 pub(crate) fn default_dictionary() -> Arc<Jieba> {
     static DEFAULT: OnceLock<Arc<Jieba>> = OnceLock::new();
     Arc::clone(DEFAULT.get_or_init(|| Arc::new(Jieba::new())))
 }
 
-/// Adds `word [frequency] [tag]`, as Python's `load_userdict` reads it; a blank line adds nothing. The word is normalised like
-/// the texts it is to be found in. Without a frequency the word gets the least one that keeps it in one piece. A word that
-/// the dictionary has keeps its tag.
+/// Adds `word [frequency] [tag]`, as Python's `load_userdict` reads it; a blank line adds nothing. The word is
+/// normalised like the texts in which it is to be found. A word without a frequency gets the least one that keeps it in
+/// one piece. A word that is already in the dictionary keeps its tag.
 fn add_line(jieba: &mut Jieba, line: &str, config: &NormalizeConfig) -> Result<(), &'static str> {
     let mut fields = line.trim_start_matches('\u{FEFF}').split_whitespace();
     let Some(word) = fields.next() else {

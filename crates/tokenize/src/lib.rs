@@ -1,12 +1,12 @@
-//! Text to weighted features, the first stage of nearprint: pure functions of a text and a [`TokenizeConfig`].
+//! Turns text into weighted features, the first stage of nearprint: pure functions of a text and a [`TokenizeConfig`].
 //!
 //! ```text
 //! text ─► normalize ─► tokens ─► features ─► has_enough?
 //!         Cow<str>     Tokens    (bytes, weight)
 //! ```
 //!
-//! An [`Analyzer`] is built once from a config and the contents of the user's files ([`Resources`]), and is then shared by
-//! every thread. Nothing here reads a file, a clock or a locale, so the same text and config give the same features
+//! An [`Analyzer`] is built once from a config and the contents of the user's files ([`Resources`]), and is then shared
+//! by every thread. Nothing here reads a file, a clock or a locale, so the same text and config give the same features
 //! everywhere.
 //!
 //! ```

@@ -4,7 +4,7 @@ use crate::jieba::JiebaCutter;
 use crate::tokenizer::Tokenizer;
 use crate::words::{Symbols, words_and_han};
 
-/// Runs of Han characters through jieba, everything between them as Unicode words.
+/// jieba cuts runs of Han characters; the text between them is cut into Unicode words.
 pub(crate) struct Mixed {
     pub(crate) jieba: JiebaCutter,
     pub(crate) symbols: Symbols,

@@ -1,12 +1,13 @@
-//! Which of many equally heavy features are among the `n` heaviest, as C++ tells it.
+//! The rule by which C++ decides which of many equally heavy features are among the `n` heaviest.
 
 use std::cmp::Ordering;
 
 /// Leaves the `n` heaviest of `features`, the heaviest first.
 ///
-/// Which of several equals stay, and in which order, is what `std::partial_sort` of GNU's libstdc++ gives: a heap of the first `n` with the
-/// lightest at its root, which every later one that is heavier replaces, then a heap sort. A heap is not stable, so the rule has no
-/// shorter form. Published fingerprints depend on it: in cppjieba most words of a text that is not Chinese have the same weight.
+/// `std::partial_sort` of GNU's libstdc++ determines which of several equals stay, and in which order: it builds a heap
+/// of the first `n` with the lightest at its root, replaces the root by every later one that is heavier, and then does
+/// a heap sort. A heap is not stable, so the rule has no shorter form. Published fingerprints depend on it: in cppjieba
+/// most words of a text that is not Chinese have the same weight.
 pub(crate) fn keep_heaviest<T>(features: &mut Vec<T>, n: usize, weight: impl Fn(&T) -> f64) {
     let n = n.min(features.len());
     if n == 0 {
@@ -30,8 +31,8 @@ pub(crate) fn keep_heaviest<T>(features: &mut Vec<T>, n: usize, weight: impl Fn(
     }
 }
 
-/// Lets the element at `root` sink to a leaf, always towards the lighter child (the right one of equals), and rise again as far as it
-/// is lighter than its parents.
+/// Lets the element at `root` sink to a leaf, always towards the lighter child (the right one of equals), and rise
+/// again as far as it is lighter than its parents.
 fn sift<T>(heap: &mut [T], root: usize, heavier: &impl Fn(&T, &T) -> bool) {
     let mut at = root;
     loop {

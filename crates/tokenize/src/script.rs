@@ -1,4 +1,5 @@
-/// Whether `c` is a Han character: the unified ideographs and their extensions, the compatibility ideographs, `々` and `〇`.
+/// Returns whether `c` is a Han character: the unified ideographs and their extensions, the compatibility ideographs,
+/// `々` and `〇`.
 pub(crate) fn is_han(c: char) -> bool {
     matches!(
         c,
@@ -12,8 +13,9 @@ pub(crate) fn is_han(c: char) -> bool {
     )
 }
 
-/// Whether the character at byte `at` is one of U+4E00 to U+9FFF, which are nearly all Han of nearly all texts: three bytes, the first
-/// of which tells. `at` is the beginning of a character, or the end.
+/// Returns whether the character at byte `at` is one of U+4E00 to U+9FFF, which make up nearly all Han of nearly all
+/// texts. Each has three bytes, the first of which is enough to decide. `at` is the beginning of a character, or the
+/// end.
 #[inline]
 pub(crate) fn is_common_han_at(bytes: &[u8], at: usize) -> bool {
     match bytes.get(at) {
@@ -23,12 +25,12 @@ pub(crate) fn is_common_han_at(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// Whether `c` is a letter or digit of any script.
+/// Returns whether `c` is a letter or digit of any script.
 pub(crate) fn is_alphanumeric(c: char) -> bool {
     is_han(c) || c.is_alphanumeric()
 }
 
-/// Whether more than half of the letters and digits of `text` are Han.
+/// Returns whether more than half of the letters and digits of `text` are Han.
 pub(crate) fn is_mostly_han(text: &str) -> bool {
     let (mut n_han, mut n_all) = (0_usize, 0_usize);
     for c in text.chars() {
@@ -42,7 +44,7 @@ pub(crate) fn is_mostly_han(text: &str) -> bool {
     2 * n_han > n_all
 }
 
-/// Bytes of the longest run of Han characters that begins at byte `at` of `text`.
+/// Returns the number of bytes of the longest run of Han characters that begins at byte `at` of `text`.
 pub(crate) fn han_run_len(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let mut end = at;

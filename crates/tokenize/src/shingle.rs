@@ -5,12 +5,14 @@ use std::ops::Range;
 use crate::config::FeatureConfig;
 use crate::tokens::Tokens;
 
-/// What joins the tokens of a shingle. Normalisation removes control characters, so no token contains it by default.
+/// The byte that joins the tokens of a shingle. Normalisation removes control characters, so no token contains it by
+/// default.
 const SEPARATOR: u8 = 0x1F;
 
 /// The distinct features of one text with their weights, in the order of their first occurrence.
 ///
-/// All features are ranges of one buffer, the tokens joined, so a text costs the same few allocations however many it has.
+/// All features are ranges of one buffer of joined tokens, so a text costs the same few allocations however many
+/// features it has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Features {
     joined: Vec<u8>,
@@ -18,8 +20,9 @@ pub struct Features {
 }
 
 impl Features {
-    /// Each distinct feature, UTF-8 (the tokens of a shingle joined by one 0x1F byte), and its weight in units of 1/65536; under
-    /// [`Weight::TfIdf`](crate::Weight::TfIdf) in some other unit, the same for all features of the text, heaviest first.
+    /// Iterates over each distinct feature, in UTF-8 (the tokens of a shingle are joined by one 0x1F byte), and its
+    /// weight in units of 1/65536. Under [`Weight::TfIdf`](crate::Weight::TfIdf) the weights are in another unit, which
+    /// is the same for all features of the text, and the heaviest feature comes first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], u64)> {
         self.features.iter().map(|(range, weight)| (&self.joined[range.clone()], *weight))
     }
@@ -35,14 +38,15 @@ impl Features {
         new
     }
 
-    /// How many distinct features there are.
+    /// Returns the number of distinct features.
     #[must_use]
     pub fn n_distinct(&self) -> usize {
         self.features.len()
     }
 }
 
-/// The distinct shingles of `tokens` weighted by `config`. Fewer tokens than a shingle, but at least one, make one shingle.
+/// Returns the distinct shingles of `tokens` weighted by `config`. If there are fewer tokens than a shingle has, but at
+/// least one, they make one shingle.
 pub(crate) fn features(tokens: &Tokens<'_>, config: &FeatureConfig) -> Features {
     let (joined, token_ranges) = join(tokens);
     let mut features = count(&joined, shingles(&token_ranges, config.shingle.max(1)));
@@ -52,7 +56,7 @@ pub(crate) fn features(tokens: &Tokens<'_>, config: &FeatureConfig) -> Features 
     Features { joined, features }
 }
 
-/// The tokens in one buffer with a separator between each two, and where each lies.
+/// Returns the tokens in one buffer with a separator between them, and the range of each.
 fn join(tokens: &Tokens<'_>) -> (Vec<u8>, Vec<Range<usize>>) {
     let n_bytes: usize = tokens.iter().map(|token| token.len() + 1).sum();
     let mut joined = Vec::with_capacity(n_bytes);
@@ -67,12 +71,12 @@ fn join(tokens: &Tokens<'_>) -> (Vec<u8>, Vec<Range<usize>>) {
     (joined, ranges)
 }
 
-/// Every window of `width` tokens, as one range of the joined buffer.
+/// Returns every window of `width` tokens, as one range of the joined buffer.
 fn shingles(tokens: &[Range<usize>], width: usize) -> impl Iterator<Item = Range<usize>> {
     tokens.windows(width.min(tokens.len()).max(1)).map(|window| window[0].start..window[window.len() - 1].end)
 }
 
-/// The distinct byte strings among `ranges`, by first occurrence, with the number of occurrences.
+/// Returns the distinct byte strings among `ranges`, by first occurrence, with the number of occurrences.
 fn count(bytes: &[u8], ranges: impl Iterator<Item = Range<usize>>) -> Vec<(Range<usize>, u64)> {
     let mut distinct: Vec<(Range<usize>, u64)> = Vec::new();
     let mut seen: HashMap<&[u8], usize> = HashMap::with_capacity(ranges.size_hint().0 / 2);

@@ -21,8 +21,8 @@ pub(crate) struct StopWords {
 }
 
 impl StopWords {
-    /// The lists that are asked for, and the user's own words, one a line. Words are normalised like the texts, cppjieba's
-    /// excepted; blank lines count for nothing.
+    /// Loads the configured lists and the user's own words, one on each line. Words are normalised like the texts,
+    /// except cppjieba's; blank lines are ignored.
     pub(crate) fn new(lists: &StopWordsConfig, own: Option<&str>, config: &NormalizeConfig) -> Self {
         let builtin = lists.builtin;
         let as_they_are = lists.cppjieba.then_some(CPPJIEBA).into_iter().flat_map(str::lines).map(String::from);

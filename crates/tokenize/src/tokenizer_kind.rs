@@ -8,39 +8,42 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenizerKind {
-    /// Each two neighbouring characters of a run of Han, everything else as [`Words`](Self::Words). The default.
+    /// Every two neighbouring characters of a run of Han; everything else is cut as by [`Words`](Self::Words). The
+    /// default.
     #[default]
     Bigrams,
-    /// Runs of Han through jieba, everything else as [`Words`](Self::Words).
+    /// Runs of Han are cut by jieba, and everything else as by [`Words`](Self::Words).
     Mixed,
-    /// The whole text through jieba: punctuation and white space are tokens too, unless dropped.
+    /// jieba cuts the whole text: punctuation and white space are tokens too, unless they are dropped.
     Jieba,
-    /// Unicode words (UAX #29), cut further at whatever is not a letter, digit, mark or `_`, so that alphabetic text gives
-    /// what `\w+` gives, and each Han character is a word.
+    /// Unicode words (UAX #29), cut further at every character that is not a letter, digit, mark or `_`, so that
+    /// alphabetic text is cut as by `\w+`, and each Han character is a word.
     Words,
-    /// What Unicode white space separates.
+    /// The parts of the text that Unicode white space separates.
     Whitespace,
-    /// What ASCII white space separates, the vertical tab too: mllearning's SimHash.
+    /// The parts of the text that ASCII white space, including the vertical tab, separates: mllearning's SimHash.
     AsciiWhitespace,
-    /// Every window of `ngram` characters, white space removed first.
+    /// Every window of `ngram` characters, after white space is removed.
     CharNgrams,
-    /// Every window of `ngram` characters, all that Python's `\W` matches removed first; a text of fewer characters is one window: Python's simhash.
+    /// Every window of `ngram` characters, after all that Python's `\W` matches is removed; a text of fewer characters
+    /// is one window: Python's simhash.
     WordCharNgrams,
     /// The same, but a text of fewer characters has no window: seomoz's simhash-py.
     FullWordCharNgrams,
-    /// Every window of `ngram` UTF-16 units, nothing removed: sing1ee's SimHash.
+    /// Every window of `ngram` UTF-16 units, with nothing removed: sing1ee's SimHash.
     Utf16Ngrams,
-    /// The UTF-8 bytes in pieces of `ngram`, which may cut characters: mllearning's SimHash. Takes no stop words, and cannot drop
-    /// tokens without a letter or digit.
+    /// The UTF-8 bytes in pieces of `ngram` bytes, which may cut characters: mllearning's SimHash. This tokenizer
+    /// accepts no stop words, and cannot drop tokens without a letter or digit.
     BytePieces,
-    /// What ASCII punctuation and ASCII white space separate: the crate gaoya.
+    /// The parts of the text that ASCII punctuation and ASCII white space separate: the crate gaoya.
     AsciiWords,
-    /// The whole text through cppjieba's rules: yanyiwu's simhash. Every character is in some token, unless dropped.
+    /// The whole text is cut by cppjieba's rules: yanyiwu's simhash. Every character is in some token, unless it is
+    /// dropped.
     Cppjieba,
 }
 
 impl TokenizerKind {
-    /// All of them.
+    /// All tokenizers.
     pub const ALL: [Self; 13] = [
         Self::Bigrams,
         Self::Mixed,

@@ -23,7 +23,8 @@ use crate::whitespace::Whitespace;
 use crate::word_char_ngrams::WordCharNgrams;
 use crate::words::{Symbols, Words};
 
-/// The tokenizer that `config` names; `jieba` gives the dictionary, and is called only by tokenizers that need one.
+/// Builds the tokenizer that `config` names; `jieba` returns the dictionary, and is called only for tokenizers that
+/// need one.
 pub(crate) fn build(
     config: &TokenizeConfig,
     jieba: impl FnOnce() -> Result<Arc<Jieba>, TokenizeError>,

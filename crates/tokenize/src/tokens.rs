@@ -16,24 +16,24 @@ impl<'a> Tokens<'a> {
         Self { text, spans }
     }
 
-    /// The tokens, in the order of the text.
+    /// Returns the tokens, in the order of the text.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         self.spans.iter().map(|span| &self.text[span.clone()])
     }
 
-    /// How many there are, repeats counted.
+    /// Returns the number of tokens, including repeated ones.
     #[must_use]
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no tokens.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// Bytes of the text that the tokens lie in.
+    /// Returns the number of bytes of the text that the tokens lie in.
     pub(crate) fn text_bytes(&self) -> usize {
         self.text.len()
     }

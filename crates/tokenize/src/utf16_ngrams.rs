@@ -3,8 +3,9 @@ use std::ops::Range;
 
 use crate::tokenizer::Tokenizer;
 
-/// Every window of `n` UTF-16 units, as Java cuts a string: a character beyond U+FFFF is two units. Half of one is `?`, which is
-/// what Java's `getBytes` makes of it. A text of fewer units has none. sing1ee's SimHash, with n = 2.
+/// Every window of `n` UTF-16 units, as Java cuts a string: a character beyond U+FFFF is two units. Half of such a
+/// character becomes `?`, as Java's `getBytes` makes it. A text of fewer units has no window. This is sing1ee's
+/// SimHash, with n = 2.
 pub(crate) struct Utf16Ngrams {
     n: usize,
 }

@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 /// The weight of 1, in the fixed-point unit of all weights: 1/65536.
 pub const ONE: u64 = 1 << 16;
 
-/// What a feature weighs. Weights are integers, so that their sums do not depend on the order of summing.
+/// The rule for the weight of a feature. Weights are integers, so that their sums do not depend on the order of
+/// summing.
 ///
-/// In a job file: `"count"`, `"log_count"`, `"set"`, `{ capped_count = { cap = 6 } }`, `"byte_length"` or
-/// `{ tf_idf = { top = "auto" } }`.
+/// In a job file it is written as `"count"`, `"log_count"`, `"set"`, `{ capped_count = { cap = 6 } }`, `"byte_length"`
+/// or `{ tf_idf = { top = "auto" } }`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Weight {
@@ -17,19 +18,21 @@ pub enum Weight {
     Count,
     /// 1 + ln c, rounded to the unit.
     LogCount,
-    /// 1, however often it occurs.
+    /// 1, regardless of the number of occurrences.
     Set,
     /// min(c, cap). Article 002's rule is a cap of 6: it skips a word whose count is already above 5.
     CappedCount {
-        /// The most occurrences that count, at least 1.
+        /// The largest number of occurrences that count, at least 1.
         cap: u32,
     },
-    /// c times the bytes of the token, which is the feature: mllearning's SimHash. Tokens only, no shingles.
+    /// c times the number of bytes of the token, which is the feature: mllearning's SimHash. It weighs tokens only, no
+    /// shingles.
     ByteLength,
-    /// c times the token's inverse document frequency, which the user's table gives ([`Resources::idf`](crate::Resources::idf)) or, without
-    /// one, jieba's own. A token that the table lacks has the mean over the table, as in cppjieba. Tokens only, no shingles.
+    /// c times the token's inverse document frequency from the user's table ([`Resources::idf`](crate::Resources::idf))
+    /// or, if there is none, from jieba's own. A token that the table lacks has the mean over the table, as in
+    /// cppjieba. It weighs tokens only, no shingles.
     TfIdf {
-        /// How many features are kept, the heaviest first.
+        /// The number of features that are kept, the heaviest first.
         #[serde(default)]
         top: Top,
     },
@@ -49,24 +52,24 @@ impl fmt::Display for Weight {
     }
 }
 
-/// How many of a text's features count, the heaviest first.
+/// The number of features of a text that count, the heaviest first.
 ///
-/// Which of several equally heavy ones are still among them is what GNU's C++ library says, on which cppjieba's published values
-/// depend.
+/// GNU's C++ library determines which of several equally heavy features are among them; cppjieba's published values
+/// depend on this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Top {
-    /// All of them.
+    /// All features.
     #[default]
     All,
-    /// As many as yanyiwu's simhash is told to take of a text of so many bytes: bytes / 120, at least 5 and at most 200.
+    /// The number that yanyiwu's simhash takes for a text of this many bytes: bytes / 120, at least 5 and at most 200.
     Auto,
-    /// At most so many, at least 1. In a job file: `{ best = 5 }`.
+    /// At most this many features, at least 1. In a job file it is written as `{ best = 5 }`.
     Best(u32),
 }
 
 impl Top {
-    /// The number for a text of so many bytes; none for all.
+    /// Returns the number of features for a text of this many bytes; `None` for all.
     pub(crate) fn limit(self, text_bytes: usize) -> Option<usize> {
         match self {
             Self::All => None,
@@ -77,13 +80,13 @@ impl Top {
 }
 
 impl Weight {
-    /// Whether it is a function of the count alone.
+    /// Returns whether the weight is a function of the count alone.
     pub(crate) fn is_of_count(self) -> bool {
         !matches!(self, Self::ByteLength | Self::TfIdf { .. })
     }
 
-    /// The weight of a feature that occurs `count` times (at least once), in units of 1/65536; for the weights that depend on the feature
-    /// as well, what they multiply.
+    /// Returns the weight of a feature that occurs `count` times (at least once), in units of 1/65536. For weights that
+    /// also depend on the feature, returns the factor that they multiply.
     #[must_use]
     pub fn of(self, count: u64) -> u64 {
         debug_assert!(count < 1 << 48, "a text has fewer tokens: the unit leaves room for as many");
@@ -96,8 +99,8 @@ impl Weight {
     }
 }
 
-/// round((1 + ln c)·65536). No c up to a million comes near enough to a rounding boundary for a platform's last bit of `ln`
-/// to matter (tested), so this too is the same everywhere.
+/// round((1 + ln c)·65536). No c up to a million comes near enough to a rounding boundary for a platform's last bit of
+/// `ln` to matter (tested), so this too is the same everywhere.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -2,14 +2,14 @@ use std::ops::Range;
 
 use crate::tokenizer::Tokenizer;
 
-/// What white space separates.
+/// The parts of the text that white space separates.
 pub(crate) struct Whitespace {
-    /// What counts as white space.
+    /// The characters that count as white space.
     separates: fn(char) -> bool,
 }
 
 impl Whitespace {
-    /// Unicode's.
+    /// Separates at Unicode's white space.
     pub(crate) const UNICODE: Self = Self { separates: char::is_whitespace };
     /// C's `isspace`, which has the vertical tab too: mllearning's SimHash reads words from a C++ stream.
     pub(crate) const ASCII: Self = Self { separates: |c| matches!(c, ' ' | '\t'..='\r') };

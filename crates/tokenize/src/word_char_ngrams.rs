@@ -6,8 +6,8 @@ use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 use crate::char_ngrams::CharNgrams;
 use crate::tokenizer::Tokenizer;
 
-/// Every window of `n` characters of the text without all that Python's `\W` matches. So cut Python's simhash 2.1.2 (1e0ng) and the
-/// recipe of seomoz's simhash-py tests, lower-cased before.
+/// Every window of `n` characters of the text without all that Python's `\W` matches. So cut Python's simhash 2.1.2
+/// (1e0ng) and the recipe of seomoz's simhash-py tests, lower-cased before.
 pub(crate) struct WordCharNgrams {
     windows: CharNgrams,
     /// Characters below which a text has no window.
@@ -42,8 +42,8 @@ impl Tokenizer for WordCharNgrams {
     }
 }
 
-/// `\w` of Python's `re` on a `str`: `isalnum()` or `_`, which is the general categories L and N. Rust's `is_alphanumeric` has
-/// alphabetic marks too.
+/// `\w` of Python's `re` on a `str`: `isalnum()` or `_`, which is the general categories L and N. Rust's
+/// `is_alphanumeric` has alphabetic marks too.
 fn is_python_word(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_alphanumeric() || c == '_';

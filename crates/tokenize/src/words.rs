@@ -6,25 +6,26 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::script::{han_run_len, is_alphanumeric, is_common_han_at, is_han};
 use crate::tokenizer::Tokenizer;
 
-/// Unicode words (UAX #29), cut further at whatever is not a letter, digit, mark or `_`: each longest run of these characters, cut at
-/// the standard's boundaries inside it.
+/// Unicode words (UAX #29), cut further at every character that is not a letter, digit, mark or `_`: each longest run
+/// of letters, digits, marks and `_` is cut at the standard's boundaries inside it.
 ///
-/// In alphabetic text that is what `\w+` gives: `can't` is `can` and `t`, `3.14` is `3` and `14`, `org.example` two words,
-/// `foo_bar` one. The standard's words alone would keep the first three whole, and then one edit inside a long dotted name
-/// replaces a rare feature instead of leaving its common parts alone: macro F1 of log counts over the six labelled sets at
-/// distance 3 / 6 is .863 / .965 so, and .878 / .968 with the further cut (both with jieba's hidden Markov model for Han, means
-/// over six hash seeds). In scripts without spaces the standard's
-/// boundaries cut what `\w+` leaves in one piece: each Han and hiragana character is a word, a katakana run is one.
+/// In alphabetic text the result is that of `\w+`: `can't` is `can` and `t`, `3.14` is `3` and `14`, `org.example` is
+/// two words, and `foo_bar` is one. The standard's words alone would keep the first three whole, and then one edit
+/// inside a long dotted name would replace a rare feature instead of leaving its common parts alone: macro F1 of log
+/// counts over the six labelled sets at distance 3 / 6 is .863 / .965 without the further cut, and .878 / .968 with it
+/// (both with jieba's hidden Markov model for Han, means over six hash seeds). In scripts without spaces the standard's
+/// boundaries cut text that `\w+` leaves in one piece: each Han and hiragana character is a word, and a katakana run is
+/// one.
 pub(crate) struct Words {
     pub(crate) symbols: Symbols,
 }
 
-/// What becomes of characters that are neither in a word nor white space.
+/// The treatment of characters that are neither in a word nor white space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Symbols {
     /// Each is a token.
     Kept,
-    /// None is.
+    /// None of them is a token.
     Dropped,
 }
 
@@ -75,8 +76,8 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// Takes the ASCII words that begin here, and what is between and after them, up to the first other character or the end of the text.
-    /// An ASCII word that goes on with another character is left.
+    /// Takes the ASCII words that begin here, and what is between and after them, up to the first other character or
+    /// the end of the text. An ASCII word that goes on with another character is left.
     #[inline]
     fn take_ascii(&mut self) {
         let bytes = self.text.as_bytes();
@@ -97,8 +98,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Takes what begins here, where [`take_ascii`](Self::take_ascii) stopped: a run of word characters that ends where `is_foreign`, a
-    /// symbol, or white space.
+    /// Takes the text that begins here, where [`take_ascii`](Self::take_ascii) stopped: a run of word characters that
+    /// ends where `is_foreign`, a symbol, or white space.
     fn take_other(&mut self, is_foreign: impl Fn(char) -> bool) {
         let Some(c) = self.text[self.at..].chars().next() else {
             return;
@@ -110,7 +111,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether a token, all ASCII or one Han character, is whole at `end`: no mark and no letter that might belong to it follows.
+    /// Returns whether a token that is all ASCII or one Han character is whole at `end`: no mark and no letter that
+    /// might belong to it follows.
     #[inline]
     fn ends_token(&self, end: usize) -> bool {
         let bytes = self.text.as_bytes();
@@ -140,7 +142,7 @@ impl Scan<'_> {
         self.at = end;
     }
 
-    /// A word without a letter or digit, such as `__`, is a symbol.
+    /// Appends a word. A word without a letter or digit, such as `__`, counts as a symbol.
     #[inline]
     fn push_word(&mut self, end: usize) {
         let word = &self.text[self.at..end];

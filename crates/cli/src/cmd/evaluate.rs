@@ -41,7 +41,7 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
     let text = text(&evaluation);
     let report = session.report("evaluate", "done", &evaluation, text);
     let plotted = file.map_or(Ok(()), |file| plot(&file, &evaluation));
-    // The scores stand without their plot.
+    // The scores are reported even if the plot could not be written.
     Ok(match plotted {
         Ok(()) => report,
         Err(failure) => report.but(failure),
@@ -99,7 +99,7 @@ fn text(evaluation: &Evaluation) -> String {
     out
 }
 
-/// Rows of a name, a score, and whether it is the profile's own.
+/// Writes a table from rows of a name, a score, and whether the score is the profile's own.
 fn table<'a>(out: &mut String, name: &str, rows: impl Iterator<Item = (String, &'a Score, bool)>) {
     let _ = writeln!(
         out,

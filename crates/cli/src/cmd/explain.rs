@@ -42,10 +42,11 @@ fn read(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path).map_err(|e| Failure::reading(&said(), &e))
 }
 
-/// Segments of the diff that are shown, and characters of each piece of them.
+/// The most segments of the diff that are shown.
 const MAX_SEGMENTS: usize = 10;
+/// The most characters of a piece that are shown.
 const MAX_PIECE: usize = 300;
-/// Deciding features of a bit that are shown.
+/// The most deciding features that are shown for a bit.
 const DECIDERS: usize = 3;
 
 // Writing to a string cannot fail.
@@ -73,7 +74,7 @@ fn text(explanation: &Explanation, n_features: usize) -> String {
     out
 }
 
-/// A, B, … Z, then numbers.
+/// Returns the names of the texts: A to Z, then numbers from 27.
 fn names() -> impl Iterator<Item = String> {
     ('A'..='Z').map(String::from).chain((27..).map(|n: u32| n.to_string()))
 }

@@ -15,7 +15,7 @@ pub(super) fn idf(global: &Global, command: &IdfCommand) -> Outcome {
 
 fn build(global: &Global, args: &IdfBuildArgs) -> Outcome {
     let mut job = JobConfig::read_or_default(args.profile.config.as_deref())?.with_profile_args(&args.profile)?;
-    // It may name the table that is to be made.
+    // The job file may name the table that this command is about to make.
     job.idf = None;
     let (session, path) = (Session::new(&job, global), args.output.display().to_string());
     session.refuse_overwriting(

@@ -1,4 +1,4 @@
-//! One file a command.
+//! The commands, each in its own file.
 
 mod check;
 mod evaluate;
@@ -49,22 +49,22 @@ pub fn dispatch(cli: Cli) -> Outcome {
     }
 }
 
-/// What a command works with.
+/// The resources of a command.
 struct Session {
     storage: Storage,
     resources: Resources,
     progress: Progress,
     started: Instant,
-    /// The job's idf table and user dictionary, for messages.
+    /// The paths of the job's idf table and user dictionary, for messages.
     idf: Option<PathBuf>,
     user_dictionary: Option<PathBuf>,
 }
 
-/// Threads for blocking work end when they were idle for so long. The system's allocator keeps freed memory for each thread
-/// that there is, so work that wandered over many would leave a page of texts behind in each of them.
+/// The idle time after which a thread for blocking work ends. The system's allocator keeps freed memory for each live
+/// thread, so work that moved from thread to thread would leave a page of texts behind in each of them.
 const IDLE_THREAD: Duration = Duration::from_millis(10);
 
-/// What a work's own part computes with, as much as a main thread has.
+/// The stack of a thread that works, which is as large as that of a main thread.
 const STACK_BYTES: usize = 8 << 20;
 
 impl Session {
@@ -79,10 +79,11 @@ impl Session {
         }
     }
 
-    /// Does `work` with progress shown, until it ends or a signal comes. Uploads that it leaves open are aborted.
+    /// Does `work` and shows its progress until the work ends or a signal arrives. If the work fails or is stopped, its
+    /// open uploads are aborted.
     ///
-    /// Work may compute for long without waiting for anything, so others than this thread do it, and this one waits for signals, with
-    /// a runtime of its own: the one that works may have no thread that is free.
+    /// The work may compute for a long time without waiting for anything. So other threads do the work, and this thread
+    /// waits for signals. It has its own runtime, because the working runtime may have no free thread.
     fn block_on<T: Send + 'static, E, W>(
         &self,
         work: impl FnOnce(Storage, Resources, Progress) -> W,
@@ -116,7 +117,7 @@ impl Session {
         done.map_err(|_| Failure::panicked())?.map_err(|e| self.failure(e.into()))
     }
 
-    /// What waits, on this thread alone, and what works.
+    /// Makes the runtime that waits, on this thread alone, and the runtime that works.
     fn runtimes(&self) -> Result<(Runtime, Runtime), Failure> {
         let threads = self.resources.n_threads();
         let failed = |e: &dyn Display| Failure::new(74, format!("cannot start {threads} threads: {e}"));
@@ -128,7 +129,7 @@ impl Session {
         Ok((waiting.map_err(|e| failed(&e))?, working.map_err(|e| failed(&e))?))
     }
 
-    /// Refuses a file to write that the command reads, or that would be one of its documents next time.
+    /// Refuses an output file that the command reads, or that the next execution would read as one of its documents.
     fn refuse_overwriting(
         &self,
         output: (&str, &str),
@@ -139,12 +140,12 @@ impl Session {
         Ok(nearprint_pipeline::refuse_file(&self.storage, output, documents, &files)?)
     }
 
-    /// What was asked of object stores; none where all is local.
+    /// Returns the requests to object stores, or `None` if there were none.
     fn requests(&self) -> Option<Requests> {
         Some(self.storage.requests()).filter(|requests| requests.total() > 0)
     }
 
-    /// With the name of the file where the error knows only its line.
+    /// Makes a failure from an error. If the error knows only a line, the name of the file is added to the message.
     fn failure(&self, error: StudyError) -> Failure {
         let tokenize = match &error {
             StudyError::Pipeline(error) => match &**error {
@@ -172,10 +173,11 @@ impl Session {
     }
 }
 
-/// How long work that a signal stops may take to give up what it holds; work that computes is left to the end of the process.
+/// The time that work may take to release its resources after a signal. Work that is still computing then stops only
+/// with the process.
 const GIVE_UP: Duration = Duration::from_millis(500);
 
-/// Ends work where it waits next: it goes on to nothing else.
+/// Stops `work` at the next point where it waits.
 async fn end<T>(mut work: JoinHandle<T>) {
     work.abort();
     if tokio::time::timeout(GIVE_UP, &mut work).await.is_err() {
@@ -195,7 +197,7 @@ async fn signalled() -> Failure {
     }
 }
 
-/// A score and its interval; `-` where it has no value.
+/// Formats a score and its interval, or `-` if the score has no value.
 fn cell(value: Option<f64>, ci: Option<[f64; 2]>) -> String {
     match (value, ci) {
         (Some(value), Some([low, high])) => format!("{value:.3} [{low:.3} {high:.3}]"),
@@ -222,12 +224,12 @@ fn warnings(out: &mut String, warnings: &[String]) {
     }
 }
 
-/// 1 as `1 file`, 1234567 as `1,234,567 files`.
+/// Formats 1 as `1 file`, and 1234567 as `1,234,567 files`.
 fn counted(n: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
-/// 1234567 as 1,234,567.
+/// Formats 1234567 as `1,234,567`.
 fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();

@@ -87,7 +87,7 @@ fn requests_line(requests: Requests) -> String {
     )
 }
 
-/// The summary for people.
+/// Formats the summary for people.
 pub(super) fn text(summary: &RunSummary, breakers: &Breakers) -> String {
     let mut out = String::new();
     let status = summary.status.replace('_', " ");
@@ -111,7 +111,7 @@ pub(super) fn text(summary: &RunSummary, breakers: &Breakers) -> String {
     out
 }
 
-/// What the breakers looked at, as far as one came near to tripping: a usual night says nothing of it.
+/// Writes the measured values of the breakers that came near to tripping. A usual night has none.
 fn measured(out: &mut String, measured: &Measured, breakers: &Breakers) {
     let near = breakers.near().tripped(measured);
     let mut title = "breakers";

@@ -132,7 +132,7 @@ fn estimated(estimate: &LabelEstimate) -> String {
     out
 }
 
-/// Rows of a name, an estimate, and whether it is the profile's own.
+/// Writes a table from rows of a name, an estimate, and whether the estimate is the profile's own.
 fn table<'a>(out: &mut String, name: &str, rows: impl Iterator<Item = (String, &'a Estimate, bool)>) {
     let _ = writeln!(
         out,

@@ -5,10 +5,10 @@ use crate::fingerprint::Fingerprint;
 const START: u32 = 0xDEAD_BEEF;
 const BLOCK_BYTES: usize = 12;
 
-/// `c` in the high half, `b` in the low half.
+/// Returns the hash with `c` in the high half and `b` in the low half.
 ///
-/// The last block, of 1 to 12 bytes, is padded with zeros and mixed by `finish`, the blocks before it by `mix`; an empty feature
-/// is not mixed at all.
+/// The last block, of 1 to 12 bytes, is padded with zeros and mixed by `finish`; the blocks before it are mixed by
+/// `mix`; an empty feature is not mixed at all.
 pub(super) fn hash<F: Fingerprint>(feature: &[u8]) -> F {
     #[expect(clippy::cast_possible_truncation, reason = "C's size_t, cut to 32 bits")]
     let length = feature.len() as u32;

@@ -4,13 +4,13 @@ use md5::{Digest, Md5};
 
 use crate::fingerprint::Fingerprint;
 
-/// seomoz's simhash-py, in the recipe of its tests: the first 8 bytes.
+/// Returns the first 8 bytes, as seomoz's simhash-py does in the recipe of its tests.
 pub(super) fn first<F: Fingerprint>(feature: &[u8]) -> F {
     let digest = digest(feature);
     F::from_u128(if F::BITS > 64 { digest } else { digest >> 64 })
 }
 
-/// Python's simhash 2.1.2 (1e0ng): the last 8 bytes, all 16 for 128 bits.
+/// Returns the last 8 bytes, or all 16 for 128 bits, as Python's simhash 2.1.2 (1e0ng) does.
 pub(super) fn last<F: Fingerprint>(feature: &[u8]) -> F {
     F::from_u128(digest(feature))
 }

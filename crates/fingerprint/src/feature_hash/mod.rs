@@ -1,4 +1,4 @@
-//! How a feature becomes the bits that vote. A new strategy is one new file and one variant.
+//! The hashes that turn a feature into the bits that vote. A new hash is one new file and one variant.
 
 #[cfg(feature = "published")]
 mod bkdr131;
@@ -22,33 +22,39 @@ use crate::fingerprint::Fingerprint;
 
 /// The function that hashes a feature to as many bits as the fingerprint has.
 ///
-/// In configuration it is written `{ xxh3 = { seed = 0 } }` (the seed may be left out), `{ rust_sip_hash24 = { k0 = 0, k1 = 0 } }`
-/// (so may the keys), or as a plain name: `"java_plain"`, `"md5_last"`. All but XXH3 are there to reproduce published programs.
+/// In a configuration it is written as `{ xxh3 = { seed = 0 } }` (the seed may be left out), as `{ rust_sip_hash24 = {
+/// k0 = 0, k1 = 0 } }` (the keys may be left out), or as a plain name: `"java_plain"`, `"md5_last"`. All hashes except
+/// XXH3 exist to reproduce published programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FeatureHash {
-    /// XXH3, the default with seed 0. 64 bits: XXH3-64; 32 bits: its low half; 128 bits: XXH3-128.
+    /// XXH3; the default, with seed 0. Fingerprints of 64 bits take XXH3-64, those of 32 bits its low half, and those
+    /// of 128 bits XXH3-128.
     Xxh3 {
-        /// XXH3's own seed.
+        /// The seed of XXH3.
         #[serde(default)]
         seed: u64,
     },
-    /// The word hash of the widespread Java SimHash articles: CPython 2's string hash, multiplier 1000003, over UTF-16 code units.
+    /// The word hash of the widespread Java SimHash articles: CPython 2's string hash, multiplier 1000003, over UTF-16
+    /// code units.
     ///
-    /// It is kept so that published fingerprints can be reproduced. Its high bits are nearly constant for short words: a word of one
-    /// or two units reaches some 40 bits, the rest of the fingerprint then carries no information.
+    /// It exists so that published fingerprints can be reproduced. Its high bits are nearly constant for short words: a
+    /// word of one or two units reaches about 40 bits, and the rest of the fingerprint then carries no information.
     JavaPlain,
-    /// The same, with words shorter than 3 UTF-16 units extended by their own first unit, and blank words hashed to 0.
+    /// The same hash, but words shorter than 3 UTF-16 units are extended by their own first unit, and blank words are
+    /// hashed to 0.
     ///
-    /// Blank is what Java calls white space: no-break spaces (U+00A0, U+2007, U+202F) and U+0085 are not blank, U+001C to U+001F are.
+    /// A word is blank if all of it is white space to Java: no-break spaces (U+00A0, U+2007, U+202F) and U+0085 are not
+    /// white space, but U+001C to U+001F are.
     JavaPad3,
-    /// MD5, its first bytes read big-endian: 16 of them for 128 bits, else 8, of which 32 bits are the low half. seomoz's simhash-py, in
-    /// the recipe of its tests.
+    /// The first bytes of MD5, read big-endian: 16 bytes for 128 bits, otherwise 8, of which 32-bit fingerprints take
+    /// the low half. This is the hash of seomoz's simhash-py, in the recipe of its tests.
     Md5First,
-    /// MD5, its last bytes read big-endian, in the same numbers. Python's simhash 2.1.2 (1e0ng).
+    /// The last bytes of MD5, read big-endian, in the same numbers. This is the hash of Python's simhash 2.1.2 (1e0ng).
     Md5Last,
-    /// SipHash-2-4 as a Rust program gets it from hashing a `str`: over the feature and one 0xFF byte. 64 bits: its 64-bit output; 32: the
-    /// low half of that; 128: its 128-bit output. The crates simhash 0.3.0 (keys 0, 0) and gaoya 0.2.2 (keys 5, 6).
+    /// SipHash-2-4 as a Rust program gets it from hashing a `str`: over the feature and one 0xFF byte. Fingerprints of
+    /// 64 bits take its 64-bit output, those of 32 bits the low half of that, and those of 128 bits its 128-bit output.
+    /// The crates simhash 0.3.0 (keys 0, 0) and gaoya 0.2.2 (keys 5, 6) use it.
     #[serde(rename = "rust_sip_hash24")]
     RustSipHash24 {
         /// The first half of the key.
@@ -58,18 +64,20 @@ pub enum FeatureHash {
         #[serde(default)]
         k1: u64,
     },
-    /// FNV-1a of 64 bits as a Rust program gets it from hashing a `str`: over the feature and one 0xFF byte. The crate simhash 0.3.0 with
-    /// its FNV hasher. 32 bits are the low half.
+    /// FNV-1a of 64 bits as a Rust program gets it from hashing a `str`: over the feature and one 0xFF byte. The crate
+    /// simhash 0.3.0 uses it with its FNV hasher. Fingerprints of 32 bits take the low half.
     RustFnv1a,
-    /// `hashlittle2` of Bob Jenkins' lookup3, both seeds 0, the primary value `c` as the high half. yanyiwu's simhash over cppjieba. 32
-    /// bits are the low half.
+    /// `hashlittle2` of Bob Jenkins' lookup3, with both seeds 0 and the primary value `c` as the high half. yanyiwu's
+    /// simhash over cppjieba uses it. Fingerprints of 32 bits take the low half.
     Lookup3,
-    /// The BKDR string hash: times 131 plus the byte, as a signed one, masked to 31 bits at the end. For 32 bits only, of which the highest
-    /// is always 0. mllearning's SimHash.
+    /// The BKDR string hash: each step multiplies by 131 and adds the byte, as a signed one; the result is masked to 31
+    /// bits at the end. It serves fingerprints of 32 bits only, and their highest bit is always 0. mllearning's SimHash
+    /// uses it.
     Bkdr131,
-    /// Murmur 2 as sing1ee's Java has it, seed 0: MurmurHash64A with its tail bytes sign-extended for 64 bits, MurmurHash2 of 32 bits with
-    /// its tail bytes sign-extended and in reverse for 32 bits. Not the canonical values when a tail byte is above 0x7F, nor, at 32 bits,
-    /// for tails of two and three bytes.
+    /// Murmur 2 as sing1ee's Java has it, with seed 0. Fingerprints of 64 bits take MurmurHash64A with its tail bytes
+    /// sign-extended; those of 32 bits take MurmurHash2 with its tail bytes sign-extended and in reverse order. The
+    /// values are not the canonical ones if a tail byte is above 0x7F, nor, at 32 bits, for tails of two or three
+    /// bytes.
     MurmurSigned,
 }
 
@@ -80,12 +88,13 @@ impl Default for FeatureHash {
 }
 
 impl FeatureHash {
-    /// The hash of `feature`, [`F::BITS`](Fingerprint::BITS) bits wide, equal on every platform.
+    /// Returns the hash of `feature`, which is [`F::BITS`](Fingerprint::BITS) bits wide and equal on every platform.
     ///
-    /// All but the Java hashes take any bytes. Those read UTF-8; each invalid sequence counts as U+FFFD. An empty feature is 0 to them.
+    /// All hashes except the Java ones take any bytes. The Java hashes read UTF-8: each invalid sequence counts as
+    /// U+FFFD, and an empty feature has the hash 0.
     ///
     /// # Panics
-    /// Without the cargo feature `published`, for any hash but XXH3: see
+    /// If the crate is built without the cargo feature `published` and the hash is not XXH3: see
     /// [`FingerprintConfig::validate`](crate::FingerprintConfig::validate).
     ///
     /// ```
@@ -124,10 +133,10 @@ impl FeatureHash {
         }
     }
 
-    /// The widths, in bits, of the fingerprints that this hash can fill.
+    /// Returns the widths, in bits, of the fingerprints that this hash can fill.
     ///
-    /// Of a wider fingerprint it would leave the highest bits 0: [`FingerprintConfig::validate`](crate::FingerprintConfig::validate) refuses
-    /// that.
+    /// In a wider fingerprint the hash would leave the highest bits 0, so
+    /// [`FingerprintConfig::validate`](crate::FingerprintConfig::validate) refuses it.
     #[must_use]
     pub fn widths(&self) -> &'static [u32] {
         match self {

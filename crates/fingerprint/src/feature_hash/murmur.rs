@@ -2,7 +2,7 @@
 
 use crate::fingerprint::Fingerprint;
 
-/// MurmurHash64A for fingerprints of 64 bits, MurmurHash2 for narrower ones.
+/// Returns MurmurHash64A for fingerprints of 64 bits, and MurmurHash2 for narrower ones.
 pub(super) fn hash<F: Fingerprint>(feature: &[u8]) -> F {
     F::from_u128(if F::BITS > 32 { u128::from(hash_64(feature)) } else { u128::from(hash_32(feature)) })
 }
@@ -26,7 +26,7 @@ fn hash_64(feature: &[u8]) -> u64 {
     h ^ (h >> R)
 }
 
-/// The last byte is the lowest of the tail's number, the other way round than in the blocks.
+/// Returns MurmurHash2. The last byte is the lowest of the tail's number, the reverse of the order in the blocks.
 fn hash_32(feature: &[u8]) -> u32 {
     const M: u32 = 0x5BD1_E995;
     const R: u32 = 24;

@@ -7,10 +7,10 @@ use siphasher::sip128::{Hasher128, SipHasher24 as SipHasher24Of128};
 
 use crate::fingerprint::Fingerprint;
 
-/// What `Hash for str` writes after the bytes, so that neighbouring strings cannot be confused.
+/// The byte that `Hash for str` writes after the bytes, so that neighbouring strings cannot be confused.
 pub(super) const STR_END: u8 = 0xFF;
 
-/// The 64-bit output, or for fingerprints wider than that the 128-bit one, as gaoya 0.2.2 takes them.
+/// Returns the 64-bit output, or the 128-bit output for wider fingerprints, as gaoya 0.2.2 takes them.
 pub(super) fn hash_str<F: Fingerprint>(feature: &[u8], k0: u64, k1: u64) -> F {
     if F::BITS > 64 {
         let mut hasher = SipHasher24Of128::new_with_keys(k0, k1);

@@ -1,8 +1,8 @@
-//! Clusters: connected components of pairs, and the spanning forest that is enough to tell them.
+//! Clusters, which are the connected components of pairs, and the spanning forest that is enough to determine them.
 
 use crate::rows::query_rows::RowPair;
 
-/// Disjoint sets of the nodes 0, 1, 2, …, by union by size with path halving.
+/// Disjoint sets of the nodes 0, 1, 2, …, maintained by union by size with path halving.
 #[derive(Debug, Default, Clone)]
 pub struct UnionFind {
     parent: Vec<u32>,
@@ -10,15 +10,15 @@ pub struct UnionFind {
 }
 
 impl UnionFind {
-    /// `n` nodes, each on its own.
+    /// Makes `n` nodes, each in a set of its own.
     #[must_use]
     pub fn new(n: u32) -> Self {
         Self { parent: (0..n).collect(), size: vec![1; n as usize] }
     }
 
-    /// A further node on its own.
+    /// Adds a node in a set of its own, and returns the node.
     ///
-    /// The nodes must stay fewer than 2^32.
+    /// There must be fewer than 2^32 nodes.
     #[allow(clippy::cast_possible_truncation, reason = "the callers' rows and values are 32-bit numbers")]
     pub fn add(&mut self) -> u32 {
         debug_assert!(u32::try_from(self.parent.len()).is_ok(), "nodes are 32-bit numbers");
@@ -28,13 +28,16 @@ impl UnionFind {
         node
     }
 
-    /// Nodes.
+    /// Returns the number of nodes.
     #[must_use]
     pub fn n_nodes(&self) -> usize {
         self.parent.len()
     }
 
-    /// The representative of a node's set.
+    /// Returns the representative of a node's set.
+    ///
+    /// # Panics
+    /// If there is no such node.
     pub fn find(&mut self, mut node: u32) -> u32 {
         while self.parent[node as usize] != node {
             let grandparent = self.parent[self.parent[node as usize] as usize];
@@ -44,7 +47,10 @@ impl UnionFind {
         node
     }
 
-    /// Joins two sets; false where they were one already.
+    /// Joins the sets of two nodes; returns false if they were already one set.
+    ///
+    /// # Panics
+    /// If one of the nodes does not exist.
     pub fn union(&mut self, a: u32, b: u32) -> bool {
         let (a, b) = (self.find(a), self.find(b));
         if a == b {
@@ -57,8 +63,12 @@ impl UnionFind {
     }
 }
 
-/// Keeps of `pairs` those of the spanning forest that the order (distance, a, b) chooses (Kruskal, 1956). A pair left out closes a
-/// ring of earlier ones, so no forest of more pairs, in the same order, would choose it either.
+/// Keeps only those `pairs` that belong to the spanning forest chosen by the order (distance, a, b) (Kruskal, 1956). A
+/// pair that is left out closes a ring of earlier ones, so no forest of more pairs, in the same order, would choose it
+/// either.
+///
+/// # Panics
+/// If the pairs name all 2^32 row numbers.
 #[expect(clippy::cast_possible_truncation, reason = "asserted: distinct rows are fewer than 2^32")]
 pub fn spanning_forest(pairs: &mut Vec<RowPair>) {
     pairs.sort_unstable_by_key(|pair| (pair.distance, pair.a, pair.b));
@@ -75,12 +85,15 @@ pub fn spanning_forest(pairs: &mut Vec<RowPair>) {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Clusters {
     first_row: Vec<u32>,
-    /// By first row; 0 for all others.
+    /// The number of rows, by first row; 0 for all other rows.
     n_rows: Vec<u32>,
 }
 
 impl Clusters {
-    /// The clusters of the nodes 0 to `n_rows` − 1; further nodes connect but are not counted.
+    /// Determines the clusters of the nodes 0 to `n_rows` − 1; further nodes connect rows but are not counted.
+    ///
+    /// # Panics
+    /// If there are fewer than `n_rows` nodes.
     #[must_use]
     pub fn of(mut sets: UnionFind, n_rows: u32) -> Self {
         let mut first_of_set: Vec<u32> = vec![u32::MAX; sets.parent.len()];
@@ -94,19 +107,25 @@ impl Clusters {
         clusters
     }
 
-    /// The smallest row of a row's cluster.
+    /// Returns the smallest row of a row's cluster.
+    ///
+    /// # Panics
+    /// If there is no such row.
     #[must_use]
     pub fn first_row(&self, row: u32) -> u32 {
         self.first_row[row as usize]
     }
 
-    /// The number of the batch's rows in a row's cluster.
+    /// Returns the number of the batch's rows in a row's cluster.
+    ///
+    /// # Panics
+    /// If there is no such row.
     #[must_use]
     pub fn n_rows(&self, row: u32) -> u32 {
         self.n_rows[self.first_row(row) as usize]
     }
 
-    /// Bytes that telling the clusters of `n_rows` rows among `n_nodes` takes.
+    /// Returns the bytes that determining the clusters of `n_rows` rows among `n_nodes` nodes takes.
     #[must_use]
     pub fn bytes_of(n_rows: usize, n_nodes: usize) -> usize {
         n_rows.saturating_mul(8).saturating_add(n_nodes.saturating_mul(4))

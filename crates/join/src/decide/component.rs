@@ -4,19 +4,20 @@ use std::collections::HashMap;
 
 use crate::decide::cluster::UnionFind;
 
-/// What represents a document.
+/// The document that represents a row of the batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Representative {
-    /// It represents itself.
+    /// The row represents itself.
     Itself,
-    /// An existing document of its component, of which this is the root.
+    /// An existing document of the row's component, which has this root.
     Existing(u32),
     /// A row of the batch.
     Row(u32),
 }
 
-/// What represents each row of `keep_order`: an existing document of its component where `has_existing` says of the component's root that
-/// there is one, else the component's first row in this order. `sets` are the components; calls `decided` with each row in turn.
+/// Decides what represents each row of `keep_order`, and calls `decided` with each row in turn. `sets` are the
+/// components. If `has_existing` returns true for the root of the row's component, an existing document of that
+/// component represents the row; otherwise the component's first row in keep order does.
 ///
 /// ```
 /// use nearprint_join::{Representative, UnionFind, component};
@@ -27,6 +28,9 @@ pub enum Representative {
 /// component([2, 1, 0].into_iter(), &mut sets, |_| false, |row, by| decided.push((row, by)));
 /// assert_eq!(decided, [(2, Representative::Itself), (1, Representative::Itself), (0, Representative::Row(2))]);
 /// ```
+///
+/// # Panics
+/// If a row of `keep_order` is not a node of `sets`.
 pub fn component(
     keep_order: impl Iterator<Item = u32>,
     sets: &mut UnionFind,

@@ -1,4 +1,4 @@
-//! One pass over the candidates of the spanning forest, which gathers on the way what decisions need.
+//! One pass over the candidates of the spanning forest, which also gathers the input of the decisions.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,12 +9,12 @@ use crate::error::{JoinError, Result};
 use crate::rows::query_rows::{ClassOfRows, QueryRows};
 use crate::rows::row_set::RowSet;
 
-/// Which documents of a cluster are dropped.
+/// The rule that decides which documents of a cluster are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DropRule {
-    /// Those that make a verified pair with a kept one: see [`star`](crate::star()).
+    /// Drops the documents that make a verified pair with a kept one: see [`star`](crate::star()).
     Star,
-    /// All but one of each connected component: see [`component`](crate::component()).
+    /// Drops all but one document of each connected component: see [`component`](crate::component()).
     Component,
 }
 
@@ -23,7 +23,7 @@ pub enum DropRule {
 pub struct Candidate<'a> {
     /// The row.
     pub row: u32,
-    /// Hamming distance of the two.
+    /// The Hamming distance of the two documents.
     pub distance: u8,
     /// The other document.
     pub far: Far<'a>,
@@ -36,13 +36,13 @@ pub enum Far<'a> {
     New(u32),
     /// An existing document.
     Existing {
-        /// Its fingerprint.
+        /// The fingerprint of the document.
         fingerprint: u64,
-        /// Its id.
+        /// The id of the document.
         id: &'a str,
-        /// Hash of its normalised text.
+        /// The hash of its normalised text.
         text_hash: Option<[u8; 16]>,
-        /// Whether the pair may join two components, and not only tell which document is kept.
+        /// Whether the pair may join two components, instead of only telling which document is kept.
         is_edge: bool,
         /// Whether the document is kept.
         is_kept: bool,
@@ -53,7 +53,7 @@ pub enum Far<'a> {
 #[derive(Debug)]
 pub struct Forest {
     rows: Arc<QueryRows>,
-    /// Nodes: the rows of the batch, then existing fingerprints as they turn up.
+    /// The nodes are the rows of the batch, then existing fingerprints as they appear.
     sets: UnionFind,
     existing_nodes: HashMap<u64, u32>,
     gathering: Option<Gathering>,
@@ -68,48 +68,49 @@ struct Gathering {
     paired: RowSet,
 }
 
-/// What decisions follow from.
+/// The data from which the decisions follow.
 #[derive(Debug)]
 pub struct Gathered {
-    /// Rows of the batch, and existing fingerprints, in their components.
+    /// The rows of the batch and the existing fingerprints, in their components.
     pub sets: UnionFind,
     /// The class of each row.
     pub classes: ClassOfRows,
-    /// Of the kept existing documents near each class, the one that the rule asks for: the nearest, by (distance, id), for the star
-    /// rule, and the one with the smallest id for components.
+    /// The kept existing document for each class that the rule asks for, among those near the class: for the star rule
+    /// the nearest, by (distance, id); for the component rule the one with the smallest id.
     pub kept: HashMap<u32, KeptExisting>,
-    /// Rows in verified pairs.
+    /// The rows in verified pairs.
     pub paired: RowSet,
 }
 
 /// A kept existing document near a class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptExisting {
-    /// Hamming distance from the class.
+    /// The Hamming distance from the class.
     pub distance: u8,
-    /// Its id.
+    /// The id of the document.
     pub id: Box<str>,
-    /// Hash of its normalised text.
+    /// The hash of its normalised text.
     pub text_hash: Option<[u8; 16]>,
-    /// Its fingerprint.
+    /// The fingerprint of the document.
     pub fingerprint: u64,
-    /// Its node among the sets.
+    /// The node of its fingerprint among the sets.
     pub node: u32,
 }
 
-/// An entry of a hash table that may be half empty, with its control byte, and while it grows the smaller table.
+/// Returns the bytes of an entry of a hash table that may be half empty, with its control byte, and with the smaller
+/// table that exists while the table grows.
 const fn entry_bytes<K, V>() -> usize {
     3 * (size_of::<(K, V)>() + 1)
 }
 
 impl Forest {
-    /// A pass over the candidates of a batch of `n_rows` rows.
+    /// Makes a pass over the candidates of a batch of `n_rows` rows.
     #[must_use]
     pub fn new(rows: Arc<QueryRows>, n_rows: u32) -> Self {
         Self { rows, sets: UnionFind::new(n_rows), existing_nodes: HashMap::new(), gathering: None }
     }
 
-    /// The same, which gathers what decisions by a rule need.
+    /// Makes the pass gather the input of the decisions by a rule.
     #[must_use]
     pub fn gathering(self, n_rows: u32, rule: DropRule) -> Self {
         let classes = self.rows.class_of_rows(n_rows);
@@ -117,24 +118,26 @@ impl Forest {
         Self { gathering: Some(Gathering { rule, classes, kept, kept_bytes, paired }), ..self }
     }
 
-    /// Bytes that a pass over `n_rows` rows takes from the start.
+    /// Returns the bytes that a pass over `n_rows` rows takes from the start.
     #[must_use]
     pub fn bytes_of(n_rows: usize, gathers: bool) -> usize {
         let gathered = if gathers { ClassOfRows::bytes_of(n_rows) + n_rows / 8 } else { 0 };
         n_rows * 8 + gathered
     }
 
-    /// Bytes that it took since.
+    /// Returns the bytes that the pass has taken since the start.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let kept = self.gathering.as_ref().map_or(0, |gathering| gathering.kept_bytes);
         kept + self.existing_nodes.len() * (entry_bytes::<u64, u32>() + 16)
     }
 
-    /// Takes the next candidate; whether its pair is one of the forest. `has_id` says whether a row of the batch has an id.
+    /// Takes the next candidate, and returns whether its pair belongs to the forest. `has_id` returns whether a row of
+    /// the batch has an id.
     ///
     /// # Errors
-    /// [`JoinError::NoFingerprint`] for a row that cannot be in a pair.
+    /// [`JoinError::NoFingerprint`] if the pass gathers, and the row of a pair with a kept existing document has no
+    /// fingerprint.
     pub fn offer(&mut self, candidate: &Candidate<'_>, has_id: impl Fn(u32, &str) -> bool) -> Result<bool> {
         let Candidate { row, distance, far } = *candidate;
         let (node, is_edge) = match far {
@@ -157,7 +160,7 @@ impl Forest {
         Ok(is_edge && self.sets.union(row, node))
     }
 
-    /// What the pass gathered, once it is at its end; `None` where it gathers nothing.
+    /// Ends the pass and returns the data that it gathered; `None` if it gathers nothing.
     pub fn finish(&mut self) -> Option<Gathered> {
         let sets = std::mem::take(&mut self.sets);
         self.existing_nodes = HashMap::new();
@@ -179,7 +182,7 @@ impl Gathering {
         has_id: impl Fn(u32, &str) -> bool,
     ) -> Result<()> {
         let class = self.classes.of(row).ok_or(JoinError::NoFingerprint { row })?;
-        // Members of a larger class are in pairs with each other already.
+        // The members of a larger class already make pairs with each other.
         if let [only] = *rows.members(class)
             && !has_id(only, &found.id)
         {

@@ -1,4 +1,4 @@
-//! What becomes of near-duplicates: stars, components, the spanning forest.
+//! The decisions about near-duplicates: stars, components and the spanning forest.
 
 pub mod cluster;
 pub mod component;

@@ -1,6 +1,6 @@
-//! The star rule: which documents of the batch are kept.
+//! The star rule, which decides which documents of the batch are kept.
 
-/// The kept document that a dropped one is represented by.
+/// The kept document that represents a dropped one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Canonical {
     /// An existing document, by the caller's number.
@@ -9,31 +9,31 @@ pub enum Canonical {
     Row(u32),
 }
 
-/// What becomes of a row.
+/// The decision about a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// It represents itself.
+    /// The row is kept and represents itself.
     Keep,
-    /// `canonical` represents it, at `distance`.
+    /// The row is dropped; `canonical` represents it, at `distance`.
     Drop {
         /// The kept document.
         canonical: Canonical,
-        /// Hamming distance of the two fingerprints.
+        /// The Hamming distance of the two fingerprints.
         distance: u8,
     },
 }
 
-/// The nearest kept existing document that makes verified pairs with the rows of a class; of equally near ones the caller's
-/// first.
+/// The nearest kept existing document that makes verified pairs with the rows of a class; among equally near ones, the
+/// caller's first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExistingNeighbour {
-    /// Hamming distance.
+    /// The Hamming distance.
     pub distance: u8,
-    /// The caller's number of the document.
+    /// The caller's number for the document.
     pub existing: u32,
 }
 
-/// Verified pairs of classes, both ways: ten bytes a pair.
+/// Verified pairs of classes, stored in both directions: ten bytes for each pair.
 #[derive(Debug, Default)]
 pub struct ClassNeighbours {
     starts: Vec<usize>,
@@ -42,8 +42,11 @@ pub struct ClassNeighbours {
 }
 
 impl ClassNeighbours {
-    /// From verified pairs of different classes below `n_classes`, in any order, repeats allowed: `pairs` gives them twice, in the
-    /// same order.
+    /// Builds the neighbours from verified pairs of different classes below `n_classes`, in any order and possibly
+    /// repeated. `pairs` is called twice and must return the same pairs in the same order.
+    ///
+    /// # Panics
+    /// If a class is not below `n_classes`, or if the two calls of `pairs` differ in a way that does not fit.
     #[must_use]
     pub fn new<I: Iterator<Item = (u32, u32, u8)>>(n_classes: usize, pairs: impl Fn() -> I) -> Self {
         let mut starts = vec![0usize; n_classes + 2];
@@ -71,7 +74,7 @@ impl ClassNeighbours {
         self.starts.len().saturating_sub(2)
     }
 
-    /// Bytes that the neighbours, and what deciding by them takes, need.
+    /// Returns the bytes that the neighbours and the decisions by them take.
     #[must_use]
     pub fn bytes_of(n_classes: usize, n_pairs: usize) -> usize {
         n_classes.saturating_mul(16).saturating_add(n_pairs.saturating_mul(10))
@@ -83,15 +86,19 @@ impl ClassNeighbours {
     }
 }
 
-/// The star rule: rows take their turn in `keep_order`, and a row is dropped only if it makes a verified pair with a
-/// document that is kept by then: the nearest of those becomes its canonical; among equally near ones an existing document
-/// comes first, then the row earliest in keep order. So every dropped document lies within the
-/// distance of the one that represents it.
+/// Applies the star rule. Rows take their turn in `keep_order`, and a row is dropped only if it makes a verified pair
+/// with a document that is already kept. The nearest such document becomes the canonical document of the row; among
+/// equally near ones an existing document comes first, then the row that is earliest in keep order. So every dropped
+/// document lies within the distance of the one that represents it.
 ///
-/// Rows of one class make verified pairs with each other: where sketches are verified, every row has one.
+/// The rows of one class must make verified pairs with each other: if sketches are verified, every row has one.
 ///
-/// `keep_order` lists rows; `class_of` gives the class of each row ([`QueryRows`](crate::QueryRows)), below the neighbours' number of
-/// classes; `existing` the nearest kept existing document of a class. Calls `decided` with each row in turn.
+/// `keep_order` lists the rows. `class_of` returns the class of each row ([`QueryRows`](crate::QueryRows)), which is
+/// below the number of classes of `neighbours`. `existing` returns the nearest kept existing document of a class. The
+/// function calls `decided` with each row in turn.
+///
+/// # Panics
+/// If `class_of` returns a class that `neighbours` does not have.
 pub fn star(
     keep_order: impl Iterator<Item = u32>,
     class_of: impl Fn(u32) -> Option<u32>,
@@ -120,7 +127,7 @@ pub fn star(
     }
 }
 
-/// In place of a kept row and its rank.
+/// The value that stands in place of a kept row and its rank.
 const NOT_KEPT: (u32, u32) = (u32::MAX, u32::MAX);
 
 fn nearest(existing: Option<ExistingNeighbour>, row: Option<(u8, u32, u32)>) -> Decision {

@@ -7,13 +7,13 @@ use std::arch::aarch64::{
 
 use super::{Kernel, KernelName, scalar};
 
-/// See [`Width::select`](super::Width::select). Two lanes gain nothing over the portable loop, whose population count is
-/// a vector instruction here.
+/// See [`Width::select`](super::Width::select). Two lanes gain nothing over the portable loop, whose population count
+/// is a vector instruction here.
 pub(super) fn select(_: Kernel, list: &[u64], prefix: u64, mask: u64, max_distance: u32, out: &mut [u64]) -> usize {
     scalar::select(list, prefix, mask, max_distance, out)
 }
 
-/// Lanes and rows compared before hits are looked for.
+/// The numbers of lanes and rows that are compared before hits are looked for.
 const LANES: usize = 16;
 const ROWS: usize = 64;
 
@@ -33,7 +33,7 @@ pub(super) fn pairs(kernel: Kernel, lanes: &[u64], rows: &[u64], max_distance: u
     scalar::pairs(rest, rows, max_distance, found);
 }
 
-/// The least distance of the low halves of `LANES` lanes and the rows.
+/// Returns the least distance of the low halves of `LANES` lanes and the rows.
 ///
 /// # Safety
 /// The processor has Advanced SIMD; there are at least `LANES` lanes.

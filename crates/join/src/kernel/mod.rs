@@ -1,7 +1,7 @@
 //! The inner loops of the join, for each set of instructions; [`scalar`] is the definition of all of them.
 //!
-//! A [`Kernel`] is a proof: it can be had only where the processor that runs the program has its instructions, so a build
-//! for the oldest processor of a family uses what the newest one has.
+//! A [`Kernel`] is a proof: it exists only if the processor that runs the program has its instructions. So a build for
+//! the oldest processor of a family uses the instructions of the newest one.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
@@ -27,10 +27,10 @@ pub enum KernelName {
 }
 
 impl KernelName {
-    /// All, the slowest first.
+    /// All names, the slowest kernel first.
     pub const ALL: [Self; 4] = [Self::Scalar, Self::Neon, Self::Avx2, Self::Avx512];
 
-    /// As flags and summaries name it.
+    /// Returns the name that flags and summaries use.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -42,10 +42,10 @@ impl KernelName {
     }
 }
 
-/// Instructions that the running processor has.
+/// A set of instructions that the running processor has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kernel {
-    /// Invariant: its instructions were detected.
+    /// Invariant: the instructions of this name were detected.
     name: KernelName,
 }
 
@@ -53,27 +53,27 @@ impl Kernel {
     /// The kernel that every processor can run.
     pub const SCALAR: Self = Self { name: KernelName::Scalar };
 
-    /// The kernel of a name.
+    /// Returns the kernel of a name.
     ///
     /// # Errors
-    /// [`JoinError::Kernel`] where the processor lacks its instructions.
+    /// [`JoinError::Kernel`] if the processor lacks its instructions.
     pub fn try_new(name: KernelName) -> Result<Self> {
         if detected(name) { Ok(Self { name }) } else { Err(JoinError::Kernel { name: name.name() }) }
     }
 
-    /// The fastest kernel that this processor can run.
+    /// Returns the fastest kernel that this processor can run.
     #[must_use]
     pub fn best() -> Self {
         Self::available().last().copied().unwrap_or(Self::SCALAR)
     }
 
-    /// Every kernel that this processor can run, the slowest first.
+    /// Returns every kernel that this processor can run, the slowest first.
     #[must_use]
     pub fn available() -> Vec<Self> {
         KernelName::ALL.into_iter().filter_map(|name| Self::try_new(name).ok()).collect()
     }
 
-    /// Its name.
+    /// Returns the name of the kernel.
     #[must_use]
     pub fn name(self) -> KernelName {
         self.name
@@ -93,32 +93,39 @@ fn detected(name: KernelName) -> bool {
     }
 }
 
-/// Room that [`Width::select`] and [`Width::group_starts`] need behind their output: whole vectors are stored, and the
-/// next ones overwrite their tails.
+/// The room that [`Width::select`] and [`Width::group_starts`] need after their output: whole vectors are stored, and
+/// the next ones overwrite their tails.
 pub(crate) const PADDING: usize = 16;
 
-/// Values that are compared with each other before they are compared with all that follow: a vector of low halves.
+/// The number of values that are compared with each other before they are compared with all that follow: a vector of
+/// low halves.
 const CHUNK: usize = 16;
 
-/// A width of fingerprints that can be joined, and what the walk asks of a list of them: all of its arithmetic on fingerprints. For
-/// `u64` there are vector kernels, other widths have the portable one. Sealed: the methods may change.
+/// A width of fingerprints that can be joined, and the operations of the walk on a list of them: the join does all of
+/// its arithmetic on fingerprints here. `u64` has vector kernels; the other widths have the portable one. The trait is
+/// sealed because its methods may change.
 pub trait Width: Fingerprint + sealed::Sealed {
-    /// The lowest bits, as many as fit.
+    /// Returns the lowest bits, as many as fit.
     fn low_bits(self) -> usize;
 
-    /// Moves the values of `list` that differ from `prefix` in at most `max_distance` of the bits of `mask` to the front of
-    /// `out`, in their order, and says how many these are. `out` has room for `list` and 16 values more, whose content is
-    /// lost.
+    /// Moves the values of `list` that differ from `prefix` in at most `max_distance` of the bits of `mask` to the
+    /// front of `out`, in their order, and returns their number. `out` has room for `list` and 16 more values, whose
+    /// content is lost.
+    ///
+    /// # Panics
+    /// If `out` lacks this room; the portable kernel needs only the room for `list`.
     fn select(kernel: Kernel, list: &[Self], prefix: Self, mask: Self, max_distance: u32, out: &mut [Self]) -> usize;
 
-    /// Whether every value is greater than the one before.
+    /// Returns whether every value is greater than the one before.
     fn is_ascending(kernel: Kernel, values: &[Self]) -> bool;
 
-    /// Positions from 1 at which the bits of `mask` change from one value to the next, at the front of `starts`; their number.
-    /// `starts` has room for as many as there are values and 16 more, whose content is lost.
+    /// Writes the positions, from 1, at which the bits of `mask` change from one value to the next, to the front of
+    /// `starts`, and returns their number. `starts` has room for as many positions as there are values and 16 more,
+    /// whose content is lost.
     fn group_starts(kernel: Kernel, values: &[Self], mask: Self, starts: &mut [u32]) -> usize;
 
-    /// Calls `found(a, b)` for every two values at different positions within `max_distance`, once, in no particular order.
+    /// Calls `found(a, b)` once for every two values at different positions within `max_distance`, in no particular
+    /// order.
     fn pairs_within(kernel: Kernel, values: &[Self], max_distance: u32, found: &mut dyn FnMut(Self, Self)) {
         for (n, chunk) in (1..).zip(values.chunks(CHUNK)) {
             Self::pairs(kernel, values.get(n * CHUNK..).unwrap_or(&[]), chunk, max_distance, found);
@@ -128,11 +135,11 @@ pub trait Width: Fingerprint + sealed::Sealed {
         }
     }
 
-    /// False only where no two of up to 16 values are within `max_distance`.
+    /// Returns whether two of up to 16 values may be within `max_distance`; false only if no two of them are.
     fn may_have_pairs(kernel: Kernel, values: &[Self], max_distance: u32) -> bool;
 
-    /// Calls `found(a, b)` for every pair of a value of `left` and one of `right` within `max_distance`, in no particular
-    /// order.
+    /// Calls `found(a, b)` for every pair of a value of `left` and one of `right` within `max_distance`, in no
+    /// particular order.
     fn pairs(kernel: Kernel, left: &[Self], right: &[Self], max_distance: u32, found: &mut dyn FnMut(Self, Self));
 }
 
@@ -236,7 +243,7 @@ fn lanes_and_rows(kernel: Kernel, lanes: &[u64], rows: &[u64], max_distance: u32
 }
 
 mod sealed {
-    /// Nobody else's widths.
+    /// Keeps other crates from implementing [`Width`](super::Width).
     pub trait Sealed {}
 
     impl Sealed for u32 {}

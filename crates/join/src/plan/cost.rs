@@ -1,4 +1,4 @@
-//! What a table plan costs: the model by which plans are ranked.
+//! The cost model by which table plans are ranked.
 
 use crate::kernel::Kernel;
 use crate::plan::near::n_near_prefixes;
@@ -6,93 +6,96 @@ use crate::plan::permutation::Block;
 use crate::plan::table_plan::{Table, TablePlan};
 use crate::probe::walk::{STEP_BITS, Walk};
 
-/// Values in a range of [`Queries::map_self`](crate::Queries::map_self), about, for which a plan's cost is estimated.
+/// The approximate number of values in a range of [`Queries::map_self`](crate::Queries::map_self) for which the cost of
+/// a plan is estimated.
 pub const SELF_ROWS: usize = 1 << 16;
 
-/// What is to be joined.
+/// The sets of fingerprints that are to be joined, and the memory that the join may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Workload {
-    /// Distinct query fingerprints.
+    /// The number of distinct query fingerprints.
     pub n_queries: usize,
     /// The existing fingerprints.
     pub existing: Vec<ExistingRun>,
-    /// Existing fingerprints that are mapped at once.
+    /// The number of existing fingerprints in a piece, which are mapped at once.
     pub piece_rows: usize,
     /// Whether the queries are joined with each other.
     pub itself: bool,
-    /// Bytes that the tables, and what mapping takes, may have beside [`least_bytes`](Self::least_bytes).
+    /// The bytes that the tables and the mapping may take in addition to [`least_bytes`](Self::least_bytes).
     pub memory_bytes: usize,
-    /// Pieces that are mapped at the same time.
+    /// The number of pieces that are mapped at the same time.
     pub threads: usize,
-    /// Pieces that are in memory, with those that are mapped.
+    /// The number of pieces that are in memory, including those that are being mapped.
     pub pieces_under_way: usize,
 }
 
 /// Existing fingerprints in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExistingRun {
-    /// Their number.
+    /// The number of fingerprints.
     pub n_rows: u64,
-    /// How many there would be if the run went on as densely over all values; more than `n_rows` where it is a part of a range.
+    /// The number of fingerprints there would be if the run covered all values with the same density; it is more than
+    /// `n_rows` if the run covers only a part of the range of values.
     pub density_rows: u64,
 }
 
 impl Workload {
-    /// Bytes that any plan takes: one piece for each thread.
+    /// Returns the bytes that any plan takes: one piece for each thread.
     #[must_use]
     pub fn least_bytes(&self) -> usize {
         self.piece_bytes().saturating_mul(self.pieces_under_way.min(self.threads))
     }
 
-    /// A piece's fingerprints, these as they were read, and as much for the next ones.
+    /// Returns the bytes of a piece: its fingerprints, a copy of them as they were read, and the same amount for the
+    /// next ones.
     fn piece_bytes(&self) -> usize {
         self.held_rows().saturating_mul(24)
     }
 
-    /// Rows of the largest piece that there can be.
+    /// Returns the number of rows of the largest possible piece.
     fn held_rows(&self) -> usize {
         usize::try_from(self.n_existing()).unwrap_or(usize::MAX).min(self.piece_rows)
     }
 
-    /// Whether a plan of this cost has the memory it needs.
+    /// Returns whether the memory limit allows a plan of this cost.
     #[must_use]
     pub fn fits(&self, cost: &JoinCost) -> bool {
         cost.memory_bytes.saturating_sub(self.least_bytes()) <= self.memory_bytes
     }
 
-    /// Existing fingerprints of all runs.
+    /// Returns the number of existing fingerprints of all runs.
     #[must_use]
     pub fn n_existing(&self) -> u64 {
         self.existing.iter().map(|run| run.n_rows).sum()
     }
 }
 
-/// An estimate for uniform fingerprints, in nanoseconds of one core.
+/// The estimated cost of a join of uniform fingerprints; times are in nanoseconds of one core.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JoinCost {
-    /// Queries that an existing fingerprint is compared with.
+    /// The number of queries that each existing fingerprint is compared with.
     pub candidates_per_fingerprint: f64,
-    /// Mapping one existing fingerprint.
+    /// The time to map one existing fingerprint.
     pub ns_per_fingerprint: f64,
-    /// Memory of the tables and of the pieces that are mapped.
+    /// The memory, in bytes, of the tables and of the pieces that are mapped.
     pub memory_bytes: usize,
-    /// Building, mapping, and joining the queries with each other.
+    /// The time to build the tables, to map the existing fingerprints, and to join the queries with each other.
     pub total_ns: f64,
 }
 
-/// Moving a fingerprint to its place in another order; measured, as all of these, by `nearprint-bench kernels` on one core
-/// with AVX-512. Only their proportions matter.
+/// The time to move a fingerprint to its place in another order. Like all of these constants, it was measured by
+/// `nearprint-bench kernels` on one core with AVX-512. Only the proportions of the constants matter.
 pub(crate) const SORT_NS: f64 = 6.0;
-/// Walking over a fingerprint without looking at it closely.
+/// The time to pass over a fingerprint without a comparison.
 const PASS_NS: f64 = 0.6;
-/// Calling for a list, and for each eight of its queries.
+/// The times to select a list: for each call, and for each eight of its queries.
 const SELECT_CALL_NS: f64 = 8.0;
 const SELECT_VECTOR_NS: f64 = 1.3;
-/// Calling for a leaf, and for each sixteen of its pairs.
+/// The times to compare a leaf: for each call, and for each sixteen of its pairs.
 const LEAF_CALL_NS: f64 = 20.0;
 const PAIR_VECTOR_NS: f64 = 0.5;
 
-/// What a step costs and how many pairs it compares.
+/// The cost of a step and the number of pairs that it compares.
 #[derive(Debug, Clone, Copy, Default)]
 struct Step {
     ns: f64,
@@ -100,7 +103,7 @@ struct Step {
 }
 
 impl JoinCost {
-    /// The cost of a plan.
+    /// Estimates the cost of a plan.
     #[must_use]
     pub fn of(plan: &TablePlan, workload: &Workload) -> Self {
         let m = as_f64(workload.n_queries as u64);
@@ -131,8 +134,8 @@ impl JoinCost {
 }
 
 impl TablePlan {
-    /// The plan with the least estimated time among those whose tables fit the workload's memory;
-    /// [`scan`](Self::scan), the smallest, when none does.
+    /// Returns the plan with the least estimated time among those whose tables fit the workload's memory. If none fits,
+    /// returns [`scan`](Self::scan), which is the smallest.
     #[must_use]
     pub fn choose(bits: u32, max_distance: u32, workload: &Workload) -> Self {
         Self::alternatives(bits, max_distance)
@@ -142,8 +145,9 @@ impl TablePlan {
             .map_or_else(|| Self::scan(bits, max_distance), |(_, plan)| plan)
     }
 
-    /// What is held beside the tables: the pieces; of each that is mapped a permuted copy and its spare, and the lists of a walk;
-    /// before that, the spare of the tables' own sorting.
+    /// Returns the bytes that are held in addition to the tables. While pieces are mapped, these are the pieces
+    /// themselves and, for each piece that is being mapped, a permuted copy, its spare and the lists of a walk. Before
+    /// that, it is the spare that sorting the tables needs. The larger of the two counts.
     fn scratch_bytes(&self, workload: &Workload) -> usize {
         let copies = if self.tables().len() > 1 { workload.held_rows().saturating_mul(16) } else { 0 };
         let lists = if self.is_scan() { 0 } else { self.list_bytes(workload) };
@@ -152,8 +156,9 @@ impl TablePlan {
         mapped.saturating_add(workload.piece_bytes().saturating_mul(workload.pieces_under_way)).max(sorting)
     }
 
-    /// The queries that can be near to anything in a piece, three times: as they are selected, and on the way down from there. Where the
-    /// queries are joined with each other, 30 bytes a query, as measured with 2^24 of them.
+    /// Returns the bytes of the lists: the queries that can be near to anything in a piece, three times, as they are
+    /// selected and on the way down from there. If the queries are joined with each other, a query takes at most 30
+    /// bytes, as measured with 2^24 of them.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate, of at most all queries")]
     fn list_bytes(&self, workload: &Workload) -> usize {
         let of_run = |run: &ExistingRun| run.density_rows / run.n_rows.min(workload.piece_rows as u64).max(1);
@@ -168,7 +173,7 @@ impl TablePlan {
         (as_f64(workload.n_queries as u64) * itself.max(24.0 * widest)) as usize
     }
 
-    /// A piece of `n` existing fingerprints that agree in `root` leading bits.
+    /// Estimates a piece of `n` existing fingerprints that agree in `root` leading bits.
     fn piece(&self, n: f64, m: f64, root: u32) -> Step {
         let root = root.min(self.bits());
         let mut all = Step::default();
@@ -191,7 +196,8 @@ impl Step {
 }
 
 impl TablePlan {
-    /// The share of uniform queries that can be near to anything in a piece whose fingerprints agree in `root` leading bits.
+    /// Returns the share of uniform queries that can be near to anything in a piece whose fingerprints agree in `root`
+    /// leading bits.
     fn narrowed(&self, table: &Table, root: u32) -> f64 {
         let allowed = if table.permutation.is_identity() && root <= table.block.width {
             table.max_prefix_distance
@@ -201,8 +207,9 @@ impl TablePlan {
         if self.is_scan() { 1.0 } else { n_near_prefixes(root, allowed) / 2f64.powi(root.cast_signed()) }
     }
 
-    /// One table: `m` queries with each other. Merged groups compare every two once. A walk meets them twice, and selects, for each
-    /// range of the queries, all that are near to any in it.
+    /// Estimates the time to join `m` queries with each other in one table. Merged groups compare every pair once. A
+    /// walk meets every pair twice and selects, for each range of the queries, all queries that are near to any in the
+    /// range.
     fn self_ns(&self, table: &Table, m: f64) -> f64 {
         if table.max_prefix_distance == 0 {
             return self.step(table, m / 2.0, m, 0).ns;
@@ -213,7 +220,8 @@ impl TablePlan {
         self.step(table, m, m, 0).ns + selecting
     }
 
-    /// One table: `n` fingerprints with `m` queries that were selected for the `root` leading bits.
+    /// Estimates the join of `n` fingerprints in one table with `m` queries that were selected for the `root` leading
+    /// bits.
     fn step(&self, table: &Table, n: f64, m: f64, root: u32) -> Step {
         if table.max_prefix_distance == 0 {
             return merge_step(table.block, n, m, root);
@@ -255,11 +263,11 @@ fn walk_step(walk: &Walk, n: f64, m: f64, root: u32) -> Step {
     Step { ns, pairs: n * len }
 }
 
-/// Rows of a merged group, about: a vector of halves.
+/// The approximate number of rows of a merged group: a vector of 32-bit halves.
 const GROUP_ROWS: usize = 16;
 
-/// Leading bits by which two sorted sets are merged: a block's, as far as these leave both sides more than a few rows, past
-/// the `root` bits that all agree in.
+/// Returns the number of leading bits by which two sorted sets are merged: those of the block, as long as they leave
+/// more than a few rows on both sides, beyond the `root` bits in which all rows agree.
 pub(crate) fn merge_bits(block_width: u32, root: u32, n: usize, m: usize) -> u32 {
     let useful = root + (n.max(m) / GROUP_ROWS).checked_ilog2().unwrap_or(0);
     useful.min(block_width)

@@ -1,4 +1,4 @@
-//! Which tables find every pair, and what they cost.
+//! Table plans: the tables that find every pair, and the cost of using them.
 
 pub mod cost;
 pub mod near;

@@ -1,12 +1,12 @@
-//! How many fingerprints are near to one.
+//! The number of fingerprints that are near to a given one.
 
-/// The chance that two uniform fingerprints are within a distance of each other.
+/// Returns the chance that two uniform fingerprints are within a distance of each other.
 #[must_use]
 pub fn chance_of_near(bits: u32, max_distance: u32) -> f64 {
     n_near_prefixes(bits, max_distance) / 2f64.powi(bits.cast_signed())
 }
 
-/// Σ C(n, i) for i from 0 to k: the values of `n` bits within distance `k` of one of them.
+/// Returns Σ C(n, i) for i from 0 to k: the number of values of `n` bits that are within distance `k` of a given one.
 pub fn n_near_prefixes(n: u32, k: u32) -> f64 {
     let mut choices = 1.0;
     let mut sum = 0.0;

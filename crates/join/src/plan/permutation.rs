@@ -1,18 +1,18 @@
-//! Block orders: which bits of a fingerprint lead its permuted form.
+//! Block orders, which determine the bits of a fingerprint that lead its permuted form.
 
 use nearprint_fingerprint::Fingerprint;
 
 /// A run of bits: `width` bits upwards from bit `low` (bit 0 is the least significant).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
-    /// Lowest bit.
+    /// The lowest bit.
     pub low: u32,
-    /// Number of bits.
+    /// The number of bits.
     pub width: u32,
 }
 
 impl Block {
-    /// Cuts `bits` bits into `n` blocks from the top, the first ones a bit wider where `n` does not divide `bits`.
+    /// Cuts `bits` bits into `n` blocks from the top; the first ones are a bit wider if `n` does not divide `bits`.
     pub(crate) fn cut(bits: u32, n: u32) -> Vec<Self> {
         let mut low = bits;
         (0..n)
@@ -24,19 +24,19 @@ impl Block {
             .collect()
     }
 
-    /// Its bits set.
+    /// Returns a value in which exactly the bits of the block are set.
     #[inline]
     pub(crate) fn mask<F: Fingerprint>(self) -> F {
         if self.width == 0 { F::ZERO } else { ones::<F>(self.width) << self.low }
     }
 }
 
-/// An order of a fingerprint's bits in which a block leads: the lowest `bits` bits, rotated. Two fingerprints that agree in
-/// the block, its *prefix*, lie next to each other in a table sorted by the permuted value (Manku, Jain, Das Sarma, WWW
-/// 2007, section 3.1).
+/// An order of a fingerprint's bits in which a block leads: the lowest `bits` bits are rotated. Two fingerprints that
+/// agree in the block, which is their *prefix*, lie next to each other in a table sorted by the permuted value (Manku,
+/// Jain, Das Sarma, WWW 2007, section 3.1).
 ///
-/// Permuting moves bits only, so the Hamming distance of two permuted values is that of the values. Bits above the lowest
-/// `bits` stay where they are.
+/// Permuting only moves bits, so the Hamming distance of two permuted values equals that of the original values. Bits
+/// above the lowest `bits` bits stay where they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Permutation {
     bits: u32,
@@ -44,30 +44,30 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// The order of `bits` bits in which `block` leads.
+    /// Makes the order of `bits` bits in which `block` leads.
     pub(crate) fn leading(bits: u32, block: Block) -> Self {
         Self { bits, left: bits - block.low - block.width }
     }
 
-    /// Bits that it moves.
+    /// Returns the number of lowest bits that the permutation covers.
     #[must_use]
     pub fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// Whether it moves nothing.
+    /// Returns whether the permutation moves nothing.
     #[must_use]
     pub fn is_identity(&self) -> bool {
         self.left == 0
     }
 
-    /// The permuted value.
+    /// Returns the permuted value.
     #[inline]
     pub fn permute<F: Fingerprint>(&self, fingerprint: F) -> F {
         rotate(fingerprint, self.bits, self.left)
     }
 
-    /// The value that [`permute`](Self::permute) gives `permuted` for.
+    /// Returns the value that [`permute`](Self::permute) turns into `permuted`.
     #[inline]
     pub fn invert<F: Fingerprint>(&self, permuted: F) -> F {
         if self.left == 0 { permuted } else { rotate(permuted, self.bits, self.bits - self.left) }
@@ -85,19 +85,19 @@ fn rotate<F: Fingerprint>(value: F, bits: u32, left: u32) -> F {
     (value & !all) | (((low << left) | (low >> (bits - left))) & all)
 }
 
-/// The lowest `n` bits set; `n` from 0 to `F::BITS`.
+/// Returns a value in which the lowest `n` bits are set; `n` is from 0 to `F::BITS`.
 #[inline]
 pub(crate) fn ones<F: Fingerprint>(n: u32) -> F {
     if n == 0 { F::ZERO } else { F::MAX >> (F::BITS - n) }
 }
 
-/// The leading `n` of the lowest `bits` bits set.
+/// Returns a value in which the leading `n` of the lowest `bits` bits are set.
 #[inline]
 pub(crate) fn leading_ones<F: Fingerprint>(bits: u32, n: u32) -> F {
     ones::<F>(bits) ^ ones::<F>(bits - n)
 }
 
-/// How many of the leading ones of the lowest `bits` bits agree.
+/// Returns the number of leading bits, among the lowest `bits` bits, in which two values agree.
 #[inline]
 pub(crate) fn common_prefix<F: Fingerprint>(a: F, b: F, bits: u32) -> u32 {
     ((a ^ b) & ones::<F>(bits)).leading_zeros() + bits - F::BITS

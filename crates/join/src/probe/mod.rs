@@ -1,4 +1,4 @@
-//! The map phase: permuted tables of the queries, probed by sorted fingerprints.
+//! The map phase: sorted fingerprints probe permuted tables of the queries.
 
 pub mod permuted_table;
 pub mod queries;

@@ -1,4 +1,5 @@
-//! The tables of the query fingerprints, each sorted by another order of their bits, and how sorted runs meet them.
+//! The tables of the query fingerprints, each sorted by another order of their bits, and the join of sorted runs with
+//! them.
 
 use nearprint_fingerprint::hamming_distance;
 use std::ops::Range;
@@ -10,30 +11,30 @@ use crate::plan::table_plan::{Table, TablePlan};
 use crate::probe::radix_sort::{sort, sort_by_leading_bits};
 use crate::probe::walk::{Leaf, Lists, Walk, for_each_group};
 
-/// Pairs of a leaf that are simply compared. More are joined by tables of their own over the bits that are left, if that is
-/// cheaper: a skewed batch costs more time, but never a scan of itself for each probe.
+/// The largest number of pairs of a leaf that are simply compared. A larger leaf is joined by tables of its own over
+/// the remaining bits, if that is cheaper: a skewed batch takes more time, but no probe ever scans the whole batch.
 const COMPARED_PAIRS: usize = 1 << 26;
 
-/// Leading bits that rows and runs are sorted by, at most: two passes. Groups and leaves are no narrower.
+/// The largest number of leading bits that rows and runs are sorted by: two passes. Groups and leaves are no narrower.
 const ROW_BITS: u32 = 22;
 
-/// Rows that a list is selected from at a time.
+/// The number of rows that a list is selected from at a time.
 const SELECTED_ROWS: usize = 1 << 16;
 
 /// One table for each block of a plan.
 ///
-/// Invariant: a pair within the plan's distance is reported exactly once, from the first table in whose block it is near
-/// enough.
+/// Invariant: a pair within the plan's distance is reported exactly once, from the first table in whose block it is
+/// near enough.
 #[derive(Debug)]
 pub(crate) struct PermutedTables<F> {
     plan: TablePlan,
     kernel: Kernel,
-    /// The queries in each table's order, ascending in the bits of the plan: in all of them in the first table, whose order is
-    /// their own, in the leading [`ROW_BITS`] in the others.
+    /// The queries in each table's order, ascending in the bits of the plan. The first table, whose order is the
+    /// queries' own, ascends in all of these bits; the others ascend in the leading [`ROW_BITS`].
     rows: Vec<Vec<F>>,
 }
 
-/// What mapping needs besides the tables; kept from piece to piece.
+/// The memory that mapping needs in addition to the tables; it is kept from piece to piece.
 #[derive(Debug)]
 pub(crate) struct Scratch<F> {
     run: Vec<F>,
@@ -50,7 +51,8 @@ impl<F> Default for Scratch<F> {
 }
 
 impl<F: Width> PermutedTables<F> {
-    /// `values` are distinct in the lowest `plan.bits()` bits, and ascending in these; they become the first table.
+    /// Builds the tables. `values` are distinct in the lowest `plan.bits()` bits and ascend in them; they become the
+    /// first table.
     pub(crate) fn build(values: Vec<F>, plan: TablePlan, kernel: Kernel) -> Self {
         let mut spare = Vec::new();
         debug_assert!(values.is_sorted(), "the first table is in the order of the values");
@@ -75,7 +77,7 @@ impl<F: Width> PermutedTables<F> {
         self.kernel
     }
 
-    /// The queries, ascending.
+    /// Returns the queries, in ascending order.
     pub(crate) fn values(&self) -> &[F] {
         &self.rows[0]
     }
@@ -84,8 +86,8 @@ impl<F: Width> PermutedTables<F> {
         self.rows.iter().map(|rows| rows.len() * size_of::<F>()).sum()
     }
 
-    /// Calls `found(fingerprint, query)` once for every pair within the distance of a fingerprint of `run`, which ascends in
-    /// the plan's bits, and a query.
+    /// Calls `found(fingerprint, query)` once for every pair within the distance of a fingerprint of `run`, which
+    /// ascends in the plan's bits, and a query.
     pub(crate) fn map(&self, run: &[F], scratch: &mut Scratch<F>, found: &mut dyn FnMut(F, F)) {
         let (Some(&first), Some(&last)) = (run.first(), run.last()) else { return };
         let bits = self.plan.bits();
@@ -107,8 +109,8 @@ impl<F: Width> PermutedTables<F> {
         }
     }
 
-    /// Calls `found(a, b)` once for every two queries within the distance of which the latter, in the order of the table that
-    /// finds them, stands in `range`. Ranges that cut the rows give every pair once.
+    /// Calls `found(a, b)` once for every pair of queries within the distance, if the later of the two, in the order of
+    /// the table that finds the pair, stands in `range`. Ranges that together cut the rows report every pair once.
     pub(crate) fn map_self(&self, range: Range<usize>, scratch: &mut Scratch<F>, found: &mut dyn FnMut(F, F)) {
         for (t, table) in self.plan.tables().iter().enumerate() {
             if table.max_prefix_distance == 0 {
@@ -119,7 +121,7 @@ impl<F: Width> PermutedTables<F> {
         }
     }
 
-    /// Every two rows of a group, of which one is in `range`, and the other one before it.
+    /// Compares every two rows of a group of which one is in `range`, and the other one stands before it.
     fn merge_self(&self, t: usize, range: &Range<usize>, starts: &mut Vec<u32>, found: &mut dyn FnMut(F, F)) {
         let (rows, bits) = (&self.rows[t], self.plan.bits());
         let depth = merge_bits(self.plan.tables()[t].block.width, 0, rows.len(), rows.len()).min(ROW_BITS);
@@ -150,7 +152,7 @@ impl<F: Width> PermutedTables<F> {
         });
     }
 
-    /// Leading bits that a run of `n` needs to be sorted by.
+    /// Returns the number of leading bits that a run of `n` fingerprints must be sorted by.
     fn sorted_bits(&self, table: &Table, n: usize) -> u32 {
         let m = self.rows[0].len();
         let needed = if table.max_prefix_distance == 0 {
@@ -171,8 +173,8 @@ impl<F: Width> PermutedTables<F> {
         }
     }
 
-    /// Joins a run in the order of table `t` with those of its rows that differ from `root.0` in few of the bits `root.1`, in
-    /// which all of the run agree.
+    /// Joins a run in the order of table `t` with the rows of that table that differ from `root.0` in few of the bits
+    /// `root.1`. All fingerprints of the run agree in these bits.
     fn join_table(
         &self,
         t: usize,
@@ -197,14 +199,15 @@ impl<F: Width> PermutedTables<F> {
         scratch.list = list;
     }
 
-    /// Rows that can be near to something that agrees with `root.0` in the bits `root.1`; in order.
+    /// Returns the rows, in order, that can be near to something that agrees with `root.0` in the bits `root.1`.
     fn near_root<'a>(&self, rows: &'a [F], root: (F, F), list: &'a mut Vec<F>) -> &'a [F] {
         if root.1.count_ones() <= self.plan.max_distance() {
             return rows;
         }
         let mut n = 0;
-        // Slice by slice, so that no more of the list is touched than what is selected; room that is not touched takes no memory,
-        // and a list that does not move leaves no copies of itself to the allocator.
+        // The rows are selected slice by slice, so that only the part of the list that receives rows is touched. Memory
+        // that is not touched takes no space, and a list that does not move leaves no copies of itself to the
+        // allocator.
         list.reserve_exact((rows.len() + crate::kernel::PADDING).saturating_sub(list.len()));
         for slice in rows.chunks(SELECTED_ROWS) {
             let room = n + slice.len() + crate::kernel::PADDING;
@@ -240,8 +243,8 @@ impl<F: Width> PermutedTables<F> {
         F::pairs_within(self.kernel, rows, self.plan.max_distance(), found);
     }
 
-    /// The plan of a hot leaf over the bits below its prefix, of `n` fingerprints and `m` queries, or of the queries with each
-    /// other; none where comparing all is cheaper.
+    /// Returns the plan of a hot leaf over the bits below its prefix, for `n` fingerprints and `m` queries, or for the
+    /// queries with each other if `n` is 0; `None` if comparing all pairs is cheaper.
     fn split(&self, n: usize, m: usize, depth: u32) -> Option<TablePlan> {
         let rest = self.plan.bits() - depth;
         if rest <= self.plan.max_distance() {
@@ -258,7 +261,7 @@ impl<F: Width> PermutedTables<F> {
         };
         let plan = TablePlan::choose(rest, self.plan.max_distance(), &workload);
         let scan = JoinCost::of(&TablePlan::scan(rest, self.plan.max_distance()), &workload).total_ns;
-        // Both sides are sorted by the bits that are left, in more passes than a table is.
+        // Both sides are sorted by the remaining bits, in more passes than a table is.
         #[allow(clippy::cast_precision_loss, reason = "an estimate")]
         let sorting = 4.0 * SORT_NS * (n + m) as f64;
         (JoinCost::of(&plan, &workload).total_ns + sorting < scan).then_some(plan)
@@ -283,14 +286,15 @@ impl<F: Width> PermutedTables<F> {
     }
 }
 
-/// A copy in the order of the lowest `bits` bits.
+/// Returns a copy in the order of the lowest `bits` bits.
 fn sorted<F: Width>(values: &[F], bits: u32) -> Vec<F> {
     let mut values = values.to_vec();
     sort(&mut values, bits);
     values
 }
 
-/// How two sets in the order of a table are merged: by the leading bits of its block, of the `bits` that count.
+/// The parameters by which two sets in the order of a table are merged: by the leading bits of the block, among the
+/// `bits` bits that count.
 #[derive(Debug, Clone, Copy)]
 struct Merge {
     kernel: Kernel,
@@ -299,8 +303,8 @@ struct Merge {
 }
 
 impl Merge {
-    /// Calls `leaf` with the groups of `run` and of `rows` that agree in leading bits of the block, in as many as leave groups of
-    /// a few rows. Both ascend in their leading `sorted_bits`.
+    /// Calls `leaf` with the groups of `run` and of `rows` that agree in leading bits of the block. It uses as many
+    /// bits as leave groups of a few rows. Both sets ascend in their leading `sorted_bits`.
     fn merge<F: Width>(&self, run: &[F], rows: &[F], sorted_bits: u32, starts: &mut Vec<u32>, leaf: Leaf<'_, F>) {
         let (Some(&first), Some(&last)) = (run.first(), run.last()) else { return };
         let root = common_prefix(first, last, self.bits).min(sorted_bits).min(self.block_width);

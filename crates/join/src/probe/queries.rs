@@ -1,4 +1,4 @@
-//! The map phase: sorted runs of existing fingerprints against the permuted tables of the new batch.
+//! The map phase: sorted runs of existing fingerprints probe the permuted tables of the new batch.
 
 use std::ops::Range;
 
@@ -15,27 +15,28 @@ use crate::probe::radix_sort::sort;
 pub struct Pair {
     /// Position in [`Queries::values`].
     pub query: u32,
-    /// Position in the slice given to [`Queries::map`]; of equal fingerprints, that of the first.
+    /// Position in the slice given to [`Queries::map`]; if several of its fingerprints are equal, the position of the
+    /// first.
     pub existing: u32,
-    /// Their Hamming distance.
+    /// The Hamming distance of the two fingerprints.
     pub distance: u8,
 }
 
 /// The query batch, ready to be joined: its distinct fingerprints in permuted tables.
 ///
-/// Complete for every distance up to the plan's, whatever the distribution of the fingerprints: each pair comes out
-/// exactly once, in no particular order.
+/// The join is complete for every distance up to the plan's, whatever the distribution of the fingerprints: each pair
+/// is reported exactly once, in no particular order.
 #[derive(Debug)]
 pub struct Queries<F> {
     tables: PermutedTables<F>,
 }
 
 impl<F: Width> Queries<F> {
-    /// Tables of `values`; repeats are collapsed. Bits above the plan's must be 0.
+    /// Builds the tables of `values`; repeated values are collapsed. Bits above the plan's must be 0.
     ///
     /// # Errors
-    /// [`JoinError::Bits`] where the plan is of no bits or of more than the values have; [`JoinError::TooManyRows`] past `u32::MAX`
-    /// values.
+    /// [`JoinError::Bits`] if the plan has no bits or more bits than the values; [`JoinError::TooManyRows`] if there
+    /// are more than `u32::MAX` values.
     pub fn try_new(mut values: Vec<F>, plan: TablePlan, kernel: Kernel) -> Result<Self> {
         if !(1..=F::BITS).contains(&plan.bits()) {
             return Err(JoinError::Bits { bits: plan.bits(), type_bits: F::BITS });
@@ -51,32 +52,36 @@ impl<F: Width> Queries<F> {
         Ok(Self { tables: PermutedTables::build(values, plan, kernel) })
     }
 
-    /// The distinct fingerprints, ascending.
+    /// Returns the distinct fingerprints, in ascending order.
     #[must_use]
     pub fn values(&self) -> &[F] {
         self.tables.values()
     }
 
-    /// The plan that the tables follow.
+    /// Returns the plan that the tables follow.
     #[must_use]
     pub fn plan(&self) -> &TablePlan {
         self.tables.plan()
     }
 
-    /// The instructions in use.
+    /// Returns the kernel in use.
     #[must_use]
     pub fn kernel(&self) -> Kernel {
         self.tables.kernel()
     }
 
-    /// Bytes of the tables.
+    /// Returns the bytes that the tables take.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.tables.memory_bytes()
     }
 
-    /// Every pair of a query value and one of the `existing` fingerprints within the distance. These are best in ascending
-    /// order and distinct, as a store's runs are; otherwise a sorted copy is made. They are at most `u32::MAX`.
+    /// Calls `found` with every pair of a query value and one of the `existing` fingerprints within the distance. The
+    /// fingerprints should be distinct and in ascending order, as a store's runs are; otherwise the method makes a
+    /// sorted copy.
+    ///
+    /// # Panics
+    /// If there are more than `u32::MAX` existing fingerprints.
     pub fn map(&self, existing: &[F], scratch: &mut MapScratch<F>, mut found: impl FnMut(Pair)) {
         assert!(u32::try_from(existing.len()).is_ok(), "positions of a pair are 32-bit numbers: map fewer at once");
         if F::is_ascending(self.kernel(), existing) {
@@ -93,8 +98,12 @@ impl<F: Width> Queries<F> {
         self.tables.map(run, &mut scratch.0, &mut |a, b| found(self.pair(b, position(run, a), a)));
     }
 
-    /// Every pair of two different query values, the smaller one as `query`, the larger as `existing`, of which the latter in the
-    /// table that finds it stands in `range`. Ranges that cut `0..values().len()` give every pair once.
+    /// Calls `found` with every pair of two different query values, the smaller one as `query` and the larger one as
+    /// `existing`, if the later of the two, in the order of the table that finds the pair, stands in `range`. Ranges
+    /// that together cut `0..values().len()` report every pair once.
+    ///
+    /// # Panics
+    /// If `range` reaches beyond the values.
     pub fn map_self(&self, range: Range<usize>, scratch: &mut MapScratch<F>, mut found: impl FnMut(Pair)) {
         self.tables.map_self(range, &mut scratch.0, &mut |a, b| {
             let (smaller, larger) = if a < b { (a, b) } else { (b, a) };
@@ -103,7 +112,8 @@ impl<F: Width> Queries<F> {
     }
 }
 
-/// Memory of a mapper: some copies of what it maps. Kept from one piece to the next, it need not be made anew.
+/// The memory of a mapper, which holds copies of the fingerprints that it maps. A mapper that keeps it from one piece
+/// to the next need not allocate it anew.
 #[derive(Debug)]
 pub struct MapScratch<F>(Scratch<F>);
 
@@ -114,7 +124,7 @@ impl<F> Default for MapScratch<F> {
 }
 
 impl<F: Width> Queries<F> {
-    /// Positions of fewer than 2^32 values, and a distance of at most 128 bits, fit.
+    /// Makes a pair. The positions of at most `u32::MAX` values, and a distance of at most 128 bits, fit their types.
     #[allow(clippy::cast_possible_truncation, reason = "bounded as said")]
     fn pair(&self, query: F, existing: usize, value: F) -> Pair {
         Pair {

@@ -3,13 +3,13 @@
 use crate::kernel::Width;
 use crate::plan::permutation::ones;
 
-/// Bits of a pass: its counters and the lines it writes to fit the second cache.
+/// The number of bits of a pass: its counters and the lines it writes to fit the second-level cache.
 const DIGIT_BITS: u32 = 11;
 /// Fewer values are sorted by comparison.
 const FEW: usize = 512;
 
-/// Sorts by at least the leading `sorted_bits` of the lowest `bits` bits, least significant digit first (Knuth, The Art of
-/// Computer Programming, volume 3, section 5.2.5); `spare` is overwritten.
+/// Sorts `values` by at least the leading `sorted_bits` of the lowest `bits` bits, least significant digit first
+/// (Knuth, The Art of Computer Programming, volume 3, section 5.2.5); `spare` is overwritten.
 pub(crate) fn sort_by_leading_bits<F: Width>(values: &mut Vec<F>, spare: &mut Vec<F>, bits: u32, sorted_bits: u32) {
     if values.len() < FEW {
         return values.sort_unstable_by_key(|&v| v & ones::<F>(bits));
@@ -27,7 +27,8 @@ pub(crate) fn sort_by_leading_bits<F: Width>(values: &mut Vec<F>, spare: &mut Ve
     }
 }
 
-/// Sorts by the lowest `bits` bits: radix passes over the leading ones, then a comparison sort of what agrees in them.
+/// Sorts `values` by the lowest `bits` bits: radix passes over the leading bits, then a comparison sort of the values
+/// that agree in them.
 pub(crate) fn sort<F: Width>(values: &mut Vec<F>, bits: u32) {
     let leading = bits.min(LEADING_BITS);
     sort_by_leading_bits(values, &mut Vec::new(), bits, leading);

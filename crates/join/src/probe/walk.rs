@@ -1,25 +1,27 @@
-//! The prefix walk: sorted fingerprints as a trie, and at each of its nodes the queries that can still be near.
+//! The prefix walk treats sorted fingerprints as a trie and keeps, at each of its nodes, the queries that can still be
+//! near.
 //!
-//! A sorted run is a binary trie. Descending it, only those queries are kept whose own leading bits differ from the node's in
-//! few enough places: of m uniform ones, m · Σ C(p, i) / 2^p at depth p, so the list shrinks by about half with every bit.
-//! Where the run's range is short, everything that is left is compared. No tables of the run are needed, it is read once, in
-//! order, and all that is touched is in the innermost caches.
+//! A sorted run is a binary trie. On the way down, the walk keeps only those queries whose leading bits differ from the
+//! node's in few enough places. Of m uniform queries these are m · Σ C(p, i) / 2^p at depth p, so the list shrinks by
+//! about half with every bit. When the run's range is short, the walk compares everything that is left. It needs no
+//! tables of the run, reads it once, in order, and touches only data in the innermost caches.
 
 use crate::kernel::{Kernel, PADDING, Width};
 use crate::plan::near::n_near_prefixes;
 use crate::plan::permutation::{common_prefix, leading_ones};
 
-/// Fingerprints of a leaf, about.
+/// The approximate number of fingerprints of a leaf.
 pub(crate) const LEAF_ROWS: usize = 32;
-/// Bits from one level to the next: four children share their parent's list, which costs as much as two levels of two.
+/// The number of bits from one level to the next: four children share their parent's list, which costs as much as two
+/// levels of two children.
 pub(crate) const STEP_BITS: u32 = 2;
 /// A list this short is not made shorter.
 const SHORT_LIST: usize = 4;
-/// Fingerprints whose leaves are found at once, to be compared while they are in the innermost cache.
+/// The number of fingerprints whose leaves are found at once, to be compared while they are in the innermost cache.
 const SLICE_ROWS: usize = 4096;
 
-/// How a walk prunes: of the `bits` lowest bits, at most `max_prefix_distance` of the leading `prefix_bits` may differ, and at
-/// most `max_distance` in all.
+/// The limits by which a walk prunes: of the `bits` lowest bits, at most `max_prefix_distance` of the leading
+/// `prefix_bits` may differ, and at most `max_distance` in all.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Walk {
     pub(crate) kernel: Kernel,
@@ -29,11 +31,11 @@ pub(crate) struct Walk {
     pub(crate) max_distance: u32,
 }
 
-/// Takes fingerprints of a run that agree in some leading bits, the queries that may be near to them, and the number of these
-/// bits.
+/// A function that takes fingerprints of a run that agree in some leading bits, the queries that may be near to them,
+/// and the number of these bits.
 pub(crate) type Leaf<'a, F> = &'a mut dyn FnMut(&[F], &[F], u32);
 
-/// Lists of the nodes from the root to the leaf, one behind the other; kept from walk to walk.
+/// The lists of the nodes from the root to the leaf, one after the other; the memory is kept from walk to walk.
 #[derive(Debug)]
 pub(crate) struct Lists<F> {
     values: Vec<F>,
@@ -56,9 +58,9 @@ struct Level<F> {
 }
 
 impl Walk {
-    /// Calls `leaf(fingerprints, queries, depth)` such that every pair of a fingerprint of `run` and a query of `list` that
-    /// are within the distances stand in one leaf. `run` is in ascending order of its leading `sorted_bits`; the fingerprints
-    /// of a leaf agree in their leading `depth` bits.
+    /// Calls `leaf(fingerprints, queries, depth)` such that, for every fingerprint of `run` and every query of `list`
+    /// within the distances, both stand in one leaf. `run` is in ascending order of its leading `sorted_bits`; the
+    /// fingerprints of a leaf agree in their leading `depth` bits.
     pub(crate) fn walk<F: Width>(
         &self,
         run: &[F],
@@ -96,7 +98,7 @@ impl Walk {
         });
     }
 
-    /// Makes the list of level `to` from that above it.
+    /// Makes the list of level `to` from the list of the level above it.
     fn descend<F: Width>(&self, levels: &mut [Level<F>], to: usize, value: F, values: &mut Vec<F>) {
         let above = levels[to - 1];
         let start = above.start + above.len;
@@ -107,11 +109,11 @@ impl Walk {
         let list = &known[above.start..start];
         let level = &mut levels[to];
         level.len = F::select(self.kernel, list, value, level.mask, level.max_distance, room);
-        // Where nothing was dropped, the list above serves: lists that do not shrink take no memory.
+        // If nothing was dropped, the list above serves: lists that do not shrink take no memory.
         level.start = if level.len == above.len { above.start } else { start };
     }
 
-    /// From the root, which all of the run agree in, to the leaves.
+    /// Returns the levels from the root, in whose bits all of the run agree, to the leaves.
     fn levels<F: Width>(&self, root: u32, sorted_bits: u32, n_rows: usize, n_queries: usize) -> Vec<Level<F>> {
         let bottom = self.leaf_depth(root, sorted_bits, n_rows, n_queries);
         let mut depths: Vec<u32> = (root..=bottom).rev().step_by(STEP_BITS as usize).collect();
@@ -129,7 +131,7 @@ impl Walk {
         depths.into_iter().map(level).collect()
     }
 
-    /// The depth at which ranges of uniform rows are short, or lists are.
+    /// Returns the depth at which ranges of uniform rows, or the lists, are short.
     pub(crate) fn leaf_depth(&self, root: u32, sorted_bits: u32, n_rows: usize, n_queries: usize) -> u32 {
         let short_range = root + (n_rows / LEAF_ROWS).checked_ilog2().unwrap_or(0);
         let deepest = short_range.min(sorted_bits).min(self.bits);
@@ -137,7 +139,7 @@ impl Walk {
         (root..deepest).find(|&depth| expected(depth) < 1.0).unwrap_or(deepest)
     }
 
-    /// The share of uniform queries that a node at `depth` keeps.
+    /// Returns the share of uniform queries that a node at `depth` keeps.
     pub(crate) fn list_share(&self, depth: u32) -> f64 {
         let lead = depth.min(self.prefix_bits);
         let led = n_near_prefixes(lead, self.max_prefix_distance);
@@ -174,7 +176,7 @@ pub(crate) fn for_each_group<F: Width>(
         if end == values.len() {
             return group(&slice[from..]);
         }
-        // The last group may go on behind the slice; one that fills it is looked for in a longer one.
+        // The last group may continue beyond the slice. If a group fills the slice, the next slice is longer.
         rows = if from == 0 { 2 * rows } else { SLICE_ROWS };
         at += from;
     }

@@ -2,12 +2,13 @@
 
 use crate::rows::row_set::RowSet;
 
-/// A value for each row, or none: the values one behind the other, and which rows have none. A column without values takes no
-/// memory, and one without gaps that of its values.
+/// A column that has a value, or a gap, for each row. It stores the values one after the other, and a set of the rows
+/// that have none. A column without values takes no memory, and a column without gaps takes only the memory of its
+/// values.
 #[derive(Debug, Clone)]
 pub struct Column<T> {
     n_rows: u32,
-    /// Of every row, with anything in the gaps; empty where there are only gaps.
+    /// The value of every row, with an arbitrary value in the gaps; empty if there are only gaps.
     values: Vec<T>,
     gaps: RowSet,
 }
@@ -19,7 +20,7 @@ impl<T> Default for Column<T> {
 }
 
 impl<T: Copy> Column<T> {
-    /// A further row. There are at most `u32::MAX` − 1.
+    /// Appends a row. The caller appends at most `u32::MAX` − 1 rows.
     pub fn push(&mut self, value: Option<T>) {
         match value {
             Some(value) if self.values.is_empty() && self.n_rows > 0 => {
@@ -38,34 +39,34 @@ impl<T: Copy> Column<T> {
         self.n_rows += 1;
     }
 
-    /// The value of a row.
+    /// Returns the value of a row, or `None` if the row has none.
     #[must_use]
     pub fn get(&self, row: u32) -> Option<&T> {
         let value = self.values.get(row as usize)?;
         (!self.gaps.contains(row)).then_some(value)
     }
 
-    /// Rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn n_rows(&self) -> u32 {
         self.n_rows
     }
 
-    /// Rows that have a value.
+    /// Returns the number of rows that have a value.
     #[must_use]
     pub fn n_values(&self) -> u64 {
         self.values.len() as u64 - self.gaps.n_below(self.values.len() as u64)
     }
 
-    /// The value of each row.
+    /// Iterates over the value of each row.
     pub fn iter(&self) -> impl Iterator<Item = Option<&T>> {
         (0..self.n_rows).map(|row| self.get(row))
     }
 
-    /// The rows of `order`, in its order.
+    /// Returns a column of the rows of `order`, in its order.
     ///
     /// # Panics
-    /// Where the order has more than `u32::MAX` rows, or one that the column has not.
+    /// If `order` has more than `u32::MAX` rows, or if the column has values and `order` names a row beyond its end.
     #[must_use]
     #[expect(clippy::expect_used, reason = "a column that is cut short would lose documents")]
     pub fn take(self, order: &[u32]) -> Self {
@@ -81,7 +82,7 @@ impl<T: Copy> Column<T> {
         Self { n_rows: u32::try_from(order.len()).expect("rows have 32-bit numbers"), values, gaps }
     }
 
-    /// Bytes held.
+    /// Returns the bytes that the column holds.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.values.len() * size_of::<T>() + self.gaps.memory_bytes()

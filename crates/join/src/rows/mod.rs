@@ -1,4 +1,4 @@
-//! Rows behind equal fingerprints, and when two of them are near-duplicates.
+//! The rows behind equal fingerprints, and the test of whether two rows are near-duplicates.
 
 pub mod column;
 pub mod query_rows;

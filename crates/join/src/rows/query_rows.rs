@@ -1,9 +1,9 @@
-//! The query batch by rows: documents behind each distinct fingerprint, and the pairs of documents that a pair of
+//! The query batch by rows: the documents behind each distinct fingerprint, and the pairs of documents that a pair of
 //! fingerprints stands for.
 //!
-//! Rows are numbered in the order of their document ids. Rows with equal fingerprint and equal sketch form a *class*: its
-//! members are at distance 0 from each other and at one distance from every other document, so pairs are verified once
-//! for classes, however many identical pages there are.
+//! Rows are numbered in the order of their document ids. Rows with equal fingerprints and equal sketches form a
+//! *class*: its members are at distance 0 from each other and at the same distance from any other document, so pairs
+//! are verified once for classes, however many identical pages there are.
 
 use std::borrow::Borrow;
 use std::sync::Arc;
@@ -23,21 +23,22 @@ pub struct RowPair {
     pub a: u32,
     /// The row with the larger id.
     pub b: u32,
-    /// Hamming distance of the fingerprints.
+    /// The Hamming distance of the fingerprints.
     pub distance: u8,
-    /// Distance of the sketches, where sketches are verified.
+    /// The distance of the sketches, if sketches are verified.
     pub sketch_distance: Option<u16>,
 }
 
-/// The classes of each value (distinct fingerprint), ascending, and the rows of each class, ascending. The values themselves stand
-/// in the tables of the [`Queries`](crate::Queries): their positions there number them here too.
+/// The classes of each value (distinct fingerprint), in ascending order, and the rows of each class, in ascending
+/// order. The values themselves stand in the tables of the [`Queries`](crate::Queries); the position of a value there
+/// is its number here.
 #[derive(Debug)]
 pub struct QueryRows {
-    /// Rows by (fingerprint, sketch, row).
+    /// The rows in order of (fingerprint, sketch, row).
     rows: Vec<u32>,
-    /// Which of these start a class.
+    /// The positions in `rows` at which a class starts.
     classes: Starts,
-    /// Which classes start a value.
+    /// The classes at which a value starts.
     values: Starts,
     sketches: Arc<Column<Sketch>>,
 }
@@ -50,13 +51,13 @@ const NO_CLASS: u32 = u32::MAX;
 pub struct ClassOfRows(Vec<u32>);
 
 impl ClassOfRows {
-    /// The class of a row; none where the row has no fingerprint.
+    /// Returns the class of a row, or `None` if the row has no fingerprint.
     #[must_use]
     pub fn of(&self, row: u32) -> Option<u32> {
         self.0.get(row as usize).copied().filter(|&class| class != NO_CLASS)
     }
 
-    /// Bytes that the classes of `n_rows` take.
+    /// Returns the bytes that the classes of `n_rows` rows take.
     #[must_use]
     pub fn bytes_of(n_rows: usize) -> usize {
         n_rows.saturating_mul(4)
@@ -64,11 +65,12 @@ impl ClassOfRows {
 }
 
 impl QueryRows {
-    /// Groups rows, given in id order, and gives the values, ascending; a row without a fingerprint takes no part. `sketches` has
-    /// no rows, or those of `fingerprints`, which are given up early where they need not be kept.
+    /// Groups rows, which are given in id order, and returns them with their values in ascending order; rows without a
+    /// fingerprint are left out. `sketches` has either no rows or the same rows as `fingerprints`. If `fingerprints` is
+    /// passed by value, it is freed early.
     ///
     /// # Errors
-    /// [`JoinError::TooManyRows`] past `u32::MAX` − 1 rows.
+    /// [`JoinError::TooManyRows`] if there are more than `u32::MAX` − 1 rows.
     pub fn group<F: Fingerprint>(
         fingerprints: impl Borrow<Column<F>>,
         sketches: Arc<Column<Sketch>>,
@@ -114,25 +116,29 @@ impl QueryRows {
         Ok((grouped, values))
     }
 
-    /// Bytes that grouping `n_rows` takes at its height, the values and the result included, but not the fingerprints and sketches.
+    /// Returns the bytes that grouping `n_rows` rows takes at its peak, including the values and the result, but not
+    /// the fingerprints and sketches.
     #[must_use]
     pub fn grouping_bytes<F>(n_rows: usize) -> usize {
         n_rows.saturating_mul(size_of::<(F, u32)>() + size_of::<F>() + 5)
     }
 
-    /// The number of values.
+    /// Returns the number of values.
     #[must_use]
     pub fn n_values(&self) -> usize {
         self.values.n_groups() as usize
     }
 
-    /// The number of classes.
+    /// Returns the number of classes.
     #[must_use]
     pub fn n_classes(&self) -> usize {
         self.classes.n_groups() as usize
     }
 
-    /// The class of each of `n_rows` rows.
+    /// Returns the class of each of `n_rows` rows.
+    ///
+    /// # Panics
+    /// If the batch has a row that is not below `n_rows`.
     #[must_use]
     pub fn class_of_rows(&self, n_rows: u32) -> ClassOfRows {
         let mut classes = vec![NO_CLASS; n_rows as usize];
@@ -144,13 +150,14 @@ impl QueryRows {
         ClassOfRows(classes)
     }
 
-    /// The classes of a value.
+    /// Returns the classes of a value.
     #[must_use]
     pub fn classes_of(&self, value: u32) -> std::ops::Range<u32> {
         self.values.group(value)
     }
 
-    /// The values of a range behind which there are several rows, ascending: only these make pairs with themselves.
+    /// Returns the values of a range, in ascending order, that have several rows: only these make pairs with
+    /// themselves.
     pub fn repeated(&self, range: std::ops::Range<u32>) -> impl Iterator<Item = u32> {
         let mut class = self.values.start(range.start);
         let mut row = self.classes.start(class);
@@ -163,26 +170,30 @@ impl QueryRows {
         })
     }
 
-    /// The rows of a class, ascending; never empty.
+    /// Returns the rows of a class, in ascending order; a class is never empty.
     #[must_use]
     pub fn members(&self, class: u32) -> &[u32] {
         let positions = self.classes.group(class);
         &self.rows[positions.start as usize..positions.end as usize]
     }
 
-    /// The sketch that all rows of a class share.
+    /// Returns the sketch that all rows of a class share.
+    ///
+    /// # Panics
+    /// If there is no such class.
     #[must_use]
     pub fn sketch(&self, class: u32) -> Option<&Sketch> {
         self.sketches.get(self.members(class)[0])
     }
 
-    /// Bytes held, but for the sketches.
+    /// Returns the bytes held, without those of the sketches.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.rows.capacity() * 4 + self.classes.memory_bytes() + self.values.memory_bytes()
     }
 
-    /// Every verified pair of rows behind two values at `distance`; behind one value where they are the same.
+    /// Calls `found` with every verified pair of rows behind two values at `distance`, or behind one value if the two
+    /// are the same.
     pub fn all_pairs(
         &self,
         value_a: u32,
@@ -202,13 +213,13 @@ impl QueryRows {
         });
     }
 
-    /// The pairs of rows behind two values that a spanning forest can need, among them one for each pair of verified
-    /// classes: as many as rows and class pairs, not as row pairs.
+    /// Calls `found` with the pairs of rows behind two values that a spanning forest can need. Among them is one pair
+    /// for each pair of verified classes; their number grows with the rows and the class pairs, not with the row pairs.
     ///
     /// In the forest's order (distance, a, b) the first row of a class meets every other member before those meet each
-    /// other. So behind two different values only the classes' first rows matter; behind one value each class is joined,
-    /// row by row, to its *centre*, the smallest row of itself and the classes verified with it. `found_classes` gets the pairs of
-    /// different classes.
+    /// other. So behind two different values only the first rows of the classes matter. Behind one value, each class is
+    /// joined, row by row, to its *centre*, which is the smallest row of the class itself and of the classes verified
+    /// with it. `found_classes` receives the pairs of different classes.
     pub fn forest_pairs(
         &self,
         value_a: u32,
@@ -226,7 +237,7 @@ impl QueryRows {
             });
         }
         let classes = self.classes_of(value_a);
-        // (centre, its class, sketch distance); none where a class has no sketch to be verified by.
+        // (centre, its class, sketch distance); `None` if a class has no sketch to be verified by.
         let mut centres: Vec<Option<(u32, u32, Option<u16>)>> = vec![None; classes.len()];
         self.verified_classes(value_a, value_a, 0, verifier, |a, b, sketch_distance| {
             if a != b {
@@ -247,7 +258,8 @@ impl QueryRows {
         }
     }
 
-    /// Pairs of classes of two values that pass the sketch, each once, a class with itself included.
+    /// Calls `found` once with each pair of classes of two values that passes the sketch test, including a class with
+    /// itself.
     fn verified_classes(
         &self,
         value_a: u32,

@@ -1,13 +1,13 @@
 //! Sets of row numbers.
 
-/// Row numbers, a bit each; grows as rows are added.
+/// A set of row numbers, with one bit for each row; it grows as rows are added.
 #[derive(Debug, Default, Clone)]
 pub struct RowSet {
     words: Vec<u64>,
 }
 
 impl RowSet {
-    /// The rows 0 to `n_rows` − 1.
+    /// Makes the set of the rows 0 to `n_rows` − 1.
     #[must_use]
     pub fn all_below(n_rows: u32) -> Self {
         let mut words = vec![u64::MAX; n_rows as usize / 64];
@@ -24,13 +24,13 @@ impl RowSet {
         self.words[word] |= 1 << (row % 64);
     }
 
-    /// Whether a row was added.
+    /// Returns whether the set contains a row.
     #[must_use]
     pub fn contains(&self, row: u32) -> bool {
         self.words.get(row as usize / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)
     }
 
-    /// How many rows of those below `n_rows` were added.
+    /// Returns the number of rows below `n_rows` in the set.
     #[must_use]
     pub fn n_below(&self, n_rows: u64) -> u64 {
         let whole = usize::try_from(n_rows / 64).unwrap_or(usize::MAX).min(self.words.len());
@@ -39,19 +39,19 @@ impl RowSet {
         below.iter().chain([&last]).map(|word| u64::from(word.count_ones())).sum()
     }
 
-    /// Bytes held.
+    /// Returns the bytes that the set holds.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.words.len() * 8
     }
 }
 
-/// Where groups of consecutive positions start, about a bit and a half for each position: the `n`-th group is found by counting
-/// (a bit vector with select; Jacobson, FOCS 1989).
+/// The starts of groups of consecutive positions, in about a bit and a half for each position. The `n`-th group is
+/// found by counting (a bit vector with select; Jacobson, FOCS 1989).
 #[derive(Debug, Default)]
 pub(crate) struct Starts {
     set: RowSet,
-    /// Starts before each block of [`BLOCK_WORDS`] words.
+    /// The number of starts before each block of [`BLOCK_WORDS`] words.
     before: Vec<u32>,
     n_starts: u32,
     n_positions: u32,
@@ -60,7 +60,7 @@ pub(crate) struct Starts {
 const BLOCK_WORDS: usize = 8;
 
 impl Starts {
-    /// A further position, which starts a group or goes on with the last one.
+    /// Appends a position, which starts a group or continues the last one.
     pub(crate) fn push(&mut self, starts: bool) {
         if (self.n_positions as usize).is_multiple_of(BLOCK_WORDS * 64) {
             self.before.push(self.n_starts);
@@ -72,18 +72,18 @@ impl Starts {
         self.n_positions += 1;
     }
 
-    /// Groups.
+    /// Returns the number of groups.
     pub(crate) fn n_groups(&self) -> u32 {
         self.n_starts
     }
 
-    /// Positions of a group.
+    /// Returns the positions of a group.
     pub(crate) fn group(&self, n: u32) -> std::ops::Range<u32> {
         let start = self.start(n);
         start..self.next_after(start)
     }
 
-    /// The position at which group `n` starts; the number of positions where there is none.
+    /// Returns the position at which group `n` starts, or the number of positions if there is no such group.
     #[allow(clippy::cast_possible_truncation, reason = "positions are 32-bit numbers")]
     pub(crate) fn start(&self, n: u32) -> u32 {
         let block = self.before.partition_point(|&before| before <= n).saturating_sub(1);
@@ -98,7 +98,7 @@ impl Starts {
         self.n_positions
     }
 
-    /// The first position behind `start` that starts a group; the number of positions where none does.
+    /// Returns the first position after `start` that starts a group, or the number of positions if none does.
     #[allow(clippy::cast_possible_truncation, reason = "positions are 32-bit numbers")]
     pub(crate) fn next_after(&self, start: u32) -> u32 {
         let first = start as usize / 64;

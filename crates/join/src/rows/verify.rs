@@ -11,19 +11,19 @@ pub struct Verifier {
     pub max_sketch_distance: Option<u16>,
 }
 
-/// How far two sketches are apart, as far as it counts.
+/// The distance of two sketches, as far as it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SketchDistance {
-    /// They are not compared: fingerprints alone decide, or the texts are the same.
+    /// The sketches are not compared, because the fingerprints alone decide or the texts are the same.
     NotCompared,
-    /// One of the two documents has none: verified by sketches, it matches nothing.
+    /// One of the two documents has no sketch. If sketches are verified, such a document matches nothing.
     Missing,
-    /// Differing bits, of 256.
+    /// The number of differing bits, out of 256.
     Bits(u16),
 }
 
 impl SketchDistance {
-    /// The differing bits, where both sketches were compared.
+    /// Returns the number of differing bits, if both sketches were compared.
     #[must_use]
     pub fn bits(self) -> Option<u16> {
         match self {
@@ -39,7 +39,7 @@ impl SketchDistance {
 }
 
 impl Verifier {
-    /// Whether two documents at these distances are near-duplicates.
+    /// Returns whether two documents at these distances are near-duplicates.
     ///
     /// ```
     /// use nearprint_join::{SketchDistance, Verifier};
@@ -60,7 +60,8 @@ impl Verifier {
         distance <= self.max_distance && sketches_are_near
     }
 
-    /// How far the sketches of two documents are apart, where the two are near-duplicates; `None` where they are not.
+    /// Returns the distance of the sketches of two documents if the two are near-duplicates, and `None` if they are
+    /// not.
     #[must_use]
     pub fn verify(&self, distance: u8, a: Option<&Sketch>, b: Option<&Sketch>) -> Option<SketchDistance> {
         if distance > self.max_distance {

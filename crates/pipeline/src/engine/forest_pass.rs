@@ -19,8 +19,8 @@ use nearprint_tasks::{ClassPairs, QueryBatch, Want, pair_schema};
 
 use crate::error::{PipelineError, Result};
 
-/// One pass over the forest's candidates, sorted by (distance, a, id_b) and distinct: lets those through that join two
-/// components, as rows of pairs, and gathers on the way what decisions need.
+/// One pass over the forest's candidates, which are distinct and sorted by (distance, a, id_b). It returns those that
+/// join two components as rows of pairs, and gathers the data that decisions need.
 pub(crate) struct ForestPass {
     pub(crate) input: Arc<dyn ExecutionPlan>,
     pub(crate) state: Arc<Mutex<ForestState>>,
@@ -37,7 +37,7 @@ pub(crate) struct ForestState {
 }
 
 impl ForestState {
-    /// What the pass gathered, once it is at its end.
+    /// Returns the data that the pass gathered, once it is at its end.
     pub(crate) fn finish(&mut self) -> Option<Gathered> {
         self.forest.finish()
     }
@@ -82,7 +82,7 @@ impl ForestState {
     }
 }
 
-/// The hash as the mappers sent it.
+/// Returns a text hash that the mappers sent.
 fn text_hash(bytes: &[u8]) -> Result<[u8; 16]> {
     bytes.try_into().map_err(|_| defect(format!("a text hash of {} bytes", bytes.len())))
 }
@@ -91,7 +91,7 @@ fn defect(reason: String) -> PipelineError {
     PipelineError::Internal { stage: "forest", reason }
 }
 
-/// Candidates as pairs.
+/// Returns the candidates that join components as pairs.
 fn accepted(candidates: &RecordBatch, joins: &BooleanArray) -> Result<RecordBatch> {
     let internal = |e: arrow::error::ArrowError| defect(e.to_string());
     let joined = filter_record_batch(candidates, joins).map_err(internal)?;

@@ -1,20 +1,21 @@
-//! The order of a join's parts: the tables of one part of the queries are held at a time.
+//! The order of a join's parts: the tables of only one part of the queries are held at a time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::watch;
 
-/// Whose turn it is: a part's tasks begin when those of the part before it are done, so that one part's tables are held.
+/// The turns of the parts. The tasks of a part begin when those of the part before it are done, so that only one part's
+/// tables are held.
 #[derive(Debug)]
 pub(crate) struct PartTurns {
-    /// Tasks of each part that are not done.
+    /// The number of tasks of each part that are not done.
     left: Vec<AtomicUsize>,
     current: watch::Sender<usize>,
 }
 
 impl PartTurns {
-    /// For tasks of these parts, of which each has some.
+    /// Returns the turns of `n_parts` parts. `tasks` has the part of each task, and each part has some tasks.
     pub(crate) fn new(n_parts: usize, tasks: impl Iterator<Item = usize>) -> Self {
         let left: Vec<AtomicUsize> = (0..n_parts).map(|_| AtomicUsize::new(0)).collect();
         for part in tasks {
@@ -25,7 +26,7 @@ impl PartTurns {
 
     /// Waits for the turn of a part. Each of its tasks asks once, and holds the turn until it is done.
     pub(crate) async fn of(self: &Arc<Self>, part: usize) -> Turn {
-        // Behind it, too: a task that runs again then builds its tables again.
+        // The turn may have passed, too: a task that runs again then builds its tables again.
         let come = self.current.subscribe().wait_for(|&current| current >= part).await.is_ok();
         debug_assert!(come, "the sender lives as long as what waits for it");
         Turn { turns: Arc::clone(self), part }

@@ -1,4 +1,4 @@
-//! `ProbeExec`: the map phase; each partition probes the query tables with the fingerprints of one task.
+//! `ProbeExec`: the map phase. Each of its partitions probes the query tables with the fingerprints of one task.
 
 use std::fmt::{Display, Formatter};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,21 +16,21 @@ use super::part_turns::PartTurns;
 use super::task_exec::Tasks;
 use crate::error::{PipelineError, Result};
 
-/// The map tasks of a join, and what becomes of their notes.
+/// The map tasks of a join, and the destinations of their notes.
 pub(crate) struct ProbeTasks {
     pub(crate) tasks: Vec<MapTask>,
     pub(crate) runner: Arc<dyn TaskRunner>,
     pub(crate) turns: Arc<PartTurns>,
     pub(crate) want: Want,
-    /// Where pairs of classes go.
+    /// The destination of the pairs of classes.
     pub(crate) class_pairs: Arc<ClassPairs>,
-    /// Pairs of new documents, each of which is found once: the most that all tasks together may give where all pairs are asked for, and
-    /// how many they gave.
+    /// The most pairs of new documents that all tasks together may find, if all pairs are asked for. Each pair is found
+    /// once. `n_new_pairs` counts the pairs that were found.
     pub(crate) max_new_pairs: u64,
     pub(crate) n_new_pairs: AtomicU64,
-    /// What EXPLAIN says of the tables.
+    /// The text that EXPLAIN shows about the tables.
     pub(crate) tables: String,
-    /// Of all tasks that are done.
+    /// The counts of all tasks that are done.
     pub(crate) counts: Arc<Mutex<MapCounts>>,
 }
 
@@ -72,7 +72,7 @@ impl Tasks for ProbeTasks {
 }
 
 impl ProbeTasks {
-    /// Rows go on to the reduce, notes do not.
+    /// Takes a batch of a task. Rows go on to the reduce. Notes do not.
     fn take(&self, batch: TaskBatch) -> Result<Option<RecordBatch>> {
         let rows = match batch {
             TaskBatch::Notes(notes) => {

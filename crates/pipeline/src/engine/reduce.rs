@@ -1,4 +1,5 @@
-//! The reduce phase as DataFusion plans: sort, distinct, merge, within a limit of memory and with spilling.
+//! The reduce phase as DataFusion plans: they sort, drop repeated rows and merge, within a memory limit and with
+//! spilling.
 
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ use crate::resources::Resources;
 use nearprint_dataset::BATCH_ROWS;
 use nearprint_storage::TempFolder;
 
-/// Runs plans within the resources; the spill folder goes when it does.
+/// Runs plans within the resources. The spill folder is removed when the engine is dropped.
 #[derive(Debug)]
 pub(crate) struct Engine {
     context: Arc<TaskContext>,
@@ -35,25 +36,25 @@ pub(crate) struct Engine {
     pub(crate) temp: TempFolder,
 }
 
-/// What a run's reduce did.
+/// The data that a run's reduce spilled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct SpillStats {
-    /// Times something was spilled.
+    /// The number of spills.
     pub n_spills: usize,
-    /// Bytes written to the spill folder.
+    /// The number of bytes that were written to the spill folder.
     pub spilled_bytes: usize,
-    /// Rows spilled.
+    /// The number of rows that were spilled.
     pub spilled_rows: usize,
 }
 
-/// A batch of pairs with URLs for ids, in a merge.
+/// The bytes of a batch of pairs with URLs for ids, in a merge.
 const MERGED_BATCH_BYTES: usize = 2 << 20;
 
-/// A sort merges spilled runs with this much set aside, where the limit allows.
+/// The bytes that a sort sets aside to merge spilled runs, if the limit allows.
 const MERGE_BYTES: usize = 10 << 20;
 
 impl Engine {
-    /// An engine whose reduce takes at most so much memory before it spills, and less where the resources say so.
+    /// Returns an engine whose reduce takes at most `reduce_bytes` before it spills, or less if the resources say so.
     pub(crate) fn new(resources: &Resources, reduce_bytes: usize) -> Result<Self> {
         let temp = resources.temp_dir()?;
         let reduce_bytes = reduce_bytes.min(resources.reduce_bytes());
@@ -62,7 +63,8 @@ impl Engine {
         let disk = DiskManagerBuilder::default()
             .with_mode(DiskManagerMode::Directories(vec![temp.path().to_path_buf()]))
             .with_max_temp_directory_size(resources.max_spill.unwrap_or(u64::MAX));
-        // Threads sort, one merge follows, and the forest's own sort may follow that: each leaves the others their part.
+        // Threads sort, one merge follows, and the forest's own sort may follow that. Each leaves the others their
+        // share.
         let fan_in = reduce_bytes / (threads + 2) / MERGED_BATCH_BYTES;
         let runtime = RuntimeEnvBuilder::new()
             .with_memory_pool(pool)
@@ -90,8 +92,8 @@ impl Engine {
         execute_stream(plan, self.context()).map_err(|e| PipelineError::of_datafusion(stage, e))
     }
 
-    /// The reduce: an external sort by all columns, in their order, then the distinct rows, one ordered stream. Sorted input
-    /// lets the distinct stream through without memory of its own.
+    /// Returns the reduce: an external sort by all columns, in their order, then the distinct rows, as one ordered
+    /// stream. Because its input is sorted, the distinct step needs no memory of its own.
     pub(crate) fn reduce(&self, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
         let reduced = self.sorted(input).and_then(|sorted| {
             let schema = sorted.schema();
@@ -103,7 +105,7 @@ impl Engine {
         reduced.map_err(|e| PipelineError::of_datafusion("reduce", e))
     }
 
-    /// An external sort by all columns, in their order.
+    /// Returns an external sort by all columns, in their order.
     pub(crate) fn sort(&self, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
         self.sorted(input).map_err(|e| PipelineError::of_datafusion("sort", e))
     }
@@ -138,7 +140,7 @@ fn task_context(runtime: Arc<RuntimeEnv>, threads: usize, reduce_bytes: usize) -
     Arc::new(TaskContext::default().with_session_config(config).with_runtime(runtime))
 }
 
-/// Sums what the nodes of a plan spilled.
+/// Sums the spills of the nodes of a plan.
 pub(crate) fn spill_stats(plan: &Arc<dyn ExecutionPlan>) -> SpillStats {
     let own = plan.metrics().map_or(SpillStats::default(), |m| SpillStats {
         n_spills: m.spill_count().unwrap_or(0),

@@ -7,8 +7,9 @@ use datafusion_execution::memory_pool::{
     FairSpillPool, GreedyMemoryPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
 
-/// A sort that has filled the pool with rows must merge them to spill them, and its merge cannot spill. In one pool the rows
-/// of several sorts leave the merges nothing, and a run fails that only had to spill; so each side has its own.
+/// A memory pool with two sides. A sort that has filled its pool with rows must merge them to spill them, and its merge
+/// cannot spill. In one pool, the rows of several sorts leave no memory for the merges, and a run that only had to
+/// spill fails. So each side has its own memory.
 #[derive(Debug)]
 pub(crate) struct ReducePool {
     rows: FairSpillPool,
@@ -18,7 +19,8 @@ pub(crate) struct ReducePool {
 
 impl ReducePool {
     pub(crate) fn new(bytes: usize) -> Self {
-        // A merge holds its rows in a sortable form, about as large as what a sort reserves for them.
+        // A merge holds its rows in a sortable form, which is about as large as the memory that a sort reserves for
+        // them.
         let rows = bytes / 5 * 2;
         Self { rows: FairSpillPool::new(rows), merges: GreedyMemoryPool::new(bytes - rows), bytes }
     }

@@ -21,18 +21,18 @@ use crate::error::{PipelineError, Result};
 
 /// Tasks of one kind.
 pub(crate) trait Tasks: Debug + Display + Send + Sync + 'static {
-    /// Name of the plan node.
+    /// The name of the plan node.
     const NAME: &'static str;
 
     fn schema(&self) -> SchemaRef;
 
     fn n_tasks(&self) -> usize;
 
-    /// The batches of task `i`. A task starts no work before it is polled.
+    /// Returns the batches of task `i`. A task starts no work before it is polled.
     fn run(self: Arc<Self>, i: usize) -> BoxStream<'static, Result<RecordBatch>>;
 }
 
-/// Runs task i as partition i, and nothing more.
+/// A plan node that runs task i as partition i, and nothing more.
 pub(crate) struct TaskExec<T> {
     tasks: Arc<T>,
     properties: Arc<PlanProperties>,
@@ -40,7 +40,7 @@ pub(crate) struct TaskExec<T> {
 }
 
 impl<T: Tasks> TaskExec<T> {
-    /// The plan that runs `tasks`; plans have at least one partition, so no tasks are an empty plan.
+    /// Returns the plan that runs `tasks`. Plans have at least one partition, so no tasks become an empty plan.
     pub(crate) fn plan(tasks: T) -> Arc<dyn ExecutionPlan> {
         if tasks.n_tasks() == 0 {
             return Arc::new(EmptyExec::new(tasks.schema()));

@@ -1,4 +1,4 @@
-//! Circuit breakers: a night that looks unlike any crawl is not published, and says why.
+//! Circuit breakers: a night that looks unlike any crawl is not published, and the summary says why.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -9,22 +9,25 @@ use crate::error::{PipelineError, Result};
 use crate::stages::decide::Decisions;
 use nearprint_tasks::{QueryBatch, Sources};
 
-/// What stops a night before it is published. None of it changes what is published.
+/// The limits that stop a night before it is published. They do not change the results.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Breakers {
-    /// Documents of different texts that one cluster may have; 0: any number.
+    /// The most documents of different texts that one cluster may have. 0 means any number.
     pub max_cluster: u64,
-    /// Share of a source's documents, without exact copies, that may be dropped as near-duplicates; 1: all.
+    /// The largest share of a source's documents, without exact copies, that may be dropped as near-duplicates. 1 means
+    /// all.
     pub max_source_loss: f64,
-    /// Sources with fewer documents are not looked at.
+    /// The number of documents below which a source is not looked at.
     pub min_source_documents: u64,
-    /// How far the share of dropped documents may lie from the median of the nights before; 1: any.
+    /// The largest difference between the share of dropped documents and its median over the nights before. 1 means
+    /// any.
     pub max_rate_change: f64,
-    /// Share that the night's documents must have of the median of the nights before; 0: any. A night without documents, after nights
-    /// that had some, has too small a share however few these were, unless it may be empty.
+    /// The smallest share that the night's number of documents may be of the median of the nights before. 0 means any.
+    /// A night without documents after nights that had some has too small a share, however few these were, unless it
+    /// may be empty.
     pub min_document_share: f64,
-    /// Nights before that are looked at.
+    /// The number of nights before that are looked at.
     pub trailing_nights: usize,
 }
 
@@ -41,21 +44,22 @@ impl Default for Breakers {
     }
 }
 
-/// Sources or ids that evidence lists.
+/// The number of sources or ids that evidence lists.
 const LISTED: usize = 5;
-/// Characters of an id in evidence.
+/// The number of characters of an id in evidence.
 const ID_CHARS: usize = 100;
-/// The source of documents without a value in the column of sources, or whose ids are no URLs.
+/// The source of documents that have no value in the column of sources, or whose ids are not URLs.
 const NO_SOURCE: &str = "-";
 
 impl Breakers {
-    /// None that can trip.
+    /// Returns breakers that never trip.
     #[must_use]
     pub fn off() -> Self {
         Self { max_cluster: 0, max_source_loss: 1.0, max_rate_change: 1.0, min_document_share: 0.0, ..Self::default() }
     }
 
-    /// The same, so strict that it trips on what comes near to these: at half of what they allow. One that is off stays off.
+    /// Returns stricter breakers: the upper limits are halved, and `min_document_share` is doubled. A breaker that is
+    /// off stays off.
     #[must_use]
     pub fn near(&self) -> Self {
         let half = |share: f64| if share < 1.0 { share / 2.0 } else { share };
@@ -68,8 +72,10 @@ impl Breakers {
         }
     }
 
+    /// Checks the values of the breakers.
+    ///
     /// # Errors
-    /// [`PipelineError::Config`]: a share that is none.
+    /// [`PipelineError::Config`] if a share is not a number from 0 to 1.
     pub fn validate(&self) -> Result<()> {
         let shares = [
             ("max_source_loss", self.max_source_loss, 1),
@@ -85,7 +91,7 @@ impl Breakers {
         Ok(())
     }
 
-    /// Those that what was measured is beyond.
+    /// Returns the breakers whose limits the measured values exceed.
     #[must_use]
     pub fn tripped(&self, measured: &Measured) -> Vec<TrippedBreaker> {
         let mut tripped = Vec::new();
@@ -126,11 +132,11 @@ impl Breakers {
 pub struct TrippedBreaker {
     /// The key below `[breakers]`.
     pub name: &'static str,
-    /// What the key allows.
+    /// The limit of the key.
     pub limit: f64,
-    /// What was measured.
+    /// The measured value.
     pub value: f64,
-    /// What it was measured on.
+    /// The data that the value was measured on.
     pub evidence: serde_json::Value,
 }
 
@@ -139,7 +145,7 @@ impl TrippedBreaker {
         Self { name, limit, value, evidence: serde_json::to_value(evidence).unwrap_or_default() }
     }
 
-    /// What stopped the night, and how to let it pass.
+    /// Returns the message that says why the night was stopped, and how to let it pass.
     #[must_use]
     pub fn message(&self) -> String {
         let Self { name, limit, evidence, .. } = self;
@@ -183,68 +189,70 @@ impl TrippedBreaker {
     }
 }
 
-/// What the breakers look at.
+/// The values that the breakers look at.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Measured {
-    /// The cluster with most different texts.
+    /// The cluster with the most different texts.
     pub largest_cluster: Option<LargestCluster>,
-    /// Sources of enough documents that lose the largest share, the worst first.
+    /// The sources with enough documents that lose the largest shares, the worst first.
     pub worst_sources: Vec<SourceLoss>,
-    /// Dropped documents; none where there are too few nights before.
+    /// The dropped documents. `None` means that there are no documents, or too few nights before.
     pub drop_rate: Option<DropRate>,
-    /// How many documents there are; none where there are too few nights before.
+    /// The number of documents. `None` means that there are too few nights before, or that the night is empty and may
+    /// be empty.
     pub documents: Option<DocumentShare>,
 }
 
-/// A cluster, its exact copies counted once.
+/// A cluster. Its exact copies count once as texts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LargestCluster {
-    /// Its smallest id.
+    /// The smallest id of the cluster.
     pub cluster_id: String,
-    /// Documents.
+    /// The number of documents.
     pub n_documents: u64,
-    /// Different texts.
+    /// The number of different texts.
     pub n_texts: u64,
-    /// Some of its documents.
+    /// Some ids of the cluster's documents.
     pub ids: Vec<String>,
 }
 
-/// What a source loses to near-duplicates.
+/// The loss of a source to near-duplicates.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SourceLoss {
-    /// What the column of sources has; without one the host that the ids name. `-` where there is neither.
+    /// The value in the column of sources or, without such a column, the host that the ids name. `-` if there is
+    /// neither.
     pub source: String,
-    /// Documents that were compared and are no exact copies.
+    /// The number of documents that were compared and are not exact copies.
     pub n_documents: u64,
-    /// Of these, dropped as near-duplicates.
+    /// The number of these documents that are dropped as near-duplicates.
     pub n_near: u64,
-    /// Their share.
+    /// The share of these documents that are dropped.
     pub loss: f64,
 }
 
-/// Dropped documents beside those of the nights before.
+/// The share of dropped documents, compared with the nights before.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DropRate {
-    /// Of the night's documents.
+    /// The share among the night's documents.
     pub share: f64,
-    /// Of the nights before.
+    /// The median share of the nights before.
     pub median: f64,
-    /// Between the two.
+    /// The difference between the two.
     pub change: f64,
-    /// Nights before that were looked at.
+    /// The number of nights before that were looked at.
     pub n_nights: usize,
 }
 
-/// The number of documents beside that of the nights before.
+/// The number of documents, compared with the nights before.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DocumentShare {
-    /// Of the night.
+    /// The number of the night's documents.
     pub n_documents: u64,
-    /// Of the nights before that had any.
+    /// The median of the nights before that had any documents.
     pub median: f64,
-    /// The night's share of the median.
+    /// The night's number as a share of the median.
     pub share: f64,
-    /// Nights before that were looked at.
+    /// The number of nights before that the median is of.
     pub n_nights: usize,
 }
 
@@ -261,7 +269,7 @@ impl Measured {
 
 fn largest_cluster(batch: &QueryBatch, decisions: &Decisions) -> Option<LargestCluster> {
     let first_row = |row: u32| decisions.cluster(row).filter(|&(_, n)| n > 1).map(|(first, _)| first);
-    // The hash's leading bits tell the texts of one cluster apart.
+    // The leading bits of the hash are enough to tell the texts of one cluster apart.
     let hash = |row: u32| {
         batch
             .text_hashes
@@ -304,7 +312,7 @@ fn worst_sources(batch: &QueryBatch, decisions: &Decisions, min_documents: u64) 
     losses
 }
 
-/// Documents that were compared and are no exact copies, and how many of them are near-duplicates.
+/// The number of documents that were compared and are not exact copies, and how many of them are near-duplicates.
 type Counted = (u64, u64);
 
 fn count(batch: &QueryBatch, decisions: &Decisions, mut counts_of: impl FnMut(u32, Counted)) {
@@ -330,7 +338,7 @@ fn by_source<'a>(batch: &QueryBatch, decisions: &Decisions, sources: &'a Sources
     names.map(Cow::Borrowed).zip(counted).collect()
 }
 
-/// Hosts do not tell upper from lower case.
+/// Counts documents by host. The case of a host does not matter.
 fn by_host(batch: &QueryBatch, decisions: &Decisions) -> Vec<(Cow<'static, str>, Counted)> {
     let mut counted: HashMap<String, Counted> = HashMap::new();
     count(batch, decisions, |row, found| {
@@ -348,7 +356,7 @@ fn by_host(batch: &QueryBatch, decisions: &Decisions) -> Vec<(Cow<'static, str>,
     folded.into_iter().map(|(host, counts)| (Cow::Owned(host), counts)).collect()
 }
 
-/// `host[:port]` of `scheme://host[:port]/…`, without user info.
+/// Returns `host[:port]` of `scheme://host[:port]/…`, without user info.
 fn host(id: &str) -> Option<&str> {
     let (scheme, rest) = id.split_once("://")?;
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -1,22 +1,23 @@
-//! The documents of a night: where they lie, and what is wrong where there are none.
+//! The documents of a night: their places, and the reasons why there may be none.
 
 use super::request::{RunRequest, night_pattern};
 use crate::error::{PipelineError, Result};
 use nearprint_dataset::{DatasetError, Documents, is_date};
 use nearprint_storage::{Folder, Storage};
 
-/// Nights that a message lists.
+/// The number of nights that a message lists.
 const LISTED: usize = 3;
 
 /// Opens a night's documents.
 ///
 /// # Errors
-/// As [`Documents::open`]. A folder of the nights that is not there is an error even where a night may be empty.
+/// [`Documents::open`] fails, or the folder of the nights is missing. The latter is an error even if a night may be
+/// empty.
 pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Documents> {
     warn_of_misnamed_nights(storage, &request.documents).await;
     let pattern = night_pattern(&request.documents, &request.dt);
     let nights = Nights::of(storage, &request.documents)?;
-    // A folder dt=DATE is taken for a part of a table anyway.
+    // Without `{dt}`, a folder dt=DATE is taken for a part of a table anyway.
     if let Some(nights) = nights.as_ref().filter(|_| request.documents.contains("{dt}")) {
         nights.root.refuse_table().await?;
     }
@@ -33,12 +34,12 @@ pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Docu
     }
 }
 
-/// Folders beside the nights' whose names are no dates: what lies there belongs to no night.
+/// Warns of folders beside the nights' whose names are not dates: files in them belong to no night.
 async fn warn_of_misnamed_nights(storage: &Storage, documents: &str) {
     if documents.contains("{dt}") {
         return;
     }
-    // Whether the root can be listed is for the night's own folder to tell.
+    // If the root cannot be listed, the attempt to open the night's own folder reports it.
     let names = match storage.folder(documents) {
         Ok(root) => root.names().await.unwrap_or_default(),
         Err(_) => return,
@@ -48,7 +49,7 @@ async fn warn_of_misnamed_nights(storage: &Storage, documents: &str) {
     }
 }
 
-/// Refuses a glob whose folder before the first wildcard is not there: its disk may not be mounted.
+/// Refuses a glob whose folder before the first wildcard is missing: its disk may not be mounted.
 async fn refuse_missing_base(storage: &Storage, pattern: &str) -> Result<()> {
     let base = storage.base_of(pattern)?;
     if base.is_local_folder() || !base.names().await?.is_empty() {
@@ -57,7 +58,7 @@ async fn refuse_missing_base(storage: &Storage, pattern: &str) -> Result<()> {
     Err(PipelineError::NightsMissing { url: base.url().to_owned() })
 }
 
-/// The folder that the nights lie in, and what their names have before and after the date.
+/// The folder of the nights, and the texts before and after the date in their names.
 struct Nights {
     root: Folder,
     before: String,
@@ -65,7 +66,7 @@ struct Nights {
 }
 
 impl Nights {
-    /// None where wildcards come before the date.
+    /// Returns the nights of a place. `None` means that wildcards come before the date.
     fn of(storage: &Storage, documents: &str) -> Result<Option<Self>> {
         let (root, before, after) = match documents.split_once("{dt}") {
             None => (documents, "dt=", ""),
@@ -80,7 +81,7 @@ impl Nights {
         Ok(Some(Self { root: storage.folder(root)?, before: before.to_owned(), after: after.to_owned() }))
     }
 
-    /// Says which of the ways to have no documents this is.
+    /// Explains why there are no documents.
     async fn explain(&self, opened: Result<Documents>, pattern: &str, dt: &str) -> Result<Documents> {
         let names = self.root.names().await?;
         if names.is_empty() && !self.root.is_local_folder() {

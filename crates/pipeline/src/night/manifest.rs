@@ -1,4 +1,4 @@
-//! The manifest of a generation: what it holds and was made from.
+//! The manifest of a generation: its content, and the inputs that it was made from.
 
 use nearprint_dataset::{BadFile, FileRecord};
 use nearprint_storage::{Folder, Sha256Hex};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::summary::RunCounts;
 use crate::error::Result;
 
-/// What a generation holds and was made from.
+/// The content of a generation, and the inputs that it was made from.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     pub(crate) version: u32,
@@ -18,7 +18,7 @@ pub(crate) struct Manifest {
     pub(crate) config_digest: String,
     pub(crate) inputs: Vec<InputRecord>,
     pub(crate) ignored_inputs: Vec<String>,
-    /// Files that could not be read, and why; none of their rows counts.
+    /// The files that could not be read, and the reasons. None of their rows counts.
     #[serde(default)]
     pub(crate) bad_files: Vec<BadFile>,
     pub(crate) joined: Vec<String>,
@@ -27,7 +27,7 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
-    /// The manifest of a night's generation, as the commit names it.
+    /// Reads the manifest of a night's generation, and checks it against the commit.
     pub(crate) async fn read(generation: &Folder, night: &Night) -> Result<Self> {
         let manifest = generation.join(MANIFEST);
         let content = manifest
@@ -41,7 +41,7 @@ impl Manifest {
         Ok(serde_json::from_slice(&content).map_err(|e| StoreError::damaged(manifest.url(), e))?)
     }
 
-    /// Whether it says of the night what the commit says.
+    /// Returns whether the manifest agrees with the commit about the night.
     pub(crate) fn is_of(&self, night: &Night, config_digest: &str) -> bool {
         self.dt == night.dt && JoinedRuns::of(&self.joined) == night.joined && self.config_digest == config_digest
     }
@@ -54,5 +54,5 @@ pub(crate) struct InputRecord {
     pub(crate) version: String,
 }
 
-/// In a generation.
+/// The name of the manifest in a generation.
 pub(crate) const MANIFEST: &str = "manifest.json";

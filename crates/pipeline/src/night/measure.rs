@@ -1,4 +1,4 @@
-//! A night beside the nights before it.
+//! The comparison of a night with the nights before it.
 
 use nearprint_storage::Storage;
 use nearprint_store::{Night, Store, generation_name};
@@ -9,11 +9,11 @@ use super::request::RunRequest;
 use super::summary::RunCounts;
 use crate::error::Result;
 
-/// Nights before that a median needs.
+/// The number of nights before that a median needs.
 const MIN_TRAILING_NIGHTS: usize = 3;
 
 impl Measured {
-    /// Adds what the nights before tell, as their manifests have it. A manifest that cannot be read is a warning.
+    /// Adds the comparison with the nights before, from their manifests. A manifest that cannot be read is a warning.
     pub(crate) async fn compare(&mut self, storage: &Storage, store: &Store, request: &RunRequest, counts: &RunCounts) {
         let mut before = Vec::new();
         for night in store.before(&request.dt).into_iter().rev().take(request.breakers.trailing_nights) {
@@ -36,7 +36,7 @@ fn drop_rate(counts: &RunCounts, before: &[RunCounts]) -> Option<DropRate> {
     Some(DropRate { share, median, change: (share - median).abs(), n_nights })
 }
 
-/// Nights without documents are no measure for others.
+/// Compares the number of documents. Nights without documents are left out of the median.
 #[allow(clippy::cast_precision_loss, reason = "a share of documents")]
 fn document_share(counts: &RunCounts, before: &[RunCounts], allow_empty: bool) -> Option<DocumentShare> {
     let n_documents = counts.documents.n_documents;

@@ -1,4 +1,4 @@
-//! A night: from what a run is asked to do to what it published.
+//! A night: from the request of a run to the published results.
 
 pub(crate) mod breakers;
 pub(crate) mod documents;

@@ -1,4 +1,4 @@
-//! What a run is about, before any document is read; and what it refuses.
+//! The plan of a run before any document is read, and the runs that are refused.
 
 use std::time::SystemTime;
 
@@ -12,14 +12,14 @@ use super::manifest::InputRecord;
 use super::request::RunRequest;
 use crate::error::{PipelineError, Result};
 
-/// What the run is about, before any document is read.
+/// The plan of a run, before any document is read.
 pub(crate) struct Plan {
     pub(crate) store: Store,
     pub(crate) documents: Documents,
     pub(crate) config_digest: String,
     pub(crate) joined: Vec<String>,
     pub(crate) inputs: Vec<InputRecord>,
-    /// Digest of all that the night's results depend on.
+    /// The digest of everything that the night's results depend on.
     pub(crate) digest: String,
     pub(crate) newest_input: Option<String>,
     pub(crate) output: Folder,
@@ -55,7 +55,8 @@ pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan
     Ok(Plan { store, documents, config_digest, joined, inputs, digest, newest_input, output, night })
 }
 
-/// A store that is not there may be on a disk that is not mounted, or under another name: only who says so makes a new one.
+/// Refuses a store that is missing. It may be on a disk that is not mounted, or have another name, so a new one is made
+/// only on request.
 pub(crate) fn refuse_missing_store(store: &Store, identity: Option<&str>, request: &RunRequest) -> Result<()> {
     if request.create_store || identity.is_some() || !store.is_new() {
         return Ok(());
@@ -69,7 +70,7 @@ pub(crate) fn utc(time: SystemTime) -> String {
     chrono::DateTime::<chrono::Utc>::from(time).to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
 }
 
-/// Digest of all that a night's results depend on, but for the release that writes them.
+/// Returns the digest of everything that a night's results depend on, except the release that writes them.
 pub(crate) fn request_digest(
     request: &RunRequest,
     config_digest: &str,

@@ -1,4 +1,4 @@
-//! What plain readers look for: `_current` in a night's folder, and `_SUCCESS` in its generation.
+//! The pointers for plain readers: `_current` in a night's folder, and `_SUCCESS` in its generation.
 
 use nearprint_storage::{Folder, Storage};
 use nearprint_store::{Night, Store, StoreError, generation_name};
@@ -7,14 +7,14 @@ use super::manifest::MANIFEST;
 use super::request::RunRequest;
 use crate::error::Result;
 
-/// In a night's folder: the name of its generation.
+/// The pointer in a night's folder: it has the name of the night's generation.
 pub(crate) const CURRENT: &str = "_current";
 
-/// What plain readers look for, from what is committed: `_SUCCESS` in the generation, and the name of the current one beside
-/// it. A run that dies before this is completed by the next one.
+/// Writes the pointers for plain readers from the commit: `_SUCCESS` in the generation, and the name of the current
+/// generation beside it. If a run dies before this, the next run does it.
 ///
-/// Invariant: whoever writes them looks at the commits again after it, so that of several writers the last leaves what is committed
-/// last.
+/// Invariant: a writer of the pointers looks at the commits again afterwards. So the last of several writers leaves the
+/// pointers of the last commit.
 pub(crate) async fn roll_forward(storage: &Storage, store: &Store, dt: &str) -> Result<()> {
     let mut night = store.night(dt).cloned();
     while let Some(committed) = night.take() {
@@ -23,7 +23,7 @@ pub(crate) async fn roll_forward(storage: &Storage, store: &Store, dt: &str) -> 
         }
         let newest = Store::open(store.folder()).await?;
         match newest.night(dt) {
-            // Dropped meanwhile.
+            // The night was dropped meanwhile.
             None => delete_pointer(storage, &committed).await?,
             Some(now) => night = Some(now).filter(|now| **now != committed).cloned(),
         }
@@ -31,7 +31,7 @@ pub(crate) async fn roll_forward(storage: &Storage, store: &Store, dt: &str) -> 
     Ok(())
 }
 
-/// False where they are there already.
+/// Writes the pointers of a night. Returns false if they are there already.
 pub(crate) async fn write_pointers(night: &Folder, gen_digest: &str) -> Result<bool> {
     let generation = night.join(&generation_name(gen_digest));
     let success = generation.join("_SUCCESS");
@@ -40,7 +40,7 @@ pub(crate) async fn write_pointers(night: &Folder, gen_digest: &str) -> Result<b
     let pointer = night.join(CURRENT);
     let has_pointer = pointer.get().await?.as_ref() == Some(&current);
     if (!has_success || !has_pointer) && generation.join(MANIFEST).find().await?.is_none() {
-        // Nobody is led to results that are not there, as on a disk that is not mounted.
+        // A pointer must not lead to results that are missing, for example on a disk that is not mounted.
         let manifest = generation.join(MANIFEST);
         return Err(StoreError::damaged(manifest.url(), "committed, but its manifest is gone").into());
     }
@@ -53,8 +53,8 @@ pub(crate) async fn write_pointers(night: &Folder, gen_digest: &str) -> Result<b
     Ok(!has_success || !has_pointer)
 }
 
-/// Completes the night of the newest commit, if the run that made it died before it could. Where that cannot be done it is not this
-/// night's matter.
+/// Completes the night of the newest commit, if the run that made it died before it could. A failure is only a warning,
+/// because it does not concern this run's night.
 pub(crate) async fn complete_newest(storage: &Storage, store: &Store, request: &RunRequest) {
     let Some(newest) = store.newest().filter(|newest| newest.dt != request.dt) else {
         return;
@@ -68,7 +68,7 @@ pub(crate) async fn complete_newest(storage: &Storage, store: &Store, request: &
     }
 }
 
-/// Takes away the pointer to a night's generation, unless it names another one.
+/// Deletes the pointer to a night's generation, unless it names another one.
 pub(crate) async fn delete_pointer(storage: &Storage, night: &Night) -> Result<()> {
     let current = storage.folder(&night.output)?.join(CURRENT);
     let named = bytes::Bytes::from(format!("{}\n", generation_name(&night.gen_digest)));

@@ -1,4 +1,4 @@
-//! Publication: the generation, the run, and the commit that makes both visible.
+//! Publication: it writes the generation, the run files, and the commit that makes both visible.
 
 use nearprint_dataset::{BadFile, StagedFile, mend_files, upload};
 use nearprint_profile::ALGORITHM_VERSION;
@@ -15,7 +15,7 @@ use super::summary::{RunCounts, RunSummary};
 use crate::engine::reduce::SpillStats;
 use crate::error::{PipelineError, Result};
 
-/// A night's results in the spill folder, ready to be published.
+/// The results of a night in the spill folder, ready to be published.
 pub(crate) struct Staged {
     pub(crate) files: Vec<StagedFile>,
     pub(crate) run: StagedRun,
@@ -27,13 +27,13 @@ pub(crate) struct Staged {
     pub(crate) measured: Measured,
 }
 
-/// What a night came to, or the generation that it wrote before another commit was first.
+/// The summary of a night, or the generation that was written before another commit was first.
 pub(crate) type Attempt = std::result::Result<RunSummary, String>;
 
-/// The generation, the run, and then the commit that makes both visible.
+/// Writes the generation, the run files, and then the commit that makes both visible.
 ///
-/// Invariant: a generation is named by its manifest, which names all its files by their SHA-256. So no other content is ever written
-/// under the name of a published one; what writes there again writes the same bytes.
+/// Invariant: a generation is named by its manifest, which names all its files by their SHA-256. So no other content is
+/// ever written under the name of a published generation. A run that writes there again writes the same bytes.
 pub(crate) async fn publish(
     storage: &Storage,
     request: &RunRequest,
@@ -112,8 +112,8 @@ pub(crate) async fn publish(
     }))
 }
 
-/// Writes again what is damaged or gone of a published generation whose files are those that were staged; gives their number. None where
-/// the generation is elsewhere, or where its files are others, or may be.
+/// Writes again the damaged or missing files of a published generation, if its files are those that were staged.
+/// Returns their number. `None` means that the generation is elsewhere, or that its files are, or may be, different.
 pub(crate) async fn mend(
     storage: &Storage,
     plan: &Plan,
@@ -144,7 +144,8 @@ pub(crate) async fn mend(
     Ok(Some(n_mended))
 }
 
-/// The store as it is now, where a night is what it was; none where another commit replaced or dropped it meanwhile.
+/// Returns the store as it is now, if it has the night unchanged. `None` means that another commit replaced or dropped
+/// the night meanwhile.
 pub(crate) async fn still_published(store: &Store, night: &Night) -> Result<Option<Store>> {
     let newest = Store::open(store.folder()).await?;
     let is_there = newest.night(&night.dt) == Some(night);

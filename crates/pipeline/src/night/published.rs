@@ -1,4 +1,4 @@
-//! A published night, as its manifest and the store have it.
+//! A published night, as its manifest and the store describe it.
 
 use nearprint_storage::Storage;
 use nearprint_store::{Night, Store, StoreError, generation_name, missing_store};
@@ -9,7 +9,7 @@ use super::summary::RunSummary;
 use crate::engine::reduce::SpillStats;
 use crate::error::Result;
 
-/// The number of the commit, and later nights that were made without this one.
+/// Returns the number of the commit, and the later nights that were made without this one.
 pub(crate) fn commit_and_stale(store: &Store, night: &Night) -> (u64, Vec<String>) {
     let info = store.info();
     let stale = info.nights.iter().filter(|n| n.stale && n.dt > night.dt).map(|n| n.dt.clone()).collect();
@@ -38,10 +38,10 @@ pub(crate) async fn already_published(storage: &Storage, store: &Store, night: &
     })
 }
 
-/// A published night's summary, and the dates of the nights before it.
+/// Returns a published night's summary, and the dates of the nights before it.
 ///
 /// # Errors
-/// [`StoreError::InputMissing`] where the night is not published.
+/// [`StoreError::InputMissing`] if the night is not published.
 pub async fn published_night(storage: &Storage, store_url: &str, dt: &str) -> Result<(RunSummary, Vec<String>)> {
     check_date(dt)?;
     let store = open_store(storage, store_url).await?;

@@ -1,4 +1,4 @@
-//! The request of a run, and what is wrong with one before any file is read.
+//! The request of a run, and the checks of it before any file is read.
 
 use std::path::{Path, PathBuf};
 
@@ -15,69 +15,69 @@ use crate::stages::decide::ClusterRule;
 use crate::stages::fingerprint::FingerprintRequest;
 use crate::stages::join::PairsMode;
 
-/// Any date, as a glob.
+/// A glob that matches any date.
 const ANY_DATE: &str = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]";
 
-/// A night's work.
+/// The request of a night's work.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
     /// The night, `YYYY-MM-DD`.
     pub dt: String,
-    /// Root of the documents: the night's lie under `dt=<date>/`, or where `{dt}` says.
+    /// The root of the documents. A night's documents are under `dt=<date>/`, or at the place of `{dt}`.
     pub documents: String,
     /// The store.
     pub store: String,
-    /// Root of the results.
+    /// The root of the results.
     pub output: String,
-    /// Columns.
+    /// The columns of the documents.
     pub columns: DocumentColumns,
-    /// Keys of the keep order, after existing documents and before the id.
+    /// The keys of the keep order, which come after existing documents and before the id.
     pub keep: Vec<KeepKey>,
-    /// Which of the columns to keep names a document's source; none where ids do.
+    /// The column, among those to keep, that names a document's source. `None` means that the ids name it.
     pub source_column: Option<String>,
-    /// Text to pair.
+    /// The profile by which texts become fingerprints and pairs.
     pub profile: ProfileConfig,
-    /// Contents of the user's dictionary and stop words.
+    /// The contents of the user's dictionary and stop words.
     pub analyzer_resources: AnalyzerResources,
-    /// Which rows and files are set aside, and how many may be.
+    /// The rows and files that are set aside, and the most that may be.
     pub input: InputPolicy,
-    /// Which pairs are written.
+    /// The pairs that are written.
     pub pairs: PairsMode,
     /// The most pairs that `all` may write.
     pub max_pairs: u64,
-    /// Which documents of a cluster are dropped.
+    /// The rule by which documents of a cluster are dropped.
     pub clusters: ClusterRule,
-    /// Allows a date older than the newest.
+    /// Whether the date may be older than the newest night.
     pub late: bool,
-    /// Replaces a published night.
+    /// Whether a published night is replaced.
     pub replace: bool,
-    /// Nobody else writes to the store: a server that cannot tell who was first will do.
+    /// Whether no other process writes to the store. If so, a server without conditional writes is enough.
     pub single_writer: bool,
-    /// What stops the night before it is published.
+    /// The limits that stop the night before it is published.
     pub breakers: Breakers,
-    /// Where documents, store and output must lie.
+    /// The places in which documents, store and output must lie.
     pub roots: Roots,
-    /// Refuses a spill folder without room for the night.
+    /// Whether a spill folder without room for the night is refused.
     pub preflight: bool,
-    /// Makes the store where there is none; otherwise a place without a store is an error.
+    /// Whether a missing store is made. Otherwise, a place without a store is an error.
     pub create_store: bool,
-    /// The job file: no temporary folder that holds it is ever removed.
+    /// The job file. No temporary folder that holds it is ever removed.
     pub job_file: Option<PathBuf>,
 }
 
 impl RunRequest {
-    /// Where its documents, store, output and job file are on local disks.
+    /// Returns the places of its documents, store, output and job file that are on local disks.
     pub(crate) fn local_places(&self, storage: &Storage) -> Vec<PathBuf> {
         let documents = night_pattern(&self.documents, &self.dt);
         let places = [&documents, &self.store, &self.output].into_iter().filter_map(|url| storage.base_of(url).ok());
         places.filter_map(|place| place.local_path().map(Path::to_path_buf)).chain(self.job_file.clone()).collect()
     }
 
-    /// Refuses a date that does not exist, a profile or a limit that cannot be used, and places that lie outside the roots or in each
-    /// other.
+    /// Refuses a date that does not exist, a profile or a limit that cannot be used, and places that lie outside the
+    /// roots or in each other.
     ///
     /// # Errors
-    /// Each names the key or flag.
+    /// A value is refused. The error names the key or flag.
     pub(crate) fn check(&self, storage: &Storage, spill: &Path) -> Result<()> {
         check_date(&self.dt)?;
         self.profile.validate()?;
@@ -89,8 +89,8 @@ impl RunRequest {
         self.refuse_overlaps(storage, spill)
     }
 
-    /// Refuses a run whose nights could come upon its own store or results, and results and store of which one lies in the other, or stands
-    /// where a file is.
+    /// Refuses a run whose nights could reach its own store or results. Also refuses results and a store of which one
+    /// lies in the other, or in whose place there is a file.
     fn refuse_overlaps(&self, storage: &Storage, spill: &Path) -> Result<()> {
         let (store, output) = (storage.folder(&self.store)?, storage.folder(&self.output)?);
         store.refuse_file_in_its_way()?;
@@ -132,7 +132,8 @@ impl RunRequest {
     }
 }
 
-/// The documents of a night, as a pattern of files: `documents` with the date in place of `{dt}`, or with `dt=<date>` after it.
+/// Returns the documents of a night as a pattern of files: `documents` with the date in place of `{dt}`, or with
+/// `dt=<date>` after it.
 #[must_use]
 pub fn night_pattern(documents: &str, dt: &str) -> String {
     if documents.contains("{dt}") {
@@ -142,7 +143,7 @@ pub fn night_pattern(documents: &str, dt: &str) -> String {
     }
 }
 
-/// Refuses a text that is no existing date in the form `YYYY-MM-DD`.
+/// Refuses a text that is not an existing date in the form `YYYY-MM-DD`.
 pub(crate) fn check_date(dt: &str) -> Result<()> {
     if is_date(dt) {
         return Ok(());
@@ -150,7 +151,8 @@ pub(crate) fn check_date(dt: &str) -> Result<()> {
     Err(PipelineError::Usage { reason: format!("--dt '{}' is not a date like 2026-11-20", dt.escape_debug()) })
 }
 
-/// Whether some night's documents could lie at a place or below it. A root without `{dt}` is the crawl's as a whole.
+/// Returns whether some night's documents could lie at a place or below it. A root without `{dt}` belongs to the crawl
+/// as a whole.
 fn nights_reach(storage: &Storage, documents: &str, place: &Folder) -> Result<bool> {
     if !documents.contains("{dt}") {
         return Ok(storage.reaches(documents, place)?);

@@ -1,4 +1,4 @@
-//! The nightly run: documents of a date to pairs, decisions, and the store's next commit.
+//! The nightly run: it turns the documents of a date into pairs, decisions, and the store's next commit.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,14 +27,14 @@ use crate::stages::join::{Join, NearDuplicates, PairCounts, PairsMode};
 use crate::stages::store_run;
 use crate::work::Work;
 
-/// Runs that lost the race for a commit join again against the new state, this often.
+/// The number of attempts of a run. A run that lost the race for a commit joins again against the new state.
 const MAX_ATTEMPTS: usize = 5;
 
 /// Runs a night.
 ///
 /// # Errors
-/// Bad input; a night that is published with other content; a store of another configuration. Nothing is visible of a
-/// run that fails.
+/// The input is bad, the night is published with other content, or the store has another configuration. Nothing of a
+/// run that fails is visible.
 pub async fn run(
     storage: &Storage,
     request: &RunRequest,
@@ -44,10 +44,10 @@ pub async fn run(
     run_with(Work { storage, resources, progress, elsewhere: None }, request).await
 }
 
-/// The same, with tasks that run elsewhere.
+/// Runs a night with tasks that run elsewhere.
 ///
 /// # Errors
-/// As [`run`]; those of the tasks.
+/// Any error of [`run`] occurs, or a task fails elsewhere.
 pub async fn run_elsewhere(
     storage: &Storage,
     request: &RunRequest,
@@ -79,8 +79,8 @@ async fn attempt(work: Work<'_>, request: &RunRequest, written: &mut Option<Stri
     match plan.store.night(&request.dt) {
         Some(published) if published.request == plan.digest => {
             let is_here = storage.folder(&published.output)?.is_same_place(&plan.night);
-            // Asked to replace it, a run makes a night anew even from the same inputs: that mends damaged files. Once it has written
-            // this very generation, a commit of another run that did the same is as good as its own.
+            // With `replace`, a run makes a night again even from the same inputs, which mends damaged files. Once it
+            // has written this very generation, a commit of another run that did the same is as good as its own.
             if is_here && (!request.replace || written.as_ref() == Some(&published.gen_digest)) {
                 return published_already(storage, plan, request).await;
             }
@@ -108,7 +108,7 @@ async fn attempt(work: Work<'_>, request: &RunRequest, written: &mut Option<Stri
     Ok(done.map_err(|generation| *written = Some(generation)).ok())
 }
 
-/// A night that is published from the same inputs and configuration, in the same place.
+/// Completes a night that is published from the same inputs and configuration, in the same place.
 async fn published_already(storage: &Storage, plan: Plan, request: &RunRequest) -> Result<Option<RunSummary>> {
     roll_forward(storage, &plan.store, &request.dt).await?;
     plan.output.tidy_itself().await;
@@ -126,8 +126,8 @@ fn internal(reason: &str) -> PipelineError {
     PipelineError::Internal { stage: "run", reason: reason.to_owned() }
 }
 
-/// Refuses a night that is published here and that this store does not know: another store made it, or this one was put back to an
-/// earlier state. None where another run has published it since the store was opened.
+/// Refuses a night that is published here and that this store does not know: another store made it, or this one was put
+/// back to an earlier state. Returns `None` if another run has published the night since the store was opened.
 async fn refuse_unknown_night(plan: &Plan, request: &RunRequest) -> Result<Option<RunSummary>> {
     if Store::open(plan.store.folder()).await?.night(&request.dt).is_some() {
         return Ok(None);
@@ -165,7 +165,7 @@ async fn execute(work: Work<'_>, request: &RunRequest, mut plan: Plan) -> Result
     publish(work.storage, request, &plan, staged, &manifest, work.progress).await
 }
 
-/// Everything up to publication.
+/// Does everything up to publication.
 async fn stage(
     work: Work<'_>,
     request: &RunRequest,
@@ -202,7 +202,7 @@ async fn stage(
     Ok(Staged { files, run, bad_files, counts, spill, n_tables, n_parts, measured })
 }
 
-/// Nothing was published.
+/// Returns the summary of a night that breakers stopped. Nothing was published.
 fn stopped(request: &RunRequest, plan: &Plan, staged: Staged, tripped: Vec<TrippedBreaker>) -> RunSummary {
     RunSummary {
         status: "stopped",
@@ -221,7 +221,7 @@ fn stopped(request: &RunRequest, plan: &Plan, staged: Staged, tripped: Vec<Tripp
     }
 }
 
-/// Decisions follow from the forest's candidates, whichever pairs are written.
+/// Writes the pairs. Decisions follow from the forest's candidates, whichever pairs are written.
 async fn write_pairs(
     near: &NearDuplicates,
     request: &RunRequest,

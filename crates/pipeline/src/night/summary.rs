@@ -1,4 +1,4 @@
-//! What a run did.
+//! The summary of a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,37 +8,38 @@ use crate::stages::decide::DecisionCounts;
 use crate::stages::fingerprint::FingerprintCounts;
 use crate::stages::join::PairCounts;
 
-/// What a run did. Its counts are also the published manifest's.
+/// The summary of a run. Its counts are also in the published manifest.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunSummary {
     /// `published`, `already_published`, or `stopped` by a breaker.
     pub status: &'static str,
     /// The night.
     pub dt: String,
-    /// Where the results are.
+    /// The place of the results.
     pub output: String,
-    /// Number of the store's commit.
+    /// The number of the store's commit.
     pub commit: u64,
-    /// Counts.
+    /// The counts of the night.
     #[serde(flatten)]
     pub counts: RunCounts,
-    /// What the reduce spilled, in this execution.
+    /// The data that the reduce spilled, in this execution.
     pub spill: SpillStats,
-    /// Permuted tables of the queries, in this execution.
+    /// The number of permuted tables of the queries, in this execution.
     pub n_tables: usize,
-    /// Parts of the queries that were joined one after another, so that their tables fit the memory limit.
+    /// The number of parts of the queries that were joined one after another, so that their tables fit the memory
+    /// limit.
     pub n_parts: usize,
-    /// Later nights whose results were made without this one: `--replace` joins them anew.
+    /// The later nights whose results were made without this one. `--replace` joins them anew.
     pub stale: Vec<String>,
-    /// Files of a published night that were damaged or gone, and that `--replace` wrote again.
+    /// The number of files of a published night that were damaged or gone, and that `--replace` wrote again.
     #[serde(skip_serializing_if = "is_zero")]
     pub n_mended_files: u64,
-    /// When the newest input was written, in UTC; none in reports.
+    /// The time at which the newest input was written, in UTC. `None` in reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest_input: Option<String>,
-    /// The breakers that stopped it.
+    /// The breakers that stopped the night.
     pub breakers: Vec<TrippedBreaker>,
-    /// What the breakers looked at, in this execution.
+    /// The values that the breakers looked at, in this execution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measured>,
 }
@@ -48,20 +49,20 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// What a night came to.
+/// The counts of a night.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunCounts {
-    /// Documents.
+    /// The counts of documents.
     #[serde(flatten)]
     pub documents: FingerprintCounts,
-    /// Fingerprints of earlier nights that probed.
+    /// The number of fingerprints of earlier nights that probed.
     pub n_existing: u64,
-    /// Documents whose id an earlier night has.
+    /// The number of documents whose ids an earlier night has.
     pub n_same_id: u64,
-    /// Pairs.
+    /// The counts of pairs.
     #[serde(flatten)]
     pub pairs: PairCounts,
-    /// Decisions.
+    /// The counts of decisions.
     #[serde(flatten)]
     pub decisions: DecisionCounts,
 }

@@ -1,4 +1,4 @@
-//! What becomes of each document of a night.
+//! The decisions about the documents of a night.
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
@@ -22,14 +22,14 @@ use nearprint_dataset::BATCH_ROWS;
 use nearprint_dataset::schema::DECISIONS;
 use nearprint_tasks::{ClassPairs, QueryBatch, SkipReason};
 
-/// Which documents of a cluster are dropped.
+/// The rule by which documents of a cluster are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClusterRule {
-    /// Those that make a verified pair with a kept one.
+    /// Documents that make a verified pair with a kept one are dropped.
     #[default]
     Star,
-    /// All but one of each connected component, however far apart its ends are.
+    /// All documents but one of each connected component are dropped, however far apart its ends are.
     Component,
 }
 
@@ -42,19 +42,19 @@ impl From<ClusterRule> for DropRule {
     }
 }
 
-/// What decisions follow from.
+/// The data that decisions follow from.
 pub(crate) struct Found {
     pub(crate) rule: ClusterRule,
     pub(crate) gathered: Gathered,
-    /// Verified pairs of different classes; only for the star rule.
+    /// The verified pairs of different classes, for the star rule only.
     pub(crate) class_pairs: Arc<ClassPairs>,
 }
 
-/// What becomes of a document.
+/// The decision about a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RowDecision {
     outcome: Outcome,
-    /// That of a dropped document from its canonical one; also of equal short texts.
+    /// The distance of a dropped document from its canonical one. Equal short texts have one too.
     distance: Option<u8>,
     canonical: CanonicalOf,
 }
@@ -69,7 +69,7 @@ enum Outcome {
     Near,
 }
 
-/// Which document is canonical for one.
+/// The document that is canonical for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CanonicalOf {
     Itself,
@@ -81,7 +81,7 @@ enum CanonicalOf {
     ExistingShort,
 }
 
-/// Decisions, one for each row of the batch.
+/// The decisions, one for each row of the batch.
 pub(crate) struct Decisions {
     rows: Vec<RowDecision>,
     clusters: Clusters,
@@ -89,20 +89,20 @@ pub(crate) struct Decisions {
     existing_short: ExistingShort,
 }
 
-/// How many documents were decided how.
+/// The numbers of documents by decision.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecisionCounts {
-    /// Kept documents.
+    /// The number of kept documents.
     pub n_keep: u64,
-    /// Dropped documents.
+    /// The number of dropped documents.
     pub n_drop: u64,
-    /// Skipped documents.
+    /// The number of skipped documents.
     pub n_skip: u64,
-    /// Documents by decision and reason.
+    /// The numbers of documents by decision and reason.
     pub by_reason: BTreeMap<String, u64>,
-    /// Clusters of two or more of the night's documents.
+    /// The number of clusters of two or more of the night's documents.
     pub n_clusters: u64,
-    /// Documents of the largest.
+    /// The number of documents in the largest of these clusters.
     pub largest_cluster: u64,
 }
 
@@ -128,14 +128,14 @@ impl Outcome {
 }
 
 impl Decisions {
-    /// Decides, from what the forest pass gathered.
+    /// Decides about all documents, from the data that the forest pass gathered.
     pub(crate) fn new(
         batch: &QueryBatch,
         rows: &QueryRows,
         found: Found,
         existing_short: ExistingShort,
     ) -> Result<Self> {
-        // Documents with a text are skipped only until they are decided.
+        // Every document counts as skipped until it is decided.
         let skipped = |row| keep_or(Outcome::Skip(batch.skipped.get(row).copied().unwrap_or(SkipReason::Empty)));
         let mut decided = Self {
             rows: batch.rows().map(skipped).collect(),
@@ -157,7 +157,7 @@ impl Decisions {
         Ok(decided)
     }
 
-    /// No document with a text is skipped, and each that is dropped has a canonical one.
+    /// Checks that no document with a text is skipped, and that each dropped document has a canonical one.
     fn refuse_undecided(&self, batch: &QueryBatch) -> Result<()> {
         debug_assert_eq!(self.rows.len(), batch.len(), "a decision for each document");
         for (row, made) in batch.rows().zip(&self.rows) {
@@ -170,12 +170,13 @@ impl Decisions {
         Ok(())
     }
 
-    /// Bytes that deciding takes at its height beside what the forest pass leaves, but for pairs of classes, of `n_rows` rows.
+    /// Returns the bytes that deciding about `n_rows` rows takes at its peak, besides the data of the forest pass and
+    /// the pairs of classes.
     pub(crate) fn bytes_of(n_rows: usize) -> usize {
         n_rows * size_of::<RowDecision>() + Clusters::bytes_of(n_rows, n_rows).max(ClassNeighbours::bytes_of(n_rows, 0))
     }
 
-    /// The id of a dropped document's canonical one; none of a document that is not dropped.
+    /// Returns the id of a dropped document's canonical one. `None` means that the document is not dropped.
     pub(crate) fn canonical_id<'a>(&'a self, batch: &'a QueryBatch, row: u32) -> Result<Option<Cow<'a, str>>> {
         let existing = match self.rows[row as usize].canonical {
             CanonicalOf::Itself => return Ok(None),
@@ -189,7 +190,7 @@ impl Decisions {
         existing.map(|id| Some(Cow::Borrowed(id))).ok_or_else(unknown)
     }
 
-    /// The first row and the number of rows of a document's cluster; none for skipped documents.
+    /// Returns the first row and the number of rows of a document's cluster. `None` means that the document is skipped.
     pub(crate) fn cluster(&self, row: u32) -> Option<(u32, u32)> {
         let is_skipped = matches!(self.rows[row as usize].outcome, Outcome::Skip(_));
         (!is_skipped).then(|| (self.clusters.first_row(row), self.clusters.n_rows(row)))
@@ -199,7 +200,7 @@ impl Decisions {
         matches!(self.rows[row as usize].outcome, Outcome::Unique | Outcome::Canonical | Outcome::TooShort)
     }
 
-    /// Whether a document is dropped for another that has another text.
+    /// Returns whether a document is dropped for another one that has another text.
     pub(crate) fn is_near(&self, row: u32) -> bool {
         self.rows[row as usize].outcome == Outcome::Near
     }
@@ -252,7 +253,7 @@ impl Decisions {
     fn by_star(&mut self, batch: &QueryBatch, neighbours: &ClassNeighbours, gathered: &mut Gathered) {
         self.existing = std::mem::take(&mut gathered.kept);
         let (made, existing, gathered) = (&mut self.rows, &self.existing, &*gathered);
-        // A class has one nearest existing document, which is told by the class alone.
+        // A class has one nearest existing document, so the class alone identifies it.
         let nearest =
             |class| existing.get(&class).map(|kept| ExistingNeighbour { distance: kept.distance, existing: class });
         let decide = |row: u32, decision: Decision| {
@@ -270,7 +271,8 @@ impl Decisions {
         star(fingerprinted_rows(batch), |row| gathered.classes.of(row), neighbours, nearest, decide);
     }
 
-    /// The canonical of a component: its kept existing document with the smallest id, or its first row in keep order.
+    /// Decides by component. The canonical document of a component is its kept existing document with the smallest id
+    /// or, if it has none, its first row in keep order.
     fn by_component(&mut self, batch: &QueryBatch, gathered: &mut Gathered) -> Result<()> {
         for (_, found) in std::mem::take(&mut gathered.kept) {
             match self.existing.entry(gathered.sets.find(found.node)) {
@@ -310,7 +312,7 @@ impl Decisions {
         Ok(())
     }
 
-    /// Texts below the floor: equal normalised text, or nothing.
+    /// Decides about texts below the feature floor: only those with equal normalised texts are dropped.
     fn short_texts(&mut self, batch: &QueryBatch) {
         let mut first: HashMap<[u8; 16], u32> = HashMap::new();
         for (row, hash) in short_rows(batch) {
@@ -330,7 +332,7 @@ impl Decisions {
     }
 }
 
-/// The distance of a row with a fingerprint from another fingerprint.
+/// Returns the distance of a row with a fingerprint from another fingerprint.
 fn distance_of(batch: &QueryBatch, row: u32, other: Option<&u64>) -> Result<u8> {
     let both = batch.fingerprints.get(row).zip(other);
     let distance = both.and_then(|(&a, &b)| u8::try_from(hamming_distance(a, b)).ok());
@@ -349,7 +351,7 @@ fn kept(paired: &RowSet, row: u32) -> RowDecision {
     keep_or(if paired.contains(row) { Outcome::Canonical } else { Outcome::Unique })
 }
 
-/// A row whose canonical document has the normalised text of `hash`.
+/// Returns the decision about a dropped row whose canonical document has the normalised text of `hash`.
 fn dropped(
     batch: &QueryBatch,
     row: u32,
@@ -371,7 +373,7 @@ fn short_rows(batch: &QueryBatch) -> impl Iterator<Item = (u32, [u8; 16])> {
     batch.keep_order().filter(short).filter_map(|row| batch.text_hashes.get(row).map(|&hash| (row, hash)))
 }
 
-/// Equal short texts are clusters too.
+/// Joins equal short texts to clusters.
 fn join_short_texts(batch: &QueryBatch, sets: &mut UnionFind) {
     let mut first: HashMap<[u8; 16], u32> = HashMap::new();
     for (row, hash) in short_rows(batch) {

@@ -1,4 +1,4 @@
-//! Documents to the query batch, and the `fingerprint` command.
+//! Fingerprints documents for the query batch, and runs the `fingerprint` command.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,27 +28,27 @@ use nearprint_tasks::{
     KeepKey, QueryBatch, RowColumns, SkipReason, TaskBatch,
 };
 
-/// Documents, and how they are fingerprinted.
+/// The request to fingerprint documents.
 #[derive(Debug, Clone)]
 pub struct FingerprintRequest {
-    /// Path, folder, glob or `s3://` prefix.
+    /// The path, folder, glob or `s3://` prefix of the documents.
     pub documents: String,
-    /// Columns.
+    /// The columns of the documents.
     pub columns: DocumentColumns,
-    /// Keys of the keep order.
+    /// The keys of the keep order.
     pub keep: Vec<KeepKey>,
-    /// Which of the columns to keep names a document's source.
+    /// The column, among those to keep, that names a document's source.
     pub source: Option<String>,
-    /// Text to fingerprint.
+    /// The profile by which texts become fingerprints.
     pub profile: ProfileConfig,
-    /// Contents of the user's dictionary and stop words.
+    /// The contents of the user's dictionary and stop words.
     pub analyzer_resources: AnalyzerResources,
-    /// Which rows and files are set aside, and how many may be.
+    /// The rows and files that are set aside, and the most that may be.
     pub input: InputPolicy,
 }
 
 impl FingerprintRequest {
-    /// Documents whose order does not matter, and all of whose rows are to be documents.
+    /// Returns a request for documents whose order does not matter, and all of whose rows must be documents.
     pub fn of(
         documents: &str,
         columns: &DocumentColumns,
@@ -67,58 +67,59 @@ impl FingerprintRequest {
     }
 }
 
-/// What fingerprinting came to.
+/// The counts of fingerprinting.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FingerprintCounts {
-    /// Files read.
+    /// The number of files that were read.
     pub n_files: u64,
-    /// Files of other kinds in the same folder, passed over.
+    /// The number of files of other kinds in the same folder, which were passed over.
     pub n_ignored_files: u64,
-    /// Rows that are documents.
+    /// The number of rows that are documents.
     pub n_documents: u64,
-    /// Documents with a fingerprint.
+    /// The number of documents with a fingerprint.
     pub n_fingerprinted: u64,
-    /// Documents below the feature floor.
+    /// The number of documents below the feature floor.
     pub n_too_short: u64,
-    /// Documents whose text normalises to nothing.
+    /// The number of documents whose text normalises to nothing.
     pub n_empty: u64,
-    /// Documents whose text is NULL.
+    /// The number of documents whose text is NULL.
     pub n_null_text: u64,
-    /// Rows that are no documents.
+    /// The number of rows that are not documents.
     pub n_bad_rows: u64,
-    /// The same by reason; those without rows are left out.
+    /// The numbers of these rows by reason. Reasons without rows are left out.
     #[serde(default)]
     pub bad_rows_by_reason: BTreeMap<String, u64>,
-    /// Files that cannot be read, passed over as a whole.
+    /// The number of files that cannot be read, which were passed over as a whole.
     #[serde(default)]
     pub n_bad_files: u64,
-    /// Parquet files without rows.
+    /// The number of Parquet files without rows.
     #[serde(default)]
     pub n_empty_files: u64,
-    /// Parquet files in which pages without a checksum were read: damage to these may go unseen.
+    /// The number of Parquet files in which pages without a checksum were read. Damage to these may go unseen.
     #[serde(default)]
     pub n_files_without_checksums: u64,
 }
 
-/// The batch, its counts, and what its rows were read from.
+/// The query batch, its counts, and the sources of its rows.
 #[derive(Debug)]
 pub(crate) struct Fingerprinted {
     pub(crate) batch: QueryBatch,
     pub(crate) counts: FingerprintCounts,
     documents: Arc<Documents>,
-    /// The files, by position.
+    /// The URLs of the files, by position.
     urls: Vec<String>,
     notes: FileNote,
 }
 
 impl Fingerprinted {
-    /// Files that were passed over, by path.
+    /// Returns the files that were passed over, by path.
     pub(crate) fn bad_files(&self) -> Vec<BadFile> {
         all_bad_files(&self.documents, &self.urls, &self.notes)
     }
 }
 
-/// All files that cannot be read, by path: those that could not be opened, and those that could not be read to their end.
+/// Returns all files that cannot be read, by path: those that could not be opened, and those that could not be read to
+/// their end.
 fn all_bad_files(documents: &Documents, urls: &[String], notes: &FileNote) -> Vec<BadFile> {
     let opened = documents.bad.iter().map(|(file, reason)| (file.url.clone(), reason.clone()));
     let read = notes.bad.iter().map(|(&file, reason)| (urls[file as usize].clone(), reason.clone()));
@@ -127,10 +128,10 @@ fn all_bad_files(documents: &Documents, urls: &[String], notes: &FileNote) -> Ve
     all
 }
 
-/// A run whose rows are mostly no documents stops this far past the limit, and does not list them all.
+/// The number of bad rows past the limit at which a run stops, without listing them all.
 const BAD_ROWS_PAST_LIMIT: u64 = 100_000;
 
-/// Fingerprints opened documents.
+/// Fingerprints documents that are open.
 pub(crate) async fn fingerprint_documents(
     request: &FingerprintRequest,
     mut documents: Documents,
@@ -198,7 +199,7 @@ fn runner(
     Ok(FingerprintRunner::Here(Arc::new(context)))
 }
 
-/// The parts of the documents, with the positions of their files among `urls`, which are sorted.
+/// Returns the tasks for the ranges of the documents, with the positions of their files among `urls`, which are sorted.
 fn tasks(documents: &Documents, urls: &[String]) -> Result<Vec<FingerprintTask>> {
     let task = |range: DocumentRange| {
         let unknown = |_| PipelineError::Internal { stage: "fingerprint", reason: format!("no file {}", range.file) };
@@ -230,10 +231,10 @@ fn refuse_bad_files(all: &[BadFile], allowed: u64) -> Result<()> {
     }
 }
 
-/// Fingerprints opened documents: the query batch, and what it came to.
+/// Fingerprints documents that are open. Returns the query batch and its counts.
 ///
 /// # Errors
-/// Bad input, a profile that cannot be used, more documents than the memory limit allows.
+/// The input is bad, the profile cannot be used, or there are more documents than the memory limit allows.
 pub async fn fingerprint_batch(
     request: &FingerprintRequest,
     documents: Documents,
@@ -288,23 +289,23 @@ fn counts(batch: &QueryBatch, documents: &Documents, notes: &FileNote, bad_files
     }
 }
 
-/// Summary of the `fingerprint` command.
+/// The summary of the `fingerprint` command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FingerprintSummary {
-    /// Where the dataset is.
+    /// The place of the dataset.
     pub output: String,
-    /// Digest of the config.
+    /// The digest of the configuration.
     pub config_digest: String,
-    /// Counts.
+    /// The counts of the documents.
     #[serde(flatten)]
     pub counts: FingerprintCounts,
 }
 
-/// Fingerprints documents to `OUTPUT/part-00000.parquet`, …; those without a fingerprint are listed in `OUTPUT/_skipped`, rows
-/// that are no documents in `OUTPUT/_quarantine`.
+/// Fingerprints documents to `OUTPUT/part-00000.parquet`, …. Documents without a fingerprint are listed in
+/// `OUTPUT/_skipped`, and rows that are not documents in `OUTPUT/_quarantine`.
 ///
 /// # Errors
-/// Bad input; an output that has files, unless `replace`.
+/// The input is bad, or the output has files and `replace` is not set.
 pub async fn fingerprint(
     storage: &Storage,
     request: &FingerprintRequest,
@@ -334,7 +335,7 @@ pub async fn fingerprint(
     Ok(FingerprintSummary { output: output.url().to_owned(), config_digest, counts: done.counts })
 }
 
-/// Rows with a fingerprint, by (fingerprint, id).
+/// Returns the rows with a fingerprint, by (fingerprint, id).
 pub(crate) fn fingerprint_order(batch: &QueryBatch) -> Vec<u32> {
     let mut order: Vec<(u64, u32)> =
         batch.rows().filter_map(|row| batch.fingerprints.get(row).map(|&f| (f, row))).collect();
@@ -354,7 +355,7 @@ fn fingerprint_rows(batch: &QueryBatch, rows: &[u32], schema: &SchemaRef) -> Res
     RecordBatch::try_new(Arc::clone(schema), arrays).map_err(internal)
 }
 
-/// Documents without a fingerprint, by id.
+/// Writes the documents without a fingerprint, by id.
 pub(crate) fn write_skipped(batch: &QueryBatch, folder: &std::path::Path, name: &str) -> Result<Vec<StagedFile>> {
     let mut writer = DatasetWriter::new(folder, name, &SKIPPED, &[]);
     let skipped: Vec<(u32, SkipReason)> =
@@ -368,7 +369,7 @@ pub(crate) fn write_skipped(batch: &QueryBatch, folder: &std::path::Path, name: 
     Ok(writer.finish()?)
 }
 
-/// Rows that are no documents, by file and row.
+/// Writes the rows that are not documents, by file and row.
 pub(crate) fn write_quarantine(done: &Fingerprinted, folder: &std::path::Path, name: &str) -> Result<Vec<StagedFile>> {
     let mut writer = DatasetWriter::new(folder, name, &QUARANTINE, &[]);
     for rows in done.batch.bad_rows.chunks(BATCH_ROWS) {

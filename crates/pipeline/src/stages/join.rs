@@ -39,31 +39,31 @@ use nearprint_tasks::{
     TaskRunner, Want,
 };
 
-/// Which pairs are written.
+/// The pairs that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PairsMode {
-    /// A spanning forest: the same clusters, at most one pair fewer than documents and existing fingerprints.
+    /// A spanning forest. It has the same clusters, and fewer pairs than there are documents and existing fingerprints.
     #[default]
     Forest,
     /// Every verified pair.
     All,
 }
 
-/// What the pairs of a join came to.
+/// The counts of a join's pairs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairCounts {
-    /// Rows written.
+    /// The number of rows that were written.
     pub n_pairs: u64,
-    /// Of these, new documents with existing ones.
+    /// The number of these pairs that are of a new document and an existing one.
     pub n_new_existing: u64,
-    /// Of these, new documents with each other.
+    /// The number of these pairs that are of two new documents.
     pub n_new_new: u64,
-    /// Rows at each Hamming distance, from 0.
+    /// The number of rows at each Hamming distance, from 0.
     pub by_distance: Vec<u64>,
 }
 
-/// The query batch with its tables, and what probes them.
+/// The query batch with its tables, and the existing files that probe them.
 pub(crate) struct NearDuplicates {
     pub(crate) batch: Arc<QueryBatch>,
     pub(crate) rows: Arc<QueryRows>,
@@ -74,16 +74,16 @@ pub(crate) struct NearDuplicates {
     piece_rows: u64,
     pieces_under_way: usize,
     itself: bool,
-    /// How decisions are to follow from the forest pass; none where there are none.
+    /// The rule by which decisions follow from the forest pass. `None` means that there are no decisions.
     decides: Option<ClusterRule>,
-    /// Bytes for what the forest pass gathers.
+    /// The bytes for the data that the forest pass gathers.
     forest_bytes: usize,
     pub(crate) engine: Engine,
     progress: Progress,
     elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
-/// Map tasks that run elsewhere, by the specification in a folder.
+/// A runner that gives map tasks to another, which reads their specification in a folder.
 struct Sent {
     elsewhere: Arc<dyn Elsewhere>,
     folder: PathBuf,
@@ -95,19 +95,19 @@ impl TaskRunner for Sent {
     }
 }
 
-/// The plan below a forest pass, the pass, and where its pairs of classes go.
+/// The plan below a forest pass, the pass, and the destination of its pairs of classes.
 type Forested = (Reduced, Arc<ForestPass>, Arc<ClassPairs>);
 
 /// A map phase under its reduce.
 struct Reduced {
     plan: Arc<dyn ExecutionPlan>,
-    /// What was to be probed, in words.
+    /// The description of the tables that are probed.
     tables: String,
     counts: Arc<Mutex<MapCounts>>,
 }
 
 impl Reduced {
-    /// Says what the map phase came to, once it is over.
+    /// Logs the counts of the map phase, once it is over.
     fn log(&self) {
         let MapCounts { n_rows, n_candidates } = *locked(&self.counts);
         let n_pairs = self.plan.metrics().and_then(|metrics| metrics.output_rows()).unwrap_or(0);
@@ -115,13 +115,13 @@ impl Reduced {
     }
 }
 
-/// A plan on one line, from its result down to its input.
+/// Returns a plan on one line, from its result down to its input.
 fn text_of(plan: &Arc<dyn ExecutionPlan>) -> String {
     let lines = displayable(plan.as_ref()).indent(false).to_string();
     lines.lines().map(str::trim).collect::<Vec<_>>().join(" <- ")
 }
 
-/// Where the specification of a pass goes.
+/// Returns the folder for the specification of a pass.
 fn spec_folder(engine: &Engine, want: Want) -> PathBuf {
     engine.temp.path().join(match want {
         Want::AllPairs => "spec-all",
@@ -129,24 +129,24 @@ fn spec_folder(engine: &Engine, want: Want) -> PathBuf {
     })
 }
 
-/// What is to be joined with a batch, and what for.
+/// The existing fingerprints to join with a batch, and the settings of the join.
 pub(crate) struct Join {
     pub(crate) existing: Existing,
     /// Whether the batch is joined with itself too.
     pub(crate) itself: bool,
     pub(crate) bits: u32,
     pub(crate) verifier: Verifier,
-    /// How decisions are to follow; none where only pairs are asked for.
+    /// The rule by which decisions follow. `None` means that only pairs are asked for.
     pub(crate) decides: Option<ClusterRule>,
-    /// Bytes that the caller holds meanwhile.
+    /// The bytes that the caller holds meanwhile.
     pub(crate) held_bytes: usize,
 }
 
-/// Existing rows of one map task.
+/// The number of existing rows in one map task.
 const TASK_ROWS: u64 = 4 << 20;
 
 impl NearDuplicates {
-    /// Builds the tables.
+    /// Plans the join, and builds the tables.
     pub(crate) async fn new(batch: QueryBatch, join: Join, work: Work<'_>) -> Result<Self> {
         let (resources, progress) = (work.resources, work.progress.clone());
         let Join { existing, itself, bits, verifier, decides, held_bytes } = join;
@@ -200,27 +200,27 @@ impl NearDuplicates {
         })
     }
 
-    /// The number of query tables.
+    /// Returns the number of query tables.
     pub(crate) fn n_tables(&self) -> usize {
         self.queries.plan().tables().len()
     }
 
-    /// Parts of the queries that are joined one after another.
+    /// Returns the number of parts of the queries that are joined one after another.
     pub(crate) fn n_parts(&self) -> usize {
         self.queries.n_parts()
     }
 
-    /// The instructions in use.
+    /// Returns the instructions in use.
     pub(crate) fn kernel(&self) -> &'static str {
         self.queries.kernel().name().name()
     }
 
-    /// Existing fingerprints that will probe.
+    /// Returns the number of existing fingerprints that will probe.
     pub(crate) fn n_existing(&self) -> u64 {
         self.n_existing
     }
 
-    /// The map phase cut into tasks, in a fixed order, part by part.
+    /// Returns the tasks of the map phase in a fixed order, part by part.
     pub(crate) fn tasks(&self) -> Vec<MapTask> {
         let mut urls: Vec<&String> = self.existing.keys().collect();
         urls.sort_unstable();
@@ -238,7 +238,7 @@ impl NearDuplicates {
         (0..self.queries.n_parts()).flat_map(|part| existing(part).chain(itself(part))).collect()
     }
 
-    /// What of the values a part is joined with, itself and what follows it, in pieces for all threads.
+    /// Returns the ranges of values that a part is joined with, its own and those after it, cut for all threads.
     fn own_ranges(&self, part: usize) -> Vec<Range<usize>> {
         let (part, all) = (self.queries.part(part), self.queries.n_values());
         let rows = match self.queries.n_parts() {
@@ -249,7 +249,7 @@ impl NearDuplicates {
         cut(part.clone()).chain(cut(part.end..all)).collect()
     }
 
-    /// Fingerprints that are mapped by all tasks.
+    /// Returns the number of fingerprints that all tasks map.
     fn n_mapped(&self, tasks: &[MapTask]) -> u64 {
         let own = tasks.iter().map(|task| match task {
             MapTask::Itself { values, .. } => values.len() as u64,
@@ -258,8 +258,8 @@ impl NearDuplicates {
         self.n_existing * self.n_parts() as u64 + own.sum::<u64>()
     }
 
-    /// The map phase under the reduce. At most `max_new_pairs` pairs of new documents; pairs of classes go to `class_pairs`, if any are
-    /// asked for.
+    /// Returns the map phase under the reduce. It fails after more than `max_new_pairs` pairs of new documents. If
+    /// `notes_classes`, pairs of classes go to `class_pairs`.
     fn reduced(
         &self,
         want: Want,
@@ -316,14 +316,14 @@ impl NearDuplicates {
         Ok(Arc::new(Sent { elsewhere: Arc::clone(elsewhere), folder }))
     }
 
-    /// `bits=64 k=3 tables=4 parts=1`, for plans in logs.
+    /// Describes the tables for plans in logs, as in `bits=64, k=3, tables=4, parts=1`.
     fn tables_in_words(&self) -> String {
         let plan = self.queries.plan();
         let (bits, k, tables) = (plan.bits(), plan.max_distance(), plan.tables().len());
         format!("bits={bits}, k={k}, tables={tables}, parts={}", self.n_parts())
     }
 
-    /// Writes every verified pair; more than `max_pairs` are an error.
+    /// Writes every verified pair. More than `max_pairs` pairs are an error.
     pub(crate) async fn write_all(
         &self,
         folder: &Path,
@@ -335,7 +335,7 @@ impl NearDuplicates {
         Ok((files, counts, spill_stats(&plan.plan)))
     }
 
-    /// Writes the spanning forest, and gives what decisions need, where there are any.
+    /// Writes the spanning forest, and returns the data that decisions need, if there are decisions.
     pub(crate) async fn write_forest(
         &self,
         folder: &Path,
@@ -352,7 +352,7 @@ impl NearDuplicates {
         Ok((files, counts, spill, gathered))
     }
 
-    /// The forest pass alone, its pairs thrown away.
+    /// Runs the forest pass alone, and drops its pairs.
     pub(crate) async fn forest_state(&self) -> Result<(SpillStats, Option<Found>)> {
         let (reduced, pass, class_pairs) = self.forest_pass()?;
         let drained = pass.execute(self.engine.context()).try_for_each(|_| futures::future::ready(Ok(()))).await;
@@ -367,7 +367,7 @@ impl NearDuplicates {
         gathered.map(|gathered| Found { rule, gathered, class_pairs })
     }
 
-    /// The plan below the forest pass, the pass, and where its pairs of classes go.
+    /// Returns the plan below the forest pass, the pass, and the destination of its pairs of classes.
     fn forest_pass(&self) -> Result<Forested> {
         let class_pairs = Arc::new(ClassPairs::new(self.forest_bytes));
         let by_star = self.decides == Some(ClusterRule::Star);
@@ -384,7 +384,7 @@ impl NearDuplicates {
         Ok((reduced, Arc::new(pass), class_pairs))
     }
 
-    /// The batch and its rows, all else given up.
+    /// Returns the batch and its rows, and drops everything else.
     pub(crate) fn into_batch(self) -> (Arc<QueryBatch>, Arc<QueryRows>) {
         (self.batch, self.rows)
     }
@@ -408,7 +408,7 @@ impl NearDuplicates {
         Ok((writer.finish()?, counts))
     }
 
-    /// Rows of the reduce as rows of the pairs dataset.
+    /// Returns rows of the reduce as rows of the pairs dataset.
     fn as_pairs(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let columns = Columns { batch: rows, file: "pairs" };
         let (a, b) = (columns.primitive::<UInt32Type>("a")?, columns.primitive::<UInt32Type>("b")?);
@@ -429,7 +429,7 @@ impl NearDuplicates {
     }
 }
 
-/// Groups the rows, and drops of the batch what will not be needed.
+/// Groups the rows, and drops the columns of the batch that will not be needed.
 fn group(
     mut batch: QueryBatch,
     decides: Option<ClusterRule>,
@@ -457,7 +457,7 @@ fn refuse_over(what: &str, bytes: usize, limit: usize) -> Result<()> {
     Err(PipelineError::Resources { reason: format!("{what} take {bytes} bytes, {limit} are left of the limit") })
 }
 
-/// What the batch, and all else that is held, leaves of the limit.
+/// The memory that the batch, and all other data that is held, leave of the limit.
 struct Budget {
     left: usize,
 }
@@ -488,10 +488,10 @@ impl Budget {
     }
 }
 
-/// Bytes left to pairs and decisions, where there are twice as many.
+/// The bytes that tables leave to pairs and decisions, but at most half of those that there are.
 const PAIR_BYTES: usize = 512 << 20;
 
-/// Bytes of tables where no limit is said.
+/// The bytes of tables if there is no limit.
 const UNLIMITED_TABLE_BYTES: usize = 4 << 30;
 
 impl PairCounts {

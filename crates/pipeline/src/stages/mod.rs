@@ -1,4 +1,4 @@
-//! The stages of a night: fingerprint, join, decide, and the run for the store.
+//! The stages of a night: fingerprint, join, decide, and write the run files for the store.
 
 pub(crate) mod decide;
 pub(crate) mod fingerprint;

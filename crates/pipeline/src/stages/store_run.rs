@@ -1,4 +1,4 @@
-//! The run of a night for the store: its documents in the order of a run, with what became of them.
+//! The run files of a night for the store: its documents in the order of a run, with their decisions.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -14,8 +14,8 @@ use crate::error::{PipelineError, Result};
 use crate::stages::decide::Decisions;
 use crate::stages::fingerprint::fingerprint_order;
 
-/// Rows of a run: those with a fingerprint by (fingerprint, id), then the short texts by (text hash, id), then documents without
-/// text by id.
+/// The rows of a run: those with a fingerprint by (fingerprint, id), then the short texts by (text hash, id), then
+/// documents without text by id.
 struct RunOrder {
     fingerprinted: Vec<u32>,
     short: Vec<u32>,
@@ -32,13 +32,13 @@ impl RunOrder {
         Self { fingerprinted: fingerprint_order(batch), short, empty: batch.rows().filter(without_text).collect() }
     }
 
-    /// (row of the run, row of the batch)
+    /// Returns (row of the run, row of the batch) of all rows.
     fn rows(&self) -> impl Iterator<Item = (u32, u32)> {
         (0..).zip(self.fingerprinted.iter().chain(&self.short).chain(&self.empty).copied())
     }
 }
 
-/// Which documents of the batch the nights of other dates have.
+/// Returns the documents of the batch that nights of other dates have.
 pub(crate) async fn recrawls(store: &Store, batch: &QueryBatch, dt: &str) -> Result<Recrawls> {
     let order = RunOrder::of(batch);
     let mut by_hash: Vec<(u64, u32, u32)> =
@@ -48,7 +48,8 @@ pub(crate) async fn recrawls(store: &Store, batch: &QueryBatch, dt: &str) -> Res
     Ok(store.recrawls(dt, &OwnIds { by_hash: &by_hash, id_of: &|row| batch.id(row) }).await?)
 }
 
-/// Kept, not shadowed short texts of earlier nights that the batch has too.
+/// Returns the short texts of earlier nights that the batch has too. Only texts that are kept and not
+/// shadowed count.
 pub(crate) async fn existing_short(
     store: &Store,
     batch: &QueryBatch,
@@ -61,7 +62,7 @@ pub(crate) async fn existing_short(
     Ok(store.existing_short(&wanted, dt, shadowed).await?)
 }
 
-/// Writes the run below a folder.
+/// Writes the run files below a folder.
 pub(crate) fn write_run(
     batch: &QueryBatch,
     decisions: &Decisions,

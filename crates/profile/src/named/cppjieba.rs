@@ -1,5 +1,5 @@
-//! yanyiwu's simhash over cppjieba: the keywords of highest TF-IDF, as many as its auto rule takes. A fixed number N is
-//! `tokenize.features.weight = { tf_idf = { top = { best = N } } }`.
+//! yanyiwu's simhash over cppjieba: the features are the keywords of highest TF-IDF, as many as its auto rule takes. To
+//! take a fixed number N, set `tokenize.features.weight = { tf_idf = { top = { best = N } } }`.
 
 use nearprint_fingerprint::{BitRule, FeatureHash, FingerprintConfig};
 use nearprint_tokenize::{FeatureConfig, StopWordsConfig, TokenizeConfig, TokenizerConfig, TokenizerKind, Top, Weight};

@@ -1,5 +1,5 @@
-//! The Java program of article 002: special characters removed, short words padded, over-frequent words capped, stop parts
-//! of speech dropped.
+//! The Java program of article 002: it removes special characters, pads short words, caps over-frequent words and drops
+//! stop parts of speech.
 
 use nearprint_fingerprint::{FeatureHash, FingerprintConfig};
 use nearprint_tokenize::{FeatureConfig, NormalizeConfig, StopWordsConfig, TokenizeConfig, TokenizerConfig, Weight};

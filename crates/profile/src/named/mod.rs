@@ -1,4 +1,5 @@
-//! Named profiles: everything from text to pair, one file each. A new profile is one new file and one line in [`PROFILES`].
+//! Named profiles, which have all settings from text to pair, one file each. A new profile is one new file and one line
+//! in [`PROFILES`].
 
 #[cfg(feature = "published")]
 mod cppjieba;
@@ -29,7 +30,8 @@ use nearprint_tokenize::{TokenizeConfig, TokenizerConfig, TokenizerKind};
 use crate::config::ProfileConfig;
 use crate::error::{ProfileError, Result};
 
-/// Name, what it is, how it is made, and the widths of fingerprints that its program has, the usual one among them.
+/// The name of a profile, its description, the function that makes it, and the widths of fingerprints that its program
+/// has, including the usual one.
 pub type NamedProfile = (&'static str, &'static str, fn() -> ProfileConfig, &'static [u32]);
 
 /// All profiles.
@@ -58,31 +60,34 @@ pub const PROFILES: &[NamedProfile] = &[
     ("sing1ee", sing1ee::ABOUT, sing1ee::profile, &[32, 64]),
 ];
 
-/// Every token of the text as it is, by its count, and any text with a token: what the published programs have in common.
+/// Makes the tokenizing that the published programs share: every token of the text as it is, weighted by its count, and
+/// any text that has a token.
 #[cfg(feature = "published")]
 fn as_it_is(kind: TokenizerKind) -> TokenizeConfig {
     let java = java::profile().tokenize;
     TokenizeConfig { tokenizer: TokenizerConfig { kind, ..java.tokenizer }, ..java }
 }
 
-/// A published program's fingerprint, with neither its search nor a sketch: pairs within the distance of the paper.
+/// Makes the profile of a published program's fingerprint, without its search and without a sketch: a pair is two
+/// documents within the distance of the paper.
 #[cfg(feature = "published")]
 fn published(bits: u32, tokenize: TokenizeConfig, fingerprint: FingerprintConfig) -> ProfileConfig {
     ProfileConfig { bits, tokenize, fingerprint, ..java::profile() }
 }
 
-/// The profile of a name.
+/// Returns the profile of a name.
 ///
 /// # Errors
-/// [`ProfileError::Config`] with the names that there are.
+/// [`ProfileError::Config`], which lists the existing names, if there is no such profile.
 pub fn by_name(name: &str) -> Result<ProfileConfig> {
     entry(name).map(|(_, _, make, _)| make())
 }
 
-/// The same with fingerprints of `bits` bits, as its program makes them.
+/// Returns the profile of a name with fingerprints of `bits` bits, as its program makes them.
 ///
 /// # Errors
-/// [`ProfileError::Width`] with the widths that the program has; as [`by_name`].
+/// [`ProfileError::Width`], which lists the widths that the program has, if it does not have this one; the same as
+/// those of [`by_name`].
 pub fn by_name_and_bits(name: &str, bits: u32) -> Result<ProfileConfig> {
     let (_, _, make, widths) = entry(name)?;
     if !widths.contains(&bits) {

@@ -1,5 +1,5 @@
-//! Python's simhash 2.1.2 (1e0ng): `Simhash(text)`. A text without a word character has no fingerprint here; there it has that
-//! of an empty feature.
+//! Python's simhash 2.1.2 (1e0ng): `Simhash(text)`. A text without a word character has no fingerprint here; the
+//! program gives it the fingerprint of an empty feature.
 
 use nearprint_fingerprint::{BitRule, FeatureHash, FingerprintConfig};
 use nearprint_tokenize::{NormalizeConfig, TokenizeConfig, TokenizerConfig, TokenizerKind};

@@ -1,5 +1,5 @@
-//! seomoz's simhash-py, with the recipe of its own tests from text to hashes. A text of fewer than 4 word characters has no window: the
-//! program gives each 0, here it has no fingerprint and counts as too short.
+//! seomoz's simhash-py, with the recipe of its own tests from text to hashes. A text of fewer than 4 word characters
+//! has no window: the program gives each such text 0, but here it has no fingerprint and counts as too short.
 
 use nearprint_fingerprint::{FeatureHash, FingerprintConfig};
 use nearprint_tokenize::{TokenizeConfig, TokenizerConfig, TokenizerKind};

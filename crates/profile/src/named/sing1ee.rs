@@ -1,4 +1,5 @@
-//! sing1ee's Java SimHash, and its form of 32 bits, which in a job file is `bits = 32` with `fingerprint.bit_rule = "above_one"`.
+//! sing1ee's Java SimHash, and its form of 32 bits, which in a job file is `bits = 32` with `fingerprint.bit_rule =
+//! "above_one"`.
 
 use nearprint_fingerprint::{BitRule, FeatureHash, FingerprintConfig};
 use nearprint_tokenize::{TokenizeConfig, TokenizerConfig, TokenizerKind};

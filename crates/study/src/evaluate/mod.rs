@@ -26,88 +26,89 @@ pub use score::{Intervals, Score};
 pub use truth::Label;
 use truth::Truth;
 
-/// What to evaluate.
+/// The profile to evaluate, and the labelled documents.
 #[derive(Debug, Clone)]
 pub struct EvaluateRequest {
-    /// Documents.
+    /// The path, folder, glob or `s3://` prefix of the documents.
     pub documents: String,
-    /// Columns.
+    /// The columns of the documents.
     pub columns: DocumentColumns,
-    /// Labelled pairs: tab-separated `id_a`, `id_b`, `label` (`pos`, `gray`, `neg`), with a header.
+    /// The file of labelled pairs: tab-separated `id_a`, `id_b`, `label` (`pos`, `gray`, `neg`), with a header.
     pub truth: String,
-    /// Ids that are left out, one a line.
+    /// The file of ids to leave out, one per line.
     pub ignore: Option<String>,
-    /// Text to pair.
+    /// The profile.
     pub profile: ProfileConfig,
-    /// Contents of the user's dictionary and stop words.
+    /// The contents of the user dictionary and the stop words.
     pub analyzer_resources: AnalyzerResources,
-    /// The largest distance that is listed; the profile's where none is said.
+    /// The largest distance to list. `None`, or a smaller number, means the profile's.
     pub max_distance: Option<u32>,
 }
 
-/// The score at a largest Hamming distance, and the profile's own sketch distance.
+/// The score at a largest Hamming distance and the profile's own sketch distance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct DistanceScore {
-    /// Largest Hamming distance that makes a pair.
+    /// The largest Hamming distance of a pair.
     pub max_distance: u32,
     /// The score.
     #[serde(flatten)]
     pub score: Score,
 }
 
-/// The score at a largest sketch distance, and the profile's own Hamming distance.
+/// The score at a largest sketch distance and the profile's own Hamming distance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SketchScore {
-    /// Largest distance of sketches that makes a pair; none where sketches are not verified.
+    /// The largest sketch distance of a pair. `None` means that sketches are not verified.
     pub max_sketch_distance: Option<u16>,
     /// The score.
     #[serde(flatten)]
     pub score: Score,
 }
 
-/// The score of pairs of a length, that of the shorter text in normalised characters.
+/// The score of the pairs in a range of lengths. The length of a pair is that of its shorter text in normalised
+/// characters.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LengthScore {
     /// The least length.
     pub min_length: u32,
-    /// The largest; none for the last bucket.
+    /// The largest length. `None` means that the range has no upper limit.
     pub max_length: Option<u32>,
-    /// At the profile's own distances.
+    /// The score at the profile's own distances.
     #[serde(flatten)]
     pub own: Score,
-    /// The same for each distance.
+    /// The score for each largest Hamming distance.
     pub by_max_distance: Vec<DistanceScore>,
 }
 
 /// Summary of the `evaluate` command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evaluation {
-    /// At the profile's own distances.
+    /// The score at the profile's own distances.
     #[serde(flatten)]
     pub own: DistanceScore,
-    /// Sketches verified up to this distance, where they are.
+    /// The profile's largest sketch distance. `None` means that sketches are not verified.
     pub max_sketch_distance: Option<u16>,
-    /// Documents.
+    /// The counts of the documents.
     #[serde(flatten)]
     pub documents: FingerprintCounts,
-    /// Ids left out, of documents or not.
+    /// The ids to leave out, whether or not a document has them.
     pub n_ignored: u64,
-    /// Those of them that no document has.
+    /// The ids among them that no document has.
     pub n_ignored_unknown: u64,
-    /// What to know before the scores are believed.
+    /// Warnings to read before relying on the scores.
     pub warnings: Vec<String>,
-    /// The same for each distance.
+    /// The score for each largest Hamming distance.
     pub by_max_distance: Vec<DistanceScore>,
-    /// The same for each sketch distance; empty where the profile makes no sketches.
+    /// The score for each largest sketch distance. It is empty if the profile makes no sketches.
     pub by_max_sketch_distance: Vec<SketchScore>,
-    /// The same by length. The buckets' counts add up to the whole.
+    /// The scores by length. The counts of all ranges add up to those of all pairs.
     pub by_length: Vec<LengthScore>,
 }
 
-/// Evaluates a profile.
+/// Evaluates a profile on labelled documents.
 ///
 /// # Errors
-/// Bad input; labels of documents that are not there.
+/// The input is bad, or a label names a document that does not exist.
 pub async fn evaluate(
     storage: &Storage,
     request: &EvaluateRequest,
@@ -128,22 +129,23 @@ pub async fn evaluate(
     blocking("evaluate", move || plan.evaluation(&batch, &truth, &ignored, counts)).await
 }
 
-/// The rows of the tables.
+/// The distance limits for which scores are computed.
 #[derive(Debug)]
 struct Plan {
     bits: u32,
     own: Verifier,
-    /// What the join looks for, so that no row misses a pair.
+    /// The limits of the join, which are wide enough for every row of the tables.
     candidates: Verifier,
     distances: Vec<Verifier>,
     sketches: Vec<Verifier>,
 }
 
-/// Sketch distances that are listed: every `SKETCH_STEP` up to `MAX_SKETCH`, where unlike texts lie.
+/// The step between the sketch distances that are listed.
 const SKETCH_STEP: usize = 8;
+/// The largest sketch distance that is listed in steps. Dissimilar texts lie at about this distance.
 const MAX_SKETCH: u16 = 128;
 
-/// First length of each bucket.
+/// The first length of each range.
 const LENGTHS: [u32; 6] = [0, 100, 300, 1000, 3000, 10_000];
 
 impl Plan {
@@ -211,7 +213,7 @@ fn warnings(own: &Score, n_ignored_unknown: u64) -> Vec<String> {
     warnings
 }
 
-/// From 0 up, the own one included; last the one that verifies no sketches.
+/// Returns the sketch limits in ascending order, including the profile's own. The last one verifies no sketches.
 fn sketch_limits(own: Verifier) -> Vec<Verifier> {
     let steps = (0..=MAX_SKETCH).step_by(SKETCH_STEP).chain(own.max_sketch_distance);
     let steps: BTreeSet<u16> = steps.collect();

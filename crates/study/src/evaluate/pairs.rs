@@ -1,4 +1,4 @@
-//! The pairs that are positive, gray or found, and the scores of those within given distances.
+//! The pairs that are positive, gray or found, and the scores at given distances.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -22,20 +22,20 @@ struct LabelledPair {
     a: u32,
     b: u32,
     label: Label,
-    /// Where the two were candidates.
+    /// The distances of the two texts, if the join found the pair.
     found: Option<Distances>,
 }
 
-/// Pairs that count in some row of the tables.
+/// The pairs that count in at least one row of the tables.
 #[derive(Debug)]
 pub struct Pairs {
     pairs: Vec<LabelledPair>,
-    /// Normalised characters of each document.
+    /// The number of normalised characters of each document.
     lengths: Vec<u32>,
 }
 
-/// Self-joins the documents that are not left out. Every pair that some of `rows` allows is kept; `candidates` is the widest of them,
-/// with sketches compared where there are any.
+/// Joins the documents that are not left out with each other. Every pair that at least one of `rows` allows is kept.
+/// `candidates` has the widest limits, and it compares sketches if there are any.
 pub fn find(
     batch: &QueryBatch,
     truth: &Truth,
@@ -85,7 +85,7 @@ fn self_join(
     Ok(())
 }
 
-/// Below the feature floor, equal normalised texts are pairs.
+/// Finds the pairs of texts below the feature floor, which are pairs if the normalised texts are equal.
 fn same_short_texts(batch: &QueryBatch, left_out: &[bool], mut found: impl FnMut(u32, u32)) {
     let mut same: HashMap<[u8; 16], Vec<u32>> = HashMap::new();
     let short = |row: &u32| !left_out[*row as usize] && batch.fingerprints.get(*row).is_none();
@@ -99,13 +99,14 @@ fn same_short_texts(batch: &QueryBatch, left_out: &[bool], mut found: impl FnMut
 }
 
 impl Pairs {
-    /// The score of all pairs within the limits.
+    /// Returns the score of all pairs at the given limits.
     pub fn score(&self, limits: &Verifier) -> Score {
         self.scores(limits, &[]).remove(0)
     }
 
-    /// The scores of pairs whose shorter text has a length from each of `starts` to below the next; of all where there is none.
-    /// Components are those of all pairs, whatever their lengths.
+    /// Returns one score for each range of lengths. A range goes from one of `starts` to just below the next, and the
+    /// length of a pair is that of its shorter text. If `starts` is empty, the only score is that of all pairs. The
+    /// components are those of all pairs, regardless of length.
     pub fn scores(&self, limits: &Verifier, starts: &[u32]) -> Vec<Score> {
         let found = |pair: &LabelledPair| pair.found.is_some_and(|d| limits.allows(d.distance, d.sketches));
         let mut sets = UnionFind::new(row_number(self.lengths.len()));

@@ -1,59 +1,62 @@
-//! Precision, recall and F1, and how far they can be trusted.
+//! Precision, recall and F1 with their confidence intervals.
 
 use serde::Serialize;
 
 use crate::random::{Random, percentile_interval};
 
-/// Precision and recall by pair. A gray pair counts neither way.
+/// Precision and recall, counted by pair. A gray pair counts neither for nor against them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Score {
-    /// Pairs found, gray ones left out.
+    /// The pairs found, without the gray ones.
     pub n_found: u64,
-    /// Positive pairs found.
+    /// The positive pairs found.
     pub n_true: u64,
-    /// Gray pairs found.
+    /// The gray pairs found.
     pub n_gray: u64,
-    /// Positive pairs of the truth.
+    /// The positive pairs of the labels.
     pub n_positive: u64,
-    /// `n_true` / `n_found`; 1 where nothing is found.
+    /// `n_true` / `n_found`, or 1 if no pair is found.
     pub precision: f64,
-    /// `n_true` / `n_positive`; none where nothing is positive.
+    /// `n_true` / `n_positive`, or `None` if no pair is positive.
     pub recall: Option<f64>,
-    /// Their harmonic mean; none where nothing is positive.
+    /// The harmonic mean of precision and recall, or `None` if no pair is positive.
     pub f1: Option<f64>,
-    /// 95 % intervals.
+    /// The 95 % intervals.
     pub ci: Intervals,
 }
 
 /// 95 % confidence intervals, `[low, high]`.
 ///
-/// Pairs of one cluster are right or wrong together, so what is drawn anew is not pairs but connected components of positive, gray and
-/// found pairs: 1000 resamples of as many components as there are, with replacement, from a fixed seed; the interval is the middle
-/// 95 % of their values. Where all components are right, or all wrong, no resample can be otherwise: the other end is then that
-/// of the exact binomial interval for as many components, 0.025^(1/n) or one less that. A single component that is partly right tells
-/// nothing of others: there is no interval then.
+/// The pairs of one cluster are right or wrong together. So the bootstrap does not resample pairs, but connected
+/// components of positive, gray and found pairs. It draws 1000 resamples with replacement from a fixed seed, and each
+/// resample has as many components as there are. The interval is the middle 95 % of the values of the resamples.
+///
+/// If all components are right, or all are wrong, every resample gives the same value. The other end of the interval is
+/// then that of the exact binomial interval for n components: 0.025^(1/n) if all are right, and 1 - 0.025^(1/n) if all
+/// are wrong. A single component that is partly right says nothing about other components, so there is no interval in
+/// that case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Intervals {
-    /// None where nothing is found.
+    /// The interval of the precision, or `None` if no pair is found.
     pub precision: Option<[f64; 2]>,
-    /// None where nothing is positive.
+    /// The interval of the recall, or `None` if no pair is positive.
     pub recall: Option<[f64; 2]>,
-    /// None where nothing is positive.
+    /// The interval of F1, or `None` if no pair is positive.
     pub f1: Option<[f64; 2]>,
-    /// Components that were resampled: those with a pair that is found or positive.
+    /// The components that were resampled, which are those with a pair that is positive, or found and not gray.
     pub n_components: u64,
 }
 
-/// Pairs of a component, or sums of such.
+/// The counts of pairs of a component, or the sums for several components.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Pairs found.
+    /// The pairs found, without the gray ones.
     pub n_found: u64,
-    /// Of these, positive ones.
+    /// The positive pairs found.
     pub n_true: u64,
-    /// Of these, gray ones, which count neither way.
+    /// The gray pairs found, which count neither way.
     pub n_gray: u64,
-    /// Positive pairs, found or not.
+    /// The positive pairs, found or not.
     pub n_positive: u64,
 }
 
@@ -75,7 +78,7 @@ impl Counts {
         ratio(self.n_true, self.n_positive)
     }
 
-    /// 2 true / (found + positive), which is the harmonic mean of precision and recall.
+    /// Returns 2 · true / (found + positive), which is the harmonic mean of precision and recall.
     fn f1(&self) -> Option<f64> {
         ratio(2 * self.n_true, self.n_found + self.n_positive).filter(|_| self.n_positive > 0)
     }
@@ -90,7 +93,7 @@ const RESAMPLES: usize = 1000;
 const SEED: u64 = 1;
 
 impl Score {
-    /// The score of components, and its intervals.
+    /// Returns the score of the components with its intervals.
     pub fn of(components: &[Counts]) -> Self {
         let all = components.iter().fold(Counts::default(), Counts::plus);
         Self {
@@ -135,7 +138,7 @@ fn resample(components: &[Counts]) -> Vec<Counts> {
     (0..RESAMPLES).map(|_| (0..components.len()).fold(Counts::default(), |sum, _| sum.plus(&draw()))).collect()
 }
 
-/// The least share of right ones among all that n right ones of n leave likely enough.
+/// Returns the lower end of the exact interval for the share of right components if n of n components are right.
 #[allow(clippy::cast_precision_loss, reason = "a count")]
 fn exact_low(n: usize) -> f64 {
     0.025_f64.powf(1.0 / n.max(1) as f64)

@@ -1,4 +1,4 @@
-//! The labels.
+//! The labels of an evaluation.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,19 +8,19 @@ use crate::error::{Result, StudyError};
 use nearprint_storage::{Storage, redact};
 use nearprint_tasks::QueryBatch;
 
-/// What a labelled pair is.
+/// The label of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Label {
-    /// Near-duplicates.
+    /// The two documents are near-duplicates.
     Positive,
-    /// Neither: it counts neither way.
+    /// The pair is neither of the others, and counts neither way.
     Gray,
-    /// Different documents.
+    /// The two documents are different.
     Negative,
 }
 
 impl Label {
-    /// `pos`, `gray` or `neg`, in any case and with blanks around it.
+    /// Parses `pos`, `gray` or `neg`, in upper or lower case and with blanks around it.
     pub fn of_name(name: &str) -> Option<Self> {
         match name.trim().to_ascii_lowercase().as_str() {
             "pos" => Some(Self::Positive),
@@ -31,7 +31,7 @@ impl Label {
     }
 }
 
-/// Positive and gray pairs of rows, the smaller first; all others are negative.
+/// The positive and gray pairs of rows, with the smaller row first. All other pairs are negative.
 #[derive(Debug, Default)]
 pub struct Truth {
     pub labels: HashMap<(u32, u32), Label>,
@@ -47,7 +47,7 @@ impl Truth {
     }
 }
 
-/// Lines that are not empty, with their numbers from 1.
+/// Returns the lines that are not empty, with their line numbers from 1.
 pub async fn lines(storage: &Storage, url: &str) -> Result<Vec<(u64, String)>> {
     let missing = || StudyError::InputMissing { what: "file", url: url.to_owned(), remedy: "check the path" };
     let content = storage.folder(url)?.get().await?.ok_or_else(missing)?;
@@ -71,7 +71,7 @@ pub async fn read(storage: &Storage, url: &str, ignored: &HashSet<String>, batch
     Ok(truth)
 }
 
-/// Rows of two documents, and their label; none where one of them is left out.
+/// Returns the rows of two documents and their label, or `None` if one of the two is left out.
 fn labelled_pair(
     line: &str,
     columns: [usize; 3],
@@ -96,13 +96,13 @@ fn labelled_pair(
     Ok(batch.row_of(a).zip(batch.row_of(b)).map(|(a, b)| (a, b, label)))
 }
 
-/// Whether a header is that of a sheet, whatever a spreadsheet separates its columns by.
+/// Returns whether a header is that of a sheet, regardless of the separator that a spreadsheet wrote.
 fn is_sheet(header: &str) -> bool {
     let names: Vec<&str> = header.split(['\t', ',', ';']).map(|name| name.trim_matches([' ', '"'])).collect();
     ["n_pairs", "strata", "profile"].iter().all(|name| names.contains(name))
 }
 
-/// Positions of `id_a`, `id_b` and `label`.
+/// Returns the positions of `id_a`, `id_b` and `label`.
 fn columns(url: &str, header: &str) -> Result<[usize; 3]> {
     if is_sheet(header) {
         let reason = format!(

@@ -1,4 +1,4 @@
-//! Where two texts differ.
+//! Finds the differences between two texts.
 
 use std::ops::Range;
 
@@ -11,15 +11,15 @@ use crate::legible::legible;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Piece {
-    /// In both texts.
+    /// The piece is in both texts.
     Same(String),
-    /// In the first only.
+    /// The piece is only in the first text.
     Removed(String),
-    /// In the second only.
+    /// The piece is only in the second text.
     Added(String),
 }
 
-/// Two texts beside each other.
+/// The comparison of two texts.
 #[derive(Debug)]
 pub struct Diff {
     /// The pieces, in order.
@@ -28,10 +28,12 @@ pub struct Diff {
     pub of_sentences: bool,
 }
 
-/// Past this many tokens of both texts together, whole sentences are compared: texts of so many that share hardly any take seconds.
+/// The most tokens of both texts together for a comparison by words. Above this number, whole sentences are compared,
+/// because a comparison of such long texts by words takes seconds if they share hardly any.
 const MAX_TOKENS: usize = 400_000;
 
-/// Both texts, cut into what they share and what they do not. Words are whole, but each Han character stands alone.
+/// Cuts both texts into the pieces that they share and the pieces that they do not share. Words stay whole, but each
+/// Han character is compared by itself.
 pub fn diff(a: &str, b: &str) -> Diff {
     let (a, b) = (legible(a), legible(b));
     let (mut old, mut new) = (words(&a), words(&b));
@@ -52,8 +54,8 @@ pub fn diff(a: &str, b: &str) -> Diff {
     Diff { pieces, of_sentences }
 }
 
-/// The changes with up to `context` characters of what is the same around them; changes nearer to each other than twice that
-/// share a segment.
+/// Returns the changes with up to `context` characters of shared text on either side. Changes that are at most twice
+/// that far apart are in the same segment.
 pub fn segments(pieces: &[Piece], context: usize) -> Vec<Vec<Piece>> {
     let mut segments: Vec<Vec<Piece>> = Vec::new();
     let mut open: Vec<Piece> = Vec::new();
@@ -98,7 +100,7 @@ fn is_han(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Cuts between two characters unless they belong together.
+/// Cuts the text between two characters unless `together` joins them.
 fn cut(text: &str, together: impl Fn(char, char) -> bool) -> Vec<&str> {
     let (mut parts, mut start, mut before) = (Vec::new(), 0, None);
     for (at, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! Features of two texts side by side, and how they vote on the bits that differ.
+//! Compares the features of two texts, and their votes on the bits that differ.
 
 use std::collections::BTreeMap;
 
@@ -11,42 +11,43 @@ use nearprint_profile::ProfileConfig;
 /// A feature with its weight in each text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExplainedFeature {
-    /// The feature; the tokens of a shingle separated by blanks.
+    /// The feature. Blanks separate the tokens of a shingle.
     pub feature: String,
-    /// Its weight in the first text; 0 where it is not there.
+    /// Its weight in the first text, or 0 if the text does not have it.
     pub weight_a: f64,
-    /// Its weight in the second.
+    /// Its weight in the second text, or 0 if the text does not have it.
     pub weight_b: f64,
 }
 
-/// Features of two texts, the heaviest first.
+/// The features of two texts, in descending order of weight.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct FeatureTable {
-    /// In both.
+    /// The features of both texts.
     pub shared: Vec<ExplainedFeature>,
-    /// In the first only.
+    /// The features of the first text only.
     pub only_a: Vec<ExplainedFeature>,
-    /// In the second only.
+    /// The features of the second text only.
     pub only_b: Vec<ExplainedFeature>,
 }
 
-/// A bit that is 1 in one fingerprint only.
+/// A bit that is 1 in only one of two fingerprints.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DifferingBit {
-    /// The bit; 0 is the least significant.
+    /// The number of the bit. Bit 0 is the least significant.
     pub bit: u32,
-    /// v of the first text: the weight of the features whose hash has the bit, less the weight of the others.
+    /// The vote v of the first text: the weight of the features whose hash has the bit, minus the weight of the others.
     pub vote_a: f64,
-    /// v of the second.
+    /// The vote v of the second text.
     pub vote_b: f64,
-    /// The features that part the two votes most, at most ten: with the weights of the one text in the other, the votes would come nearer.
+    /// The features that separate the two votes most, at most ten. If such a feature had the same weight in both texts,
+    /// the votes would be closer.
     pub features: Vec<ExplainedFeature>,
 }
 
-/// Deciding features of a bit that are listed.
+/// The most deciding features that are listed for a bit.
 const DECIDERS: usize = 10;
 
-/// A feature of either text.
+/// A feature that at least one of the texts has.
 #[derive(Debug)]
 pub struct Feature {
     bytes: Vec<u8>,
@@ -55,7 +56,7 @@ pub struct Feature {
     weight_b: u64,
 }
 
-/// The features of both texts, by their bytes.
+/// Returns the features of both texts, ordered by their bytes.
 pub fn union(a: &[(Vec<u8>, u64)], b: &[(Vec<u8>, u64)], profile: &ProfileConfig) -> Vec<Feature> {
     let mut weights: BTreeMap<&[u8], (u64, u64)> = BTreeMap::new();
     for (feature, weight) in a {
@@ -88,7 +89,7 @@ pub fn table(features: &[Feature]) -> FeatureTable {
     }
 }
 
-/// The bits in which the fingerprints differ, the lowest first.
+/// Returns the bits in which the fingerprints differ, in ascending order.
 pub fn differing_bits(features: &[Feature], a: u64, b: u64) -> Vec<DifferingBit> {
     (0..u64::BITS)
         .filter(|bit| ((a ^ b) >> bit) & 1 == 1)
@@ -101,7 +102,8 @@ fn differing_bit(features: &[Feature], bit: u32, value_a: u64) -> DifferingBit {
         let votes = features.iter().map(|f| f.sign(bit) * i128::from(weight(f)));
         in_ones(votes.sum())
     };
-    // A feature's part in vote_a - vote_b, positive where it takes the two to their sides.
+    // The contribution of a feature to vote_a - vote_b. It is positive if the feature pulls the votes apart to their
+    // sides.
     let toward_a = if value_a == 1 { 1 } else { -1 };
     let part = |f: &Feature| toward_a * f.sign(bit) * (i128::from(f.weight_a) - i128::from(f.weight_b));
     let mut deciders: Vec<&Feature> = features.iter().filter(|f| part(f) > 0).collect();
@@ -115,7 +117,7 @@ fn differing_bit(features: &[Feature], bit: u32, value_a: u64) -> DifferingBit {
 }
 
 impl Feature {
-    /// 1 where the hash has the bit, else -1.
+    /// Returns 1 if the hash has the bit, and -1 otherwise.
     fn sign(&self, bit: u32) -> i128 {
         if (self.hash >> bit) & 1 == 1 { 1 } else { -1 }
     }
@@ -129,7 +131,7 @@ impl Feature {
     }
 }
 
-/// From units of 1/65536.
+/// Converts a weight from units of 1/65536.
 #[allow(clippy::cast_precision_loss, reason = "for people to read")]
 fn in_ones(weight: i128) -> f64 {
     weight as f64 / ONE as f64

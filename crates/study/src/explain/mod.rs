@@ -1,4 +1,4 @@
-//! The `explain` command: why two texts are near-duplicates to a profile, or are not.
+//! The `explain` command, which shows why a profile takes two texts for near-duplicates, or does not.
 
 pub mod diff;
 mod features;
@@ -20,84 +20,84 @@ use nearprint_storage::Storage;
 pub use text::ExplainedText;
 use text::{Named, Taken, distance, sketch_distance};
 
-/// What to explain.
+/// The texts to compare, and the profile.
 #[derive(Debug, Clone)]
 pub struct ExplainRequest {
-    /// Two texts or more.
+    /// Two or more texts.
     pub texts: ExplainTexts,
-    /// Text to pair.
+    /// The profile.
     pub profile: ProfileConfig,
-    /// Contents of the user's dictionary and stop words.
+    /// The contents of the user dictionary and the stop words.
     pub analyzer_resources: AnalyzerResources,
 }
 
-/// Where the texts are.
+/// The source of the texts.
 #[derive(Debug, Clone)]
 pub enum ExplainTexts {
-    /// Documents of these ids.
+    /// The texts are those of documents with given ids.
     Documents {
-        /// Path, folder, glob or `s3://` prefix.
+        /// The path, folder, glob or `s3://` prefix of the documents.
         documents: String,
-        /// Columns.
+        /// The columns of the documents.
         columns: DocumentColumns,
-        /// Ids.
+        /// The ids of the documents.
         ids: Vec<String>,
     },
-    /// Name and text of each.
+    /// The texts are given directly, each with its name.
     Given(Vec<(String, String)>),
 }
 
 /// Summary of the `explain` command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explanation {
-    /// Bits of a fingerprint.
+    /// The number of bits of a fingerprint.
     pub bits: u32,
     /// The profile's largest Hamming distance.
     pub max_distance: u32,
-    /// The profile's largest sketch distance, where sketches are verified.
+    /// The profile's largest sketch distance. `None` means that sketches are not verified.
     pub max_sketch_distance: Option<u16>,
     /// The texts.
     pub texts: Vec<ExplainedText>,
-    /// Hamming distance of each text to each; none where one has no fingerprint.
+    /// The Hamming distance of every two texts, or `None` if one of them has no fingerprint.
     pub distances: Vec<Vec<Option<u32>>>,
-    /// Distances of the sketches; empty where the profile makes none.
+    /// The sketch distance of every two texts. The list is empty if the profile makes no sketches.
     pub sketch_distances: Vec<Vec<Option<u32>>>,
-    /// The two texts beside each other; none where there are more than two.
+    /// The comparison of the two texts. `None` means that there are more than two.
     pub pair: Option<ExplainedPair>,
 }
 
-/// Two texts beside each other.
+/// The comparison of two texts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExplainedPair {
-    /// Whether the profile takes them for a pair.
+    /// Whether the profile takes the texts for a pair.
     pub is_pair: bool,
-    /// Why it does, or does not.
+    /// The reasons why it does, or does not.
     pub reasons: Vec<String>,
     /// Whether the normalised texts are equal.
     pub same_text: bool,
-    /// Hamming distance.
+    /// The Hamming distance.
     pub distance: Option<u32>,
-    /// 100 · (1 - distance / bits).
+    /// The similarity in percent: 100 · (1 - distance / bits).
     pub similarity_percent: Option<f64>,
-    /// Distance of the sketches.
+    /// The distance of the sketches.
     pub sketch_distance: Option<u32>,
-    /// Features of both, the heaviest first.
+    /// The features of both texts, in descending order of weight.
     pub features: FeatureTable,
     /// The bits that differ.
     pub differing_bits: Vec<DifferingBit>,
-    /// Where the normalised texts differ, with some of what is around it.
+    /// The differences between the normalised texts, with some text around them.
     pub diff: Vec<Vec<Piece>>,
-    /// Whether the texts were too long to compare word by word: the diff is one of whole sentences then.
+    /// Whether the texts were too long to compare word by word. If so, the diff is by whole sentences.
     pub diff_of_sentences: bool,
 }
 
-/// Characters around a difference.
+/// The characters of shared text on either side of a difference.
 const CONTEXT_CHARS: usize = 40;
 
-/// Explains.
+/// Explains why texts are near-duplicates to a profile, or are not.
 ///
 /// # Errors
-/// Bad input; an id that is not there; fewer than two texts.
+/// The input is bad, no document has one of the ids, or there are fewer than two texts.
 pub async fn explain(storage: &Storage, request: &ExplainRequest) -> Result<Explanation> {
     let fingerprinter = TextFingerprinter::try_new(request.profile.clone(), &request.analyzer_resources)?;
     let texts = texts(storage, &request.texts).await?;
@@ -165,7 +165,7 @@ fn pair(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<ExplainedPair> 
     })
 }
 
-/// Whether the two are a pair, and why.
+/// Returns whether the two texts are a pair, and the reasons.
 fn verdict(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<(bool, Vec<String>)> {
     let verifier = profile.join.verifier(profile.bits)?;
     let Some(distance) = distance(a, b) else {
@@ -183,7 +183,8 @@ fn verdict(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<(bool, Vec<S
     Ok((near, reasons))
 }
 
-/// Short texts are compared as a whole.
+/// Returns the verdict on two texts of which at least one has no fingerprint. Texts that are too short are compared as
+/// a whole.
 fn verdict_without_fingerprints(a: &Taken, b: &Taken) -> (bool, Vec<String>) {
     let hash = |t: &Taken| match t.outcome() {
         Some(Outcome::TooShort { text_hash }) => Some(*text_hash),

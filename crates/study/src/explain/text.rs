@@ -1,4 +1,4 @@
-//! One text: what it came to, and how that is told.
+//! One text, its fingerprint and its sketch, and their description in the summary.
 
 use std::fmt::Write;
 
@@ -8,20 +8,21 @@ use serde::Serialize;
 use nearprint_profile::ProfileConfig;
 use nearprint_profile::{DissectedText, Outcome, TextFingerprinter};
 
-/// One text.
+/// The description of one text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExplainedText {
-    /// Its id, or the name it was given.
+    /// The id of the document, or the given name of the text.
     pub id: String,
-    /// The file that it was taken from: of the newest of the nights that have it. None where the text was given.
+    /// The file of the text. If several nights have the document, the file is that of the newest night. `None` means
+    /// that the text was given directly.
     pub file: Option<String>,
     /// `fingerprinted`, `too_short`, `empty` or `null_text`.
     pub status: &'static str,
-    /// Why it has no fingerprint.
+    /// The reason why the text has no fingerprint.
     pub reason: Option<String>,
-    /// Characters of the normalised text.
+    /// The number of characters of the normalised text.
     pub length: u64,
-    /// Distinct features.
+    /// The number of distinct features.
     pub n_features: u64,
     /// The fingerprint in hexadecimal.
     pub fingerprint: Option<String>,
@@ -29,21 +30,21 @@ pub struct ExplainedText {
     pub sketch: Option<String>,
 }
 
-/// A text as it was given or found.
+/// A text as it was given or found, with its name.
 #[derive(Debug)]
 pub struct Named {
     pub id: String,
     pub file: Option<String>,
-    /// None for NULL.
+    /// The text. `None` means NULL.
     pub text: Option<String>,
 }
 
-/// A text and what it came to.
+/// A text and the results of its analysis.
 #[derive(Debug)]
 pub struct Taken {
     pub id: String,
     file: Option<String>,
-    /// None for NULL.
+    /// The analysed text. `None` means NULL.
     text: Option<DissectedText>,
 }
 

@@ -1,4 +1,4 @@
-//! Drawing the sheet: the user's documents are joined with each other, and of each distance some pairs are sampled.
+//! Draws the sheet. The user's documents are joined with each other, and some pairs of each distance are sampled.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -22,22 +22,22 @@ use nearprint_storage::Storage;
 use nearprint_storage::blocking;
 use nearprint_tasks::QueryBatch;
 
-/// What to draw.
+/// The documents to draw pairs from, and the files to write.
 #[derive(Debug, Clone)]
 pub struct SheetRequest {
-    /// Documents.
+    /// The path, folder, glob or `s3://` prefix of the documents.
     pub documents: String,
-    /// Columns.
+    /// The columns of the documents.
     pub columns: DocumentColumns,
-    /// Text to fingerprint.
+    /// The profile.
     pub profile: ProfileConfig,
-    /// Contents of the user's dictionary and stop words.
+    /// The contents of the user dictionary and the stop words.
     pub analyzer_resources: AnalyzerResources,
-    /// Where the sheet goes, as CSV.
+    /// The path of the sheet, which is a CSV file.
     pub sheet: String,
-    /// Where the same pairs go as a page to read them on.
+    /// The path of a page for reading the same pairs. `None` means no page.
     pub html: Option<String>,
-    /// Whether these may replace files that exist.
+    /// Whether the sheet and the page may replace files that exist.
     pub replace: bool,
     /// The most pairs of one distance.
     pub per_distance: usize,
@@ -52,16 +52,16 @@ pub struct SheetSummary {
     pub sheet: String,
     /// The page.
     pub html: Option<String>,
-    /// Documents.
+    /// The counts of the documents.
     #[serde(flatten)]
     pub documents: FingerprintCounts,
-    /// Distinct normalised texts among those with a fingerprint: these are joined, copies are not.
+    /// The number of distinct normalised texts that have a fingerprint. Only these are joined, without their copies.
     pub n_texts: u64,
-    /// Pairs of them up to the largest distance.
+    /// The number of pairs of these texts up to the largest distance.
     pub n_pairs: u64,
-    /// Pairs on the sheet.
+    /// The number of pairs on the sheet.
     pub n_sampled: u64,
-    /// Pairs by distance; those that have none are left out.
+    /// The pairs by distance. Distances without pairs are left out.
     pub strata: Vec<Stratum>,
 }
 
@@ -70,27 +70,28 @@ pub struct SheetSummary {
 pub struct Stratum {
     /// The distance.
     pub distance: u8,
-    /// Pairs there are.
+    /// The number of pairs, sampled or not.
     pub n_pairs: u64,
-    /// Pairs on the sheet.
+    /// The number of pairs on the sheet.
     pub n_sampled: u64,
 }
 
-/// Characters of an excerpt on the sheet, and of these before the first difference.
+/// The characters of an excerpt on the sheet.
 const EXCERPT_CHARS: usize = 600;
+/// The characters of an excerpt before the first difference.
 const CONTEXT_CHARS: usize = 120;
 
 /// Draws a sheet. The same documents and profile give the same sheet.
 ///
 /// # Errors
-/// Bad input; a sheet that exists, unless it may be replaced.
+/// The input is bad, or the sheet or page exists and may not be replaced.
 pub async fn draw_sheet(
     storage: &Storage,
     request: &SheetRequest,
     resources: &Resources,
     progress: &Progress,
 ) -> Result<SheetSummary> {
-    // A sheet may have a day's labels in it.
+    // An existing sheet may contain a day's labels, so it is not overwritten by accident.
     let sheet = OutputFile::try_new(storage, &request.sheet, request.replace).await?;
     let page = match &request.html {
         Some(page) => Some(OutputFile::try_new(storage, page, request.replace).await?),
@@ -132,7 +133,7 @@ pub async fn draw_sheet(
     })
 }
 
-/// The sampled pairs by distance.
+/// The sampled pairs of each distance.
 #[derive(Debug, Default)]
 struct Sample {
     strata: BTreeMap<u8, Drawn>,
@@ -141,13 +142,13 @@ struct Sample {
 #[derive(Debug, Default)]
 struct Drawn {
     n_pairs: u64,
-    /// Those whose hash is smallest: (hash, a, b, sketch distance).
+    /// The pairs with the smallest hashes, each as its hash, row a, row b and sketch distance.
     kept: BTreeSet<(u64, u32, u32, Option<u16>)>,
 }
 
 const SEED: u64 = 1;
 
-/// Joins the distinct texts with each other and keeps, of each distance, the pairs whose seeded hash is smallest.
+/// Joins the distinct texts with each other, and keeps the pairs with the smallest seeded hashes of each distance.
 fn sample(batch: &QueryBatch, verifier: Verifier, bits: u32, per_distance: usize) -> Result<(u64, Sample)> {
     let mut seen = HashSet::new();
     let mut first_of_its_text = |row: u32| batch.text_hashes.get(row).is_none_or(|hash| seen.insert(hash));
@@ -191,7 +192,7 @@ impl Sample {
     }
 }
 
-/// The sampled pairs with their texts, by distance and then in the order of their hashes.
+/// Returns the sampled pairs with excerpts of their texts, in the order of their distances and then of their hashes.
 async fn sheet_pairs(
     storage: &Storage,
     request: &SheetRequest,

@@ -1,4 +1,5 @@
-//! What a labelled sheet says: precision, recall and F1 at each distance, estimated from a sample of each distance.
+//! Estimates precision, recall and F1 at each distance from a labelled sheet, which has a sample of the pairs of each
+//! distance.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,102 +15,104 @@ use crate::random::{Random, percentile_interval};
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::Storage;
 
-/// Labels, and the distances they are asked about.
+/// The labels, and the profile whose distances are evaluated.
 #[derive(Debug, Clone)]
 pub struct LabelsRequest {
     /// A sheet that `tune` drew, with its label column filled.
     pub labels: String,
-    /// The profile that it was drawn with, whose distances are asked about.
+    /// The profile that the sheet was drawn with. Its distances are evaluated.
     pub profile: ProfileConfig,
-    /// Contents of the user's dictionary and stop words.
+    /// The contents of the user dictionary and the stop words.
     pub analyzer_resources: AnalyzerResources,
 }
 
-/// An estimate at some distances.
+/// The estimate at given distances.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
-    /// Largest Hamming distance of a pair.
+    /// The largest Hamming distance of a pair.
     pub max_distance: u32,
-    /// Largest sketch distance of a pair; none where sketches are not compared.
+    /// The largest sketch distance of a pair. `None` means that sketches are not compared.
     pub max_sketch_distance: Option<u16>,
-    /// Labels `pos` and `neg` of pairs within these.
+    /// The number of labels `pos` and `neg` of pairs within these distances.
     pub n_labels: u64,
-    /// Pairs within these, estimated, without gray ones.
+    /// The estimated number of pairs within these distances, without gray pairs.
     pub n_pairs: f64,
-    /// Share of them that is positive; none where no label says.
+    /// The share of these pairs that is positive. `None` means that there are no labels to estimate it from.
     pub precision: Option<f64>,
-    /// Share of the positive pairs of the sheet's whole range that is within these.
+    /// The share of the positive pairs of the sheet's whole range that lies within these distances.
     pub recall: Option<f64>,
-    /// Harmonic mean.
+    /// The harmonic mean of precision and recall.
     pub f1: Option<f64>,
-    /// 95 % intervals.
+    /// The 95 % intervals.
     pub ci: EstimateIntervals,
 }
 
 /// 95 % intervals, `[low, high]`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct EstimateIntervals {
-    /// Of the precision.
+    /// The interval of the precision.
     pub precision: Option<[f64; 2]>,
-    /// Of the recall.
+    /// The interval of the recall.
     pub recall: Option<[f64; 2]>,
-    /// Of F1.
+    /// The interval of F1.
     pub f1: Option<[f64; 2]>,
 }
 
-/// Summary of labels.
+/// Summary of the labels, and the estimates from them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LabelEstimate {
     /// The sheet.
     pub labels: String,
-    /// Rows.
+    /// The number of rows.
     pub n_rows: u64,
-    /// Labels `pos`.
+    /// The number of labels `pos`.
     pub n_positive: u64,
-    /// Labels `neg`.
+    /// The number of labels `neg`.
     pub n_negative: u64,
-    /// Labels `gray`: they count neither way.
+    /// The number of labels `gray`, which count neither way.
     pub n_gray: u64,
-    /// Rows without a label.
+    /// The number of rows without a label.
     pub n_unlabelled: u64,
-    /// Rows that repeat the pair of another, which count once; they are not among `n_rows`.
+    /// The number of rows that repeat the pair of another row. Such a pair counts once, and `n_rows` does not include
+    /// the repetitions.
     pub n_repeated: u64,
-    /// Distances that have pairs and no label: the estimates are without them.
+    /// The distances that have pairs but no label. The estimates do not include their pairs.
     pub unlabelled_distances: Vec<u8>,
-    /// What to know before the estimates are believed.
+    /// Warnings to read before relying on the estimates.
     pub warnings: Vec<String>,
-    /// The sheet's largest distance: recall is relative to the positive pairs up to it.
+    /// The largest distance of the sheet. Recall is relative to the positive pairs up to this distance.
     pub sheet_max_distance: u32,
-    /// The profile's own distances.
+    /// The estimate at the profile's own distances.
     pub own: Estimate,
-    /// For each distance, at the profile's sketch distance.
+    /// The estimates for each Hamming distance, at the profile's sketch distance.
     pub by_max_distance: Vec<Estimate>,
-    /// For each sketch distance, at the profile's distance; empty where the sheet has none.
+    /// The estimates for each sketch distance, at the profile's Hamming distance. The list is empty if the sheet or the
+    /// profile has no sketches.
     pub by_max_sketch_distance: Vec<Estimate>,
-    /// None without labels.
+    /// The recommended distances. `None` means that the labels do not suffice to compute F1.
     pub recommendation: Option<Recommendation>,
 }
 
 /// The distances with the highest estimated F1.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Recommendation {
-    /// The estimate there.
+    /// The estimate at these distances.
     #[serde(flatten)]
     pub best: Estimate,
-    /// Whether these are the profile's own.
+    /// Whether these distances are the profile's own.
     pub is_own: bool,
-    /// Share of the draws in which its F1 is above the profile's own.
+    /// The share of the draws in which F1 is higher here than at the profile's own distances.
     pub better_than_own: f64,
-    /// Whether the labels are enough to go by.
+    /// Whether there are enough labels to follow the recommendation.
     pub enough_labels: bool,
-    /// Why they are not.
+    /// The reasons why there are not enough labels.
     pub too_few: Vec<String>,
 }
 
-/// Estimates from labels.
+/// Estimates precision, recall and F1 from the labels of a sheet.
 ///
 /// # Errors
-/// A sheet that is not there or not as `tune` wrote it.
+/// The sheet does not exist, or it is not in the form that `tune` wrote.
 pub async fn estimate_from_labels(storage: &Storage, request: &LabelsRequest) -> Result<LabelEstimate> {
     let url = &request.labels;
     let missing = || StudyError::InputMissing { what: "sheet", url: url.clone(), remedy: "draw one with --sheet" };
@@ -137,7 +140,7 @@ impl Limits {
     }
 }
 
-/// Pairs, by how they count.
+/// Weighted numbers of pairs: those found, the positive ones among these, and all positive ones.
 #[derive(Debug, Default, Clone, Copy)]
 struct Sums {
     found: f64,
@@ -162,16 +165,16 @@ impl Sums {
 const DRAWS: usize = 1000;
 const SEED: u64 = 2;
 const SKETCH_STEP: usize = 8;
-/// By how much a wider sheet is wider.
+/// The number of distances by which a recommended wider sheet exceeds this one.
 const WIDER: u32 = 4;
-/// Labels below which a distance, or the positives, say little.
+/// The least number of labels of a distance, or of positive labels, for a reliable estimate.
 const FEW: u64 = 10;
-/// Labels below which no distance is told from another.
+/// The least number of labels in all that can tell one distance from another.
 const FEW_IN_ALL: u64 = 50;
 
 struct Labelled {
     sheet: Sheet,
-    /// Whether the rows and the profile have sketches.
+    /// Whether both the rows and the profile have sketches.
     has_sketches: bool,
     strata: BTreeMap<u8, Stratum>,
     estimate: Weights,
@@ -226,7 +229,8 @@ impl Labelled {
                 _ => {}
             }
         }
-        // Nothing is known of the sketches of what no label stands for: half of it is taken to pass.
+        // Nothing is known about the sketches of pairs that no label stands for, so half of these pairs are assumed to
+        // pass.
         let pass = if limits.sketch.is_some() { 0.5 } else { 1.0 };
         for &(distance, positive, negative) in &weights.unseen {
             let pass = if u32::from(distance) <= limits.distance { pass } else { 0.0 };
@@ -282,22 +286,24 @@ impl Labelled {
         }
     }
 
-    /// Every eighth up to the sheet's largest, that and the profile's own, and none compared; empty where there are no sketches.
+    /// Returns the sketch limits: every eighth distance up to the sheet's largest, the largest itself, the profile's
+    /// own, and `None`, which compares no sketches. The list is empty if there are no sketches.
     fn sketch_limits(&self, own: Limits) -> Vec<Option<u16>> {
         let largest = self.sheet.rows.iter().filter_map(|row| row.sketch_distance).max();
         let Some(largest) = largest.filter(|_| self.has_sketches) else {
             return Vec::new();
         };
-        // 256 cannot be set.
+        // A profile cannot set the limit 256.
         let largest = largest.min(255);
         let steps: BTreeSet<u16> = (0..=largest).step_by(SKETCH_STEP).chain([largest]).chain(own.sketch).collect();
         steps.into_iter().map(Some).chain([None]).collect()
     }
 
-    /// Among the limits that can be set, up to the sheet's largest distance: nothing is known of what lies beyond.
+    /// Returns the best limits up to the sheet's largest distance. Nothing is known about pairs beyond it.
     fn recommendation(&self, own: Limits, last: u32, sketches: &[Option<u16>], bits: u32) -> Option<Recommendation> {
         let f1 = |limits: Limits| self.sums(&self.estimate, limits).f1();
-        // The profile's own where nothing is better, then its sketch distance, then the smallest.
+        // If several limits are equally good, the profile's own come first, then those with its sketch distance, then
+        // the smallest.
         let sketches = [own.sketch].into_iter().chain(sketches.iter().copied().filter(Option::is_some));
         let all = sketches.flat_map(|sketch| (0..=last).map(move |distance| Limits { distance, sketch }));
         let nearest = Limits { distance: own.distance.min(last), ..own };
@@ -343,7 +349,8 @@ impl Labelled {
     }
 }
 
-/// That the sheet ends too early to tell, with a --max-distance that would do.
+/// Returns the reason why the sheet ends at too small a distance, with a sufficient `--max-distance`. Returns `None` if
+/// the sheet is wide enough.
 fn beyond(own: Limits, best: Limits, last: u32, bits: u32) -> Option<String> {
     let (what, wider) = if own.distance > last {
         (format!("the profile's max_distance {} is beyond the sheet's largest, {last}", own.distance), own.distance)

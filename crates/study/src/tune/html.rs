@@ -1,4 +1,5 @@
-//! The sheet as a page: the pairs side by side, with what differs marked. It needs no other file and no network.
+//! Writes the sheet as a page that shows the pairs side by side and marks the differences. The page needs no other file
+//! and no network.
 
 use std::fmt::Write;
 
@@ -32,7 +33,7 @@ pub fn page(pairs: &[SheetPair]) -> String {
     out + "</body></html>\n"
 }
 
-/// `row` as the spreadsheet counts it.
+/// Writes the section of a pair. `row` is the number of its row in a spreadsheet.
 fn section(out: &mut String, row: u32, pair: &SheetPair) {
     let sketch = pair.sketch_distance.map_or(String::new(), |d| format!(", sketch distance {d}"));
     let (mut a, mut b) = (String::new(), String::new());

@@ -1,4 +1,4 @@
-//! The `tune` command: a sheet of one's own pairs to be labelled, and what the labels say about the distances.
+//! The `tune` command, which draws a sheet of pairs to label, and estimates from the labels how good each distance is.
 
 mod draw;
 mod estimate;

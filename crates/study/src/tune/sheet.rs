@@ -1,4 +1,4 @@
-//! The sheet as a file: CSV that spreadsheets open and write back.
+//! Writes and reads the sheet, which is a CSV file that spreadsheets can open and save.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
@@ -11,12 +11,12 @@ use crate::error::{Result, StudyError};
 use crate::evaluate::truth::Label;
 use nearprint_storage::row_number;
 
-/// A row to be labelled.
+/// A row to label.
 #[derive(Debug, Clone)]
 pub struct SheetPair {
     pub distance: u8,
     pub sketch_distance: Option<u16>,
-    /// Pairs at this distance, sampled or not.
+    /// The number of pairs at this distance, sampled or not.
     pub n_pairs: u64,
     pub id_a: String,
     pub id_b: String,
@@ -24,42 +24,43 @@ pub struct SheetPair {
     pub text_b: String,
 }
 
-/// A row as it comes back.
+/// A row of a labelled sheet.
 #[derive(Debug, Clone)]
 pub struct LabelledRow {
-    /// As a spreadsheet counts: the header is row 1.
+    /// The number of the row in a spreadsheet, in which the header is row 1.
     pub row: u64,
     pub distance: u8,
     pub sketch_distance: Option<u16>,
     pub n_pairs: u64,
     pub id_a: String,
     pub id_b: String,
-    /// None where it was left empty.
+    /// The label, or `None` if the cell is empty.
     pub label: Option<Label>,
 }
 
-/// What every row says of the whole sheet.
+/// The properties of the whole sheet, which every row repeats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
-    /// Pairs there are of each distance, from 0 to the largest that was looked for: so rows that are gone are noticed.
+    /// The number of pairs of each distance from 0 to the largest that was joined. These numbers reveal rows that were
+    /// removed.
     pub strata: Vec<u64>,
-    /// Digest of the profile that it was drawn with.
+    /// The digest of the profile that the sheet was drawn with.
     pub profile: String,
 }
 
-/// A sheet as it comes back.
+/// A labelled sheet.
 #[derive(Debug)]
 pub struct Sheet {
     pub about: About,
     pub rows: Vec<LabelledRow>,
-    /// Rows that repeat the pair and the label of another, which are not among `rows`.
+    /// The number of rows that repeat the pair of another row. They are not among `rows`.
     pub n_repeated: u64,
 }
 
 const HEADER: [&str; 10] =
     ["distance", "sketch_distance", "n_pairs", "id_a", "id_b", "text_a", "text_b", "label", "strata", "profile"];
 
-/// Some spreadsheets take a file for UTF-8 only where it begins with this.
+/// Some spreadsheet programs read a file as UTF-8 only if it begins with this mark.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 pub fn write(pairs: &[SheetPair], about: &About) -> Result<Vec<u8>> {
@@ -78,7 +79,7 @@ pub fn write(pairs: &[SheetPair], about: &About) -> Result<Vec<u8>> {
 
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
-/// A cell that a spreadsheet would take for a formula gets an apostrophe before it.
+/// Puts an apostrophe before a text that a spreadsheet would take for a formula.
 fn defused(text: &str) -> String {
     if text.starts_with(FORMULA) { format!("'{text}") } else { text.to_owned() }
 }
@@ -88,7 +89,7 @@ fn as_it_was(cell: &str) -> &str {
 }
 
 impl About {
-    /// `0=88 1=60`: no spreadsheet takes it for a number, a date or a formula.
+    /// Formats the strata like `0=88 1=60`, which no spreadsheet takes for a number, a date or a formula.
     fn strata_cell(&self) -> String {
         let strata = self.strata.iter().enumerate();
         strata.map(|(distance, n_pairs)| format!("{distance}={n_pairs}")).collect::<Vec<_>>().join(" ")
@@ -103,14 +104,14 @@ impl About {
         ((1..=64).contains(&strata.len())).then(|| Self { strata, profile: profile.to_owned() })
     }
 
-    /// The largest distance that was looked for.
+    /// Returns the largest distance that was joined.
     pub fn max_distance(&self) -> u32 {
         row_number(self.strata.len().saturating_sub(1))
     }
 }
 
-/// Reads a sheet back, also as a spreadsheet writes it: with semicolons or tabs, columns moved or added, empty rows at its end. The rows
-/// come in an order of their own, so that sorting the sheet changes no estimate.
+/// Reads a sheet, even if a spreadsheet saved it with semicolons or tabs, with columns moved or added, or with empty
+/// rows. The rows are put into a fixed order, so that sorting the sheet changes no estimate.
 pub fn read(file: &str, content: &[u8]) -> Result<Sheet> {
     let text = utf8(file, content)?;
     let header = text.lines().next().unwrap_or_default();
@@ -132,7 +133,7 @@ pub fn read(file: &str, content: &[u8]) -> Result<Sheet> {
     rows.sheet().ok_or_else(|| bad_row(file, 2, "no row: draw a sheet of documents that have pairs".to_owned()))
 }
 
-/// Counts lines as it goes: csv's own count lags behind at blank lines, and where lines end as on Windows.
+/// Counts the lines of the file. The count of the csv crate falls behind at blank lines and at Windows line ends.
 struct LineNumbers<'a> {
     text: &'a str,
     at: usize,
@@ -140,7 +141,7 @@ struct LineNumbers<'a> {
 }
 
 impl LineNumbers<'_> {
-    /// The line of a record that is read from `byte` on; records come in their order.
+    /// Returns the line of the record that was read from `byte` on. Call it for the records in their order.
     fn of(&mut self, byte: u64) -> u64 {
         let rest = usize::try_from(byte).ok().and_then(|byte| self.text.get(byte..)).unwrap_or_default();
         let begin = self.text.len() - rest.trim_start_matches(['\r', '\n']).len();
@@ -154,12 +155,12 @@ fn bad_row(file: &str, row: u64, reason: String) -> StudyError {
     StudyError::BadRow { file: file.to_owned(), row, reason }
 }
 
-/// Rows read so far, and what tells whether the next one fits them.
+/// The rows read so far, and the data to check the next row against them.
 #[derive(Default)]
 struct Rows {
     about: Option<About>,
     rows: Vec<LabelledRow>,
-    /// Position of each pair.
+    /// The position of each pair in `rows`.
     pairs: HashMap<(String, String), usize>,
     n_of_distance: BTreeMap<u8, u64>,
     n_repeated: u64,
@@ -192,7 +193,7 @@ impl Rows {
         Ok(())
     }
 
-    /// A pair that stands in an earlier row: the one label of the two counts.
+    /// Merges a row with the earlier row of the same pair. If only one of them has a label, that label counts.
     fn repeat(&mut self, at: usize, found: &LabelledRow) -> std::result::Result<(), String> {
         let earlier = &mut self.rows[at];
         if earlier.label.is_some() && found.label.is_some() && earlier.label != found.label {
@@ -203,14 +204,14 @@ impl Rows {
         Ok(())
     }
 
-    /// None where there is no row.
+    /// Returns the sheet, or `None` if it has no rows.
     fn sheet(mut self) -> Option<Sheet> {
         self.rows.sort_by(|x, y| (x.distance, &x.id_a, &x.id_b).cmp(&(y.distance, &y.id_a, &y.id_b)));
         Some(Sheet { about: self.about?, rows: self.rows, n_repeated: self.n_repeated })
     }
 }
 
-/// Where each column is.
+/// The position of each column.
 struct Columns {
     distance: usize,
     sketch_distance: usize,

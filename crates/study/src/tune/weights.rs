@@ -1,4 +1,4 @@
-//! For how many pairs each label stands.
+//! The weights of labels. The weight of a label is the number of pairs that it stands for.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,21 +11,21 @@ use crate::random::Random;
 #[derive(Debug)]
 pub struct Stratum {
     pub n_pairs: u64,
-    /// Positions of the labelled rows.
+    /// The positions of the labelled rows.
     pub labelled: Vec<usize>,
-    /// Labelled rows that do not hang together by a document.
+    /// The number of groups of labelled rows that share no document with one another.
     pub n_independent: u64,
 }
 
-/// For how many pairs each row stands, and for how many pairs of a distance no label stands.
+/// The number of pairs that each row stands for, and the pairs of each distance that no label stands for.
 #[derive(Debug)]
 pub struct Weights {
     pub rows: Vec<f64>,
-    /// (distance, positive, negative)
+    /// The distance, and the positive and negative pairs that no label stands for.
     pub unseen: Vec<(u8, f64, f64)>,
 }
 
-/// The distances that have pairs, also those whose rows are gone.
+/// Returns the distances that have pairs, including those whose rows were removed from the sheet.
 pub fn strata(sheet: &Sheet) -> BTreeMap<u8, Stratum> {
     let (mut strata, rows) = (BTreeMap::new(), &sheet.rows);
     for (distance, &n_pairs) in (0..).zip(&sheet.about.strata).filter(|(_, n_pairs)| **n_pairs > 0) {
@@ -37,7 +37,7 @@ pub fn strata(sheet: &Sheet) -> BTreeMap<u8, Stratum> {
     strata
 }
 
-/// Connected components of the pairs.
+/// Counts the connected components of the pairs. Pairs with a common document are connected.
 fn n_components(rows: &[LabelledRow], pairs: &[usize]) -> u64 {
     let (mut nodes, mut sets) = (HashMap::new(), UnionFind::default());
     let mut n = 0;
@@ -53,7 +53,7 @@ fn n_components(rows: &[LabelledRow], pairs: &[usize]) -> u64 {
     n
 }
 
-/// Each labelled row stands for as many pairs as its distance has for a label.
+/// Weights each labelled row by the number of pairs per label of its distance.
 pub fn estimate(rows: &[LabelledRow], strata: &BTreeMap<u8, Stratum>) -> Weights {
     let mut weights = vec![0.0; rows.len()];
     for stratum in strata.values() {
@@ -64,9 +64,10 @@ pub fn estimate(rows: &[LabelledRow], strata: &BTreeMap<u8, Stratum>) -> Weights
     Weights { rows: weights, unseen: Vec::new() }
 }
 
-/// A Bayesian bootstrap (Rubin, 1981) of each distance: its pairs are shared out among the labelled ones, and to one half of a positive
-/// and one half of a negative pair that nobody saw, in random proportions (Jeffreys' prior). Rows that hang together by a document count as
-/// one observation. It speaks of documents like these, not of these alone: labels of all their pairs leave an interval too.
+/// Draws random weights by a Bayesian bootstrap (Rubin, 1981) of each distance. The pairs of the distance are divided
+/// in random proportions among its labelled rows, half an unseen positive pair and half an unseen negative pair
+/// (Jeffreys' prior). Rows that are connected by common documents count as one observation. The result is about
+/// documents like these, not about these documents alone, so even labels on all their pairs leave an interval.
 pub fn draw(rows: &[LabelledRow], strata: &BTreeMap<u8, Stratum>, random: &mut Random) -> Weights {
     let mut weights = Weights { rows: vec![0.0; rows.len()], unseen: Vec::new() };
     for (&distance, stratum) in strata {

@@ -1,4 +1,4 @@
-//! Fingerprinted documents to the batch: which rows are documents, and in what order.
+//! Collects fingerprinted documents as the query batch: decides which rows are documents, and puts them in order.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -23,26 +23,27 @@ use nearprint_dataset::{BadReason, BadRow, DuplicateIds};
 use nearprint_dataset::{Columns, fixed};
 use nearprint_storage::{in_memory, row_number};
 
-/// Column of a fingerprinted document: why its row is none, as [`BadReason::code`] has it. Where it is missing all rows with
-/// an id are documents.
+/// The column of a fingerprinted document that says why its row is not a document, as a [`BadReason::code`]. If the
+/// column is missing, all rows are documents except those whose id is NULL.
 pub(crate) const BAD: &str = "bad";
 
-/// Rows of repeated ids that a message names.
+/// The number of rows with repeated ids that a message names.
 const MAX_EXAMPLES: usize = 10;
 
-/// Which rows are left out.
+/// The rules for the rows that are left out.
 #[derive(Debug, Default)]
 pub struct CollectPolicy {
-    /// What becomes of rows that repeat a document id.
+    /// Decides what happens to rows that repeat a document id.
     pub on_duplicate_id: DuplicateIds,
-    /// Positions of files that count as not there at all.
+    /// The positions of the files that are treated as if they did not exist.
     pub left_out: BTreeSet<u32>,
 }
 
-/// The batch while its documents arrive, in any order: columns that grow, and are put in order one by one at the end.
+/// A query batch while its documents arrive, in any order. Its columns grow, and [`finish`](Self::finish) puts them in
+/// order one by one.
 pub struct Collecting<'a> {
     keys: &'a [KeepKey],
-    /// Bytes that it may take.
+    /// The number of bytes that the batch may take.
     max_bytes: usize,
     ids: ArrivedIds,
     places: Places,
@@ -52,21 +53,22 @@ pub struct Collecting<'a> {
     text_hashes: Column<[u8; 16]>,
     skipped: Column<SkipReason>,
     lengths: Column<u32>,
-    /// The column of sources.
+    /// The name of the column of sources.
     source: Option<&'a str>,
     sources: Column<u32>,
-    /// Positions of source names in the order of their arrival.
+    /// The position of each source name in the order of arrival.
     source_names: HashMap<String, u32>,
     keep: Vec<KeepColumn>,
     keep_bytes: usize,
     bad_rows: Vec<BadRow>,
 }
 
-/// The values of a keep key, as they came.
+/// The values of a keep key, in order of arrival.
 type KeepColumn = Vec<ArrayRef>;
 
 impl<'a> Collecting<'a> {
-    /// An empty batch that fails before it takes more than `max_bytes`. `source` is among the columns of the keep order, or none.
+    /// Returns an empty batch that fails before it takes more than `max_bytes`. If there is a `source`, it is among the
+    /// columns of the keep order.
     pub fn new(keys: &'a [KeepKey], source: Option<&'a str>, max_bytes: usize) -> Self {
         Self {
             keys,
@@ -91,7 +93,8 @@ impl<'a> Collecting<'a> {
     /// Adds fingerprinted documents.
     ///
     /// # Errors
-    /// [`TaskError::Resources`] where the batch would take more than it may.
+    /// [`TaskError::Resources`] if the batch would take more memory than it may. An error also occurs if there are too
+    /// many rows, or if a column is missing or has another type.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         let columns = Columns { batch, file: "fingerprinted documents" };
         let (files, rows) = (columns.primitive::<UInt32Type>(FILE)?, columns.primitive::<UInt64Type>(ROW)?);
@@ -137,7 +140,7 @@ impl<'a> Collecting<'a> {
         Ok(())
     }
 
-    /// Rows so far that are no documents.
+    /// Returns the rows so far that are not documents.
     pub fn bad_rows(&self) -> &[BadRow] {
         &self.bad_rows
     }
@@ -163,10 +166,10 @@ impl<'a> Collecting<'a> {
         Ok(())
     }
 
-    /// Makes sure that there is memory for further rows until the batch is in order.
+    /// Checks that there is memory for further rows until the batch is in order.
     fn refuse_too_large(&self, n_rows: usize) -> Result<()> {
         let n = self.fingerprints.n_rows() as usize + n_rows;
-        // Rows have 32-bit numbers, and the largest is no row's.
+        // Rows have 32-bit numbers, and no row has the largest one.
         if n >= u32::MAX as usize {
             return Err(nearprint_join::JoinError::TooManyRows { rows: n }.into());
         }
@@ -181,8 +184,8 @@ impl<'a> Collecting<'a> {
         Ok(())
     }
 
-    /// Bytes that putting `n` rows in order takes at its height: what ids are sorted by, and then the order with one column twice; the
-    /// columns of the keep order are copied twice.
+    /// Returns the bytes that it takes, at the peak, to put `n` rows in order. Ids are sorted by keys of their own.
+    /// Then the order is held, and one column at a time is held twice. The columns of the keep order are copied twice.
     fn ordering_bytes(&self, n: usize) -> usize {
         let columns = [self.ids.memory_bytes(), self.sketches.memory_bytes(), self.text_hashes.memory_bytes()];
         let largest = columns.into_iter().fold(self.fingerprints.memory_bytes(), usize::max);
@@ -202,10 +205,10 @@ impl<'a> Collecting<'a> {
             + self.keep_bytes
     }
 
-    /// The batch, in order.
+    /// Returns the batch, in order.
     ///
     /// # Errors
-    /// Repeated ids, unless the first of each is kept.
+    /// [`TaskError::RepeatedIds`] if ids are repeated and the policy does not keep the first row of each id.
     pub fn finish(mut self, policy: &CollectPolicy, name_of: impl Fn(u32) -> String) -> Result<QueryBatch> {
         let n = self.fingerprints.n_rows();
         let numbered = self.ids.is_empty() && n > 0;
@@ -238,7 +241,8 @@ impl<'a> Collecting<'a> {
         })
     }
 
-    /// Whether each document has one value of each column: ids and sources are told by their position alone.
+    /// Checks that each document has one value of each column: only their positions tell whose ids and sources they
+    /// are.
     fn refuse_misplaced(&self, numbered: bool) -> Result<()> {
         let n = self.fingerprints.n_rows() as usize;
         let (n_ids, n_sources) = (self.ids.ends.len(), self.sources.n_rows() as usize);
@@ -248,7 +252,8 @@ impl<'a> Collecting<'a> {
         Err(defect(format!("{n} documents with {n_ids} ids and {n_sources} sources")))
     }
 
-    /// Arrivals by id, without those of files that are left out; of each id the first by file and row.
+    /// Returns the arrivals in id order, without those of files that are left out. Of each id, only the first arrival
+    /// by file and row remains.
     fn order_by_id(&mut self, policy: &CollectPolicy, name_of: impl Fn(u32) -> String) -> Result<Vec<u32>> {
         let mut order = self.ids.order();
         if !policy.left_out.is_empty() {
@@ -265,7 +270,7 @@ impl<'a> Collecting<'a> {
         Ok(order)
     }
 
-    /// Leaves one row of each id, the first by file and row, and gives the others, each after the one that stays.
+    /// Keeps one row of each id, the first by file and row. Returns the other rows, each behind the row that stays.
     fn without_repeats(&self, order: &mut Vec<u32>) -> Vec<(u32, u32)> {
         let mut repeats = Vec::new();
         for group in order.chunk_by_mut(|&a, &b| self.ids.get(a) == self.ids.get(b)).filter(|group| group.len() > 1) {
@@ -294,7 +299,7 @@ impl<'a> Collecting<'a> {
     }
 }
 
-/// A column of a type that columns of the keep order are brought to, as text. Numbers of JSONL are floats, whole ones too.
+/// Returns a column of the keep order as text. Numbers of JSONL are floats, even whole ones.
 fn strings_of(columns: &Columns<'_>, name: &str) -> Result<LargeStringArray> {
     if let Some(numbers) = columns.get(name)?.as_primitive_opt::<Float64Type>() {
         return Ok(numbers.iter().map(|number| number.map(|n| n.to_string())).collect());
@@ -303,7 +308,7 @@ fn strings_of(columns: &Columns<'_>, name: &str) -> Result<LargeStringArray> {
     Ok(text.as_string::<i64>().clone())
 }
 
-/// Rows by the keys, then by id; none where there is no key.
+/// Orders rows by the keys, then by id. `None` means the order of the ids.
 fn keep_order(
     keys: &[KeepKey],
     kept: Vec<KeepColumn>,
@@ -368,7 +373,8 @@ impl ArrivedIds {
         String::from_utf8_lossy(self.get(at))
     }
 
-    /// Arrivals by id: by the eight bytes behind what all ids start with, and where these agree by the whole id.
+    /// Orders arrivals by id: by the eight bytes after the prefix that all ids share and, if these are equal, by the
+    /// whole id.
     fn order(&self) -> Vec<u32> {
         let n = row_number(self.ends.len());
         let shared = (1..n).fold(if n == 0 { 0 } else { self.get(0).len() }, |shared, at| {
@@ -395,10 +401,10 @@ impl ArrivedIds {
     }
 }
 
-/// Where documents stand, as runs of rows that follow each other.
+/// The places of documents, as stretches of consecutive rows.
 #[derive(Debug, Default)]
 struct Places {
-    /// (the first document, its file, its row)
+    /// (first document, its file, its row) of each stretch.
     runs: Vec<(u32, u32, u64)>,
 }
 
@@ -411,9 +417,9 @@ impl Places {
         }
     }
 
-    /// File and row.
+    /// Returns the file and the row of a document.
     fn of(&self, document: u32) -> (u32, u64) {
-        // The first document begins the first run.
+        // The first document begins the first stretch.
         let next = self.runs.partition_point(|&(first, ..)| first <= document);
         let (first, file, row) = self.runs[next - 1];
         (file, row + u64::from(document - first))
@@ -432,7 +438,7 @@ mod tests {
     use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, SKETCH};
     use nearprint_storage::ErrorKind;
 
-    /// Two documents with a fingerprint, and other columns.
+    /// Returns a batch of two documents with a fingerprint, and other columns.
     fn batch(more: &[(&str, ArrayRef)]) -> RecordBatch {
         let columns: [(&str, ArrayRef); 3] = [
             (FINGERPRINT, Arc::new(UInt64Array::from(vec![Some(5), Some(7)]))),

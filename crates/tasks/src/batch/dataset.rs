@@ -1,5 +1,5 @@
-//! Fingerprints datasets: nearprint's own, and other people's that have just `fingerprint`, with or without `doc_id`. Without
-//! it the number of the row in the dataset stands in, from 0.
+//! Fingerprints datasets: nearprint's own, and datasets of others that have only `fingerprint`, with or without
+//! `doc_id`. If there is no `doc_id`, the number of the row in the dataset, from 0, stands in for it.
 
 use std::sync::Arc;
 
@@ -18,6 +18,9 @@ use nearprint_dataset::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, SKETCH, SKET
 use nearprint_storage::{Storage, StorageError};
 
 /// Opens the Parquet files of a path, folder, glob or prefix, and checks their columns.
+///
+/// # Errors
+/// There is no Parquet file, a file cannot be read, or a column is missing or has the wrong type.
 pub async fn open(storage: &Storage, pattern: &str, needs_sketch: bool) -> Result<Vec<ParquetFile>> {
     let listed = storage.files(pattern, "fingerprints").await?;
     let named = listed.len() == 1 && listed[0].url == pattern;
@@ -65,10 +68,10 @@ fn check_columns(parquet: &ParquetFile, needs_sketch: bool) -> Result<()> {
     Ok(())
 }
 
-/// Whether row numbers stand in for ids.
+/// Returns whether row numbers stand in for ids.
 ///
 /// # Errors
-/// [`TaskError::Refused`] where some of the files have `doc_id` and others do not.
+/// [`TaskError::Refused`] if some of the files have `doc_id` and others do not.
 pub fn are_numbered<'a>(files: impl IntoIterator<Item = &'a ParquetFile>) -> Result<bool> {
     let mut numbered = None;
     for parquet in files {
@@ -82,6 +85,9 @@ pub fn are_numbered<'a>(files: impl IntoIterator<Item = &'a ParquetFile>) -> Res
 }
 
 /// Refuses to join files that say they were made with different configurations.
+///
+/// # Errors
+/// [`TaskError::Refused`] if two files name different configurations.
 pub fn refuse_mixed_configs<'a>(files: impl Iterator<Item = &'a ParquetFile>) -> Result<()> {
     let mut first: Option<(String, String)> = None;
     for parquet in files {
@@ -95,7 +101,11 @@ pub fn refuse_mixed_configs<'a>(files: impl Iterator<Item = &'a ParquetFile>) ->
     Ok(())
 }
 
-/// Loads what a join needs of a dataset as the query batch, which fails before it takes more than `max_bytes`.
+/// Loads the columns of a dataset that a join needs as the query batch.
+///
+/// # Errors
+/// [`TaskError::Resources`] if the batch would take more than `max_bytes`. An error also occurs if a file cannot be
+/// read, a fingerprint has more than `bits` bits, or a `doc_id` is NULL or repeated.
 pub async fn load(files: &[ParquetFile], bits: u32, needs_sketch: bool, max_bytes: usize) -> Result<QueryBatch> {
     are_numbered(files)?;
     let columns: &[&str] = if needs_sketch { &[DOC_ID, FINGERPRINT, SKETCH] } else { &[DOC_ID, FINGERPRINT] };
@@ -120,7 +130,8 @@ pub async fn load(files: &[ParquetFile], bits: u32, needs_sketch: bool, max_byte
     }
 }
 
-/// A batch of the dataset with the columns that [`Collecting`] takes. `place` is the file and the first row, from 1.
+/// Returns a batch of the dataset with the columns that [`Collecting`] takes. Rows count from `first_row` on, and the
+/// first row of a file is 1.
 fn as_fingerprinted(url: &str, (file, first_row): (u32, u64), bits: u32, batch: &RecordBatch) -> Result<RecordBatch> {
     let columns = Columns { batch, file: url };
     let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?;

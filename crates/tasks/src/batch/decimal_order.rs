@@ -2,8 +2,8 @@
 
 use nearprint_storage::{in_memory, row_number};
 
-/// The numbers 0 to n − 1 ordered as strings, without holding them: of a prefix of digits it is known how many numbers below n
-/// start with it.
+/// The numbers 0 to n − 1 in the order of their strings. They are not held, because it can be computed how many numbers
+/// below n start with a prefix of digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DecimalOrder {
     n: u32,
@@ -14,7 +14,7 @@ impl DecimalOrder {
         Self { n }
     }
 
-    /// The number at a position of the order.
+    /// Returns the number at a position of the order.
     pub(crate) fn number_at(self, position: u32) -> u32 {
         if position == 0 {
             return 0;
@@ -34,7 +34,7 @@ impl DecimalOrder {
         }
     }
 
-    /// All numbers, in order.
+    /// Returns all numbers, in order.
     pub(crate) fn numbers(self) -> impl Iterator<Item = u32> {
         let n = u64::from(self.n);
         let next = move |&number: &u64| {
@@ -44,7 +44,7 @@ impl DecimalOrder {
             if number * 10 < n {
                 return Some(number * 10);
             }
-            // The next number of as many digits, or of fewer where the last one is used up.
+            // The next number has as many digits, or fewer if the last digit is used up.
             let mut last = number;
             while last % 10 == 9 || last + 1 >= n {
                 last /= 10;
@@ -54,7 +54,7 @@ impl DecimalOrder {
         std::iter::successors((n > 0).then_some(0), next).map(|number| row_number(in_memory(number)))
     }
 
-    /// How many numbers below n are `prefix`, not 0, or `prefix` and further digits.
+    /// Counts the numbers below n that are `prefix`, which is not 0, or that are `prefix` and further digits.
     fn n_starting_with(self, prefix: u64) -> u64 {
         let n = u64::from(self.n);
         let (mut from, mut to, mut count) = (prefix, prefix + 1, 0);

@@ -12,7 +12,7 @@ use super::decimal_order::DecimalOrder;
 use crate::error::{Result, TaskError};
 use nearprint_dataset::BadRow;
 
-/// Why a document has no fingerprint.
+/// The reason why a document has no fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkipReason {
@@ -20,15 +20,15 @@ pub enum SkipReason {
     NullText,
     /// Nothing is left of the text after normalisation.
     Empty,
-    /// Fewer distinct features than the floor.
+    /// The text has fewer distinct features than the floor.
     TooShort,
 }
 
 impl SkipReason {
-    /// All, in order.
+    /// All reasons, in order.
     pub const ALL: [Self; 3] = [Self::NullText, Self::Empty, Self::TooShort];
 
-    /// As datasets and summaries name it.
+    /// Returns the name of the reason in datasets and summaries.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -45,43 +45,45 @@ impl SkipReason {
     }
 }
 
-/// Rows are documents in order of their ids.
+/// The query batch. Its rows are documents in order of their ids.
 #[derive(Debug)]
 pub struct QueryBatch {
-    /// Documents.
+    /// The number of documents.
     pub n_rows: u32,
     pub(crate) ids: Ids,
-    /// None where a document has none; of 128-bit ones the high halves.
+    /// The fingerprints, or the high halves of 128-bit ones. Some documents have none.
     pub fingerprints: Column<u64>,
-    /// The low halves of 128-bit ones.
+    /// The low halves of 128-bit fingerprints.
     pub low_halves: Column<u64>,
-    /// None where the profile makes none, too.
+    /// The sketches. Documents without a fingerprint have none. No document has one if the profile makes no sketches.
     pub sketches: Arc<Column<Sketch>>,
-    /// None for documents without text, and in datasets of other people.
+    /// The hashes of the normalised texts. Documents without text have none, and neither have documents in datasets of
+    /// others.
     pub text_hashes: Column<[u8; 16]>,
-    /// Why a row has no fingerprint.
+    /// The reason why a row has no fingerprint.
     pub skipped: Column<SkipReason>,
-    /// Characters of each normalised text; none for 0, and in fingerprints datasets.
+    /// The number of characters of each normalised text. `None` stands for 0, and for every row of a fingerprints
+    /// dataset.
     pub lengths: Column<u32>,
-    /// None where there is no column of sources.
+    /// The sources of the documents. `None` means that there is no column of sources.
     pub sources: Option<Sources>,
-    /// Rows by the configured keep order, then id; none where that is the order of the ids.
+    /// The rows by the configured keep order, then by id. `None` means the order of the ids.
     pub keep_order: Option<Vec<u32>>,
-    /// Rows of the input that are no documents.
+    /// The rows of the input that are not documents.
     pub bad_rows: Vec<BadRow>,
 }
 
-/// Where documents come from, such as a site or a feed.
+/// The sources of documents, such as sites or feeds.
 #[derive(Debug, Default)]
 pub struct Sources {
-    /// Position of each document's source among the names; none for NULL.
+    /// The position of each document's source among the names. `None` means NULL.
     pub of_rows: Column<u32>,
-    /// Names of the sources.
+    /// The names of the sources.
     pub names: Vec<String>,
 }
 
 impl Sources {
-    /// Returns the bytes that they hold.
+    /// Returns the bytes that the sources hold.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let names = self.names.iter().map(|name| name.capacity() + size_of::<String>());
@@ -93,27 +95,27 @@ impl Sources {
 #[derive(Debug)]
 pub(crate) enum Ids {
     Named(LargeStringArray),
-    /// Row numbers stand in for ids, which then equal no id of other documents.
+    /// Row numbers stand in for ids. They equal no id of another document.
     Numbered(DecimalOrder),
 }
 
 /// One key of the keep order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeepKey {
-    /// A documents' column, or `length`: characters of the normalised text.
+    /// A column of the documents, or `length`: the number of characters of the normalised text.
     pub column: String,
-    /// Larger values first.
+    /// Whether larger values come first.
     pub descending: bool,
 }
 
-/// The built-in keep key.
+/// The name of the built-in keep key.
 pub const LENGTH: &str = "length";
 
 impl KeepKey {
-    /// From `column asc` or `column desc`; ascending where neither is said.
+    /// Parses `column asc` or `column desc`. `column` alone means ascending.
     ///
     /// # Errors
-    /// Anything else.
+    /// [`TaskError::Config`] if the text is anything else.
     pub fn parse(text: &str) -> Result<Self> {
         let words: Vec<&str> = text.split_whitespace().collect();
         match words[..] {
@@ -127,8 +129,8 @@ impl KeepKey {
     }
 }
 
-/// Columns of a fingerprinted document beside those of the fingerprints dataset. All but file and row may be left out, `doc_id` too:
-/// where no batch has it, row numbers stand in for ids.
+/// Columns of a fingerprinted document beside those of the fingerprints dataset. All except file and row may be left
+/// out. So may `doc_id`: if no batch has it, row numbers stand in for ids.
 pub(crate) const LOW_HALF: &str = "low_half";
 pub(crate) const SKIPPED: &str = "skipped";
 pub(crate) const FILE: &str = "file";
@@ -136,26 +138,26 @@ pub(crate) const ROW: &str = "row";
 pub(crate) const KEEP_PREFIX: &str = "keep.";
 
 impl QueryBatch {
-    /// Documents.
+    /// Returns the number of documents.
     #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "nothing asks")]
     pub fn len(&self) -> usize {
         self.n_rows as usize
     }
 
-    /// Drops what only decisions and the store need.
+    /// Drops the columns that only decisions and the store need.
     pub fn forget_all_but_ids_and_sketches(&mut self) {
         (self.fingerprints, self.text_hashes) = (Column::default(), Column::default());
         self.low_halves = Column::default();
         (self.skipped, self.lengths) = (Column::default(), Column::default());
     }
 
-    /// Whether row numbers stand in for ids, which then equal no id of other documents.
+    /// Returns whether row numbers stand in for ids. They then equal no id of another document.
     pub fn is_numbered(&self) -> bool {
         matches!(self.ids, Ids::Numbered(_))
     }
 
-    /// The id of a row.
+    /// Returns the id of a row.
     #[must_use]
     pub fn id(&self, row: u32) -> Cow<'_, str> {
         match &self.ids {
@@ -164,19 +166,19 @@ impl QueryBatch {
         }
     }
 
-    /// The row of an id.
+    /// Returns the row of an id. `None` means that no row has it.
     #[must_use]
     pub fn row_of(&self, id: &str) -> Option<u32> {
         let row = self.first_row_not_before(id);
         self.has_id(row, id).then_some(row)
     }
 
-    /// Whether there is a row `row`, with this id.
+    /// Returns whether there is a row `row` and it has this id.
     pub fn has_id(&self, row: u32, id: &str) -> bool {
         row < self.rows().end && self.id(row) == id
     }
 
-    /// The first row whose id is not smaller than `id`; the number of rows where all are.
+    /// Returns the first row whose id is not smaller than `id`, or the number of rows if all ids are smaller.
     #[must_use]
     pub fn first_row_not_before(&self, id: &str) -> u32 {
         let (mut low, mut high) = (0, self.rows().end);
@@ -191,12 +193,12 @@ impl QueryBatch {
         low
     }
 
-    /// Rows by the configured keep order, then id.
+    /// Returns the rows by the configured keep order, then by id.
     pub fn keep_order(&self) -> impl Iterator<Item = u32> {
         self.rows().map(|rank| self.keep_order.as_ref().map_or(rank, |order| order[rank as usize]))
     }
 
-    /// Moves rows to the front of the keep order, which otherwise stays.
+    /// Moves rows to the front of the keep order, which otherwise stays the same.
     pub fn put_first(&mut self, chosen: impl Fn(u32) -> bool) {
         if self.rows().any(&chosen) {
             let mut order: Vec<u32> = self.keep_order.take().unwrap_or_else(|| self.rows().collect());
@@ -205,12 +207,12 @@ impl QueryBatch {
         }
     }
 
-    /// Rows in order of their ids.
+    /// Returns the rows in order of their ids.
     pub fn rows(&self) -> std::ops::Range<u32> {
         0..self.n_rows
     }
 
-    /// Bytes held.
+    /// Returns the bytes that the batch holds.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let ids = match &self.ids {

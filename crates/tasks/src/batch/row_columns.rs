@@ -24,7 +24,7 @@ impl RowColumns<'_> {
         Arc::new(StringArray::from_iter_values(self.rows.iter().map(|&row| self.batch.id(row))))
     }
 
-    /// Returns the fingerprints; of 128-bit ones, their high halves.
+    /// Returns the fingerprints, or the high halves of 128-bit ones.
     #[must_use]
     pub fn fingerprints(&self) -> ArrayRef {
         Arc::new(self.rows.iter().map(|&row| self.batch.fingerprints.get(row).copied()).collect::<UInt64Array>())

@@ -1,4 +1,4 @@
-//! Pairs of classes that the star rule decides by, past the reduce: it needs them in no order.
+//! The pairs of classes that the star rule decides by. They bypass the reduce, because the rule needs no order.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -11,7 +11,7 @@ use nearprint_storage::locked;
 
 use crate::error::{Result, TaskError};
 
-/// Notes of map tasks: verified pairs of different classes, and their distances.
+/// The schema of the notes of map tasks: verified pairs of different classes, and their distances.
 static CLASS_PAIRS: LazyLock<SchemaRef> = LazyLock::new(|| {
     let field = |name: &str, data_type| Field::new(name, data_type, false);
     let fields = [field("a", DataType::UInt32), field("b", DataType::UInt32), field("distance", DataType::UInt8)];
@@ -26,7 +26,7 @@ pub struct ClassPairs {
     max_bytes: usize,
 }
 
-/// Those of one mapper, on their way to all.
+/// The pairs of one mapper, before they are sent.
 #[derive(Debug, Default)]
 pub(super) struct OwnClassPairs {
     a: Vec<u32>,
@@ -34,14 +34,14 @@ pub(super) struct OwnClassPairs {
     distances: Vec<u8>,
 }
 
-/// Pairs of a batch.
+/// The number of pairs in a batch.
 const BATCH_PAIRS: usize = 1 << 16;
 
-/// A pair here, and in the index of neighbours.
+/// The bytes of a pair in a batch, and in the index of neighbours.
 const PAIR_BYTES: usize = 9 + 10;
 
 impl OwnClassPairs {
-    /// Adds a pair; gives a batch that is full.
+    /// Adds a pair. Returns the batch if it is full.
     pub(super) fn add(&mut self, a: u32, b: u32, distance: u8) -> Result<Option<RecordBatch>> {
         self.a.push(a);
         self.b.push(b);
@@ -49,7 +49,7 @@ impl OwnClassPairs {
         if self.a.len() < BATCH_PAIRS { Ok(None) } else { self.take() }
     }
 
-    /// What there is; `None` where there is nothing.
+    /// Takes the pairs that are held. `None` means that there are none.
     pub(super) fn take(&mut self) -> Result<Option<RecordBatch>> {
         let Self { a, b, distances } = std::mem::take(self);
         if a.is_empty() {
@@ -69,16 +69,16 @@ impl ClassPairs {
         Self { batches: Mutex::default(), n_pairs: AtomicUsize::new(0), max_bytes }
     }
 
-    /// Returns the bytes of the pairs, once they are indexed.
+    /// Returns the bytes that the pairs take once they are indexed.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.n_pairs.load(Ordering::Relaxed).saturating_mul(PAIR_BYTES)
     }
 
-    /// Takes the notes of a map task.
+    /// Adds the notes of a map task.
     ///
     /// # Errors
-    /// [`TaskError::Resources`] where they take more than what is left.
+    /// [`TaskError::Resources`] if the pairs take more memory than is left.
     pub fn add(&self, notes: RecordBatch) -> Result<()> {
         let n_pairs = self.n_pairs.fetch_add(notes.num_rows(), Ordering::Relaxed) + notes.num_rows();
         if self.memory_bytes() > self.max_bytes {
@@ -92,10 +92,10 @@ impl ClassPairs {
         Ok(())
     }
 
-    /// The pairs, by class.
+    /// Returns the pairs, by class.
     ///
     /// # Errors
-    /// Notes that no map task gives.
+    /// The notes do not have the columns of a map task's pairs.
     pub fn neighbours(&self, n_classes: usize) -> Result<ClassNeighbours> {
         let batches = std::mem::take(&mut *locked(&self.batches));
         let mut columns = Vec::with_capacity(batches.len());

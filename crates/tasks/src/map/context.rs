@@ -1,4 +1,4 @@
-//! What map tasks share, made of the query batch, the plan of the join and the existing files.
+//! The state that map tasks share, made from the query batch, the plan of the join and the existing files.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,32 +15,34 @@ use crate::batch::QueryBatch;
 use crate::error::{Result, TaskError};
 use crate::query_parts::QueryParts;
 
-/// Probe the query tables.
+/// A task that probes the query tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MapTask {
-    /// With the existing fingerprints of some row groups of a file.
+    /// Probes with the existing fingerprints of some row groups of a file.
     Existing {
-        /// Path or URL.
+        /// The path or URL of the file.
         file: String,
-        /// Row groups.
+        /// The row groups.
         row_groups: Range<usize>,
-        /// Of the queries, the part in whose tables they are looked for.
+        /// The part of the queries in whose tables the task looks.
         part: usize,
     },
-    /// With the queries' own distinct fingerprints. Of one part: pairs that stand in a range of the table that finds them. Of several:
-    /// pairs of the part's values with those of a range that are larger. And the documents behind the values of the range that are
-    /// the part's.
+    /// Probes with the queries' own distinct fingerprints. If there is one part, the task finds the pairs that stand in
+    /// a range of the table that finds them. If there are several parts, it finds the pairs of the part's values with
+    /// larger values in a range. In both cases, it also pairs the documents behind each value of the range that belongs
+    /// to the part.
     Itself {
-        /// Positions among all values, and, of one part, in each table; of several, all before the end of the part or all behind it.
+        /// Positions among all values. If there is one part, they are positions in each table too. If there are several
+        /// parts, either all of them are before the end of the part or all are behind it.
         values: Range<usize>,
-        /// The part.
+        /// The part of the queries in whose tables the task looks.
         part: usize,
     },
 }
 
 impl MapTask {
-    /// Of the queries, the part in whose tables it looks.
+    /// Returns the part of the queries in whose tables the task looks.
     #[must_use]
     pub fn part(&self) -> usize {
         match self {
@@ -49,17 +51,17 @@ impl MapTask {
     }
 }
 
-/// Which pairs a task reports.
+/// The pairs that a task reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Want {
     /// Every verified pair of documents.
     AllPairs,
-    /// Those that the spanning forest and the decisions can need.
+    /// The pairs that the spanning forest and the decisions can need.
     Forest,
 }
 
-/// What all map tasks of a join share.
+/// The state that all map tasks of a join share.
 #[derive(Debug)]
 pub struct MapContext {
     /// The query batch.
@@ -70,17 +72,17 @@ pub struct MapContext {
     pub queries: Arc<QueryParts>,
     /// The largest distances of a pair.
     pub verifier: Verifier,
-    /// The batch is joined with itself: it replaces existing documents of the same ids.
+    /// Whether the batch is joined with itself. It then replaces existing documents that have the same ids.
     pub itself: bool,
-    /// Whether equal ids are one document; not so where row numbers stand in for the batch's.
+    /// Whether equal ids mean one document. They do not if row numbers stand in for the ids of the batch.
     pub ids_are_names: bool,
-    /// Which pairs tasks report.
+    /// The pairs that tasks report.
     pub want: Want,
-    /// Whether decisions need the pairs of classes, which leave as notes.
+    /// Whether decisions need the pairs of classes, which leave the tasks as notes.
     pub notes_classes: bool,
     /// Files of existing fingerprints, by URL.
     pub files: Arc<HashMap<String, ExistingFile>>,
-    /// Rows that are mapped together, at most.
+    /// The most rows that are mapped together.
     pub piece_rows: u64,
     /// Memory and threads of this process.
     pub room: Room,
@@ -88,20 +90,21 @@ pub struct MapContext {
     pub progress: Progress,
 }
 
-/// Memory and threads that the map tasks of one process share; nothing that they give depends on it.
+/// Memory and threads that the map tasks of one process share. The output of the tasks does not depend on them.
 #[derive(Debug)]
 pub struct Room {
-    /// Tasks that may be under way: more than threads, so that some wait for their input while others compute.
+    /// Permits for tasks that are under way. There are more of these than threads, so that some tasks wait for their
+    /// input while others compute.
     pub under_way: Semaphore,
-    /// Threads that may compute.
+    /// Permits for threads that compute.
     pub threads: Semaphore,
-    /// Memory of pieces that are done.
+    /// The memory of pieces that are done.
     pieces: Mutex<Vec<PieceMemory>>,
-    /// Memory of threads that map nothing.
+    /// The scratch memory that no thread uses now.
     scratches: Mutex<Vec<MapScratch<u64>>>,
 }
 
-/// Fingerprints of a piece, and room for those of the next one.
+/// The fingerprints of a piece, and memory for those of the next one.
 #[derive(Debug, Default)]
 pub(super) struct PieceMemory {
     pub(super) values: ExistingValues,
@@ -129,7 +132,7 @@ impl Room {
         blocking::<_, TaskError>("map", compute).await
     }
 
-    /// Maps with memory that no other thread uses meanwhile.
+    /// Maps with scratch memory that no other thread uses meanwhile.
     pub(super) fn map<T>(&self, map: impl FnOnce(&mut MapScratch<u64>) -> T) -> T {
         let mut scratch = locked(&self.scratches).pop().unwrap_or_default();
         let mapped = map(&mut scratch);
@@ -137,7 +140,7 @@ impl Room {
         mapped
     }
 
-    /// Memory for a piece; [`keep_piece`](Self::keep_piece) gives it back.
+    /// Takes memory for a piece. [`keep_piece`](Self::keep_piece) gives it back.
     pub(super) fn take_piece(&self) -> PieceMemory {
         locked(&self.pieces).pop().unwrap_or_default()
     }

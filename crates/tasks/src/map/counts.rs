@@ -1,4 +1,4 @@
-//! Counts of map tasks, which leave as notes.
+//! Counts of map tasks. They leave the tasks as notes.
 
 use std::ops::AddAssign;
 use std::sync::{Arc, LazyLock};
@@ -9,12 +9,12 @@ use nearprint_dataset::Columns;
 
 use crate::error::{Result, TaskError};
 
-/// How much a map task looked at.
+/// The amount of data that a map task looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MapCounts {
-    /// Fingerprints read, or of the batch itself.
+    /// The number of existing fingerprints that were read, or of distinct fingerprints of the batch itself.
     pub n_rows: u64,
-    /// Pairs of different values within the distance, before sketches are compared.
+    /// The number of pairs of different values within the distance, before sketches are compared.
     pub n_candidates: u64,
 }
 
@@ -31,14 +31,17 @@ impl AddAssign for MapCounts {
 }
 
 impl MapCounts {
-    /// As notes of a task.
+    /// Builds the notes of a task.
     pub(super) fn notes(self) -> Result<RecordBatch> {
         let column = |n| Arc::new(UInt64Array::from(vec![n])) as ArrayRef;
         RecordBatch::try_new(Arc::clone(&COUNTS), vec![column(self.n_rows), column(self.n_candidates)])
             .map_err(|e| TaskError::Internal { stage: "map", reason: e.to_string() })
     }
 
-    /// Of the notes of a task; `None` where they are others.
+    /// Reads the counts from the notes of a task. `None` means that these are other notes.
+    ///
+    /// # Errors
+    /// A column of the notes cannot be read.
     pub fn of(notes: &RecordBatch) -> Result<Option<Self>> {
         if notes.schema() != *COUNTS {
             return Ok(None);

@@ -1,4 +1,5 @@
-//! The documents behind existing fingerprints that make pairs: their ids, and what verification and decisions need of them.
+//! The documents behind existing fingerprints that make pairs: their ids, and the columns that verification and
+//! decisions need.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,12 +22,13 @@ pub(super) struct ExistingDocument {
     pub(super) sketch: Option<Sketch>,
     pub(super) text_hash: Option<[u8; 16]>,
     pub(super) kept: bool,
-    /// The first row of the batch whose id is not smaller.
+    /// The first row of the batch whose id is not smaller than the document's.
     pub(super) before_row: u32,
     pub(super) same_id_row: Option<u32>,
 }
 
-/// The documents of `rows` (ascending) of row groups laid end to end, in their order; none where a row takes no part.
+/// Fetches the documents of `rows`, which ascend, in their order. Rows count across `row_groups`. `None` means that a
+/// row takes no part.
 pub(super) async fn fetch(
     context: &MapContext,
     existing: &ExistingFile,
@@ -37,7 +39,7 @@ pub(super) async fn fetch(
     let runs = match &existing.documents {
         ExistingDocuments::Here { shadowed } => {
             let before = existing.parquet.rows_before(row_groups.start);
-            // Shadowed rows have numbers of 32 bits; other people's datasets, of which no row is shadowed, may be longer.
+            // Shadowed rows have 32-bit numbers. Datasets of others may be longer, but none of their rows is shadowed.
             let is_shadowed =
                 |row: u32| u32::try_from(before + u64::from(row)).is_ok_and(|in_file| shadowed.contains(in_file));
             let live: Vec<usize> = (0..rows.len()).filter(|&i| !is_shadowed(rows[i])).collect();
@@ -68,10 +70,11 @@ pub(super) async fn fetch(
     Ok(documents)
 }
 
-/// Runs of which one piece's documents are fetched at the same time.
+/// The number of runs from which the documents of one piece are fetched at the same time.
 const RUNS_AT_ONCE: usize = 8;
 
-/// (run, row of the run) of `rows` (ascending) of a segment's row groups laid end to end, in their order.
+/// Returns the run, and the row of the run, of each of `rows`, which ascend. Rows count across `row_groups` of a
+/// segment.
 async fn resolve(parquet: &ParquetFile, row_groups: &Range<usize>, rows: &[u32]) -> Result<Vec<(u32, u32)>> {
     let row_groups: Vec<usize> = row_groups.clone().collect();
     let selected = Some(selection(rows, row_groups.iter().map(|&g| parquet.row_group_rows(g)).sum()));
@@ -86,8 +89,8 @@ async fn resolve(parquet: &ParquetFile, row_groups: &Range<usize>, rows: &[u32])
     all_found(parquet, rows.len(), places)
 }
 
-/// The documents of (row, position) pairs of a run, with the positions; those of shadowed rows and of runs that take no part
-/// are left out.
+/// Fetches the documents of (row, position) pairs of a run, and returns them with the positions. Shadowed rows are left
+/// out, and so are all rows of a run that takes no part.
 async fn fetch_of_run(
     context: &MapContext,
     segment: &ExistingFile,
@@ -115,8 +118,8 @@ async fn fetch_of_run(
     Ok(rows.into_iter().map(|(_, position)| position).zip(documents).collect())
 }
 
-/// Ids and what verification and decisions need, of `rows` (ascending) of row groups laid end to end, by page index. Ids are
-/// row numbers, counted on from `numbered_from`, where that is given.
+/// Fetches, by page index, the ids of `rows` and the columns that verification and decisions need. Rows ascend, and
+/// count across `row_groups`. If `numbered_from` is given, ids are row numbers, counted on from it.
 async fn fetch_documents(
     context: &MapContext,
     parquet: &ParquetFile,
@@ -174,7 +177,7 @@ async fn fetch_documents(
 }
 
 impl ExistingDocument {
-    /// A document whose id is the name of one, or only the number of its row.
+    /// Builds a document. Its id is a name if `is_name`, and otherwise only the number of its row.
     fn new(context: &MapContext, id: String, is_name: bool) -> Self {
         let before_row = context.batch.first_row_not_before(&id);
         let same = is_name && context.ids_are_names && context.batch.has_id(before_row, &id);

@@ -6,18 +6,20 @@ use nearprint_join::{Kernel, Width};
 
 use nearprint_storage::row_number;
 
-/// The distinct fingerprints of some row groups, ascending, and the rows behind each; rows count from the first row group on.
+/// The distinct fingerprints of some row groups, ascending, and the rows behind each. Rows count from the first row
+/// group on.
 #[derive(Debug, Default)]
 pub(super) struct ExistingValues {
     values: Vec<u64>,
-    /// `starts[v]..starts[v + 1]` are the places of value v; empty where each value has one, its own.
+    /// `starts[v]..starts[v + 1]` are the places of value v. Empty if each value has one place, its own position.
     starts: Vec<u32>,
-    /// Rows by place; empty where places are rows, since these ascend.
+    /// The rows by place. Empty if places are rows, because the fingerprints ascend by row.
     rows: Vec<u32>,
 }
 
 impl ExistingValues {
-    /// Takes the fingerprints of all rows, in row order, and gives back memory of that size for the next ones.
+    /// Takes the fingerprints of all rows, in row order. Returns the memory of the fingerprints before, for the next
+    /// ones.
     pub(super) fn group(&mut self, kernel: Kernel, fingerprints: Vec<u64>) -> Vec<u64> {
         self.starts.clear();
         self.rows.clear();
@@ -50,17 +52,18 @@ impl ExistingValues {
         self.values.truncate(n_values);
     }
 
-    /// Ascending.
+    /// Returns the distinct fingerprints, ascending.
     pub(super) fn values(&self) -> &[u64] {
         &self.values
     }
 
-    /// Rows with a value.
+    /// Returns the number of rows with a value.
     pub(super) fn n_rows(&self, value: u32) -> usize {
         self.places(value).len()
     }
 
-    /// The `nth` of the rows with a value, ascending; those that are there.
+    /// Returns the rows with a value, ascending, at the positions `nth` among them. Positions past the last row are
+    /// ignored.
     pub(super) fn rows(&self, value: u32, nth: &Range<usize>) -> impl Iterator<Item = u32> + '_ {
         let places = self.places(value);
         let from = places.start + nth.start.min(places.len());

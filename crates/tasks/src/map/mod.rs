@@ -1,4 +1,4 @@
-//! Map tasks: existing fingerprints, or those of the batch itself, to pairs.
+//! Map tasks: they probe with existing fingerprints, or with those of the batch itself, and find pairs.
 
 mod class_pairs;
 mod context;

@@ -1,4 +1,4 @@
-//! The rows behind pairs of fingerprints, as batches on their way to the reduce.
+//! The rows behind pairs of fingerprints, in batches for the reduce.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use crate::error::{Result, TaskError};
 use crate::stream::{Sender, TaskBatch};
 use nearprint_dataset::BATCH_ROWS;
 
-/// Columns of pairs on their way to the reduce, which sorts by all of them in this order. `a` is a row of the batch; so is
-/// `b` where the other document is `new`. The `id_b` of an existing one stands between the ids of the rows `b` − 1 and `b`: so
-/// `b`, `new`, `id_b` sort as ids do, and new documents need not carry theirs.
+/// The columns of pairs for the reduce, which sorts by all of them in this order. `a` is a row of the batch, and so is
+/// `b` if the other document is `new`. The `id_b` of an existing document stands between the ids of the rows `b` − 1
+/// and `b`. So `b`, `new`, `id_b` sort as ids do, and new documents need not carry their ids.
 const ALL_PAIRS: [&str; 6] = ["a", "b", "new", "id_b", "distance", "sketch_distance"];
 
-/// Columns of forest candidates, nearest first: as above, and `fingerprint_b` and `text_hash_b` of an existing document; an
-/// `edge` may join two components, a `kept` document may become canonical.
+/// The columns of forest candidates, nearest first: the columns of pairs, and the `fingerprint_b` and `text_hash_b` of
+/// an existing document. An `edge` may join two components. A `kept` document may become canonical.
 const FOREST: [&str; 10] =
     ["distance", "a", "b", "new", "id_b", "sketch_distance", "fingerprint_b", "edge", "kept", "text_hash_b"];
 
-/// Returns the schema of the pairs that map tasks give.
+/// Returns the schema of the pairs that map tasks return.
 #[must_use]
 pub fn pair_schema(want: Want) -> SchemaRef {
     let field = |name: &&str| {
@@ -53,12 +53,12 @@ pub(super) struct PairWriter<'a> {
     context: &'a MapContext,
     sender: Sender,
     rows: PairRows,
-    /// Pairs of new documents of which only a forest's are sent.
+    /// Pairs of new documents. Only the pairs of a forest of them are sent.
     forest: Vec<RowPair>,
     class_pairs: OwnClassPairs,
 }
 
-/// Pairs of new documents that are held before those that no forest needs are dropped.
+/// The number of pairs of new documents that are held before those that no forest needs are dropped.
 const FOREST_PAIRS_HELD: usize = 1 << 18;
 
 #[derive(Default)]
@@ -76,7 +76,7 @@ struct PairRows {
     text_hash_b: BinaryBuilder,
 }
 
-/// The far side of a pair.
+/// The other side of a pair.
 enum Far<'a> {
     /// A row of the batch.
     New(u32),
@@ -133,7 +133,7 @@ impl<'a> PairWriter<'a> {
         sent
     }
 
-    /// The pairs of the documents behind one query value and one existing value.
+    /// Writes the pairs of the documents behind one query value and one existing value.
     pub(super) fn new_existing(&mut self, pair: &Pair, fingerprint: u64, members: &[&ExistingDocument]) -> Result<()> {
         let context = self.context;
         for class in context.rows.classes_of(pair.query) {
@@ -170,8 +170,8 @@ impl<'a> PairWriter<'a> {
         Ok(())
     }
 
-    /// The forest needs the first pair, by (id_a, id_b), of a class and an existing fingerprint; decisions the kept existing
-    /// document with the smallest id.
+    /// Writes the few pairs of a class and an existing fingerprint that are needed. The forest needs the first pair by
+    /// (id_a, id_b). Decisions need the kept existing document with the smallest id.
     fn few_of_class<'d>(
         &mut self,
         class: u32,
@@ -280,7 +280,7 @@ impl PairRows {
         };
         let schema = pair_schema(want);
         let mut columns: Vec<ArrayRef> = schema.fields().iter().map(|f| column(f.name())).collect();
-        // Sorts count the room of a batch, not its rows, and many tasks have few pairs.
+        // Sorts count the capacity of a batch, not its rows, and many tasks have few pairs.
         columns.iter_mut().for_each(Array::shrink_to_fit);
         RecordBatch::try_new(schema, columns).map_err(|e| TaskError::Internal { stage: "map", reason: e.to_string() })
     }
@@ -288,7 +288,7 @@ impl PairRows {
 
 type Found<'d> = (&'d ExistingDocument, Option<u16>);
 
-/// The documents with the two smallest ids: two, since a row never pairs with the document of its own id.
+/// The documents with the two smallest ids. Two are held, because a row never pairs with the document of its own id.
 #[derive(Default)]
 struct Smallest<'d> {
     two: [Option<Found<'d>>; 2],

@@ -1,7 +1,9 @@
-//! The specification of a join's map tasks, in a folder: what a process, or another engine, needs beside a task's description.
+//! The specification of a join's map tasks, in a folder. A process or another engine needs it besides the description
+//! of a task.
 //!
-//! `spec.json` is the [`MapSpec`]; `batch/part-00000.parquet` has the query batch, a row for each document in the order of the batch;
-//! `shadowed/part-00000.parquet` the rows of existing files that take no part, because a later night has their documents again.
+//! `spec.json` is the [`MapSpec`]. `batch/part-00000.parquet` has the query batch, with a row for each document in the
+//! order of the batch. `shadowed/part-00000.parquet` has the rows of existing files that take no part, because a later
+//! night has their documents again.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -23,11 +25,12 @@ use crate::batch::{FILE, QueryBatch, ROW, RowColumns};
 use crate::error::{Result, TaskError};
 use crate::query_parts::QueryParts;
 
-/// What all map tasks of a join share, beside the query batch and the shadowed rows.
+/// The settings that all map tasks of a join share, besides the query batch and the shadowed rows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct MapSpec {
     bits: u32,
-    /// Bits that may differ in the block of each table; `None` where everything is compared with everything.
+    /// The number of bits that may differ in the block of each table. `None` means that everything is compared with
+    /// everything.
     prefix_distances: Option<Vec<u32>>,
     n_parts: usize,
     max_distance: u8,
@@ -45,7 +48,8 @@ pub struct MapSpec {
 struct ExistingSpec {
     file: FileVersion,
     numbered_from: Option<u64>,
-    /// The runs that its rows name by their position here; `None` where its documents are in it.
+    /// The runs that the file's rows name by their positions in this list. `None` means that the file itself has the
+    /// documents.
     runs: Option<Vec<Option<FileVersion>>>,
 }
 
@@ -88,7 +92,7 @@ impl MapSpec {
     /// Writes the specification of a context into a folder.
     ///
     /// # Errors
-    /// The disk's.
+    /// The disk is full, or a file cannot be written.
     pub fn write(context: &MapContext, folder: &Path) -> Result<()> {
         let plan = context.queries.plan();
         let distances = plan.tables().iter().map(|table| table.max_prefix_distance()).collect();
@@ -113,10 +117,11 @@ impl MapSpec {
         write_shadowed(&files, folder)
     }
 
-    /// What tasks work with, from the folder of a specification. Of the existing files those that `tasks` name are opened.
+    /// Builds the context of tasks from the folder of a specification. Only the existing files that `tasks` name are
+    /// opened.
     ///
     /// # Errors
-    /// The files'; an existing file that changed since.
+    /// A file cannot be read, or an existing file has changed since it was listed.
     pub async fn open(storage: &Storage, folder: &Path, tasks: &[MapTask], threads: usize) -> Result<Arc<MapContext>> {
         let json = std::fs::read(folder.join(SPEC)).map_err(StorageError::io(folder.join(SPEC)))?;
         let spec: Self = serde_json::from_slice(&json).map_err(|e| defect(e.to_string()))?;
@@ -227,7 +232,7 @@ fn write_shadowed(files: &[&ExistingFile], folder: &Path) -> Result<()> {
         if !seen.insert(url.clone()) {
             return Ok(());
         }
-        // A file whose rows can be shadowed has no more than 32 bits number.
+        // A file whose rows can be shadowed has no more rows than 32 bits can number.
         let n_rows = u32::try_from(parquet.n_rows()).unwrap_or(u32::MAX);
         let rows: Vec<u32> = (0..n_rows).filter(|&row| shadowed.contains(row)).collect();
         for rows in rows.chunks(BATCH_ROWS) {

@@ -1,4 +1,4 @@
-//! One task of the map phase: existing fingerprints, or the queries' own, against the query tables.
+//! Map tasks: each probes the query tables with existing fingerprints, or with the queries' own.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::error::{Result, TaskError};
 use crate::query_parts::PartTables;
 use crate::stream::{Sender, TaskBatch, produce};
 
-/// The pairs of a task, each at most once, in no particular order; and as notes its counts, and the pairs of classes that decisions
-/// need.
+/// Returns the pairs of a task, each at most once, in no particular order. The notes are its counts, and the pairs of
+/// classes that decisions need.
 pub fn map_task(context: &Arc<MapContext>, task: &MapTask) -> BoxStream<'static, Result<TaskBatch>> {
     let (context, task) = (Arc::clone(context), task.clone());
     produce("map", move |sender| async move {
@@ -44,10 +44,11 @@ pub fn map_task(context: &Arc<MapContext>, task: &MapTask) -> BoxStream<'static,
     })
 }
 
-/// Pairs of fingerprints held before the documents behind them are looked at.
+/// The number of pairs of fingerprints that are held before the documents behind them are looked at.
 const PAIRS_HELD: usize = 1 << 19;
 
-/// Maps the last of `ranges`; one with too many pairs is cut first. Gives its pairs, and leaves those still to be mapped.
+/// Maps the last of `ranges`. A range with too many pairs is cut first. Returns the pairs, and leaves the ranges that
+/// are still to be mapped.
 fn map_last(ranges: &mut Vec<Range<usize>>, mut map: impl FnMut(Range<usize>, &mut dyn FnMut(Pair))) -> Vec<Pair> {
     let mut pairs = Vec::new();
     while let Some(range) = ranges.pop() {
@@ -100,7 +101,7 @@ fn map_itself(context: &MapContext, tables: &PartTables, values: Range<usize>, s
     Ok(counts)
 }
 
-/// Maps row groups that stand next to each other.
+/// Maps consecutive row groups.
 async fn map_piece(
     context: &Arc<MapContext>,
     tables: &Arc<PartTables>,
@@ -122,7 +123,7 @@ async fn map_piece(
     let (own, their, url) = (Arc::clone(context), Arc::clone(tables), file.to_owned());
     let decode = move || {
         let PieceMemory { mut values, room: mut fingerprints } = own.room.take_piece();
-        // What the room holds is overwritten.
+        // The fingerprints that are still in this memory are overwritten.
         fingerprints.resize(columns.iter().map(FetchedColumn::n_rows).sum(), 0);
         let mut rest = fingerprints.as_mut_slice();
         for column in columns {
@@ -151,7 +152,8 @@ async fn map_piece(
     Ok(counts)
 }
 
-/// The next pairs of a piece's values, by existing value, and the ranges of values that are still to be mapped.
+/// Returns the next pairs of a piece's values, in order of existing values, and the ranges of values that are still to
+/// be mapped.
 fn map_values(
     context: &MapContext,
     tables: &PartTables,
@@ -166,18 +168,18 @@ fn map_values(
     (memory, pairs, ranges)
 }
 
-/// Existing documents fetched at once.
+/// The number of existing documents that are fetched at once.
 const ROWS_FETCHED: usize = 1 << 16;
 
-/// Pairs of some existing values, and which of the rows of the last of them.
+/// Pairs of some existing values, and the rows behind the values that are fetched for them.
 #[derive(Debug, Clone)]
 struct Piece<'a> {
     pairs: &'a [Pair],
-    /// Rows behind each value, from and to; only a piece of one value takes fewer than all.
+    /// The range of rows behind each value. Only a piece of one value takes fewer than all.
     rows: Range<usize>,
 }
 
-/// Cuts pairs, sorted by existing value, such that a piece has at most [`ROWS_FETCHED`] rows behind it.
+/// Cuts pairs, sorted by existing value, so that a piece has at most [`ROWS_FETCHED`] rows behind it.
 fn pieces<'a>(pairs: &'a [Pair], values: &ExistingValues) -> Vec<Piece<'a>> {
     let mut cut = Vec::new();
     let (mut start, mut n_rows) = (0, 0);
@@ -243,7 +245,7 @@ async fn expand(
         .await
 }
 
-/// Where a row stands among those that were asked for, ascending.
+/// Returns the position of a row in `wanted`, which ascends.
 fn place_of(wanted: &[u32], row: u32) -> Result<usize> {
     let unknown = |_| defect(format!("the document of row {row} was not asked for"));
     wanted.binary_search(&row).map_err(unknown)

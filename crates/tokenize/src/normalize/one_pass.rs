@@ -1,8 +1,10 @@
-//! NFKC, case folding, control characters and white space in one pass over the text.
+//! Does NFKC, case folding, the removal of control characters and the collapse of white space in one pass over the
+//! text.
 //!
-//! Most characters are *plain*: what one becomes does not depend on its neighbours, and only marks after it can change it. These are
-//! copied or mapped as they come. Whatever else there is forms a stretch, which begins at the plain character before it, since marks
-//! may compose with that, ends before the next plain one, and goes through the steps of the definition.
+//! Most characters are *plain*: the result of one does not depend on its neighbours, and only marks after it can change
+//! it. Plain characters are copied or mapped as they come. Any other characters form a stretch, which begins at the
+//! plain character before it, because marks may compose with that, ends before the next plain one, and goes through the
+//! steps of the definition.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -15,13 +17,13 @@ use super::steps;
 use crate::config::NormalizeConfig;
 use crate::script::is_common_han_at;
 
-/// Whether these are the steps that one pass does.
+/// Returns whether these are the steps that one pass does.
 pub(super) fn applies(config: &NormalizeConfig) -> bool {
     let NormalizeConfig { html_entities, .. } = *config;
     *config == NormalizeConfig { html_entities, ..NormalizeConfig::default() }
 }
 
-/// What [`steps::normalize`] gives, where [`applies`].
+/// Returns the result of [`steps::normalize`], if [`applies`] returns true.
 pub(super) fn normalize<'a>(text: &'a str, config: &NormalizeConfig) -> Cow<'a, str> {
     let decoded = if config.html_entities { steps::decode_html_entities(text) } else { Cow::Borrowed(text) };
     let normalized = one_pass(&decoded);
@@ -58,7 +60,7 @@ fn one_pass(text: &str) -> String {
     out.text
 }
 
-/// A part of the text whose normalised form does not depend on the rest of it, but for marks that follow.
+/// A part of the text whose normalised form does not depend on the rest of the text, except for marks that follow.
 #[derive(Clone, Copy)]
 enum Piece {
     /// Visible ASCII with single spaces in it, of this many bytes, the first and last no space.
@@ -69,7 +71,7 @@ enum Piece {
     Char(usize, char),
     /// White space, of this many bytes.
     Space(usize),
-    /// What needs the steps, up to the next plain character or white space.
+    /// A stretch that needs the steps, up to the next plain character or white space.
     Stretch(usize),
 }
 
@@ -80,7 +82,7 @@ impl Piece {
         }
     }
 
-    /// The bytes of its last character, before and after, if marks that follow can change it.
+    /// Returns the bytes of its last character, before and after normalisation, if marks that follow can change it.
     fn last_character_len(self) -> Option<(usize, usize)> {
         match self {
             Self::Ascii(_) => Some((1, 1)),
@@ -91,7 +93,7 @@ impl Piece {
     }
 }
 
-/// The piece of `text` at byte `at`, before its end.
+/// Returns the piece of `text` at byte `at`, which is before the end of the text.
 fn piece_at(text: &str, at: usize) -> Piece {
     let bytes = text.as_bytes();
     let first = bytes[at];
@@ -123,7 +125,8 @@ fn is_visible_ascii(byte: u8) -> bool {
     byte.is_ascii_graphic()
 }
 
-/// Length of the longest beginning of `bytes`, which begins visibly, that is visible ASCII with single spaces between.
+/// Returns the length of the longest beginning of `bytes`, whose first byte is visible, that is visible ASCII with
+/// single spaces between.
 fn ascii_len(bytes: &[u8]) -> usize {
     const STEP: usize = 32;
     let mut len = 0;
@@ -173,8 +176,8 @@ fn plain_at(text: &str, at: usize) -> Plain {
 
 const NOT_PLAIN: u16 = 0;
 
-/// For each character of the Basic Multilingual Plane what it becomes, if it is plain. Made from the definition once in a process, in
-/// some milliseconds.
+/// Returns, for each character of the Basic Multilingual Plane, the character that it becomes if it is plain. The table
+/// is made from the definition once in a process, in some milliseconds.
 fn plain_table() -> &'static [u16] {
     static TABLE: OnceLock<Vec<u16>> = OnceLock::new();
     TABLE.get_or_init(|| {
@@ -183,8 +186,8 @@ fn plain_table() -> &'static [u16] {
     })
 }
 
-/// What `c` becomes if it is plain: one character, and both NFKC's and the folded one are starters that compose with nothing before them.
-/// White space is no plain character, and what is removed neither.
+/// Returns the character that `c` becomes if it is plain: it becomes one character, and both its NFKC form and its
+/// folded form are starters that compose with nothing before them. White space and removed characters are not plain.
 fn plain(c: char) -> Option<char> {
     let compatible = only_char(&steps::nfkc(c.encode_utf8(&mut [0; 4])))?;
     let becomes = only_char(&steps::normalize(c.encode_utf8(&mut [0; 4]), &steps_of_one_pass()))?;

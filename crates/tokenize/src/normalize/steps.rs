@@ -7,10 +7,11 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 use crate::config::NormalizeConfig;
 use crate::script::is_alphanumeric;
 
-/// Applies the configured steps, one pass over the text each: the definition. Borrows when there is nothing to change.
+/// Applies the configured steps, each in one pass over the text: this is the definition. The result borrows from the
+/// text if there is nothing to change.
 ///
 /// Removals come before NFKC because they bring characters together that then compose, and NFKC is repeated after case
-/// folding, which can undo it: so the result is a fixed point of everything but the decoding of HTML entities.
+/// folding, which can undo it. So the result is a fixed point of everything except the decoding of HTML entities.
 pub(crate) fn normalize<'a>(text: &'a str, config: &NormalizeConfig) -> Cow<'a, str> {
     let steps: [(bool, Step); 9] = [
         (config.html_entities, decode_html_entities),
@@ -43,7 +44,7 @@ fn apply(text: Cow<'_, str>, step: Step) -> Cow<'_, str> {
 }
 
 pub(super) fn decode_html_entities(text: &str) -> Cow<'_, str> {
-    // Searched here first, since the decoder looks at each byte.
+    // The text is searched here first, because the decoder examines each byte.
     if text.contains('&') { html_escape::decode_html_entities(text) } else { Cow::Borrowed(text) }
 }
 
@@ -85,7 +86,8 @@ fn keep_only(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     if text.chars().all(&keep) { Cow::Borrowed(text) } else { Cow::Owned(text.chars().filter(|&c| keep(c)).collect()) }
 }
 
-/// Control characters that are not white space, and the format characters (general category Cf) that show nothing.
+/// Returns whether `c` is a control character other than white space, or an invisible format character (general
+/// category Cf).
 fn is_invisible(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control() && !c.is_whitespace();
@@ -113,7 +115,7 @@ fn collapse_white_space(text: &str) -> Cow<'_, str> {
     Cow::Owned(collapsed)
 }
 
-/// No white space but single spaces between other characters.
+/// Returns whether the only white space is single spaces between other characters.
 fn is_collapsed(text: &str) -> bool {
     let mut after_space = true;
     for c in text.chars() {

@@ -12,10 +12,10 @@ use std::arch::x86_64::{
 
 use super::super::{Kernel, KernelName, PADDING, scalar};
 
-/// Lanes of a vector of fingerprints.
+/// The lanes of a vector of fingerprints.
 const LANES: usize = 4;
 
-/// Where the 32-bit halves of the selected ones of four values come from, for each selection.
+/// For each selection of four values, the positions from which the 32-bit halves of the selected values come.
 static COMPRESS: [[i32; 8]; 16] = compress_table();
 
 const fn compress_table() -> [[i32; 8]; 16] {
@@ -60,8 +60,8 @@ unsafe fn select_lanes(list: &[u64], prefix: u64, mask: u64, max_distance: u32, 
     let mut n = 0;
     let (vectors, rest) = list.as_chunks::<LANES>();
     for vector in vectors {
-        // SAFETY: a chunk is a whole vector, and so is a row of the table; at most as many values as were read are kept, so
-        // n + LANES ≤ list.len() + LANES.
+        // SAFETY: a chunk is a whole vector, and so is a row of the table; at most as many values as were read are
+        // kept, so n + LANES ≤ list.len() + LANES.
         unsafe {
             let values = _mm256_loadu_si256(vector.as_ptr().cast());
             let bytes = byte_counts(_mm256_and_si256(_mm256_xor_si256(values, prefixes), masks));
@@ -76,7 +76,7 @@ unsafe fn select_lanes(list: &[u64], prefix: u64, mask: u64, max_distance: u32, 
     n + scalar::select(rest, prefix, mask, max_distance, &mut out[n..])
 }
 
-/// The number of bits in each byte.
+/// Returns the number of bits in each byte.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn byte_counts(values: __m256i) -> __m256i {
@@ -89,11 +89,11 @@ fn byte_counts(values: __m256i) -> __m256i {
     _mm256_add_epi8(low, high)
 }
 
-/// Rows compared before hits are looked for: few enough that a hit costs little to find again.
+/// The number of rows that are compared before hits are looked for: few enough that a hit costs little to find again.
 const ROWS_AT_ONCE: usize = 64;
 
-/// Calls `found(a, b)` for every pair of `lanes` and `rows` within the distance. Low halves are compared first, as in the
-/// AVX-512 kernel.
+/// Calls `found(a, b)` for every pair of `lanes` and `rows` within the distance. Low halves are compared first, as in
+/// the AVX-512 kernel.
 pub(in super::super) fn pairs(
     kernel: Kernel,
     lanes: &[u64],
@@ -121,7 +121,7 @@ pub(in super::super) fn pairs(
     scalar::pairs(rest, rows, max_distance, found);
 }
 
-/// Whether the low half of one of `8 N` lanes is within the distance of that of a row.
+/// Returns whether the low half of one of `8 N` lanes is within the distance of the low half of a row.
 ///
 /// # Safety
 /// The processor has AVX2.

@@ -11,7 +11,7 @@ use std::arch::x86_64::{
 
 use super::super::{Kernel, KernelName, PADDING, scalar};
 
-/// Lanes of a vector of fingerprints.
+/// The lanes of a vector of fingerprints.
 const LANES: usize = 8;
 
 /// See [`Width::select`](super::super::Width::select).
@@ -39,7 +39,8 @@ unsafe fn select_lanes(list: &[u64], prefix: u64, mask: u64, max_distance: u32, 
     let mut n = 0;
     let (vectors, rest) = list.as_chunks::<LANES>();
     for vector in vectors {
-        // SAFETY: a chunk is a whole vector; at most as many values as were read are kept, so n + LANES ≤ list.len() + LANES.
+        // SAFETY: a chunk is a whole vector; at most as many values as were read are kept, so n + LANES ≤ list.len() +
+        // LANES.
         unsafe {
             let values = _mm512_loadu_si512(vector.as_ptr().cast());
             let near = _mm512_cmple_epu64_mask(distance(values), max_distance);
@@ -60,7 +61,7 @@ unsafe fn select_lanes(list: &[u64], prefix: u64, mask: u64, max_distance: u32, 
     n
 }
 
-/// A mask of the first `n` < 8 lanes.
+/// Returns a mask of the first `n` < 8 lanes.
 #[inline]
 fn first_lanes(n: usize) -> u8 {
     !(u8::MAX << n)
@@ -68,8 +69,9 @@ fn first_lanes(n: usize) -> u8 {
 
 /// Calls `found(a, b)` for every pair of `lanes` and `rows` within the distance.
 ///
-/// Low halves are compared first, sixteen at a time: their distance is at most the whole one, so nothing is missed, and of
-/// uniform fingerprints one pair in 700,000 is within 3 there alone. Where a piece holds one, it is compared whole.
+/// Low halves are compared first, sixteen at a time: their distance is at most that of the whole values, so nothing is
+/// missed, and for uniform fingerprints only one pair of halves in 700,000 is within 3. If a piece holds such a pair,
+/// the whole values of the piece are compared.
 pub(in super::super) fn pairs(
     kernel: Kernel,
     lanes: &[u64],
@@ -82,8 +84,8 @@ pub(in super::super) fn pairs(
     unsafe { pairs_lanes(lanes, rows, max_distance, found) }
 }
 
-/// Rows compared before hits are looked for. For larger distances low halves are often near by chance (one in 3,700 within
-/// 6), so that less is compared again.
+/// Returns the number of rows that are compared before hits are looked for. For larger distances low halves are often
+/// near by chance (one in 3,700 within 6), so the number is smaller, and less is compared again.
 fn rows_at_once(max_distance: u32) -> usize {
     if max_distance > 4 { 8 } else { 64 }
 }
@@ -111,7 +113,7 @@ unsafe fn pairs_lanes(lanes: &[u64], rows: &[u64], max_distance: u32, found: &mu
     }
 }
 
-/// Whether the low half of one of up to `16 N` lanes is within the distance of that of a row.
+/// Returns whether the low half of one of up to `16 N` lanes is within the distance of the low half of a row.
 ///
 /// # Safety
 /// The processor has the instructions.
@@ -146,7 +148,7 @@ pub(in super::super) fn may_have_pairs(kernel: Kernel, values: &[u64], max_dista
     unsafe { may_have_pairs_lanes(values, max_distance) }
 }
 
-/// Compares the low halves with themselves, turned by 1 to 8 lanes: of sixteen, any two meet.
+/// Compares the low halves with themselves, rotated by 1 to 8 lanes: any two of sixteen lanes meet.
 ///
 /// # Safety
 /// The processor has the instructions; there are at most sixteen values.
@@ -167,7 +169,7 @@ unsafe fn may_have_pairs_lanes(values: &[u64], max_distance: u32) -> bool {
     near != 0
 }
 
-/// The low halves of up to sixteen values, zeros behind them.
+/// Returns the low halves of up to sixteen values, followed by zeros.
 ///
 /// # Safety
 /// The processor has the instructions; there are at most sixteen values.
@@ -184,7 +186,7 @@ unsafe fn low_halves(values: &[u64]) -> __m512i {
     }
 }
 
-/// Up to eight values, zeros behind them.
+/// Loads up to eight values, followed by zeros.
 ///
 /// # Safety
 /// The processor has the instructions.
