@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures::stream;
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::{Frame, Incoming};
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, TRANSFER_ENCODING};
+use hyper::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, TRANSFER_ENCODING};
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -287,6 +287,8 @@ async fn forward(shared: &Shared, request: Request<Full<Bytes>>) -> io::Result<(
     let answer = sender.send_request(request).await.map_err(io::Error::other)?;
     let (mut head, body) = answer.into_parts();
     let content = body.collect().await.map_err(io::Error::other)?.to_bytes();
+    // It is about the connection to the server. Ours would end with it, and be reset before the client has the answer.
+    head.headers.remove(CONNECTION);
     if head.headers.remove(TRANSFER_ENCODING).is_some() {
         head.headers.insert(CONTENT_LENGTH, HeaderValue::from(content.len()));
     }
