@@ -3,34 +3,17 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::{Night, Output, nearprint_in, snapshot, text};
+use support::{NEARPRINT, Night, Running, Signal, command, nearprint_in, snapshot, text};
 
 const DT: &str = "2026-11-20";
 
-fn start(night: &Night, more: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_nearprint"))
-        .args(["run", "--config", "job.toml", "--dt", DT, "--json"])
-        .args(more)
-        .current_dir(night.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
-fn finish(child: Child) -> Output {
-    let done = child.wait_with_output().unwrap();
-    Output {
-        code: done.status.code().unwrap_or(-1),
-        stdout: String::from_utf8(done.stdout).unwrap(),
-        stderr: String::from_utf8(done.stderr).unwrap(),
-    }
+fn start(night: &Night, more: &[&str]) -> Running {
+    night.command(DT, more).start().unwrap()
 }
 
 fn many_documents(night: &Night, n: u64) {
@@ -49,7 +32,7 @@ fn the_temporary_folders_of_a_killed_run_are_removed_by_the_next_one_and_no_othe
     let spill = night.path().join("spill");
     std::fs::create_dir(&spill).unwrap();
     many_documents(&night, 30_000);
-    let mut killed = start(&night, &[]);
+    let killed = start(&night, &[]);
     let began = Instant::now();
     while temporary(&spill).is_empty() {
         assert!(began.elapsed() < Duration::from_secs(60));
@@ -58,7 +41,7 @@ fn the_temporary_folders_of_a_killed_run_are_removed_by_the_next_one_and_no_othe
     for folder in temporary(&spill) {
         assert_eq!(std::fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
     }
-    killed.kill().unwrap();
+    killed.signal(Signal::SIGKILL).unwrap();
     killed.wait().unwrap();
     assert!(!temporary(&spill).is_empty());
     assert!(!night.path().join(format!("results/dt={DT}/_current")).exists());
@@ -99,7 +82,7 @@ fn temporary_files_are_private_whatever_the_umask() {
     std::fs::create_dir(&spill).unwrap();
     many_documents(&night, 30_000);
     let mut run = Command::new("sh")
-        .args(["-c", "umask 000; exec \"$0\" run --config job.toml --dt 2026-11-20", env!("CARGO_BIN_EXE_nearprint")])
+        .args(["-c", "umask 000; exec \"$0\" run --config job.toml --dt 2026-11-20", NEARPRINT])
         .current_dir(night.path())
         .stderr(Stdio::null())
         .stdout(Stdio::null())
@@ -158,28 +141,28 @@ fn sigterm_ends_a_run_with_143_and_leaves_nothing() {
         many_documents(&night, 20_000);
         let child = start(&night, &[]);
         std::thread::sleep(Duration::from_millis(milliseconds));
-        Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+        child.signal(Signal::SIGTERM).unwrap();
         let began = Instant::now();
-        let done = finish(child);
+        let done = child.wait().unwrap();
         assert!(began.elapsed() < Duration::from_secs(10));
         assert_eq!(temporary(&spill), Vec::<PathBuf>::new(), "after {milliseconds} ms");
         // A fast machine is done before the last signals.
         let is_published = night.path().join(format!("results/dt={DT}/_current")).exists();
-        assert!(matches!(done.code, 143 | -1 | 0), "{}: {}", done.code, done.stderr);
+        assert!(matches!(done.code, 143 | 0), "{}: {}", done.code, done.stderr);
         assert_eq!(is_published, done.code == 0, "{}: {}", done.code, done.stderr);
         n_stopped += u32::from(done.code != 0);
     }
     assert!(n_stopped > 0, "every run was over before its signal");
 }
 
-/// Starts a run and waits until it says that it decides; the rest of what it says is read on.
-fn start_and_wait_until_it_decides(night: &Night) -> (Child, std::thread::JoinHandle<String>) {
-    let mut child = start(night, &[]);
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let decides = |line: &str| line.contains("decide (documents)");
-    assert!(lines.by_ref().map_while(Result::ok).any(|line| decides(&line)), "it ended before it decided");
-    let rest = std::thread::spawn(move || lines.map_while(Result::ok).collect::<Vec<_>>().join("\n"));
-    (child, rest)
+/// Starts a run and waits until it says that it decides.
+fn start_and_wait_until_it_decides(night: &Night) -> Running {
+    let mut run = start(night, &[]);
+    while !run.stderr().unwrap().contains("decide (documents)") {
+        assert!(!run.ended().unwrap(), "it ended before it decided");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    run
 }
 
 #[test]
@@ -191,13 +174,12 @@ fn sigterm_while_a_run_decides_and_writes_ends_it_before_it_goes_on_to_publish()
         let texts: Vec<(String, String)> = (0..100_000).map(|i| (format!("{i:06}"), text(i, 10))).collect();
         let rows: Vec<(&str, &str)> = texts.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
         night.documents(DT, &rows);
-        let (child, said) = start_and_wait_until_it_decides(&night);
+        let run = start_and_wait_until_it_decides(&night);
         std::thread::sleep(Duration::from_millis(milliseconds));
-        Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
-        let done = child.wait_with_output().unwrap();
-        let said = said.join().unwrap();
-        assert_eq!(done.status.code(), Some(143), "after {milliseconds} ms: {said}");
-        assert!(said.ends_with("stopped by SIGTERM before the end: run it again"), "{said}");
+        run.signal(Signal::SIGTERM).unwrap();
+        let done = run.wait().unwrap();
+        assert_eq!(done.code, 143, "after {milliseconds} ms: {}", done.stderr);
+        assert!(done.stderr.trim_end().ends_with("stopped by SIGTERM before the end: run it again"), "{}", done.stderr);
         assert!(!night.path().join("store/_commits").exists(), "after {milliseconds} ms");
         assert_eq!(temporary(&spill), Vec::<PathBuf>::new(), "after {milliseconds} ms");
         // Deciding takes far longer than a signal; how far it is later depends on the machine.
@@ -210,10 +192,10 @@ fn sigterm_while_a_run_decides_and_writes_ends_it_before_it_goes_on_to_publish()
 fn runs_of_one_date_at_once_publish_it_once() {
     let night = Night::new("");
     many_documents(&night, 300);
-    let runs: Vec<Child> = (0..6).map(|_| start(&night, &["--threads", "1"])).collect();
+    let runs: Vec<Running> = (0..6).map(|_| start(&night, &["--threads", "1"])).collect();
     for run in runs {
         // Equal commits are one: whoever wrote it.
-        let status = finish(run).expect_success().json()["status"].clone();
+        let status = run.wait().unwrap().expect_success().json()["status"].clone();
         assert!(status == "published" || status == "already_published", "{status}");
     }
     assert_eq!(std::fs::read_dir(night.path().join("store/_commits")).unwrap().count(), 1);
@@ -228,16 +210,11 @@ fn of_runs_of_one_date_with_other_settings_one_wins_and_the_others_say_so() {
     let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
     std::fs::write(night.path().join("other.toml"), format!("{job}clusters = \"component\"\n")).unwrap();
     let start = |config: &str| {
-        Command::new(env!("CARGO_BIN_EXE_nearprint"))
-            .args(["run", "--config", config, "--dt", DT, "--json", "--threads", "1"])
-            .current_dir(night.path())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+        let args = ["run", "--config", config, "--dt", DT, "--json", "--threads", "1"];
+        command(night.path(), &args).start().unwrap()
     };
     let runs = [start("job.toml"), start("other.toml")];
-    let mut codes: Vec<i32> = runs.into_iter().map(|run| finish(run).code).collect();
+    let mut codes: Vec<i32> = runs.into_iter().map(|run| run.wait().unwrap().code).collect();
     codes.sort_unstable();
     assert_eq!(codes, [0, 73]);
     nearprint_in(night.path(), &["check", "--config", "job.toml"]).expect_success();
@@ -256,7 +233,7 @@ fn a_lock_that_another_run_holds_is_waited_for_and_then_named() {
     let waiting = start(&night, &["--lock-wait", "60"]);
     std::thread::sleep(Duration::from_millis(300));
     drop(held);
-    finish(waiting).expect_success();
+    waiting.wait().unwrap().expect_success();
     let other = night.path().join("other.lock");
     night.run(DT, &["--lock-file", "other.lock"]).expect_success();
     assert_eq!(std::fs::metadata(&other).unwrap().mode() & 0o777, 0o600);

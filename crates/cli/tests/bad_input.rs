@@ -7,26 +7,11 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BinaryArray, Int64Array, ListArray, StringArray, UInt64Array};
 use arrow::datatypes::Int32Type;
-use parquet::data_type::{ByteArray, ByteArrayType};
-use parquet::file::writer::SerializedFileWriter;
-use support::{Night, Output, nearprint_in, text, with_peak_mib, write_documents, write_fingerprints, write_parquet};
-
-/// Strings as a Parquet writer takes them, whether or not they are UTF-8.
-fn write_strings(path: &std::path::Path, ids: &[ByteArray], texts: &[ByteArray]) {
-    let schema = "message schema { required binary id (STRING); required binary text (STRING); }";
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let schema = Arc::new(parquet::schema::parser::parse_message_type(schema).unwrap());
-    let file = std::fs::File::create(path).unwrap();
-    let mut writer = SerializedFileWriter::new(file, schema, Arc::default()).unwrap();
-    let mut group = writer.next_row_group().unwrap();
-    for values in [ids, texts] {
-        let mut column = group.next_column().unwrap().unwrap();
-        column.typed::<ByteArrayType>().write_batch(values, None, None).unwrap();
-        column.close().unwrap();
-    }
-    group.close().unwrap();
-    writer.close().unwrap();
-}
+use parquet::file::properties::WriterProperties;
+use support::{
+    Night, Ran, Signal, command, nearprint_in, raw_strings, strings, text, with_peak_mib, write_documents,
+    write_fingerprints, write_parquet,
+};
 
 /// Texts that are all the same go through a dictionary.
 fn zstd_documents(path: &std::path::Path, rows: &[(Option<&str>, Option<&str>)]) {
@@ -39,7 +24,7 @@ fn zstd_documents(path: &std::path::Path, rows: &[(Option<&str>, Option<&str>)])
         _ => Arc::new(rows.iter().map(|row| row.1).collect::<StringArray>()),
     };
     let batch = arrow::array::RecordBatch::try_from_iter([("id", ids), ("text", texts)]).unwrap();
-    let properties = parquet::file::properties::WriterProperties::builder()
+    let properties = WriterProperties::builder()
         .set_compression(parquet::basic::Compression::ZSTD(parquet::basic::ZstdLevel::default()))
         .set_dictionary_page_size_limit(64 << 20)
         .build();
@@ -55,7 +40,7 @@ type Columns<'a> = Vec<(&'a str, ArrayRef)>;
 const DT: &str = "2026-11-20";
 
 /// A night with one good document, a bad file beside it, and what the run then says.
-fn run_with(job: &str, name: &str, make: impl Fn(&std::path::Path)) -> (Night, Output) {
+fn run_with(job: &str, name: &str, make: impl Fn(&std::path::Path)) -> (Night, Ran) {
     let night = Night::new(job);
     night.documents(DT, &[("good", &text(1, 40))]);
     make(&night.path().join(format!("documents/dt={DT}/{name}")));
@@ -63,7 +48,7 @@ fn run_with(job: &str, name: &str, make: impl Fn(&std::path::Path)) -> (Night, O
     (night, done)
 }
 
-fn expect(done: &Output, code: i32, parts: &[&str]) {
+fn expect(done: &Ran, code: i32, parts: &[&str]) {
     assert_eq!(done.code, code, "{}", done.stderr);
     for part in parts {
         assert!(done.error().contains(part), "{part:?} is not in: {}", done.stderr);
@@ -79,10 +64,6 @@ fn expect(done: &Output, code: i32, parts: &[&str]) {
 
 fn expect_nothing_published(night: &Night) {
     assert!(!night.path().join("results").exists() && !night.path().join("store").exists());
-}
-
-fn strings(values: &[Option<&str>]) -> ArrayRef {
-    Arc::new(values.iter().copied().collect::<StringArray>())
 }
 
 #[test]
@@ -258,8 +239,9 @@ fn text_that_is_no_utf8_and_ids_and_texts_that_are_too_large_are_quarantined_in_
     let (fine, id) = (text(1, 40), "i".repeat(70_000));
     let texts: [&[u8]; 6] = [fine.as_bytes(), b"caf\xe9", fine.as_bytes(), fine.as_bytes(), b"", &[b'x'; 1001]];
     let ids: [&[u8]; 6] = [b"fine", b"latin", b"\xff", id.as_bytes(), b"empty", b"big"];
-    let utf8 = |values: &[&[u8]]| values.iter().map(|v| ByteArray::from(v.to_vec())).collect::<Vec<_>>();
-    write_strings(&path, &utf8(&ids), &utf8(&texts));
+    let rows: Vec<(&[u8], &[u8])> = ids.into_iter().zip(texts).collect();
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, raw_strings(&rows, WriterProperties::default()).unwrap()).unwrap();
     night.run(DT, &[]).expect_success();
     let rows: Vec<Vec<String>> = night.published(DT, "quarantine").into_iter().map(|row| row[1..].to_vec()).collect();
     let expected = [
@@ -317,8 +299,7 @@ fn files_that_cannot_be_read_are_passed_over_as_a_whole_up_to_the_limit() {
     let summary = night.run(DT, &["--max-bad-files", "2"]).expect_success().json();
     assert_eq!((summary["n_bad_files"].as_u64(), summary["n_files"].as_u64()), (Some(2), Some(1)));
     assert_eq!(night.decisions(DT).keys().collect::<Vec<_>>(), ["good"]);
-    let current = std::fs::read_to_string(night.path().join(format!("results/dt={DT}/_current"))).unwrap();
-    let manifest = night.path().join(format!("results/dt={DT}")).join(current.trim()).join("manifest.json");
+    let manifest = night.generation(DT).join("manifest.json");
     let manifest: serde_json::Value = serde_json::from_slice(&std::fs::read(manifest).unwrap()).unwrap();
     let urls: Vec<&str> =
         manifest["bad_files"].as_array().unwrap().iter().map(|f| f["url"].as_str().unwrap()).collect();
@@ -388,7 +369,7 @@ fn a_line_without_end_is_passed_over_without_being_held() {
 }
 
 /// Runs the night, and gives its largest memory in MiB.
-fn run_with_peak_mib(night: &Night) -> (Output, u64) {
+fn run_with_peak_mib(night: &Night) -> (Ran, u64) {
     with_peak_mib(night.path(), &["run", "--config", "job.toml", "--dt", DT, "--json"])
 }
 
@@ -623,12 +604,11 @@ fn damaged_stores_are_found_by_check_and_refused_by_runs() {
 #[test]
 fn an_s3_server_that_does_not_answer_is_unavailable_after_the_retries() {
     let night = Night::new("[s3]\nendpoint = \"http://127.0.0.1:9\"\nretry_seconds = 1\n");
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nearprint"));
-    command.env("AWS_ACCESS_KEY_ID", "k").env("AWS_SECRET_ACCESS_KEY", "canary-of-a-secret").current_dir(night.path());
-    let done =
-        command.args(["run", "--config", "job.toml", "--dt", DT, "--store", "s3://bucket/store"]).output().unwrap();
-    let said = String::from_utf8(done.stderr).unwrap();
-    assert_eq!(done.status.code(), Some(69), "{said}");
+    let run = command(night.path(), &["run", "--config", "job.toml", "--dt", DT, "--store", "s3://bucket/store"]);
+    let run = run.env("AWS_ACCESS_KEY_ID", "k").env("AWS_SECRET_ACCESS_KEY", "canary-of-a-secret");
+    let done = run.run().unwrap();
+    assert_eq!(done.code, 69, "{}", done.stderr);
+    let said = done.stderr;
     assert!(said.contains("s3://bucket/store") && !said.contains("canary"), "{said}");
 }
 
@@ -656,16 +636,13 @@ fn sigterm_ends_a_run_with_143_and_leaves_no_temporary_file() {
     night.documents(DT, &rows);
     let spill = night.path().join("spill");
     std::fs::create_dir(&spill).unwrap();
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nearprint"));
-    command.args(["run", "--config", "job.toml", "--dt", DT, "--spill-dir", "spill"]).current_dir(night.path());
-    let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
+    let mut run = night.command(DT, &["--spill-dir", "spill"]).start().unwrap();
     while std::fs::read_dir(&spill).unwrap().next().is_none() {
-        assert!(child.try_wait().unwrap().is_none(), "ended before it could be stopped");
+        assert!(!run.ended().unwrap(), "ended before it could be stopped");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    let killed = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
-    assert_eq!(child.wait().unwrap().code(), Some(143));
+    run.signal(Signal::SIGTERM).unwrap();
+    assert_eq!(run.wait().unwrap().code, 143);
     assert_eq!(std::fs::read_dir(&spill).unwrap().count(), 0);
     expect_nothing_published(&night);
 }

@@ -6,7 +6,7 @@ mod support;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringArray};
-use support::{Night, Output, nearprint_in, text, write_parquet};
+use support::{Night, Ran, nearprint_in, text, write_parquet};
 
 const DT: &str = "2026-11-20";
 
@@ -25,7 +25,7 @@ fn named(prefix: &str, texts: &[String]) -> Vec<(String, String)> {
     texts.iter().enumerate().map(|(i, text)| (format!("{prefix}{i:05}"), text.clone())).collect()
 }
 
-fn expect_stopped(night: &Night, done: &Output, name: &str, flag: &str) {
+fn expect_stopped(night: &Night, done: &Ran, name: &str, flag: &str) {
     assert_eq!(done.code, 65, "{}{}", done.stdout, done.stderr);
     let summary = done.json();
     assert_eq!((summary["status"].as_str(), summary["exit_code"].as_u64()), (Some("stopped"), Some(65)), "{summary}");
@@ -184,9 +184,7 @@ fn a_share_of_drops_unlike_the_nights_before_stops_the_night() {
     let evidence = &done.json()["breakers"][0]["evidence"];
     assert_eq!((evidence["share"].as_f64(), evidence["median"].as_f64()), (Some(0.45), Some(0.0)), "{evidence}");
     // A manifest that is gone is left out of the median, which then has too few nights.
-    let folder = night.path().join("results/dt=2026-11-16");
-    let generation = std::fs::read_to_string(folder.join("_current")).unwrap();
-    let manifest = folder.join(generation.trim()).join("manifest.json");
+    let manifest = night.generation("2026-11-16").join("manifest.json");
     let content = std::fs::read(&manifest).unwrap();
     std::fs::remove_file(&manifest).unwrap();
     let warned = night.run(DT, &[]).expect_success();

@@ -6,7 +6,7 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use support::{Night, Output, nearprint_in, snapshot, text};
+use support::{Night, Ran, nearprint_in, snapshot, text};
 
 const NIGHTS: [&str; 2] = ["2026-11-19", "2026-11-20"];
 
@@ -22,7 +22,7 @@ fn two_nights() -> Night {
     night
 }
 
-fn check(night: &Night) -> Output {
+fn check(night: &Night) -> Ran {
     nearprint_in(night.path(), &["check", "--config", "job.toml", "--json"])
 }
 
@@ -33,10 +33,7 @@ fn gc(night: &Night, more: &[&str]) -> Value {
 
 /// Every published file.
 fn published(night: &Night) -> Vec<PathBuf> {
-    let below = |part: &str| -> Vec<PathBuf> {
-        snapshot(&night.path().join(part)).into_keys().map(|p| Path::new(part).join(p)).collect()
-    };
-    [below("store"), below("results")].concat()
+    support::published(night.path()).into_keys().collect()
 }
 
 fn flip(path: &Path, bit: usize) {

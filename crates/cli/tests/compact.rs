@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use nearprint_trials::night::sha256;
-use support::{Night, nearprint_in, snapshot, text, write_fingerprints};
+use support::{Night, Running, command, nearprint_in, snapshot, text, write_fingerprints};
 
 /// Documents of a night: copies and edits of what other nights have, recrawls of two nights before, a text without a
 /// fingerprint, and one that is gone.
@@ -276,16 +276,12 @@ fn a_part_that_is_gone_costs_time_only_and_is_mended_by_compacting_again() {
 fn two_compactions_and_a_night_at_once_leave_one_sound_state() {
     let night = nights(&[13, 14]);
     documents(&night, 15, 0);
-    let spawn = |args: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nearprint"));
-        command.args(args).current_dir(night.path()).stdout(std::process::Stdio::piped()).spawn().unwrap()
-    };
     let compaction = ["store", "compact", "store", "--json", "--part-rows", "30"];
-    let run = ["run", "--config", "job.toml", "--dt", "2026-11-15", "--json"];
-    let children = [spawn(&compaction), spawn(&compaction), spawn(&run)];
-    for child in children {
-        let done = child.wait_with_output().unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+    let compactions = [command(night.path(), &compaction), command(night.path(), &compaction)];
+    let runs = compactions.into_iter().chain([night.command("2026-11-15", &[])]);
+    let running: Vec<Running> = runs.map(|run| run.start().unwrap()).collect();
+    for run in running {
+        run.wait().unwrap().expect_success();
     }
     let state = info(&night);
     assert_eq!((state["n_nights"].as_u64(), state["segments"].as_array().unwrap().len()), (Some(3), 1), "{state}");

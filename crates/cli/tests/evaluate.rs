@@ -6,7 +6,7 @@ mod support;
 use std::path::Path;
 
 use serde_json::Value;
-use support::{Output, nearprint_in, text, write_documents};
+use support::{Ran, nearprint_in, text, write_documents};
 
 /// Two texts of 40 words, a copy of each, another pair of copies that the truth does not list, a copy that it calls gray, and a
 /// positive pair that nothing finds.
@@ -35,7 +35,7 @@ fn labelled_set() -> tempfile::TempDir {
     dir
 }
 
-fn evaluate(dir: &Path, more: &[&str]) -> Output {
+fn evaluate(dir: &Path, more: &[&str]) -> Ran {
     let args = ["evaluate", "--documents", "docs.parquet", "--truth", "pairs.tsv"];
     nearprint_in(dir, &args.into_iter().chain(more.iter().copied()).collect::<Vec<_>>())
 }

@@ -30,7 +30,7 @@ fn documents() -> tempfile::TempDir {
     dir
 }
 
-fn explain(dir: &tempfile::TempDir, args: &[&str]) -> support::Output {
+fn explain(dir: &tempfile::TempDir, args: &[&str]) -> support::Ran {
     let command = ["explain", "--documents", "docs.parquet"];
     nearprint_in(dir.path(), &command.into_iter().chain(args.iter().copied()).collect::<Vec<_>>())
 }

@@ -1,20 +1,14 @@
 //! A few of the trials of docs/reliability.md, in a minute: all of them are run by scripts/reliability.sh.
 #![allow(clippy::print_stderr, reason = "tests")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use nearprint_trials::night::{NEW, Night, Place, Seen, Spec};
 use nearprint_trials::row::Row;
 use nearprint_trials::{Common, Result, faults, kills, nights, races};
 
 fn common(seeds: u64, only: &[&str]) -> Common {
-    Common {
-        nearprint: PathBuf::from(env!("CARGO_BIN_EXE_nearprint")),
-        results: None,
-        work: None,
-        seeds,
-        only: only.iter().map(|&id| id.to_owned()).collect(),
-    }
+    Common::new(Path::new(env!("CARGO_BIN_EXE_nearprint")), seeds, only)
 }
 
 /// Rows that cannot be tried here say so and pass.

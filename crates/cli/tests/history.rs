@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
+use nearprint_trials::night::of_another_release;
 use serde_json::Value;
-use support::{Night, Output, nearprint_in, snapshot, text};
+use support::{NEARPRINT, Night, Ran, Run, nearprint_in, published, snapshot, text};
 
 const NIGHTS: [&str; 3] = ["2026-11-18", "2026-11-19", "2026-11-20"];
 
@@ -27,17 +28,14 @@ fn three_nights() -> Night {
 }
 
 fn files(night: &Night) -> BTreeMap<PathBuf, Vec<u8>> {
-    let below = |part: &'static str| {
-        snapshot(&night.path().join(part)).into_iter().map(move |(path, content)| (Path::new(part).join(path), content))
-    };
-    below("store").chain(below("results")).collect()
+    published(night.path())
 }
 
 fn check(night: &Night) -> Value {
     nearprint_in(night.path(), &["check", "--config", "job.toml", "--json"]).json()
 }
 
-fn status(done: Output) -> String {
+fn status(done: Ran) -> String {
     done.expect_success().json()["status"].as_str().unwrap().to_owned()
 }
 
@@ -101,38 +99,15 @@ fn replacing_an_unchanged_night_writes_damaged_files_again_and_nothing_else() {
     all_published(&night);
 }
 
-/// The binary under test, but of another release: its version stands in it as text.
-fn of_another_release(night: &Night) -> PathBuf {
-    let binary = std::fs::read(env!("CARGO_BIN_EXE_nearprint")).unwrap();
-    let (whole, other) = (concat!("nearprint ", env!("CARGO_PKG_VERSION")), "nt 9.9.9");
-    // An optimised binary may have the text in two halves.
-    let own = &whole[whole.len() - other.len()..];
-    assert!(own.starts_with("nt "), "the version has grown: choose another one as long");
-    let mut changed = binary.clone();
-    let mut n = 0;
-    for at in 0..binary.len() - own.len() {
-        if binary[at..].starts_with(own.as_bytes()) {
-            changed[at..at + own.len()].copy_from_slice(other.as_bytes());
-            n += 1;
-        }
-    }
-    assert!(n > 0, "the version is not in the binary");
-    let path = night.path().join("nearprint-9.9.9");
-    std::fs::write(&path, changed).unwrap();
-    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    path
-}
-
 #[test]
 fn replacing_a_night_with_another_release_never_writes_over_what_is_published() {
     let night = three_nights();
     let before = files(&night);
-    let other = of_another_release(&night);
+    let other = night.path().join("nearprint-of-another-release");
+    of_another_release(Path::new(NEARPRINT), &other).unwrap();
     let run = |more: &[&str]| {
-        let args = [&["run", "--config", "job.toml", "--dt", NIGHTS[2], "--json"], more].concat();
-        let done = Command::new(&other).args(args).current_dir(night.path()).output().unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        serde_json::from_slice::<Value>(&done.stdout).unwrap()
+        let run = Run { program: other.clone(), ..night.command(NIGHTS[2], more) };
+        run.run().unwrap().expect_success().json()
     };
     assert_eq!(run(&[])["status"], "already_published");
     assert_eq!(files(&night), before);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use parquet::arrow::ArrowWriter;
-use support::{Night, Output, nearprint, snapshot, text, write_fingerprints};
+use support::{Night, Ran, nearprint, snapshot, text, write_fingerprints};
 
 const MIB: u64 = 1 << 20;
 
@@ -24,7 +24,7 @@ fn write_numbered(path: &Path, n: u64) {
     writer.close().unwrap();
 }
 
-fn self_join(set: &Path, more: &[&str]) -> Output {
+fn self_join(set: &Path, more: &[&str]) -> Ran {
     let out = set.with_file_name("out");
     let args = ["join", "--json", "--self", "--max-distance", "2", "--queries", set.to_str().unwrap()];
     let done = nearprint(&[&args[..], &["--output", out.to_str().unwrap()], more].concat());

@@ -7,12 +7,12 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use support::{Output, nearprint_in, text, write_documents};
+use support::{Ran, nearprint_in, text, write_documents};
 
 const FILES: [&str; 3] = ["sheet.csv", "scores.svg", "idf.tsv"];
 
 /// Writes `file` as its ending asks.
-fn write(dir: &Path, file: &str, more: &[&str]) -> Output {
+fn write(dir: &Path, file: &str, more: &[&str]) -> Ran {
     let args = match file.rsplit_once('.').unwrap().1 {
         "csv" => vec!["tune", "--documents", "docs.parquet", "--sheet", file],
         "svg" => vec!["evaluate", "--documents", "docs.parquet", "--truth", "pairs.tsv", "--plot", file],

@@ -5,11 +5,11 @@ mod support;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use support::{Night, Output, nearprint_in, snapshot, text};
+use support::{Night, Ran, Signal, command, nearprint_in, snapshot, text};
 
 const DT: &str = "2026-11-20";
 
@@ -18,7 +18,7 @@ fn private_folder(path: &Path) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).unwrap();
 }
 
-fn expect(done: &Output, code: i32, parts: &[&str]) {
+fn expect(done: &Ran, code: i32, parts: &[&str]) {
     assert_eq!(done.code, code, "{}{}", done.stdout, done.stderr);
     for part in parts {
         assert!(done.error().contains(part), "{part:?} is not in {}", done.error());
@@ -56,12 +56,7 @@ fn left_by_a_killed_run(night: &Night) -> PathBuf {
     let rows: Vec<(String, String)> = (0..20_000).map(|i| (format!("d{i}"), text(i, 30))).collect();
     let rows: Vec<(&str, &str)> = rows.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
     night.documents("2026-11-19", &rows);
-    let mut run = Command::new(env!("CARGO_BIN_EXE_nearprint"))
-        .args(["run", "--config", "job.toml", "--dt", "2026-11-19"])
-        .current_dir(night.path())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let run = night.command("2026-11-19", &[]).start().unwrap();
     let began = Instant::now();
     let marked = loop {
         let found = std::fs::read_dir(&spill).unwrap().map(|e| e.unwrap().path()).next();
@@ -71,7 +66,7 @@ fn left_by_a_killed_run(night: &Night) -> PathBuf {
         assert!(began.elapsed() < Duration::from_secs(60));
         std::thread::sleep(Duration::from_millis(2));
     };
-    run.kill().unwrap();
+    run.signal(Signal::SIGKILL).unwrap();
     run.wait().unwrap();
     std::fs::remove_dir_all(night.path().join("documents/dt=2026-11-19")).unwrap();
     marked
@@ -114,7 +109,7 @@ fn a_store_that_is_not_there_is_not_made_unless_one_says_so() {
     // The disk is not mounted any more, or the path is mistyped: also where the job says create_store.
     std::fs::write(night.path().join("job.toml"), job).unwrap();
     let before = snapshot(&night.path().join("results"));
-    expect(&night.run(DT, &["--store", "stroe"]), 73, &["another store publishes into it", "check `store`"]);
+    expect(&night.run(DT, &["--store", "stroe"]), 73, &["another store publishes into it", "check the place of the store"]);
     expect(&night.run("2026-11-21", &["--store", "stroe"]), 73, &[]);
     assert!(!night.path().join("stroe").exists());
     assert_eq!(snapshot(&night.path().join("results")), before);
@@ -202,29 +197,21 @@ fn a_gc_that_slept_until_others_took_it_for_dead_deletes_nothing_more() {
     let documents = night.path().join(format!("documents/dt={DT}/part-0.parquet"));
     let (first, modified) =
         (std::fs::read(&documents).unwrap(), std::fs::metadata(&documents).unwrap().modified().unwrap());
-    let current = std::fs::read_to_string(night.path().join(format!("results/dt={DT}/_current"))).unwrap();
-    let generation = night.path().join(format!("results/dt={DT}/{}", current.trim()));
+    let generation = night.generation(DT);
     night.documents(DT, &[("q", &text(6, 60))]).run(DT, &["--replace"]).expect_success();
     // Enough to delete that it can be stopped in between.
     for i in 0..30_000 {
         std::fs::write(generation.join(format!("decisions/part-{:05}.parquet", i + 10)), "x").unwrap();
     }
-    let gc = Command::new(env!("CARGO_BIN_EXE_nearprint"))
-        .args(["store", "gc", "--config", "job.toml", "--grace-hours", "0", "--json"])
-        .current_dir(night.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let signal =
-        |which: &str| assert!(Command::new("kill").args([which, &gc.id().to_string()]).status().unwrap().success());
+    let args = ["store", "gc", "--config", "job.toml", "--grace-hours", "0", "--json"];
+    let gc = command(night.path(), &args).start().unwrap();
     let commits = night.path().join("store/_commits");
     let began = Instant::now();
     while !commits.join("00000003.json").exists() || generation.join("_SUCCESS").exists() {
         assert!(began.elapsed() < Duration::from_secs(60));
         std::thread::sleep(Duration::from_millis(1));
     }
-    signal("-STOP");
+    gc.signal(Signal::SIGSTOP).unwrap();
     let n_left = std::fs::read_dir(generation.join("decisions")).unwrap().count();
     assert!(n_left > 1000, "stopped too late: {n_left}");
     // An hour later somebody makes the very night again that it deletes.
@@ -233,12 +220,12 @@ fn a_gc_that_slept_until_others_took_it_for_dead_deletes_nothing_more() {
     std::fs::File::options().write(true).open(&documents).unwrap().set_modified(modified).unwrap();
     night.run(DT, &["--replace"]).expect_success();
     assert!(generation.join("_SUCCESS").exists());
-    signal("-CONT");
-    let done = gc.wait_with_output().unwrap();
+    gc.signal(Signal::SIGCONT).unwrap();
+    let done = gc.wait().unwrap();
     let check = nearprint_in(night.path(), &["check", "--config", "job.toml", "--json"]);
     assert_eq!((check.code, check.json()["status"].as_str()), (0, Some("sound")), "{}", check.stdout);
-    assert_eq!(done.status.code(), Some(75), "{}", String::from_utf8_lossy(&done.stderr));
-    assert!(String::from_utf8_lossy(&done.stderr).contains("took this `store gc` for dead"));
+    assert_eq!(done.code, 75, "{}", done.stderr);
+    assert!(done.stderr.contains("took this `store gc` for dead"));
 }
 
 #[test]
@@ -339,24 +326,14 @@ fn a_night_that_is_dropped_while_it_is_replaced_is_not_called_published() {
     let rows: Vec<(String, String)> = (0..20_000).map(|i| (format!("d{i}"), text(i, 30))).collect();
     let rows: Vec<(&str, &str)> = rows.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
     night.documents(DT, &rows).run(DT, &[]).expect_success();
-    let replacing = Command::new(env!("CARGO_BIN_EXE_nearprint"))
-        .args(["run", "--config", "job.toml", "--dt", DT, "--replace", "--json"])
-        .current_dir(night.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let replacing = night.command(DT, &["--replace"]).start().unwrap();
     std::thread::sleep(Duration::from_millis(300));
-    let signal = |which: &str| {
-        assert!(Command::new("kill").args([which, &replacing.id().to_string()]).status().unwrap().success())
-    };
-    signal("-STOP");
+    replacing.signal(Signal::SIGSTOP).unwrap();
     nearprint_in(night.path(), &["store", "drop-night", "store", "--dt", DT]).expect_success();
-    signal("-CONT");
-    let done = replacing.wait_with_output().unwrap();
+    replacing.signal(Signal::SIGCONT).unwrap();
+    let done = replacing.wait().unwrap();
     let info = nearprint_in(night.path(), &["store", "info", "store", "--json"]).expect_success().json();
     let is_there = info["nights"].as_array().unwrap().iter().any(|n| n["dt"] == DT);
     let current = night.path().join(format!("results/dt={DT}/_current"));
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert_eq!((done.status.code() == Some(0), current.exists()), (is_there, is_there), "{said}");
+    assert_eq!((done.code == 0, current.exists()), (is_there, is_there), "{}", done.stderr);
 }

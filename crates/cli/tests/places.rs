@@ -9,7 +9,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
-use support::{Night, Output, nearprint_in, snapshot, text, write_documents, write_fingerprints};
+use support::{Night, Ran, command, nearprint_in, snapshot, text, write_documents, write_fingerprints};
 
 const DT: &str = "2026-11-20";
 
@@ -20,7 +20,7 @@ fn night(job: &str) -> Night {
     night
 }
 
-fn expect(done: &Output, code: i32, said: &[&str]) {
+fn expect(done: &Ran, code: i32, said: &[&str]) {
     assert_eq!(done.code, code, "{}{}", done.stdout, done.stderr);
     for part in said {
         assert!(done.error().contains(part), "'{part}' is not in {}", done.stderr);
@@ -257,20 +257,9 @@ fn every_command_that_lists_refuses_tables() {
 }
 
 /// As somebody who may not write everywhere, unlike root.
-fn as_nobody(night: &Night, args: &[&str]) -> Output {
-    let ids = ["--reuid=65534", "--regid=65534", "--clear-groups"];
-    let done = Command::new("setpriv")
-        .args(ids)
-        .arg(env!("CARGO_BIN_EXE_nearprint"))
-        .args(args)
-        .current_dir(night.path())
-        .output()
-        .unwrap();
-    Output {
-        code: done.status.code().unwrap_or(-1),
-        stdout: String::from_utf8(done.stdout).unwrap(),
-        stderr: String::from_utf8(done.stderr).unwrap(),
-    }
+fn as_nobody(night: &Night, args: &[&str]) -> Ran {
+    let ids = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    command(night.path(), args).wrapped(&ids).run().unwrap()
 }
 
 #[test]

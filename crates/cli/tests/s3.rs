@@ -3,28 +3,25 @@
 
 mod support;
 
-use std::io::Read;
 use std::path::Path as LocalPath;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nearprint_trials::folder::places;
 use nearprint_trials::proxy::{Action, Proxy, Rule};
-use object_store::ObjectStoreExt;
-use object_store::aws::AmazonS3Builder;
+use nearprint_trials::server::Server;
 use object_store::path::Path;
-use support::{Output, data_files, nearprint_in, root, write_documents};
+use support::{Ran, Signal, command, data_files, nearprint_in, root, write_documents};
 
-/// The endpoint and a prefix of its own; none where no server is named.
-fn place(name: &str) -> Option<(String, String)> {
-    let endpoint = std::env::var("NEARPRINT_TEST_S3_ENDPOINT").ok()?;
-    let bucket = std::env::var("NEARPRINT_TEST_S3_BUCKET").unwrap_or_else(|_| "nearprint-test".to_owned());
-    Some((endpoint, format!("{bucket}/{name}-{}", std::process::id())))
+/// The server and a bucket with a prefix of its own; none where no server is named.
+fn place(name: &str) -> Option<(Server, String)> {
+    let server = Server::from_env().unwrap()?;
+    let prefix = format!("{}/{name}-{}", server.bucket, std::process::id());
+    Some((server, prefix))
 }
 
 /// A proxy before the server, with these rules.
-fn proxy_of(endpoint: &str, rules: Vec<Rule>) -> Proxy {
-    let port = endpoint.trim_end_matches('/').rsplit(':').next().unwrap().parse().unwrap();
-    let proxy = Proxy::start(port, 1).unwrap();
+fn proxy_of(server: &Server, rules: Vec<Rule>) -> Proxy {
+    let proxy = Proxy::start(server.port().unwrap(), 1).unwrap();
     proxy.rules().replace(rules);
     proxy
 }
@@ -47,42 +44,13 @@ fn log(proxy: &Proxy) -> Vec<String> {
     proxy.log().into_iter().map(|logged| logged.line).collect()
 }
 
-/// A client of the bucket, beside the binary's own.
-struct Bucket {
-    runtime: tokio::runtime::Runtime,
-    store: object_store::aws::AmazonS3,
-}
-
-impl Bucket {
-    fn open(endpoint: &str, prefix: &str) -> Self {
-        let bucket = prefix.split('/').next().unwrap();
-        let builder =
-            AmazonS3Builder::from_env().with_endpoint(endpoint).with_bucket_name(bucket).with_allow_http(true);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Self { runtime, store: builder.build().unwrap() }
-    }
-
-    fn put(&self, key: &str, content: Vec<u8>) {
-        self.runtime.block_on(self.store.put(&Path::from(key), content.into())).unwrap();
-    }
-
-    fn delete(&self, key: &str) {
-        self.runtime.block_on(self.store.delete(&Path::from(key))).unwrap();
-    }
-
-    fn get(&self, key: &str) -> Vec<u8> {
-        let got = async { self.store.get(&Path::from(key)).await?.bytes().await };
-        self.runtime.block_on(got).unwrap_or_else(|e| panic!("{key}: {e}")).to_vec()
-    }
-}
-
 /// The sample documents of one night below a prefix; gives the prefix within the bucket.
-fn upload_night(bucket: &Bucket, prefix: &str, dt: &str) -> String {
+fn upload_night(server: &Server, prefix: &str, dt: &str) -> String {
     let below = prefix.split_once('/').unwrap().1.to_owned();
     for file in std::fs::read_dir(root().join(format!("sample_data/documents/dt={dt}"))).unwrap() {
         let file = file.unwrap().path();
         let name = file.file_name().unwrap().to_str().unwrap();
-        bucket.put(&format!("{below}/documents/dt={dt}/{name}"), std::fs::read(&file).unwrap());
+        server.put(&format!("{below}/documents/dt={dt}/{name}"), std::fs::read(&file).unwrap()).unwrap();
     }
     below
 }
@@ -91,37 +59,33 @@ const DT: &str = "2026-11-20";
 
 /// A job whose places all lie below an S3 prefix, reached with little patience.
 fn s3_job(dir: &LocalPath, endpoint: &str, prefix: &str) {
-    let text = format!(
-        "documents = \"s3://{prefix}/documents\"\nstore = \"s3://{prefix}/store\"\noutput = \"s3://{prefix}/results\"\ncreate_store = true\n\
-         [s3]\nendpoint = {endpoint:?}\nretry_seconds = 6\ntimeout_seconds = 2\n"
-    );
+    let s3 = format!("[s3]\nendpoint = {endpoint:?}\nretry_seconds = 6\ntimeout_seconds = 2\n");
+    let text = places(&format!("s3://{prefix}/")) + &s3;
     std::fs::write(dir.join("job.toml"), text).unwrap();
 }
 
+const RUN: [&str; 6] = ["run", "--config", "job.toml", "--dt", DT, "--json"];
+
 /// A run with exactly these variables beside PATH.
-fn run_with(dir: &LocalPath, variables: &[(&str, &str)], more: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nearprint"));
-    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", dir).envs(variables.to_vec());
-    let args = ["run", "--config", "job.toml", "--dt", DT, "--json"];
-    let done = command.args(args).args(more).current_dir(dir).output().unwrap();
-    Output {
-        code: done.status.code().unwrap_or(-1),
-        stdout: String::from_utf8(done.stdout).unwrap(),
-        stderr: String::from_utf8(done.stderr).unwrap(),
-    }
+fn run_with(dir: &LocalPath, variables: &[(&str, &str)], more: &[&str]) -> Ran {
+    let path = std::env::var("PATH").unwrap();
+    let own = [("PATH", path.as_str()), ("HOME", dir.to_str().unwrap())];
+    let variables: Vec<String> = own.iter().chain(variables).map(|(name, value)| format!("{name}={value}")).collect();
+    let wrapper: Vec<&str> = ["env", "-i"].into_iter().chain(variables.iter().map(String::as_str)).collect();
+    command(dir, &RUN).args(more).wrapped(&wrapper).run().unwrap()
 }
 
-fn run_night(dir: &LocalPath) -> Output {
-    nearprint_in(dir, &["run", "--config", "job.toml", "--dt", DT, "--json"])
+fn run_night(dir: &LocalPath) -> Ran {
+    nearprint_in(dir, &RUN)
 }
 
 #[test]
 fn a_night_gets_over_what_passes() {
-    let Some((endpoint, prefix)) = place("passing") else { return eprintln!("no S3 server named: skipped") };
+    let Some((server, prefix)) = place("passing") else { return eprintln!("no S3 server named: skipped") };
     let dir = tempfile::tempdir().unwrap();
-    upload_night(&Bucket::open(&endpoint, &prefix), &prefix, DT);
+    upload_night(&server, &prefix, DT);
     let proxy = proxy_of(
-        &endpoint,
+        &server,
         vec![
             rule("GET", "list-type", 1, HALF),
             rule("GET", "list-type", 1, refuse(503, "SlowDown")),
@@ -153,10 +117,10 @@ fn a_night_gets_over_what_passes() {
 
 #[test]
 fn what_does_not_pass_is_named_and_ends_in_time() {
-    let Some((endpoint, prefix)) = place("lasting") else { return eprintln!("no S3 server named: skipped") };
+    let Some((server, prefix)) = place("lasting") else { return eprintln!("no S3 server named: skipped") };
     let dir = tempfile::tempdir().unwrap();
-    upload_night(&Bucket::open(&endpoint, &prefix), &prefix, DT);
-    let proxy = proxy_of(&endpoint, Vec::new());
+    upload_night(&server, &prefix, DT);
+    let proxy = proxy_of(&server, Vec::new());
     s3_job(dir.path(), &proxy.endpoint(), &prefix);
     let ever = u64::MAX;
     let cases = [
@@ -193,13 +157,12 @@ fn what_does_not_pass_is_named_and_ends_in_time() {
 
 #[test]
 fn an_input_that_changes_between_listing_and_reading_is_named() {
-    let Some((endpoint, prefix)) = place("changing") else { return eprintln!("no S3 server named: skipped") };
+    let Some((server, prefix)) = place("changing") else { return eprintln!("no S3 server named: skipped") };
     let dir = tempfile::tempdir().unwrap();
-    let bucket = std::sync::Arc::new(std::sync::Mutex::new(Bucket::open(&endpoint, &prefix)));
-    let below = upload_night(&bucket.lock().unwrap(), &prefix, DT);
+    let below = upload_night(&server, &prefix, DT);
     let key = format!("{below}/documents/dt={DT}/part-00001.parquet");
-    let before = bucket.lock().unwrap().get(&key);
-    let proxy = proxy_of(&endpoint, Vec::new());
+    let before = server.get(&key).unwrap();
+    let proxy = proxy_of(&server, Vec::new());
     s3_job(dir.path(), &proxy.endpoint(), &prefix);
     let other = std::fs::read(root().join(format!("sample_data/documents/dt={DT}/part-00000.parquet"))).unwrap();
     let same_size = {
@@ -208,11 +171,11 @@ fn an_input_that_changes_between_listing_and_reading_is_named() {
         bytes
     };
     for content in [Some(other), Some(same_size), None] {
-        bucket.lock().unwrap().put(&key, before.clone());
-        let (bucket, changed) = (std::sync::Arc::clone(&bucket), key.clone());
+        server.put(&key, before.clone()).unwrap();
+        let (server, changed) = (server.clone(), key.clone());
         let change = move |_: &str| match &content {
-            Some(content) => bucket.lock().unwrap().put(&changed, content.clone()),
-            None => bucket.lock().unwrap().delete(&changed),
+            Some(content) => server.put(&changed, content.clone()).unwrap(),
+            None => server.delete(&changed).unwrap(),
         };
         proxy
             .rules()
@@ -243,14 +206,13 @@ fn uploads(log: &[String], method: &str) -> usize {
 
 #[test]
 fn large_files_arrive_whole_whatever_the_last_reply_says() {
-    let Some((endpoint, prefix)) = place("large") else { return eprintln!("no S3 server named: skipped") };
+    let Some((server, prefix)) = place("large") else { return eprintln!("no S3 server named: skipped") };
     let dir = tempfile::tempdir().unwrap();
-    let proxy = proxy_of(&endpoint, Vec::new());
+    let proxy = proxy_of(&server, Vec::new());
     let args = large_job(dir.path(), &proxy.endpoint(), &prefix);
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let local: Vec<&str> = args.iter().map(|&arg| if arg.starts_with("s3://") { "local" } else { arg }).collect();
     nearprint_in(dir.path(), &local).expect_success();
-    let bucket = Bucket::open(&endpoint, &prefix);
     let below = prefix.split_once('/').unwrap().1;
     for act in [Action::LostReply, Action::Deny { status: 404, code: "NoSuchUpload" }, refuse(200, "InternalError")] {
         proxy
@@ -261,7 +223,7 @@ fn large_files_arrive_whole_whatever_the_last_reply_says() {
         nearprint_in(dir.path(), &again).expect_success();
         for (path, content) in support::snapshot(&dir.path().join("local")) {
             let path = path.to_str().unwrap();
-            assert!(bucket.get(&format!("{below}/large/{path}")) == content, "{path} differs");
+            assert!(server.get(&format!("{below}/large/{path}")).unwrap() == content, "{path} differs");
         }
     }
     assert!(uploads(&log(&proxy), "POST") >= 3, "{:?}", log(&proxy));
@@ -275,47 +237,42 @@ fn large_files_arrive_whole_whatever_the_last_reply_says() {
 
 #[test]
 fn a_run_that_is_stopped_aborts_its_uploads() {
-    let Some((endpoint, prefix)) = place("stopped") else { return eprintln!("no S3 server named: skipped") };
+    let Some((server, prefix)) = place("stopped") else { return eprintln!("no S3 server named: skipped") };
     let dir = tempfile::tempdir().unwrap();
-    let proxy = proxy_of(&endpoint, vec![rule("PUT", "partNumber=2", u64::MAX, Action::BlackHole)]);
+    let proxy = proxy_of(&server, vec![rule("PUT", "partNumber=2", u64::MAX, Action::BlackHole)]);
     let args = large_job(dir.path(), &proxy.endpoint(), &prefix);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nearprint"));
-    command.args(&args).current_dir(dir.path()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut running = command.spawn().unwrap();
+    let running = command(dir.path(), &args.iter().map(String::as_str).collect::<Vec<_>>()).start().unwrap();
     let started = Instant::now();
     while !log(&proxy).iter().any(|line| line.contains("partNumber=2")) {
         assert!(started.elapsed() < Duration::from_secs(60), "no upload began");
         std::thread::sleep(Duration::from_millis(20));
     }
     let stopped = Instant::now();
-    let kill = Command::new("kill").args(["-TERM", &running.id().to_string()]).status().unwrap();
-    assert!(kill.success());
-    assert_eq!(running.wait().unwrap().code(), Some(143));
+    running.signal(Signal::SIGTERM).unwrap();
+    let done = running.wait().unwrap();
+    assert_eq!(done.code, 143, "{}", done.stderr);
     assert!(stopped.elapsed() < Duration::from_secs(10), "{:?}", stopped.elapsed());
-    let mut said = String::new();
-    running.stdout.take().unwrap().read_to_string(&mut said).unwrap();
-    assert!(said.contains("\"requests\""), "{said}");
+    assert!(done.stdout.contains("\"requests\""), "{}", done.stdout);
     assert_eq!(uploads(&log(&proxy), "DELETE"), 1, "{:?}", log(&proxy));
 }
 
 #[test]
 fn uploads_that_nobody_ends_are_found_and_aborted() {
     use object_store::multipart::MultipartStore;
-    let Some((endpoint, prefix)) = place("stale") else { return eprintln!("no S3 server named: skipped") };
-    let bucket = Bucket::open(&endpoint, &prefix);
+    let Some((server, prefix)) = place("stale") else { return eprintln!("no S3 server named: skipped") };
     let below = prefix.split_once('/').unwrap().1;
     let keys = [format!("{below}/a b/ü&.parquet"), format!("{below}/c.parquet")];
     for key in keys.iter().chain([&format!("{below}-beside/d.parquet")]) {
-        bucket.runtime.block_on(bucket.store.create_multipart(&Path::parse(key).unwrap())).unwrap();
+        server.block_on(server.store().create_multipart(&Path::parse(key).unwrap())).unwrap();
     }
     let storage = nearprint_storage::Storage::new(nearprint_storage::S3Config {
-        endpoint: Some(endpoint),
+        endpoint: Some(server.endpoint.clone()),
         ..nearprint_storage::S3Config::default()
     });
     let folder = storage.folder(&format!("s3://{prefix}")).unwrap();
     let stale = |seconds, dry_run| {
         let older_than = Duration::from_secs(seconds);
-        bucket.runtime.block_on(folder.abort_stale_uploads(older_than, dry_run, |_| true)).unwrap()
+        server.block_on(folder.abort_stale_uploads(older_than, dry_run, |_| true)).unwrap()
     };
     assert!(stale(3600, false).is_empty());
     assert_eq!(stale(0, true), keys);
@@ -326,11 +283,10 @@ fn uploads_that_nobody_ends_are_found_and_aborted() {
 #[test]
 fn gc_aborts_uploads_of_nearprints_keys_and_nobody_elses() {
     use object_store::multipart::MultipartStore;
-    let Some((endpoint, prefix)) = place("own-uploads") else { return eprintln!("no S3 server named: skipped") };
+    let Some((server, prefix)) = place("own-uploads") else { return eprintln!("no S3 server named: skipped") };
     let dir = tempfile::tempdir().unwrap();
-    let bucket = Bucket::open(&endpoint, &prefix);
-    upload_night(&bucket, &prefix, DT);
-    s3_job(dir.path(), &endpoint, &prefix);
+    upload_night(&server, &prefix, DT);
+    s3_job(dir.path(), &server.endpoint, &prefix);
     run_night(dir.path()).expect_success();
     let below = prefix.split_once('/').unwrap().1;
     let digest = "0123456789abcdef0123456789abcdef";
@@ -342,22 +298,23 @@ fn gc_aborts_uploads_of_nearprints_keys_and_nobody_elses() {
     let mut opened = Vec::new();
     for key in own.iter().chain(&of_others) {
         let key = Path::parse(key).unwrap();
-        opened.push((key.clone(), bucket.runtime.block_on(bucket.store.create_multipart(&key)).unwrap()));
+        opened.push((key.clone(), server.block_on(server.store().create_multipart(&key)).unwrap()));
     }
     let args = ["store", "gc", "--config", "job.toml", "--grace-hours", "0", "--json"];
     let done = nearprint_in(dir.path(), &args).expect_success().json();
     assert_eq!(done["uploads"], serde_json::json!(own), "{done}");
     for (key, id) in &opened[2..] {
-        bucket.runtime.block_on(bucket.store.put_part(key, id, 0, "still open".into())).unwrap();
-        bucket.runtime.block_on(bucket.store.abort_multipart(key, id)).unwrap();
+        server.block_on(server.store().put_part(key, id, 0, "still open".into())).unwrap();
+        server.block_on(server.store().abort_multipart(key, id)).unwrap();
     }
 }
 
 #[test]
 fn credentials_come_from_profiles_and_processes() {
-    let Some((endpoint, prefix)) = place("profiles") else { return eprintln!("no S3 server named: skipped") };
+    let Some((server, prefix)) = place("profiles") else { return eprintln!("no S3 server named: skipped") };
+    let endpoint = &server.endpoint;
     let dir = tempfile::tempdir().unwrap();
-    upload_night(&Bucket::open(&endpoint, &prefix), &prefix, DT);
+    upload_night(&server, &prefix, DT);
     let (key, secret) = (std::env::var("AWS_ACCESS_KEY_ID").unwrap(), std::env::var("AWS_SECRET_ACCESS_KEY").unwrap());
     let json = format!("{{\"Version\":1,\"AccessKeyId\":\"{key}\",\"SecretAccessKey\":\"{secret}\"}}");
     std::fs::write(dir.path().join("given.json"), json).unwrap();
@@ -370,7 +327,7 @@ fn credentials_come_from_profiles_and_processes() {
     std::fs::write(dir.path().join(".aws/config"), config).unwrap();
     let keys = format!("[keys]\naws_access_key_id = {key}\naws_secret_access_key = {secret}\n");
     std::fs::write(dir.path().join(".aws/credentials"), keys).unwrap();
-    s3_job(dir.path(), &endpoint, &prefix);
+    s3_job(dir.path(), &server.endpoint, &prefix);
     let job = dir.path().join("job.toml");
     let text = std::fs::read_to_string(&job).unwrap();
     // The endpoint is the profile's too.
@@ -447,18 +404,11 @@ fn places_and_endpoints_that_hold_secrets_are_refused_without_repeating_them() {
 
 #[test]
 fn nights_on_s3_publish_the_same_bytes_as_on_disk() {
-    let Some((endpoint, prefix)) = place("nights") else { return eprintln!("no S3 server named: skipped") };
+    let Some((server, prefix)) = place("nights") else { return eprintln!("no S3 server named: skipped") };
+    let endpoint = &server.endpoint;
     let nights = ["2026-11-19", "2026-11-20"];
     let dir = tempfile::tempdir().unwrap();
-    let bucket = Bucket::open(&endpoint, &prefix);
-    let below = prefix.split_once('/').unwrap().1.to_owned();
-    for dt in nights {
-        for file in std::fs::read_dir(root().join(format!("sample_data/documents/dt={dt}"))).unwrap() {
-            let file = file.unwrap().path();
-            let name = file.file_name().unwrap().to_str().unwrap();
-            bucket.put(&format!("{below}/documents/dt={dt}/{name}"), std::fs::read(&file).unwrap());
-        }
-    }
+    let [below, _] = nights.map(|dt| upload_night(&server, &prefix, dt));
     let job = |name: &str, documents: &str, root: &str| {
         let text = format!(
             "documents = {documents:?}\nstore = \"{root}store\"\noutput = \"{root}results\"\ncreate_store = true\n[s3]\nendpoint = {endpoint:?}\n"
@@ -482,7 +432,7 @@ fn nights_on_s3_publish_the_same_bytes_as_on_disk() {
                 None if path.starts_with("store/") => path.clone(),
                 None => continue,
             };
-            assert!(bucket.get(&format!("{below}/{on_s3}")) == content, "{path} differs");
+            assert!(server.get(&format!("{below}/{on_s3}")).unwrap() == content, "{path} differs");
             compared += 1;
         }
     }
@@ -496,7 +446,7 @@ fn nights_on_s3_publish_the_same_bytes_as_on_disk() {
         data_files(dir.path()).into_iter().filter(|(p, _)| p.starts_with("store/segments/")).collect();
     assert!(segments.len() > 1, "{}", segments.len());
     for (path, content) in segments {
-        assert!(bucket.get(&format!("{below}/{path}")) == content, "{path} differs");
+        assert!(server.get(&format!("{below}/{path}")).unwrap() == content, "{path} differs");
     }
     assert_eq!(run("s3.toml", "2026-11-20")["status"], "already_published");
     let check = nearprint_in(dir.path(), &["store", "check", "--config", "s3.toml", "--json"]).expect_success().json();
@@ -505,9 +455,9 @@ fn nights_on_s3_publish_the_same_bytes_as_on_disk() {
 
 #[test]
 fn nights_on_s3_are_checked_and_what_no_commit_names_is_deleted() {
-    let Some((endpoint, prefix)) = place("checked") else { return eprintln!("no S3 server named: skipped") };
+    let Some((server, prefix)) = place("checked") else { return eprintln!("no S3 server named: skipped") };
+    let endpoint = &server.endpoint;
     let dir = tempfile::tempdir().unwrap();
-    let bucket = Bucket::open(&endpoint, &prefix);
     let below = prefix.split_once('/').unwrap().1.to_owned();
     let documents = root().join("sample_data/documents");
     let text = format!(
@@ -518,9 +468,9 @@ fn nights_on_s3_are_checked_and_what_no_commit_names_is_deleted() {
     said(&["run", "--dt", "2026-11-19"]).expect_success();
     let digest = "0123456789abcdef0123456789abcdef";
     for junk in ["store/_probe/0011223344556677", &format!("store/runs/{digest}/ids/part-00000.parquet")] {
-        bucket.put(&format!("{below}/{junk}"), b"x".to_vec());
+        server.put(&format!("{below}/{junk}"), b"x".to_vec()).unwrap();
     }
-    bucket.put(&format!("{below}/results/dt=2026-11-20/gen={digest}/_SUCCESS"), Vec::new());
+    server.put(&format!("{below}/results/dt=2026-11-20/gen={digest}/_SUCCESS"), Vec::new()).unwrap();
     let found = said(&["check"]).expect_success().json();
     assert_eq!((found["status"].as_str(), found["n_unreferenced_files"].as_u64()), (Some("sound"), Some(3)), "{found}");
     let gone = said(&["store", "gc", "--grace-hours", "0"]).expect_success().json();
@@ -532,11 +482,11 @@ fn nights_on_s3_are_checked_and_what_no_commit_names_is_deleted() {
 
     let output = found["store"].as_str().unwrap().replace("store", "results/dt=2026-11-19/_current");
     let key = output.strip_prefix("s3://").unwrap().split_once('/').unwrap().1;
-    let current = String::from_utf8(bucket.get(key)).unwrap();
+    let current = String::from_utf8(server.get(key).unwrap()).unwrap();
     let decisions = format!("{below}/results/dt=2026-11-19/{}/decisions/part-00000.parquet", current.trim());
-    let mut content = bucket.get(&decisions);
+    let mut content = server.get(&decisions).unwrap();
     content[100] ^= 4;
-    bucket.put(&decisions, content);
+    server.put(&decisions, content).unwrap();
     let damaged = said(&["check"]);
     assert_eq!(damaged.code, 65);
     let problems = damaged.json()["problems"].clone();
@@ -546,31 +496,24 @@ fn nights_on_s3_are_checked_and_what_no_commit_names_is_deleted() {
 
 #[test]
 fn a_missing_bucket_and_a_wrong_key_are_told_apart() {
-    let Some((endpoint, prefix)) = place("denied") else { return eprintln!("no S3 server named: skipped") };
+    let Some((server, prefix)) = place("denied") else { return eprintln!("no S3 server named: skipped") };
+    let endpoint = &server.endpoint;
     let dir = tempfile::tempdir().unwrap();
     let run = |bucket: &str, secret: Option<&str>| {
         let text = format!(
             "documents = \"s3://{bucket}/d\"\nstore = \"s3://{bucket}/s\"\noutput = \"o\"\ncreate_store = true\n[s3]\nendpoint = {endpoint:?}\nretry_seconds = 2\n"
         );
         std::fs::write(dir.path().join("job.toml"), text).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nearprint"));
-        if let Some(secret) = secret {
-            command.env("AWS_SECRET_ACCESS_KEY", secret);
-        }
-        let done = command
-            .args(["run", "--config", "job.toml", "--dt", "2026-11-20"])
-            .current_dir(dir.path())
-            .output()
-            .unwrap();
-        (done.status.code(), String::from_utf8(done.stderr).unwrap())
+        let run = command(dir.path(), &["run", "--config", "job.toml", "--dt", "2026-11-20"]);
+        secret.into_iter().fold(run, |run, secret| run.env("AWS_SECRET_ACCESS_KEY", secret)).run().unwrap()
     };
-    let (code, said) = run(&prefix, None);
-    assert_eq!(code, Some(66), "{said}");
-    assert!(said.contains("no documents at s3://"), "{said}");
-    let (code, said) = run("no-such-bucket-here", None);
-    assert_eq!(code, Some(66), "{said}");
-    assert!(said.contains("NoSuchBucket") && said.contains("no such bucket"), "{said}");
-    let (code, said) = run(&prefix, Some("canary-of-a-secret"));
-    assert_eq!(code, Some(77), "{said}");
-    assert!(!said.contains("canary-of-a-secret"), "{said}");
+    let done = run(&prefix, None);
+    assert_eq!(done.code, 66, "{}", done.stderr);
+    assert!(done.stderr.contains("no documents at s3://"), "{}", done.stderr);
+    let done = run("no-such-bucket-here", None);
+    assert_eq!(done.code, 66, "{}", done.stderr);
+    assert!(done.stderr.contains("NoSuchBucket") && done.stderr.contains("no such bucket"), "{}", done.stderr);
+    let done = run(&prefix, Some("canary-of-a-secret"));
+    assert_eq!(done.code, 77, "{}", done.stderr);
+    assert!(!done.stderr.contains("canary-of-a-secret"), "{}", done.stderr);
 }

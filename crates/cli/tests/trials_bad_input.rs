@@ -1,16 +1,14 @@
 //! A few of the trials of bad input, in half a minute: all of them are run by `nearprint-trials bad-input`.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use nearprint_trials::measured::Options;
 use nearprint_trials::row::Row;
 use nearprint_trials::{Common, bad_input, mutants};
 
 fn options(nearprint: &str, scale: f64, only: &[&str]) -> Options {
-    let only = only.iter().map(|id| (*id).to_owned()).collect();
-    let common = Common { nearprint: PathBuf::from(nearprint), results: None, work: None, seeds: 1, only };
-    Options { common, jobs: 2, scale, seed: 1 }
+    Options { common: Common::new(Path::new(nearprint), 1, only), jobs: 2, scale, seed: 1 }
 }
 
 fn all_are_green(rows: &[Row]) {
@@ -27,13 +25,13 @@ fn damaged_files_are_refused_or_read_as_they_were() {
 #[test]
 fn files_that_no_crawl_should_have_are_named_or_set_aside() {
     let quick = ["B1", "B6", "B9", "B12-jsonl", "B14", "B15", "B17-limit", "B25"];
-    all_are_green(&bad_input::run_quick(&options(env!("CARGO_BIN_EXE_nearprint"), 1.0, &quick)).unwrap());
+    all_are_green(&bad_input::run_quick(&options(env!("CARGO_BIN_EXE_nearprint"), 1.0, &quick)));
 }
 
 #[test]
 fn a_program_that_does_nothing_passes_no_trial() {
     let idle = options("/bin/true", 0.001, &[]);
-    let mut rows = bad_input::run_quick(&idle).unwrap();
+    let mut rows = bad_input::run_quick(&idle);
     rows.extend(mutants::run(&idle).unwrap());
     let green: Vec<&Row> = rows.iter().filter(|r| r.passed > 0).collect();
     assert!(rows.len() > 20 && green.is_empty(), "{green:#?}");

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use nearprint_fingerprint::hamming_distance;
 use serde_json::Value;
-use support::{Output, nearprint_in, rows, text, write_documents};
+use support::{Ran, nearprint_in, rows, text, write_documents};
 
 /// Thirty texts with five variants each, an exact copy of the first, and ids and texts that a spreadsheet would take for formulas.
 fn documents() -> tempfile::TempDir {
@@ -29,11 +29,11 @@ fn documents() -> tempfile::TempDir {
     dir
 }
 
-fn tune(dir: &Path, args: &[&str]) -> Output {
+fn tune(dir: &Path, args: &[&str]) -> Ran {
     nearprint_in(dir, &[&["tune"], args].concat())
 }
 
-fn draw(dir: &Path, sheet: &str, more: &[&str]) -> Output {
+fn draw(dir: &Path, sheet: &str, more: &[&str]) -> Ran {
     tune(
         dir,
         &[&["--documents", "docs.parquet", "--sheet", sheet, "--per-distance", "4", "--max-distance", "10"], more]
@@ -143,7 +143,7 @@ fn labels(strata: &[(u32, u32, &[&str])]) -> String {
     csv
 }
 
-fn estimate(csv: &str, more: &[&str]) -> Output {
+fn estimate(csv: &str, more: &[&str]) -> Ran {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("labels.csv"), csv).unwrap();
     tune(dir.path(), &[&["--labels", "labels.csv"], more].concat())

@@ -9,22 +9,19 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Field, Int32Type};
 use parquet::basic::{BrotliLevel, Compression, Encoding, GzipLevel, ZstdLevel};
-use parquet::data_type::{ByteArray, ByteArrayType};
 use parquet::file::properties::{WriterProperties, WriterVersion};
-use parquet::file::writer::SerializedFileWriter;
 use serde_json::Value;
 
 use crate::Result;
 use crate::craft::{self, Column, Page};
-use crate::folder::{DT, Folder, Outcome, Record, parquet_of, parquet_with, strings, text};
-use crate::measured::{Checks, Done, Options, shortened};
+use crate::folder::{DT, Folder, Outcome, Record, expect, parquet_of, parquet_with, raw_strings, strings};
+use crate::measured::{Checks, Options, Trial, shortened};
+use crate::random::text;
 use crate::row::Row;
-use crate::{bombs, mutants};
+use crate::runner::Ran;
+use crate::{bombs, measured, mutants};
 
-type Trial = fn(&Options, &mut Checks) -> Result<()>;
-
-/// Id, what is done, what is required, and how.
-const TRIALS: [(&str, &str, &str, Trial); 25] = [
+const TRIALS: [Trial; 25] = [
     ("B1", "files that are not Parquet", "65 naming the file", not_parquet),
     ("B6", "no rows, no row groups, no files", "0 and counted; no files: 66, 0 with allow_empty", no_rows),
     ("B6-marker", "require_marker with and without its file", "66 or 75 naming it; 0 with it", marker),
@@ -83,33 +80,19 @@ const TRIALS: [(&str, &str, &str, Trial); 25] = [
 ];
 
 pub fn run(options: &Options) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for (id, trial, required, run) in TRIALS {
-        if options.wants(id) {
-            rows.push(one(options, id, trial, required, run)?);
-        }
-    }
+    let mut rows = run_quick(options);
     rows.extend(mutants::run(options)?);
     rows.extend(bombs::run(options)?);
     Ok(rows)
 }
 
 /// The rows that take seconds together: what a test of each change runs.
-pub fn run_quick(options: &Options) -> Result<Vec<Row>> {
-    let wanted = TRIALS.iter().filter(|t| options.wants(t.0));
-    wanted.map(|(id, trial, required, run)| one(options, id, trial, required, *run)).collect()
-}
-
-fn one(options: &Options, id: &str, trial: &str, required: &str, run: Trial) -> Result<Row> {
-    let mut checks = Checks::new(id, trial, required);
-    if let Err(error) = run(options, &mut checks) {
-        checks.count("the trial itself", Err(error.to_string()));
-    }
-    Ok(checks.finish())
+pub fn run_quick(options: &Options) -> Vec<Row> {
+    measured::rows(options, &TRIALS)
 }
 
 /// A night with one good document and what `put` adds, and what a run says of it.
-fn night(options: &Options, job: &str, more: &[&str], put: impl Fn(&Folder) -> Result<()>) -> Result<(Folder, Done)> {
+fn night(options: &Options, job: &str, more: &[&str], put: impl Fn(&Folder) -> Result<()>) -> Result<(Folder, Ran)> {
     let folder = Folder::new(options, job)?;
     folder.good()?;
     put(&folder)?;
@@ -135,7 +118,7 @@ fn refuse(
 fn accept(
     checks: &mut Checks,
     what: &str,
-    (folder, done): &(Folder, Done),
+    (folder, done): &(Folder, Ran),
     more: &[&str],
     look: impl Fn(&Folder, &Value) -> Result<Outcome>,
 ) -> Result<()> {
@@ -145,10 +128,6 @@ fn accept(
     };
     checks.count(what, outcome);
     Ok(())
-}
-
-fn expect(right: bool, otherwise: impl FnOnce() -> String) -> Outcome {
-    if right { Ok(()) } else { Err(otherwise()) }
 }
 
 /// That a count of the summary is as it should be.
@@ -395,24 +374,6 @@ fn kinds_of_strings(options: &Options, checks: &mut Checks) -> Result<()> {
     same_decisions(options, checks, forms)
 }
 
-/// Strings as bytes, without any look at them.
-fn raw_strings(rows: &[(&[u8], &[u8])], properties: WriterProperties) -> Result<Vec<u8>> {
-    let schema = parquet::schema::parser::parse_message_type(
-        "message m { required binary id (UTF8); required binary text (UTF8); }",
-    )?;
-    let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
-    let mut group = writer.next_row_group()?;
-    for side in [0, 1] {
-        let values: Vec<ByteArray> =
-            rows.iter().map(|r| ByteArray::from(if side == 0 { r.0 } else { r.1 }.to_vec())).collect();
-        let mut column = group.next_column()?.ok_or("no column")?;
-        column.typed::<ByteArrayType>().write_batch(&values, None, None)?;
-        column.close()?;
-    }
-    group.close()?;
-    Ok(writer.into_inner()?)
-}
-
 fn invalid_utf8(options: &Options, checks: &mut Checks) -> Result<()> {
     let long = text(3, 40);
     let broken = [long.as_bytes(), b" \xff\xfe ", long.as_bytes()].concat();
@@ -656,7 +617,7 @@ fn unreadable(options: &Options, checks: &mut Checks) -> Result<()> {
         let done = folder.run(&[])?;
         let outcome = folder.refused(&done, &[65], &["bad.parquet"]).and_then(|()| {
             let error = done.error().to_lowercase();
-            expect(parts.iter().any(|p| error.contains(p)), || format!("none of {parts:?} is named: {}", done.brief()))
+            expect(parts.iter().any(|p| error.contains(p)), || format!("none of {parts:?} is named: {}", done.said()))
         });
         checks.count(what, outcome);
         Ok(())
@@ -737,7 +698,7 @@ fn partitions(options: &Options, checks: &mut Checks) -> Result<()> {
         let folder = Folder::new(options, "")?;
         beside(&folder)?;
         let args = ["run", "--config", "job.toml", "--spill-dir", "spill", "--json", "--dt", dt];
-        let done = folder.call().run(&args)?;
+        let done = folder.command(&args).run()?;
         checks.count(&format!("--dt '{dt}'"), folder.refused(&done, &[64, 65, 66], &[dt]));
     }
     let folder = Folder::new(options, "")?;
@@ -903,7 +864,7 @@ fn bad_flags(options: &Options, checks: &mut Checks) -> Result<()> {
     }
     let folder = Folder::new(options, "")?;
     let plan = ["plan", "--existing-rows", "1000", "--query-rows", "1000", "--max-distance", "65", "--json"];
-    let done = folder.call().run(&plan)?;
+    let done = folder.command(&plan).run()?;
     checks.count("plan --max-distance 65", folder.refused(&done, &[64], &["--max-distance"]));
     Ok(())
 }
@@ -931,7 +892,7 @@ fn bad_overrides(options: &Options, checks: &mut Checks) -> Result<()> {
             "--set",
             set,
         ];
-        let done = folder.call().run(&args)?;
+        let done = folder.command(&args).run()?;
         checks.count(set, folder.refused(&done, &[64, 78], &[key]));
     }
     Ok(())

@@ -11,9 +11,11 @@ use parquet::file::properties::WriterProperties;
 
 use crate::Result;
 use crate::craft::{self, Column, Page, ZSTD};
-use crate::folder::{Folder, Outcome, parquet_of, text, within};
-use crate::measured::{Checks, Done, Options, mib};
+use crate::folder::{Folder, Outcome, parquet_of, within};
+use crate::measured::{self, Checks, Options, mib};
+use crate::random::text;
 use crate::row::Row;
+use crate::runner::Ran;
 
 /// Memory above that of a small file which a bomb may take.
 const MORE_MEMORY: u64 = 256 << 20;
@@ -54,11 +56,7 @@ pub fn run(options: &Options) -> Result<Vec<Row>> {
     }
     let baseline = baseline(options)?;
     let row = |(id, trial, required, run): &&(&str, &str, &str, Trial)| {
-        let mut checks = Checks::new(id, *trial, *required);
-        if let Err(error) = run(options, &mut checks, baseline) {
-            checks.count("the trial itself", Err(error.to_string()));
-        }
-        checks.finish()
+        measured::row(id, trial, required, |checks| run(options, checks, baseline))
     };
     Ok(wanted.iter().map(row).collect())
 }
@@ -70,7 +68,7 @@ fn baseline(options: &Options) -> Result<u64> {
     Ok(folder.run(&[])?.peak_rss)
 }
 
-fn night(options: &Options, seconds: u64, flags: &[&str], content: &[u8]) -> Result<(Folder, Done)> {
+fn night(options: &Options, seconds: u64, flags: &[&str], content: &[u8]) -> Result<(Folder, Ran)> {
     let mut folder = Folder::new(options, "")?;
     folder.limit_seconds = seconds;
     folder.put("bomb.parquet", content)?;
@@ -78,11 +76,11 @@ fn night(options: &Options, seconds: u64, flags: &[&str], content: &[u8]) -> Res
     Ok((folder, done))
 }
 
-fn figures(checks: &mut Checks, what: &str, done: &Done) {
+fn figures(checks: &mut Checks, what: &str, done: &Ran) {
     checks.note(format!("{what}: exit {}, {:.1} s, {} MiB", done.code, done.seconds, mib(done.peak_rss)));
 }
 
-fn documents(done: &Done, n: u64) -> Outcome {
+fn documents(done: &Ran, n: u64) -> Outcome {
     let found = &done.summary()["n_documents"];
     if found.as_u64() == Some(n) { Ok(()) } else { Err(format!("n_documents is {found}, expected {n}")) }
 }

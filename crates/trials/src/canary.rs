@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::folder::{DT, Folder, Outcome, Snapshot, files_below};
-use crate::measured::{Checks, Done, Options, shortened};
+use crate::measured::{Checks, Options, shortened};
 use crate::row::Row;
+use crate::runner::{HUNG, Ran};
 use crate::{Result, require};
 
 /// Secrets for the environment of other trials: whatever they do, [`scan`] finds none of these in what they leave.
@@ -225,15 +226,13 @@ fn one(options: &Options, way: &Way, answer: Answer) -> Result<Outcome> {
     secret_files(folder.path())?;
     let mut command_lines = Vec::new();
     for command in commands(way) {
-        let mut call = folder.call().env("TMPDIR", &folder.path().join("spill").display().to_string());
-        call.env.push(("HOME".to_owned(), folder.path().join("secret").display().to_string()));
-        call.env.push(("AWS_EC2_METADATA_DISABLED".to_owned(), "true".to_owned()));
-        call.env.extend(
-            way.env.iter().map(|(k, v)| ((*k).to_owned(), v.replace("{dir}", &folder.path().display().to_string()))),
-        );
         let args: Vec<&str> = command.iter().map(String::as_str).collect();
+        let dir = folder.path().display().to_string();
+        let call = folder.command(&args).env("TMPDIR", &format!("{dir}/spill")).env("HOME", &format!("{dir}/secret"));
+        let call = call.env("AWS_EC2_METADATA_DISABLED", "true");
+        let call = way.env.iter().fold(call, |call, (name, value)| call.env(name, &value.replace("{dir}", &dir)));
         let watch = Watch::start();
-        let done = call.run(&args)?;
+        let done = call.run()?;
         command_lines.extend(watch.stop());
         if let Err(why) = said_nothing(&done, &args, way, command[0] == "run") {
             return Ok(Err(format!("{}: {why}", command[0])));
@@ -257,20 +256,19 @@ fn one(options: &Options, way: &Way, answer: Answer) -> Result<Outcome> {
     })
 }
 
-fn said_nothing(done: &Done, args: &[&str], way: &Way, is_run: bool) -> Outcome {
-    if done.hung {
+fn said_nothing(done: &Ran, args: &[&str], way: &Way, is_run: bool) -> Outcome {
+    if done.code == HUNG {
         return Err("it hung".to_owned());
     }
-    for (stream, bytes) in [("stdout", &done.stdout), ("stderr", &done.stderr)] {
-        if hits(bytes, &[MARK]).next().is_some() {
-            let text = String::from_utf8_lossy(bytes).into_owned();
+    for (stream, text) in [("stdout", &done.stdout), ("stderr", &done.stderr)] {
+        if hits(text.as_bytes(), &[MARK]).next().is_some() {
             let at = text.to_lowercase().find(&MARK.to_lowercase()).unwrap_or_default();
             let near: String = text.chars().skip(at.saturating_sub(60)).take(140).collect();
             return Err(format!("on {stream} of {args:?}: …{near}…"));
         }
     }
     if is_run && !way.codes.is_empty() && !way.codes.contains(&done.code) {
-        return Err(format!("{}, expected {:?}", done.brief(), way.codes));
+        return Err(format!("{}, expected {:?}", done.said(), way.codes));
     }
     if done.stdout.is_empty() && done.stderr.is_empty() { Err("it said nothing at all".to_owned()) } else { Ok(()) }
 }

@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::sys::signal::Signal;
 
-use crate::folder::Snapshot;
-use crate::night::{NEW, Night, OLD, Place, Ran, Random, Run, Seen, Spec, complete, signal};
+use crate::folder::{Snapshot, data_files};
+use crate::night::{NEW, Night, OLD, Place, Seen, Spec, complete};
 use crate::proxy::{Action, Hook, Logged, Proxy, Rule};
+use crate::random::Random;
 use crate::row::{Row, Tally};
+use crate::runner::{Ran, Run, Signal, signal};
 use crate::server::Server;
 use crate::tracer::{Act, Call, Kind, trace};
 use crate::{Common, Result, require};
@@ -508,7 +509,7 @@ fn spill_limit(bench: &Bench) -> Result<String> {
     let small = ["--reduce-memory", "16MiB"];
     let free = night.new_run().args(&small).run()?;
     free.ends_with(&[0], &[])?;
-    let spilled = free.json()?["spill"]["spilled_bytes"].as_u64().unwrap_or(0);
+    let spilled = free.summary()["spill"]["spilled_bytes"].as_u64().unwrap_or(0);
     require!(spilled > 0, "the night does not spill");
     night.restore()?;
     let ran = night.new_run().args(&small).args(&["--max-spill", "4KiB"]).run()?;
@@ -522,8 +523,7 @@ fn spill_limit(bench: &Bench) -> Result<String> {
 // F9 to F14
 
 fn retries(ran: &Ran) -> Result<u64> {
-    let summary = ran.json()?;
-    summary["requests"]["retries"].as_u64().ok_or_else(|| "the summary counts no retries".into())
+    ran.summary()["requests"]["retries"].as_u64().ok_or_else(|| "the summary counts no retries".into())
 }
 
 fn slow_down(bench: &Bench, share: f64) -> Result<String> {
@@ -993,13 +993,11 @@ fn clock_skew(bench: &Bench) -> Result<String> {
     Ok("exit 77".to_owned())
 }
 
-/// Parquet files but for the quarantine, without the generation's name: what must not depend on how inputs are cut into files.
-fn data(now: &Snapshot) -> std::collections::BTreeMap<String, &Vec<u8>> {
-    let published = now
-        .iter()
-        .filter(|(k, _)| k.ends_with(".parquet") && !k.starts_with("documents/") && !k.contains("/quarantine/"));
-    let plain = |key: &str| key.split('/').filter(|p| !p.starts_with("gen=")).collect::<Vec<_>>().join("/");
-    published.map(|(key, content)| (plain(key), content)).collect()
+/// What does not depend on how inputs are cut into files. The quarantine names them.
+fn data(now: &Snapshot) -> Snapshot {
+    let mut files = data_files(now.clone());
+    files.retain(|key, _| !key.contains("/quarantine/"));
+    files
 }
 
 fn threads(bench: &Bench) -> Result<String> {
@@ -1036,7 +1034,7 @@ fn missing(bench: &Bench) -> Result<String> {
         std::fs::write(bench.night.dir.join("missing.toml"), job)?;
         let ran = bench.night.run_of("missing.toml", NEW).run()?;
         ran.ends_with(&[66], &[])?;
-        Ok(ran.error().unwrap_or_default().to_owned())
+        Ok(ran.error().to_owned())
     };
     let bucket = said("no-such-bucket-here", prefix)?;
     let place = said(&server.bucket, prefix)?;

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use crate::Result;
-use crate::folder::{DT, Folder, Outcome, files_below, text};
-use crate::measured::{Call, Checks, Done, Options, on_threads};
+use crate::folder::{DT, Folder, Outcome, files_below};
+use crate::measured::{self, Checks, Options, on_threads};
+use crate::random::text;
 use crate::row::Row;
+use crate::runner::{Ran, Run};
 
 const NIGHTS: [&str; 2] = ["2026-11-19", DT];
 /// Random flips, and how many of them at least hit files of less than this many bytes.
@@ -15,16 +17,10 @@ const SMALL: usize = 4096;
 
 const CHECK: [&str; 6] = ["check", "--config", "job.toml", "--spill-dir", "spill", "--json"];
 
-pub fn run(options: &Options) -> Result<Vec<Row>> {
-    let mut checks = Checks::new(
-        "D3",
-        "single bits flipped in published files: two nights and a compaction",
-        "65 naming the file each time; 0 before and after",
-    );
-    if let Err(error) = flips(options, &mut checks) {
-        checks.count("the trial itself", Err(error.to_string()));
-    }
-    Ok(vec![checks.finish()])
+pub fn run(options: &Options) -> Vec<Row> {
+    let trial = "single bits flipped in published files: two nights and a compaction";
+    let required = "65 naming the file each time; 0 before and after";
+    vec![measured::row("D3", trial, required, |checks| flips(options, checks))]
 }
 
 fn flips(options: &Options, checks: &mut Checks) -> Result<()> {
@@ -39,7 +35,7 @@ fn flips(options: &Options, checks: &mut Checks) -> Result<()> {
     let sizes: Vec<usize> =
         files.iter().map(|f| Ok(std::fs::metadata(folder.path().join(f))?.len().try_into()?)).collect::<Result<_>>()?;
     checks.note(format!("{} files of {} bytes", files.len(), sizes.iter().sum::<usize>()));
-    let before = Call::new(&nearprint, folder.path()).run(&CHECK)?;
+    let before = Run::new(&nearprint, folder.path(), &CHECK).run()?;
     checks.count("before", clean(&before));
     let places = draw(options, &sizes);
     let per_copy = places.len().div_ceil(copies.len());
@@ -51,7 +47,7 @@ fn flips(options: &Options, checks: &mut Checks) -> Result<()> {
         checks.count(&what, outcome);
     }
     for copy in &copies {
-        let after = Call::new(&nearprint, copy.path()).run(&CHECK)?;
+        let after = Run::new(&nearprint, copy.path(), &CHECK).run()?;
         checks.count("after", clean(&after));
     }
     Ok(())
@@ -94,21 +90,21 @@ fn one(nearprint: &Path, copy: &Path, file: &Path, flip: &Flip) -> Result<(Strin
     let mut flipped = whole.clone();
     flipped[flip.byte] ^= 1 << flip.bit;
     std::fs::write(&path, flipped)?;
-    let done = Call::new(nearprint, copy).run(&CHECK)?;
+    let done = Run::new(nearprint, copy, &CHECK).run()?;
     std::fs::write(&path, whole)?;
     let name = file.display().to_string();
-    let named = done.out().contains(&name) || done.err().contains(&name);
+    let named = done.stdout.contains(&name) || done.stderr.contains(&name);
     let outcome = match done.defect() {
         Some(defect) => Err(defect),
-        None if done.code != 65 => Err(format!("{}, expected 65", done.brief())),
-        None if !named => Err(format!("the file is not named: {} {}", done.brief(), done.out().trim_end())),
+        None if done.code != 65 => Err(format!("{}, expected 65", done.said())),
+        None if !named => Err(format!("the file is not named: {} {}", done.said(), done.stdout.trim_end())),
         None => Ok(()),
     };
     Ok((format!("byte {} bit {} of {name}", flip.byte, flip.bit), outcome))
 }
 
-fn clean(done: &Done) -> Outcome {
-    if done.code == 0 && done.summary().is_object() { Ok(()) } else { Err(done.brief()) }
+fn clean(done: &Ran) -> Outcome {
+    if done.code == 0 && done.summary().is_object() { Ok(()) } else { Err(done.said()) }
 }
 
 /// Two nights with recrawls, short and empty documents and quarantine, then a compaction.
@@ -130,14 +126,14 @@ fn published(options: &Options) -> Result<Folder> {
         std::fs::create_dir_all(&place)?;
         std::fs::write(place.join("part-0.jsonl"), lines)?;
         let args = ["run", "--config", "job.toml", "--dt", night, "--spill-dir", "spill", "--json"];
-        expect_done(&folder.call().run(&args)?)?;
+        expect_done(&folder.command(&args).run()?)?;
     }
-    expect_done(&folder.call().run(&["store", "compact", "store", "--spill-dir", "spill", "--json"])?)?;
+    expect_done(&folder.command(&["store", "compact", "store", "--spill-dir", "spill", "--json"]).run()?)?;
     Ok(folder)
 }
 
-fn expect_done(done: &Done) -> Result<()> {
-    if done.code == 0 { Ok(()) } else { Err(done.brief().into()) }
+fn expect_done(done: &Ran) -> Result<()> {
+    if done.code == 0 { Ok(()) } else { Err(done.said().into()) }
 }
 
 /// Everything under store and results, by path from the folder.

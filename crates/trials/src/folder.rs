@@ -9,11 +9,15 @@ use arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow::util::display::array_value_to_string;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::data_type::{ByteArray, ByteArrayType};
 use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
 use serde_json::Value;
 
 use crate::Result;
-use crate::measured::{Call, Done, Options, mib};
+use crate::measured::{Options, mib};
+use crate::random::text;
+use crate::runner::{Ran, Run};
 
 /// Every file or object below a place, by its path from there.
 pub type Snapshot = BTreeMap<String, Vec<u8>>;
@@ -24,8 +28,20 @@ pub const DT: &str = "2026-11-20";
 /// What was wrong with a run, in words.
 pub type Outcome<T = ()> = std::result::Result<T, String>;
 
+/// That something is as it should be.
+pub fn expect(right: bool, otherwise: impl FnOnce() -> String) -> Outcome {
+    if right { Ok(()) } else { Err(otherwise()) }
+}
+
 /// One row of a dataset, values by column.
 pub type Record = BTreeMap<String, String>;
+
+/// Lines of a job file whose documents, store and results lie below `root`, which is empty or ends with `/`.
+pub fn places(root: &str) -> String {
+    format!(
+        "documents = \"{root}documents\"\nstore = \"{root}store\"\noutput = \"{root}results\"\ncreate_store = true\n"
+    )
+}
 
 /// `documents`, `store`, `results` and `spill` beside `job.toml`.
 #[derive(Debug)]
@@ -39,8 +55,7 @@ impl Folder {
     /// With more lines for the job file.
     pub fn new(options: &Options, job: &str) -> Result<Self> {
         let dir = options.scratch()?;
-        let places = "documents = \"documents\"\nstore = \"store\"\noutput = \"results\"\ncreate_store = true\n";
-        std::fs::write(dir.path().join("job.toml"), format!("{places}{job}"))?;
+        std::fs::write(dir.path().join("job.toml"), places("") + job)?;
         std::fs::create_dir_all(dir.path().join(format!("documents/dt={DT}")))?;
         std::fs::create_dir(dir.path().join("spill"))?;
         let nearprint = options.nearprint()?;
@@ -67,32 +82,33 @@ impl Folder {
         self.put("part-0.parquet", &parquet_of(&[(Some("good"), Some(&text(1, 40)))])?)
     }
 
-    pub fn call(&self) -> Call<'_> {
-        Call::new(&self.nearprint, self.path()).limit(self.limit_seconds)
+    /// `nearprint ARGS` in the folder.
+    pub fn command(&self, args: &[&str]) -> Run {
+        Run::new(&self.nearprint, self.path(), args).timeout(self.limit_seconds)
     }
 
-    pub fn run(&self, more: &[&str]) -> Result<Done> {
+    pub fn run(&self, more: &[&str]) -> Result<Ran> {
         let args = ["run", "--config", "job.toml", "--dt", DT, "--spill-dir", "spill", "--json"];
-        self.call().run(&[&args[..], more].concat())
+        self.command(&args).args(more).run()
     }
 
     /// A refusal: the code, one line that has all `parts`, the same in the summary, nothing published, nothing left.
-    pub fn refused(&self, done: &Done, codes: &[i32], parts: &[&str]) -> Outcome {
+    pub fn refused(&self, done: &Ran, codes: &[i32], parts: &[&str]) -> Outcome {
         if let Some(defect) = done.defect() {
             return Err(defect);
         }
         if !codes.contains(&done.code) {
-            return Err(format!("{}, expected {codes:?}", done.brief()));
+            return Err(format!("{}, expected {codes:?}", done.said()));
         }
         let error = done.error();
         if let Some(part) = parts.iter().find(|part| !error.contains(**part)) {
-            return Err(format!("'{part}' is not in the message: {}", done.brief()));
+            return Err(format!("'{part}' is not in the message: {}", done.said()));
         }
-        if !done.err().lines().last().unwrap_or_default().starts_with("nearprint: error: ") {
-            return Err(format!("the error is not the last line: {}", done.err()));
+        if !done.stderr.lines().last().unwrap_or_default().starts_with("nearprint: error: ") {
+            return Err(format!("the error is not the last line: {}", done.stderr));
         }
         if done.summary()["exit_code"] != done.code {
-            return Err(format!("the summary has another exit code: {}", done.out()));
+            return Err(format!("the summary has another exit code: {}", done.stdout));
         }
         if let Some(found) = self.published() {
             return Err(format!("{found} was published"));
@@ -101,9 +117,9 @@ impl Folder {
     }
 
     /// A night that is published, sound, and the same when run again.
-    pub fn published_soundly(&self, done: &Done, more: &[&str]) -> Outcome<Value> {
+    pub fn published_soundly(&self, done: &Ran, more: &[&str]) -> Outcome<Value> {
         if done.code != 0 {
-            return Err(format!("{}, expected 0", done.brief()));
+            return Err(format!("{}, expected 0", done.said()));
         }
         let summary = done.summary();
         if summary["status"] != "published" {
@@ -111,13 +127,13 @@ impl Folder {
         }
         self.nothing_left()?;
         let said = |e: crate::Error| e.to_string();
-        let check = self.call().run(&["store", "check", "store", "--json"]).map_err(said)?;
+        let check = self.command(&["store", "check", "store", "--json"]).run().map_err(said)?;
         if check.code != 0 {
-            return Err(format!("store check: {}", check.brief()));
+            return Err(format!("store check: {}", check.said()));
         }
         let again = self.run(more).map_err(said)?;
         if again.summary()["status"] != "already_published" {
-            return Err(format!("a rerun: {}", again.brief()));
+            return Err(format!("a rerun: {}", again.said()));
         }
         Ok(summary)
     }
@@ -137,9 +153,7 @@ impl Folder {
     }
 
     fn generation(&self) -> Result<PathBuf> {
-        let night = self.path().join(format!("results/dt={DT}"));
-        let current = std::fs::read_to_string(night.join("_current"))?;
-        Ok(night.join(current.trim()))
+        current(&self.path().join(format!("results/dt={DT}")))
     }
 
     pub fn manifest(&self) -> Result<Value> {
@@ -148,7 +162,7 @@ impl Folder {
 
     /// Rows of a published dataset.
     pub fn dataset(&self, name: &str) -> Result<Vec<Record>> {
-        records(&self.generation()?.join(name))
+        Ok(rows(&self.generation()?.join(name))?.into_iter().map(|row| row.into_iter().collect()).collect())
     }
 
     /// Decision by id.
@@ -159,18 +173,11 @@ impl Folder {
 }
 
 /// Whether a run held at most `limit` bytes.
-pub fn within(done: &Done, limit: u64) -> Outcome {
+pub fn within(done: &Ran, limit: u64) -> Outcome {
     if done.peak_rss <= limit {
         return Ok(());
     }
-    Err(format!("{} MiB held, {} allowed; {}", mib(done.peak_rss), mib(limit), done.brief()))
-}
-
-/// A text that is long enough for a fingerprint, its words drawn from a seed.
-pub fn text(seed: u64, n_words: usize) -> String {
-    let mut rng = fastrand::Rng::with_seed(seed);
-    let words: Vec<String> = (0..n_words).map(|_| format!("w{:x}", rng.u32(..1 << 20))).collect();
-    words.join(" ")
+    Err(format!("{} MiB held, {} allowed; {}", mib(done.peak_rss), mib(limit), done.said()))
 }
 
 pub fn strings(values: &[Option<&str>]) -> ArrayRef {
@@ -191,22 +198,45 @@ pub fn parquet_with(columns: &[(&str, ArrayRef)], properties: WriterProperties) 
     Ok(writer.into_inner()?)
 }
 
-/// Rows of a Parquet file, or of those of a folder in the order of their names.
-pub fn records(path: &Path) -> Result<Vec<Record>> {
+/// Strings as Parquet, without any look at them.
+pub fn raw_strings(rows: &[(&[u8], &[u8])], properties: WriterProperties) -> Result<Vec<u8>> {
+    let schema = parquet::schema::parser::parse_message_type(
+        "message m { required binary id (UTF8); required binary text (UTF8); }",
+    )?;
+    let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
+    let mut group = writer.next_row_group()?;
+    for side in [0, 1] {
+        let values: Vec<ByteArray> =
+            rows.iter().map(|r| ByteArray::from(if side == 0 { r.0 } else { r.1 }.to_vec())).collect();
+        let mut column = group.next_column()?.ok_or("no column")?;
+        column.typed::<ByteArrayType>().write_batch(&values, None, None)?;
+        column.close()?;
+    }
+    group.close()?;
+    Ok(writer.into_inner()?)
+}
+
+/// The generation of a published night: the folder that its `_current` names.
+pub fn current(night: &Path) -> Result<PathBuf> {
+    Ok(night.join(std::fs::read_to_string(night.join("_current"))?.trim()))
+}
+
+/// Rows of a Parquet file, or of those of a folder in the order of their names, as columns and values; NULL is empty.
+pub fn rows(path: &Path) -> Result<Vec<Vec<(String, String)>>> {
     if path.is_dir() {
-        return Ok(files_below(path).iter().map(|f| records(f)).collect::<Result<Vec<_>>>()?.concat());
+        return Ok(files_below(path).iter().map(|f| rows(f)).collect::<Result<Vec<_>>>()?.concat());
     }
     let mut all = Vec::new();
     for batch in ParquetRecordBatchReaderBuilder::try_new(File::open(path)?)?.build()? {
         let batch = batch?;
         let names: Vec<String> = batch.schema().fields().iter().map(|f| f.name().clone()).collect();
         for row in 0..batch.num_rows() {
-            let mut record = Record::new();
+            let mut values = Vec::new();
             for (name, column) in names.iter().zip(batch.columns()) {
                 let value = if column.is_null(row) { String::new() } else { array_value_to_string(column, row)? };
-                record.insert(name.clone(), value);
+                values.push((name.clone(), value));
             }
-            all.push(record);
+            all.push(values);
         }
     }
     Ok(all)
@@ -218,12 +248,27 @@ pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut open = vec![folder.to_path_buf()];
     while let Some(next) = open.pop() {
         for entry in std::fs::read_dir(&next).into_iter().flatten().flatten() {
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => open.push(entry.path()),
-                _ => found.push(entry.path()),
-            }
+            let path = entry.path();
+            let kind = if path.is_dir() { &mut open } else { &mut found };
+            kind.push(path);
         }
     }
     found.sort();
     found
+}
+
+/// Every file below these parts of a folder, by its path from the folder; a part that is not there has none.
+pub fn snapshot_of(folder: &Path, parts: &[&str]) -> Result<Snapshot> {
+    let files = parts.iter().flat_map(|part| files_below(&folder.join(part)));
+    let named = |path: PathBuf| -> Result<(String, Vec<u8>)> {
+        Ok((path.strip_prefix(folder)?.display().to_string(), std::fs::read(&path)?))
+    };
+    files.map(named).collect()
+}
+
+/// Parquet files of store and results, by path without the generation's name: what must not depend on threads, order or splitting.
+pub fn data_files(files: Snapshot) -> Snapshot {
+    let plain = |key: String| key.split('/').filter(|p| !p.starts_with("gen=")).collect::<Vec<_>>().join("/");
+    let published = files.into_iter().filter(|(k, _)| k.ends_with(".parquet") && !k.starts_with("documents/"));
+    published.map(|(key, content)| (plain(key), content)).collect()
 }

@@ -3,11 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nix::sys::signal::Signal;
-
-use crate::night::{Night, Place, Replaces, Seen, Spec, signal};
+use crate::night::{Night, Place, Replaces, Seen, Spec};
 use crate::proxy::{Action, Proxy, Rule};
 use crate::row::{Row, Tally};
+use crate::runner::{Signal, signal};
 use crate::server::Server;
 use crate::tracer::{Act, Kind, trace};
 use crate::{Common, Result, require};

@@ -1,7 +1,7 @@
 //! Trials of the real `nearprint` command: faults, kills, races, bad input, loads. Each trial is a row of a matrix in docs/reliability.md.
 #![allow(missing_docs, reason = "a test tool")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub mod bad_input;
 pub mod bombs;
@@ -18,7 +18,9 @@ pub mod night;
 pub mod nights;
 pub mod proxy;
 pub mod races;
+pub mod random;
 pub mod row;
+pub mod runner;
 pub mod security;
 pub mod server;
 pub mod table;
@@ -48,6 +50,12 @@ pub struct Common {
 }
 
 impl Common {
+    /// Without results, with the system's scratch folder.
+    pub fn new(nearprint: &Path, seeds: u64, only: &[&str]) -> Self {
+        let only = only.iter().map(|&id| id.to_owned()).collect();
+        Self { nearprint: nearprint.to_owned(), results: None, work: None, seeds, only }
+    }
+
     /// Whether this row was asked for.
     pub fn wants(&self, id: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|o| o == id)

@@ -11,18 +11,18 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use serde_json::Value;
 
-use crate::Result;
-use crate::folder::{Folder, Outcome, text, within};
-use crate::measured::{Checks, Done, Options, mib};
+use crate::folder::{Folder, Outcome, expect, within};
+use crate::measured::{Checks, Options, Trial, mib};
+use crate::random::text;
 use crate::row::Row;
+use crate::runner::Ran;
+use crate::{Result, measured};
 
 const GIB: u64 = 1 << 30;
 /// Rows written at a time.
 const STEP: u64 = 8192;
 
-type Trial = fn(&Options, &mut Checks) -> Result<()>;
-
-const TRIALS: [(&str, &str, &str, Trial); 6] = [
+const TRIALS: [Trial; 6] = [
     ("L1", "1M identical documents", "0, 999,999 pairs, under 60 s and 1 GiB", identical),
     (
         "L2",
@@ -47,26 +47,12 @@ const TRIALS: [(&str, &str, &str, Trial); 6] = [
 ];
 
 /// L6 is B22.
-pub fn run(options: &Options) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for (id, trial, required, run) in TRIALS {
-        if options.wants(id) {
-            let mut checks = Checks::new(id, trial, required);
-            if let Err(error) = run(options, &mut checks) {
-                checks.count("the trial itself", Err(error.to_string()));
-            }
-            rows.push(checks.finish());
-        }
-    }
-    Ok(rows)
-}
-
-fn expect(right: bool, otherwise: impl FnOnce() -> String) -> Outcome {
-    if right { Ok(()) } else { Err(otherwise()) }
+pub fn run(options: &Options) -> Vec<Row> {
+    measured::rows(options, &TRIALS)
 }
 
 /// Seconds, memory, spill and counts.
-fn figures(checks: &mut Checks, what: &str, done: &Done) {
+fn figures(checks: &mut Checks, what: &str, done: &Ran) {
     let summary = done.summary();
     let spill = &summary["spill"];
     checks.note(format!(
@@ -130,7 +116,7 @@ fn night(
     n: u64,
     make: &mut dyn FnMut(u64) -> String,
     flags: &[&str],
-) -> Result<(Folder, Done, u64)> {
+) -> Result<(Folder, Ran, u64)> {
     let mut folder = Folder::new(options, "")?;
     folder.limit_seconds = seconds;
     let bytes = documents(&folder.place("part-0.parquet"), n, make)?;
@@ -144,23 +130,23 @@ fn seconds_allowed(options: &Options, seconds: u32) -> f64 {
     (f64::from(seconds) * options.scale).max(10.0)
 }
 
-fn in_time(options: &Options, done: &Done, seconds: u32) -> Outcome {
+fn in_time(options: &Options, done: &Ran, seconds: u32) -> Outcome {
     within_seconds(done, seconds_allowed(options, seconds))
 }
 
-fn within_seconds(done: &Done, allowed: f64) -> Outcome {
+fn within_seconds(done: &Ran, allowed: f64) -> Outcome {
     expect(done.seconds <= allowed, || format!("{:.0} s, {allowed:.0} allowed", done.seconds))
 }
 
 /// Of a load that has one size, whatever the scale.
 const BALL_SECONDS: f64 = 300.0;
 
-fn pairs(done: &Done) -> u64 {
+fn pairs(done: &Ran) -> u64 {
     done.summary()["n_pairs"].as_u64().unwrap_or(u64::MAX)
 }
 
 /// Ends for lack of what it was given, and says so.
-fn stopped_cleanly(folder: &Folder, done: &Done) -> Outcome {
+fn stopped_cleanly(folder: &Folder, done: &Ran) -> Outcome {
     let needle = if done.code == 65 { "max_pairs" } else { "memory-limit" };
     folder.refused(done, &[65, 74], &[needle])
 }
@@ -196,7 +182,7 @@ fn templates(options: &Options, checks: &mut Checks) -> Result<()> {
         folder
             .published_soundly(&done, &["--memory-limit", "4GiB"])
             .map(drop)
-            .and(expect(pairs(&done) < n, || done.out()))
+            .and(expect(pairs(&done) < n, || done.stdout.clone()))
     } else {
         stopped_cleanly(&folder, &done)
     };
@@ -205,9 +191,9 @@ fn templates(options: &Options, checks: &mut Checks) -> Result<()> {
 }
 
 /// Joins a file of fingerprints with itself.
-fn self_join(folder: &Folder, more: &[&str]) -> Result<Done> {
+fn self_join(folder: &Folder, more: &[&str]) -> Result<Ran> {
     let args = ["join", "--queries", "queries.parquet", "--self", "--output", "out", "--spill-dir", "spill", "--json"];
-    folder.call().run(&[&args[..], more].concat())
+    folder.command(&args).args(more).run()
 }
 
 fn ball(options: &Options, checks: &mut Checks) -> Result<()> {
@@ -239,7 +225,7 @@ fn ball(options: &Options, checks: &mut Checks) -> Result<()> {
     let forest = ["--max-distance", "3", "--replace", "--memory-limit", "4GiB"];
     let done = self_join(&folder, &forest)?;
     figures(checks, "a forest", &done);
-    let right = expect(done.code == 0 && pairs(&done) == n - 1, || done.brief());
+    let right = expect(done.code == 0 && pairs(&done) == n - 1, || done.said());
     checks.count("forest", right.and(within_seconds(&done, BALL_SECONDS)).and(within(&done, 4 * GIB + (256 << 20))));
     Ok(())
 }
@@ -309,17 +295,17 @@ fn many_fingerprints(options: &Options, checks: &mut Checks) -> Result<()> {
     fingerprints(&folder.path().join("new.parquet"), n.div_ceil(100), &mut |_| rng.u64(..))?;
     let limits = ["--max-distance", "3", "--memory-limit", "4GiB"];
     let existing = ["join", "--queries", "new.parquet", "--existing", "queries.parquet", "--output", "out-existing"];
-    let done = folder.call().run(&[&existing[..], &["--spill-dir", "spill", "--json"], &limits].concat())?;
+    let done = folder.command(&existing).args(&["--spill-dir", "spill", "--json"]).args(&limits).run()?;
     figures(checks, &format!("{n} fingerprints as existing ones"), &done);
-    let little = |done: &Done| {
+    let little = |done: &Ran| {
         let spilled = spilled_bytes(&done.summary());
         expect(done.code != 0 || spilled <= 3 * 8 * n, || format!("{spilled} bytes spilled"))
     };
-    let right = expect(done.code == 0 && pairs(&done) < n, || done.brief());
+    let right = expect(done.code == 0 && pairs(&done) < n, || done.said());
     checks.count("as existing ones", right.and(little(&done)).and(within(&done, 4 * GIB)));
     let done = self_join(&folder, &limits)?;
     figures(checks, &format!("{n} fingerprints with each other"), &done);
-    let right = expect(done.code == 0 && pairs(&done) < n, || done.brief());
+    let right = expect(done.code == 0 && pairs(&done) < n, || done.said());
     checks.count("with each other", right.and(little(&done)).and(within(&done, 4 * GIB)));
     Ok(())
 }

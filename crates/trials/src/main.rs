@@ -54,10 +54,10 @@ fn main() -> Result<ExitCode> {
         Trials::Races(args) => (args.common.results.clone(), races::run(&args)?),
         Trials::Nights(args) => (args.common.results.clone(), nights::run(&args)?),
         Trials::BadInput(args) => (args.common.results.clone(), bad_input::run(&args)?),
-        Trials::Security(args) => (args.common.results.clone(), security::run(&args)?),
-        Trials::Flips(args) => (args.common.results.clone(), flips::run(&args)?),
+        Trials::Security(args) => (args.common.results.clone(), security::run(&args)),
+        Trials::Flips(args) => (args.common.results.clone(), flips::run(&args)),
         Trials::Canary(args) => (args.common.results.clone(), canary::run(&args)?),
-        Trials::Loads(args) => (args.common.results.clone(), loads::run(&args)?),
+        Trials::Loads(args) => (args.common.results.clone(), loads::run(&args)),
         Trials::Table(args) => {
             print!("{}", table::markdown(&args)?);
             return Ok(ExitCode::SUCCESS);

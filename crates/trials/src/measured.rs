@@ -1,15 +1,8 @@
-//! The command under a time limit, with what it said, how it ended, and the most memory that it held.
+//! Trials of single runs: their options, and rows that count named checks.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
-
-use serde_json::Value;
-use wait4::Wait4;
 
 use crate::row::Row;
 use crate::{Common, Result};
@@ -54,125 +47,9 @@ impl Options {
     }
 }
 
-/// One run of the command.
-#[derive(Debug, Clone)]
-pub struct Done {
-    /// Its exit code; 128 and the signal where one ended it.
-    pub code: i32,
-    pub stdout: Vec<u8>,
-    pub stderr: Vec<u8>,
-    pub seconds: f64,
-    pub peak_rss: u64,
-    /// Whether the time limit ended it.
-    pub hung: bool,
-}
-
-impl Done {
-    pub fn out(&self) -> String {
-        String::from_utf8_lossy(&self.stdout).into_owned()
-    }
-
-    pub fn err(&self) -> String {
-        String::from_utf8_lossy(&self.stderr).into_owned()
-    }
-
-    /// The summary: the last line of standard output as JSON, else null.
-    pub fn summary(&self) -> Value {
-        self.out().lines().last().and_then(|line| serde_json::from_str(line).ok()).unwrap_or(Value::Null)
-    }
-
-    /// The line that reports a failure.
-    pub fn error(&self) -> String {
-        let said = self.err();
-        said.lines().find(|l| l.starts_with("nearprint: error: ")).unwrap_or_default().to_owned()
-    }
-
-    /// Why the run is a defect whatever it was given: a panic, an abort, a fault, a hang.
-    pub fn defect(&self) -> Option<String> {
-        if self.hung {
-            return Some(format!("hung for {:.0} s", self.seconds));
-        }
-        let panicked = self.err().contains("panicked at");
-        (panicked || matches!(self.code, 70 | 101) || self.code > 130 && self.code != 143).then(|| self.brief())
-    }
-
-    /// Exit code and the end of what was said.
-    pub fn brief(&self) -> String {
-        let said = self.err();
-        let error = self.error();
-        let last = if error.is_empty() { said.lines().last().unwrap_or_default() } else { &error };
-        format!("exit {} ({})", self.code, shortened(last.trim_start_matches("nearprint: error: "), 220))
-    }
-}
-
 /// The first characters of a text.
 pub fn shortened(text: &str, n: usize) -> String {
     if text.chars().count() <= n { text.to_owned() } else { text.chars().take(n).chain(['…']).collect() }
-}
-
-/// How a command is run.
-#[derive(Debug, Clone)]
-pub struct Call<'a> {
-    pub nearprint: &'a Path,
-    pub folder: &'a Path,
-    pub env: Vec<(String, String)>,
-    pub limit_seconds: u64,
-}
-
-impl<'a> Call<'a> {
-    pub fn new(nearprint: &'a Path, folder: &'a Path) -> Self {
-        Self { nearprint, folder, env: Vec::new(), limit_seconds: 60 }
-    }
-
-    pub fn limit(mut self, seconds: u64) -> Self {
-        self.limit_seconds = seconds;
-        self
-    }
-
-    pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.env.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    /// Runs it to its end. The most memory includes that of `timeout`, which is next to nothing.
-    pub fn run(&self, args: &[&str]) -> Result<Done> {
-        forget_own_peak();
-        let mut command = Command::new("timeout");
-        command.args(["-s", "KILL", &self.limit_seconds.to_string()]).arg(self.nearprint).args(args);
-        command.envs(self.env.iter().map(|(k, v)| (k, v))).current_dir(self.folder);
-        let begun = Instant::now();
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-        let (out, err) = (child.stdout.take(), child.stderr.take());
-        let (stdout, stderr, used) = std::thread::scope(|scope| {
-            let out = scope.spawn(|| all_of(out));
-            let err = scope.spawn(|| all_of(err));
-            let used = child.wait4();
-            (out.join().unwrap_or_default(), err.join().unwrap_or_default(), used)
-        });
-        let used = used?;
-        let seconds = begun.elapsed().as_secs_f64();
-        let signal = std::os::unix::process::ExitStatusExt::signal(&used.status);
-        let code = used.status.code().unwrap_or_else(|| 128 + signal.unwrap_or_default());
-        let limit = std::time::Duration::from_secs(self.limit_seconds).as_secs_f64();
-        let hung = code == 137 && seconds >= limit;
-        Ok(Done { code, stdout, stderr, seconds, peak_rss: used.rusage.maxrss, hung })
-    }
-}
-
-fn all_of(pipe: Option<impl Read>) -> Vec<u8> {
-    let mut all = Vec::new();
-    if let Some(mut pipe) = pipe {
-        // What a killed child left unsaid is no failure of the trial.
-        let _ = pipe.read_to_end(&mut all);
-    }
-    all
-}
-
-/// A child inherits the peak of the process that starts it, so this process forgets its own first.
-fn forget_own_peak() {
-    if let Ok(mut file) = File::options().write(true).open("/proc/self/clear_refs") {
-        let _ = std::io::Write::write_all(&mut file, b"5");
-    }
 }
 
 /// Checks of one row: each has a name, and the first that fail are told with it.
@@ -184,22 +61,8 @@ pub struct Checks {
 }
 
 impl Checks {
-    pub fn new(id: &str, trial: impl Into<String>, required: impl Into<String>) -> Self {
-        let row = Row {
-            id: id.to_owned(),
-            trial: trial.into(),
-            backend: "local".to_owned(),
-            runs: 0,
-            passed: 0,
-            required: required.into(),
-            observed: String::new(),
-        };
-        Self { row, failures: Vec::new(), notes: Vec::new() }
-    }
-
-    pub fn backend(mut self, backend: &str) -> Self {
-        backend.clone_into(&mut self.row.backend);
-        self
+    pub fn new(id: &str, trial: &str, required: &str) -> Self {
+        Self { row: Row::new(id, trial, "local", required), failures: Vec::new(), notes: Vec::new() }
     }
 
     /// Counts one run; `Err` says what was wrong with it.
@@ -226,6 +89,24 @@ impl Checks {
         self.row.observed = self.notes.join("; ");
         self.row
     }
+}
+
+/// The row of one trial. A trial that cannot go on has failed.
+pub fn row(id: &str, trial: &str, required: &str, run: impl FnOnce(&mut Checks) -> Result<()>) -> Row {
+    let mut checks = Checks::new(id, trial, required);
+    if let Err(error) = run(&mut checks) {
+        checks.count("the trial itself", Err(error.to_string()));
+    }
+    checks.finish()
+}
+
+/// Id, what is done, what is required, and how.
+pub type Trial = (&'static str, &'static str, &'static str, fn(&Options, &mut Checks) -> Result<()>);
+
+/// The rows that are asked for.
+pub fn rows(options: &Options, trials: &[Trial]) -> Vec<Row> {
+    let wanted = trials.iter().filter(|t| options.wants(t.0));
+    wanted.map(|(id, trial, required, run)| row(id, trial, required, |checks| run(options, checks))).collect()
 }
 
 /// Does `work` for each number below `n` on some threads, and gives the results in order.

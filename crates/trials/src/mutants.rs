@@ -10,8 +10,9 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
 use crate::Result;
 use crate::folder::{files_below, parquet_with};
-use crate::measured::{Call, Checks, Options, mib, on_threads};
+use crate::measured::{Checks, Options, mib, on_threads};
 use crate::row::Row;
+use crate::runner::Run;
 
 /// Documents whose pages have checksums (scripts/make_page_crc_fixture.py).
 const WITH_CRC: &[u8] = include_bytes!("../data/page_crc.parquet");
@@ -147,7 +148,7 @@ fn read(
         ".",
         "--json",
     ];
-    let done = Call::new(nearprint, folder).run(&args)?;
+    let done = Run::new(nearprint, folder, &args).timeout(60).run()?;
     let files: Files = files_below(&folder.join("out"))
         .into_iter()
         .filter(|f| f.extension().is_some_and(|e| e == "parquet") && !f.to_string_lossy().contains("quarantine"))
@@ -156,13 +157,13 @@ fn read(
     let end = if let Some(defect) = done.defect() {
         End::Wrong(defect)
     } else if done.peak_rss > most {
-        End::Wrong(format!("{} MiB held; {}", mib(done.peak_rss), done.brief()))
+        End::Wrong(format!("{} MiB held; {}", mib(done.peak_rss), done.said()))
     } else if done.code == 65 && done.error().contains("damaged.parquet") && files.is_empty() {
         End::Refused
     } else if done.code == 0 && !files.is_empty() {
         if expected == Some(&files) { End::Identical } else { End::Other }
     } else {
-        End::Wrong(done.brief())
+        End::Wrong(done.said())
     };
     Ok((end, files, done.peak_rss))
 }

@@ -5,20 +5,16 @@ use std::collections::BTreeSet;
 use std::fs::{File, FileTimes};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
-use arrow::array::{ArrayRef, RecordBatch, StringArray};
-use nix::sys::signal::Signal;
-use nix::unistd::Pid;
-use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::folder::Snapshot;
+use crate::folder::{Snapshot, parquet_with, places, snapshot_of, strings};
+use crate::random::Random;
 use crate::row::{Row, Tally};
+use crate::runner::{HUNG, Ran, Run};
 use crate::server::Server;
 use crate::{Common, Result, canary, require};
 
@@ -27,223 +23,6 @@ pub const OLD: &str = "2026-11-19";
 pub const NEW: &str = "2026-11-20";
 /// A night after it that has its ids again, where the trial's run replaces [`NEW`] by itself.
 pub const LATER: &str = "2026-11-21";
-
-/// What the command said and took.
-#[derive(Debug, Clone)]
-pub struct Ran {
-    /// Exit code; 128 and the signal's number where a signal ended it; [`HUNG`] where it had to be killed.
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
-    pub seconds: f64,
-    /// Most memory and most open files at once, as sampled from /proc.
-    pub peak_rss_kib: u64,
-    pub peak_fds: usize,
-}
-
-/// The code of a run that did not end in time.
-pub const HUNG: i32 = -1;
-
-impl Ran {
-    /// The last line of standard output, as JSON.
-    pub fn json(&self) -> Result<Value> {
-        let last = self.stdout.lines().last().unwrap_or_default();
-        serde_json::from_str(last).map_err(|e| format!("{e} in {last:?}; {}", self.said()).into())
-    }
-
-    /// The line that reports the failure, without `nearprint: error: `.
-    pub fn error(&self) -> Option<&str> {
-        self.stderr.lines().find_map(|l| l.strip_prefix("nearprint: error: "))
-    }
-
-    /// Exit code and error in short, for tables.
-    pub fn said(&self) -> String {
-        match self.error() {
-            Some(error) => format!("exit {}: {error}", self.code),
-            None if self.code == HUNG => format!("hung for {:.0} s", self.seconds),
-            None if self.code == 0 => "exit 0".to_owned(),
-            None => format!("exit {}: {}", self.code, self.stderr.lines().last().unwrap_or_default()),
-        }
-    }
-
-    /// I3: the exit code is one of these; a failure is one line, and says each of `needles`.
-    pub fn ends_with(&self, codes: &[i32], needles: &[&str]) -> Result<()> {
-        require!(codes.contains(&self.code), "expected exit {codes:?}, got {}", self.said());
-        if self.code == 0 || self.code > 128 && self.error().is_none() && !self.stderr.contains("stopped by") {
-            return Ok(());
-        }
-        let lines = self.stderr.lines().filter(|l| l.starts_with("nearprint: error: ")).count();
-        require!(lines == 1, "expected one line of error, got {lines}: {}", self.stderr);
-        require!(!self.stderr.contains("panicked at"), "a panic reached the user: {}", self.stderr);
-        let error = self.error().unwrap_or_default();
-        for needle in needles {
-            require!(
-                error.to_lowercase().contains(&needle.to_lowercase()),
-                "the error does not say {needle:?}: {error}"
-            );
-        }
-        Ok(())
-    }
-}
-
-/// One execution of the command.
-#[derive(Debug, Clone)]
-pub struct Run {
-    pub program: PathBuf,
-    /// Put before the command: `faketime` and its arguments, …
-    pub wrapper: Vec<String>,
-    pub args: Vec<String>,
-    pub env: Vec<(String, String)>,
-    pub dir: PathBuf,
-    pub timeout: Duration,
-}
-
-impl Run {
-    pub fn new(program: &Path, dir: &Path, args: &[&str]) -> Self {
-        Self {
-            program: program.to_owned(),
-            wrapper: Vec::new(),
-            args: args.iter().map(|a| (*a).to_owned()).collect(),
-            env: Vec::new(),
-            dir: dir.to_owned(),
-            timeout: Duration::from_secs(180),
-        }
-    }
-
-    #[must_use]
-    pub fn args(mut self, more: &[&str]) -> Self {
-        self.args.extend(more.iter().map(|a| (*a).to_owned()));
-        self
-    }
-
-    #[must_use]
-    pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.env.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    #[must_use]
-    pub fn wrapped(mut self, wrapper: &[&str]) -> Self {
-        self.wrapper = wrapper.iter().map(|a| (*a).to_owned()).collect();
-        self
-    }
-
-    #[must_use]
-    pub fn timeout(mut self, seconds: u64) -> Self {
-        self.timeout = Duration::from_secs(seconds);
-        self
-    }
-
-    /// The words of the command line.
-    pub fn words(&self) -> Vec<String> {
-        let program = self.program.to_string_lossy().into_owned();
-        self.wrapper.iter().cloned().chain([program]).chain(self.args.iter().cloned()).collect()
-    }
-
-    /// The command, its streams in files: a full pipe must not stop it.
-    pub fn command(&self) -> Result<(Command, Streams)> {
-        let streams = Streams { out: tempfile::NamedTempFile::new()?, err: tempfile::NamedTempFile::new()? };
-        let words = self.words();
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).current_dir(&self.dir).envs(self.env.iter().map(|(n, v)| (n, v)));
-        command.stdin(Stdio::null());
-        streams.attach(&mut command)?;
-        Ok((command, streams))
-    }
-
-    pub fn start(&self) -> Result<Running> {
-        let (mut command, streams) = self.command()?;
-        let started = Instant::now();
-        let child = command.spawn().map_err(|e| format!("{}: {e}", self.program.display()))?;
-        Ok(Running { child, streams, started, timeout: self.timeout, peak_rss_kib: 0, peak_fds: 0 })
-    }
-
-    pub fn run(&self) -> Result<Ran> {
-        self.start()?.wait()
-    }
-}
-
-/// Where a command's output goes.
-#[derive(Debug)]
-pub struct Streams {
-    out: tempfile::NamedTempFile,
-    err: tempfile::NamedTempFile,
-}
-
-impl Streams {
-    pub fn attach(&self, command: &mut Command) -> Result<()> {
-        command.stdout(self.out.reopen()?).stderr(self.err.reopen()?);
-        Ok(())
-    }
-
-    pub fn read(&self) -> Result<(String, String)> {
-        let text = |file: &tempfile::NamedTempFile| {
-            std::fs::read(file.path()).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        };
-        Ok((text(&self.out)?, text(&self.err)?))
-    }
-}
-
-/// A command at work.
-#[derive(Debug)]
-pub struct Running {
-    child: Child,
-    streams: Streams,
-    started: Instant,
-    timeout: Duration,
-    peak_rss_kib: u64,
-    peak_fds: usize,
-}
-
-impl Running {
-    pub fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
-    pub fn signal(&self, which: Signal) -> Result<()> {
-        signal(self.pid(), which)
-    }
-
-    pub fn ended(&mut self) -> Result<bool> {
-        self.sample();
-        Ok(self.child.try_wait()?.is_some())
-    }
-
-    pub fn wait(mut self) -> Result<Ran> {
-        use std::os::unix::process::ExitStatusExt;
-        let mut code = None;
-        while code.is_none() {
-            self.sample();
-            if let Some(status) = self.child.try_wait()? {
-                code = Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()));
-            } else if self.started.elapsed() > self.timeout {
-                self.child.kill()?;
-                self.child.wait()?;
-                code = Some(HUNG);
-            } else {
-                std::thread::sleep(Duration::from_millis(2));
-            }
-        }
-        let seconds = self.started.elapsed().as_secs_f64();
-        let (stdout, stderr) = self.streams.read()?;
-        let (peak_rss_kib, peak_fds) = (self.peak_rss_kib, self.peak_fds);
-        Ok(Ran { code: code.unwrap_or(HUNG), stdout, stderr, seconds, peak_rss_kib, peak_fds })
-    }
-
-    fn sample(&mut self) {
-        let proc = PathBuf::from(format!("/proc/{}", self.child.id()));
-        let status = std::fs::read_to_string(proc.join("status")).unwrap_or_default();
-        let kib =
-            status.lines().find_map(|l| l.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.trim().parse().ok());
-        self.peak_rss_kib = self.peak_rss_kib.max(kib.unwrap_or(0));
-        self.peak_fds = self.peak_fds.max(std::fs::read_dir(proc.join("fd")).map_or(0, Iterator::count));
-    }
-}
-
-/// Sends a signal to a process.
-pub fn signal(pid: u32, signal: Signal) -> Result<()> {
-    Ok(nix::sys::signal::kill(Pid::from_raw(i32::try_from(pid)?), signal)?)
-}
 
 /// Where documents, store and results lie.
 #[derive(Debug, Clone)]
@@ -374,7 +153,7 @@ impl Night {
         night.base = night.snapshot()?;
         let ran = night.new_run().run()?;
         ran.ends_with(&[0], &[])?;
-        let summary = ran.json()?;
+        let summary = ran.summary();
         for key in ["n_new_existing", "n_new_new", "n_same_id", "n_drop"] {
             require!(summary[key].as_u64().unwrap_or(0) > 0, "the night is no trial, {key} is 0: {}", ran.stdout);
         }
@@ -441,10 +220,7 @@ impl Night {
             Place::Local => String::new(),
             Place::S3 { server, prefix } => format!("s3://{}/{prefix}/", server.bucket),
         };
-        let mut job = format!(
-            "documents = \"{root}documents\"\nstore = \"{root}store\"\noutput = \"{root}results\"\ncreate_store = true\n{top}{}",
-            self.spec.job
-        );
+        let mut job = format!("{}{top}{}", places(&root), self.spec.job);
         if let Place::S3 { server, .. } = &self.place {
             let endpoint = endpoint.unwrap_or(&server.endpoint);
             job += &format!("[s3]\nendpoint = \"{endpoint}\"\n{s3}");
@@ -487,13 +263,7 @@ impl Night {
     /// Every file of documents, store and results.
     pub fn snapshot(&self) -> Result<Snapshot> {
         match &self.place {
-            Place::Local => {
-                let mut all = Snapshot::new();
-                for part in ["documents", "store", "results"] {
-                    read_tree(&self.dir.join(part), part, &mut all)?;
-                }
-                Ok(all)
-            }
+            Place::Local => snapshot_of(&self.dir, &["documents", "store", "results"]),
             Place::S3 { server, prefix } => server.read_all(prefix),
         }
     }
@@ -626,7 +396,7 @@ const OTHER_RELEASE: &str = "nearprint-of-another-release";
 
 /// Copies a binary with another version in it, as long as its own: it stands in every Parquet file as `nearprint 0.1.0`. An optimised
 /// binary may have that text in two halves, so the last eight bytes of it are looked for.
-fn of_another_release(nearprint: &Path, to: &Path) -> Result<()> {
+pub fn of_another_release(nearprint: &Path, to: &Path) -> Result<()> {
     let mut binary = std::fs::read(nearprint)?;
     let whole = concat!("nearprint ", env!("CARGO_PKG_VERSION")).as_bytes();
     let own = &whole[whole.len() - 8..];
@@ -746,46 +516,6 @@ pub fn write_file(path: &Path, content: &[u8]) -> Result<()> {
     Ok(file.set_times(FileTimes::new().set_modified(time).set_accessed(time))?)
 }
 
-/// Every file below a folder, by its path after `name`.
-pub fn read_tree(folder: &Path, name: &str, into: &mut Snapshot) -> Result<()> {
-    let entries = match std::fs::read_dir(folder) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        entries => entries?,
-    };
-    for entry in entries {
-        let entry = entry?;
-        let below = format!("{name}/{}", entry.file_name().to_string_lossy());
-        if entry.file_type()?.is_dir() {
-            read_tree(&entry.path(), &below, into)?;
-        } else {
-            into.insert(below, std::fs::read(entry.path())?);
-        }
-    }
-    Ok(())
-}
-
-/// A small generator, the same everywhere: seeds of trials stay what they are.
-#[derive(Debug, Clone)]
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    pub fn number(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16
-    }
-
-    /// Below `n`, which is not 0.
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.number() % n
-    }
-}
-
 /// A document: id and text.
 pub type Document = (String, Option<String>);
 
@@ -864,14 +594,11 @@ pub fn jsonl(rows: &[Document]) -> Vec<u8> {
 }
 
 /// Row groups of ten rows, so that there are several tasks.
-pub fn parquet(rows: &[Document]) -> Result<Vec<u8>> {
-    let ids: ArrayRef = Arc::new(rows.iter().map(|r| Some(r.0.as_str())).collect::<StringArray>());
-    let texts: ArrayRef = Arc::new(rows.iter().map(|r| r.1.as_deref()).collect::<StringArray>());
-    let batch = RecordBatch::try_from_iter_with_nullable([("id", ids, true), ("text", texts, true)])?;
+fn parquet(rows: &[Document]) -> Result<Vec<u8>> {
+    let ids = strings(&rows.iter().map(|r| Some(r.0.as_str())).collect::<Vec<_>>());
+    let texts = strings(&rows.iter().map(|r| r.1.as_deref()).collect::<Vec<_>>());
     let properties = WriterProperties::builder().set_max_row_group_row_count(Some(10)).build();
-    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties))?;
-    writer.write(&batch)?;
-    Ok(writer.into_inner()?)
+    parquet_with(&[("id", ids), ("text", texts)], properties)
 }
 
 /// Undisturbed nights: the trials' own premise.

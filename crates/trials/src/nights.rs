@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::folder::Snapshot;
-use crate::night::{
-    NEW, Night, Place, Ran, Random, Run, Spec, committed, jsonl, newest_commit, night_documents, write_file,
-};
+use crate::folder::{Snapshot, places, snapshot_of};
+use crate::night::{NEW, Night, Place, Spec, committed, jsonl, newest_commit, night_documents, write_file};
 use crate::proxy::Proxy;
+use crate::random::Random;
 use crate::row::{Row, Tally};
+use crate::runner::{Ran, Run};
 use crate::server::Server;
 use crate::tracer::{Act, Kind, trace};
 use crate::{Common, Result, require};
@@ -55,10 +55,7 @@ fn in_a_row(args: &Args) -> Result<String> {
     let scratch = args.common.scratch()?;
     let dir = scratch.path();
     std::fs::create_dir_all(dir.join("spill"))?;
-    std::fs::write(
-        dir.join("job.toml"),
-        "documents = \"documents\"\nstore = \"store\"\noutput = \"results\"\ncreate_store = true\n",
-    )?;
+    std::fs::write(dir.join("job.toml"), places(""))?;
     let command =
         |words: &[&str]| Run::new(&args.common.nearprint, dir, words).args(&["--config", "job.toml", "--json"]);
     let spec = Spec { n_documents: args.documents, ..Spec::new(7) };
@@ -86,11 +83,7 @@ fn in_a_row(args: &Args) -> Result<String> {
                 .map_err(|e| format!("gc: {e}"))?;
         }
     }
-    let mut now = Snapshot::new();
-    for part in ["store", "results"] {
-        crate::night::read_tree(&dir.join(part), part, &mut now)?;
-    }
-    no_orphans(&now)?;
+    no_orphans(&snapshot_of(dir, &["store", "results"])?)?;
     command(&["check"]).run()?.ends_with(&[0], &[]).map_err(|e| format!("check: {e}"))?;
     flat(&took)
 }
@@ -100,7 +93,7 @@ fn flat(took: &[Ran]) -> Result<String> {
     let third = (took.len() / 3).max(1);
     let most = |runs: &[Ran], what: fn(&Ran) -> u64| runs.iter().map(what).max().unwrap_or(0);
     let (first, last) = (&took[..third], &took[took.len() - third..]);
-    let rss = |r: &Ran| r.peak_rss_kib;
+    let rss = |r: &Ran| r.peak_rss >> 10;
     let fds = |r: &Ran| r.peak_fds as u64;
     let (rss_first, rss_last) = (most(first, rss), most(last, rss));
     let (fds_first, fds_last) = (most(first, fds), most(last, fds));
@@ -136,7 +129,7 @@ fn no_orphans(now: &Snapshot) -> Result<()> {
 
 fn already(ran: &Ran) -> Result<()> {
     ran.ends_with(&[0], &[])?;
-    require!(ran.json()?["status"] == "already_published", "the rerun says {}", ran.stdout);
+    require!(ran.summary()["status"] == "already_published", "the rerun says {}", ran.stdout);
     require!(ran.seconds < 5.0, "it took {:.1} s", ran.seconds);
     Ok(())
 }

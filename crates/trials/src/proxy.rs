@@ -20,7 +20,7 @@ use regex::Regex;
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::Result;
-use crate::night::Random;
+use crate::random::Random;
 
 type Body = UnsyncBoxBody<Bytes, io::Error>;
 

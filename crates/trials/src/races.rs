@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
-
 use crate::folder::Snapshot;
-use crate::night::{NEW, Night, OLD, Place, Ran, Random, Running, Seen, Spec, complete, newest_commit};
+use crate::night::{NEW, Night, OLD, Place, Seen, Spec, complete, newest_commit};
+use crate::random::Random;
 use crate::row::{Row, Tally};
+use crate::runner::{Ran, Running, Signal};
 use crate::server::Server;
 use crate::tracer::{Act, Kind, trace};
 use crate::{Common, Result, require};
@@ -161,7 +161,7 @@ fn one_date(bench: &Bench, random: &mut Random) -> Result<String> {
     let mut n_published = 0;
     for ran in wait_all(runs)? {
         ran.ends_with(&[0], &[])?;
-        n_published += u64::from(ran.json()?["status"] == "published");
+        n_published += u64::from(ran.summary()["status"] == "published");
     }
     require!(n_published >= 1, "nobody says that it published");
     let now = bench.sound()?;

@@ -22,6 +22,18 @@ pub struct Row {
 }
 
 impl Row {
+    pub fn new(id: &str, trial: &str, backend: &str, required: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            trial: trial.to_owned(),
+            backend: backend.to_owned(),
+            runs: 0,
+            passed: 0,
+            required: required.to_owned(),
+            observed: String::new(),
+        }
+    }
+
     /// A trial that did not run is not green.
     pub fn is_green(&self) -> bool {
         self.runs > 0 && self.passed == self.runs
@@ -39,16 +51,7 @@ pub struct Tally {
 
 impl Tally {
     pub fn new(id: &str, trial: &str, backend: &str, required: &str) -> Self {
-        let row = Row {
-            id: id.to_owned(),
-            trial: trial.to_owned(),
-            backend: backend.to_owned(),
-            runs: 0,
-            passed: 0,
-            required: required.to_owned(),
-            observed: String::new(),
-        };
-        Self { row, seen: Vec::new(), failures: Vec::new() }
+        Self { row: Row::new(id, trial, backend, required), seen: Vec::new(), failures: Vec::new() }
     }
 
     /// One run: what was seen in short (equal ones are counted together), or why it is not what is required.

@@ -5,14 +5,14 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::Result;
-use crate::folder::{DT, Folder, Outcome, files_below, parquet_of, parquet_with, strings, text};
-use crate::measured::{Checks, Done, Options, shortened};
+use crate::folder::{DT, Folder, Outcome, expect, files_below, parquet_of, parquet_with, strings};
+use crate::measured::{Checks, Options, Trial, shortened};
+use crate::random::text;
 use crate::row::Row;
+use crate::runner::Ran;
+use crate::{Result, measured};
 
-type Trial = fn(&Options, &mut Checks) -> Result<()>;
-
-const TRIALS: [(&str, &str, &str, Trial); 12] = [
+const TRIALS: [Trial; 12] = [
     ("S1", "200 ids that look like paths", "0; no file but those of every night", ids_as_paths),
     ("S1-symlinks", "symlinks where files are written", "what they point to is as before", symlinks_in_output),
     ("S2", "documents outside of --root", "64; inside: 0", roots),
@@ -32,28 +32,14 @@ const TRIALS: [(&str, &str, &str, Trial); 12] = [
     ),
 ];
 
-pub fn run(options: &Options) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for (id, trial, required, run) in TRIALS {
-        if options.wants(id) {
-            let mut checks = Checks::new(id, trial, required);
-            if let Err(error) = run(options, &mut checks) {
-                checks.count("the trial itself", Err(error.to_string()));
-            }
-            rows.push(checks.finish());
-        }
-    }
-    Ok(rows)
+pub fn run(options: &Options) -> Vec<Row> {
+    measured::rows(options, &TRIALS)
 }
 
-fn expect(right: bool, otherwise: impl FnOnce() -> String) -> Outcome {
-    if right { Ok(()) } else { Err(otherwise()) }
-}
-
-fn ended(done: &Done, codes: &[i32]) -> Outcome {
+fn ended(done: &Ran, codes: &[i32]) -> Outcome {
     match done.defect() {
         Some(defect) => Err(defect),
-        None => expect(codes.contains(&done.code), || format!("{}, expected {codes:?}", done.brief())),
+        None => expect(codes.contains(&done.code), || format!("{}, expected {codes:?}", done.said())),
     }
 }
 
@@ -130,7 +116,7 @@ fn ids_as_paths(options: &Options, checks: &mut Checks) -> Result<()> {
         below.iter().filter_map(|f| f.strip_prefix(folder.path()).ok()).map(without_digests).collect()
     };
     let texts: Vec<String> = (0..ids.len() as u64).map(|i| text(i / 2, 60)).collect();
-    let night = |ids: &[String]| -> Result<(Folder, Done)> {
+    let night = |ids: &[String]| -> Result<(Folder, Ran)> {
         let rows: Vec<_> = ids.iter().zip(&texts).map(|(id, text)| (Some(id.as_str()), Some(text.as_str()))).collect();
         let folder = Folder::new(options, "")?;
         folder.put("part-0.parquet", &parquet_of(&rows)?)?;
@@ -193,7 +179,7 @@ fn symlinks_in_output(options: &Options, checks: &mut Checks) -> Result<()> {
     }
     let args =
         ["fingerprint", "--documents", "documents", "--output", "out", "--spill-dir", "spill", "--replace", "--json"];
-    let done = folder.call().run(&args)?;
+    let done = folder.command(&args).run()?;
     let all = files_below(victims.path()).iter().try_for_each(|v| untouched(v));
     let made = std::fs::read(folder.path().join("out/part-00000.parquet")).is_ok_and(|c| c.starts_with(b"PAR1"));
     let outcome =
@@ -209,14 +195,14 @@ fn symlinks_in_output(options: &Options, checks: &mut Checks) -> Result<()> {
     checks.count(
         "a symlink named as a stale folder",
         ended(&done, &[0])
-            .and(expect(done.summary()["status"] == "published", || done.out()))
+            .and(expect(done.summary()["status"] == "published", || done.stdout.clone()))
             .and(untouched(&elsewhere.path().join("keep"))),
     );
     Ok(())
 }
 
 /// Published soundly, or ended with one of these.
-fn published_or(folder: &Folder, done: &Done, codes: &[i32]) -> Outcome {
+fn published_or(folder: &Folder, done: &Ran, codes: &[i32]) -> Outcome {
     if done.code == 0 { folder.published_soundly(done, &[]).map(drop) } else { ended(done, codes) }
 }
 
@@ -395,7 +381,7 @@ fn scripts_in_reports(options: &Options, checks: &mut Checks) -> Result<()> {
         "12",
         "--json",
     ];
-    let done = folder.call().run(&args)?;
+    let done = folder.command(&args).run()?;
     checks.count("tune", ended(&done, &[0]));
     let page = folder.path().join("p.html");
     let content = std::fs::read_to_string(&page)?;
@@ -452,16 +438,8 @@ fn plot(options: &Options, checks: &mut Checks, browser: &str, profile: &tempfil
         truth.push_str(&format!("<script>{i}</script>\t<script>{}</script>\tpos\n", i + 1));
     }
     std::fs::write(folder.path().join("truth.tsv"), truth)?;
-    let done = folder.call().run(&[
-        "evaluate",
-        "--documents",
-        name,
-        "--truth",
-        "truth.tsv",
-        "--plot",
-        "plot.svg",
-        "--json",
-    ])?;
+    let args = ["evaluate", "--documents", name, "--truth", "truth.tsv", "--plot", "plot.svg", "--json"];
+    let done = folder.command(&args).run()?;
     checks.count("evaluate", ended(&done, &[0]));
     let svg = std::fs::read_to_string(folder.path().join("plot.svg"))?;
     let page = folder.path().join("plot.html");
@@ -479,8 +457,8 @@ fn acts(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-fn said_plainly(done: &Done) -> Outcome {
-    for (stream, text) in [("stdout", done.out()), ("stderr", done.err())] {
+fn said_plainly(done: &Ran) -> Outcome {
+    for (stream, text) in [("stdout", &done.stdout), ("stderr", &done.stderr)] {
         // JSON is for programs: ids stand in it as they are, less control characters.
         let found = text.split('\n').find_map(|line| {
             let json = line.starts_with('{');
@@ -532,7 +510,7 @@ fn terminal_escapes(options: &Options, checks: &mut Checks) -> Result<()> {
         &["explain", "no\u{1b}[31msuch", &rows[2].0, "--documents", "documents"],
     ];
     for args in commands {
-        let done = folder.call().run(args)?;
+        let done = folder.command(args).run()?;
         checks.count(args[0], ended(&done, &[0, 66]).and(said_plainly(&done)));
     }
     for (what, name, content) in [
@@ -585,7 +563,7 @@ fn formulas(options: &Options, checks: &mut Checks) -> Result<()> {
     let folder = Folder::new(options, "")?;
     folder.put("part-0.parquet", &parquet_of(&documents)?)?;
     let args = ["tune", "--documents", "documents", "--sheet", "s.csv", "--per-distance", "200", "--json"];
-    let done = folder.call().run(&args)?;
+    let done = folder.command(&args).run()?;
     checks.count("tune", ended(&done, &[0]));
     let mut n_cells = 0;
     for record in
@@ -623,7 +601,7 @@ fn injection(options: &Options, checks: &mut Checks) -> Result<()> {
             format!("documents = \"{written}\"\nstore = \"store\"\noutput = \"results\"\ncreate_store = true\n"),
         )?;
         let args = ["run", "--config", "job.toml", "--dt", DT, "--spill-dir", "spill", "--json"];
-        let done = folder.call().env("TRIAL_DIR", &elsewhere.path().display().to_string()).run(&args)?;
+        let done = folder.command(&args).env("TRIAL_DIR", &elsewhere.path().display().to_string()).run()?;
         checks.count(written, folder.refused(&done, &[64, 66, 78], &[]));
     }
     for name in ["i\"d", "i'd; DROP TABLE documents; --", "a.b", "a b", "*", "SELECT", "`id`", "\u{5b57}", "id)", "$1"]
@@ -761,12 +739,10 @@ fn locks_and_stale_folders(options: &Options, checks: &mut Checks) -> Result<()>
 }
 
 fn endpoints(options: &Options, checks: &mut Checks) -> Result<()> {
-    let run = |endpoint: &str, lines: &str, env: &[(&str, &str)]| -> Result<(Folder, Done)> {
+    let run = |endpoint: &str, lines: &str, env: &[(&str, &str)]| -> Result<(Folder, Ran)> {
         let job = format!("[s3]\nendpoint = \"{endpoint}\"\nretry_seconds = 1\n{lines}");
         let folder = Folder::new(options, &job)?;
         folder.good()?;
-        let mut call = folder.call().env("AWS_ACCESS_KEY_ID", "k").env("AWS_SECRET_ACCESS_KEY", "s");
-        call.env.extend(env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
         let args = [
             "run",
             "--config",
@@ -779,7 +755,8 @@ fn endpoints(options: &Options, checks: &mut Checks) -> Result<()> {
             "--store",
             "s3://bucket/store",
         ];
-        let done = call.run(&args)?;
+        let call = folder.command(&args).env("AWS_ACCESS_KEY_ID", "k").env("AWS_SECRET_ACCESS_KEY", "s");
+        let done = env.iter().fold(call, |call, (name, value)| call.env(name, value)).run()?;
         Ok((folder, done))
     };
     // 192.0.2.0/24 is for documentation: nobody answers there.
@@ -811,7 +788,7 @@ fn endpoints(options: &Options, checks: &mut Checks) -> Result<()> {
 fn bad_certificate(
     options: &Options,
     checks: &mut Checks,
-    run: impl Fn(&str, &str, &[(&str, &str)]) -> Result<(Folder, Done)>,
+    run: impl Fn(&str, &str, &[(&str, &str)]) -> Result<(Folder, Ran)>,
 ) -> Result<()> {
     let keys = options.scratch()?;
     let made = Command::new("openssl")
@@ -852,7 +829,7 @@ fn bad_certificate(
         let outcome = folder.refused(&done, &[69, 77, 78], &[]).and_then(|()| {
             let error = done.error().to_lowercase();
             expect(["certificate", "issuer", "tls"].iter().any(|w| error.contains(w)), || {
-                format!("the certificate is not named: {}", done.brief())
+                format!("the certificate is not named: {}", done.said())
             })
         });
         checks.count("a self-signed certificate", outcome);
@@ -864,7 +841,7 @@ fn bad_certificate(
 
 fn crafted_ids(options: &Options, checks: &mut Checks) -> Result<()> {
     let n = options.scaled(100_000);
-    let seconds = |make: &dyn Fn(u64) -> String| -> Result<(f64, Done)> {
+    let seconds = |make: &dyn Fn(u64) -> String| -> Result<(f64, Ran)> {
         let folder = Folder::new(options, "")?;
         let ids: Vec<String> = (0..n).map(make).collect();
         let texts: Vec<String> = (0..n).map(|i| text(i % 1000, 20)).collect();
@@ -873,7 +850,7 @@ fn crafted_ids(options: &Options, checks: &mut Checks) -> Result<()> {
         let done = folder.run(&[])?;
         Ok((done.seconds, done))
     };
-    let whole = |done: &Done| {
+    let whole = |done: &Ran| {
         let found = &done.summary()["n_documents"];
         ended(done, &[0]).and(expect(found.as_u64() == Some(n), || format!("n_documents is {found}, expected {n}")))
     };

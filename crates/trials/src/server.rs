@@ -45,20 +45,31 @@ impl Server {
         Ok(self.endpoint.trim_end_matches('/').rsplit(':').next().unwrap_or_default().parse()?)
     }
 
+    pub fn store(&self) -> &AmazonS3 {
+        &self.client.store
+    }
+
+    pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
+        self.client.runtime.block_on(work)
+    }
+
     pub fn put(&self, key: &str, content: Vec<u8>) -> Result<()> {
-        let client = &self.client;
-        client.runtime.block_on(client.store.put(&Path::from(key), content.into()))?;
+        self.block_on(self.store().put(&Path::from(key), content.into()))?;
         Ok(())
     }
 
+    pub fn get(&self, key: &str) -> Result<Vec<u8>> {
+        let got = async { self.store().get(&Path::from(key)).await?.bytes().await };
+        Ok(self.block_on(got).map_err(|e| format!("{key}: {e}"))?.to_vec())
+    }
+
     pub fn delete(&self, key: &str) -> Result<()> {
-        let client = &self.client;
-        Ok(client.runtime.block_on(client.store.delete(&Path::from(key)))?)
+        Ok(self.block_on(self.store().delete(&Path::from(key)))?)
     }
 
     /// Every object below a prefix, by what its key has after it.
     pub fn read_all(&self, prefix: &str) -> Result<BTreeMap<String, Vec<u8>>> {
-        let store = &self.client.store;
+        let store = self.store();
         let all = async {
             let listed: Vec<_> = store.list(Some(&Path::from(prefix))).try_collect().await?;
             futures::stream::iter(listed)
@@ -73,13 +84,13 @@ impl Server {
         let cut = |(key, content): (String, Vec<u8>)| {
             (key.strip_prefix(prefix).unwrap_or(&key).trim_start_matches('/').to_owned(), content)
         };
-        Ok(self.client.runtime.block_on(all)?.into_iter().map(cut).collect())
+        Ok(self.block_on(all)?.into_iter().map(cut).collect())
     }
 
     /// Makes what is below a prefix equal to `wanted`.
     pub fn restore(&self, prefix: &str, wanted: &BTreeMap<String, Vec<u8>>) -> Result<()> {
         let there = self.read_all(prefix)?;
-        let store = &self.client.store;
+        let store = self.store();
         let path = |key: &String| Path::from(format!("{prefix}/{key}"));
         let gone = there.keys().filter(|key| !wanted.contains_key(*key)).map(path);
         let changed = wanted.iter().filter(|(key, content)| there.get(*key) != Some(content));
@@ -91,7 +102,7 @@ impl Server {
                 .map(|(key, content)| async move { store.put(&key, content.into()).await.map(drop) });
             put.buffer_unordered(8).try_collect::<()>().await
         };
-        Ok(self.client.runtime.block_on(work)?)
+        Ok(self.block_on(work)?)
     }
 
     /// Keys of multipart uploads that were begun and neither completed nor aborted. curl signs what object_store has no call for.

@@ -16,7 +16,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use crate::night::{HUNG, Ran, Run};
+use crate::runner::{HUNG, Ran, Run};
 use crate::{Result, require};
 
 /// A system call on a file below the command's folder.
@@ -136,7 +136,7 @@ pub fn trace(run: &Run, kinds: &[Kind], mut judge: impl FnMut(usize, &Call) -> A
     let (stdout, stderr) = streams.read()?;
     let code = if hung { HUNG } else { code? };
     let seconds = started.elapsed().as_secs_f64();
-    let ran = Ran { code, stdout, stderr, seconds, peak_rss_kib: 0, peak_fds: 0 };
+    let ran = Ran { code, stdout, stderr, seconds, peak_rss: 0, peak_fds: 0 };
     Ok(Traced { ran, calls: tracer.calls })
 }
 

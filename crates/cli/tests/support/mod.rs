@@ -1,74 +1,38 @@
-//! Runs the real binary, and reads and writes what it works on.
-#![allow(dead_code, reason = "shared by several test binaries")]
+//! The binary under test, and what it works on. All else is of `nearprint_trials`, the harness that tests and trials share.
+#![allow(dead_code, unused_imports, reason = "shared by several test binaries")]
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, UInt64Array};
-use arrow::util::display::array_value_to_string;
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use arrow::array::{ArrayRef, UInt64Array};
+use nearprint_trials::folder::{self, Snapshot, parquet_with, places, snapshot_of};
+pub use nearprint_trials::folder::{raw_strings, strings};
+use nearprint_trials::measured::mib;
+pub use nearprint_trials::random::text;
+pub use nearprint_trials::runner::{Ran, Run, Running, Signal};
 use parquet::file::properties::WriterProperties;
 
-/// What the binary said.
-pub struct Output {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub const NEARPRINT: &str = env!("CARGO_BIN_EXE_nearprint");
+
+/// `nearprint ARGS` in a folder.
+pub fn command(folder: &Path, args: &[&str]) -> Run {
+    Run::new(Path::new(NEARPRINT), folder, args).timeout(600)
 }
 
-impl Output {
-    fn of(done: std::process::Output) -> Self {
-        Self {
-            code: done.status.code().unwrap_or(-1),
-            stdout: String::from_utf8(done.stdout).unwrap(),
-            stderr: String::from_utf8(done.stderr).unwrap(),
-        }
-    }
-
-    /// The last line of standard output, as JSON.
-    pub fn json(&self) -> serde_json::Value {
-        let last = self.stdout.lines().last().unwrap_or_default();
-        serde_json::from_str(last).unwrap_or_else(|e| panic!("{e} in {last:?}; {}", self.stderr))
-    }
-
-    pub fn expect_success(self) -> Self {
-        assert_eq!(self.code, 0, "{}\n{}", self.stdout, self.stderr);
-        self
-    }
-
-    /// The one line that reports the failure.
-    pub fn error(&self) -> &str {
-        self.stderr.lines().find(|l| l.starts_with("nearprint: error: ")).unwrap_or_default()
-    }
+pub fn nearprint_in(folder: &Path, args: &[&str]) -> Ran {
+    command(folder, args).run().unwrap()
 }
 
-pub fn nearprint(args: &[&str]) -> Output {
+pub fn nearprint(args: &[&str]) -> Ran {
     nearprint_in(Path::new(env!("CARGO_MANIFEST_DIR")), args)
 }
 
-pub fn nearprint_in(folder: &Path, args: &[&str]) -> Output {
-    Output::of(Command::new(env!("CARGO_BIN_EXE_nearprint")).args(args).current_dir(folder).output().unwrap())
-}
-
-/// Runs the binary, and gives its largest memory in MiB, as far as that was seen in time.
-pub fn with_peak_mib(folder: &Path, args: &[&str]) -> (Output, u64) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nearprint"));
-    let child = command.args(args).current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let status = format!("/proc/{}/status", child.id());
-    let done = std::thread::spawn(move || child.wait_with_output().unwrap());
-    let mut peak = 0;
-    while !done.is_finished() {
-        let status = std::fs::read_to_string(&status).unwrap_or_default();
-        let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
-        let kib = line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0);
-        peak = peak.max(kib / 1024);
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-    (Output::of(done.join().unwrap()), peak)
+/// Runs the binary, and gives its largest memory in MiB.
+pub fn with_peak_mib(folder: &Path, args: &[&str]) -> (Ran, u64) {
+    let done = nearprint_in(folder, args);
+    let peak = mib(done.peak_rss);
+    (done, peak)
 }
 
 /// The repository.
@@ -84,8 +48,7 @@ pub struct Night {
 impl Night {
     pub fn new(job: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let places = "documents = \"documents\"\nstore = \"store\"\noutput = \"results\"\ncreate_store = true\n";
-        std::fs::write(dir.path().join("job.toml"), format!("{places}{job}")).unwrap();
+        std::fs::write(dir.path().join("job.toml"), places("") + job).unwrap();
         std::fs::create_dir(dir.path().join("documents")).unwrap();
         Self { dir }
     }
@@ -100,17 +63,23 @@ impl Night {
         self
     }
 
-    pub fn run(&self, dt: &str, more: &[&str]) -> Output {
-        let args: Vec<&str> =
-            ["run", "--config", "job.toml", "--dt", dt, "--json"].into_iter().chain(more.iter().copied()).collect();
-        nearprint_in(self.path(), &args)
+    /// The run of a night.
+    pub fn command(&self, dt: &str, more: &[&str]) -> Run {
+        command(self.path(), &["run", "--config", "job.toml", "--dt", dt, "--json"]).args(more)
+    }
+
+    pub fn run(&self, dt: &str, more: &[&str]) -> Ran {
+        self.command(dt, more).run().unwrap()
+    }
+
+    /// The folder of a night's current generation.
+    pub fn generation(&self, dt: &str) -> PathBuf {
+        folder::current(&self.path().join(format!("results/dt={dt}"))).unwrap()
     }
 
     /// Rows of a dataset of the night's current generation.
     pub fn published(&self, dt: &str, dataset: &str) -> Vec<Vec<String>> {
-        let night = self.path().join(format!("results/dt={dt}"));
-        let current = std::fs::read_to_string(night.join("_current")).unwrap();
-        rows(&night.join(current.trim()).join(dataset))
+        rows(&self.generation(dt).join(dataset))
     }
 
     /// Decisions by id: (decision, canonical, distance, reason, cluster, size).
@@ -119,91 +88,51 @@ impl Night {
     }
 }
 
-/// A text long enough for a fingerprint, its words drawn from a seed.
-pub fn text(seed: u64, n_words: usize) -> String {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut words = Vec::new();
-    for _ in 0..n_words {
-        state ^= state >> 12;
-        state ^= state << 25;
-        state ^= state >> 27;
-        words.push(format!("w{:x}", state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 44));
-    }
-    words.join(" ")
-}
-
 pub fn write_documents(path: &Path, rows: &[(Option<&str>, Option<&str>)]) {
-    let ids: ArrayRef = Arc::new(rows.iter().map(|r| r.0).collect::<StringArray>());
-    let texts: ArrayRef = Arc::new(rows.iter().map(|r| r.1).collect::<StringArray>());
-    write_parquet(path, &[("id", ids), ("text", texts)]);
+    let (ids, texts): (Vec<_>, Vec<_>) = rows.iter().copied().unzip();
+    write_parquet(path, &[("id", strings(&ids)), ("text", strings(&texts))]);
 }
 
 pub fn write_fingerprints(path: &Path, rows: &[(String, u64)]) {
-    let ids: ArrayRef = Arc::new(rows.iter().map(|r| Some(r.0.as_str())).collect::<StringArray>());
+    let ids: Vec<Option<&str>> = rows.iter().map(|r| Some(r.0.as_str())).collect();
     let fingerprints: ArrayRef = Arc::new(rows.iter().map(|r| r.1).collect::<UInt64Array>());
-    write_parquet(path, &[("doc_id", ids), ("fingerprint", fingerprints)]);
+    write_parquet(path, &[("doc_id", strings(&ids)), ("fingerprint", fingerprints)]);
 }
 
 /// Small row groups, so that there are several tasks.
 pub fn write_parquet(path: &Path, columns: &[(&str, ArrayRef)]) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let batch =
-        RecordBatch::try_from_iter_with_nullable(columns.iter().map(|(n, c)| (*n, Arc::clone(c), true))).unwrap();
     let properties = WriterProperties::builder().set_max_row_group_row_count(Some(1000)).build();
-    let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
+    std::fs::write(path, parquet_with(columns, properties).unwrap()).unwrap();
 }
 
 /// All rows of a Parquet file, or of the files of a folder in name order, as text; null is empty.
 pub fn rows(path: &Path) -> Vec<Vec<String>> {
-    if path.is_dir() {
-        let mut files: Vec<PathBuf> = std::fs::read_dir(path).unwrap().map(|f| f.unwrap().path()).collect();
-        files.sort();
-        return files.iter().flat_map(|f| rows(f)).collect();
-    }
-    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap().build().unwrap();
-    let mut all = Vec::new();
-    for batch in reader {
-        let batch = batch.unwrap();
-        for row in 0..batch.num_rows() {
-            let value = |column: &ArrayRef| {
-                if column.is_null(row) { String::new() } else { array_value_to_string(column, row).unwrap() }
-            };
-            all.push(batch.columns().iter().map(value).collect());
-        }
-    }
-    all
+    let values = |row: Vec<(String, String)>| row.into_iter().map(|(_, value)| value).collect();
+    folder::rows(path).unwrap().into_iter().map(values).collect()
+}
+
+/// Every file below these parts of a folder, all of which are there.
+fn files(folder: &Path, parts: &[&str]) -> Snapshot {
+    assert!(parts.iter().all(|part| folder.join(part).is_dir()), "{parts:?} of {}", folder.display());
+    snapshot_of(folder, parts).unwrap()
+}
+
+fn by_path(files: Snapshot) -> BTreeMap<PathBuf, Vec<u8>> {
+    files.into_iter().map(|(name, content)| (PathBuf::from(name), content)).collect()
 }
 
 /// Every file below a folder with its content.
 pub fn snapshot(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut open = vec![folder.to_path_buf()];
-    while let Some(next) = open.pop() {
-        for entry in std::fs::read_dir(&next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-            } else {
-                found.insert(path.strip_prefix(folder).unwrap().to_path_buf(), std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    found
+    by_path(files(folder, &[""]))
+}
+
+/// Every file of store and results with its content.
+pub fn published(night: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    by_path(files(night, &["store", "results"]))
 }
 
 /// Published data files, by path without the generation's name: what must not depend on threads, order or splitting.
-pub fn data_files(night: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut files = BTreeMap::new();
-    for (path, content) in ["store", "results"].into_iter().flat_map(|part| {
-        snapshot(&night.join(part)).into_iter().map(move |(path, content)| (Path::new(part).join(path), content))
-    }) {
-        let text = path.to_string_lossy().into_owned();
-        if text.ends_with(".parquet") {
-            let parts: Vec<&str> = text.split('/').filter(|p| !p.starts_with("gen=")).collect();
-            files.insert(parts.join("/"), content);
-        }
-    }
-    files
+pub fn data_files(night: &Path) -> Snapshot {
+    folder::data_files(files(night, &["store", "results"]))
 }
