@@ -60,6 +60,9 @@ impl FingerprintConfig {
 /// // The heavier of two features wins every bit.
 /// assert_eq!(fingerprint, FingerprintConfig::default().feature_hash.hash("near".as_bytes()));
 /// ```
+///
+/// # Panics
+/// If the crate is built without the config's hash: see [`FingerprintConfig::validate`].
 pub fn simhash<'a, F: Fingerprint>(
     features: impl IntoIterator<Item = (&'a [u8], u64)>,
     config: &FingerprintConfig,
@@ -69,6 +72,13 @@ pub fn simhash<'a, F: Fingerprint>(
 
 /// Returns the SimHash of features that are already hashed by `config`'s own
 /// [`feature_hash`](FingerprintConfig::feature_hash).
+///
+/// ```
+/// use nearprint_fingerprint::{FingerprintConfig, simhash_of_hashes};
+///
+/// let hashes = [(0b1100_u64, 1 << 16), (0b1010, 1 << 16), (0b1001, 1 << 16)];
+/// assert_eq!(simhash_of_hashes(hashes, &FingerprintConfig::default()), 0b1000);
+/// ```
 pub fn simhash_of_hashes<F: Fingerprint>(hashes: impl IntoIterator<Item = (F, u64)>, config: &FingerprintConfig) -> F {
     if config.bit_rule == BitRule::FloatPositive {
         return float_simhash(hashes);

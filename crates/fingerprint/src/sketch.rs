@@ -64,6 +64,9 @@ impl TryFrom<&[u8]> for Sketch {
 /// assert_eq!(rose.distance(&rose), 0);
 /// assert!(rose.distance(&sketch(&words, [2, 2, 1], &[1, 0, 2, 1, 0], 2)) > 0);
 /// ```
+///
+/// # Panics
+/// If `sequence` has a position that `token_hashes` does not have, and `width` is more than 1.
 pub fn sketch(token_hashes: &[u64], counts: impl IntoIterator<Item = u64>, sequence: &[u32], width: usize) -> Sketch {
     let mut bins = Bins::default();
     for (hash, count) in token_hashes.iter().zip(counts) {

@@ -37,5 +37,5 @@ mod text;
 
 pub use config::{ALGORITHM_VERSION, JoinConfig, ProfileConfig, SketchConfig};
 pub use error::{ProfileError, Result};
-pub use named::{NamedProfile, PROFILES, by_name, by_name_and_bits};
+pub use named::{NamedProfile, by_name, by_name_and_bits, profiles};
 pub use text::{DissectedText, FingerprintedText, Outcome, TextFingerprinter, fingerprint};

@@ -78,6 +78,9 @@ impl TextFingerprinter {
     }
 
     /// Returns the fingerprint of a text, which depends only on the text and the config.
+    ///
+    /// # Panics
+    /// May panic if the normalised text has 4 GiB or more.
     #[must_use]
     pub fn fingerprint(&self, text: &str) -> FingerprintedText {
         let normalized = self.analyzer.normalize(text);
@@ -157,6 +160,9 @@ impl TextFingerprinter {
     }
 
     /// Returns the fingerprint of a text and the data that it was made from.
+    ///
+    /// # Panics
+    /// May panic if the normalised text has 4 GiB or more.
     pub fn dissect(&self, text: &str) -> DissectedText {
         let normalized = self.analyzer.normalize(text);
         let features = self.analyzer.features(&self.analyzer.tokens(&normalized), &self.config.tokenize.features);
@@ -206,6 +212,9 @@ struct ThreadScratch {
 
 /// Returns the fingerprint of a text by the default profile, which has 64 bits. Returns `None` if the text is empty or
 /// has too few distinct features to be compared by a fingerprint.
+///
+/// # Panics
+/// If the normalised text has 4 GiB or more.
 #[must_use]
 pub fn fingerprint(text: &str) -> Option<u64> {
     static DEFAULT: LazyLock<TextFingerprinter> = LazyLock::new(|| {

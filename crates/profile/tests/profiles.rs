@@ -159,7 +159,7 @@ fn a_feature_hash_too_narrow_for_the_fingerprint_is_refused() {
 
 #[test]
 fn every_profile_is_valid_and_a_short_text_has_no_fingerprint_by_default() {
-    for (name, ..) in profile::PROFILES {
+    for (name, ..) in profile::profiles() {
         assert!(fingerprinter(name).config().validate().is_ok(), "{name}");
     }
     let default = fingerprinter("default");

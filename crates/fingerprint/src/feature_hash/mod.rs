@@ -1,19 +1,8 @@
-//! The hashes that turn a feature into the bits that vote. A new hash is one new file and one variant.
+//! The hashes that turn a feature into the bits that vote. A new hash is one new file and one variant;
+//! those of published programs are in a folder of their own, which a cargo feature brings.
 
 #[cfg(feature = "published")]
-mod bkdr131;
-#[cfg(feature = "published")]
-mod fnv1a;
-#[cfg(feature = "published")]
-mod java;
-#[cfg(feature = "published")]
-mod lookup3;
-#[cfg(feature = "published")]
-mod md5;
-#[cfg(feature = "published")]
-mod murmur;
-#[cfg(feature = "published")]
-mod siphash24;
+mod published;
 pub(crate) mod xxh3;
 
 use serde::{Deserialize, Serialize};
@@ -111,23 +100,7 @@ impl FeatureHash {
         match self {
             Self::Xxh3 { seed } => xxh3::hash(feature, *seed),
             #[cfg(feature = "published")]
-            Self::JavaPlain => java::plain(feature),
-            #[cfg(feature = "published")]
-            Self::JavaPad3 => java::pad3(feature),
-            #[cfg(feature = "published")]
-            Self::Md5First => md5::first(feature),
-            #[cfg(feature = "published")]
-            Self::Md5Last => md5::last(feature),
-            #[cfg(feature = "published")]
-            Self::RustSipHash24 { k0, k1 } => siphash24::hash_str(feature, *k0, *k1),
-            #[cfg(feature = "published")]
-            Self::RustFnv1a => fnv1a::hash_str(feature),
-            #[cfg(feature = "published")]
-            Self::Lookup3 => lookup3::hash(feature),
-            #[cfg(feature = "published")]
-            Self::Bkdr131 => bkdr131::hash(feature),
-            #[cfg(feature = "published")]
-            Self::MurmurSigned => murmur::hash(feature),
+            other => published::hash(other, feature),
             #[cfg(not(feature = "published"))]
             other => unreachable!("{other:?} needs the cargo feature `published`: FingerprintConfig::validate says so"),
         }

@@ -1,31 +1,10 @@
 //! Named profiles, which have all settings from text to pair, one file each. A new profile is one new file and one line
-//! in [`PROFILES`].
+//! in the list of its folder.
 
-#[cfg(feature = "published")]
-mod cppjieba;
 mod default;
-#[cfg(feature = "published")]
-mod gaoya;
-#[cfg(feature = "published")]
-mod hanlp_java;
-#[cfg(feature = "published")]
-mod java;
-#[cfg(feature = "published")]
-mod mllearning;
 mod paper;
 #[cfg(feature = "published")]
-mod python_simhash;
-#[cfg(feature = "published")]
-mod seomoz;
-#[cfg(feature = "published")]
-mod simhash_crate;
-#[cfg(feature = "published")]
-mod sing1ee;
-
-#[cfg(feature = "published")]
-use nearprint_fingerprint::FingerprintConfig;
-#[cfg(feature = "published")]
-use nearprint_tokenize::{TokenizeConfig, TokenizerConfig, TokenizerKind};
+mod published;
 
 use crate::config::ProfileConfig;
 use crate::error::{ProfileError, Result};
@@ -34,48 +13,31 @@ use crate::error::{ProfileError, Result};
 /// has, including the usual one.
 pub type NamedProfile = (&'static str, &'static str, fn() -> ProfileConfig, &'static [u32]);
 
-/// All profiles.
-pub const PROFILES: &[NamedProfile] = &[
+const OWN: &[NamedProfile] = &[
     ("default", default::ABOUT, default::profile, &[32, 64, 128]),
     ("paper", paper::ABOUT, paper::profile, &[32, 64, 128]),
-    #[cfg(feature = "published")]
-    ("java", java::ABOUT, java::profile, &[32, 64, 128]),
-    #[cfg(feature = "published")]
-    ("hanlp-java", hanlp_java::ABOUT, hanlp_java::profile, &[32, 64, 128]),
-    #[cfg(feature = "published")]
-    ("cppjieba", cppjieba::ABOUT, cppjieba::profile, &[64]),
-    #[cfg(feature = "published")]
-    ("gaoya", gaoya::ABOUT, gaoya::profile, &[64, 128]),
-    #[cfg(feature = "published")]
-    ("mllearning", mllearning::ABOUT, mllearning::profile, &[32]),
-    #[cfg(feature = "published")]
-    ("mllearning-bytes2", mllearning::ABOUT_BYTES2, mllearning::profile_bytes2, &[32]),
-    #[cfg(feature = "published")]
-    ("python-simhash", python_simhash::ABOUT, python_simhash::profile, &[32, 64, 128]),
-    #[cfg(feature = "published")]
-    ("seomoz", seomoz::ABOUT, seomoz::profile, &[64]),
-    #[cfg(feature = "published")]
-    ("simhash-crate", simhash_crate::ABOUT, simhash_crate::profile, &[64]),
-    #[cfg(feature = "published")]
-    ("sing1ee", sing1ee::ABOUT, sing1ee::profile, &[32, 64]),
 ];
 
-/// Makes the tokenizing that the published programs share: every token of the text as it is, weighted by its count, and
-/// any text that has a token.
-#[cfg(feature = "published")]
-fn as_it_is(kind: TokenizerKind) -> TokenizeConfig {
-    let java = java::profile().tokenize;
-    TokenizeConfig { tokenizer: TokenizerConfig { kind, ..java.tokenizer }, ..java }
-}
-
-/// Makes the profile of a published program's fingerprint, without its search and without a sketch: a pair is two
-/// documents within the distance of the paper.
-#[cfg(feature = "published")]
-fn published(bits: u32, tokenize: TokenizeConfig, fingerprint: FingerprintConfig) -> ProfileConfig {
-    ProfileConfig { bits, tokenize, fingerprint, ..java::profile() }
+/// Returns all profiles: nearprint's own, then those of published programs.
+pub fn profiles() -> impl Iterator<Item = &'static NamedProfile> {
+    #[cfg(feature = "published")]
+    let published = published::PROFILES;
+    #[cfg(not(feature = "published"))]
+    let published = &[];
+    OWN.iter().chain(published)
 }
 
 /// Returns the profile of a name.
+///
+/// ```
+/// use nearprint_profile::{ProfileConfig, by_name};
+///
+/// let profile = by_name("default")?;
+/// assert_eq!((profile.bits, profile.join.max_distance), (64, 8));
+/// ProfileConfig { bits: 32, ..profile }.validate()?;
+/// assert!(by_name("no such profile").is_err());
+/// # Ok::<(), nearprint_profile::ProfileError>(())
+/// ```
 ///
 /// # Errors
 /// [`ProfileError::Config`], which lists the existing names, if there is no such profile.
@@ -95,14 +57,14 @@ pub fn by_name_and_bits(name: &str, bits: u32) -> Result<ProfileConfig> {
     }
     Ok(match (name, bits) {
         #[cfg(feature = "published")]
-        ("sing1ee", 32) => sing1ee::profile_of_32_bits(),
+        ("sing1ee", 32) => published::sing1ee::profile_of_32_bits(),
         _ => ProfileConfig { bits, ..make() },
     })
 }
 
 fn entry(name: &str) -> Result<&'static NamedProfile> {
-    PROFILES.iter().find(|(known, ..)| *known == name).ok_or_else(|| ProfileError::Config {
+    profiles().find(|(known, ..)| *known == name).ok_or_else(|| ProfileError::Config {
         key: "profile".to_owned(),
-        reason: format!("no profile '{name}': use {}", PROFILES.iter().map(|p| p.0).collect::<Vec<_>>().join(", ")),
+        reason: format!("no profile '{name}': use {}", profiles().map(|p| p.0).collect::<Vec<_>>().join(", ")),
     })
 }

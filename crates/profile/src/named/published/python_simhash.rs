@@ -4,7 +4,7 @@
 use nearprint_fingerprint::{BitRule, FeatureHash, FingerprintConfig};
 use nearprint_tokenize::{NormalizeConfig, TokenizeConfig, TokenizerConfig, TokenizerKind};
 
-use super::{as_it_is, published};
+use super::shared::{as_it_is, published};
 use crate::config::ProfileConfig;
 
 pub(super) const ABOUT: &str =

@@ -3,7 +3,7 @@
 use nearprint_fingerprint::{BitRule, FeatureHash, FingerprintConfig};
 use nearprint_tokenize::TokenizerKind;
 
-use super::{as_it_is, published};
+use super::shared::{as_it_is, published};
 use crate::config::ProfileConfig;
 
 pub(super) const ABOUT: &str = "the Rust crate simhash: words between white space, SipHash-2-4 with keys 0";

@@ -4,7 +4,7 @@
 use nearprint_fingerprint::{BitRule, FeatureHash, FingerprintConfig};
 use nearprint_tokenize::{TokenizeConfig, TokenizerConfig, TokenizerKind};
 
-use super::{as_it_is, published};
+use super::shared::{as_it_is, published};
 use crate::config::ProfileConfig;
 
 pub(super) const ABOUT: &str = "sing1ee's Java SimHash: pairs of UTF-16 units, Murmur 2 with a signed tail";
@@ -16,7 +16,7 @@ pub(super) fn profile() -> ProfileConfig {
     published(64, tokenize, FingerprintConfig { feature_hash, bit_rule: BitRule::Positive })
 }
 
-pub(super) fn profile_of_32_bits() -> ProfileConfig {
+pub(crate) fn profile_of_32_bits() -> ProfileConfig {
     let wide = profile();
     ProfileConfig {
         bits: 32,
