@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use nearprint_pipeline::PairsMode;
-use nearprint_profile::PROFILES;
+use nearprint_profile::profiles;
 
 use crate::asked::Asked;
 use crate::bytes::Bytes;
@@ -519,7 +519,7 @@ impl From<Pairs> for PairsMode {
 }
 
 fn profile_help() -> String {
-    let names: Vec<&str> = PROFILES.iter().map(|(name, ..)| *name).collect();
+    let names: Vec<&str> = profiles().map(|(name, ..)| *name).collect();
     format!("Named profile: {}", names.join(", "))
 }
 

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use nearprint_dataset::{DocumentColumns, DuplicateIds, InputPolicy};
 use nearprint_pipeline::{Breakers, ClusterRule, PairsMode, PipelineError, Resources};
-use nearprint_profile::ProfileConfig;
-use nearprint_profile::{self as profile, ProfileError};
+use nearprint_profile::{self as profile, ProfileConfig, ProfileError};
 use nearprint_storage::S3Config;
+use nearprint_store::Writers;
 use nearprint_tasks::{KeepKey, LENGTH};
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::Deserialize;
@@ -265,12 +265,16 @@ impl JobConfig {
     /// flag or key that names it, and its path.
     pub fn files_read(&self, config: Option<&Path>) -> Vec<(&'static str, String)> {
         let named = [
-            ("--config", config),
+            ("config", config),
             ("user_dictionary", self.user_dictionary.as_deref()),
             ("stop_words", self.stop_words.as_deref()),
             ("idf", self.idf.as_deref()),
         ];
         named.into_iter().filter_map(|(key, path)| Some((key, path?.display().to_string()))).collect()
+    }
+
+    pub fn writers(&self) -> Writers {
+        if self.single_writer { Writers::One } else { Writers::Several }
     }
 
     /// Returns the keys of the keep order, and the columns that they need. `existing` is always the first key and `id`

@@ -6,6 +6,7 @@ mod asked;
 mod bytes;
 mod cmd;
 mod exit_code;
+mod flags;
 mod job_config;
 mod place;
 mod progress;
@@ -36,6 +37,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let outcome = outcome.unwrap_or_else(|_| Err(Failure::panicked()));
     match outcome {
         Ok(report) => summary::print(&report, json),
-        Err(failure) => summary::print_failure(&failure, json, Some(asked)),
+        Err(failure) => {
+            let message = flags::with_flags(asked.command, &failure.message);
+            summary::print_failure(&Failure { message, ..failure }, json, Some(asked))
+        }
     }
 }

@@ -3,6 +3,30 @@
 //! Columns in the form that nearprint writes (required, DELTA_BINARY_PACKED; see docs/store-format.md) are decoded
 //! here, directly into the memory that the map phase reads. Any other column goes through Arrow, which produces the
 //! same values at several times the cost.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
+//! use nearprint_dataset::{DatasetWriter, ParquetFile, fingerprint_column};
+//! use nearprint_storage::Storage;
+//!
+//! # tokio::runtime::Runtime::new().unwrap().block_on(async {
+//! # let temp = tempfile::tempdir()?;
+//! let fingerprints: ArrayRef = Arc::new(UInt64Array::from(vec![3, 5, 8]));
+//! let rows = RecordBatch::try_from_iter([("fingerprint", fingerprints)])?;
+//! let mut writer = DatasetWriter::new(temp.path(), "", &rows.schema(), &[]);
+//! writer.write(rows)?;
+//! let path = writer.finish()?[0].path.display().to_string();
+//!
+//! let parquet = ParquetFile::open(Storage::default().folder(&path)?.file().await?).await?;
+//! let column = fingerprint_column::fetch(&parquet, 0, 64).await?;
+//! let mut values = vec![0; column.n_rows()];
+//! column.decode(&path, &mut values)?;
+//! assert_eq!(values, [3, 5, 8]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -62,6 +86,9 @@ pub async fn fetch(file: &ParquetFile, row_group: usize, bits: u32) -> Result<Fe
 }
 
 /// Returns whether [`fetch`] only reads these row groups. In other files, Arrow decodes them at the same time.
+///
+/// # Panics
+/// Panics if the file does not have all these row groups.
 pub fn is_packed(file: &ParquetFile, mut row_groups: Range<usize>, bits: u32) -> bool {
     row_groups.all(|row_group| packed_leaf(file, row_group, bits).is_some())
 }
@@ -189,6 +216,9 @@ fn damaged(reason: &str) -> ParquetError {
 ///
 /// # Errors
 /// [`DatasetError::BadRow`] for the first such row.
+///
+/// # Panics
+/// May panic if `bits` is more than 64.
 pub fn check_fingerprints(url: &str, first_row: u64, bits: u32, fingerprints: &UInt64Array) -> Result<()> {
     let max = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
     let bad = (0..fingerprints.len()).find(|&i| fingerprints.is_null(i) || fingerprints.value(i) > max);
@@ -196,7 +226,7 @@ pub fn check_fingerprints(url: &str, first_row: u64, bits: u32, fingerprints: &U
         let reason = if fingerprints.is_null(i) {
             "fingerprint is NULL: leave such documents out".to_owned()
         } else {
-            format!("fingerprint {} has more than {bits} bits: set --bits 64", fingerprints.value(i))
+            format!("fingerprint {} has more than {bits} bits: set `bits` 64", fingerprints.value(i))
         };
         Err(DatasetError::BadRow { file: url.to_owned(), row: first_row + i as u64, reason })
     })

@@ -29,6 +29,26 @@ use crate::guard::thrift::{check_column_index, check_footer, check_offset_index}
 use nearprint_storage::InputFile;
 
 /// A Parquet file whose footer was read.
+///
+/// ```
+/// use futures::TryStreamExt;
+/// use nearprint_dataset::{Columns, ParquetFile};
+/// use nearprint_storage::Storage;
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let url = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents/dt=2026-11-19/part-00000.parquet");
+/// let parquet = ParquetFile::open(Storage::default().folder(url)?.file().await?).await?;
+/// assert_eq!((parquet.n_rows(), parquet.has_column("lang")), (155, true));
+/// let mut batches = parquet.stream(parquet.whole(&["lang"]))?;
+/// let mut n_chinese = 0;
+/// while let Some(batch) = batches.try_next().await? {
+///     let languages = Columns { batch: &batch, file: &parquet.file.url }.strings("lang")?;
+///     n_chinese += languages.iter().filter(|language| *language == Some("zh")).count();
+/// }
+/// assert_eq!(n_chinese, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 #[derive(Debug, Clone)]
 pub struct ParquetFile {
     /// The file.

@@ -4,36 +4,56 @@
 use std::collections::BTreeSet;
 
 use crate::writer::{FileRecord, StagedFile, is_part_name};
-use nearprint_storage::{Folder, Progress, Result, StorageError};
+use nearprint_storage::{Folder, IfExists, Progress, Result, StorageError};
 
 const SUCCESS: &str = "_SUCCESS";
 
-/// Refuses an output folder that has files, unless `replace` is set, and one to which files cannot be written.
+/// Refuses an output folder that has files, unless `if_exists` allows to replace them, and one to which files cannot be written.
 ///
 /// # Errors
 /// [`StorageError::OutputExists`] if the folder has files or cannot be a folder; otherwise an error of the disk or the
 /// object store.
-pub async fn refuse_existing(output: &Folder, replace: bool) -> Result<()> {
+pub async fn refuse_existing(output: &Folder, if_exists: IfExists) -> Result<()> {
     let names = output.names().await?;
-    if replace || names.is_empty() {
+    if if_exists == IfExists::Replace || names.is_empty() {
         return output.probe().await;
     }
-    let reason = "the output exists: name an empty folder, or replace it with --replace".to_owned();
+    let reason = "the output exists: name an empty folder, or replace it with `replace`".to_owned();
     Err(StorageError::OutputExists { url: output.url().to_owned(), reason })
 }
 
-/// Copies staged files below `output`, then writes `_SUCCESS`. With `replace`, an existing `_SUCCESS` is deleted first,
+/// Copies staged files below `output`, then writes `_SUCCESS`. With [`IfExists::Replace`], an existing `_SUCCESS` is deleted first,
 /// and the files `part-NNNNN.parquet` that remain from an earlier, longer dataset are deleted after the copy. Nothing
 /// else in the folder is touched.
 ///
+/// ```
+/// use nearprint_dataset::schema::SKIPPED;
+/// use nearprint_dataset::{DatasetWriter, publish, refuse_existing};
+/// use nearprint_storage::{IfExists, Progress, Storage};
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = tempfile::tempdir()?;
+/// # let (spill, url) = (temp.path(), temp.path().join("out").display().to_string());
+/// let output = Storage::default().folder(&url)?;
+/// refuse_existing(&output, IfExists::Refuse).await?;
+/// let files = DatasetWriter::new(spill, "", &SKIPPED, &[]).finish()?;
+/// publish(&output, &files, IfExists::Refuse, &Progress::default()).await?;
+/// let mut names = output.names().await?;
+/// names.sort();
+/// assert_eq!(names, ["_SUCCESS", "part-00000.parquet"]);
+/// assert!(refuse_existing(&output, IfExists::Refuse).await.is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
 /// # Errors
 /// A file cannot be written or deleted. There is no `_SUCCESS` then.
-pub async fn publish(output: &Folder, staged: &[StagedFile], replace: bool, progress: &Progress) -> Result<()> {
-    if replace && output.join(SUCCESS).get().await?.is_some() {
+pub async fn publish(output: &Folder, staged: &[StagedFile], if_exists: IfExists, progress: &Progress) -> Result<()> {
+    if if_exists == IfExists::Replace && output.join(SUCCESS).get().await?.is_some() {
         output.join(SUCCESS).delete().await?;
     }
     upload(output, staged, progress).await?;
-    if replace {
+    if if_exists == IfExists::Replace {
         delete_left_over_parts(output, staged).await?;
     }
     output.join(SUCCESS).put(bytes::Bytes::new()).await

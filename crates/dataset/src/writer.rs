@@ -53,6 +53,23 @@ pub struct StagedFile {
 ///
 /// Invariant: the bytes depend on the rows alone. Because a Parquet writer ends pages at the ends of the batches that
 /// it gets, the rows are first arranged in batches of one size.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow::array::{ArrayRef, RecordBatch, StringArray};
+/// use nearprint_dataset::DatasetWriter;
+/// use nearprint_dataset::schema::SKIPPED;
+///
+/// # let temp = tempfile::tempdir()?;
+/// let ids: ArrayRef = Arc::new(StringArray::from(vec!["a.html", "b.html"]));
+/// let reasons: ArrayRef = Arc::new(StringArray::from(vec!["empty", "too_short"]));
+/// let mut writer = DatasetWriter::new(temp.path(), "skipped", &SKIPPED, &[]);
+/// writer.write(RecordBatch::try_new(Arc::clone(&SKIPPED), vec![ids, reasons])?)?;
+/// let files = writer.finish()?;
+/// assert_eq!((files[0].record.name.as_str(), files[0].record.rows), ("skipped/part-00000.parquet", 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct DatasetWriter {
     schema: SchemaRef,
     properties: WriterProperties,

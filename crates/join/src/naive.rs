@@ -1,11 +1,10 @@
 //! The definitions of the results, which compare everything with everything: the fast paths are tested against them.
 
-use nearprint_fingerprint::{Fingerprint, hamming_distance};
+use nearprint_fingerprint::{Fingerprint, Sketch, hamming_distance};
 
 use crate::decide::cluster::UnionFind;
 use crate::rows::query_rows::RowPair;
 use crate::rows::verify::Verifier;
-use nearprint_fingerprint::Sketch;
 
 /// Returns every (query, existing, distance) within `max_distance`, by position, in ascending order.
 pub fn cross_pairs<F: Fingerprint>(queries: &[F], existing: &[F], max_distance: u32) -> Vec<(usize, usize, u32)> {

@@ -73,6 +73,13 @@ pub fn ids_within<I, F: Width>(rows: &[(I, F)], max_distance: u32) -> Result<Vec
 
 /// Joins rows of (id, fingerprint) as [`pairs_between`] does, and returns ids instead of positions.
 ///
+/// ```
+/// let tonight = [("a.html", 0b0000_u64)];
+/// let before = [("old.html", 0b0111_u64), ("other.html", u64::MAX)];
+/// assert_eq!(nearprint_join::ids_between(&tonight, &before, 3)?, [(&"a.html", &"old.html", 3)]);
+/// # Ok::<(), nearprint_join::JoinError>(())
+/// ```
+///
 /// # Errors
 /// The same as those of [`pairs_within`].
 pub fn ids_between<'a, A, B, F: Width>(

@@ -5,15 +5,15 @@ use crate::error::{PipelineError, Result};
 use nearprint_dataset::is_document_name;
 use nearprint_storage::{Folder, Storage, redact};
 
-/// A flag or key, and the place that it names.
+/// A key, and the place that it names.
 pub type Named<'a> = (&'a str, &'a str);
 
 /// Refuses a folder of results (`--output`, or a folder below it) that lies in an input, or in which an input lies.
 pub(crate) fn refuse_folder(storage: &Storage, written: &Folder, output: &str, inputs: &[Named<'_>]) -> Result<()> {
-    for (flag, pattern) in inputs {
+    for (key, pattern) in inputs {
         if storage.reaches(pattern, written)? || storage.begins_below(pattern, written)? {
             let reason = format!(
-                "--output {} and {flag} {} lie in one another: name an output of its own, so that no input is overwritten and no \
+                "`output` {} and `{key}` {} lie in one another: name an output of its own, so that no input is overwritten and no \
                  result is read as one",
                 redact(output),
                 redact(pattern)
@@ -28,12 +28,15 @@ pub(crate) fn refuse_folder(storage: &Storage, written: &Folder, output: &str, i
 /// time.
 ///
 /// # Errors
-/// [`PipelineError::Usage`] if the file is refused. It names both flags.
-pub fn refuse_file(storage: &Storage, (flag, output): Named<'_>, documents: &str, inputs: &[Named<'_>]) -> Result<()> {
+/// [`PipelineError::Usage`] if the file is refused. It names both keys.
+pub fn refuse_file(storage: &Storage, (key, output): Named<'_>, documents: &str, inputs: &[Named<'_>]) -> Result<()> {
     let place = storage.folder(output)?;
     let refused = |other: &str, url: &str| {
-        let reason =
-            format!("{flag} {} would overwrite what {other} {} reads: name another file", redact(output), redact(url));
+        let reason = format!(
+            "`{key}` {} would overwrite what `{other}` {} reads: name another file",
+            redact(output),
+            redact(url)
+        );
         Err(PipelineError::Usage { reason })
     };
     for (other, url) in inputs {
@@ -43,7 +46,7 @@ pub fn refuse_file(storage: &Storage, (flag, output): Named<'_>, documents: &str
     }
     let is_next_document = is_document_name(output) && storage.reaches(documents, &place)?;
     if is_next_document || storage.begins_below(documents, &place)? {
-        return refused("--documents", documents);
+        return refused("documents", documents);
     }
     Ok(())
 }

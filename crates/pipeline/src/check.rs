@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use nearprint_dataset::ParquetFile;
 use nearprint_dataset::schema::{DECISIONS, PAIRS, SKIPPED};
-use nearprint_storage::{Folder, Progress, Storage};
+use nearprint_storage::{Folder, Progress, Storage, StorageError};
 use nearprint_store::{
     CheckedCommits, Leftover, Night, Store, StoreError, StoreProblem, StoreReport, check_content, check_identities,
     generation_name, was_published,
@@ -56,6 +56,35 @@ pub struct CheckReport {
 
 /// Checks every file of a store, and the results that it published.
 ///
+/// ```
+/// use nearprint_pipeline::{CheckRequest, check, store_check, store_info};
+/// # use nearprint_pipeline::{Breakers, Resources, RunRequest, run};
+/// use nearprint_storage::{Progress, Storage};
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = tempfile::tempdir()?;
+/// let (storage, progress) = (Storage::default(), Progress::default());
+/// # let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents").to_owned();
+/// # let [store, output] = ["store", "results"].map(|name| temp.path().join(name).display().to_string());
+/// # let (columns, profile, breakers) = (Default::default(), nearprint_profile::by_name("default")?, Breakers::off());
+/// # let request = RunRequest {
+/// #     dt: "2026-11-19".to_owned(), documents, store: store.clone(), output, columns, keep: Vec::new(),
+/// #     source_column: None, profile, analyzer_resources: Default::default(), input: Default::default(),
+/// #     pairs: Default::default(), max_pairs: 1_000_000, clusters: Default::default(), late: false, replace: false,
+/// #     writers: Default::default(), breakers, roots: Default::default(), preflight: false, create_store: true,
+/// #     job_file: None,
+/// # };
+/// # run(&storage, &request, &Resources::default(), &progress).await?;
+/// // `store` is a store in which one night is published.
+/// assert_eq!(store_info(&storage, &store).await?.nights[0].dt, "2026-11-19");
+/// assert!(store_check(&storage, &store, &progress).await?.problems.is_empty());
+/// let report = check(&storage, &CheckRequest { store, output: None, dt: None }, &progress).await?;
+/// assert_eq!((report.commit, report.n_nights), (1, 1));
+/// assert!(report.problems.is_empty() && report.behind.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
 /// # Errors
 /// The date is malformed, the night is not published, or the store cannot be read. Damage is in the report.
 pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progress) -> Result<CheckReport> {
@@ -77,7 +106,7 @@ pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progres
     let nights: Vec<&Night> = store.nights().iter().filter(wanted).collect();
     if let Some(dt) = request.dt.as_ref().filter(|_| nights.is_empty()) {
         let url = format!("{} dt={dt}", request.store);
-        return Err(StoreError::InputMissing { what: "published night", url, remedy: "run it first" }.into());
+        return Err(StorageError::InputMissing { what: "published night", url, remedy: "run it first" }.into());
     }
     let mut report = store.check_nights(nights.iter().copied(), progress).await?;
     let mut behind = Vec::new();

@@ -15,7 +15,7 @@ use nearprint_tasks::TaskError;
 pub enum PipelineError {
     /// The place of the nights is missing.
     #[error(
-        "no documents at {url}: there is no such place at all: check `documents`, and whether its disk is mounted; nothing was read or \
+        "no documents at {url}: there is no such place at all: check its name, and whether its disk is mounted; nothing was read or \
          written"
     )]
     NightsMissing {
@@ -48,14 +48,6 @@ pub enum PipelineError {
         /// The limit.
         max_pairs: u64,
     },
-    /// A store or output was written for another purpose, or with other settings.
-    #[error("{url}: {reason}")]
-    Refused {
-        /// The store or output.
-        url: String,
-        /// Its content, and the action that the user should take.
-        reason: String,
-    },
     /// Something with other content stands at the place of a result.
     #[error("{url}: {reason}")]
     OutputExists {
@@ -85,14 +77,14 @@ pub enum PipelineError {
         reason: String,
     },
     /// The memory limit is too small, or spilling failed.
-    #[error("{reason}: raise --memory-limit or free space in --spill-dir")]
+    #[error("{reason}: raise `memory_limit` or free space in `spill_dir`")]
     Resources {
         /// The memory that is needed, and its purpose.
         reason: String,
     },
     /// The disk of the temporary files has too little room.
     #[error(
-        "{}: {needed} bytes are needed for temporary files, {free} are free: free some, name another --spill-dir, or set preflight = false in [resources]",
+        "{}: {needed} bytes are needed for temporary files, {free} are free: free some, name another `spill_dir`, or set preflight = false in [resources]",
         path.display()
     )]
     NoSpace {
@@ -104,7 +96,7 @@ pub enum PipelineError {
         free: u64,
     },
     /// The spill files of the reduce would grow past their limit.
-    #[error("{stage}: the spill files reach --max-spill: raise it, or --memory-limit and --reduce-memory")]
+    #[error("{stage}: the spill files reach `max_spill`: raise it, or `memory_limit` and `reduce_memory`")]
     SpillLimit {
         /// The stage that spilled.
         stage: &'static str,
@@ -184,7 +176,7 @@ impl PipelineError {
         match self {
             Self::NightsMissing { .. } | Self::NightMissing { .. } => ErrorKind::InputMissing,
             Self::TooManyBadRows { .. } | Self::TooManyPairs { .. } => ErrorKind::BadData,
-            Self::Refused { .. } | Self::Config { .. } => ErrorKind::Config,
+            Self::Config { .. } => ErrorKind::Config,
             Self::OutputExists { .. } => ErrorKind::OutputExists,
             Self::Usage { .. } | Self::Join(_) | Self::Profile(ProfileError::Width { .. }) => ErrorKind::Usage,
             Self::Profile(_) => ErrorKind::Config,

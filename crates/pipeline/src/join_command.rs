@@ -13,8 +13,7 @@ use crate::stages::join::{Join, NearDuplicates, PairCounts, PairsMode};
 use crate::work::Work;
 use nearprint_dataset::ParquetFile;
 use nearprint_profile::JoinConfig;
-use nearprint_storage::Progress;
-use nearprint_storage::Storage;
+use nearprint_storage::{IfExists, Progress, Storage};
 use nearprint_store::{Existing, ExistingDocuments, ExistingFile, Store};
 use nearprint_tasks::dataset;
 
@@ -38,7 +37,7 @@ pub struct JoinRequest {
     /// The most pairs that `all` may write.
     pub max_pairs: u64,
     /// Whether an existing output may be replaced.
-    pub replace: bool,
+    pub if_exists: IfExists,
 }
 
 /// The summary of the `join` command.
@@ -72,6 +71,39 @@ pub struct JoinSummary {
 
 /// Joins fingerprints datasets, and writes the pairs.
 ///
+/// ```
+/// use nearprint_pipeline::{JoinRequest, PairsMode, Resources, join};
+/// use nearprint_storage::{IfExists, Progress, Storage};
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = tempfile::tempdir()?;
+/// # let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents/dt=2026-11-19");
+/// # let fingerprints = temp.path().join("fingerprints").display().to_string();
+/// # let output = temp.path().join("joined").display().to_string();
+/// let (storage, resources, progress) = (Storage::default(), Resources::default(), Progress::default());
+/// let profile = nearprint_profile::by_name("default")?;
+/// # use nearprint_pipeline::{FingerprintRequest, fingerprint};
+/// # let all = FingerprintRequest::of(documents, &Default::default(), &profile, &Default::default());
+/// # fingerprint(&storage, &all, &fingerprints, IfExists::Refuse, &resources, &progress).await?;
+/// // `fingerprints` is the output of `fingerprint`.
+/// let request = JoinRequest {
+///     queries: fingerprints,
+///     existing: None,
+///     itself: true,
+///     output,
+///     bits: profile.bits,
+///     join: profile.join,
+///     pairs: PairsMode::Forest,
+///     max_pairs: 1_000_000,
+///     if_exists: IfExists::Refuse,
+/// };
+/// let done = join(&storage, &request, &resources, &progress).await?;
+/// assert_eq!((done.n_existing, done.counts.n_new_existing), (0, 0));
+/// assert!((1..done.n_queries).contains(&done.counts.n_pairs));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
 /// # Errors
 /// The input is bad, the output exists, or there are more than `max_pairs` pairs.
 pub async fn join(
@@ -81,15 +113,15 @@ pub async fn join(
     progress: &Progress,
 ) -> Result<JoinSummary> {
     if request.existing.is_none() && !request.itself {
-        let reason = "nothing to join the queries with: give --existing PATH, --self, or both".to_owned();
+        let reason = "nothing to join the queries with: give `existing` PATH, `self`, or both".to_owned();
         return Err(PipelineError::Usage { reason });
     }
     let verifier = request.join.verifier(request.bits)?;
     let output = storage.folder(&request.output)?;
-    let mut inputs = vec![("--queries", request.queries.as_str())];
-    inputs.extend(request.existing.as_deref().map(|existing| ("--existing", existing)));
+    let mut inputs = vec![("queries", request.queries.as_str())];
+    inputs.extend(request.existing.as_deref().map(|existing| ("existing", existing)));
     apart::refuse_folder(storage, &output.join("pairs"), &request.output, &inputs)?;
-    nearprint_dataset::refuse_existing(&output.join("pairs"), request.replace).await?;
+    nearprint_dataset::refuse_existing(&output.join("pairs"), request.if_exists).await?;
     let needs_sketch = verifier.max_sketch_distance.is_some();
     let queries = dataset::open(storage, &request.queries, needs_sketch).await?;
     let existing = match &request.existing {
@@ -112,7 +144,7 @@ pub async fn join(
         }
     };
     let join_seconds = started.elapsed().as_secs_f64();
-    nearprint_dataset::publish(&output, &staged, request.replace, progress).await?;
+    nearprint_dataset::publish(&output, &staged, request.if_exists, progress).await?;
     Ok(JoinSummary {
         output: output.url().to_owned(),
         n_queries: near.batch.len() as u64,

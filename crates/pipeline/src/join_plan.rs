@@ -219,6 +219,23 @@ const DECODE_NS: f64 = 1.0;
 
 /// Plans a join without doing it.
 ///
+/// ```
+/// use nearprint_pipeline::{PlanRequest, Resources, plan};
+///
+/// let request = PlanRequest {
+///     existing_rows: 100_000_000,
+///     query_rows: 1_000_000,
+///     bits: 64,
+///     max_distance: 3,
+///     runs: 30,
+///     itself: true,
+/// };
+/// let plan = plan(&request, &Resources { threads: Some(8), ..Resources::default() })?;
+/// assert_eq!((plan.threads, plan.n_parts), (8, 1));
+/// assert!(!plan.tables.is_empty() && plan.chance_pairs < 1.0);
+/// # Ok::<(), nearprint_pipeline::PipelineError>(())
+/// ```
+///
 /// # Errors
 /// [`PipelineError::Config`] if the kernel does not exist. [`PipelineError::Join`] if it cannot run here.
 /// [`PipelineError::Resources`] if the limit leaves no memory for tables.

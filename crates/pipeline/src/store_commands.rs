@@ -1,7 +1,7 @@
 //! Commands on a store: they describe it, check it, and take data out of it.
 
 use nearprint_storage::{Progress, Storage};
-use nearprint_store::{CompactRequest, CompactSummary, GcRequest, GcSummary, Store, StoreInfo, StoreReport};
+use nearprint_store::{CompactRequest, CompactSummary, GcRequest, GcSummary, Store, StoreInfo, StoreReport, Writers};
 use serde::Serialize;
 
 use crate::error::Result;
@@ -13,7 +13,7 @@ use crate::resources::Resources;
 /// Describes the store at a place by its newest commit.
 ///
 /// # Errors
-/// [`StoreError::InputMissing`](nearprint_store::StoreError::InputMissing) if there is no store.
+/// [`StorageError::InputMissing`](nearprint_storage::StorageError::InputMissing) if there is no store.
 pub async fn store_info(storage: &Storage, url: &str) -> Result<StoreInfo> {
     open_store(storage, url).await.map(|store| store.info())
 }
@@ -51,12 +51,43 @@ pub async fn store_compact(
 
 /// Takes a night out of a store. Its results stay until `store gc`, but nothing names them any more.
 ///
+/// ```
+/// use nearprint_pipeline::{DropNightRequest, store_drop_night, store_info};
+/// # use nearprint_pipeline::{Breakers, Resources, RunRequest, run};
+/// # use nearprint_storage::Progress;
+/// use nearprint_storage::Storage;
+/// use nearprint_store::Writers;
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = tempfile::tempdir()?;
+/// # let progress = Progress::default();
+/// let storage = Storage::default();
+/// # let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents").to_owned();
+/// # let [store, output] = ["store", "results"].map(|name| temp.path().join(name).display().to_string());
+/// # let (columns, profile, breakers) = (Default::default(), nearprint_profile::by_name("default")?, Breakers::off());
+/// # let request = RunRequest {
+/// #     dt: "2026-11-19".to_owned(), documents, store: store.clone(), output, columns, keep: Vec::new(),
+/// #     source_column: None, profile, analyzer_resources: Default::default(), input: Default::default(),
+/// #     pairs: Default::default(), max_pairs: 1_000_000, clusters: Default::default(), late: false, replace: false,
+/// #     writers: Default::default(), breakers, roots: Default::default(), preflight: false, create_store: true,
+/// #     job_file: None,
+/// # };
+/// # run(&storage, &request, &Resources::default(), &progress).await?;
+/// // `store` is a store in which one night is published.
+/// let request = DropNightRequest { store, dt: "2026-11-19".to_owned(), writers: Writers::Several };
+/// let dropped = store_drop_night(&storage, &request).await?;
+/// assert_eq!((dropped.commit, dropped.stale.len()), (2, 0));
+/// assert_eq!(store_info(&storage, &request.store).await?.n_nights, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
 /// # Errors
-/// [`StoreError::InputMissing`](nearprint_store::StoreError::InputMissing) if the store has no such night.
+/// [`StorageError::InputMissing`](nearprint_storage::StorageError::InputMissing) if the store has no such night.
 pub async fn store_drop_night(storage: &Storage, request: &DropNightRequest) -> Result<DropNightSummary> {
     check_date(&request.dt)?;
     let store = open_store(storage, &request.store).await?;
-    store.probe_conditional_put(request.single_writer).await?;
+    store.probe_conditional_put(request.writers).await?;
     // A command that is killed before its commit leaves a night that is behind. A run of its date completes it.
     if let Some(night) = store.night(&request.dt) {
         delete_pointer(storage, night).await?;
@@ -76,8 +107,8 @@ pub struct DropNightRequest {
     pub store: String,
     /// The night.
     pub dt: String,
-    /// Whether no other process writes to the store. If so, a server without conditional writes is enough.
-    pub single_writer: bool,
+    /// The processes that write to the store.
+    pub writers: Writers,
 }
 
 /// The summary of a dropped night.
@@ -95,14 +126,29 @@ pub struct DropNightSummary {
 
 /// Makes a store at a place that has none. Returns false if there is one already.
 ///
+/// ```
+/// use nearprint_pipeline::store_init;
+/// use nearprint_storage::Storage;
+/// use nearprint_store::Writers;
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = tempfile::tempdir()?;
+/// # let url = temp.path().join("store").display().to_string();
+/// let storage = Storage::default();
+/// assert!(store_init(&storage, &url, Writers::Several).await?);
+/// assert!(!store_init(&storage, &url, Writers::Several).await?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
 /// # Errors
 /// The place cannot be written to, or an S3 server ignores `If-None-Match`.
-pub async fn store_init(storage: &Storage, url: &str, single_writer: bool) -> Result<bool> {
+pub async fn store_init(storage: &Storage, url: &str, writers: Writers) -> Result<bool> {
     let store = Store::open(&storage.folder(url)?).await?;
     if !store.is_new() || store.identity().await?.is_some() {
         return Ok(false);
     }
-    store.probe_conditional_put(single_writer).await?;
+    store.probe_conditional_put(writers).await?;
     store.make_identity().await?;
     Ok(true)
 }

@@ -11,7 +11,7 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use nearprint_dataset::{DocumentColumns, InputPolicy};
 use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, PipelineError, Resources};
 use nearprint_profile as profile;
-use nearprint_storage::{ErrorKind, Progress, Storage};
+use nearprint_storage::{ErrorKind, IfExists, Progress, Storage};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterVersion};
@@ -34,7 +34,8 @@ async fn fingerprinted(folder: &Path, columns: (&str, &str)) -> Result<(Fingerpr
     let output = folder.join("output");
     let (storage, progress) = (Storage::default(), Progress::default());
     let to = output.display().to_string();
-    let done = nearprint_pipeline::fingerprint(&storage, &request, &to, true, &resources, &progress).await?;
+    let done =
+        nearprint_pipeline::fingerprint(&storage, &request, &to, IfExists::Replace, &resources, &progress).await?;
     Ok((done.counts, std::fs::read(output.join("part-00000.parquet")).unwrap()))
 }
 

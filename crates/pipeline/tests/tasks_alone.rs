@@ -15,7 +15,7 @@ use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::{DocumentColumns, InputPolicy};
 use nearprint_pipeline::{Breakers, ClusterRule, PairsMode, Resources, RunRequest, run, run_elsewhere, store_compact};
 use nearprint_storage::{Progress, Roots, Storage};
-use nearprint_store::CompactRequest;
+use nearprint_store::{CompactRequest, Writers};
 use nearprint_tasks::{
     Elsewhere, FingerprintContext, FingerprintSpec, FingerprintTask, KeepKey, MapSpec, MapTask, TaskBatch, TaskBatches,
     fingerprint_task, map_task,
@@ -160,7 +160,7 @@ fn request(folder: &Path, output: &str, night: u32, pairs: PairsMode, clusters: 
         clusters,
         late: false,
         replace: false,
-        single_writer: false,
+        writers: Writers::Several,
         breakers: Breakers::off(),
         roots: Roots::default(),
         preflight: false,

@@ -20,6 +20,19 @@ impl Sha256Hex {
 }
 
 /// A writer that counts and hashes the bytes it passes on to another writer.
+///
+/// ```
+/// use std::io::Write;
+///
+/// use nearprint_storage::{HashingWriter, Sha256Hex};
+///
+/// let mut writer = HashingWriter::new(Vec::new());
+/// writer.write_all(b"abc")?;
+/// let (written, n_bytes, digest) = writer.finish();
+/// assert_eq!((written.as_slice(), n_bytes), (&b"abc"[..], 3));
+/// assert_eq!(digest, Sha256Hex::of(b"abc"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct HashingWriter<W> {
     inner: W,

@@ -17,6 +17,23 @@ use crate::runtime::blocking;
 use crate::s3::{self, PIECE_BYTES, Upload};
 
 /// A folder on local disk, or a prefix of an S3 bucket.
+///
+/// ```
+/// use nearprint_storage::Storage;
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = tempfile::tempdir()?;
+/// # let url = temp.path().display().to_string();
+/// let place = Storage::default().folder(&url)?.join("notes/first.txt");
+/// assert!(place.get().await?.is_none());
+/// place.put("one".into()).await?;
+/// assert!(!place.put_if_absent("two".into()).await?);
+/// assert_eq!(place.get().await?.as_deref(), Some(&b"one"[..]));
+/// place.delete().await?;
+/// assert!(place.find().await?.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 #[derive(Debug, Clone)]
 pub struct Folder {
     pub(crate) backend: Backend,

@@ -17,6 +17,23 @@ use crate::s3::PIECE_BYTES;
 
 /// An object in the version that was listed. Reading it returns the bytes of that version, or an error of kind
 /// [`TryAgain`](crate::ErrorKind::TryAgain).
+///
+/// ```
+/// use nearprint_storage::{ErrorKind, Storage};
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = tempfile::tempdir()?;
+/// # let url = temp.path().display().to_string();
+/// let place = Storage::default().folder(&url)?.join("page.html");
+/// place.put("<p>old</p>".into()).await?;
+/// let file = place.file().await?;
+/// assert_eq!(file.read_range(3..6).await?, "old");
+///
+/// place.put("<p>newer</p>".into()).await?;
+/// assert_eq!(file.read_range(3..6).await.unwrap_err().kind(), ErrorKind::TryAgain);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 #[derive(Debug, Clone)]
 pub struct InputFile {
     backend: Backend,

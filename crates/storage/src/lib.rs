@@ -3,6 +3,23 @@
 //!
 //! [`Storage`] opens a [`Folder`] by its path or URL. [`Storage::files`] returns the [`InputFile`]s that a pattern
 //! names, each bound to the version that was listed.
+//!
+//! ```
+//! use nearprint_storage::Storage;
+//!
+//! # tokio::runtime::Runtime::new().unwrap().block_on(async {
+//! # let temp = tempfile::tempdir()?;
+//! # let url = temp.path().display().to_string();
+//! let storage = Storage::default();
+//! for name in ["a.txt", "b.txt", "_draft.txt"] {
+//!     storage.folder(&url)?.join(name).put("text".into()).await?;
+//! }
+//! let files = storage.files(&format!("{url}/*.txt"), "texts").await?;
+//! let names: Vec<&str> = files.iter().filter_map(|file| file.url.rsplit('/').next()).collect();
+//! assert_eq!(names, ["a.txt", "b.txt"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
 
 mod backend;
 mod digest;
@@ -34,7 +51,7 @@ pub use inventory::FoundFile;
 pub use listing::Listing;
 pub use local::is_scratch_name;
 pub use locked::locked;
-pub use output_file::{LocalFile, OutputFile};
+pub use output_file::{IfExists, LocalFile, OutputFile};
 pub use progress::{Progress, Snapshot};
 pub use redact::redact;
 pub use roots::Roots;

@@ -12,6 +12,16 @@ use crate::error::{Result, StorageError};
 use crate::folder::Folder;
 use crate::storage::Storage;
 
+/// The answer to an output that exists already.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum IfExists {
+    /// Refuse to write.
+    #[default]
+    Refuse,
+    /// Replace it.
+    Replace,
+}
+
 /// A place on a local disk where a file may be written.
 #[derive(Debug, Clone)]
 pub struct LocalFile {
@@ -21,13 +31,13 @@ pub struct LocalFile {
 
 impl LocalFile {
     /// Checks that the folder exists and can be written to. If something stands at the place already, it must be a
-    /// regular file, a link to one or a dangling link, and it may be replaced only if `replace` is set.
+    /// regular file, a link to one or a dangling link, and `if_exists` says whether it may be replaced.
     ///
     /// # Errors
     /// [`StorageError::OutputExists`] if the place is taken, or [`StorageError::Io`] if the folder is missing or cannot
     /// be written to.
-    pub fn try_new(path: &Path, replace: bool) -> Result<Self> {
-        refuse(path, replace)?;
+    pub fn try_new(path: &Path, if_exists: IfExists) -> Result<Self> {
+        refuse(path, if_exists)?;
         let folder = match path.parent() {
             Some(folder) if folder != Path::new("") => folder.to_path_buf(),
             _ => PathBuf::from("."),
@@ -64,7 +74,7 @@ impl LocalFile {
     }
 }
 
-fn refuse(path: &Path, replace: bool) -> Result<()> {
+fn refuse(path: &Path, if_exists: IfExists) -> Result<()> {
     let exists = |reason: &str| {
         let (url, reason) = (path.display().to_string(), reason.to_owned());
         Err(StorageError::OutputExists { url, reason })
@@ -77,12 +87,31 @@ fn refuse(path: &Path, replace: bool) -> Result<()> {
     if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
         return exists("this is no regular file: name another place");
     }
-    if replace { Ok(()) } else { exists(EXISTS) }
+    match if_exists {
+        IfExists::Replace => Ok(()),
+        IfExists::Refuse => exists(EXISTS),
+    }
 }
 
-const EXISTS: &str = "the file exists: name another, or replace it with --replace";
+const EXISTS: &str = "the file exists: name another, or replace it with `replace`";
 
 /// A place on a local disk or S3 where a file may be written.
+///
+/// ```
+/// use nearprint_storage::{ErrorKind, IfExists, OutputFile, Storage};
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = tempfile::tempdir()?;
+/// # let url = temp.path().join("pairs.csv").display().to_string();
+/// let storage = Storage::default();
+/// let file = OutputFile::try_new(&storage, &url, IfExists::Refuse).await?;
+/// // Hours of work may lie between: the place is known to be free.
+/// file.write(b"id_a,id_b\n".to_vec()).await?;
+/// let taken = OutputFile::try_new(&storage, &url, IfExists::Refuse).await.unwrap_err();
+/// assert_eq!(taken.kind(), ErrorKind::OutputExists);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 #[derive(Debug, Clone)]
 pub enum OutputFile {
     /// A place on a local disk.
@@ -92,18 +121,18 @@ pub enum OutputFile {
 }
 
 impl OutputFile {
-    /// Checks that the place is free, or that `replace` allows to replace what is there. On a local disk it also checks
+    /// Checks that the place is free, or that `if_exists` allows to replace what is there. On a local disk it also checks
     /// that the place can be written to.
     ///
     /// # Errors
     /// [`StorageError::OutputExists`] if the place is taken; otherwise an error of the disk or the object store.
-    pub async fn try_new(storage: &Storage, url: &str, replace: bool) -> Result<Self> {
+    pub async fn try_new(storage: &Storage, url: &str, if_exists: IfExists) -> Result<Self> {
         let place = storage.folder(url)?;
         if !place.is_remote() {
             let path = url.strip_prefix("file://").unwrap_or(url);
-            return LocalFile::try_new(Path::new(path), replace).map(Self::Local);
+            return LocalFile::try_new(Path::new(path), if_exists).map(Self::Local);
         }
-        if !replace && place.find().await?.is_some() {
+        if if_exists == IfExists::Refuse && place.find().await?.is_some() {
             return Err(StorageError::OutputExists { url: url.to_owned(), reason: EXISTS.to_owned() });
         }
         Ok(Self::Remote(place))

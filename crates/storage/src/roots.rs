@@ -37,7 +37,7 @@ impl Roots {
                 return Ok(());
             }
         }
-        let reason = format!("{key} {} lies outside of --root {}", redact(url), self.0.join(", --root "));
+        let reason = format!("{key} {} lies outside of `root` {}", redact(url), self.0.join(", "));
         Err(StorageError::Usage { reason })
     }
 }

@@ -8,6 +8,23 @@ use std::time::{Duration, Instant};
 use crate::error::{Result, StorageError};
 
 /// A lock on a file, held until this value is dropped. The file stays.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use nearprint_storage::{ErrorKind, RunLock};
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = tempfile::tempdir()?;
+/// # let path = temp.path().join("nightly.lock");
+/// let lock = RunLock::acquire(&path, Duration::ZERO).await?;
+/// let second = RunLock::acquire(&path, Duration::ZERO).await;
+/// assert_eq!(second.unwrap_err().kind(), ErrorKind::TryAgain);
+/// drop(lock);
+/// RunLock::acquire(&path, Duration::from_secs(1)).await?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct RunLock {
     _file: File,

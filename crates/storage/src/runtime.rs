@@ -6,6 +6,9 @@ use crate::error::{StorageError, one_line};
 ///
 /// # Errors
 /// The error of the computation, or [`StorageError::Internal`] if it panicked.
+///
+/// # Panics
+/// Panics outside of a Tokio runtime.
 pub async fn blocking<T, E>(
     stage: &'static str,
     compute: impl FnOnce() -> Result<T, E> + Send + 'static,

@@ -51,6 +51,17 @@ impl Storage {
 
     /// Returns the folder at a local path or `s3://bucket/prefix`. It need not exist.
     ///
+    /// ```
+    /// use nearprint_storage::{ErrorKind, Storage};
+    ///
+    /// let storage = Storage::default();
+    /// assert_eq!(storage.folder("out/store/")?.url(), "out/store");
+    /// assert!(storage.folder("s3://bucket/prefix")?.is_remote());
+    /// let refused = storage.folder("https://example.org/pages").unwrap_err();
+    /// assert_eq!(refused.kind(), ErrorKind::Usage);
+    /// # Ok::<(), nearprint_storage::StorageError>(())
+    /// ```
+    ///
     /// # Errors
     /// [`StorageError::Usage`] if the URL has another scheme or holds credentials; an error if the path or prefix is
     /// not valid.

@@ -22,6 +22,17 @@ const MARKER: &str = ".nearprint-temporary-folder";
 /// Invariants: while the folder is in use, this process holds a lock on it, so an unlocked folder belongs to a process
 /// that died. The folder holds a [`MARKER`], written under the lock, that names the folder and its inode. A folder that
 /// has files but no marker, or the marker of another folder, is not ours and is never removed.
+///
+/// ```
+/// use nearprint_storage::TempFolder;
+///
+/// let temp = TempFolder::try_new(&std::env::temp_dir())?;
+/// let path = temp.path().to_path_buf();
+/// std::fs::write(path.join("spilled"), b"rows")?;
+/// drop(temp);
+/// assert!(!path.exists());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct TempFolder {
     own: OwnFolder,

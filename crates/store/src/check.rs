@@ -12,12 +12,9 @@ use crate::error::{Result, StoreError};
 use crate::merge::{Merge, MergedRow, SortedRun};
 use crate::store::Store;
 use crate::writer::run_digest;
-use nearprint_dataset::FileRecord;
-use nearprint_dataset::ParquetFile;
 use nearprint_dataset::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, TEXT_HASH};
-use nearprint_dataset::{Columns, fixed};
-use nearprint_storage::Progress;
-use nearprint_storage::{Folder, InputFile};
+use nearprint_dataset::{Columns, FileRecord, ParquetFile, fixed};
+use nearprint_storage::{Folder, InputFile, Progress};
 
 /// The findings of `store check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, StoreError};
 use crate::names::{generation_name, page_name, run_name, segment_name};
 use nearprint_dataset::FileRecord;
-use nearprint_storage::Folder;
-use nearprint_storage::Sha256Hex;
+use nearprint_storage::{Folder, Sha256Hex};
 
 pub const VERSION: u32 = 2;
 
@@ -211,7 +210,8 @@ impl Stored {
             Head { version: Some(1), .. } => FirstCommit::parse(url, content).map(|c| Self::First(Box::new(c))),
             Head { version: Some(VERSION), .. } => CommitFile::parse(url, content).map(|c| Self::Whole(Box::new(c))),
             Head { version: Some(version), .. } => {
-                let reason = format!("commit version {version} is not {VERSION}: use the release that wrote it");
+                let reason =
+                    format!("commit version {version} is neither 1 nor {VERSION}: use the release that wrote it");
                 Err(StoreError::Refused { url: url.to_owned(), reason })
             }
             Head { .. } => Err(damaged(url, "not a commit of a nearprint store")),

@@ -10,18 +10,14 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use crate::error::{Result, StoreError};
-use nearprint_dataset::ParquetFile;
 use nearprint_dataset::schema::{CONFIG_DIGEST, SEGMENT};
-use nearprint_dataset::{DatasetWriter, FILE_ROWS, FileRecord};
-use nearprint_storage::Folder;
-use nearprint_storage::Progress;
-use nearprint_storage::{ErrorKind, Sha256Hex, StorageError, TempFolder};
+use nearprint_dataset::{BATCH_ROWS, DatasetWriter, FILE_ROWS, FileRecord, ParquetFile};
+use nearprint_storage::{ErrorKind, Folder, Progress, Sha256Hex, StorageError, TempFolder};
 
 use crate::commit::{Commit, Night, SegmentRecord, to_json};
 use crate::merge::{Merge, MergedRow, SortedRun};
 use crate::names::segment_name;
-use crate::store::{MAX_ATTEMPTS, Store};
-use nearprint_dataset::BATCH_ROWS;
+use crate::store::{MAX_ATTEMPTS, Store, Writers};
 
 /// The request of a compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,15 +27,15 @@ pub struct CompactRequest {
     /// The approximate number of rows in a file of the segment. Each file takes a range of fingerprints, which are
     /// nearly uniform.
     pub part_rows: u64,
-    /// Whether nobody else writes to the store. Then a server is accepted that ignores put-if-absent.
-    pub single_writer: bool,
+    /// The processes that write to the store.
+    pub writers: Writers,
 }
 
 impl CompactRequest {
     /// Creates a request for a store, with files of the usual size.
     #[must_use]
     pub fn of(store: String) -> Self {
-        Self { store, part_rows: FILE_ROWS, single_writer: false }
+        Self { store, part_rows: FILE_ROWS, writers: Writers::Several }
     }
 }
 
@@ -100,7 +96,7 @@ impl Store {
         {
             return Ok(self.compacted(known.as_ref(), segment.files.len() as u64, self.sequence(), true));
         }
-        self.probe_conditional_put(request.single_writer).await?;
+        self.probe_conditional_put(request.writers).await?;
         let merging = self.merging(&nights, runs, known.as_ref(), request.part_rows, progress).await?;
         let (segment, n_resumed) = merging.write(threads, spill).await?;
         if known.as_ref() == Some(&segment) {

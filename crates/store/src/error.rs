@@ -7,18 +7,8 @@ use nearprint_storage::{ErrorKind, StorageError, one_line};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// There is no store, or it lacks a night.
-    #[error("no {what} at {url}: {remedy}")]
-    InputMissing {
-        /// The kind of object that was expected.
-        what: &'static str,
-        /// The place where it was expected.
-        url: String,
-        /// What the user should do.
-        remedy: &'static str,
-    },
     /// A file of the store or of a published night does not agree with the store's commit.
-    #[error("{file}: {reason}: the store is damaged; restore the file, or publish the night anew with --replace")]
+    #[error("{file}: {reason}: the store is damaged; restore the file, or publish the night anew with `replace`")]
     Damaged {
         /// The file.
         file: String,
@@ -88,7 +78,6 @@ impl StoreError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::InputMissing { .. } => ErrorKind::InputMissing,
             Self::Damaged { .. } | Self::DamagedCommit { .. } => ErrorKind::BadData,
             Self::Refused { .. } => ErrorKind::Config,
             Self::OutputExists { .. } => ErrorKind::OutputExists,

@@ -16,7 +16,7 @@ use crate::commit::{Commit, Night, Removal, Stored, pruned};
 use crate::error::{Result, StoreError};
 use crate::identity::identity_in;
 use crate::names::{COMMITS, PAGES, commit_name, commit_number, page_name, run_name, segment_name};
-use crate::store::{MAX_ATTEMPTS, Store, missing_store};
+use crate::store::{MAX_ATTEMPTS, Store, Writers, missing_store};
 use nearprint_dataset::is_part_name;
 use nearprint_storage::{Folder, FoundFile, Storage, is_scratch_name};
 
@@ -32,8 +32,8 @@ pub struct GcRequest {
     pub grace: Duration,
     /// Whether to list what would be deleted without deleting it.
     pub dry_run: bool,
-    /// Whether nobody else writes to the store. Then a server is accepted that ignores put-if-absent.
-    pub single_writer: bool,
+    /// The processes that write to the store.
+    pub writers: Writers,
 }
 
 /// The result of a `store gc`, or of a dry run.
@@ -141,9 +141,13 @@ pub async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSummary> {
             let summary = summary(&store, &found, store.sequence(), 0, true);
             return Ok(GcSummary { uploads, n_pruned_commits: old.len() as u64, foreign_outputs, ..summary });
         }
-        let Some(begun) = store.begin_removal(&found, request.single_writer).await? else {
-            tracing::warn!("somebody else committed meanwhile: looking again");
-            continue;
+        let begun = match store.begin_removal(&found, request.writers).await? {
+            Removing::Lost => {
+                tracing::warn!("somebody else committed meanwhile: looking again");
+                continue;
+            }
+            Removing::NoNames => None,
+            Removing::Begun(sequence) => Some(sequence),
         };
         let hold = Hold { folder: folder.clone(), newest: begun.unwrap_or(store.sequence()).into(), begun };
         // Commits are pruned first, so that no commit that still has its content names a file that is gone.
@@ -158,6 +162,16 @@ pub async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSummary> {
         return Ok(GcSummary { uploads, n_pruned_commits: old.len() as u64, foreign_outputs, ..summary });
     }
     Err(StoreError::TryAgain { reason: format!("others committed {MAX_ATTEMPTS} times meanwhile") })
+}
+
+/// The outcome of an attempt to commit the names that are about to be deleted.
+enum Removing {
+    /// Somebody else committed first.
+    Lost,
+    /// No name has to be given up.
+    NoNames,
+    /// The commit of this number gives the names up.
+    Begun(u64),
 }
 
 fn summary(store: &Store, found: &[Leftover], commit: u64, n_left: u64, dry_run: bool) -> GcSummary {
@@ -393,21 +407,23 @@ impl Store {
         Ok(roots.into_values().collect())
     }
 
-    /// Commits the names that are about to be deleted. Returns `None` if somebody else committed first, `Some(None)` if
-    /// no name has to be given up, and otherwise the number of the commit that gives them up.
-    #[allow(clippy::option_option, reason = "lost, done without a commit, done with one")]
-    async fn begin_removal(&self, found: &[Leftover], single_writer: bool) -> Result<Option<Option<u64>>> {
+    /// Commits the names that are about to be deleted.
+    async fn begin_removal(&self, found: &[Leftover], writers: Writers) -> Result<Removing> {
         let names: BTreeSet<String> = found.iter().filter_map(|leftover| leftover.removal.clone()).collect();
         let mut removing = self.removals_at_work().await?;
         if names.is_empty() && removing == self.removing() {
-            return Ok(Some(None));
+            return Ok(Removing::NoNames);
         }
-        self.probe_conditional_put(single_writer).await?;
+        self.probe_conditional_put(writers).await?;
         let gives_up = !names.is_empty();
         if gives_up {
             removing.push(Removal { sequence: self.sequence() + 1, names: names.into_iter().collect() });
         }
-        Ok(self.put_removing(removing).await?.map(|commit| gives_up.then_some(commit)))
+        Ok(match self.put_removing(removing).await? {
+            None => Removing::Lost,
+            Some(sequence) if gives_up => Removing::Begun(sequence),
+            Some(_) => Removing::NoNames,
+        })
     }
 
     /// Commits that the removals of dead executions of `store gc` are over. Returns `false` if there are none. A dead

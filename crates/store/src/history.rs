@@ -28,7 +28,7 @@ impl CheckedCommits {
     /// Reads and checks all commits.
     ///
     /// # Errors
-    /// [`StoreError::InputMissing`] if there is no commit; an error if the store does not answer.
+    /// [`StorageError::InputMissing`](nearprint_storage::StorageError::InputMissing) if there is no commit; an error if the store does not answer.
     pub async fn check(folder: &Folder) -> Result<Self> {
         let numbers = commit_numbers(folder).await?;
         let Some(&newest) = numbers.last() else {

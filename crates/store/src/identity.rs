@@ -8,8 +8,7 @@ use crate::commit::to_json;
 use crate::error::{Result, StoreError};
 use crate::names::{drawn_number, generation_name};
 use crate::store::Store;
-use nearprint_storage::Sha256Hex;
-use nearprint_storage::{Folder, Storage};
+use nearprint_storage::{Folder, Sha256Hex, Storage, StorageError};
 
 /// The name of the file with the identity. It lies below a store, and below each output that the store publishes into.
 pub const IDENTITY: &str = "_store.json";
@@ -107,7 +106,7 @@ impl Store {
     /// written by a release without identities.
     ///
     /// # Errors
-    /// [`StoreError::InputMissing`] if no published night is found; an error if the output cannot be read.
+    /// [`StorageError::InputMissing`] if no published night is found; an error if the output cannot be read.
     pub async fn refuse_unmounted_output(&self, storage: &Storage, output: &Folder) -> Result<()> {
         if identity_in(output).await?.is_some() {
             return Ok(());
@@ -127,7 +126,8 @@ impl Store {
         }
         let remedy =
             "check that its disk is mounted; if they were removed on purpose, copy the store's _store.json there";
-        Err(StoreError::InputMissing { what: "results of earlier nights", url: output.url().to_owned(), remedy })
+        Err(StorageError::InputMissing { what: "results of earlier nights", url: output.url().to_owned(), remedy }
+            .into())
     }
 
     /// Refuses a store without commits if the output has published nights. In that case either the store's commits are
@@ -169,7 +169,7 @@ impl Store {
 
     fn of_another(&self, output: &Folder) -> StoreError {
         let reason = format!(
-            "another store publishes into it, not {}: check `store` (is it mounted, and spelled right?), or name an output of its own",
+            "another store publishes into it, not {}: check the place of the store (is it mounted, and spelled right?), or name an output of its own",
             self.folder.url()
         );
         StoreError::OutputExists { url: output.url().to_owned(), reason }

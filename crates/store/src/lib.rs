@@ -4,6 +4,53 @@
 //! [`Store::open`] reads the state of the newest commit. [`RunWriter`] writes a run, and [`Store::commit`] makes it
 //! visible. The store takes rows and returns rows. It does not know what the pipeline decided about documents, or what
 //! it published.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt64Array, new_null_array};
+//! use nearprint_dataset::schema::RUN;
+//! use nearprint_dataset::upload;
+//! use nearprint_storage::{Progress, Storage};
+//! use nearprint_store::{JoinedRuns, MadeBy, Night, RunWriter, Store, id_hash};
+//!
+//! # tokio::runtime::Runtime::new().unwrap().block_on(async {
+//! # let temp = nearprint_storage::TempFolder::try_new(&std::env::temp_dir())?;
+//! # let (spill, url) = (temp.path().join("run"), temp.path().join("store").display().to_string());
+//! // The run of a night with two documents, which have neither sketches nor text hashes.
+//! let made_by = MadeBy { config_digest: "of the configuration".to_owned(), algorithm: 2 };
+//! let ids: ArrayRef = Arc::new(StringArray::from(vec!["a.html", "b.html"]));
+//! let fingerprints: ArrayRef = Arc::new(UInt64Array::from(vec![3, 5]));
+//! let null = |column: usize| new_null_array(RUN.field(column).data_type(), 2);
+//! let rows = RecordBatch::try_new(Arc::clone(&RUN), vec![fingerprints, ids, null(2), null(3), null(4)])?;
+//! let mut writer = RunWriter::try_new(&spill, &made_by.config_digest)?;
+//! writer.fingerprints(rows)?;
+//! let mut hashes = [(id_hash("a.html"), 0), (id_hash("b.html"), 1)];
+//! hashes.sort();
+//! let run = writer.finish(hashes.into_iter(), &[])?;
+//!
+//! // First the files, then the commit that makes them visible.
+//! let progress = Progress::default();
+//! let store = Store::open(&Storage::default().folder(&url)?).await?;
+//! upload(&store.run_folder(&run.record.digest), &run.files, &progress).await?;
+//! let night = Night {
+//!     dt: "2026-11-20".to_owned(),
+//!     run: run.record,
+//!     joined: JoinedRuns::of(&Vec::new()),
+//!     output: "out/results/dt=2026-11-20".to_owned(),
+//!     request: "of the request".to_owned(),
+//!     gen_digest: "of the generation".to_owned(),
+//!     manifest_sha256: "of the manifest".to_owned(),
+//! };
+//! assert!(store.commit(&night, &made_by).await?);
+//!
+//! let newest = Store::open(store.folder()).await?;
+//! assert_eq!((newest.sequence(), newest.info().n_fingerprints), (1, 2));
+//! assert_eq!(newest.all_existing().await?.n_live_rows, 2);
+//! assert!(newest.check(&progress).await?.problems.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
 
 mod check;
 mod commit;
@@ -42,5 +89,5 @@ pub use info::{NightInfo, SegmentInfo, StoreInfo};
 pub use names::generation_name;
 pub use reader::{ExistingShort, OwnIds};
 pub use shadows::{Recrawls, Shadow, Shadowed};
-pub use store::{KeptRun, MadeBy, Store, missing_store};
+pub use store::{KeptRun, MadeBy, Store, Writers, missing_store};
 pub use writer::{RunWriter, StagedRun, id_hash};

@@ -16,8 +16,7 @@ use crate::existing::{Existing, ExistingDocuments, ExistingFile, RunFile};
 use crate::shadows::{Recrawls, Shadow, Shadowed};
 use crate::store::Store;
 use nearprint_dataset::schema::{CANONICAL_ID, DOC_ID, TEXT_HASH};
-use nearprint_dataset::{Columns, fixed};
-use nearprint_dataset::{ParquetFile, Read, selection};
+use nearprint_dataset::{Columns, ParquetFile, Read, fixed, selection};
 
 /// The names of runs. Each is held in memory once.
 #[derive(Debug, Default)]

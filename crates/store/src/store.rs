@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use nearprint_dataset::{FileRecord, is_sound, mend_files};
-use nearprint_storage::Folder;
+use nearprint_storage::{Folder, StorageError};
 
 use crate::commit::{Commit, JoinedRuns, Night, Removal, RunRecord, SegmentRecord, Stored};
 use crate::error::{Result, StoreError};
@@ -20,6 +20,16 @@ pub struct Store {
     pub(crate) folder: Folder,
     /// `None` before the first night.
     pub(crate) commit: Option<Commit>,
+}
+
+/// The processes that write to a store.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Writers {
+    /// At most one at a time. A server that ignores put-if-absent is enough.
+    One,
+    /// Several at once, as far as this process knows.
+    #[default]
+    Several,
 }
 
 /// The configuration and algorithms that made the fingerprints of a store.
@@ -45,6 +55,22 @@ pub const MAX_ATTEMPTS: usize = 5;
 impl Store {
     /// Opens the store at a folder, which may be empty. This takes one LIST, one GET for the commit, and one for each
     /// page.
+    ///
+    /// ```
+    /// use nearprint_storage::Storage;
+    /// use nearprint_store::Store;
+    ///
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let temp = nearprint_storage::TempFolder::try_new(&std::env::temp_dir())?;
+    /// # let url = temp.path().join("store").display().to_string();
+    /// let folder = Storage::default().folder(&url)?;
+    /// let store = Store::open(&folder).await?;
+    /// assert!(store.is_new() && store.nights().is_empty());
+    /// assert_eq!(store.info().commit, 0);
+    /// assert!(Store::open_existing(&folder).await?.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// [`StoreError::DamagedCommit`] if the commit or a page is damaged; [`StoreError::Refused`] if the commit has an
@@ -153,14 +179,16 @@ impl Store {
     /// Commits that a night no longer exists, and returns the night.
     ///
     /// # Errors
-    /// [`StoreError::InputMissing`] if the store has no such night; [`StoreError::TryAgain`] if others commit again and
+    /// [`StorageError::InputMissing`] if the store has no such night; [`StoreError::TryAgain`] if others commit again and
     /// again; an error if the store cannot be read or written.
     pub async fn drop_night(&self, dt: &str) -> Result<Night> {
         let mut store = Self { folder: self.folder.clone(), commit: self.commit.clone() };
         for _ in 0..MAX_ATTEMPTS {
             let (Some(commit), Some(night)) = (&store.commit, store.night(dt).cloned()) else {
                 let url = format!("{} dt={dt}", self.folder.url());
-                return Err(StoreError::InputMissing { what: "night", url, remedy: "`store info` lists the nights" });
+                return Err(
+                    StorageError::InputMissing { what: "night", url, remedy: "`store info` lists the nights" }.into()
+                );
             };
             let nights = commit.nights.iter().filter(|night| night.dt != dt).cloned().collect();
             let made_by = MadeBy { config_digest: commit.config_digest.clone(), algorithm: commit.algorithm };
@@ -325,11 +353,11 @@ impl Store {
     }
 
     /// Checks that an S3 server keeps the promise on which commits depend: a second put-if-absent must fail. With
-    /// `single_writer` the promise is not needed, and a server that breaks it only causes a warning.
+    /// [`Writers::One`] the promise is not needed, and a server that breaks it only causes a warning.
     ///
     /// # Errors
     /// [`StoreError::Refused`] if the server breaks the promise; an error if it does not answer.
-    pub async fn probe_conditional_put(&self, single_writer: bool) -> Result<()> {
+    pub async fn probe_conditional_put(&self, writers: Writers) -> Result<()> {
         if !self.folder.is_remote() {
             return Ok(());
         }
@@ -340,13 +368,13 @@ impl Store {
         if !overwritten {
             return Ok(());
         }
-        if single_writer {
+        if writers == Writers::One {
             let store = self.folder.url();
             tracing::warn!(store, "the server ignores If-None-Match on PUT: two writers at once would lose nights");
             return Ok(());
         }
         let reason = "the server ignores If-None-Match on PUT, so two runs could overwrite each other: use another server, or \
-                      say single_writer (--single-writer) where never two write at once";
+                      set `single_writer` where never two write at once";
         Err(StoreError::Refused { url: self.folder.url().to_owned(), reason: reason.to_owned() })
     }
 
@@ -396,5 +424,5 @@ fn night_info(night: &Night, before: &str) -> NightInfo {
 /// Returns the error for a place that has no store, or a store without commits.
 pub fn missing_store(url: &str) -> StoreError {
     let remedy = "check the path; a run makes its first commit";
-    StoreError::InputMissing { what: "store", url: url.to_owned(), remedy }
+    StorageError::InputMissing { what: "store", url: url.to_owned(), remedy }.into()
 }

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use xxhash_rust::xxh3::xxh3_64;
 
-use nearprint_dataset::{DatasetWriter, FileRecord, StagedFile, create_folder};
+use nearprint_dataset::{BATCH_ROWS, DatasetWriter, FileRecord, StagedFile, create_folder};
 use nearprint_storage::Sha256Hex;
 
 use crate::commit::RunRecord;
 use crate::error::{Result, StoreError};
 use crate::shadows::Shadow;
-use nearprint_dataset::BATCH_ROWS;
 use nearprint_dataset::schema::{CONFIG_DIGEST, EMPTY, IDS, RUN, SHADOWS, SHORT};
 
 /// A run that waits to be uploaded.

@@ -3,59 +3,19 @@
 use nearprint_dataset::DatasetError;
 use nearprint_pipeline::PipelineError;
 use nearprint_profile::ProfileError;
-use nearprint_storage::{ErrorKind, StorageError, one_line};
+use nearprint_storage::{ErrorKind, StorageError};
 
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StudyError {
-    /// A required input is missing.
-    #[error("no {what} at {url}: {remedy}")]
-    InputMissing {
-        /// The kind of input that is missing.
-        what: &'static str,
-        /// The place of the input.
-        url: String,
-        /// The remedy for the user.
-        remedy: &'static str,
-    },
     /// No document has the given id.
-    #[error("no document '{}' in {documents}: check the id, and --id-column", id.escape_debug())]
+    #[error("no document '{}' in {documents}: check the id, and `id_column`", id.escape_debug())]
     NoSuchDocument {
         /// The id.
         id: String,
         /// The place of the documents that were searched.
         documents: String,
-    },
-    /// A sheet cannot be read.
-    #[error("{file}: {reason}: restore the file or remove it from the input")]
-    BadFile {
-        /// The file.
-        file: String,
-        /// The defect of the file.
-        reason: String,
-    },
-    /// A file lacks a column.
-    #[error("{file}: no column '{column}' (it has {}): {remedy}", present.join(", "))]
-    MissingColumn {
-        /// The file.
-        file: String,
-        /// The column.
-        column: String,
-        /// The columns of the file.
-        present: Vec<String>,
-        /// The remedy for the user.
-        remedy: &'static str,
-    },
-    /// A row cannot be used.
-    #[error("{file}: row {row}: {reason}")]
-    BadRow {
-        /// The file.
-        file: String,
-        /// The row, counted from 1. In a text file, it is the line.
-        row: u64,
-        /// The defect of the row.
-        reason: String,
     },
     /// The configuration is invalid.
     #[error("{key}: {reason}")]
@@ -85,7 +45,7 @@ pub enum StudyError {
         /// The message of the stage.
         reason: String,
     },
-    /// Fingerprinting, the join, or the reading of a published night failed.
+    /// A place or a file cannot be used, or fingerprinting, the join, or the reading of a published night failed.
     #[error(transparent)]
     Pipeline(Box<PipelineError>),
 }
@@ -128,17 +88,12 @@ impl StudyError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::InputMissing { .. } | Self::NoSuchDocument { .. } => ErrorKind::InputMissing,
-            Self::BadFile { .. } | Self::MissingColumn { .. } | Self::BadRow { .. } => ErrorKind::BadData,
+            Self::NoSuchDocument { .. } => ErrorKind::InputMissing,
             Self::Config { .. } => ErrorKind::Config,
             Self::Usage { .. } => ErrorKind::Usage,
             Self::TryAgain { .. } => ErrorKind::TryAgain,
             Self::Internal { .. } => ErrorKind::Bug,
             Self::Pipeline(error) => error.kind(),
         }
-    }
-
-    pub(crate) fn bad_file(file: impl Into<String>, reason: impl ToString) -> Self {
-        Self::BadFile { file: file.into(), reason: one_line(&reason.to_string()) }
     }
 }

@@ -8,12 +8,9 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::error::{Result, StudyError};
-use nearprint_dataset::InputPolicy;
-use nearprint_dataset::{DocumentBatch, DocumentColumns, Documents};
+use nearprint_dataset::{DatasetError, DocumentBatch, DocumentColumns, Documents, InputPolicy};
 use nearprint_profile::{ProfileConfig, ProfileError};
-use nearprint_storage::Progress;
-use nearprint_storage::Storage;
-use nearprint_storage::blocking;
+use nearprint_storage::{Progress, Storage, StorageError, blocking};
 
 /// The documents to count, and the way to cut them into tokens.
 #[derive(Debug, Clone)]
@@ -44,6 +41,29 @@ pub struct IdfSummary {
 /// The bytes of the table depend neither on the number of threads nor on the order of the documents and their division
 /// into files. The memory grows with the number of distinct tokens.
 ///
+/// ```
+/// use nearprint_dataset::DocumentColumns;
+/// use nearprint_storage::{Progress, Storage};
+/// use nearprint_study::{IdfRequest, build_idf};
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = nearprint_storage::TempFolder::try_new(&std::env::temp_dir())?;
+/// # let documents = temp.path().join("pages.jsonl").display().to_string();
+/// std::fs::write(&documents, "{\"id\": 1, \"text\": \"common rare\"}\n{\"id\": 2, \"text\": \"Common, common\"}\n")?;
+/// let request = IdfRequest {
+///     documents,
+///     columns: DocumentColumns::default(),
+///     profile: nearprint_profile::by_name("default")?,
+///     analyzer_resources: nearprint_tokenize::Resources::default(),
+///     min_documents: 1,
+/// };
+/// let (summary, table) = build_idf(&Storage::default(), &request, &Progress::default()).await?;
+/// assert_eq!((summary.n_documents, summary.n_features), (2, 2));
+/// assert_eq!(table, "common\t1.000000\nrare\t1.405465\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
 /// # Errors
 /// The input is bad, the config cannot be used, or the documents leave no token for the table.
 pub async fn build_idf(storage: &Storage, request: &IdfRequest, progress: &Progress) -> Result<(IdfSummary, String)> {
@@ -65,13 +85,13 @@ pub async fn build_idf(storage: &Storage, request: &IdfRequest, progress: &Progr
     }
     if counts.n_documents() == 0 {
         let (what, url) = ("document with a text", request.documents.clone());
-        return Err(StudyError::InputMissing { what, url, remedy: "check the path and --text-column" });
+        return Err(StorageError::InputMissing { what, url, remedy: "check the path and `text_column`" }.into());
     }
     let n_features = counts.n_features(request.min_documents) as u64;
     if n_features == 0 {
         let reason =
             format!("no token is in {} documents or more: lower it, or give more documents", request.min_documents);
-        return Err(StudyError::Config { key: "--min-documents".to_owned(), reason });
+        return Err(StudyError::Config { key: "`min_documents`".to_owned(), reason });
     }
     let summary = IdfSummary { n_documents: counts.n_documents(), n_features };
     Ok((summary, counts.write(request.min_documents)))
@@ -82,7 +102,7 @@ fn refuse_bad_rows(batch: &DocumentBatch, file: &str) -> Result<()> {
     let bad = (0..batch.rows.len()).find_map(|row| Some((row, batch.text(row).err()?)));
     bad.map_or(Ok(()), |(row, reason)| {
         let reason = format!("{}: mend the row or leave it out", reason.name());
-        Err(StudyError::BadRow { file: file.to_owned(), row: batch.rows[row], reason })
+        Err(DatasetError::BadRow { file: file.to_owned(), row: batch.rows[row], reason }.into())
     })
 }
 

@@ -16,7 +16,7 @@ pub use error::{Result, StudyError};
 pub use evaluate::{DistanceScore, EvaluateRequest, Evaluation, Intervals, LengthScore, Score, SketchScore, evaluate};
 pub use explain::{
     DifferingBit, ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, ExplainedText, Explanation,
-    FeatureTable, Piece, explain,
+    FeatureTable, Piece, TextStatus, explain,
 };
 pub use idf::{IdfRequest, IdfSummary, build_idf};
 pub use legible::legible;

@@ -32,6 +32,8 @@ struct Series<'a> {
 }
 
 /// Draws the scores by Hamming distance and, if the profile has sketches, by sketch distance.
+///
+/// [`evaluate`](crate::evaluate()) has an example.
 pub fn svg(evaluation: &Evaluation) -> Result<String, Box<dyn Error>> {
     let mut panels = vec![by_distance(evaluation)];
     if !evaluation.by_max_sketch_distance.is_empty() {

@@ -9,10 +9,7 @@ use serde::Serialize;
 
 use crate::error::Result;
 use crate::excerpts::excerpts;
-use nearprint_dataset::Columns;
-use nearprint_dataset::InputPolicy;
-use nearprint_dataset::ParquetFile;
-use nearprint_dataset::{DocumentColumns, Documents};
+use nearprint_dataset::{Columns, DocumentColumns, Documents, InputPolicy, ParquetFile};
 use nearprint_pipeline::{RunSummary, night_pattern, published_night};
 use nearprint_storage::{ErrorKind, Storage};
 
@@ -65,6 +62,40 @@ const EXCERPT_CHARS: usize = 90;
 const CONTEXT_CHARS: usize = 30;
 
 /// Reads the results of a published night.
+///
+/// ```
+/// use nearprint_dataset::DocumentColumns;
+/// # use nearprint_pipeline::{Breakers, Resources, RunRequest, run};
+/// use nearprint_storage::Storage;
+/// use nearprint_study::{ReportRequest, report};
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = nearprint_storage::TempFolder::try_new(&std::env::temp_dir())?;
+/// # let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents").to_owned();
+/// # let [store, output] = ["store", "results"].map(|name| temp.path().join(name).display().to_string());
+/// # let (columns, profile, breakers) = (Default::default(), nearprint_profile::by_name("default")?, Breakers::off());
+/// # let request = RunRequest {
+/// #     dt: "2026-11-19".to_owned(), documents: documents.clone(), store: store.clone(), output, columns,
+/// #     keep: Vec::new(), source_column: None, profile, analyzer_resources: Default::default(),
+/// #     input: Default::default(), pairs: Default::default(), max_pairs: 1_000_000, clusters: Default::default(),
+/// #     late: false, replace: false, writers: Default::default(), breakers, roots: Default::default(),
+/// #     preflight: false, create_store: true, job_file: None,
+/// # };
+/// # run(&Storage::default(), &request, &Resources::default(), &Default::default()).await?;
+/// // The night of this date is published in `store`.
+/// let request = ReportRequest {
+///     dt: "2026-11-19".to_owned(),
+///     store,
+///     documents,
+///     columns: DocumentColumns::default(),
+///     n_examples: 2,
+/// };
+/// let night = report(&Storage::default(), &request).await?;
+/// assert_eq!((night.summary.counts.documents.n_documents, night.examples.len()), (155, 2));
+/// assert!(night.examples.iter().all(|example| example.reason == "near" && example.excerpts.is_some()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 ///
 /// # Errors
 /// Fails with a [`PipelineError`](nearprint_pipeline::PipelineError) if the night is not published, and if a file of

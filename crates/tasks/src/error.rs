@@ -1,5 +1,7 @@
 //! Errors of tasks and of the query batch.
 
+use std::fmt::Display;
+
 use nearprint_dataset::DatasetError;
 use nearprint_join::JoinError;
 use nearprint_profile::ProfileError;
@@ -35,7 +37,7 @@ pub enum TaskError {
         reason: String,
     },
     /// The memory limit is too small.
-    #[error("{reason}: raise --memory-limit or free space in --spill-dir")]
+    #[error("{reason}: raise `memory_limit` or free space in `spill_dir`")]
     Resources {
         /// The memory that is needed, and its purpose.
         reason: String,
@@ -86,5 +88,10 @@ impl TaskError {
             Self::Dataset(error) => error.kind(),
             Self::Storage(error) => error.kind(),
         }
+    }
+
+    /// Creates the error of a defect that a stage found.
+    pub(crate) fn internal(stage: &'static str, reason: impl Display) -> Self {
+        Self::Internal { stage, reason: reason.to_string() }
     }
 }

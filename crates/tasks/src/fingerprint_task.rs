@@ -1,6 +1,7 @@
 //! Fingerprint tasks: each reads documents and returns fingerprinted documents.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
 
@@ -138,7 +139,7 @@ impl FileNote {
 fn file_note(file: u32, reason: Option<&str>) -> Result<TaskBatch> {
     let columns: Vec<ArrayRef> =
         vec![Arc::new(UInt32Array::from(vec![file])), Arc::new(StringArray::from(vec![reason]))];
-    RecordBatch::try_new(Arc::clone(&FILE_NOTES), columns).map(TaskBatch::Notes).map_err(internal)
+    RecordBatch::try_new(Arc::clone(&FILE_NOTES), columns).map(TaskBatch::Notes).map_err(defect)
 }
 
 /// Returns the schema of fingerprinted documents: the columns of fingerprints datasets, the reason why there is no
@@ -159,6 +160,46 @@ fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
 }
 
 /// Returns the fingerprinted documents of a task, in file order, and the notes about its file.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use futures::TryStreamExt;
+/// use nearprint_dataset::{DocumentColumns, Documents, InputPolicy};
+/// use nearprint_storage::Storage;
+/// use nearprint_tasks::{
+///     CollectPolicy, Collecting, FingerprintContext, FingerprintSpec, FingerprintTask, TaskBatch, fingerprint_task,
+/// };
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let pattern = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents/dt=2026-11-19");
+/// let (storage, columns) = (Storage::default(), DocumentColumns::default());
+/// let documents = Documents::open(&storage, pattern, columns.clone(), &InputPolicy::default()).await?;
+/// let spec = FingerprintSpec {
+///     columns,
+///     keep_types: Vec::new(),
+///     profile: nearprint_profile::by_name("default")?,
+///     analyzer_resources: nearprint_tokenize::Resources::default(),
+///     max_doc_bytes: 64 << 20,
+///     passes_over_files: false,
+///     memory_limit: None,
+///     threads: 1,
+/// };
+/// let context = Arc::new(FingerprintContext::try_new(&spec, &storage)?);
+/// let mut collecting = Collecting::new(&[], None, usize::MAX);
+/// for range in documents.ranges() {
+///     let mut batches = fingerprint_task(&context, &FingerprintTask { range, position: 0 });
+///     while let Some(batch) = batches.try_next().await? {
+///         if let TaskBatch::Rows(rows) = batch {
+///             collecting.push(&rows)?;
+///         }
+///     }
+/// }
+/// let batch = collecting.finish(&CollectPolicy::default(), |_| pattern.to_owned())?;
+/// assert_eq!(batch.len(), 155);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 pub fn fingerprint_task(
     context: &Arc<FingerprintContext>,
     task: &FingerprintTask,
@@ -215,7 +256,7 @@ fn fingerprint_batch(
     columns.push(Arc::new(UInt64Array::from(batch.rows)));
     columns.push(Arc::new(UInt8Array::from_iter_values(bad.into_iter().map(BadReason::code))));
     columns.extend(batch.keep);
-    RecordBatch::try_new(Arc::clone(&context.schema), columns).map_err(internal)
+    RecordBatch::try_new(Arc::clone(&context.schema), columns).map_err(defect)
 }
 
 /// Fingerprints each text. Rows that share a dictionary value share a text, which is fingerprinted once.
@@ -279,10 +320,6 @@ fn outcome_columns(done: &[Option<&FingerprintedText>]) -> Result<[ArrayRef; 5]>
     ])
 }
 
-fn internal(error: arrow::error::ArrowError) -> TaskError {
-    defect(error.to_string())
-}
-
-fn defect(reason: String) -> TaskError {
-    TaskError::Internal { stage: "fingerprinting", reason }
+fn defect(reason: impl Display) -> TaskError {
+    TaskError::internal("fingerprinting", reason)
 }

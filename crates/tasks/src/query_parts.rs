@@ -8,8 +8,7 @@ use nearprint_join::{Kernel, MapScratch, Pair, Queries, TablePlan};
 use tokio::sync::Mutex;
 
 use crate::error::{Result, TaskError};
-use nearprint_storage::blocking;
-use nearprint_storage::row_number;
+use nearprint_storage::{blocking, row_number};
 
 /// The distinct fingerprints of the batch, cut into parts of about the same size, and the tables of the part that is
 /// being joined.
@@ -31,6 +30,9 @@ impl QueryParts {
     ///
     /// # Errors
     /// The plan has more bits than the values have.
+    ///
+    /// # Panics
+    /// Panics if `n_parts` is 0.
     pub fn try_new(values: Vec<u64>, plan: TablePlan, n_parts: usize, kernel: Kernel) -> Result<Self> {
         let n_values = values.len();
         let part_values = n_values.div_ceil(n_parts).max(1);
@@ -124,6 +126,9 @@ impl PartTables {
 
     /// Finds the pairs of some `existing` values with the values of the part. The first existing value has the number
     /// `first`. Pairs name the values of the part by their positions among all values.
+    ///
+    /// # Panics
+    /// May panic if an existing value would have a number that is larger than `u32::MAX`.
     pub fn map(&self, first: usize, existing: &[u64], scratch: &mut MapScratch<u64>, mut found: impl FnMut(Pair)) {
         let (start, first) = (row_number(self.start), row_number(first));
         self.queries.map(existing, scratch, |pair| {

@@ -68,7 +68,7 @@ fn drain(
         if let Some(batch) = receiver.recv().await {
             return Some((Ok(batch), (receiver, tasks)));
         }
-        let joined = |e: tokio::task::JoinError| TaskError::Internal { stage, reason: e.to_string() };
+        let joined = |e: tokio::task::JoinError| TaskError::internal(stage, e);
         let outcome = tasks.join_next().await?.map_err(joined).flatten();
         outcome.err().map(|error| (Err(error), (receiver, tasks)))
     })

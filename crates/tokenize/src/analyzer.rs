@@ -25,6 +25,17 @@ use crate::weight::Weight;
 
 /// A [`TokenizeConfig`] that is ready for use, with its dictionary and word lists loaded. Build one and share it
 /// between threads.
+///
+/// ```
+/// use nearprint_tokenize::{Analyzer, Resources, TokenizeConfig};
+///
+/// let resources = Resources { stop_words: Some("the\nof".to_owned()), ..Resources::default() };
+/// let analyzer = Analyzer::try_new(&TokenizeConfig::default(), &resources)?;
+/// let text = analyzer.normalize("The Art of War");
+/// let tokens = analyzer.tokens(&text);
+/// assert_eq!(tokens.iter().collect::<Vec<_>>(), ["art", "war"]);
+/// # Ok::<(), nearprint_tokenize::TokenizeError>(())
+/// ```
 pub struct Analyzer {
     normalize: NormalizeConfig,
     tokenizer: Box<dyn Tokenizer>,
@@ -97,6 +108,20 @@ impl Analyzer {
     }
 
     /// Returns the same tokens, counted and numbered, in memory that is reused for the next text.
+    ///
+    /// ```
+    /// use nearprint_tokenize::{Analyzer, Resources, Scratch, TokenizeConfig};
+    ///
+    /// let analyzer = Analyzer::try_new(&TokenizeConfig::default(), &Resources::default())?;
+    /// let mut scratch = Scratch::default();
+    /// let tokens = analyzer.distinct_tokens("a rose is a rose", &mut scratch);
+    /// assert_eq!(tokens.iter().collect::<Vec<_>>(), [(&b"a"[..], 2), (&b"rose"[..], 2), (&b"is"[..], 1)]);
+    /// assert_eq!(tokens.sequence(), [0, 1, 2, 0, 1]);
+    /// # Ok::<(), nearprint_tokenize::TokenizeError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If the text has 4 GiB or more.
     #[must_use]
     pub fn distinct_tokens<'a>(&self, normalized: &'a str, scratch: &'a mut Scratch) -> DistinctTokens<'a> {
         scratch.clear();

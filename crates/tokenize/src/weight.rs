@@ -87,6 +87,9 @@ impl Weight {
 
     /// Returns the weight of a feature that occurs `count` times (at least once), in units of 1/65536. For weights that
     /// also depend on the feature, returns the factor that they multiply.
+    ///
+    /// # Panics
+    /// Debug builds panic if `count` is 2^48 or more.
     #[must_use]
     pub fn of(self, count: u64) -> u64 {
         debug_assert!(count < 1 << 48, "a text has fewer tokens: the unit leaves room for as many");

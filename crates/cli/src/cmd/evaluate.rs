@@ -7,7 +7,7 @@ use nearprint_profile::ProfileConfig;
 use nearprint_storage::LocalFile;
 use nearprint_study::{EvaluateRequest, Evaluation, Score};
 
-use super::{Outcome, Session, cell, documents, grouped, warnings};
+use super::{Outcome, Session, cell, documents, grouped, if_exists, name_flags, warnings};
 use crate::args::{EvaluateArgs, Global};
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
@@ -21,11 +21,11 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
     let session = Session::new(&job, global);
     if let Some(plot) = &args.plot {
         let mut read = job.files_read(args.profile.config.as_deref());
-        read.push(("--truth", args.truth.clone()));
-        read.extend(args.ignore.clone().map(|ignore| ("--ignore", ignore)));
-        session.refuse_overwriting(("--plot", &plot.display().to_string()), &args.documents, &read)?;
+        read.push(("truth", args.truth.clone()));
+        read.extend(args.ignore.clone().map(|ignore| ("ignore", ignore)));
+        session.refuse_overwriting(("plot", &plot.display().to_string()), &args.documents, &read)?;
     }
-    let file = args.plot.as_deref().map(|path| LocalFile::try_new(path, args.replace)).transpose()?;
+    let file = args.plot.as_deref().map(|path| LocalFile::try_new(path, if_exists(args.replace))).transpose()?;
     let request = EvaluateRequest {
         documents: args.documents.clone(),
         columns: job.columns()?,
@@ -35,9 +35,10 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
         analyzer_resources: job.analyzer_resources()?,
         max_distance: args.max_distance,
     };
-    let evaluation = session.block_on(|storage, resources, progress| async move {
+    let mut evaluation = session.block_on(|storage, resources, progress| async move {
         nearprint_study::evaluate(&storage, &request, &resources, &progress).await
     })?;
+    name_flags("evaluate", &mut evaluation.warnings);
     let text = text(&evaluation);
     let report = session.report("evaluate", "done", &evaluation, text);
     let plotted = file.map_or(Ok(()), |file| plot(&file, &evaluation));

@@ -60,7 +60,7 @@ fn text(explanation: &Explanation, n_features: usize) -> String {
             (Some(fingerprint), _) => drop(writeln!(out, "   fingerprint {fingerprint}")),
             (None, reason) => {
                 let reason = reason.as_deref().unwrap_or_default();
-                let _ = writeln!(out, "   no fingerprint ({}): {reason}", text.status.replace('_', " "));
+                let _ = writeln!(out, "   no fingerprint ({}): {reason}", text.status.words());
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use nearprint_pipeline::FingerprintRequest;
 
-use super::{Outcome, Session, grouped};
+use super::{Outcome, Session, grouped, if_exists};
 use crate::args::{FingerprintArgs, Global};
 use crate::job_config::JobConfig;
 
@@ -19,7 +19,7 @@ pub(super) fn fingerprint(global: &Global, args: &FingerprintArgs) -> Outcome {
         input: job.input()?,
     };
     let session = Session::new(&job, global);
-    let (output, replace) = (args.output.clone(), args.replace);
+    let (output, replace) = (args.output.clone(), if_exists(args.replace));
     let summary = session.block_on(|storage, resources, progress| async move {
         nearprint_pipeline::fingerprint(&storage, &request, &output, replace, &resources, &progress).await
     })?;

@@ -3,7 +3,7 @@
 use nearprint_storage::LocalFile;
 use nearprint_study::IdfRequest;
 
-use super::{Outcome, Session, grouped};
+use super::{Outcome, Session, grouped, if_exists};
 use crate::args::{Global, IdfBuildArgs, IdfCommand};
 use crate::job_config::JobConfig;
 
@@ -18,12 +18,8 @@ fn build(global: &Global, args: &IdfBuildArgs) -> Outcome {
     // The job file may name the table that this command is about to make.
     job.idf = None;
     let (session, path) = (Session::new(&job, global), args.output.display().to_string());
-    session.refuse_overwriting(
-        ("--output", &path),
-        &args.documents,
-        &job.files_read(args.profile.config.as_deref()),
-    )?;
-    let output = LocalFile::try_new(&args.output, args.replace)?;
+    session.refuse_overwriting(("output", &path), &args.documents, &job.files_read(args.profile.config.as_deref()))?;
+    let output = LocalFile::try_new(&args.output, if_exists(args.replace))?;
     let request = IdfRequest {
         documents: args.documents.clone(),
         columns: job.columns()?,

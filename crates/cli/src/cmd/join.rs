@@ -3,7 +3,7 @@
 use nearprint_pipeline::JoinRequest;
 use nearprint_profile::JoinConfig;
 
-use super::{Outcome, Session, grouped};
+use super::{Outcome, Session, grouped, if_exists};
 use crate::args::{Global, JoinArgs};
 use crate::job_config::JobConfig;
 
@@ -18,7 +18,7 @@ pub(super) fn join(global: &Global, args: &JoinArgs) -> Outcome {
         join: JoinConfig { max_distance: args.max_distance, max_sketch_distance: args.max_sketch_distance },
         pairs: args.pairs.into(),
         max_pairs: args.max_pairs,
-        replace: args.replace,
+        if_exists: if_exists(args.replace),
     };
     let session = Session::new(&job, global);
     let summary = session.block_on(|storage, resources, progress| async move {

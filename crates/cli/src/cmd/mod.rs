@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use nearprint_pipeline::{FingerprintCounts, PipelineError, Resources};
-use nearprint_storage::{Progress, Requests, Storage};
+use nearprint_storage::{IfExists, Progress, Requests, Storage};
 
 use nearprint_profile::ProfileError;
 use nearprint_study::StudyError;
@@ -27,6 +27,7 @@ use tokio::task::{JoinError, JoinHandle};
 
 use crate::args::{Cli, Command};
 use crate::exit_code::Failure;
+use crate::flags::with_flags;
 use crate::job_config::JobConfig;
 use crate::summary::Report;
 
@@ -215,6 +216,17 @@ fn documents(counts: &FingerprintCounts) -> String {
         grouped(counts.n_empty),
         grouped(counts.n_null_text)
     )
+}
+
+fn if_exists(replace: bool) -> IfExists {
+    if replace { IfExists::Replace } else { IfExists::Refuse }
+}
+
+/// Writes the keys in messages of the libraries as the flags of `command`.
+fn name_flags(command: &str, messages: &mut [String]) {
+    for message in messages {
+        *message = with_flags(command, message);
+    }
 }
 
 fn warnings(out: &mut String, warnings: &[String]) {

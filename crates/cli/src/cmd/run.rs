@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use nearprint_pipeline::{Breakers, Measured, PipelineError, RunCounts, RunRequest, RunSummary};
 use nearprint_storage::{Requests, Roots, RunLock};
+use nearprint_store::Writers;
 use nearprint_study::legible;
 
 use super::{Outcome, Session, grouped};
 use crate::args::{Global, RunArgs};
 use crate::exit_code::{BAD_DATA, Failure};
+use crate::flags::with_flags;
 use crate::job_config::JobConfig;
 
 pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
@@ -35,7 +37,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
         clusters: job.clusters,
         late: args.late,
         replace: args.replace,
-        single_writer: args.single_writer || job.single_writer,
+        writers: if args.single_writer { Writers::One } else { job.writers() },
         breakers: job.breakers(&args.breakers),
         roots: Roots(if args.roots.is_empty() { job.roots.clone() } else { args.roots.clone() }),
         preflight: job.preflight(),
@@ -59,14 +61,14 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
         false => failure,
     })?;
     let text = text(&summary, &breakers) + &session.requests().map(requests_line).unwrap_or_default();
-    let report = session.report("run", summary.status, &summary, text);
+    let report = session.report("run", summary.status.name(), &summary, text);
     if summary.breakers.is_empty() {
         return Ok(report);
     }
-    let why: Vec<String> = summary.breakers.iter().map(nearprint_pipeline::TrippedBreaker::message).collect();
+    let why: Vec<String> = summary.breakers.iter().map(|breaker| with_flags("run", &breaker.message())).collect();
     let message = format!("stopped before publishing: {}", why.join("; "));
     let mut report = report.but(Failure { code: BAD_DATA, message, requests: session.requests() });
-    report.json["status"] = summary.status.into();
+    report.json["status"] = summary.status.name().into();
     Ok(report)
 }
 
@@ -90,7 +92,7 @@ fn requests_line(requests: Requests) -> String {
 /// Formats the summary for people.
 pub(super) fn text(summary: &RunSummary, breakers: &Breakers) -> String {
     let mut out = String::new();
-    let status = summary.status.replace('_', " ");
+    let status = summary.status.name().replace('_', " ");
     // Writing to a string cannot fail.
     let _ = writeln!(out, "{} {status}: {} (commit {})", summary.dt, summary.output, summary.commit);
     counts(&mut out, &summary.counts);

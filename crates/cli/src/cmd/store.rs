@@ -30,11 +30,10 @@ fn open(global: &Global, args: &StoreArgs) -> Result<(Session, String), crate::e
 
 fn init(global: &Global, args: &StoreArgs) -> Outcome {
     let (session, url) = open(global, args)?;
-    let single_writer = JobConfig::read_or_default(args.config.as_deref())?.single_writer;
+    let writers = JobConfig::read_or_default(args.config.as_deref())?.writers();
     let place = url.clone();
-    let is_new = session.block_on(|storage, _, _| async move {
-        nearprint_pipeline::store_init(&storage, &place, single_writer).await
-    })?;
+    let is_new = session
+        .block_on(|storage, _, _| async move { nearprint_pipeline::store_init(&storage, &place, writers).await })?;
     let status = if is_new { "made" } else { "already_there" };
     let text = format!("{url}: {}\n", status.replace('_', " "));
     Ok(session.report("store init", status, &serde_json::json!({ "store": url }), text))
@@ -42,8 +41,8 @@ fn init(global: &Global, args: &StoreArgs) -> Outcome {
 
 fn drop_night(global: &Global, args: &DropNightArgs) -> Outcome {
     let (session, store) = open(global, &args.place)?;
-    let single_writer = JobConfig::read_or_default(args.place.config.as_deref())?.single_writer;
-    let request = DropNightRequest { store, dt: args.dt.clone(), single_writer };
+    let writers = JobConfig::read_or_default(args.place.config.as_deref())?.writers();
+    let request = DropNightRequest { store, dt: args.dt.clone(), writers };
     let summary = session
         .block_on(|storage, _, _| async move { nearprint_pipeline::store_drop_night(&storage, &request).await })?;
     let mut text = format!("{}: dropped {} (commit {})\n", summary.store, summary.dt, summary.commit);
@@ -136,7 +135,7 @@ fn check_text(found: &StoreReport) -> String {
 fn compact(global: &Global, args: &CompactArgs) -> Outcome {
     let (session, url) = open(global, &args.place)?;
     let mut request = CompactRequest::of(url);
-    request.single_writer = JobConfig::read_or_default(args.place.config.as_deref())?.single_writer;
+    request.writers = JobConfig::read_or_default(args.place.config.as_deref())?.writers();
     request.part_rows = args.part_rows.unwrap_or(request.part_rows);
     let summary = session.block_on(|storage, resources, progress| async move {
         nearprint_pipeline::store_compact(&storage, &request, &resources, &progress).await
@@ -167,10 +166,10 @@ fn gc(global: &Global, args: &GcArgs) -> Outcome {
     let job = JobConfig::read_or_default(args.place.config.as_deref())?;
     let request = GcRequest {
         store,
-        output: args.output.clone().or(job.output),
+        output: args.output.clone().or_else(|| job.output.clone()),
         grace: Duration::from_secs(u64::from(args.grace_hours) * 3600),
         dry_run: args.dry_run,
-        single_writer: job.single_writer,
+        writers: job.writers(),
     };
     let summary =
         session.block_on(|storage, _, _| async move { nearprint_pipeline::store_gc(&storage, &request).await })?;

@@ -7,7 +7,7 @@ use nearprint_study::{
     estimate_from_labels,
 };
 
-use super::{Outcome, Session, cell, documents, grouped, warnings};
+use super::{Outcome, Session, cell, documents, grouped, if_exists, name_flags, warnings};
 use crate::args::{Global, TuneArgs};
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
@@ -24,9 +24,9 @@ pub(super) fn tune(global: &Global, args: &TuneArgs) -> Outcome {
 
 fn draw(session: &Session, job: &JobConfig, args: &TuneArgs, documents: &str, sheet: &str) -> Outcome {
     let read = job.files_read(args.profile.config.as_deref());
-    session.refuse_overwriting(("--sheet", sheet), documents, &read)?;
+    session.refuse_overwriting(("sheet", sheet), documents, &read)?;
     if let Some(html) = &args.html {
-        session.refuse_overwriting(("--html", html), documents, &read)?;
+        session.refuse_overwriting(("html", html), documents, &read)?;
     }
     let request = SheetRequest {
         documents: documents.to_owned(),
@@ -35,7 +35,7 @@ fn draw(session: &Session, job: &JobConfig, args: &TuneArgs, documents: &str, sh
         analyzer_resources: job.analyzer_resources()?,
         sheet: sheet.to_owned(),
         html: args.html.clone(),
-        replace: args.replace,
+        if_exists: if_exists(args.replace),
         per_distance: args.per_distance,
         max_distance: args.max_distance,
     };
@@ -91,7 +91,12 @@ fn estimate(session: &Session, job: &JobConfig, labels: &str) -> Outcome {
         profile: job.profile_config()?,
         analyzer_resources: job.analyzer_resources()?,
     };
-    let estimate = session.block_on(|storage, _, _| async move { estimate_from_labels(&storage, &request).await })?;
+    let mut estimate =
+        session.block_on(|storage, _, _| async move { estimate_from_labels(&storage, &request).await })?;
+    name_flags("tune", &mut estimate.warnings);
+    if let Some(found) = &mut estimate.recommendation {
+        name_flags("tune", &mut found.too_few);
+    }
     let text = estimated(&estimate);
     Ok(session.report("tune", "estimated", &estimate, text))
 }

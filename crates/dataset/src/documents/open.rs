@@ -39,6 +39,27 @@ pub struct DocumentRows {
 }
 
 /// Document files whose columns were checked against each other. Their documents have not been read yet.
+///
+/// ```
+/// use futures::TryStreamExt;
+/// use nearprint_dataset::{DocumentColumns, Documents, InputPolicy};
+/// use nearprint_storage::Storage;
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let pattern = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents/dt=2026-11-19");
+/// let (storage, columns) = (Storage::default(), DocumentColumns::default());
+/// let documents = Documents::open(&storage, pattern, columns, &InputPolicy::default()).await?;
+/// let mut n_texts = 0;
+/// for range in documents.ranges() {
+///     let mut batches = documents.read(&range).batches;
+///     while let Some(batch) = batches.try_next().await? {
+///         n_texts += (0..batch.rows.len()).filter(|&row| matches!(batch.text(row), Ok(Some(_)))).count();
+///     }
+/// }
+/// assert_eq!((documents.n_rows(), n_texts), (Some(155), 155));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 #[derive(Debug, Default)]
 pub struct Documents {
     files: BTreeMap<String, Box<dyn DocumentReader>>,
@@ -244,6 +265,23 @@ pub struct FoundText {
 impl Documents {
     /// Returns the texts of the `wanted` ids by id. A text is `None` if it is NULL. Ids that are not found are left
     /// out. The files are read only until all ids are found, and no other texts are kept.
+    ///
+    /// ```
+    /// use nearprint_dataset::{DocumentColumns, Documents, InputPolicy};
+    /// use nearprint_storage::Storage;
+    ///
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let temp = tempfile::tempdir()?;
+    /// # let pages = temp.path().join("pages.jsonl");
+    /// std::fs::write(&pages, "{\"id\": \"a\", \"text\": \"one page\"}\n{\"id\": \"b\", \"text\": null}\n")?;
+    /// let (storage, columns) = (Storage::default(), DocumentColumns::default());
+    /// let pattern = pages.display().to_string();
+    /// let documents = Documents::open(&storage, &pattern, columns, &InputPolicy::default()).await?;
+    /// let texts = documents.texts_of(["a", "b", "c"].into()).await?;
+    /// assert_eq!((texts["a"].as_deref(), texts["b"].as_deref(), texts.get("c")), (Some("one page"), None, None));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// A file cannot be read.

@@ -276,7 +276,7 @@ impl ColumnBytes {
         let page = locked(&self.page).filter(|(at, sizes)| *at == start && sizes.packed == length as u64);
         let (_, page) = page.ok_or_else(|| self.refused("a page is not where its header says".to_owned()))?;
         let limit = self.state.limits.page_bytes;
-        check_sizes(&page, limit, "a quarter of --memory-limit, or 1 GiB").map_err(|reason| self.refused(reason))?;
+        check_sizes(&page, limit, "a quarter of `memory_limit`, or 1 GiB").map_err(|reason| self.refused(reason))?;
         self.state.reserve(page.unpacked.max(page.packed))?;
         let bytes = self.bytes(start, page.packed)?;
         if bytes.len() != length {

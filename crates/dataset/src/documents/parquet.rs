@@ -28,8 +28,7 @@ use crate::columns::{Columns, MAX_VALUE_BYTES};
 use crate::error::{DatasetError, Result};
 use crate::parquet_file::{ParquetFile, caught, count, joined_row_groups, panicked};
 use crate::quarantine::BadReason;
-use nearprint_storage::InputFile;
-use nearprint_storage::blocking;
+use nearprint_storage::{InputFile, blocking};
 
 /// A document file, with the facts of its footer by which tasks are planned.
 #[derive(Debug)]

@@ -158,7 +158,7 @@ impl GuardedChunk {
         if codec == Compression::LZO {
             return Err("it is compressed with LZO: write it with another codec".to_owned());
         }
-        check_sizes(page, LEAST_PAGE_BYTES, "whatever --memory-limit")?;
+        check_sizes(page, LEAST_PAGE_BYTES, "whatever `memory_limit`")?;
         check_dictionary(page)?;
         check_unpacked(codec, whole.get(page.header_bytes..).unwrap_or_default(), page)?;
         if page.kind == PageKind::Dictionary {

@@ -19,6 +19,9 @@ impl UnionFind {
     /// Adds a node in a set of its own, and returns the node.
     ///
     /// There must be fewer than 2^32 nodes.
+    ///
+    /// # Panics
+    /// Debug builds panic if there are 2^32 nodes already.
     #[allow(clippy::cast_possible_truncation, reason = "the callers' rows and values are 32-bit numbers")]
     pub fn add(&mut self) -> u32 {
         debug_assert!(u32::try_from(self.parent.len()).is_ok(), "nodes are 32-bit numbers");
@@ -82,6 +85,15 @@ pub fn spanning_forest(pairs: &mut Vec<RowPair>) {
 }
 
 /// The cluster of each row of the batch.
+///
+/// ```
+/// use nearprint_join::{Clusters, UnionFind};
+///
+/// let mut sets = UnionFind::new(4);
+/// sets.union(1, 3);
+/// let clusters = Clusters::of(sets, 4);
+/// assert_eq!((clusters.first_row(3), clusters.n_rows(3), clusters.n_rows(0)), (1, 2, 1));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Clusters {
     first_row: Vec<u32>,

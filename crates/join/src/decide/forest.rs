@@ -111,6 +111,9 @@ impl Forest {
     }
 
     /// Makes the pass gather the input of the decisions by a rule.
+    ///
+    /// # Panics
+    /// If the batch has a row that is not below `n_rows`.
     #[must_use]
     pub fn gathering(self, n_rows: u32, rule: DropRule) -> Self {
         let classes = self.rows.class_of_rows(n_rows);
@@ -138,6 +141,9 @@ impl Forest {
     /// # Errors
     /// [`JoinError::NoFingerprint`] if the pass gathers, and the row of a pair with a kept existing document has no
     /// fingerprint.
+    ///
+    /// # Panics
+    /// May panic if a row of the candidate is not below the number of rows.
     pub fn offer(&mut self, candidate: &Candidate<'_>, has_id: impl Fn(u32, &str) -> bool) -> Result<bool> {
         let Candidate { row, distance, far } = *candidate;
         let (node, is_edge) = match far {

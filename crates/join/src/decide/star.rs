@@ -97,6 +97,17 @@ impl ClassNeighbours {
 /// below the number of classes of `neighbours`. `existing` returns the nearest kept existing document of a class. The
 /// function calls `decided` with each row in turn.
 ///
+/// ```
+/// use nearprint_join::{Canonical, ClassNeighbours, Decision, star};
+///
+/// // Each row is a class of its own. The first two are near each other, and so are the last two.
+/// let neighbours = ClassNeighbours::new(3, || [(0, 1, 2), (1, 2, 3)].into_iter());
+/// let mut decided = Vec::new();
+/// star(0..3, Some, &neighbours, |_| None, |row, decision| decided.push((row, decision)));
+/// let dropped = Decision::Drop { canonical: Canonical::Row(0), distance: 2 };
+/// assert_eq!(decided, [(0, Decision::Keep), (1, dropped), (2, Decision::Keep)]);
+/// ```
+///
 /// # Panics
 /// If `class_of` returns a class that `neighbours` does not have.
 pub fn star(

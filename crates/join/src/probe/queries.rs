@@ -37,6 +37,9 @@ impl<F: Width> Queries<F> {
     /// # Errors
     /// [`JoinError::Bits`] if the plan has no bits or more bits than the values; [`JoinError::TooManyRows`] if there
     /// are more than `u32::MAX` values.
+    ///
+    /// # Panics
+    /// Debug builds panic if a value has more bits than the plan.
     pub fn try_new(mut values: Vec<F>, plan: TablePlan, kernel: Kernel) -> Result<Self> {
         if !(1..=F::BITS).contains(&plan.bits()) {
             return Err(JoinError::Bits { bits: plan.bits(), type_bits: F::BITS });

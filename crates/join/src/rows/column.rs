@@ -21,6 +21,9 @@ impl<T> Default for Column<T> {
 
 impl<T: Copy> Column<T> {
     /// Appends a row. The caller appends at most `u32::MAX` − 1 rows.
+    ///
+    /// # Panics
+    /// Debug builds panic if there are `u32::MAX` rows already.
     pub fn push(&mut self, value: Option<T>) {
         match value {
             Some(value) if self.values.is_empty() && self.n_rows > 0 => {

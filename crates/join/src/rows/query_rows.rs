@@ -32,6 +32,16 @@ pub struct RowPair {
 /// The classes of each value (distinct fingerprint), in ascending order, and the rows of each class, in ascending
 /// order. The values themselves stand in the tables of the [`Queries`](crate::Queries); the position of a value there
 /// is its number here.
+///
+/// ```
+/// use nearprint_join::{Column, QueryRows};
+///
+/// let fingerprints: Column<u64> = [Some(7), None, Some(5), Some(7)].into_iter().collect();
+/// let (rows, values) = QueryRows::group(fingerprints, Column::default().into())?;
+/// assert_eq!(values, [5, 7]);
+/// assert_eq!((rows.classes_of(1), rows.members(1)), (1..2, &[0, 3][..]));
+/// # Ok::<(), nearprint_join::JoinError>(())
+/// ```
 #[derive(Debug)]
 pub struct QueryRows {
     /// The rows in order of (fingerprint, sketch, row).
@@ -71,6 +81,9 @@ impl QueryRows {
     ///
     /// # Errors
     /// [`JoinError::TooManyRows`] if there are more than `u32::MAX` − 1 rows.
+    ///
+    /// # Panics
+    /// Debug builds panic if `sketches` has another number of rows than 0 and that of `fingerprints`.
     pub fn group<F: Fingerprint>(
         fingerprints: impl Borrow<Column<F>>,
         sketches: Arc<Column<Sketch>>,

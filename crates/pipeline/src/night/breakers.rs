@@ -153,39 +153,31 @@ impl TrippedBreaker {
             serde_json::Value::String(text) => text.clone(),
             other => other.as_f64().map_or_else(|| other.to_string(), |number| number.to_string()),
         };
-        let (what, flag) = match *name {
-            "max_cluster" => (
-                format!("cluster '{}' has {} different texts, {limit} allowed", text("cluster_id"), text("n_texts")),
-                "--max-cluster",
-            ),
+        let what = match *name {
+            "max_cluster" => {
+                format!("cluster '{}' has {} different texts, {limit} allowed", text("cluster_id"), text("n_texts"))
+            }
             "max_source_loss" => {
                 let worst = &evidence[0];
                 let source = worst["source"].as_str().unwrap_or_default();
-                let what = format!(
+                format!(
                     "{} of {} documents of source '{source}' are dropped as near-duplicates, a share of {limit} is allowed",
                     worst["n_near"], worst["n_documents"]
-                );
-                (what, "--max-source-loss")
+                )
             }
-            "min_document_share" => (
-                format!(
-                    "{} documents, the median of the nights before is {}, a share of {limit} is the least",
-                    text("n_documents"),
-                    text("median")
-                ),
-                "--min-document-share",
+            "min_document_share" => format!(
+                "{} documents, the median of the nights before is {}, a share of {limit} is the least",
+                text("n_documents"),
+                text("median")
             ),
-            _ => (
-                format!(
-                    "{} of the documents are dropped, the median of the nights before is {}, a change of {limit} is allowed",
-                    text("share"),
-                    text("median")
-                ),
-                "--max-rate-change",
+            _ => format!(
+                "{} of the documents are dropped, the median of the nights before is {}, a change of {limit} is allowed",
+                text("share"),
+                text("median")
             ),
         };
         let change = if name.starts_with("min") { "lower" } else { "raise" };
-        format!("{what}: look at them, then {change} breakers.{name} or {flag}, or run once with --no-breakers")
+        format!("{what}: look at them, then {change} `breakers.{name}`, or run once with `no_breakers`")
     }
 }
 

@@ -16,4 +16,4 @@ pub(crate) mod summary;
 pub use breakers::{Breakers, DocumentShare, DropRate, LargestCluster, Measured, SourceLoss, TrippedBreaker};
 pub use request::RunRequest;
 pub use run::{run, run_elsewhere};
-pub use summary::{RunCounts, RunSummary};
+pub use summary::{RunCounts, RunStatus, RunSummary};

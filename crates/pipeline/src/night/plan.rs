@@ -4,8 +4,8 @@ use std::time::SystemTime;
 
 use nearprint_dataset::Documents;
 use nearprint_profile::ALGORITHM_VERSION;
-use nearprint_storage::{Folder, Sha256Hex, Storage};
-use nearprint_store::{Night, Store, StoreError};
+use nearprint_storage::{Folder, Sha256Hex, Storage, StorageError};
+use nearprint_store::{Night, Store};
 
 use super::documents;
 use super::manifest::InputRecord;
@@ -61,9 +61,9 @@ pub(crate) fn refuse_missing_store(store: &Store, identity: Option<&str>, reques
     if request.create_store || identity.is_some() || !store.is_new() {
         return Ok(());
     }
-    let remedy = "check the path, and that its disk is mounted; a first night makes the store with --create-store, or after \
+    let remedy = "check the path, and that its disk is mounted; a first night makes the store with `create_store`, or after \
                   `nearprint store init`";
-    Err(StoreError::InputMissing { what: "store", url: request.store.clone(), remedy }.into())
+    Err(StorageError::InputMissing { what: "store", url: request.store.clone(), remedy }.into())
 }
 
 pub(crate) fn utc(time: SystemTime) -> String {
@@ -100,7 +100,7 @@ pub(crate) fn refuse_republishing(plan: &Plan, request: &RunRequest) -> Result<(
         return Ok(());
     }
     let reason = format!(
-        "{} is published from other inputs, configuration or earlier nights: keep it, or publish anew with --replace",
+        "{} is published from other inputs, configuration or earlier nights: keep it, or publish anew with `replace`",
         request.dt
     );
     Err(PipelineError::OutputExists { url: plan.night.url().to_owned(), reason })
@@ -110,7 +110,7 @@ pub(crate) fn refuse_late(store: &Store, request: &RunRequest) -> Result<()> {
     match store.nights().last() {
         Some(newest) if newest.dt > request.dt && !request.late => {
             let reason =
-                format!("{} is older than the store's newest night {}: say --late to add it", request.dt, newest.dt);
+                format!("{} is older than the store's newest night {}: say `late` to add it", request.dt, newest.dt);
             Err(PipelineError::Usage { reason })
         }
         _ => Ok(()),
@@ -119,7 +119,7 @@ pub(crate) fn refuse_late(store: &Store, request: &RunRequest) -> Result<()> {
 
 pub(crate) fn moved(published: &Night, plan: &Plan) -> PipelineError {
     let reason = format!(
-        "{} is published in {}, not here: name that output, or publish the night here with --replace",
+        "{} is published in {}, not here: name that output, or publish the night here with `replace`",
         published.dt, published.output
     );
     PipelineError::OutputExists { url: plan.night.url().to_owned(), reason }

@@ -11,7 +11,7 @@ use super::plan::Plan;
 use super::pointers::roll_forward;
 use super::published::{already_published, commit_and_stale};
 use super::request::RunRequest;
-use super::summary::{RunCounts, RunSummary};
+use super::summary::{RunCounts, RunStatus, RunSummary};
 use crate::engine::reduce::SpillStats;
 use crate::error::{PipelineError, Result};
 
@@ -96,7 +96,7 @@ pub(crate) async fn publish(
     roll_forward(storage, &store, &request.dt).await?;
     let (commit, stale) = commit_and_stale(&store, &night);
     Ok(Ok(RunSummary {
-        status: "published",
+        status: RunStatus::Published,
         dt: request.dt.clone(),
         output: generation.url().to_owned(),
         commit,

@@ -1,11 +1,11 @@
 //! A published night, as its manifest and the store describe it.
 
-use nearprint_storage::Storage;
-use nearprint_store::{Night, Store, StoreError, generation_name, missing_store};
+use nearprint_storage::{Storage, StorageError};
+use nearprint_store::{Night, Store, generation_name, missing_store};
 
 use super::manifest::Manifest;
 use super::request::check_date;
-use super::summary::RunSummary;
+use super::summary::{RunStatus, RunSummary};
 use crate::engine::reduce::SpillStats;
 use crate::error::Result;
 
@@ -22,7 +22,7 @@ pub(crate) async fn already_published(storage: &Storage, store: &Store, night: &
     let read = Manifest::read(&generation, night).await?;
     let (commit, stale) = commit_and_stale(store, night);
     Ok(RunSummary {
-        status: "already_published",
+        status: RunStatus::AlreadyPublished,
         dt: night.dt.clone(),
         output: generation.url().to_owned(),
         commit,
@@ -41,18 +41,18 @@ pub(crate) async fn already_published(storage: &Storage, store: &Store, night: &
 /// Returns a published night's summary, and the dates of the nights before it.
 ///
 /// # Errors
-/// [`StoreError::InputMissing`] if the night is not published.
+/// [`StorageError::InputMissing`] if the night is not published.
 pub async fn published_night(storage: &Storage, store_url: &str, dt: &str) -> Result<(RunSummary, Vec<String>)> {
     check_date(dt)?;
     let store = open_store(storage, store_url).await?;
-    let night = store.night(dt).ok_or_else(|| StoreError::InputMissing {
+    let night = store.night(dt).ok_or_else(|| StorageError::InputMissing {
         what: "published night",
         url: format!("{store_url} dt={dt}"),
         remedy: "run it first",
     })?;
     let earlier = store.before(dt).into_iter().map(|n| n.dt.clone()).collect();
     let summary = already_published(storage, &store, night).await?;
-    Ok((RunSummary { status: "published", ..summary }, earlier))
+    Ok((RunSummary { status: RunStatus::Published, ..summary }, earlier))
 }
 
 pub(crate) async fn open_store(storage: &Storage, url: &str) -> Result<Store> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use nearprint_dataset::{DocumentColumns, InputPolicy, is_date};
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::{Folder, Roots, Storage, redact};
-use nearprint_store::generation_name;
+use nearprint_store::{Writers, generation_name};
 use nearprint_tasks::KeepKey;
 use nearprint_tokenize::Resources as AnalyzerResources;
 
@@ -51,8 +51,8 @@ pub struct RunRequest {
     pub late: bool,
     /// Whether a published night is replaced.
     pub replace: bool,
-    /// Whether no other process writes to the store. If so, a server without conditional writes is enough.
-    pub single_writer: bool,
+    /// The processes that write to the store.
+    pub writers: Writers,
     /// The limits that stop the night before it is published.
     pub breakers: Breakers,
     /// The places in which documents, store and output must lie.
@@ -148,7 +148,7 @@ pub(crate) fn check_date(dt: &str) -> Result<()> {
     if is_date(dt) {
         return Ok(());
     }
-    Err(PipelineError::Usage { reason: format!("--dt '{}' is not a date like 2026-11-20", dt.escape_debug()) })
+    Err(PipelineError::Usage { reason: format!("`dt` '{}' is not a date like 2026-11-20", dt.escape_debug()) })
 }
 
 /// Returns whether some night's documents could lie at a place or below it. A root without `{dt}` belongs to the crawl

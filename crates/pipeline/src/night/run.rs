@@ -17,7 +17,7 @@ use super::preflight;
 use super::publish::{Attempt, Staged, publish, still_published};
 use super::published::already_published;
 use super::request::RunRequest;
-use super::summary::{RunCounts, RunSummary};
+use super::summary::{RunCounts, RunStatus, RunSummary};
 use crate::engine::reduce::SpillStats;
 use crate::error::{PipelineError, Result};
 use crate::resources::Resources;
@@ -31,6 +31,50 @@ use crate::work::Work;
 const MAX_ATTEMPTS: usize = 5;
 
 /// Runs a night.
+///
+/// ```
+/// use nearprint_dataset::{DocumentColumns, InputPolicy};
+/// use nearprint_pipeline::{Breakers, ClusterRule, PairsMode, Resources, RunRequest, RunStatus, run};
+/// use nearprint_storage::{Progress, Roots, Storage};
+/// use nearprint_store::Writers;
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = tempfile::tempdir()?;
+/// # let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents").to_owned();
+/// # let [store, output] = ["store", "results"].map(|name| temp.path().join(name).display().to_string());
+/// let request = RunRequest {
+///     dt: "2026-11-19".to_owned(),
+///     documents, // "crawl", if the night's files are in crawl/dt=2026-11-19
+///     store,
+///     output,
+///     columns: DocumentColumns::default(),
+///     keep: Vec::new(),
+///     source_column: None,
+///     profile: nearprint_profile::by_name("default")?,
+///     analyzer_resources: nearprint_tokenize::Resources::default(),
+///     input: InputPolicy::default(),
+///     pairs: PairsMode::Forest,
+///     max_pairs: 100_000_000,
+///     clusters: ClusterRule::Star,
+///     late: false,
+///     replace: false,
+///     writers: Writers::Several,
+///     breakers: Breakers::default(),
+///     roots: Roots::default(),
+///     preflight: true,
+///     create_store: true,
+///     job_file: None,
+/// };
+/// let (storage, resources, progress) = (Storage::default(), Resources::default(), Progress::default());
+/// let night = run(&storage, &request, &resources, &progress).await?;
+/// assert_eq!((night.status, night.commit), (RunStatus::Published, 1));
+/// assert_eq!(night.counts.decisions.n_keep + night.counts.decisions.n_drop, 155);
+///
+/// let again = run(&storage, &request, &resources, &progress).await?;
+/// assert_eq!(again.status, RunStatus::AlreadyPublished);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 ///
 /// # Errors
 /// The input is bad, the night is published with other content, or the store has another configuration. Nothing of a
@@ -100,7 +144,7 @@ async fn attempt(work: Work<'_>, request: &RunRequest, written: &mut Option<Stri
         preflight::refuse_full(&resources.temp_parent(), plan.documents.n_rows())?;
     }
     preflight::refuse_unwritable(plan.store.folder(), &plan.output, &plan.night).await?;
-    plan.store.probe_conditional_put(request.single_writer).await?;
+    plan.store.probe_conditional_put(request.writers).await?;
     if plan.store.end_dead_removals().await? {
         return Ok(None);
     }
@@ -133,7 +177,7 @@ async fn refuse_unknown_night(plan: &Plan, request: &RunRequest) -> Result<Optio
         return Ok(None);
     }
     let reason = format!(
-        "a night is published here that {} does not know: check `store`, name another output, or publish anew with --replace",
+        "a night is published here that {} does not know: check the place of the store, name another output, or publish anew with `replace`",
         plan.store.folder().url()
     );
     Err(PipelineError::OutputExists { url: plan.night.url().to_owned(), reason })
@@ -205,7 +249,7 @@ async fn stage(
 /// Returns the summary of a night that breakers stopped. Nothing was published.
 fn stopped(request: &RunRequest, plan: &Plan, staged: Staged, tripped: Vec<TrippedBreaker>) -> RunSummary {
     RunSummary {
-        status: "stopped",
+        status: RunStatus::Stopped,
         dt: request.dt.clone(),
         output: plan.night.url().to_owned(),
         commit: plan.store.info().commit,

@@ -8,11 +8,35 @@ use crate::stages::decide::DecisionCounts;
 use crate::stages::fingerprint::FingerprintCounts;
 use crate::stages::join::PairCounts;
 
+/// The outcome of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// This run published the night.
+    Published,
+    /// The night was published before, from the same input and configuration.
+    AlreadyPublished,
+    /// A breaker stopped the night before it was published.
+    Stopped,
+}
+
+impl RunStatus {
+    /// Returns the name that summaries have.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::AlreadyPublished => "already_published",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
 /// The summary of a run. Its counts are also in the published manifest.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunSummary {
-    /// `published`, `already_published`, or `stopped` by a breaker.
-    pub status: &'static str,
+    /// The outcome of this execution.
+    pub status: RunStatus,
     /// The night.
     pub dt: String,
     /// The place of the results.

@@ -16,9 +16,8 @@ use nearprint_store::ExistingShort;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{PipelineError, Result};
-use nearprint_dataset::{DatasetWriter, StagedFile};
+use nearprint_dataset::{BATCH_ROWS, DatasetWriter, StagedFile};
 
-use nearprint_dataset::BATCH_ROWS;
 use nearprint_dataset::schema::DECISIONS;
 use nearprint_tasks::{ClassPairs, QueryBatch, SkipReason};
 

@@ -13,16 +13,13 @@ use crate::apart;
 use crate::error::{PipelineError, Result};
 use crate::resources::Resources;
 use crate::work::Work;
-use nearprint_dataset::BATCH_ROWS;
 use nearprint_dataset::schema::{CONFIG_DIGEST, FINGERPRINTS, QUARANTINE, SKIPPED, WIDE_FINGERPRINTS};
-use nearprint_dataset::{BadFile, BadRow, InputPolicy};
-use nearprint_dataset::{DatasetError, DocumentRange};
-use nearprint_dataset::{DatasetWriter, StagedFile};
-use nearprint_dataset::{DocumentColumns, Documents, ReadLimits};
+use nearprint_dataset::{
+    BATCH_ROWS, BadFile, BadRow, DatasetError, DatasetWriter, DocumentColumns, DocumentRange, Documents, InputPolicy,
+    ReadLimits, StagedFile,
+};
 use nearprint_profile::ProfileConfig;
-use nearprint_storage::Progress;
-use nearprint_storage::Storage;
-use nearprint_storage::row_number;
+use nearprint_storage::{IfExists, Progress, Storage, row_number};
 use nearprint_tasks::{
     CollectPolicy, Collecting, FileNote, FingerprintContext, FingerprintRunner, FingerprintSpec, FingerprintTask,
     KeepKey, QueryBatch, RowColumns, SkipReason, TaskBatch,
@@ -304,19 +301,38 @@ pub struct FingerprintSummary {
 /// Fingerprints documents to `OUTPUT/part-00000.parquet`, …. Documents without a fingerprint are listed in
 /// `OUTPUT/_skipped`, and rows that are not documents in `OUTPUT/_quarantine`.
 ///
+/// ```
+/// use nearprint_dataset::DocumentColumns;
+/// use nearprint_pipeline::{FingerprintRequest, Resources, fingerprint};
+/// use nearprint_storage::{IfExists, Progress, Storage};
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = tempfile::tempdir()?;
+/// # let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents/dt=2026-11-19");
+/// # let fingerprints = temp.path().join("fingerprints").display().to_string();
+/// let (columns, profile) = (DocumentColumns::default(), nearprint_profile::by_name("default")?);
+/// let request = FingerprintRequest::of(documents, &columns, &profile, &nearprint_tokenize::Resources::default());
+/// let (storage, resources, progress) = (Storage::default(), Resources::default(), Progress::default());
+/// let done = fingerprint(&storage, &request, &fingerprints, IfExists::Refuse, &resources, &progress).await?;
+/// assert_eq!(done.counts.n_documents, 155);
+/// assert_eq!(done.counts.n_fingerprinted + done.counts.n_too_short, 155);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
 /// # Errors
-/// The input is bad, or the output has files and `replace` is not set.
+/// The input is bad, or the output has files that `if_exists` does not allow to replace.
 pub async fn fingerprint(
     storage: &Storage,
     request: &FingerprintRequest,
     output_url: &str,
-    replace: bool,
+    if_exists: IfExists,
     resources: &Resources,
     progress: &Progress,
 ) -> Result<FingerprintSummary> {
     let output = storage.folder(output_url)?;
-    apart::refuse_folder(storage, &output, output_url, &[("--documents", &request.documents)])?;
-    nearprint_dataset::refuse_existing(&output, replace).await?;
+    apart::refuse_folder(storage, &output, output_url, &[("documents", &request.documents)])?;
+    nearprint_dataset::refuse_existing(&output, if_exists).await?;
     let documents = Documents::open(storage, &request.documents, request.columns.clone(), &request.input).await?;
     let config_digest = request.profile.digest(&request.analyzer_resources)?;
     let work = Work { storage, resources, progress, elsewhere: None };
@@ -331,7 +347,7 @@ pub async fn fingerprint(
     let mut staged = writer.finish()?;
     staged.extend(write_skipped(&done.batch, temp.path(), "_skipped")?);
     staged.extend(write_quarantine(&done, temp.path(), "_quarantine")?);
-    nearprint_dataset::publish(&output, &staged, replace, progress).await?;
+    nearprint_dataset::publish(&output, &staged, if_exists, progress).await?;
     Ok(FingerprintSummary { output: output.url().to_owned(), config_digest, counts: done.counts })
 }
 

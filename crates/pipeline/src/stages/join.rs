@@ -26,13 +26,9 @@ use crate::join_plan::{JoinPlan, existing_run};
 use crate::resources::Resources;
 use crate::stages::decide::{ClusterRule, Decisions, Found};
 use crate::work::Work;
-use nearprint_dataset::Columns;
 use nearprint_dataset::schema::PAIRS;
-use nearprint_dataset::{DatasetWriter, StagedFile, create_folder};
-use nearprint_storage::Progress;
-use nearprint_storage::blocking;
-use nearprint_storage::in_memory;
-use nearprint_storage::locked;
+use nearprint_dataset::{Columns, DatasetWriter, StagedFile, create_folder};
+use nearprint_storage::{Progress, blocking, in_memory, locked};
 use nearprint_store::{Existing, ExistingFile};
 use nearprint_tasks::{
     ClassPairs, Elsewhere, MapContext, MapCounts, MapSpec, MapTask, QueryBatch, QueryParts, Room, TaskBatches,

@@ -12,14 +12,10 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::error::Result;
-use nearprint_dataset::InputPolicy;
-use nearprint_dataset::{DocumentColumns, Documents};
-use nearprint_pipeline::Resources;
-use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, fingerprint_batch};
+use nearprint_dataset::{DocumentColumns, Documents, InputPolicy};
+use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, Resources, fingerprint_batch};
 use nearprint_profile::{JoinConfig, ProfileConfig};
-use nearprint_storage::Progress;
-use nearprint_storage::Storage;
-use nearprint_storage::blocking;
+use nearprint_storage::{Progress, Storage, blocking};
 use nearprint_tasks::QueryBatch;
 use pairs::Pairs;
 pub use score::{Intervals, Score};
@@ -106,6 +102,37 @@ pub struct Evaluation {
 }
 
 /// Evaluates a profile on labelled documents.
+///
+/// ```
+/// use nearprint_dataset::DocumentColumns;
+/// use nearprint_pipeline::Resources;
+/// use nearprint_storage::{Progress, Storage};
+/// use nearprint_study::{EvaluateRequest, evaluate, plot};
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = nearprint_storage::TempFolder::try_new(&std::env::temp_dir())?;
+/// # let [documents, truth] = ["pages.jsonl", "truth.tsv"].map(|name| temp.path().join(name).display().to_string());
+/// std::fs::write(&documents, r#"
+/// {"id": "a", "text": "Near-duplicate pages differ in a date, a counter or an advertisement, no more."}
+/// {"id": "b", "text": "NEAR-DUPLICATE pages differ in a date, a counter or an advertisement, no more."}
+/// {"id": "c", "text": "The committee met on Tuesday to plan a bridge across the northern river."}
+/// "#.trim())?;
+/// std::fs::write(&truth, "id_a\tid_b\tlabel\na\tb\tpos\na\tc\tneg\n")?;
+/// let request = EvaluateRequest {
+///     documents,
+///     columns: DocumentColumns::default(),
+///     truth,
+///     ignore: None,
+///     profile: nearprint_profile::by_name("default")?,
+///     analyzer_resources: nearprint_tokenize::Resources::default(),
+///     max_distance: None,
+/// };
+/// let evaluation = evaluate(&Storage::default(), &request, &Resources::default(), &Progress::default()).await?;
+/// assert_eq!((evaluation.own.score.precision, evaluation.own.score.recall), (1.0, Some(1.0)));
+/// assert!(plot::svg(&evaluation)?.starts_with("<svg"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 ///
 /// # Errors
 /// The input is bad, or a label names a document that does not exist.
@@ -208,7 +235,7 @@ fn warnings(own: &Score, n_ignored_unknown: u64) -> Vec<String> {
         warnings.push("no pair of the truth is positive: recall and F1 have no value".to_owned());
     }
     if n_ignored_unknown > 0 {
-        warnings.push(format!("ids of --ignore that no document has: {n_ignored_unknown}"));
+        warnings.push(format!("ids of `ignore` that no document has: {n_ignored_unknown}"));
     }
     warnings
 }

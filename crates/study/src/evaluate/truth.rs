@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use nearprint_storage::utf8;
+use nearprint_storage::{Storage, StorageError, redact, utf8};
 
-use crate::error::{Result, StudyError};
-use nearprint_storage::{Storage, redact};
+use crate::error::Result;
+use nearprint_dataset::DatasetError;
 use nearprint_tasks::QueryBatch;
 
 /// The label of a pair.
@@ -49,7 +49,7 @@ impl Truth {
 
 /// Returns the lines that are not empty, with their line numbers from 1.
 pub async fn lines(storage: &Storage, url: &str) -> Result<Vec<(u64, String)>> {
-    let missing = || StudyError::InputMissing { what: "file", url: url.to_owned(), remedy: "check the path" };
+    let missing = || StorageError::InputMissing { what: "file", url: url.to_owned(), remedy: "check the path" };
     let content = storage.folder(url)?.get().await?.ok_or_else(missing)?;
     let lines = (1..).zip(utf8(url, &content)?.lines());
     Ok(lines.filter(|(_, line)| !line.is_empty()).map(|(number, line)| (number, line.to_owned())).collect())
@@ -60,11 +60,11 @@ pub async fn read(storage: &Storage, url: &str, ignored: &HashSet<String>, batch
     let columns = columns(url, lines.first().map_or("", |(_, header)| header))?;
     let mut truth = Truth::default();
     for (row, line) in lines.iter().skip(1) {
-        let bad = |reason| StudyError::BadRow { file: url.to_owned(), row: *row, reason };
+        let bad = |reason| DatasetError::BadRow { file: url.to_owned(), row: *row, reason };
         if let Some((a, b, label)) = labelled_pair(line, columns, ignored, batch).map_err(bad)?
             && truth.add(a, b, label).is_some()
         {
-            return Err(bad("this pair has another label in an earlier row: keep one of the two".to_owned()));
+            return Err(bad("this pair has another label in an earlier row: keep one of the two".to_owned()).into());
         }
     }
     truth.labels.retain(|_, label| *label != Label::Negative);
@@ -110,11 +110,11 @@ fn columns(url: &str, header: &str) -> Result<[usize; 3]> {
              `nearprint tune --labels {}`",
             redact(url)
         );
-        return Err(StudyError::BadRow { file: url.to_owned(), row: 1, reason });
+        return Err(DatasetError::BadRow { file: url.to_owned(), row: 1, reason }.into());
     }
     let names: Vec<&str> = header.split('\t').collect();
     let column = |name: &str| {
-        let missing = || StudyError::MissingColumn {
+        let missing = || DatasetError::MissingColumn {
             file: url.to_owned(),
             column: name.to_owned(),
             present: names.iter().map(|n| (*n).to_owned()).collect(),

@@ -12,12 +12,10 @@ use serde::Serialize;
 use crate::error::{Result, StudyError};
 pub use diff::Piece;
 pub use features::{DifferingBit, ExplainedFeature, FeatureTable};
-use nearprint_dataset::InputPolicy;
-use nearprint_dataset::{DocumentColumns, Documents};
-use nearprint_profile::ProfileConfig;
-use nearprint_profile::{Outcome, TextFingerprinter};
+use nearprint_dataset::{DocumentColumns, Documents, InputPolicy};
+use nearprint_profile::{Outcome, ProfileConfig, TextFingerprinter};
 use nearprint_storage::Storage;
-pub use text::ExplainedText;
+pub use text::{ExplainedText, TextStatus};
 use text::{Named, Taken, distance, sketch_distance};
 
 /// The texts to compare, and the profile.
@@ -95,6 +93,25 @@ pub struct ExplainedPair {
 const CONTEXT_CHARS: usize = 40;
 
 /// Explains why texts are near-duplicates to a profile, or are not.
+///
+/// ```
+/// use nearprint_storage::Storage;
+/// use nearprint_study::{ExplainRequest, ExplainTexts, explain};
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// let old = "Near-duplicate pages differ in a date, a counter or an advertisement, and in no more.";
+/// let new = old.replace("date", "year");
+/// let request = ExplainRequest {
+///     texts: ExplainTexts::Given(vec![("old".to_owned(), old.to_owned()), ("new".to_owned(), new)]),
+///     profile: nearprint_profile::by_name("default")?,
+///     analyzer_resources: nearprint_tokenize::Resources::default(),
+/// };
+/// let pair = explain(&Storage::default(), &request).await?.pair.ok_or("two texts are a pair")?;
+/// assert_eq!((pair.same_text, pair.features.shared.len()), (false, 13));
+/// assert_eq!((pair.features.only_a[0].feature.as_str(), pair.features.only_b[0].feature.as_str()), ("date", "year"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 ///
 /// # Errors
 /// The input is bad, no document has one of the ids, or there are fewer than two texts.

@@ -5,8 +5,34 @@ use std::fmt::Write;
 use nearprint_fingerprint::Sketch;
 use serde::Serialize;
 
-use nearprint_profile::ProfileConfig;
-use nearprint_profile::{DissectedText, Outcome, TextFingerprinter};
+use nearprint_profile::{DissectedText, Outcome, ProfileConfig, TextFingerprinter};
+
+/// Whether a text has a fingerprint, or why it has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TextStatus {
+    /// It has one.
+    Fingerprinted,
+    /// It has fewer distinct features than the floor of its script.
+    TooShort,
+    /// Nothing is left of it after normalisation.
+    Empty,
+    /// The document has no text.
+    NullText,
+}
+
+impl TextStatus {
+    /// Returns the words for people.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Fingerprinted => "fingerprinted",
+            Self::TooShort => "too short",
+            Self::Empty => "empty",
+            Self::NullText => "null text",
+        }
+    }
+}
 
 /// The description of one text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -16,8 +42,8 @@ pub struct ExplainedText {
     /// The file of the text. If several nights have the document, the file is that of the newest night. `None` means
     /// that the text was given directly.
     pub file: Option<String>,
-    /// `fingerprinted`, `too_short`, `empty` or `null_text`.
-    pub status: &'static str,
+    /// Whether the text has a fingerprint.
+    pub status: TextStatus,
     /// The reason why the text has no fingerprint.
     pub reason: Option<String>,
     /// The number of characters of the normalised text.
@@ -84,16 +110,16 @@ impl Taken {
         let n_features = self.features().len() as u64;
         let floor = profile.tokenize.min_features;
         let (status, reason) = match self.outcome() {
-            None => ("null_text", Some("its text is NULL".to_owned())),
-            Some(Outcome::Empty) => ("empty", Some("nothing is left of it after normalisation".to_owned())),
+            None => (TextStatus::NullText, Some("its text is NULL".to_owned())),
+            Some(Outcome::Empty) => (TextStatus::Empty, Some("nothing is left of it after normalisation".to_owned())),
             Some(Outcome::TooShort { .. }) => (
-                "too_short",
+                TextStatus::TooShort,
                 Some(format!(
                     "it has {n_features} distinct features; the floor is {} for Chinese, {} for other text",
                     floor.han, floor.other
                 )),
             ),
-            Some(Outcome::Fingerprinted { .. }) => ("fingerprinted", None),
+            Some(Outcome::Fingerprinted { .. }) => (TextStatus::Fingerprinted, None),
         };
         let width = profile.bits as usize / 4;
         ExplainedText {

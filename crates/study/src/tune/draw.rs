@@ -11,15 +11,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::{html, sheet};
 use crate::error::{Result, StudyError};
 use crate::excerpts::excerpts;
-use nearprint_dataset::InputPolicy;
-use nearprint_dataset::{DocumentColumns, Documents};
-use nearprint_pipeline::Resources;
-use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, fingerprint_batch};
+use nearprint_dataset::{DocumentColumns, Documents, InputPolicy};
+use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, Resources, fingerprint_batch};
 use nearprint_profile::{JoinConfig, ProfileConfig};
-use nearprint_storage::OutputFile;
-use nearprint_storage::Progress;
-use nearprint_storage::Storage;
-use nearprint_storage::blocking;
+use nearprint_storage::{IfExists, OutputFile, Progress, Storage, blocking};
 use nearprint_tasks::QueryBatch;
 
 /// The documents to draw pairs from, and the files to write.
@@ -38,7 +33,7 @@ pub struct SheetRequest {
     /// The path of a page for reading the same pairs. `None` means no page.
     pub html: Option<String>,
     /// Whether the sheet and the page may replace files that exist.
-    pub replace: bool,
+    pub if_exists: IfExists,
     /// The most pairs of one distance.
     pub per_distance: usize,
     /// The largest distance.
@@ -83,6 +78,34 @@ const CONTEXT_CHARS: usize = 120;
 
 /// Draws a sheet. The same documents and profile give the same sheet.
 ///
+/// ```
+/// use nearprint_dataset::DocumentColumns;
+/// use nearprint_pipeline::Resources;
+/// use nearprint_storage::{IfExists, Progress, Storage};
+/// use nearprint_study::{SheetRequest, draw_sheet};
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = nearprint_storage::TempFolder::try_new(&std::env::temp_dir())?;
+/// # let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents/dt=2026-11-19").to_owned();
+/// # let sheet = temp.path().join("sheet.csv").display().to_string();
+/// let request = SheetRequest {
+///     documents,
+///     columns: DocumentColumns::default(),
+///     profile: nearprint_profile::by_name("default")?,
+///     analyzer_resources: nearprint_tokenize::Resources::default(),
+///     sheet,
+///     html: None,
+///     if_exists: IfExists::Refuse,
+///     per_distance: 3,
+///     max_distance: 12,
+/// };
+/// let drawn = draw_sheet(&Storage::default(), &request, &Resources::default(), &Progress::default()).await?;
+/// assert!(drawn.n_sampled > 0 && drawn.strata.iter().all(|stratum| stratum.n_sampled <= 3));
+/// assert!(std::fs::read_to_string(&request.sheet)?.lines().count() > 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
 /// # Errors
 /// The input is bad, or the sheet or page exists and may not be replaced.
 pub async fn draw_sheet(
@@ -92,9 +115,9 @@ pub async fn draw_sheet(
     progress: &Progress,
 ) -> Result<SheetSummary> {
     // An existing sheet may contain a day's labels, so it is not overwritten by accident.
-    let sheet = OutputFile::try_new(storage, &request.sheet, request.replace).await?;
+    let sheet = OutputFile::try_new(storage, &request.sheet, request.if_exists).await?;
     let page = match &request.html {
-        Some(page) => Some(OutputFile::try_new(storage, page, request.replace).await?),
+        Some(page) => Some(OutputFile::try_new(storage, page, request.if_exists).await?),
         None => None,
     };
     let limits = JoinConfig { max_distance: request.max_distance, max_sketch_distance: None };

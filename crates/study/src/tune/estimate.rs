@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use super::sheet::{self, LabelledRow, Sheet};
 use super::weights::{Stratum, Weights, draw, estimate, ratio, strata};
-use crate::error::{Result, StudyError};
+use crate::error::Result;
 use crate::evaluate::truth::Label;
 use crate::random::{Random, percentile_interval};
 use nearprint_profile::ProfileConfig;
-use nearprint_storage::Storage;
+use nearprint_storage::{Storage, StorageError};
 
 /// The labels, and the profile whose distances are evaluated.
 #[derive(Debug, Clone)]
@@ -111,11 +111,34 @@ pub struct Recommendation {
 
 /// Estimates precision, recall and F1 from the labels of a sheet.
 ///
+/// ```
+/// use nearprint_storage::Storage;
+/// use nearprint_study::{LabelsRequest, estimate_from_labels};
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = nearprint_storage::TempFolder::try_new(&std::env::temp_dir())?;
+/// # let labels = temp.path().join("sheet.csv").display().to_string();
+/// // A sheet whose columns of texts were removed. There is one pair at distance 0, and one at distance 3.
+/// std::fs::write(&labels, "distance,sketch_distance,n_pairs,id_a,id_b,label,strata,profile\n\
+///     0,0,1,a.html,b.html,pos,0=1 1=0 2=0 3=1,digest\n\
+///     3,20,1,a.html,c.html,neg,0=1 1=0 2=0 3=1,digest\n")?;
+/// let request = LabelsRequest {
+///     labels,
+///     profile: nearprint_profile::by_name("default")?,
+///     analyzer_resources: nearprint_tokenize::Resources::default(),
+/// };
+/// let estimate = estimate_from_labels(&Storage::default(), &request).await?;
+/// assert_eq!((estimate.n_positive, estimate.n_negative, estimate.n_unlabelled), (1, 1, 0));
+/// assert_eq!((estimate.own.precision, estimate.own.recall), (Some(0.5), Some(1.0)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
 /// # Errors
 /// The sheet does not exist, or it is not in the form that `tune` wrote.
 pub async fn estimate_from_labels(storage: &Storage, request: &LabelsRequest) -> Result<LabelEstimate> {
     let url = &request.labels;
-    let missing = || StudyError::InputMissing { what: "sheet", url: url.clone(), remedy: "draw one with --sheet" };
+    let missing = || StorageError::InputMissing { what: "sheet", url: url.clone(), remedy: "draw one with `sheet`" };
     let content = storage.folder(url)?.get().await?.ok_or_else(missing)?;
     let labelled = Labelled::new(sheet::read(url, &content)?, request.profile.sketch.is_some());
     let verifier = request.profile.join.verifier(request.profile.bits)?;
@@ -199,7 +222,7 @@ impl Labelled {
         let mut warnings = Vec::new();
         if self.sheet.about.profile != digest {
             warnings.push(
-                "the sheet was drawn with another profile: give the --config, --profile and --set of then".to_owned(),
+                "the sheet was drawn with another profile: give the `config`, `profile` and `set` of then".to_owned(),
             );
         }
         if self.sheet.n_repeated > 0 {
@@ -359,7 +382,7 @@ fn beyond(own: Limits, best: Limits, last: u32, bits: u32) -> Option<String> {
     } else {
         return None;
     };
-    Some(format!("{what}: draw a wider one with --max-distance {wider}"))
+    Some(format!("{what}: draw a wider one with `max_distance` {wider}"))
 }
 
 impl Sums {

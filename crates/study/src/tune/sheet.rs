@@ -5,11 +5,11 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use nearprint_storage::utf8;
+use nearprint_dataset::DatasetError;
+use nearprint_storage::{row_number, utf8};
 
 use crate::error::{Result, StudyError};
 use crate::evaluate::truth::Label;
-use nearprint_storage::row_number;
 
 /// A row to label.
 #[derive(Debug, Clone)]
@@ -118,19 +118,20 @@ pub fn read(file: &str, content: &[u8]) -> Result<Sheet> {
     let delimiter = [b',', b';', b'\t'].into_iter().max_by_key(|d| header.bytes().filter(|b| b == d).count());
     let mut builder = csv::ReaderBuilder::new();
     let mut reader = builder.delimiter(delimiter.unwrap_or(b',')).flexible(true).from_reader(text.as_bytes());
-    let columns = Columns::of(file, reader.headers().map_err(|e| StudyError::bad_file(file, e))?)?;
+    let columns = Columns::of(file, reader.headers().map_err(|e| DatasetError::bad_file(file, e))?)?;
     let mut rows = Rows::default();
     let mut lines = LineNumbers { text, at: 0, line: 1 };
     let mut breaks_in_cells = 0;
     for record in reader.records() {
-        let record = record.map_err(|e| StudyError::bad_file(file, e))?;
+        let record = record.map_err(|e| DatasetError::bad_file(file, e))?;
         let row = lines.of(record.position().map_or(0, csv::Position::byte)) - breaks_in_cells;
         breaks_in_cells += record.iter().map(|cell| cell.matches('\n').count() as u64).sum::<u64>();
         if record.iter().any(|cell| !cell.trim().is_empty()) {
             rows.add(row, &columns, &record).map_err(|reason| bad_row(file, row, reason))?;
         }
     }
-    rows.sheet().ok_or_else(|| bad_row(file, 2, "no row: draw a sheet of documents that have pairs".to_owned()))
+    let empty = || bad_row(file, 2, "no row: draw a sheet of documents that have pairs".to_owned());
+    Ok(rows.sheet().ok_or_else(empty)?)
 }
 
 /// Counts the lines of the file. The count of the csv crate falls behind at blank lines and at Windows line ends.
@@ -151,8 +152,8 @@ impl LineNumbers<'_> {
     }
 }
 
-fn bad_row(file: &str, row: u64, reason: String) -> StudyError {
-    StudyError::BadRow { file: file.to_owned(), row, reason }
+fn bad_row(file: &str, row: u64, reason: String) -> DatasetError {
+    DatasetError::BadRow { file: file.to_owned(), row, reason }
 }
 
 /// The rows read so far, and the data to check the next row against them.
@@ -227,7 +228,7 @@ impl Columns {
     fn of(file: &str, header: &csv::StringRecord) -> Result<Self> {
         let column = |name: &str| {
             let mut found = header.iter().enumerate().filter(|(_, h)| h.trim().eq_ignore_ascii_case(name));
-            let missing = || StudyError::MissingColumn {
+            let missing = || DatasetError::MissingColumn {
                 file: file.to_owned(),
                 column: name.to_owned(),
                 present: header.iter().map(str::to_owned).collect(),

@@ -15,12 +15,11 @@ use rayon::prelude::*;
 
 use super::decimal_order::DecimalOrder;
 use super::query_batch::{
-    FILE, Ids, KEEP_PREFIX, KeepKey, LENGTH, LOW_HALF, QueryBatch, ROW, SKIPPED, SkipReason, Sources, internal,
+    FILE, Ids, KEEP_PREFIX, KeepKey, LENGTH, LOW_HALF, QueryBatch, ROW, SKIPPED, SkipReason, Sources, defect,
 };
 use crate::error::{Result, TaskError};
 use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH};
-use nearprint_dataset::{BadReason, BadRow, DuplicateIds};
-use nearprint_dataset::{Columns, fixed};
+use nearprint_dataset::{BadReason, BadRow, Columns, DuplicateIds, fixed};
 use nearprint_storage::{in_memory, row_number};
 
 /// The column of a fingerprinted document that says why its row is not a document, as a [`BadReason::code`]. If the
@@ -159,7 +158,7 @@ impl<'a> Collecting<'a> {
         let keys = self.keys.iter().filter(|key| key.column != LENGTH);
         for (key, arrived) in keys.zip(&mut self.keep) {
             let values = columns.get(&format!("{KEEP_PREFIX}{}", key.column))?;
-            let values = filter(values, documents).map_err(internal)?;
+            let values = filter(values, documents).map_err(defect)?;
             self.keep_bytes += values.get_array_memory_size();
             arrived.push(values);
         }
@@ -304,7 +303,7 @@ fn strings_of(columns: &Columns<'_>, name: &str) -> Result<LargeStringArray> {
     if let Some(numbers) = columns.get(name)?.as_primitive_opt::<Float64Type>() {
         return Ok(numbers.iter().map(|number| number.map(|n| n.to_string())).collect());
     }
-    let text = cast(columns.get(name)?, &DataType::LargeUtf8).map_err(internal)?;
+    let text = cast(columns.get(name)?, &DataType::LargeUtf8).map_err(defect)?;
     Ok(text.as_string::<i64>().clone())
 }
 
@@ -327,7 +326,7 @@ fn keep_order(
         } else {
             let arrays = kept.next().ok_or_else(|| defect(format!("no values of the keep key {}", key.column)))?;
             let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
-            take(&concat(&arrays).map_err(internal)?, &documents, None).map_err(internal)?
+            take(&concat(&arrays).map_err(defect)?, &documents, None).map_err(defect)?
         };
         columns
             .push(SortColumn { values, options: Some(SortOptions { descending: key.descending, nulls_first: false }) });
@@ -335,15 +334,11 @@ fn keep_order(
     // The last key makes every order total, so that ties never depend on the input's order.
     let n = row_number(order.len());
     columns.push(SortColumn { values: Arc::new(UInt32Array::from_iter_values(0..n)), options: None });
-    Ok(Some(lexsort_to_indices(&columns, None).map_err(internal)?.values().to_vec()))
+    Ok(Some(lexsort_to_indices(&columns, None).map_err(defect)?.values().to_vec()))
 }
 
 fn skip_reason(name: &str) -> Result<SkipReason> {
     SkipReason::of_name(name).ok_or_else(|| defect(format!("no reason '{name}' to skip a document")))
-}
-
-fn defect(reason: String) -> TaskError {
-    TaskError::Internal { stage: "collect documents", reason }
 }
 
 /// Ids in the order of their arrival, one behind the other.

@@ -10,11 +10,9 @@ use futures::TryStreamExt;
 use super::collect::{CollectPolicy, Collecting};
 use super::query_batch::{FILE, QueryBatch, ROW};
 use crate::error::{Result, TaskError};
-use nearprint_dataset::Columns;
-use nearprint_dataset::DatasetError;
-use nearprint_dataset::ParquetFile;
 use nearprint_dataset::fingerprint_column::check_fingerprints;
 use nearprint_dataset::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, SKETCH, SKETCH_BYTES, WIDE_BYTES};
+use nearprint_dataset::{Columns, DatasetError, ParquetFile};
 use nearprint_storage::{Storage, StorageError};
 
 /// Opens the Parquet files of a path, folder, glob or prefix, and checks their columns.
@@ -53,14 +51,13 @@ fn check_columns(parquet: &ParquetFile, needs_sketch: bool) -> Result<()> {
     match parquet.data_type(FINGERPRINT, "a fingerprints dataset has fingerprint, and doc_id or row numbers")? {
         DataType::UInt64 => {}
         DataType::FixedSizeBinary(WIDE_BYTES) => {
-            let reason =
-                "its fingerprints have 128 bits and joins take 32 or 64: fingerprint the documents with --bits 64";
+            let reason = "its fingerprints have 128 bits and joins take 32 or 64: fingerprint the documents with `bits` 64";
             return Err(TaskError::Refused { url: file.clone(), reason: reason.to_owned() });
         }
         other => return wrong(FINGERPRINT, other, "UInt64"),
     }
     if needs_sketch {
-        match parquet.data_type(SKETCH, "leave out --max-sketch-distance")? {
+        match parquet.data_type(SKETCH, "leave out `max_sketch_distance`")? {
             DataType::FixedSizeBinary(SKETCH_BYTES) => {}
             other => return wrong(SKETCH, other, "FixedSizeBinary(32)"),
         }

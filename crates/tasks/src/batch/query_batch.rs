@@ -1,6 +1,7 @@
 //! The query batch in memory: tonight's documents, in id order, after fingerprinting.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use arrow::array::{Array, LargeStringArray};
@@ -46,6 +47,26 @@ impl SkipReason {
 }
 
 /// The query batch. Its rows are documents in order of their ids.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
+/// use nearprint_tasks::{CollectPolicy, Collecting};
+///
+/// // Rows arrive in any order, each with its file and its number there.
+/// let ids: ArrayRef = Arc::new(StringArray::from(vec!["b.html", "a.html"]));
+/// let fingerprints: ArrayRef = Arc::new(UInt64Array::from(vec![7, 6]));
+/// let (files, rows) = (UInt32Array::from(vec![0, 0]), UInt64Array::from(vec![1, 2]));
+/// let (files, rows): (ArrayRef, ArrayRef) = (Arc::new(files), Arc::new(rows));
+/// let arrived = [("doc_id", ids), ("fingerprint", fingerprints), ("file", files), ("row", rows)];
+/// let mut collecting = Collecting::new(&[], None, usize::MAX);
+/// collecting.push(&RecordBatch::try_from_iter(arrived)?)?;
+/// let batch = collecting.finish(&CollectPolicy::default(), |_| "pages.parquet".to_owned())?;
+/// assert_eq!((batch.len(), batch.row_of("b.html")), (2, Some(1)));
+/// assert_eq!((batch.id(0), batch.fingerprints.get(0)), ("a.html".into(), Some(&6)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct QueryBatch {
     /// The number of documents.
@@ -158,6 +179,9 @@ impl QueryBatch {
     }
 
     /// Returns the id of a row.
+    ///
+    /// # Panics
+    /// May panic if there is no such row.
     #[must_use]
     pub fn id(&self, row: u32) -> Cow<'_, str> {
         match &self.ids {
@@ -230,6 +254,6 @@ impl QueryBatch {
     }
 }
 
-pub(crate) fn internal(error: arrow::error::ArrowError) -> TaskError {
-    TaskError::Internal { stage: "collect documents", reason: error.to_string() }
+pub(crate) fn defect(reason: impl Display) -> TaskError {
+    TaskError::internal("collect documents", reason)
 }

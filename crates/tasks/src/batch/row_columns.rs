@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, FixedSizeBinaryArray, StringArray, UInt64Array};
 use nearprint_dataset::schema::{SKETCH_BYTES, TEXT_HASH_BYTES, WIDE_BYTES};
 
-use super::query_batch::{QueryBatch, internal};
+use super::query_batch::{QueryBatch, defect};
 use crate::error::{Result, TaskError};
 
 /// Rows of a query batch, whose values become columns of a dataset.
@@ -19,6 +19,9 @@ pub struct RowColumns<'a> {
 
 impl RowColumns<'_> {
     /// Returns the document ids.
+    ///
+    /// # Panics
+    /// May panic if the batch has no such row.
     #[must_use]
     pub fn ids(&self) -> ArrayRef {
         Arc::new(StringArray::from_iter_values(self.rows.iter().map(|&row| self.batch.id(row))))
@@ -71,5 +74,5 @@ impl RowColumns<'_> {
 /// # Errors
 /// [`TaskError::Internal`] if a value has another number of bytes.
 pub(crate) fn fixed_size_binary<'a>(values: impl Iterator<Item = Option<&'a [u8]>>, n_bytes: i32) -> Result<ArrayRef> {
-    Ok(Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(values, n_bytes).map_err(internal)?))
+    Ok(Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(values, n_bytes).map_err(defect)?))
 }

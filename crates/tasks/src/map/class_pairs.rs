@@ -58,7 +58,7 @@ impl OwnClassPairs {
         let columns: Vec<ArrayRef> =
             vec![Arc::new(UInt32Array::from(a)), Arc::new(UInt32Array::from(b)), Arc::new(UInt8Array::from(distances))];
         let batch = RecordBatch::try_new(Arc::clone(&CLASS_PAIRS), columns);
-        batch.map(Some).map_err(|e| TaskError::Internal { stage: "map", reason: e.to_string() })
+        batch.map(Some).map_err(|e| TaskError::internal("map", e))
     }
 }
 

@@ -35,7 +35,7 @@ impl MapCounts {
     pub(super) fn notes(self) -> Result<RecordBatch> {
         let column = |n| Arc::new(UInt64Array::from(vec![n])) as ArrayRef;
         RecordBatch::try_new(Arc::clone(&COUNTS), vec![column(self.n_rows), column(self.n_candidates)])
-            .map_err(|e| TaskError::Internal { stage: "map", reason: e.to_string() })
+            .map_err(|e| TaskError::internal("map", e))
     }
 
     /// Reads the counts from the notes of a task. `None` means that these are other notes.

@@ -165,7 +165,9 @@ async fn fetch_documents(
             let mut document = match (&ids, number(row)) {
                 (Some(ids), _) => ExistingDocument::new(context, ids.value(i).to_owned(), true),
                 (None, Some(id)) => ExistingDocument::new(context, id, false),
-                (None, None) => return Err(defect(format!("{} row {row}: no id", parquet.file.url))),
+                (None, None) => {
+                    return Err(TaskError::internal("map", format!("{} row {row}: no id", parquet.file.url)));
+                }
             };
             document.sketch = fixed::<32>(sketches, i).map(Sketch);
             document.text_hash = fixed(text_hashes, i);
@@ -195,8 +197,4 @@ fn all_found<T>(parquet: &ParquetFile, n_rows: usize, found: Vec<T>) -> Result<V
 
 fn gave(parquet: &ParquetFile, n_found: usize, n_rows: usize) -> TaskError {
     DatasetError::bad_file(&parquet.file.url, format!("gave {n_found} of {n_rows} rows")).into()
-}
-
-fn defect(reason: String) -> TaskError {
-    TaskError::Internal { stage: "map", reason }
 }

@@ -282,7 +282,7 @@ impl PairRows {
         let mut columns: Vec<ArrayRef> = schema.fields().iter().map(|f| column(f.name())).collect();
         // Sorts count the capacity of a batch, not its rows, and many tasks have few pairs.
         columns.iter_mut().for_each(Array::shrink_to_fit);
-        RecordBatch::try_new(schema, columns).map_err(|e| TaskError::Internal { stage: "map", reason: e.to_string() })
+        RecordBatch::try_new(schema, columns).map_err(|e| TaskError::internal("map", e))
     }
 }
 

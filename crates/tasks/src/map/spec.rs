@@ -6,6 +6,7 @@
 //! night has their documents again.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
@@ -111,7 +112,7 @@ impl MapSpec {
             piece_rows: context.piece_rows,
             existing: files.iter().map(|file| ExistingSpec::of(file)).collect(),
         };
-        let json = serde_json::to_vec(&spec).map_err(|e| defect(e.to_string()))?;
+        let json = serde_json::to_vec(&spec).map_err(defect)?;
         std::fs::write(folder.join(SPEC), json).map_err(StorageError::io(folder.join(SPEC)))?;
         write_batch(&context.batch, folder)?;
         write_shadowed(&files, folder)
@@ -124,7 +125,7 @@ impl MapSpec {
     /// A file cannot be read, or an existing file has changed since it was listed.
     pub async fn open(storage: &Storage, folder: &Path, tasks: &[MapTask], threads: usize) -> Result<Arc<MapContext>> {
         let json = std::fs::read(folder.join(SPEC)).map_err(StorageError::io(folder.join(SPEC)))?;
-        let spec: Self = serde_json::from_slice(&json).map_err(|e| defect(e.to_string()))?;
+        let spec: Self = serde_json::from_slice(&json).map_err(defect)?;
         let batch = read_batch(storage, folder).await?;
         let (rows, values) = QueryRows::group(&batch.fingerprints, Arc::clone(&batch.sketches))?;
         let max_distance = u32::from(spec.max_distance);
@@ -200,7 +201,7 @@ fn write_batch(batch: &QueryBatch, folder: &Path) -> Result<()> {
     for rows in all.chunks(BATCH_ROWS) {
         let columns = RowColumns { batch, rows };
         let columns = vec![columns.ids(), columns.fingerprints(), columns.sketches()?];
-        writer.write(RecordBatch::try_new(Arc::clone(&BATCH), columns).map_err(internal)?)?;
+        writer.write(RecordBatch::try_new(Arc::clone(&BATCH), columns).map_err(defect)?)?;
     }
     writer.finish()?;
     Ok(())
@@ -218,7 +219,7 @@ async fn read_batch(storage: &Storage, folder: &Path) -> Result<QueryBatch> {
         let mut columns = batch.columns().to_vec();
         columns.push(Arc::new(UInt32Array::from(vec![0; n])));
         columns.push(Arc::new(UInt64Array::from_iter_values((first_row..).take(n))));
-        collecting.push(&RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(internal)?)?;
+        collecting.push(&RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(defect)?)?;
         first_row += n as u64;
     }
     collecting.finish(&CollectPolicy::default(), |_| parquet.file.url.clone())
@@ -240,7 +241,7 @@ fn write_shadowed(files: &[&ExistingFile], folder: &Path) -> Result<()> {
                 Arc::new(StringArray::from_iter_values(std::iter::repeat_n(url, rows.len()))),
                 Arc::new(UInt32Array::from(rows.to_vec())),
             ];
-            writer.write(RecordBatch::try_new(Arc::clone(&SHADOWED), columns).map_err(internal)?)?;
+            writer.write(RecordBatch::try_new(Arc::clone(&SHADOWED), columns).map_err(defect)?)?;
         }
         Ok(())
     };
@@ -280,10 +281,6 @@ async fn part(storage: &Storage, folder: &Path, name: &str) -> Result<InputFile>
     Ok(place.file().await?)
 }
 
-fn internal(error: arrow::error::ArrowError) -> TaskError {
-    defect(error.to_string())
-}
-
-fn defect(reason: String) -> TaskError {
-    TaskError::Internal { stage: "specification", reason }
+fn defect(reason: impl Display) -> TaskError {
+    TaskError::internal("specification", reason)
 }

@@ -19,6 +19,53 @@ use crate::stream::{Sender, TaskBatch, produce};
 
 /// Returns the pairs of a task, each at most once, in no particular order. The notes are its counts, and the pairs of
 /// classes that decisions need.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// # use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
+/// use futures::TryStreamExt;
+/// use nearprint_join::{Kernel, QueryRows, TablePlan, Verifier};
+/// use nearprint_tasks::{MapContext, MapTask, QueryParts, Room, TaskBatch, Want, map_task};
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let ids: ArrayRef = Arc::new(StringArray::from(vec!["a.html", "b.html", "c.html"]));
+/// # let fingerprints: ArrayRef = Arc::new(UInt64Array::from(vec![6, 7, u64::MAX]));
+/// # let (files, rows) = (UInt32Array::from(vec![0; 3]), UInt64Array::from(vec![1, 2, 3]));
+/// # let (files, rows): (ArrayRef, ArrayRef) = (Arc::new(files), Arc::new(rows));
+/// # let arrived = [("doc_id", ids), ("fingerprint", fingerprints), ("file", files), ("row", rows)];
+/// # let mut collecting = nearprint_tasks::Collecting::new(&[], None, usize::MAX);
+/// # collecting.push(&RecordBatch::try_from_iter(arrived)?)?;
+/// # let batch = collecting.finish(&nearprint_tasks::CollectPolicy::default(), |_| String::new())?;
+/// // `batch` is a `QueryBatch` with the fingerprints 6, 7 and `u64::MAX`.
+/// let (rows, values) = QueryRows::group(&batch.fingerprints, Arc::clone(&batch.sketches))?;
+/// let all = 0..values.len();
+/// let queries = QueryParts::try_new(values, TablePlan::new(64, 3, &[0, 0, 0, 0])?, 1, Kernel::best())?;
+/// let context = Arc::new(MapContext {
+///     batch: Arc::new(batch),
+///     rows: Arc::new(rows),
+///     queries: Arc::new(queries),
+///     verifier: Verifier { max_distance: 3, max_sketch_distance: None },
+///     itself: true,
+///     ids_are_names: true,
+///     want: Want::AllPairs,
+///     notes_classes: false,
+///     files: Arc::default(),
+///     piece_rows: 1 << 20,
+///     room: Room::new(1, 2),
+///     progress: nearprint_storage::Progress::default(),
+/// });
+/// let mut batches = map_task(&context, &MapTask::Itself { values: all, part: 0 });
+/// let mut n_pairs = 0;
+/// while let Some(batch) = batches.try_next().await? {
+///     if let TaskBatch::Rows(pairs) = batch {
+///         n_pairs += pairs.num_rows();
+///     }
+/// }
+/// assert_eq!(n_pairs, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 pub fn map_task(context: &Arc<MapContext>, task: &MapTask) -> BoxStream<'static, Result<TaskBatch>> {
     let (context, task) = (Arc::clone(context), task.clone());
     produce("map", move |sender| async move {
@@ -32,7 +79,8 @@ pub fn map_task(context: &Arc<MapContext>, task: &MapTask) -> BoxStream<'static,
             }
             MapTask::Existing { file, row_groups, .. } => {
                 let existing = context.files.get(&file);
-                let existing = existing.ok_or_else(|| defect(format!("no file {file} in this join")))?;
+                let existing =
+                    existing.ok_or_else(|| TaskError::internal("map", format!("no file {file} in this join")))?;
                 let mut counts = MapCounts::default();
                 for piece in existing.parquet.row_group_ranges(row_groups, context.piece_rows) {
                     counts += map_piece(&context, &tables, &file, piece, &sender).await?;
@@ -247,12 +295,8 @@ async fn expand(
 
 /// Returns the position of a row in `wanted`, which ascends.
 fn place_of(wanted: &[u32], row: u32) -> Result<usize> {
-    let unknown = |_| defect(format!("the document of row {row} was not asked for"));
+    let unknown = |_| TaskError::internal("map", format!("the document of row {row} was not asked for"));
     wanted.binary_search(&row).map_err(unknown)
-}
-
-fn defect(reason: String) -> TaskError {
-    TaskError::Internal { stage: "map", reason }
 }
 
 #[cfg(test)]
