@@ -4,7 +4,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use nearprint_join::{ExistingRun, JoinCost, Kernel, KernelName, MapScratch, Queries, TablePlan, Workload};
+use nearprint_join::{
+    ExistingRun, JoinCost, Kernel, KernelName, MapScratch, Queries, TablePlan, TogetherScratch, Workload,
+};
 use serde::Serialize;
 
 use crate::data::{PIECE_ROWS, Sets};
@@ -35,6 +37,9 @@ pub struct Args {
     /// Also measure every plan whose estimate is within this factor of the best.
     #[arg(long, default_value_t = 1.0)]
     within: f64,
+    /// Map each piece by all threads together.
+    #[arg(long)]
+    together: bool,
     /// Leave out the textbook probe.
     #[arg(long)]
     no_reference: bool,
@@ -102,10 +107,19 @@ pub fn run(args: &Args) -> Result<()> {
             let queries = Queries::try_new(sets.queries().to_vec(), plan.clone(), kernel)?;
             let mut scratch = MapScratch::default();
             let mut n_pairs = 0;
-            queries.map(&pieces[0], &mut scratch, |_| {});
+            let mut shared = TogetherScratch::default();
+            if args.together {
+                let _ = queries.map_together(&[&pieces[0]], &mut shared, usize::MAX);
+            } else {
+                queries.map(&pieces[0], &mut scratch, |_| {});
+            }
             let started = Instant::now();
             for piece in &pieces {
-                queries.map(piece, &mut scratch, |_| n_pairs += 1);
+                if args.together {
+                    n_pairs += queries.map_together(&[piece], &mut shared, usize::MAX).map_or(0, |p| p.len() as u64);
+                } else {
+                    queries.map(piece, &mut scratch, |_| n_pairs += 1);
+                }
             }
             let ns = started.elapsed().as_secs_f64() * 1e9 / n_rows as f64;
             if n_pairs < n_planted || *found_by_all.get_or_insert(n_pairs) != n_pairs {

@@ -109,7 +109,11 @@ fn a_store_that_is_not_there_is_not_made_unless_one_says_so() {
     // The disk is not mounted any more, or the path is mistyped: also where the job says create_store.
     std::fs::write(night.path().join("job.toml"), job).unwrap();
     let before = snapshot(&night.path().join("results"));
-    expect(&night.run(DT, &["--store", "stroe"]), 73, &["another store publishes into it", "check the place of the store"]);
+    expect(
+        &night.run(DT, &["--store", "stroe"]),
+        73,
+        &["another store publishes into it", "check the place of the store"],
+    );
     expect(&night.run("2026-11-21", &["--store", "stroe"]), 73, &[]);
     assert!(!night.path().join("stroe").exists());
     assert_eq!(snapshot(&night.path().join("results")), before);

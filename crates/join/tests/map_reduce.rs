@@ -5,7 +5,9 @@ mod data;
 
 use data::{Rng, Skew};
 use nearprint_fingerprint::Fingerprint;
-use nearprint_join::{ExistingRun, Kernel, MapScratch, Queries, TablePlan, Width, Workload, naive, reduce};
+use nearprint_join::{
+    ExistingRun, Kernel, MapScratch, Queries, TablePlan, TogetherScratch, TooManyPairs, Width, Workload, naive, reduce,
+};
 use proptest::prelude::*;
 
 /// What a run of the two phases gives, as (query value, existing value, distance): the existing set is cut into `n_mappers` runs.
@@ -19,6 +21,21 @@ fn map_and_reduce<F: Width>(queries: &Queries<F>, existing: &[F], n_mappers: usi
         });
         pairs
     }))
+}
+
+/// What mapping by all threads together gives: the existing set is cut into `n_runs` sorted runs.
+fn map_together<F: Width>(queries: &Queries<F>, existing: &[F], n_runs: usize) -> Vec<(F, F, u32)> {
+    let mut runs = vec![Vec::new(); n_runs];
+    for (i, &value) in existing.iter().enumerate() {
+        runs[i % n_runs].push(value);
+    }
+    for run in &mut runs {
+        run.sort_unstable();
+    }
+    let runs: Vec<&[F]> = runs.iter().map(Vec::as_slice).collect();
+    let pairs = queries.map_together(&runs, &mut TogetherScratch::default(), usize::MAX).unwrap();
+    assert!(pairs.is_sorted_by(|a, b| a < b), "in order, and each once");
+    reduce([pairs.iter().map(|p| (queries.values()[p.query as usize], p.existing, u32::from(p.distance))).collect()])
 }
 
 fn oracle<F: Fingerprint>(queries: &[F], existing: &[F], k: u32) -> Vec<(F, F, u32)> {
@@ -51,6 +68,7 @@ fn check<F: Width>(
     for kernel in Kernel::available() {
         let built = Queries::try_new(queries.clone(), plan(F::BITS, k, choice), kernel).unwrap();
         prop_assert_eq!(&map_and_reduce(&built, &existing, 1 + choice as usize % 3), &expected, "{:?}", kernel);
+        prop_assert_eq!(&map_together(&built, &existing, 1 + choice as usize % 4), &expected, "{:?}", kernel);
 
         let mut within = Vec::new();
         let middle = built.values().len() / 2;
@@ -73,7 +91,7 @@ proptest! {
 
     #[test]
     fn map_and_reduce_find_exactly_the_pairs_of_the_oracle(
-        seed: u64, n_queries in 0usize..48, n_existing in 0usize..48, k in 0u32..=8, skew in 0u32..5, width in 0u32..3, choice in 0u32..256,
+        seed: u64, n_queries in 0usize..48, n_existing in 0usize..48, k in 0u32..=12, skew in 0u32..5, width in 0u32..3, choice in 0u32..256,
     ) {
         let skew = Skew::ALL[skew as usize];
         match width {
@@ -104,16 +122,50 @@ fn larger_sets_lose_no_pair_by_any_plan_or_kernel() {
         let mut existing: Vec<u64> = rng.near(&queries, 4000, 6, skew);
         existing.sort_unstable();
         existing.dedup();
-        for k in [0, 3, 6] {
+        for k in [0, 3, 6, 10] {
             let expected = oracle(&queries, &existing, k);
-            for plan in TablePlan::alternatives(64, k) {
+            // There are many plans for large distances.
+            for plan in TablePlan::alternatives(64, k).step_by(if k > 6 { 7 } else { 1 }) {
                 for kernel in Kernel::available() {
                     let built = Queries::try_new(queries.clone(), plan.clone(), kernel).unwrap();
                     assert_eq!(map_and_reduce(&built, &existing, 1), expected, "{plan:?}, {kernel:?}, {skew:?}");
+                    if kernel == Kernel::best() {
+                        assert_eq!(map_together(&built, &existing, 2), expected, "{plan:?}, {skew:?}");
+                    }
                 }
             }
         }
     }
+}
+
+/// So many rows that each table cuts them into buckets and stripes.
+#[test]
+fn runs_mapped_by_all_threads_together_lose_no_pair() {
+    let mut rng = Rng(12);
+    for skew in Skew::ALL {
+        let queries: Vec<u64> = rng.fingerprints(200, skew);
+        let existing: Vec<u64> = rng.near(&queries, 100_000, 14, skew);
+        let within_12 = oracle(&queries, &existing, 12);
+        for (k, n_runs) in [(3, 1), (8, 3), (12, 2)] {
+            let expected: Vec<(u64, u64, u32)> = within_12.iter().copied().filter(|pair| pair.2 <= k).collect();
+            let chosen = TablePlan::choose(64, k, &workload(queries.len(), existing.len()));
+            let even = TablePlan::new(64, k, &[k / 3, k / 3, k / 3]).unwrap();
+            for plan in [chosen, even, TablePlan::new(64, k, &vec![0; k as usize + 1]).unwrap()] {
+                let built = Queries::try_new(queries.clone(), plan.clone(), Kernel::best()).unwrap();
+                assert_eq!(map_together(&built, &existing, n_runs), expected, "{plan:?}, {skew:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn pairs_beyond_the_limit_are_counted_and_refused() {
+    let plan = TablePlan::new(64, 1, &[0, 0]).unwrap();
+    let queries = Queries::try_new(vec![0u64, 1, 2], plan, Kernel::best()).unwrap();
+    let mut scratch = TogetherScratch::default();
+    assert_eq!(queries.map_together(&[&[0, 1, 2]], &mut scratch, 6), Err(TooManyPairs { n_pairs: 7 }));
+    assert_eq!(queries.map_together(&[&[0, 1, 2]], &mut scratch, 7).unwrap().len(), 7);
+    assert_eq!(queries.map_together(&[&[], &[]], &mut scratch, 0), Ok(Vec::new()));
 }
 
 /// Leaves of more than 2^26 pairs get tables of their own.

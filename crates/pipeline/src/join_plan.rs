@@ -9,12 +9,12 @@ use nearprint_dataset::ParquetFile;
 use nearprint_dataset::schema::FINGERPRINT;
 use nearprint_storage::in_memory;
 
-/// The numbers of existing fingerprints that may be mapped at once. Several passes over a small piece stay in the last
-/// cache. Larger pieces make tables cheaper that allow differing bits.
-const PIECE_ROWS: [usize; 3] = [1 << 20, 1 << 21, 1 << 22];
-/// The numbers of pieces, for each thread, that may be read, mapped, or wait for their documents. The first keeps a
-/// disk busy while the threads compute. The smaller ones leave more memory for tables.
-const PIECES_A_THREAD: [usize; 3] = [4, 2, 1];
+/// The numbers of existing fingerprints that may be mapped together. The lists of a walk serve all rows of a piece, so
+/// larger pieces make tables cheaper that allow differing bits.
+const PIECE_ROWS: [usize; 7] = [1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24, 1 << 25, 1 << 26];
+/// The numbers of pieces that may be read, mapped, or wait for their documents. The first keeps a disk busy while the
+/// threads compute. The smaller ones leave more memory for tables.
+const PIECES_UNDER_WAY: [usize; 3] = [3, 2, 1];
 
 /// The factor by which a join of all queries at once may be slower than with all memory before it is done in parts.
 const WORTH_PARTS: f64 = 1.25;
@@ -42,8 +42,7 @@ pub(crate) struct JoinPlan {
     pub(crate) cost: JoinCost,
     pub(crate) piece_rows: usize,
     pub(crate) pieces_under_way: usize,
-    /// The bytes that count against a limit: all except those of one piece for each thread, which readers hold whatever
-    /// the plan.
+    /// The bytes that count against a limit: all except those of one piece, which is held whatever the plan.
     pub(crate) counted_bytes: usize,
 }
 
@@ -82,8 +81,8 @@ impl JoinPlan {
 
     fn cheapest(bits: u32, max_distance: u32, workload: &Workload, n_parts: usize) -> Self {
         let of = |piece_rows, pieces| Self::of_pieces(bits, max_distance, workload, n_parts, piece_rows, pieces);
-        let sizes = PIECES_A_THREAD.into_iter().flat_map(|pieces| PIECE_ROWS.map(|rows| (rows, pieces)));
-        sizes.skip(1).fold(of(PIECE_ROWS[0], PIECES_A_THREAD[0]), |best, (piece_rows, pieces)| {
+        let sizes = PIECES_UNDER_WAY.into_iter().flat_map(|pieces| PIECE_ROWS.map(|rows| (rows, pieces)));
+        sizes.skip(1).fold(of(PIECE_ROWS[0], PIECES_UNDER_WAY[0]), |best, (piece_rows, pieces)| {
             let other = of(piece_rows, pieces);
             // Another size must be clearly cheaper than the first.
             let fits = other.counted_bytes <= workload.memory_bytes;
@@ -97,9 +96,8 @@ impl JoinPlan {
         workload: &Workload,
         n_parts: usize,
         piece_rows: usize,
-        pieces_a_thread: usize,
+        pieces_under_way: usize,
     ) -> Self {
-        let pieces_under_way = pieces_a_thread * workload.threads;
         let workload = Workload { piece_rows, pieces_under_way, ..workload.clone() };
         let part = part_of(&workload, n_parts);
         let tables = TablePlan::choose(bits, max_distance, &part);

@@ -22,7 +22,7 @@ mod stream;
 pub use batch::{CollectPolicy, Collecting, KeepKey, LENGTH, QueryBatch, RowColumns, SkipReason, Sources, dataset};
 pub use error::{Result, TaskError};
 pub use fingerprint_task::{FileNote, FingerprintContext, FingerprintSpec, FingerprintTask, fingerprint_task};
-pub use map::{ClassPairs, MapContext, MapCounts, MapSpec, MapTask, Room, Want, map_task, pair_schema};
+pub use map::{ClassPairs, FileSlice, MapContext, MapCounts, MapSpec, MapTask, Room, Want, map_task, pair_schema};
 pub use query_parts::{PartTables, QueryParts};
 pub use runner::{Elsewhere, FingerprintRunner, TaskBatches, TaskRunner};
 pub use stream::TaskBatch;

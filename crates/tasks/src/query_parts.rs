@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use nearprint_join::{Kernel, MapScratch, Pair, Queries, TablePlan};
+use nearprint_join::{Kernel, MapScratch, NearExisting, Pair, Queries, TablePlan, TogetherScratch, TooManyPairs};
 use tokio::sync::Mutex;
 
 use crate::error::{Result, TaskError};
@@ -122,6 +122,26 @@ impl PartTables {
     #[must_use]
     pub fn end(&self) -> usize {
         self.start + self.queries.values().len()
+    }
+
+    /// Finds the pairs of the values of `runs`, each of which ascends, with the values of the part. All threads work
+    /// together. The pairs ascend, and name the values of the part by their positions among all values.
+    ///
+    /// # Errors
+    /// [`TooManyPairs`] if there are more than `max_pairs`.
+    ///
+    /// # Panics
+    /// Panics if a run has more than `u32::MAX` values.
+    pub fn map_together(
+        &self,
+        runs: &[&[u64]],
+        scratch: &mut TogetherScratch<u64>,
+        max_pairs: usize,
+    ) -> std::result::Result<Vec<NearExisting<u64>>, TooManyPairs> {
+        let start = row_number(self.start);
+        let mut pairs = self.queries.map_together(runs, scratch, max_pairs)?;
+        pairs.iter_mut().for_each(|pair| pair.query += start);
+        Ok(pairs)
     }
 
     /// Finds the pairs of some `existing` values with the values of the part. The first existing value has the number

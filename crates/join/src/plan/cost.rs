@@ -17,15 +17,16 @@ pub struct Workload {
     pub n_queries: usize,
     /// The existing fingerprints.
     pub existing: Vec<ExistingRun>,
-    /// The number of existing fingerprints in a piece, which are mapped at once.
+    /// The number of existing fingerprints in a piece, which all threads map together.
     pub piece_rows: usize,
     /// Whether the queries are joined with each other.
     pub itself: bool,
     /// The bytes that the tables and the mapping may take in addition to [`least_bytes`](Self::least_bytes).
     pub memory_bytes: usize,
-    /// The number of pieces that are mapped at the same time.
+    /// The number of threads that map a piece.
     pub threads: usize,
-    /// The number of pieces that are in memory, including those that are being mapped.
+    /// The number of pieces that are in memory: the one that is mapped, and those that are read or wait for their
+    /// documents.
     pub pieces_under_way: usize,
 }
 
@@ -40,16 +41,15 @@ pub struct ExistingRun {
 }
 
 impl Workload {
-    /// Returns the bytes that any plan takes: one piece for each thread.
+    /// Returns the bytes that any plan takes: one piece.
     #[must_use]
     pub fn least_bytes(&self) -> usize {
-        self.piece_bytes().saturating_mul(self.pieces_under_way.min(self.threads))
+        self.piece_bytes()
     }
 
-    /// Returns the bytes of a piece: its fingerprints, a copy of them as they were read, and the same amount for the
-    /// next ones.
+    /// Returns the bytes of a piece: its fingerprints, and a copy of them as they were read.
     fn piece_bytes(&self) -> usize {
-        self.held_rows().saturating_mul(24)
+        self.held_rows().saturating_mul(16)
     }
 
     /// Returns the number of rows of the largest possible piece.
@@ -91,9 +91,15 @@ const PASS_NS: f64 = 0.6;
 /// The times to select a list: for each call, and for each eight of its queries.
 const SELECT_CALL_NS: f64 = 8.0;
 const SELECT_VECTOR_NS: f64 = 1.3;
-/// The times to compare a leaf: for each call, and for each sixteen of its pairs.
+/// The times to compare a leaf: for each call, and for each sixteen of its pairs. Low halves are enough for pairs within
+/// small distances; beyond them, whole values are compared.
 const LEAF_CALL_NS: f64 = 20.0;
 const PAIR_VECTOR_NS: f64 = 0.5;
+const WHOLE_VECTOR_NS: f64 = 0.95;
+
+fn pair_vector_ns(max_distance: u32) -> f64 {
+    if max_distance > 4 { WHOLE_VECTOR_NS } else { PAIR_VECTOR_NS }
+}
 
 /// The cost of a step and the number of pairs that it compares.
 #[derive(Debug, Clone, Copy, Default)]
@@ -108,11 +114,10 @@ impl JoinCost {
     pub fn of(plan: &TablePlan, workload: &Workload) -> Self {
         let m = as_f64(workload.n_queries as u64);
         let mut mapped = Step::default();
+        let rows = workload.held_rows().max(1) as u64;
         for run in workload.existing.iter().filter(|run| run.n_rows > 0) {
-            let rows = usize::try_from(run.n_rows).unwrap_or(usize::MAX).min(workload.piece_rows).max(1);
-            let pieces = as_f64(run.n_rows) / as_f64(rows as u64);
-            let piece =
-                plan.piece(as_f64(rows as u64), m, (run.density_rows / rows as u64).checked_ilog2().unwrap_or(0));
+            let pieces = as_f64(run.n_rows) / as_f64(rows);
+            let piece = plan.piece(as_f64(rows), m, (run.density_rows / rows).checked_ilog2().unwrap_or(0));
             mapped.add(Step { ns: piece.ns * pieces, pairs: piece.pairs * pieces });
         }
         let n_permuted = plan.tables().iter().filter(|t| !t.permutation.is_identity()).count();
@@ -146,12 +151,12 @@ impl TablePlan {
     }
 
     /// Returns the bytes that are held in addition to the tables. While pieces are mapped, these are the pieces
-    /// themselves and, for each piece that is being mapped, a permuted copy, its spare and the lists of a walk. Before
-    /// that, it is the spare that sorting the tables needs. The larger of the two counts.
+    /// themselves, a permuted copy of the one that is mapped and, for each thread, the lists of a walk. Before that, it is
+    /// the spare that sorting the tables needs. The larger of the two counts.
     fn scratch_bytes(&self, workload: &Workload) -> usize {
-        let copies = if self.tables().len() > 1 { workload.held_rows().saturating_mul(16) } else { 0 };
+        let copies = if self.tables().len() > 1 { workload.held_rows().saturating_mul(8) } else { 0 };
         let lists = if self.is_scan() { 0 } else { self.list_bytes(workload) };
-        let mapped = copies.saturating_add(lists).saturating_mul(workload.threads);
+        let mapped = copies.saturating_add(lists.saturating_mul(workload.threads));
         let sorting = if self.tables().len() > 1 { workload.n_queries.saturating_mul(8) } else { 0 };
         mapped.saturating_add(workload.piece_bytes().saturating_mul(workload.pieces_under_way)).max(sorting)
     }
@@ -161,7 +166,8 @@ impl TablePlan {
     /// bytes, as measured with 2^24 of them.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate, of at most all queries")]
     fn list_bytes(&self, workload: &Workload) -> usize {
-        let of_run = |run: &ExistingRun| run.density_rows / run.n_rows.min(workload.piece_rows as u64).max(1);
+        let rows = workload.held_rows().max(1) as u64;
+        let of_run = |run: &ExistingRun| run.density_rows / rows;
         let share = |pieces: u64| {
             let root = pieces.checked_ilog2().unwrap_or(0).min(self.bits());
             self.tables().iter().map(|table| self.narrowed(table, root)).fold(0.0, f64::max)
@@ -224,7 +230,7 @@ impl TablePlan {
     /// bits.
     fn step(&self, table: &Table, n: f64, m: f64, root: u32) -> Step {
         if table.max_prefix_distance == 0 {
-            return merge_step(table.block, n, m, root);
+            return merge_step(table.block, n, m, root, pair_vector_ns(self.max_distance()));
         }
         let walk = Walk {
             kernel: Kernel::SCALAR,
@@ -237,13 +243,13 @@ impl TablePlan {
     }
 }
 
-fn merge_step(block: Block, n: f64, m: f64, root: u32) -> Step {
+fn merge_step(block: Block, n: f64, m: f64, root: u32, vector_ns: f64) -> Step {
     let bits = merge_bits(block.width, root, rows(n), rows(m));
     let groups = 2f64.powi((bits - root.min(bits)).cast_signed());
     let pairs = n * m / groups;
     let occupied = groups.min(n).min(m);
     let vectors = occupied * (n.max(m) / groups / 16.0).ceil().max(1.0) * (n.min(m) / groups).max(1.0);
-    Step { ns: (n + m) * PASS_NS + occupied * LEAF_CALL_NS + vectors * PAIR_VECTOR_NS, pairs }
+    Step { ns: (n + m) * PASS_NS + occupied * LEAF_CALL_NS + vectors * vector_ns, pairs }
 }
 
 fn walk_step(walk: &Walk, n: f64, m: f64, root: u32) -> Step {
@@ -259,7 +265,8 @@ fn walk_step(walk: &Walk, n: f64, m: f64, root: u32) -> Step {
     }
     let (leaves, len) = (nodes(bottom).max(1.0), len(bottom));
     let (long, short) = if n / leaves > len { (n / leaves, len) } else { (len, n / leaves) };
-    ns += leaves * len.min(1.0) * LEAF_CALL_NS + leaves * (long / 16.0).ceil() * short * PAIR_VECTOR_NS;
+    ns += leaves * len.min(1.0) * LEAF_CALL_NS
+        + leaves * (long / 16.0).ceil() * short * pair_vector_ns(walk.max_distance);
     Step { ns, pairs: n * len }
 }
 

@@ -4,4 +4,5 @@ pub mod permuted_table;
 pub mod queries;
 pub mod radix_sort;
 pub mod reduce;
+pub mod together;
 pub mod walk;

@@ -16,7 +16,7 @@ use crate::probe::walk::{Leaf, Lists, Walk, for_each_group};
 const COMPARED_PAIRS: usize = 1 << 26;
 
 /// The largest number of leading bits that rows and runs are sorted by: two passes. Groups and leaves are no narrower.
-const ROW_BITS: u32 = 22;
+pub(crate) const ROW_BITS: u32 = 22;
 
 /// The number of rows that a list is selected from at a time.
 const SELECTED_ROWS: usize = 1 << 16;
@@ -80,6 +80,11 @@ impl<F: Width> PermutedTables<F> {
     /// Returns the queries, in ascending order.
     pub(crate) fn values(&self) -> &[F] {
         &self.rows[0]
+    }
+
+    /// Returns the queries in the order of table `t`.
+    pub(crate) fn rows(&self, t: usize) -> &[F] {
+        &self.rows[t]
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
@@ -163,7 +168,11 @@ impl<F: Width> PermutedTables<F> {
         needed.min(ROW_BITS)
     }
 
-    fn walk(&self, table: &Table) -> Walk {
+    pub(crate) fn merge(&self, table: &Table) -> Merge {
+        Merge { kernel: self.kernel, bits: self.plan.bits(), block_width: table.block.width }
+    }
+
+    pub(crate) fn walk(&self, table: &Table) -> Walk {
         Walk {
             kernel: self.kernel,
             bits: self.plan.bits(),
@@ -191,8 +200,7 @@ impl<F: Width> PermutedTables<F> {
             self.join_leaf(run, queries, depth, &mut |a, b| self.report(t, a, b, found));
         };
         if table.max_prefix_distance == 0 {
-            let merge = Merge { kernel: self.kernel, bits: self.plan.bits(), block_width: table.block.width };
-            merge.merge(run, rows, sorted_bits, &mut scratch.starts, &mut leaf);
+            self.merge(table).merge(run, rows, sorted_bits, &mut scratch.starts, &mut leaf);
         } else {
             self.walk(table).walk(run, sorted_bits, rows, &mut scratch.lists, &mut leaf);
         }
@@ -200,7 +208,7 @@ impl<F: Width> PermutedTables<F> {
     }
 
     /// Returns the rows, in order, that can be near to something that agrees with `root.0` in the bits `root.1`.
-    fn near_root<'a>(&self, rows: &'a [F], root: (F, F), list: &'a mut Vec<F>) -> &'a [F] {
+    pub(crate) fn near_root<'a>(&self, rows: &'a [F], root: (F, F), list: &'a mut Vec<F>) -> &'a [F] {
         if root.1.count_ones() <= self.plan.max_distance() {
             return rows;
         }
@@ -220,7 +228,7 @@ impl<F: Width> PermutedTables<F> {
     }
 
     /// Compares a leaf, whose fingerprints agree in their leading `depth` bits.
-    fn join_leaf(&self, run: &[F], queries: &[F], depth: u32, found: &mut dyn FnMut(F, F)) {
+    pub(crate) fn join_leaf(&self, run: &[F], queries: &[F], depth: u32, found: &mut dyn FnMut(F, F)) {
         if run.len() * queries.len() > COMPARED_PAIRS
             && depth > 0
             && let Some(plan) = self.split(run.len(), queries.len(), depth)
@@ -273,7 +281,7 @@ impl<F: Width> PermutedTables<F> {
     }
 
     /// Passes on a pair of table `t`, in its order, unless an earlier table reports it.
-    fn report(&self, t: usize, a: F, b: F, found: &mut dyn FnMut(F, F)) {
+    pub(crate) fn report(&self, t: usize, a: F, b: F, found: &mut dyn FnMut(F, F)) {
         let table = &self.plan.tables()[t];
         let (a, b) = (table.permutation.invert(a), table.permutation.invert(b));
         let near = |table: &Table| {
@@ -296,7 +304,7 @@ fn sorted<F: Width>(values: &[F], bits: u32) -> Vec<F> {
 /// The parameters by which two sets in the order of a table are merged: by the leading bits of the block, among the
 /// `bits` bits that count.
 #[derive(Debug, Clone, Copy)]
-struct Merge {
+pub(crate) struct Merge {
     kernel: Kernel,
     bits: u32,
     block_width: u32,
@@ -305,7 +313,14 @@ struct Merge {
 impl Merge {
     /// Calls `leaf` with the groups of `run` and of `rows` that agree in leading bits of the block. It uses as many
     /// bits as leave groups of a few rows. Both sets ascend in their leading `sorted_bits`.
-    fn merge<F: Width>(&self, run: &[F], rows: &[F], sorted_bits: u32, starts: &mut Vec<u32>, leaf: Leaf<'_, F>) {
+    pub(crate) fn merge<F: Width>(
+        &self,
+        run: &[F],
+        rows: &[F],
+        sorted_bits: u32,
+        starts: &mut Vec<u32>,
+        leaf: Leaf<'_, F>,
+    ) {
         let (Some(&first), Some(&last)) = (run.first(), run.last()) else { return };
         let root = common_prefix(first, last, self.bits).min(sorted_bits).min(self.block_width);
         let shared = leading_ones::<F>(self.bits, root);

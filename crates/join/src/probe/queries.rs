@@ -2,12 +2,15 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use crate::error::{JoinError, Result};
 use crate::kernel::{Kernel, Width};
 use crate::plan::permutation::ones;
 use crate::plan::table_plan::TablePlan;
 use crate::probe::permuted_table::{PermutedTables, Scratch};
 use crate::probe::radix_sort::sort;
+use crate::probe::together::{FoundPairs, SharedScratch};
 
 /// Two distinct fingerprints within the plan's distance, as positions among the queries' values and among the existing
 /// fingerprints that were mapped.
@@ -20,6 +23,24 @@ pub struct Pair {
     pub existing: u32,
     /// The Hamming distance of the two fingerprints.
     pub distance: u8,
+}
+
+/// An existing fingerprint and a query within the plan's distance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NearExisting<F> {
+    /// The existing fingerprint.
+    pub existing: F,
+    /// Position in [`Queries::values`].
+    pub query: u32,
+    /// The Hamming distance of the two fingerprints.
+    pub distance: u8,
+}
+
+/// More pairs than [`Queries::map_together`] was to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooManyPairs {
+    /// The number of pairs.
+    pub n_pairs: usize,
 }
 
 /// The query batch, ready to be joined: its distinct fingerprints in permuted tables.
@@ -97,6 +118,51 @@ impl<F: Width> Queries<F> {
         self.map_run(&values, scratch, &mut |pair| found(Pair { existing: order[pair.existing as usize].1, ..pair }));
     }
 
+    /// Returns every pair of a query value and a fingerprint of one of `runs` within the distance, once, in ascending
+    /// order of the existing fingerprint and then of the query. All threads of the rayon pool work on the runs together,
+    /// so the more rows the runs have, the less work a row takes. Each run is in ascending order.
+    ///
+    /// ```
+    /// use nearprint_join::{Kernel, NearExisting, Queries, TablePlan, TogetherScratch};
+    ///
+    /// let plan = TablePlan::new(64, 3, &[0, 0, 0, 0])?;
+    /// let queries = Queries::try_new(vec![0b1111_u64, u64::MAX], plan, Kernel::best())?;
+    /// let pairs = queries.map_together(&[&[1, 2, 4], &[1, 99]], &mut TogetherScratch::default(), 100);
+    /// assert_eq!(pairs.unwrap()[0], NearExisting { existing: 1, query: 0, distance: 3 });
+    /// # Ok::<(), nearprint_join::JoinError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`TooManyPairs`] if there are more than `max_pairs`: map ranges of the runs one after another.
+    ///
+    /// # Panics
+    /// If a run has more than `u32::MAX` fingerprints.
+    pub fn map_together(
+        &self,
+        runs: &[&[F]],
+        scratch: &mut TogetherScratch<F>,
+        max_pairs: usize,
+    ) -> std::result::Result<Vec<NearExisting<F>>, TooManyPairs> {
+        for run in runs {
+            assert!(u32::try_from(run.len()).is_ok(), "positions in a run are 32-bit numbers: cut it");
+            debug_assert!(run.is_sorted(), "a run is in ascending order");
+        }
+        let FoundPairs { pairs, n_pairs } = self.tables.map_together(runs, &mut scratch.0, max_pairs);
+        if n_pairs > max_pairs {
+            return Err(TooManyPairs { n_pairs });
+        }
+        #[allow(clippy::cast_possible_truncation, reason = "at most u32::MAX queries, and a distance of at most 128")]
+        let near = |(existing, query): (F, F)| NearExisting {
+            existing,
+            query: position(self.values(), query) as u32,
+            distance: (existing ^ query).count_ones() as u8,
+        };
+        let mut pairs: Vec<NearExisting<F>> = pairs.into_par_iter().map(near).collect();
+        pairs.par_sort_unstable();
+        pairs.dedup();
+        Ok(pairs)
+    }
+
     fn map_run(&self, run: &[F], scratch: &mut MapScratch<F>, found: &mut dyn FnMut(Pair)) {
         self.tables.map(run, &mut scratch.0, &mut |a, b| found(self.pair(b, position(run, a), a)));
     }
@@ -123,6 +189,16 @@ pub struct MapScratch<F>(Scratch<F>);
 impl<F> Default for MapScratch<F> {
     fn default() -> Self {
         Self(Scratch::default())
+    }
+}
+
+/// The memory of [`Queries::map_together`]: a copy of the runs, and room for each thread.
+#[derive(Debug)]
+pub struct TogetherScratch<F>(SharedScratch<F>);
+
+impl<F> Default for TogetherScratch<F> {
+    fn default() -> Self {
+        Self(SharedScratch::default())
     }
 }
 

@@ -43,6 +43,40 @@ pub(crate) fn sort<F: Width>(values: &mut Vec<F>, bits: u32) {
 /// Three passes, after which few uniform values are still out of order.
 const LEADING_BITS: u32 = 33;
 
+/// Returns the `width` bits from bit `low`. There may be no such bit if `width` is 0.
+#[inline]
+pub(crate) fn digit<F: Width>(value: F, low: u32, width: u32) -> usize {
+    if width == 0 { 0 } else { (value >> low).low_bits() & ((1 << width) - 1) }
+}
+
+/// Writes `order(value)` for each value to `out`, in ascending order of the digit of `width` bits from bit `low` of the
+/// written values. Returns the position at which each digit begins, and the end.
+pub(crate) fn partition<F: Width>(
+    values: &[F],
+    out: &mut [F],
+    order: impl Fn(F) -> F,
+    low: u32,
+    width: u32,
+) -> Vec<u32> {
+    debug_assert!(values.len() == out.len() && u32::try_from(values.len()).is_ok(), "as many, and positions fit");
+    let digit = |value: F| digit(value, low, width);
+    let mut starts = vec![0u32; (1 << width) + 1];
+    for &value in values {
+        starts[digit(order(value)) + 1] += 1;
+    }
+    for i in 1..starts.len() {
+        starts[i] += starts[i - 1];
+    }
+    let mut next = starts.clone();
+    for &value in values {
+        let value = order(value);
+        let at = &mut next[digit(value)];
+        out[*at as usize] = value;
+        *at += 1;
+    }
+    starts
+}
+
 fn pass_by_digit<F: Width>(values: &[F], out: &mut [F], low: u32, width: u32) {
     let digit = |value: F| (value >> low).low_bits() & ((1 << width) - 1);
     let mut ends = vec![0usize; 1 << width];

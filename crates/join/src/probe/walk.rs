@@ -11,7 +11,7 @@ use crate::plan::near::n_near_prefixes;
 use crate::plan::permutation::{common_prefix, leading_ones};
 
 /// The approximate number of fingerprints of a leaf.
-pub(crate) const LEAF_ROWS: usize = 32;
+pub(crate) const LEAF_ROWS: usize = 16;
 /// The number of bits from one level to the next: four children share their parent's list, which costs as much as two
 /// levels of two children.
 pub(crate) const STEP_BITS: u32 = 2;
@@ -48,8 +48,9 @@ impl<F> Default for Lists<F> {
     }
 }
 
+/// A level of the trie: the list of the node that was visited last.
 #[derive(Debug, Clone, Copy)]
-struct Level<F> {
+pub(crate) struct Level<F> {
     depth: u32,
     mask: F,
     max_distance: u32,
@@ -71,33 +72,58 @@ impl Walk {
     ) {
         let (Some(&first), Some(&last)) = (run.first(), run.last()) else { return };
         let root = common_prefix(first, last, self.bits).min(sorted_bits);
-        let mut levels = self.levels(root, sorted_bits, run.len(), list.len());
-        let Lists { values, starts } = lists;
+        let levels = self.levels(root, sorted_bits, run.len(), list.len());
+        Walker::new(*self, levels, first, list, lists).feed(run, leaf);
+    }
+}
+
+/// A walk under way: runs are fed to it in ascending order of their leading bits, as far as the leaves reach.
+#[derive(Debug)]
+pub(crate) struct Walker<'a, F> {
+    walk: Walk,
+    levels: Vec<Level<F>>,
+    /// The number of levels whose lists are those of the nodes above the last leaf.
+    valid: usize,
+    last_leaf: F,
+    lists: &'a mut Lists<F>,
+}
+
+impl<'a, F: Width> Walker<'a, F> {
+    /// Begins a walk of fingerprints that agree with `first` in the bits of the first of `levels`.
+    pub(crate) fn new(walk: Walk, mut levels: Vec<Level<F>>, first: F, list: &[F], lists: &'a mut Lists<F>) -> Self {
+        let values = &mut lists.values;
         // Lists about halve from level to level; room that is not touched takes no memory.
         values.reserve_exact((3 * (list.len() + PADDING)).saturating_sub(values.len()));
         if values.len() < list.len() + PADDING {
             values.resize(list.len() + PADDING, F::ZERO);
         }
-        levels[0].len = F::select(self.kernel, list, first, levels[0].mask, levels[0].max_distance, values);
-        let (mut valid, mut last_leaf) = (1, first);
+        levels[0].len = F::select(walk.kernel, list, first, levels[0].mask, levels[0].max_distance, values);
+        Self { walk, levels, valid: 1, last_leaf: first, lists }
+    }
+
+    /// Walks the next run, which is in ascending order of the leading bits that the leaves have.
+    pub(crate) fn feed(&mut self, run: &[F], leaf: Leaf<'_, F>) {
+        let Self { walk, levels, valid, last_leaf, lists: Lists { values, starts } } = self;
         let Level { mask, depth: leaf_depth, .. } = levels[levels.len() - 1];
-        for_each_group(self.kernel, run, mask, starts, &mut |group: &[F]| {
-            let shared = common_prefix(group[0], last_leaf, self.bits);
-            last_leaf = group[0];
-            while levels[valid - 1].depth > shared {
-                valid -= 1;
+        for_each_group(walk.kernel, run, mask, starts, &mut |group: &[F]| {
+            let shared = common_prefix(group[0], *last_leaf, walk.bits);
+            *last_leaf = group[0];
+            while levels[*valid - 1].depth > shared {
+                *valid -= 1;
             }
-            while valid < levels.len() && levels[valid - 1].len > SHORT_LIST {
-                self.descend(&mut levels, valid, group[0], values);
-                valid += 1;
+            while *valid < levels.len() && levels[*valid - 1].len > SHORT_LIST {
+                walk.descend(levels, *valid, group[0], values);
+                *valid += 1;
             }
-            let bottom = levels[valid - 1];
+            let bottom = levels[*valid - 1];
             if bottom.len > 0 {
                 leaf(group, &values[bottom.start..bottom.start + bottom.len], leaf_depth);
             }
         });
     }
+}
 
+impl Walk {
     /// Makes the list of level `to` from the list of the level above it.
     fn descend<F: Width>(&self, levels: &mut [Level<F>], to: usize, value: F, values: &mut Vec<F>) {
         let above = levels[to - 1];
@@ -114,7 +140,13 @@ impl Walk {
     }
 
     /// Returns the levels from the root, in whose bits all of the run agree, to the leaves.
-    fn levels<F: Width>(&self, root: u32, sorted_bits: u32, n_rows: usize, n_queries: usize) -> Vec<Level<F>> {
+    pub(crate) fn levels<F: Width>(
+        &self,
+        root: u32,
+        sorted_bits: u32,
+        n_rows: usize,
+        n_queries: usize,
+    ) -> Vec<Level<F>> {
         let bottom = self.leaf_depth(root, sorted_bits, n_rows, n_queries);
         let mut depths: Vec<u32> = (root..=bottom).rev().step_by(STEP_BITS as usize).collect();
         if depths.last() != Some(&root) {

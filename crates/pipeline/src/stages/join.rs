@@ -31,8 +31,8 @@ use nearprint_dataset::{Columns, DatasetWriter, StagedFile, create_folder};
 use nearprint_storage::{Progress, blocking, in_memory, locked};
 use nearprint_store::{Existing, ExistingFile};
 use nearprint_tasks::{
-    ClassPairs, Elsewhere, MapContext, MapCounts, MapSpec, MapTask, QueryBatch, QueryParts, Room, TaskBatches,
-    TaskRunner, Want,
+    ClassPairs, Elsewhere, FileSlice, MapContext, MapCounts, MapSpec, MapTask, QueryBatch, QueryParts, Room,
+    TaskBatches, TaskRunner, Want,
 };
 
 /// The pairs that are written.
@@ -138,9 +138,6 @@ pub(crate) struct Join {
     pub(crate) held_bytes: usize,
 }
 
-/// The number of existing rows in one map task.
-const TASK_ROWS: u64 = 4 << 20;
-
 impl NearDuplicates {
     /// Plans the join, and builds the tables.
     pub(crate) async fn new(batch: QueryBatch, join: Join, work: Work<'_>) -> Result<Self> {
@@ -220,18 +217,38 @@ impl NearDuplicates {
     pub(crate) fn tasks(&self) -> Vec<MapTask> {
         let mut urls: Vec<&String> = self.existing.keys().collect();
         urls.sort_unstable();
-        let existing = |part: usize| {
-            urls.iter().flat_map(move |&url| {
-                let parquet = &self.existing[url].parquet;
-                let ranges = parquet.row_group_ranges(0..parquet.n_row_groups(), TASK_ROWS);
-                ranges.into_iter().map(move |row_groups| MapTask::Existing { file: url.clone(), row_groups, part })
-            })
-        };
+        let pieces = self.pieces(&urls);
+        let existing =
+            |part: usize| pieces.iter().map(move |slices| MapTask::Existing { slices: slices.clone(), part });
         let itself = |part: usize| {
             let ranges = if self.itself { self.own_ranges(part) } else { Vec::new() };
             ranges.into_iter().map(move |values| MapTask::Itself { values, part })
         };
         (0..self.queries.n_parts()).flat_map(|part| existing(part).chain(itself(part))).collect()
+    }
+
+    /// Cuts the existing files into pieces.
+    fn pieces(&self, urls: &[&String]) -> Vec<Vec<FileSlice>> {
+        let mut pieces: Vec<Vec<FileSlice>> = Vec::new();
+        let mut n_rows = u64::MAX;
+        for &url in urls {
+            let parquet = &self.existing[url].parquet;
+            for group in 0..parquet.n_row_groups() {
+                let rows = parquet.row_group_rows(group);
+                if n_rows.saturating_add(rows) > self.piece_rows {
+                    pieces.push(Vec::new());
+                    n_rows = 0;
+                }
+                n_rows += rows;
+                if let Some(piece) = pieces.last_mut() {
+                    match piece.last_mut().filter(|slice| slice.file == *url) {
+                        Some(slice) => slice.row_groups.end = group + 1,
+                        None => piece.push(FileSlice { file: url.clone(), row_groups: group..group + 1 }),
+                    }
+                }
+            }
+        }
+        pieces
     }
 
     /// Returns the ranges of values that a part is joined with, its own and those after it, cut for all threads.
@@ -281,7 +298,6 @@ impl NearDuplicates {
             want,
             notes_classes,
             files: Arc::clone(&self.existing),
-            piece_rows: self.piece_rows,
             room: Room::new(self.engine.threads(), self.pieces_under_way),
             progress: self.progress.clone(),
         };

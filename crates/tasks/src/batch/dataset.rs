@@ -51,7 +51,8 @@ fn check_columns(parquet: &ParquetFile, needs_sketch: bool) -> Result<()> {
     match parquet.data_type(FINGERPRINT, "a fingerprints dataset has fingerprint, and doc_id or row numbers")? {
         DataType::UInt64 => {}
         DataType::FixedSizeBinary(WIDE_BYTES) => {
-            let reason = "its fingerprints have 128 bits and joins take 32 or 64: fingerprint the documents with `bits` 64";
+            let reason =
+                "its fingerprints have 128 bits and joins take 32 or 64: fingerprint the documents with `bits` 64";
             return Err(TaskError::Refused { url: file.clone(), reason: reason.to_owned() });
         }
         other => return wrong(FINGERPRINT, other, "UInt64"),

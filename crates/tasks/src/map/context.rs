@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use nearprint_join::{MapScratch, QueryRows, Verifier};
+use nearprint_join::{MapScratch, QueryRows, TogetherScratch, Verifier};
 use nearprint_storage::{Progress, blocking, locked};
 use nearprint_store::ExistingFile;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
-use super::existing_values::ExistingValues;
 use crate::batch::QueryBatch;
 use crate::error::{Result, TaskError};
 use crate::query_parts::QueryParts;
@@ -19,12 +18,10 @@ use crate::query_parts::QueryParts;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MapTask {
-    /// Probes with the existing fingerprints of some row groups of a file.
+    /// Probes with a piece of the existing fingerprints, by all threads together.
     Existing {
-        /// The path or URL of the file.
-        file: String,
-        /// The row groups.
-        row_groups: Range<usize>,
+        /// The row groups of the piece, each at most once.
+        slices: Vec<FileSlice>,
         /// The part of the queries in whose tables the task looks.
         part: usize,
     },
@@ -49,6 +46,15 @@ impl MapTask {
             Self::Existing { part, .. } | Self::Itself { part, .. } => *part,
         }
     }
+}
+
+/// Some row groups of a file of existing fingerprints.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSlice {
+    /// The path or URL of the file.
+    pub file: String,
+    /// The row groups.
+    pub row_groups: Range<usize>,
 }
 
 /// The pairs that a task reports.
@@ -82,10 +88,8 @@ pub struct MapContext {
     pub notes_classes: bool,
     /// Files of existing fingerprints, by URL.
     pub files: Arc<HashMap<String, ExistingFile>>,
-    /// The most rows that are mapped together.
-    pub piece_rows: u64,
     /// Memory and threads of this process.
-    pub room: Room,
+    pub room: Arc<Room>,
     /// Counts the rows that were read.
     pub progress: Progress,
 }
@@ -98,29 +102,28 @@ pub struct Room {
     pub under_way: Semaphore,
     /// Permits for threads that compute.
     pub threads: Semaphore,
-    /// The memory of pieces that are done.
-    pieces: Mutex<Vec<PieceMemory>>,
+    /// The permit of the piece that all threads map together.
+    together: Semaphore,
+    /// The memory of fingerprints that are mapped.
+    values: Mutex<Vec<Vec<u64>>>,
     /// The scratch memory that no thread uses now.
     scratches: Mutex<Vec<MapScratch<u64>>>,
-}
-
-/// The fingerprints of a piece, and memory for those of the next one.
-#[derive(Debug, Default)]
-pub(super) struct PieceMemory {
-    pub(super) values: ExistingValues,
-    pub(super) room: Vec<u64>,
+    /// The scratch memory of the piece that all threads map together.
+    shared: Mutex<TogetherScratch<u64>>,
 }
 
 impl Room {
     /// Returns room for `threads` threads that compute, and `under_way` tasks.
     #[must_use]
-    pub fn new(threads: usize, under_way: usize) -> Self {
-        Self {
+    pub fn new(threads: usize, under_way: usize) -> Arc<Self> {
+        Arc::new(Self {
             under_way: Semaphore::new(under_way),
             threads: Semaphore::new(threads),
-            pieces: Mutex::default(),
+            together: Semaphore::new(1),
+            values: Mutex::default(),
             scratches: Mutex::default(),
-        }
+            shared: Mutex::default(),
+        })
     }
 
     /// Computes on one of the process's threads.
@@ -140,12 +143,22 @@ impl Room {
         mapped
     }
 
-    /// Takes memory for a piece. [`keep_piece`](Self::keep_piece) gives it back.
-    pub(super) fn take_piece(&self) -> PieceMemory {
-        locked(&self.pieces).pop().unwrap_or_default()
+    /// Maps one piece at a time, by all threads together.
+    pub(super) async fn map_together<T: Send + 'static>(
+        self: &Arc<Self>,
+        map: impl FnOnce(&mut TogetherScratch<u64>) -> T + Send + 'static,
+    ) -> Result<T> {
+        let _permit = self.together.acquire().await;
+        let own = Arc::clone(self);
+        self.compute(move || Ok(map(&mut locked(&own.shared)))).await
     }
 
-    pub(super) fn keep_piece(&self, done: PieceMemory) {
-        locked(&self.pieces).push(done);
+    /// Takes memory for fingerprints, which may still hold others. [`keep_values`](Self::keep_values) gives it back.
+    pub(super) fn take_values(&self) -> Vec<u64> {
+        locked(&self.values).pop().unwrap_or_default()
+    }
+
+    pub(super) fn keep_values(&self, done: Vec<u64>) {
+        locked(&self.values).push(done);
     }
 }

@@ -8,7 +8,7 @@ use nearprint_storage::row_number;
 
 /// The distinct fingerprints of some row groups, ascending, and the rows behind each. Rows count from the first row
 /// group on.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ExistingValues {
     values: Vec<u64>,
     /// `starts[v]..starts[v + 1]` are the places of value v. Empty if each value has one place, its own position.
@@ -18,24 +18,26 @@ pub(super) struct ExistingValues {
 }
 
 impl ExistingValues {
-    /// Takes the fingerprints of all rows, in row order. Returns the memory of the fingerprints before, for the next
-    /// ones.
-    pub(super) fn group(&mut self, kernel: Kernel, fingerprints: Vec<u64>) -> Vec<u64> {
-        self.starts.clear();
-        self.rows.clear();
-        let before = std::mem::replace(&mut self.values, fingerprints);
-        if u64::is_ascending(kernel, &self.values) {
-            return before;
+    /// Groups the fingerprints of all rows, which are in row order.
+    pub(super) fn group(kernel: Kernel, fingerprints: Vec<u64>) -> Self {
+        let mut grouped = Self { values: fingerprints, starts: Vec::new(), rows: Vec::new() };
+        if u64::is_ascending(kernel, &grouped.values) {
+            return grouped;
         }
-        if !self.values.is_sorted() {
-            let mut order: Vec<(u64, u32)> = self.values.iter().copied().zip(0..).collect();
+        if !grouped.values.is_sorted() {
+            let mut order: Vec<(u64, u32)> = grouped.values.iter().copied().zip(0..).collect();
             order.sort_unstable();
-            self.values.clear();
-            self.values.extend(order.iter().map(|(value, _)| value));
-            self.rows.extend(order.iter().map(|(_, row)| row));
+            grouped.values.clear();
+            grouped.values.extend(order.iter().map(|(value, _)| value));
+            grouped.rows.extend(order.iter().map(|(_, row)| row));
         }
-        self.collapse();
-        before
+        grouped.collapse();
+        grouped
+    }
+
+    /// Gives up the memory of the values.
+    pub(super) fn into_room(self) -> Vec<u64> {
+        self.values
     }
 
     fn collapse(&mut self) {
@@ -55,6 +57,11 @@ impl ExistingValues {
     /// Returns the distinct fingerprints, ascending.
     pub(super) fn values(&self) -> &[u64] {
         &self.values
+    }
+
+    /// Returns the number of rows of all values.
+    pub(super) fn n_places(&self) -> usize {
+        self.starts.last().map_or(self.values.len(), |&end| end as usize)
     }
 
     /// Returns the number of rows with a value.
@@ -89,9 +96,7 @@ mod tests {
     #[test]
     fn rows_of_every_value_are_found_whatever_their_order_and_repeats() {
         for fingerprints in [vec![], vec![1, 2, 9], vec![1, 1, 2, 9, 9, 9], vec![9, 1, 2, 1, 9, 0], vec![5, 5]] {
-            let mut grouped = ExistingValues::default();
-            grouped.group(Kernel::best(), vec![7, 7]);
-            grouped.group(Kernel::best(), fingerprints.clone());
+            let grouped = ExistingValues::group(Kernel::best(), fingerprints.clone());
             assert!(grouped.values().is_sorted_by(|a, b| a < b));
             let mut seen = 0;
             for (v, value) in (0..).zip(grouped.values()) {

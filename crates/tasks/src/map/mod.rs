@@ -10,7 +10,7 @@ mod spec;
 mod task;
 
 pub use class_pairs::ClassPairs;
-pub use context::{MapContext, MapTask, Room, Want};
+pub use context::{FileSlice, MapContext, MapTask, Room, Want};
 pub use counts::MapCounts;
 pub use pair_writer::pair_schema;
 pub use spec::MapSpec;

@@ -40,7 +40,6 @@ pub struct MapSpec {
     ids_are_names: bool,
     want: Want,
     notes_classes: bool,
-    piece_rows: u64,
     existing: Vec<ExistingSpec>,
 }
 
@@ -109,7 +108,6 @@ impl MapSpec {
             ids_are_names: context.ids_are_names,
             want: context.want,
             notes_classes: context.notes_classes,
-            piece_rows: context.piece_rows,
             existing: files.iter().map(|file| ExistingSpec::of(file)).collect(),
         };
         let json = serde_json::to_vec(&spec).map_err(defect)?;
@@ -136,10 +134,11 @@ impl MapSpec {
         let queries = QueryParts::try_new(values, plan, spec.n_parts, Kernel::best())?;
         let named: BTreeSet<&str> = tasks
             .iter()
-            .filter_map(|task| match task {
-                MapTask::Existing { file, .. } => Some(file.as_str()),
-                MapTask::Itself { .. } => None,
+            .flat_map(|task| match task {
+                MapTask::Existing { slices, .. } => slices.as_slice(),
+                MapTask::Itself { .. } => &[],
             })
+            .map(|slice| slice.file.as_str())
             .collect();
         let mut shadowed = read_shadowed(storage, folder).await?;
         let mut files = HashMap::new();
@@ -156,7 +155,6 @@ impl MapSpec {
             want: spec.want,
             notes_classes: spec.notes_classes,
             files: Arc::new(files),
-            piece_rows: spec.piece_rows,
             room: Room::new(threads, threads + 1),
             progress: Progress::default(),
         }))

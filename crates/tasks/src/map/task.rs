@@ -3,12 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use futures::stream::BoxStream;
+use futures::TryStreamExt;
+use futures::future::try_join_all;
+use futures::stream::{self, BoxStream};
 use nearprint_dataset::fingerprint_column::{self, FetchedColumn};
-use nearprint_join::Pair;
+use nearprint_join::{NearExisting, Pair, TogetherScratch, TooManyPairs};
 use nearprint_storage::row_number;
+use rayon::prelude::*;
 
-use super::context::{MapContext, MapTask, PieceMemory};
+use super::context::{FileSlice, MapContext, MapTask};
 use super::counts::MapCounts;
 use super::existing_documents::{ExistingDocument, fetch};
 use super::existing_values::ExistingValues;
@@ -51,7 +54,6 @@ use crate::stream::{Sender, TaskBatch, produce};
 ///     want: Want::AllPairs,
 ///     notes_classes: false,
 ///     files: Arc::default(),
-///     piece_rows: 1 << 20,
 ///     room: Room::new(1, 2),
 ///     progress: nearprint_storage::Progress::default(),
 /// });
@@ -77,16 +79,7 @@ pub fn map_task(context: &Arc<MapContext>, task: &MapTask) -> BoxStream<'static,
                 let (own, to) = (Arc::clone(&context), sender.clone());
                 context.room.compute(move || map_itself(&own, &tables, values, to)).await?
             }
-            MapTask::Existing { file, row_groups, .. } => {
-                let existing = context.files.get(&file);
-                let existing =
-                    existing.ok_or_else(|| TaskError::internal("map", format!("no file {file} in this join")))?;
-                let mut counts = MapCounts::default();
-                for piece in existing.parquet.row_group_ranges(row_groups, context.piece_rows) {
-                    counts += map_piece(&context, &tables, &file, piece, &sender).await?;
-                }
-                counts
-            }
+            MapTask::Existing { slices, .. } => map_piece(&context, &tables, slices, &sender).await?,
         };
         sender.send(TaskBatch::Notes(counts.notes()?)).await
     })
@@ -149,71 +142,141 @@ fn map_itself(context: &MapContext, tables: &PartTables, values: Range<usize>, s
     Ok(counts)
 }
 
-/// Maps consecutive row groups.
+/// The number of pieces of pairs whose documents are fetched at the same time.
+const FETCHED_AT_ONCE: usize = 8;
+
+/// Maps a piece.
 async fn map_piece(
     context: &Arc<MapContext>,
     tables: &Arc<PartTables>,
-    file: &str,
-    row_groups: Range<usize>,
+    slices: Vec<FileSlice>,
     sender: &Sender,
 ) -> Result<MapCounts> {
-    let existing = &context.files[file];
-    let bits = context.queries.plan().bits();
-    let fetches = row_groups.clone().map(|row_group| fingerprint_column::fetch(&existing.parquet, row_group, bits));
-    let columns = if fingerprint_column::is_packed(&existing.parquet, row_groups.clone(), bits) {
-        futures::future::try_join_all(fetches).await?
-    } else {
-        // Decoding counts as computing, and takes memory of its own.
-        let _permit = context.room.threads.acquire().await;
-        futures::future::try_join_all(fetches).await?
-    };
-    let mut counts = MapCounts { n_rows: columns.iter().map(|column| column.n_rows() as u64).sum(), n_candidates: 0 };
-    let (own, their, url) = (Arc::clone(context), Arc::clone(tables), file.to_owned());
+    let columns = fetch_columns(context, &slices).await?;
+    let own = Arc::clone(context);
     let decode = move || {
-        let PieceMemory { mut values, room: mut fingerprints } = own.room.take_piece();
-        // The fingerprints that are still in this memory are overwritten.
-        fingerprints.resize(columns.iter().map(FetchedColumn::n_rows).sum(), 0);
-        let mut rest = fingerprints.as_mut_slice();
-        for column in columns {
-            let (now, later) = rest.split_at_mut(column.n_rows());
-            column.decode(&url, now)?;
-            rest = later;
-        }
-        own.progress.advance(fingerprints.len() as u64);
-        let room = values.group(own.queries.kernel(), fingerprints);
-        let all = 0..values.values().len();
-        Ok(map_values(&own, &their, PieceMemory { values, room }, vec![all]))
+        let decoded = slices.into_par_iter().zip(columns).map(|(slice, columns)| {
+            let values = decode(&own, &slice.file, &columns)?;
+            Ok((slice, values))
+        });
+        decoded.collect::<Result<Vec<(FileSlice, ExistingValues)>>>()
     };
-    let (mut memory, mut pairs, mut ranges) = context.room.compute(decode).await?;
-    loop {
-        counts.n_candidates += pairs.len() as u64;
-        for piece in pieces(&pairs, &memory.values) {
-            expand(context, file, &row_groups, &memory.values, piece, sender).await?;
+    let piece = Arc::new(context.room.compute(decode).await?);
+    let mut counts =
+        MapCounts { n_rows: piece.iter().map(|(_, values)| values.n_places() as u64).sum(), n_candidates: 0 };
+    let mut ranges = vec![piece.iter().map(|(_, values)| 0..values.values().len()).collect()];
+    while !ranges.is_empty() {
+        let (their, mapped) = (Arc::clone(tables), Arc::clone(&piece));
+        let map = move |scratch: &mut TogetherScratch<u64>| {
+            let pairs = map_last_together(&their, &mapped, &mut ranges, scratch);
+            (pairs, ranges)
+        };
+        let pairs;
+        (pairs, ranges) = context.room.map_together(map).await?;
+        let pairs: Vec<Vec<Pair>> = piece.iter().map(|(_, values)| pairs_of(&pairs, values.values())).collect();
+        counts.n_candidates += pairs.iter().map(|pairs| pairs.len() as u64).sum::<u64>();
+        let mut near = Vec::new();
+        for ((slice, values), pairs) in piece.iter().zip(&pairs) {
+            near.extend(pieces(pairs, values).into_iter().map(|near| Ok::<_, TaskError>((slice, values, near))));
         }
-        if ranges.is_empty() {
-            break;
-        }
-        let (own, their) = (Arc::clone(context), Arc::clone(tables));
-        (memory, pairs, ranges) = context.room.compute(move || Ok(map_values(&own, &their, memory, ranges))).await?;
+        let expanded = stream::iter(near).try_for_each_concurrent(FETCHED_AT_ONCE, |(slice, values, near)| {
+            expand(context, slice, values, near, sender)
+        });
+        expanded.await?;
     }
-    context.room.keep_piece(memory);
+    for (_, values) in Arc::into_inner(piece).unwrap_or_default() {
+        context.room.keep_values(values.into_room());
+    }
     Ok(counts)
 }
 
-/// Returns the next pairs of a piece's values, in order of existing values, and the ranges of values that are still to
-/// be mapped.
-fn map_values(
-    context: &MapContext,
+async fn fetch_columns(context: &MapContext, slices: &[FileSlice]) -> Result<Vec<Vec<FetchedColumn>>> {
+    let bits = context.queries.plan().bits();
+    let mut fetches = Vec::new();
+    let mut all_packed = true;
+    for slice in slices {
+        let unknown = || TaskError::internal("map", format!("no file {} in this join", slice.file));
+        let existing = context.files.get(&slice.file).ok_or_else(unknown)?;
+        all_packed &= fingerprint_column::is_packed(&existing.parquet, slice.row_groups.clone(), bits);
+        let of_groups = slice.row_groups.clone();
+        fetches.push(try_join_all(of_groups.map(|group| fingerprint_column::fetch(&existing.parquet, group, bits))));
+    }
+    if all_packed {
+        return Ok(try_join_all(fetches).await?);
+    }
+    // Decoding counts as computing, and takes memory of its own.
+    let _permit = context.room.threads.acquire().await;
+    Ok(try_join_all(fetches).await?)
+}
+
+/// Decodes the columns of consecutive row groups of a file.
+fn decode(context: &MapContext, url: &str, columns: &[FetchedColumn]) -> Result<ExistingValues> {
+    let mut fingerprints = context.room.take_values();
+    // The fingerprints that are still in this memory are overwritten.
+    fingerprints.resize(columns.iter().map(FetchedColumn::n_rows).sum(), 0);
+    let mut rest = fingerprints.as_mut_slice();
+    let mut parts = Vec::with_capacity(columns.len());
+    for column in columns {
+        let (now, later) = rest.split_at_mut(column.n_rows());
+        parts.push((column, now));
+        rest = later;
+    }
+    parts.into_par_iter().try_for_each(|(column, now)| column.decode(url, now))?;
+    context.progress.advance(fingerprints.len() as u64);
+    Ok(ExistingValues::group(context.queries.kernel(), fingerprints))
+}
+
+/// The ranges of values of each slice of a piece that are mapped together.
+type Ranges = Vec<Range<usize>>;
+
+/// Maps the last of `ranges`. Ranges with too many pairs are cut first. Returns the pairs, and leaves the ranges that are
+/// still to be mapped.
+fn map_last_together(
     tables: &PartTables,
-    memory: PieceMemory,
-    mut ranges: Vec<Range<usize>>,
-) -> (PieceMemory, Vec<Pair>, Vec<Range<usize>>) {
-    let values = memory.values.values();
-    let mut pairs = context
-        .room
-        .map(|scratch| map_last(&mut ranges, |range, found| tables.map(range.start, &values[range], scratch, found)));
-    pairs.sort_unstable_by_key(|p| (p.existing, p.query));
-    (memory, pairs, ranges)
+    piece: &[(FileSlice, ExistingValues)],
+    ranges: &mut Vec<Ranges>,
+    scratch: &mut TogetherScratch<u64>,
+) -> Vec<NearExisting<u64>> {
+    let n_values: usize = piece.iter().map(|(_, values)| values.values().len()).sum();
+    let held = (n_values / 8).max(PAIRS_HELD);
+    while let Some(last) = ranges.pop() {
+        let runs: Vec<&[u64]> = piece.iter().zip(&last).map(|((_, v), range)| &v.values()[range.clone()]).collect();
+        let longest = runs.iter().copied().max_by_key(|run| run.len()).unwrap_or_default();
+        let limit = if longest.len() > 1 { held } else { usize::MAX };
+        match tables.map_together(&runs, scratch, limit) {
+            Ok(pairs) => return pairs,
+            Err(TooManyPairs { n_pairs }) => {
+                let n_parts = n_pairs.div_ceil(held / 2).min(longest.len());
+                ranges.extend(cut_at(&last, &runs, (1..n_parts).map(|i| longest[i * longest.len() / n_parts])));
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// Cuts ranges at values, which ascend: a range before each of them, and one from the last on.
+fn cut_at(ranges: &Ranges, runs: &[&[u64]], values: impl Iterator<Item = u64>) -> Vec<Ranges> {
+    let mut cut = Vec::new();
+    let mut rest = ranges.clone();
+    for value in values {
+        let ends = runs.iter().zip(ranges).map(|(run, all)| all.start + run.partition_point(|&v| v < value));
+        let before =
+            rest.iter_mut().zip(ends).map(|(range, end)| std::mem::replace(&mut range.start, end)..end).collect();
+        cut.push(before);
+    }
+    cut.push(rest);
+    cut
+}
+
+/// Returns those of `pairs`, which ascend by existing value, whose existing value is one of `values`, which ascend.
+fn pairs_of(pairs: &[NearExisting<u64>], values: &[u64]) -> Vec<Pair> {
+    let mut at = 0;
+    let place = |pair: &NearExisting<u64>| {
+        at += values[at..].partition_point(|&value| value < pair.existing);
+        let found = values.get(at) == Some(&pair.existing);
+        found.then(|| Pair { query: pair.query, existing: row_number(at), distance: pair.distance })
+    };
+    pairs.iter().filter_map(place).collect()
 }
 
 /// The number of existing documents that are fetched at once.
@@ -256,8 +319,7 @@ fn pieces<'a>(pairs: &'a [Pair], values: &ExistingValues) -> Vec<Piece<'a>> {
 
 async fn expand(
     context: &Arc<MapContext>,
-    file: &str,
-    row_groups: &Range<usize>,
+    slice: &FileSlice,
     values: &ExistingValues,
     piece: Piece<'_>,
     sender: &Sender,
@@ -266,7 +328,7 @@ async fn expand(
     let groups: Vec<&[Pair]> = piece.pairs.chunk_by(|a, b| a.existing == b.existing).collect();
     let mut wanted: Vec<u32> = groups.iter().flat_map(|g| rows_of(g[0].existing)).collect();
     wanted.sort_unstable();
-    let documents = fetch(context, &context.files[file], row_groups, &wanted).await?;
+    let documents = fetch(context, &context.files[&slice.file], &slice.row_groups, &wanted).await?;
     let groups: Vec<(u64, Vec<usize>, Vec<Pair>)> = groups
         .into_iter()
         .map(|g| {

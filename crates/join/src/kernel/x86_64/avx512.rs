@@ -69,9 +69,10 @@ fn first_lanes(n: usize) -> u8 {
 
 /// Calls `found(a, b)` for every pair of `lanes` and `rows` within the distance.
 ///
-/// Low halves are compared first, sixteen at a time: their distance is at most that of the whole values, so nothing is
-/// missed, and for uniform fingerprints only one pair of halves in 700,000 is within 3. If a piece holds such a pair,
-/// the whole values of the piece are compared.
+/// Up to [`HALVES_UP_TO`], low halves are compared first, sixteen at a time: their distance is at most that of the whole
+/// values, so nothing is missed, and for uniform fingerprints only one pair of halves in 700,000 is within 3. Beyond it,
+/// too many halves are near by chance, so whole values are compared, eight at a time. In both cases, the least distance
+/// of each lane to many rows is looked at once, and only blocks with a near pair are compared again, pair by pair.
 pub(in super::super) fn pairs(
     kernel: Kernel,
     lanes: &[u64],
@@ -81,19 +82,32 @@ pub(in super::super) fn pairs(
 ) {
     assert!(kernel.name() == KernelName::Avx512);
     // SAFETY: the kernel proves the instructions.
-    unsafe { pairs_lanes(lanes, rows, max_distance, found) }
+    unsafe {
+        if max_distance <= HALVES_UP_TO {
+            pairs_by_halves(lanes, rows, max_distance, found);
+        } else {
+            pairs_by_wholes(lanes, rows, max_distance, found);
+        }
+    }
 }
 
-/// Returns the number of rows that are compared before hits are looked for. For larger distances low halves are often
-/// near by chance (one in 3,700 within 6), so the number is smaller, and less is compared again.
+/// The largest distance for which low halves are compared first. Of unrelated pairs of halves, one in 3,700 is within 6,
+/// and one in 290 is within 8.
+const HALVES_UP_TO: u32 = 6;
+
+/// The number of rows that are compared before near lanes are looked for.
+const ROWS_AT_ONCE: usize = 64;
+
+/// Returns the number of rows whose low halves are compared before hits are looked for. For larger distances low halves
+/// are often near by chance, so the number is smaller, and less is compared again.
 fn rows_at_once(max_distance: u32) -> usize {
-    if max_distance > 4 { 8 } else { 64 }
+    if max_distance > 4 { 8 } else { ROWS_AT_ONCE }
 }
 
 /// # Safety
 /// The processor has the instructions.
 #[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq,popcnt")]
-unsafe fn pairs_lanes(lanes: &[u64], rows: &[u64], max_distance: u32, found: &mut dyn FnMut(u64, u64)) {
+unsafe fn pairs_by_halves(lanes: &[u64], rows: &[u64], max_distance: u32, found: &mut dyn FnMut(u64, u64)) {
     for lanes in lanes.chunks(4 * 16) {
         for rows in rows.chunks(rows_at_once(max_distance)) {
             // SAFETY: as here.
@@ -109,6 +123,78 @@ unsafe fn pairs_lanes(lanes: &[u64], rows: &[u64], max_distance: u32, found: &mu
                 // SAFETY: as here.
                 unsafe { pairs_whole(lanes, rows, max_distance, found) }
             }
+        }
+    }
+}
+
+/// # Safety
+/// The processor has the instructions.
+#[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq,popcnt")]
+unsafe fn pairs_by_wholes(lanes: &[u64], rows: &[u64], max_distance: u32, found: &mut dyn FnMut(u64, u64)) {
+    for lanes in lanes.chunks(WHOLE_VECTORS * LANES) {
+        for rows in rows.chunks(ROWS_AT_ONCE) {
+            // SAFETY: as here.
+            unsafe {
+                match lanes.len().div_ceil(LANES) {
+                    1 => pairs_of_wholes::<1>(lanes, rows, max_distance, found),
+                    2 => pairs_of_wholes::<2>(lanes, rows, max_distance, found),
+                    3 => pairs_of_wholes::<3>(lanes, rows, max_distance, found),
+                    4 => pairs_of_wholes::<4>(lanes, rows, max_distance, found),
+                    5 => pairs_of_wholes::<5>(lanes, rows, max_distance, found),
+                    6 => pairs_of_wholes::<6>(lanes, rows, max_distance, found),
+                    7 => pairs_of_wholes::<7>(lanes, rows, max_distance, found),
+                    _ => pairs_of_wholes::<WHOLE_VECTORS>(lanes, rows, max_distance, found),
+                }
+            }
+        }
+    }
+}
+
+/// The largest number of vectors of lanes that are compared with a row while it is in a register.
+const WHOLE_VECTORS: usize = 8;
+
+/// Compares up to `8 N` lanes with the rows, and those vectors of lanes that are near to a row once more.
+///
+/// # Safety
+/// The processor has the instructions.
+#[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq,popcnt")]
+unsafe fn pairs_of_wholes<const N: usize>(
+    lanes: &[u64],
+    rows: &[u64],
+    max_distance: u32,
+    found: &mut dyn FnMut(u64, u64),
+) {
+    let mut values = [_mm512_set1_epi64(0); N];
+    let mut nearest = [_mm512_set1_epi64(-1); N];
+    let (whole, rest) = lanes.as_chunks::<LANES>();
+    for (i, values) in values.iter_mut().enumerate() {
+        *values = match whole.get(i) {
+            // SAFETY: a chunk is a whole vector.
+            Some(vector) => unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) },
+            // SAFETY: masked lanes are not read.
+            None => unsafe { _mm512_maskz_loadu_epi64(first_lanes(rest.len()), rest.as_ptr().cast()) },
+        };
+    }
+    for &row in rows {
+        let row = _mm512_set1_epi64(row.cast_signed());
+        for (nearest, &values) in nearest.iter_mut().zip(&values) {
+            // Distances fill the low halves of the lanes, and the high halves are 0 after the first row.
+            *nearest = _mm512_min_epu32(*nearest, _mm512_popcnt_epi64(_mm512_xor_si512(values, row)));
+        }
+    }
+    let limit = _mm512_set1_epi64(i64::from(max_distance));
+    let mut least = nearest[0];
+    for &nearest in &nearest[1..] {
+        least = _mm512_min_epu32(least, nearest);
+    }
+    if _mm512_cmple_epu64_mask(least, limit) == 0 {
+        return;
+    }
+    for (lanes, nearest) in lanes.chunks(LANES).zip(nearest) {
+        let there = if lanes.len() < LANES { first_lanes(lanes.len()) } else { u8::MAX };
+        if _mm512_mask_cmple_epu64_mask(there, nearest, limit) != 0 {
+            // SAFETY: as here.
+            unsafe { pairs_whole(lanes, rows, max_distance, found) }
         }
     }
 }

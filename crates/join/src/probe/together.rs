@@ -1,0 +1,246 @@
+//! Mapping by all threads together: a piece of existing fingerprints is cut by its leading bits, and each thread joins
+//! one stripe after another.
+//!
+//! Each table reads the piece once and writes it, in the table's order, into buckets of some leading bits: one pass of a
+//! radix sort over a chunk for each thread. A bucket fits a second-level cache, where one thread gathers its chunks and
+//! sorts it by as many bits as the leaves of the walk have. So the piece needs one copy, whatever the number of threads.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
+
+use crate::kernel::Width;
+use crate::plan::cost::merge_bits;
+use crate::plan::permutation::{common_prefix, ones};
+use crate::plan::table_plan::Table;
+use crate::probe::permuted_table::{PermutedTables, ROW_BITS};
+use crate::probe::radix_sort::{digit, partition, sort_by_leading_bits};
+use crate::probe::walk::{Lists, Walker};
+
+/// The largest number of leading bits of a bucket: the lines that one pass writes to fit the second-level cache.
+const BUCKET_BITS: u32 = 10;
+/// The approximate least number of rows in a bucket.
+const BUCKET_ROWS: usize = 1 << 12;
+/// The number of leading bits of a stripe, the buckets that one thread joins one after another.
+const STRIPE_BITS: u32 = 6;
+/// The least number of rows that a thread writes into buckets.
+const CHUNK_ROWS: usize = 1 << 18;
+
+/// The memory that the threads need; it is kept from piece to piece.
+#[derive(Debug)]
+pub(crate) struct SharedScratch<F> {
+    copy: Vec<F>,
+    list: Vec<F>,
+    threads: Mutex<Vec<ThreadScratch<F>>>,
+}
+
+impl<F> Default for SharedScratch<F> {
+    fn default() -> Self {
+        Self { copy: Vec::new(), list: Vec::new(), threads: Mutex::default() }
+    }
+}
+
+#[derive(Debug)]
+struct ThreadScratch<F> {
+    bucket: Vec<F>,
+    spare: Vec<F>,
+    lists: Lists<F>,
+    starts: Vec<u32>,
+}
+
+impl<F> Default for ThreadScratch<F> {
+    fn default() -> Self {
+        Self { bucket: Vec::new(), spare: Vec::new(), lists: Lists::default(), starts: Vec::new() }
+    }
+}
+
+/// The pairs of a piece, as (existing fingerprint, query), and their number.
+#[derive(Debug)]
+pub(crate) struct FoundPairs<F> {
+    /// In no particular order. No more than the limit.
+    pub(crate) pairs: Vec<(F, F)>,
+    /// The number of pairs, also if they are more than the limit.
+    pub(crate) n_pairs: usize,
+}
+
+/// Rows in the order of a table and in buckets. `starts[b]..starts[b + 1]` are those of bucket `b`.
+struct Chunk<'a, F> {
+    rows: &'a [F],
+    starts: Vec<u32>,
+}
+
+impl<F> Chunk<'_, F> {
+    fn bucket(&self, bucket: usize) -> &[F] {
+        &self.rows[self.starts[bucket] as usize..self.starts[bucket + 1] as usize]
+    }
+}
+
+/// The way in which a table's rows are cut.
+#[derive(Debug, Clone, Copy)]
+struct Cut {
+    /// The number of leading bits in which all rows agree.
+    root: u32,
+    /// The number of leading bits that runs are sorted by.
+    sorted_bits: u32,
+    bucket_bits: u32,
+    stripe_bits: u32,
+}
+
+impl<F: Width> PermutedTables<F> {
+    /// Returns the pairs of fingerprints of `runs` with queries. Each run ascends in the plan's bits. A fingerprint that
+    /// several runs have may be in as many equal pairs.
+    pub(crate) fn map_together(&self, runs: &[&[F]], scratch: &mut SharedScratch<F>, limit: usize) -> FoundPairs<F> {
+        let n_pairs = AtomicUsize::new(0);
+        let mut pairs = Vec::new();
+        let Some(&first) = runs.iter().find_map(|run| run.first()) else {
+            return FoundPairs { pairs, n_pairs: 0 };
+        };
+        let differing = runs
+            .par_iter()
+            .map(|run| run.par_chunks(CHUNK_ROWS).map(|rows| differing(first, rows)).reduce(|| F::ZERO, |a, b| a | b))
+            .reduce(|| F::ZERO, |a, b| a | b);
+        let known = ones::<F>(self.plan().bits()) & !differing;
+        let n_rows = runs.iter().map(|run| run.len()).sum();
+        let SharedScratch { copy, list, threads } = scratch;
+        let threads = &*threads;
+        for (t, table) in self.plan().tables().iter().enumerate() {
+            let (prefix, mask) = (table.permutation.permute(first), table.permutation.permute(known));
+            let rows = self.near_root(self.rows(t), (prefix, mask), list);
+            let cut = self.cut(table, table.permutation.permute(differing), n_rows, rows.len());
+            let chunks = if table.permutation.is_identity() {
+                runs.par_iter().map(|run| self.in_place(run, cut)).collect()
+            } else {
+                self.permuted(table, runs, cut, copy)
+            };
+            let stripes = 0..1usize << cut.stripe_bits;
+            let found: Vec<Vec<(F, F)>> = stripes
+                .into_par_iter()
+                .with_max_len(1)
+                .map(|stripe| {
+                    let mut own = threads.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+                    let mut pairs = Vec::new();
+                    self.join_stripe(t, &chunks, rows, cut, stripe, &mut own, &mut |a, b| {
+                        if n_pairs.fetch_add(1, Ordering::Relaxed) < limit {
+                            pairs.push((a, b));
+                        }
+                    });
+                    threads.lock().unwrap_or_else(PoisonError::into_inner).push(own);
+                    pairs
+                })
+                .collect();
+            pairs.extend(found.into_iter().flatten());
+        }
+        FoundPairs { pairs, n_pairs: n_pairs.into_inner() }
+    }
+
+    fn cut(&self, table: &Table, differing: F, n_rows: usize, n_queries: usize) -> Cut {
+        let bits = self.plan().bits();
+        let root = common_prefix(F::ZERO, differing, bits);
+        let needed = if table.max_prefix_distance == 0 {
+            // The queries of a table that is not in their own order ascend in so many bits only.
+            let ascending = if table.permutation.is_identity() { bits } else { ROW_BITS.min(bits) };
+            merge_bits(table.block.width, root, n_rows, n_queries).min(ascending)
+        } else {
+            self.walk(table).leaf_depth(root, bits, n_rows, n_queries)
+        };
+        let sorted_bits = needed.min(root + ROW_BITS).max(root);
+        let worth = (n_rows / BUCKET_ROWS).checked_ilog2().unwrap_or(0);
+        let bucket_bits = (sorted_bits - root).min(BUCKET_BITS).min(worth);
+        Cut { root, sorted_bits, bucket_bits, stripe_bits: bucket_bits.min(STRIPE_BITS) }
+    }
+
+    /// Finds the buckets of a run that is in the order of the table.
+    fn in_place<'a>(&self, run: &'a [F], cut: Cut) -> Chunk<'a, F> {
+        let low = self.plan().bits() - cut.root - cut.bucket_bits;
+        let bucket = |value: F| digit(value, low, cut.bucket_bits);
+        let mut starts = vec![0];
+        let mut at = 0;
+        for next in 1..=1usize << cut.bucket_bits {
+            at += run[at..].partition_point(|&value| bucket(value) < next);
+            #[allow(clippy::cast_possible_truncation, reason = "a piece has at most u32::MAX rows")]
+            starts.push(at as u32);
+        }
+        Chunk { rows: run, starts }
+    }
+
+    /// Writes the rows of all runs to `copy`, in the order of the table and in buckets.
+    fn permuted<'a>(&self, table: &Table, runs: &[&[F]], cut: Cut, copy: &'a mut Vec<F>) -> Vec<Chunk<'a, F>> {
+        let n_rows: usize = runs.iter().map(|run| run.len()).sum();
+        if copy.len() < n_rows {
+            copy.reserve_exact(n_rows - copy.len());
+            copy.resize(n_rows, F::ZERO);
+        }
+        let chunk_rows = n_rows.div_ceil(rayon::current_num_threads()).max(CHUNK_ROWS);
+        let mut rest = &mut copy[..n_rows];
+        let mut chunks = Vec::new();
+        for rows in runs.iter().flat_map(|run| run.chunks(chunk_rows)) {
+            let (out, later) = rest.split_at_mut(rows.len());
+            chunks.push((rows, out));
+            rest = later;
+        }
+        let low = self.plan().bits() - cut.root - cut.bucket_bits;
+        let written = chunks.into_par_iter().with_max_len(1).map(|(rows, out)| {
+            let starts = partition(rows, out, |value| table.permutation.permute(value), low, cut.bucket_bits);
+            Chunk { rows: &*out, starts }
+        });
+        written.collect()
+    }
+
+    /// Joins the buckets of a stripe with the queries `rows`, which are in the order of table `t`.
+    #[allow(clippy::too_many_arguments, reason = "one caller")]
+    fn join_stripe(
+        &self,
+        t: usize,
+        chunks: &[Chunk<'_, F>],
+        rows: &[F],
+        cut: Cut,
+        stripe: usize,
+        scratch: &mut ThreadScratch<F>,
+        found: &mut dyn FnMut(F, F),
+    ) {
+        let (bits, table) = (self.plan().bits(), &self.plan().tables()[t]);
+        let per_stripe = 1usize << (cut.bucket_bits - cut.stripe_bits);
+        let buckets = stripe * per_stripe..(stripe + 1) * per_stripe;
+        let firsts = chunks.iter().filter_map(|chunk| {
+            let all = chunk.starts[buckets.start] as usize..chunk.starts[buckets.end] as usize;
+            chunk.rows[all].first()
+        });
+        let Some(&first) = firsts.copied().collect::<Vec<F>>().first() else { return };
+        let n_rows: usize = chunks.iter().map(|c| (c.starts[buckets.end] - c.starts[buckets.start]) as usize).sum();
+        let ThreadScratch { bucket, spare, lists, starts } = scratch;
+        let mut leaf = |run: &[F], queries: &[F], depth: u32| {
+            self.join_leaf(run, queries, depth, &mut |a, b| self.report(t, a, b, found));
+        };
+        let root = cut.root + cut.stripe_bits;
+        let mut walker = (table.max_prefix_distance > 0).then(|| {
+            let walk = self.walk(table);
+            let levels = walk.levels(root, cut.sorted_bits, n_rows, rows.len());
+            Walker::new(walk, levels, first, rows, lists)
+        });
+        let merge = self.merge(table);
+        for b in buckets {
+            let parts = || chunks.iter().map(|chunk| chunk.bucket(b)).filter(|part| !part.is_empty());
+            let run = match (parts().count(), table.permutation.is_identity()) {
+                (0, _) => continue,
+                (1, true) => parts().next().unwrap_or_default(),
+                _ => {
+                    bucket.clear();
+                    parts().for_each(|part| bucket.extend_from_slice(part));
+                    let known = cut.root + cut.bucket_bits;
+                    sort_by_leading_bits(bucket, spare, bits - known, cut.sorted_bits - known);
+                    bucket.as_slice()
+                }
+            };
+            match &mut walker {
+                Some(walker) => walker.feed(run, &mut leaf),
+                None => merge.merge(run, rows, cut.sorted_bits, starts, &mut leaf),
+            }
+        }
+    }
+}
+
+/// Returns the bits in which some row differs from `first`.
+fn differing<F: Width>(first: F, rows: &[F]) -> F {
+    rows.iter().fold(F::ZERO, |bits, &row| bits | (row ^ first))
+}
