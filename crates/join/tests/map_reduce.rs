@@ -158,6 +158,26 @@ fn runs_mapped_by_all_threads_together_lose_no_pair() {
     }
 }
 
+/// The rows of the piece agree in more bits than the queries of a permuted table are sorted by.
+#[test]
+fn runs_of_few_values_lose_no_pair_in_wide_blocks() {
+    let mut rng = Rng(13);
+    for distances in [vec![0, 0], vec![1, 0], vec![2, 0]] {
+        let k = distances.iter().map(|t| t + 1).sum::<u32>() - 1;
+        let mut queries: Vec<u64> = rng.fingerprints(2_000, Skew::ALL[0]);
+        queries.extend([1, 1 << 63, 1 << 40, 3 << 20, 7]);
+        let built =
+            Queries::try_new(queries.clone(), TablePlan::new(64, k, &distances).unwrap(), Kernel::best()).unwrap();
+        for existing in [vec![0], vec![0, 1], vec![1 << 62, 1 << 63], vec![5, 1 << 33]] {
+            assert_eq!(
+                map_together(&built, &existing, 1),
+                oracle(&queries, &existing, k),
+                "{distances:?}, {existing:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn pairs_beyond_the_limit_are_counted_and_refused() {
     let plan = TablePlan::new(64, 1, &[0, 0]).unwrap();

@@ -10,11 +10,17 @@ use nearprint_dataset::schema::FINGERPRINT;
 use nearprint_storage::in_memory;
 
 /// The numbers of existing fingerprints that may be mapped together. The lists of a walk serve all rows of a piece, so
-/// larger pieces make tables cheaper that allow differing bits.
-const PIECE_ROWS: [usize; 7] = [1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24, 1 << 25, 1 << 26];
-/// The numbers of pieces that may be read, mapped, or wait for their documents. The first keeps a disk busy while the
-/// threads compute. The smaller ones leave more memory for tables.
-const PIECES_UNDER_WAY: [usize; 3] = [3, 2, 1];
+/// larger pieces make tables cheaper that allow differing bits. The last piece would have few rows if pieces were not of equal
+/// size; a quarter more than a power of 2 keeps a little more than that in one piece.
+const PIECE_ROWS: [usize; 7] = [5 << 18, 5 << 19, 5 << 20, 5 << 21, 5 << 22, 5 << 23, 5 << 24];
+/// The numbers of pieces that may be read, mapped, or wait for their documents. Two keep a disk busy while the
+/// threads compute; one leaves more memory for tables.
+const PIECES_UNDER_WAY: [usize; 2] = [2, 1];
+
+/// The nanoseconds that it takes to get the memory of a row of a piece from the system.
+const TOUCH_NS: f64 = 8.0;
+/// The most values of the queries' own that are mapped at once with the tables of one part.
+pub(crate) const OWN_ROWS: usize = 5 << 20;
 
 /// The factor by which a join of all queries at once may be slower than with all memory before it is done in parts.
 const WORTH_PARTS: f64 = 1.25;
@@ -98,10 +104,14 @@ impl JoinPlan {
         piece_rows: usize,
         pieces_under_way: usize,
     ) -> Self {
+        // Parts of the queries are joined with each other in ranges that are no larger.
+        let piece_rows = if workload.itself && n_parts > 1 { piece_rows.min(OWN_ROWS) } else { piece_rows };
         let workload = Workload { piece_rows, pieces_under_way, ..workload.clone() };
+        let workload_rows = workload.held_rows();
         let part = part_of(&workload, n_parts);
         let tables = TablePlan::choose(bits, max_distance, &part);
         let mut cost = JoinCost::of(&tables, &part);
+        cost.total_ns += as_f64((workload_rows * pieces_under_way) as u64) * TOUCH_NS;
         let (n_existing, part_queries) = (workload.n_existing(), part.n_queries);
         let mut counted_bytes = cost.memory_bytes.saturating_sub(part.least_bytes());
         if n_parts > 1 {
@@ -118,7 +128,7 @@ impl JoinPlan {
                 total_ns: n * cost.total_ns + (n - 1.0) * read_again,
             };
         }
-        Self { tables, n_parts, cost, piece_rows, pieces_under_way, counted_bytes }
+        Self { tables, n_parts, cost, piece_rows: workload_rows, pieces_under_way, counted_bytes }
     }
 }
 

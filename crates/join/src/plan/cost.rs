@@ -10,6 +10,11 @@ use crate::probe::walk::{STEP_BITS, Walk};
 /// a plan is estimated.
 pub const SELF_ROWS: usize = 1 << 16;
 
+/// The number of rows of the smallest pieces of a large join.
+const LEAST_PIECE_ROWS: usize = 1 << 20;
+/// The bytes of a row of a piece: the fingerprint, and at most as much as it was read.
+const PIECE_ROW_BYTES: usize = 16;
+
 /// The sets of fingerprints that are to be joined, and the memory that the join may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Workload {
@@ -41,20 +46,22 @@ pub struct ExistingRun {
 }
 
 impl Workload {
-    /// Returns the bytes that any plan takes: one piece.
+    /// Returns the bytes that any plan takes: one piece of the smallest size.
     #[must_use]
     pub fn least_bytes(&self) -> usize {
-        self.piece_bytes()
+        self.held_rows().min(LEAST_PIECE_ROWS).saturating_mul(PIECE_ROW_BYTES)
     }
 
     /// Returns the bytes of a piece: its fingerprints, and a copy of them as they were read.
     fn piece_bytes(&self) -> usize {
-        self.held_rows().saturating_mul(16)
+        self.held_rows().saturating_mul(PIECE_ROW_BYTES)
     }
 
-    /// Returns the number of rows of the largest possible piece.
-    fn held_rows(&self) -> usize {
-        usize::try_from(self.n_existing()).unwrap_or(usize::MAX).min(self.piece_rows)
+    /// Returns the number of rows in each of the fewest equal pieces that have at most `piece_rows`.
+    #[must_use]
+    pub fn held_rows(&self) -> usize {
+        let n_existing = usize::try_from(self.n_existing()).unwrap_or(usize::MAX);
+        n_existing.div_ceil(n_existing.div_ceil(self.piece_rows.max(1)).max(1))
     }
 
     /// Returns whether the memory limit allows a plan of this cost.
@@ -91,8 +98,8 @@ const PASS_NS: f64 = 0.6;
 /// The times to select a list: for each call, and for each eight of its queries.
 const SELECT_CALL_NS: f64 = 8.0;
 const SELECT_VECTOR_NS: f64 = 1.3;
-/// The times to compare a leaf: for each call, and for each sixteen of its pairs. Low halves are enough for pairs within
-/// small distances; beyond them, whole values are compared.
+/// The times to compare a leaf: for each call, and for each sixteen of its pairs. Within small distances, low halves decide.
+/// At 5 and 6, so many of them are near by chance that it takes as long as to compare whole values.
 const LEAF_CALL_NS: f64 = 20.0;
 const PAIR_VECTOR_NS: f64 = 0.5;
 const WHOLE_VECTOR_NS: f64 = 0.95;

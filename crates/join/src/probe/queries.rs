@@ -133,7 +133,8 @@ impl<F: Width> Queries<F> {
     /// ```
     ///
     /// # Errors
-    /// [`TooManyPairs`] if there are more than `max_pairs`: map ranges of the runs one after another.
+    /// [`TooManyPairs`] if there are more than `max_pairs`, where a fingerprint counts for each run that has it: map ranges of
+    /// the runs one after another.
     ///
     /// # Panics
     /// If a run has more than `u32::MAX` fingerprints.

@@ -1,8 +1,8 @@
 //! Mapping by all threads together: a piece of existing fingerprints is cut by its leading bits, and each thread joins
 //! one stripe after another.
 //!
-//! Each table reads the piece once and writes it, in the table's order, into buckets of some leading bits: one pass of a
-//! radix sort over a chunk for each thread. A bucket fits a second-level cache, where one thread gathers its chunks and
+//! Each permuted table writes the piece, in its order, into buckets of some leading bits: one pass of a radix sort over a
+//! chunk for each thread. A bucket fits a second-level cache, where one thread gathers its chunks and
 //! sorts it by as many bits as the leaves of the walk have. So the piece needs one copy, whatever the number of threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,6 +24,8 @@ const BUCKET_BITS: u32 = 10;
 const BUCKET_ROWS: usize = 1 << 12;
 /// The number of leading bits of a stripe, the buckets that one thread joins one after another.
 const STRIPE_BITS: u32 = 6;
+/// The largest bucket whose memory a thread keeps. Buckets of skewed fingerprints may have more rows.
+const KEPT_ROWS: usize = 1 << 22;
 /// The least number of rows that a thread writes into buckets.
 const CHUNK_ROWS: usize = 1 << 18;
 
@@ -125,7 +127,9 @@ impl<F: Width> PermutedTables<F> {
                             pairs.push((a, b));
                         }
                     });
-                    threads.lock().unwrap_or_else(PoisonError::into_inner).push(own);
+                    if own.bucket.capacity() <= KEPT_ROWS {
+                        threads.lock().unwrap_or_else(PoisonError::into_inner).push(own);
+                    }
                     pairs
                 })
                 .collect();
@@ -136,10 +140,11 @@ impl<F: Width> PermutedTables<F> {
 
     fn cut(&self, table: &Table, differing: F, n_rows: usize, n_queries: usize) -> Cut {
         let bits = self.plan().bits();
-        let root = common_prefix(F::ZERO, differing, bits);
-        let needed = if table.max_prefix_distance == 0 {
-            // The queries of a table that is not in their own order ascend in so many bits only.
-            let ascending = if table.permutation.is_identity() { bits } else { ROW_BITS.min(bits) };
+        let merges = table.max_prefix_distance == 0;
+        // A merge needs queries that ascend, and those of a permuted table ascend in so many bits only.
+        let ascending = if merges && !table.permutation.is_identity() { ROW_BITS.min(bits) } else { bits };
+        let root = common_prefix(F::ZERO, differing, bits).min(ascending);
+        let needed = if merges {
             merge_bits(table.block.width, root, n_rows, n_queries).min(ascending)
         } else {
             self.walk(table).leaf_depth(root, bits, n_rows, n_queries)

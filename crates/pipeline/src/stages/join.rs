@@ -22,13 +22,13 @@ use crate::engine::probe_exec::ProbeTasks;
 use crate::engine::reduce::{Engine, SpillStats, spill_stats};
 use crate::engine::task_exec::TaskExec;
 use crate::error::{PipelineError, Result};
-use crate::join_plan::{JoinPlan, existing_run};
+use crate::join_plan::{JoinPlan, OWN_ROWS, existing_run};
 use crate::resources::Resources;
 use crate::stages::decide::{ClusterRule, Decisions, Found};
 use crate::work::Work;
 use nearprint_dataset::schema::PAIRS;
 use nearprint_dataset::{Columns, DatasetWriter, StagedFile, create_folder};
-use nearprint_storage::{Progress, blocking, in_memory, locked};
+use nearprint_storage::{Progress, blocking, locked};
 use nearprint_store::{Existing, ExistingFile};
 use nearprint_tasks::{
     ClassPairs, Elsewhere, FileSlice, MapContext, MapCounts, MapSpec, MapTask, QueryBatch, QueryParts, Room,
@@ -138,6 +138,9 @@ pub(crate) struct Join {
     pub(crate) held_bytes: usize,
 }
 
+/// The most rows in a slice of a piece. The documents behind pairs are fetched slice by slice.
+const SLICE_ROWS: u64 = 1 << 22;
+
 impl NearDuplicates {
     /// Plans the join, and builds the tables.
     pub(crate) async fn new(batch: QueryBatch, join: Join, work: Work<'_>) -> Result<Self> {
@@ -227,23 +230,27 @@ impl NearDuplicates {
         (0..self.queries.n_parts()).flat_map(|part| existing(part).chain(itself(part))).collect()
     }
 
-    /// Cuts the existing files into pieces.
+    /// Cuts the existing files into pieces of about `piece_rows`, by whole row groups.
     fn pieces(&self, urls: &[&String]) -> Vec<Vec<FileSlice>> {
         let mut pieces: Vec<Vec<FileSlice>> = Vec::new();
-        let mut n_rows = u64::MAX;
+        let (mut n_rows, mut slice_rows) = (u64::MAX, 0);
         for &url in urls {
             let parquet = &self.existing[url].parquet;
             for group in 0..parquet.n_row_groups() {
                 let rows = parquet.row_group_rows(group);
-                if n_rows.saturating_add(rows) > self.piece_rows {
+                if n_rows >= self.piece_rows {
                     pieces.push(Vec::new());
                     n_rows = 0;
                 }
                 n_rows += rows;
                 if let Some(piece) = pieces.last_mut() {
-                    match piece.last_mut().filter(|slice| slice.file == *url) {
-                        Some(slice) => slice.row_groups.end = group + 1,
-                        None => piece.push(FileSlice { file: url.clone(), row_groups: group..group + 1 }),
+                    let starts = slice_rows + rows > SLICE_ROWS;
+                    match piece.last_mut().filter(|slice| !starts && slice.file == *url) {
+                        Some(slice) => (slice.row_groups.end, slice_rows) = (group + 1, slice_rows + rows),
+                        None => {
+                            piece.push(FileSlice { file: url.clone(), row_groups: group..group + 1 });
+                            slice_rows = rows;
+                        }
                     }
                 }
             }
@@ -256,7 +263,7 @@ impl NearDuplicates {
         let (part, all) = (self.queries.part(part), self.queries.n_values());
         let rows = match self.queries.n_parts() {
             1 => SELF_ROWS,
-            _ => ((all - part.start) / self.engine.threads()).max(SELF_ROWS).min(in_memory(self.piece_rows)),
+            _ => ((all - part.start) / self.engine.threads()).clamp(SELF_ROWS, OWN_ROWS),
         };
         let cut = |range: Range<usize>| range.clone().step_by(rows).map(move |at| at..range.end.min(at + rows));
         cut(part.clone()).chain(cut(part.end..all)).collect()

@@ -97,8 +97,7 @@ pub struct MapContext {
 /// Memory and threads that the map tasks of one process share. The output of the tasks does not depend on them.
 #[derive(Debug)]
 pub struct Room {
-    /// Permits for tasks that are under way. There are more of these than threads, so that some tasks wait for their
-    /// input while others compute.
+    /// Permits for pieces that are in memory: one is mapped, while others are read or wait for their documents.
     pub under_way: Semaphore,
     /// Permits for threads that compute.
     pub threads: Semaphore,
@@ -153,12 +152,15 @@ impl Room {
         self.compute(move || Ok(map(&mut locked(&own.shared)))).await
     }
 
-    /// Takes memory for fingerprints, which may still hold others. [`keep_values`](Self::keep_values) gives it back.
-    pub(super) fn take_values(&self) -> Vec<u64> {
-        locked(&self.values).pop().unwrap_or_default()
+    /// Takes memory for `n` fingerprints, which may still hold others. [`keep_values`](Self::keep_values) gives it back.
+    pub(super) fn take_values(&self, n: usize) -> Vec<u64> {
+        let mut kept = locked(&self.values);
+        let fits = (0..kept.len()).filter(|&i| kept[i].capacity() >= n).min_by_key(|&i| kept[i].capacity());
+        fits.map_or_else(Vec::new, |i| kept.swap_remove(i))
     }
 
-    pub(super) fn keep_values(&self, done: Vec<u64>) {
-        locked(&self.values).push(done);
+    /// Keeps the memory of a piece's fingerprints in place of that of an earlier piece.
+    pub(super) fn keep_values(&self, done: Vec<Vec<u64>>) {
+        *locked(&self.values) = done;
     }
 }

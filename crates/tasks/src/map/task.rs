@@ -1,11 +1,11 @@
 //! Map tasks: each probes the query tables with existing fingerprints, or with the queries' own.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-use futures::TryStreamExt;
-use futures::future::try_join_all;
 use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::fingerprint_column::{self, FetchedColumn};
 use nearprint_join::{NearExisting, Pair, TogetherScratch, TooManyPairs};
 use nearprint_storage::row_number;
@@ -27,7 +27,7 @@ use crate::stream::{Sender, TaskBatch, produce};
 /// use std::sync::Arc;
 ///
 /// # use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
-/// use futures::TryStreamExt;
+/// use futures::{StreamExt, TryStreamExt};
 /// use nearprint_join::{Kernel, QueryRows, TablePlan, Verifier};
 /// use nearprint_tasks::{MapContext, MapTask, QueryParts, Room, TaskBatch, Want, map_task};
 ///
@@ -72,14 +72,15 @@ pub fn map_task(context: &Arc<MapContext>, task: &MapTask) -> BoxStream<'static,
     let (context, task) = (Arc::clone(context), task.clone());
     produce("map", move |sender| async move {
         let tables = Arc::new(context.queries.tables(task.part()).await?);
-        let under_way = Arc::clone(&context);
-        let _permit = under_way.room.under_way.acquire().await;
         let counts = match task {
             MapTask::Itself { values, .. } => {
                 let (own, to) = (Arc::clone(&context), sender.clone());
                 context.room.compute(move || map_itself(&own, &tables, values, to)).await?
             }
-            MapTask::Existing { slices, .. } => map_piece(&context, &tables, slices, &sender).await?,
+            MapTask::Existing { slices, .. } => {
+                let _permit = context.room.under_way.acquire().await;
+                map_piece(&context, &tables, slices, &sender).await?
+            }
         };
         sender.send(TaskBatch::Notes(counts.notes()?)).await
     })
@@ -173,7 +174,12 @@ async fn map_piece(
         };
         let pairs;
         (pairs, ranges) = context.room.map_together(map).await?;
-        let pairs: Vec<Vec<Pair>> = piece.iter().map(|(_, values)| pairs_of(&pairs, values.values())).collect();
+        let sliced = Arc::clone(&piece);
+        let of_slices = move || {
+            let of_slice = |(_, values): &(FileSlice, ExistingValues)| pairs_of(&pairs, values.values());
+            Ok(sliced.par_iter().map(of_slice).collect::<Vec<Vec<Pair>>>())
+        };
+        let pairs = context.room.compute(of_slices).await?;
         counts.n_candidates += pairs.iter().map(|pairs| pairs.len() as u64).sum::<u64>();
         let mut near = Vec::new();
         for ((slice, values), pairs) in piece.iter().zip(&pairs) {
@@ -184,12 +190,16 @@ async fn map_piece(
         });
         expanded.await?;
     }
-    for (_, values) in Arc::into_inner(piece).unwrap_or_default() {
-        context.room.keep_values(values.into_room());
-    }
+    // The closures that shared the piece are over.
+    let values = Arc::into_inner(piece).into_iter().flatten().map(|(_, values)| values.into_room());
+    context.room.keep_values(values.collect());
     Ok(counts)
 }
 
+/// The number of row groups of a piece that are read at the same time.
+const READ_AT_ONCE: usize = 16;
+
+/// Reads the columns of the row groups of each slice.
 async fn fetch_columns(context: &MapContext, slices: &[FileSlice]) -> Result<Vec<Vec<FetchedColumn>>> {
     let bits = context.queries.plan().bits();
     let mut fetches = Vec::new();
@@ -199,21 +209,21 @@ async fn fetch_columns(context: &MapContext, slices: &[FileSlice]) -> Result<Vec
         let existing = context.files.get(&slice.file).ok_or_else(unknown)?;
         all_packed &= fingerprint_column::is_packed(&existing.parquet, slice.row_groups.clone(), bits);
         let of_groups = slice.row_groups.clone();
-        fetches.push(try_join_all(of_groups.map(|group| fingerprint_column::fetch(&existing.parquet, group, bits))));
-    }
-    if all_packed {
-        return Ok(try_join_all(fetches).await?);
+        fetches.extend(of_groups.map(|group| fingerprint_column::fetch(&existing.parquet, group, bits)));
     }
     // Decoding counts as computing, and takes memory of its own.
-    let _permit = context.room.threads.acquire().await;
-    Ok(try_join_all(fetches).await?)
+    let _permit = if all_packed { None } else { Some(context.room.threads.acquire().await) };
+    let columns: Vec<FetchedColumn> = stream::iter(fetches).buffered(READ_AT_ONCE).try_collect().await?;
+    let mut rest = columns.into_iter();
+    Ok(slices.iter().map(|slice| rest.by_ref().take(slice.row_groups.len()).collect()).collect())
 }
 
 /// Decodes the columns of consecutive row groups of a file.
 fn decode(context: &MapContext, url: &str, columns: &[FetchedColumn]) -> Result<ExistingValues> {
-    let mut fingerprints = context.room.take_values();
+    let n_rows = columns.iter().map(FetchedColumn::n_rows).sum();
+    let mut fingerprints = context.room.take_values(n_rows);
     // The fingerprints that are still in this memory are overwritten.
-    fingerprints.resize(columns.iter().map(FetchedColumn::n_rows).sum(), 0);
+    fingerprints.resize(n_rows, 0);
     let mut rest = fingerprints.as_mut_slice();
     let mut parts = Vec::with_capacity(columns.len());
     for column in columns {
@@ -238,12 +248,23 @@ fn map_last_together(
     scratch: &mut TogetherScratch<u64>,
 ) -> Vec<NearExisting<u64>> {
     let n_values: usize = piece.iter().map(|(_, values)| values.values().len()).sum();
-    let held = (n_values / 8).max(PAIRS_HELD);
+    let held = (n_values / 4).max(PAIRS_HELD);
     while let Some(last) = ranges.pop() {
         let runs: Vec<&[u64]> = piece.iter().zip(&last).map(|((_, v), range)| &v.values()[range.clone()]).collect();
         let longest = runs.iter().copied().max_by_key(|run| run.len()).unwrap_or_default();
-        let limit = if longest.len() > 1 { held } else { usize::MAX };
-        match tables.map_together(&runs, scratch, limit) {
+        if longest.len() <= 1 {
+            let mut left: Vec<u64> = runs.iter().copied().flatten().copied().collect();
+            left.sort_unstable();
+            left.dedup();
+            match left[..] {
+                [] => {}
+                // It has no more pairs than there are queries.
+                [value] => return tables.map_together(&[&[value]], scratch, usize::MAX).unwrap_or_default(),
+                [_, ..] => ranges.extend(cut_at(&last, &runs, left.into_iter().skip(1))),
+            }
+            continue;
+        }
+        match tables.map_together(&runs, scratch, held) {
             Ok(pairs) => return pairs,
             Err(TooManyPairs { n_pairs }) => {
                 let n_parts = n_pairs.div_ceil(held / 2).min(longest.len());
@@ -270,13 +291,29 @@ fn cut_at(ranges: &Ranges, runs: &[&[u64]], values: impl Iterator<Item = u64>) -
 
 /// Returns those of `pairs`, which ascend by existing value, whose existing value is one of `values`, which ascend.
 fn pairs_of(pairs: &[NearExisting<u64>], values: &[u64]) -> Vec<Pair> {
-    let mut at = 0;
-    let place = |pair: &NearExisting<u64>| {
-        at += values[at..].partition_point(|&value| value < pair.existing);
-        let found = values.get(at) == Some(&pair.existing);
-        found.then(|| Pair { query: pair.query, existing: row_number(at), distance: pair.distance })
-    };
-    pairs.iter().filter_map(place).collect()
+    let (mut at, mut next) = (0, 0);
+    let mut found = Vec::new();
+    while let (Some(pair), Some(&value)) = (pairs.get(next), values.get(at)) {
+        match pair.existing.cmp(&value) {
+            Ordering::Less => next += before(&pairs[next..], |pair| pair.existing < value),
+            Ordering::Greater => at += before(&values[at..], |&value| value < pair.existing),
+            Ordering::Equal => {
+                found.push(Pair { query: pair.query, existing: row_number(at), distance: pair.distance });
+                next += 1;
+            }
+        }
+    }
+    found
+}
+
+/// Returns the number of leading items for which `is_before` holds. The search looks further and further ahead, so it
+/// takes few steps if there are few such items.
+fn before<T>(items: &[T], is_before: impl Fn(&T) -> bool) -> usize {
+    let mut end = 1;
+    while end < items.len() && is_before(&items[end]) {
+        end *= 2;
+    }
+    items[..items.len().min(end + 1)].partition_point(is_before)
 }
 
 /// The number of existing documents that are fetched at once.
