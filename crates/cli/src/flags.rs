@@ -16,19 +16,20 @@ pub fn with_flags(command: &str, message: &str) -> String {
     let mut rest = message;
     while let Some((before, quoted, after)) = next_quoted(rest) {
         text.push_str(before);
-        let (section, key) = quoted.rsplit_once('.').map_or((None, quoted), |(_, key)| (Some(quoted), key));
-        let flag = key.replace('_', "-");
-        match section {
-            _ if !is_key(quoted) || !is_flag(&flag) => {
-                // The second backtick may begin the next key.
-                text.push('`');
-                text.push_str(quoted);
-                rest = &rest[before.len() + 1 + quoted.len()..];
-                continue;
-            }
-            Some(section) => text.push_str(&format!("{section} or --{flag}")),
-            None => text.push_str(&format!("--{flag}")),
+        let flag = quoted.rsplit('.').next().unwrap_or(quoted).replace('_', "-");
+        if !is_key(quoted) || !is_flag(&flag) {
+            // The second backtick may begin the next key.
+            text.push('`');
+            text.push_str(quoted);
+            rest = &rest[before.len() + 1 + quoted.len()..];
+            continue;
         }
+        if quoted.contains('.') {
+            text.push_str(quoted);
+            text.push_str(" or ");
+        }
+        text.push_str("--");
+        text.push_str(&flag);
         rest = after;
     }
     text + rest

@@ -37,11 +37,11 @@ pub(crate) struct PermutedTables<F> {
 /// The memory that mapping needs in addition to the tables; it is kept from piece to piece.
 #[derive(Debug)]
 pub(crate) struct Scratch<F> {
-    run: Vec<F>,
-    spare: Vec<F>,
+    pub(crate) run: Vec<F>,
+    pub(crate) spare: Vec<F>,
     list: Vec<F>,
-    lists: Lists<F>,
-    starts: Vec<u32>,
+    pub(crate) lists: Lists<F>,
+    pub(crate) starts: Vec<u32>,
 }
 
 impl<F> Default for Scratch<F> {

@@ -21,7 +21,7 @@ pub(crate) fn sort_by_leading_bits<F: Width>(values: &mut Vec<F>, spare: &mut Ve
     let mut low = bits - sorted_bits;
     for pass in 0..n_passes {
         let width = sorted_bits / n_passes + u32::from(pass < sorted_bits % n_passes);
-        pass_by_digit(values, spare, low, width);
+        partition(values, spare, |value| value, low, width);
         std::mem::swap(values, spare);
         low += width;
     }
@@ -75,23 +75,4 @@ pub(crate) fn partition<F: Width>(
         *at += 1;
     }
     starts
-}
-
-fn pass_by_digit<F: Width>(values: &[F], out: &mut [F], low: u32, width: u32) {
-    let digit = |value: F| (value >> low).low_bits() & ((1 << width) - 1);
-    let mut ends = vec![0usize; 1 << width];
-    for &value in values {
-        ends[digit(value)] += 1;
-    }
-    let mut sum = 0;
-    for end in &mut ends {
-        let n = *end;
-        *end = sum;
-        sum += n;
-    }
-    for &value in values {
-        let end = &mut ends[digit(value)];
-        out[*end] = value;
-        *end += 1;
-    }
 }

@@ -14,9 +14,9 @@ use crate::kernel::Width;
 use crate::plan::cost::merge_bits;
 use crate::plan::permutation::{common_prefix, ones};
 use crate::plan::table_plan::Table;
-use crate::probe::permuted_table::{PermutedTables, ROW_BITS};
+use crate::probe::permuted_table::{PermutedTables, ROW_BITS, Scratch};
 use crate::probe::radix_sort::{digit, partition, sort_by_leading_bits};
-use crate::probe::walk::{Lists, Walker};
+use crate::probe::walk::Walker;
 
 /// The largest number of leading bits of a bucket: the lines that one pass writes to fit the second-level cache.
 const BUCKET_BITS: u32 = 10;
@@ -34,26 +34,12 @@ const CHUNK_ROWS: usize = 1 << 18;
 pub(crate) struct SharedScratch<F> {
     copy: Vec<F>,
     list: Vec<F>,
-    threads: Mutex<Vec<ThreadScratch<F>>>,
+    threads: Mutex<Vec<Scratch<F>>>,
 }
 
 impl<F> Default for SharedScratch<F> {
     fn default() -> Self {
         Self { copy: Vec::new(), list: Vec::new(), threads: Mutex::default() }
-    }
-}
-
-#[derive(Debug)]
-struct ThreadScratch<F> {
-    bucket: Vec<F>,
-    spare: Vec<F>,
-    lists: Lists<F>,
-    starts: Vec<u32>,
-}
-
-impl<F> Default for ThreadScratch<F> {
-    fn default() -> Self {
-        Self { bucket: Vec::new(), spare: Vec::new(), lists: Lists::default(), starts: Vec::new() }
     }
 }
 
@@ -127,7 +113,7 @@ impl<F: Width> PermutedTables<F> {
                             pairs.push((a, b));
                         }
                     });
-                    if own.bucket.capacity() <= KEPT_ROWS {
+                    if own.run.capacity() <= KEPT_ROWS {
                         threads.lock().unwrap_or_else(PoisonError::into_inner).push(own);
                     }
                     pairs
@@ -201,7 +187,7 @@ impl<F: Width> PermutedTables<F> {
         rows: &[F],
         cut: Cut,
         stripe: usize,
-        scratch: &mut ThreadScratch<F>,
+        scratch: &mut Scratch<F>,
         found: &mut dyn FnMut(F, F),
     ) {
         let (bits, table) = (self.plan().bits(), &self.plan().tables()[t]);
@@ -213,7 +199,7 @@ impl<F: Width> PermutedTables<F> {
         });
         let Some(&first) = firsts.copied().collect::<Vec<F>>().first() else { return };
         let n_rows: usize = chunks.iter().map(|c| (c.starts[buckets.end] - c.starts[buckets.start]) as usize).sum();
-        let ThreadScratch { bucket, spare, lists, starts } = scratch;
+        let Scratch { run: bucket, spare, lists, starts, .. } = scratch;
         let mut leaf = |run: &[F], queries: &[F], depth: u32| {
             self.join_leaf(run, queries, depth, &mut |a, b| self.report(t, a, b, found));
         };

@@ -252,19 +252,19 @@ fn map_last_together(
     while let Some(last) = ranges.pop() {
         let runs: Vec<&[u64]> = piece.iter().zip(&last).map(|((_, v), range)| &v.values()[range.clone()]).collect();
         let longest = runs.iter().copied().max_by_key(|run| run.len()).unwrap_or_default();
-        if longest.len() <= 1 {
-            let mut left: Vec<u64> = runs.iter().copied().flatten().copied().collect();
-            left.sort_unstable();
-            left.dedup();
-            match left[..] {
-                [] => {}
-                // It has no more pairs than there are queries.
-                [value] => return tables.map_together(&[&[value]], scratch, usize::MAX).unwrap_or_default(),
-                [_, ..] => ranges.extend(cut_at(&last, &runs, left.into_iter().skip(1))),
+        let mut few: Vec<u64> = if longest.len() > 1 { Vec::new() } else { runs.concat() };
+        few.sort_unstable();
+        few.dedup();
+        // A single value, which many slices may have, has no more pairs than there are queries.
+        let (mapped, limit): (&[&[u64]], usize) = match few.len() {
+            0 => (&runs, held),
+            1 => (&[&few], usize::MAX),
+            _ => {
+                ranges.extend(cut_at(&last, &runs, few.into_iter().skip(1)));
+                continue;
             }
-            continue;
-        }
-        match tables.map_together(&runs, scratch, held) {
+        };
+        match tables.map_together(mapped, scratch, limit) {
             Ok(pairs) => return pairs,
             Err(TooManyPairs { n_pairs }) => {
                 let n_parts = n_pairs.div_ceil(held / 2).min(longest.len());
