@@ -102,6 +102,12 @@ fn add_shingles(token_hashes: &[u64], sequence: &[u32], width: usize, mut add: i
                 before = next;
             }
         }
+        3 => {
+            for window in sequence.array_windows() {
+                let [first, second, third] = window.each_ref().map(hash);
+                add(follow(follow(first, second), third));
+            }
+        }
         _ => sequence.windows(width).for_each(|window| {
             let rest = window[1..].iter().fold(hash(&window[0]), |shingle, token| follow(shingle, hash(token)));
             add(rest);

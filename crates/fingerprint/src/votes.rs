@@ -13,21 +13,27 @@ use crate::fingerprint::Fingerprint;
 ///
 /// The order of additions changes nothing: all sums are exact.
 pub(crate) struct Votes<F> {
+    /// The weight of each counter; 0 for those without one.
+    weights: [u64; N_COUNTERS],
     counters: [VerticalCounter<F>; N_COUNTERS],
     n_counters: usize,
+    /// The counter of the last vote: many neighbouring features have the same weight.
+    last: usize,
     lanes: Lanes,
     total: u128,
 }
 
 /// The number of weights that have a counter, in the order of their first vote. Texts have few other weights that many
 /// features share.
-const N_COUNTERS: usize = 6;
+const N_COUNTERS: usize = 12;
 
 impl<F: Fingerprint> Default for Votes<F> {
     fn default() -> Self {
         Self {
+            weights: [0; N_COUNTERS],
             counters: std::array::from_fn(|_| VerticalCounter::default()),
             n_counters: 0,
+            last: 0,
             lanes: Lanes::default(),
             total: 0,
         }
@@ -39,10 +45,23 @@ impl<F: Fingerprint> Votes<F> {
     #[inline]
     pub(crate) fn add(&mut self, hash: F, weight: u64) {
         self.total += u128::from(weight);
-        if let Some(counter) = self.counters[..self.n_counters].iter_mut().find(|c| c.weight == weight) {
-            counter.add(hash, &mut self.lanes);
+        if self.weights[self.last] == weight && weight != 0 {
+            self.counters[self.last].add(hash, weight, &mut self.lanes);
         } else {
-            self.add_of_new_weight(hash, weight);
+            self.add_of_other_weight(hash, weight);
+        }
+    }
+
+    #[inline(never)]
+    fn add_of_other_weight(&mut self, hash: F, weight: u64) {
+        match self.weights.iter().position(|&known| known == weight) {
+            // Counters without a weight have 0, and such a vote changes no sum.
+            _ if weight == 0 => {}
+            Some(at) => {
+                self.last = at;
+                self.counters[at].add(hash, weight, &mut self.lanes);
+            }
+            None => self.add_of_new_weight(hash, weight),
         }
     }
 
@@ -51,16 +70,16 @@ impl<F: Fingerprint> Votes<F> {
         if self.n_counters == N_COUNTERS {
             return self.lanes.add(hash, u128::from(weight));
         }
-        let counter = &mut self.counters[self.n_counters];
+        let at = self.n_counters;
         self.n_counters += 1;
-        counter.weight = weight;
-        counter.add(hash, &mut self.lanes);
+        self.weights[at] = weight;
+        self.counters[at].add(hash, weight, &mut self.lanes);
     }
 
     /// Returns the bits that win under `rule`.
     pub(crate) fn into_fingerprint(mut self, rule: BitRule) -> F {
-        for counter in &mut self.counters[..self.n_counters] {
-            counter.drain(&mut self.lanes);
+        for (counter, &weight) in self.counters.iter_mut().zip(&self.weights[..self.n_counters]) {
+            counter.drain(weight, &mut self.lanes);
         }
         let total = self.total;
         let wins = |ones: u128| match rule {
@@ -85,7 +104,6 @@ const ONE: u128 = 1 << 16;
 /// Source: the Harley-Seal positional population count, as in Klarqvist, Muła, Lemire, "Efficient Computation of
 /// Positional Population Counts Using SIMD Instructions" (2021), section 3; here with the lanes of one machine word.
 struct VerticalCounter<F> {
-    weight: u64,
     pending: [F; BLOCK],
     n_pending: usize,
     planes: [F; PLANES],
@@ -100,19 +118,19 @@ const MAX_COUNTED: usize = (1 << PLANES) - BLOCK;
 
 impl<F: Fingerprint> Default for VerticalCounter<F> {
     fn default() -> Self {
-        Self { weight: 0, pending: [F::ZERO; BLOCK], n_pending: 0, planes: [F::ZERO; PLANES], n_counted: 0 }
+        Self { pending: [F::ZERO; BLOCK], n_pending: 0, planes: [F::ZERO; PLANES], n_counted: 0 }
     }
 }
 
 impl<F: Fingerprint> VerticalCounter<F> {
     #[inline]
-    fn add(&mut self, hash: F, lanes: &mut Lanes) {
+    fn add(&mut self, hash: F, weight: u64, lanes: &mut Lanes) {
         self.pending[self.n_pending] = hash;
         self.n_pending += 1;
         if self.n_pending == BLOCK {
             self.count_block();
             if self.n_counted >= MAX_COUNTED {
-                self.drain(lanes);
+                self.drain(weight, lanes);
             }
         }
     }
@@ -140,13 +158,13 @@ impl<F: Fingerprint> VerticalCounter<F> {
     }
 
     /// Moves all counts into `lanes`: plane p counts 2^p times the weight.
-    fn drain(&mut self, lanes: &mut Lanes) {
+    fn drain(&mut self, weight: u64, lanes: &mut Lanes) {
         for hash in &self.pending[..self.n_pending] {
-            lanes.add(*hash, u128::from(self.weight));
+            lanes.add(*hash, u128::from(weight));
         }
         let n_planes = (usize::BITS - self.n_counted.leading_zeros()) as usize;
         for (p, plane) in self.planes[..n_planes].iter_mut().enumerate() {
-            lanes.add(*plane, u128::from(self.weight) << p);
+            lanes.add(*plane, u128::from(weight) << p);
             *plane = F::ZERO;
         }
         (self.n_pending, self.n_counted) = (0, 0);

@@ -19,8 +19,9 @@ fn plain(kind: TokenizerKind, ngram: usize) -> TokenizeConfig {
             ngram,
             drop_tokens_without_alphanumeric: false,
             hmm: kind == TokenizerKind::Cppjieba,
+            long_run: 0,
         },
-        features: FeatureConfig { shingle: 1, weight: Weight::Count },
+        features: FeatureConfig { shingle: 1, weight: Weight::Count, short_word: 0 },
         ..TokenizeConfig::default()
     }
 }
@@ -30,7 +31,7 @@ fn lower_case(config: TokenizeConfig) -> TokenizeConfig {
 }
 
 fn weighted(weight: Weight, config: TokenizeConfig) -> TokenizeConfig {
-    TokenizeConfig { features: FeatureConfig { shingle: 1, weight }, ..config }
+    TokenizeConfig { features: FeatureConfig { shingle: 1, weight, short_word: 0 }, ..config }
 }
 
 fn cppjieba(top: Top) -> TokenizeConfig {

@@ -2,7 +2,7 @@
 
 use nearprint_fingerprint::FingerprintConfig;
 use nearprint_join::Verifier;
-use nearprint_tokenize::{Resources, TokenizeConfig};
+use nearprint_tokenize::{FeatureConfig, Resources, TokenizeConfig, TokenizerConfig, TokenizerKind};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -39,6 +39,10 @@ pub struct SketchConfig {
     /// The seed of the hash of the tokens.
     #[serde(default)]
     pub seed: u64,
+    /// The tokenizer that cuts the tokens of the sketch, with the other settings of the profile: one that needs no
+    /// dictionary. `None` takes the tokens of the fingerprint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokenizer: Option<TokenizerKind>,
 }
 
 /// The distances that make a pair.
@@ -93,12 +97,28 @@ impl ProfileConfig {
         if self.sketch.as_ref().is_some_and(|s| s.shingle == 0) {
             return invalid("sketch.shingle", "a shingle has at least one token");
         }
+        if let Some(kind @ (TokenizerKind::Mixed | TokenizerKind::Jieba | TokenizerKind::Cppjieba)) =
+            self.sketch.as_ref().and_then(|s| s.tokenizer)
+        {
+            return invalid("sketch.tokenizer", &format!("`{kind}` needs a dictionary: use `words` or `bigrams`"));
+        }
         if self.sketch.is_none() && self.join.max_sketch_distance.is_some() {
             let reason = "this profile makes no sketches: leave it out, or set [sketch] shingle = 2";
             return invalid("join.max_sketch_distance", reason);
         }
         // The widest have no join whose distances could be wrong.
         if self.bits == 128 { Ok(()) } else { self.join.verifier(self.bits).map(drop) }
+    }
+
+    /// Returns the settings by which the tokens of the sketch are cut, if they are not those of the fingerprint.
+    pub(crate) fn sketch_tokenize(&self) -> Option<TokenizeConfig> {
+        let kind = self.sketch.as_ref()?.tokenizer.filter(|&kind| kind != self.tokenize.tokenizer.kind)?;
+        let mut tokenize = self.tokenize.clone();
+        // What only other tokenizers use is left at its default.
+        tokenize.tokenizer = TokenizerConfig { kind, hmm: false, ..tokenize.tokenizer };
+        tokenize.stop_words.drop_parts_of_speech.clear();
+        tokenize.features = FeatureConfig::default();
+        Some(tokenize)
     }
 
     /// Returns the digest of everything that a fingerprint, sketch or text hash depends on. The distances of the join

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::sync::LazyLock;
 
 use nearprint_fingerprint::{FeatureHash, Sketch, simhash, simhash_of_hashes, sketch, token_hash};
-use nearprint_tokenize::{Analyzer, DistinctTokens, Resources, Scratch};
+use nearprint_tokenize::{Analyzer, DistinctTokens, Resources, Scratch, TokenizerKind};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::config::ProfileConfig;
+use crate::config::{ProfileConfig, SketchConfig};
 use crate::error::Result;
 
 /// Fingerprints texts; all threads can share one.
@@ -15,6 +15,8 @@ use crate::error::Result;
 pub struct TextFingerprinter {
     config: ProfileConfig,
     analyzer: Analyzer,
+    /// Cuts the tokens of the sketch, if they are not those of the fingerprint.
+    sketch_analyzer: Option<Analyzer>,
 }
 
 /// The result of fingerprinting a text.
@@ -68,7 +70,10 @@ impl TextFingerprinter {
     pub fn try_new(config: ProfileConfig, resources: &Resources) -> Result<Self> {
         config.validate()?;
         let analyzer = Analyzer::try_new(&config.tokenize, resources)?;
-        Ok(Self { config, analyzer })
+        let stop_words = Resources { user_dictionary: None, idf: None, ..resources.clone() };
+        let sketch_analyzer =
+            config.sketch_tokenize().map(|tokenize| Analyzer::try_new(&tokenize, &stop_words)).transpose()?;
+        Ok(Self { config, analyzer, sketch_analyzer })
     }
 
     /// Returns the profile.
@@ -106,48 +111,50 @@ impl TextFingerprinter {
     /// Returns the fingerprint and the sketch, if there are enough features.
     fn fingerprint_normalized(&self, normalized: &str, scratch: &mut ThreadScratch) -> Option<(Value, Option<Sketch>)> {
         let config = &self.config.tokenize.features;
-        if self.analyzer.features_are_tokens(config) {
-            let tokens = self.analyzer.distinct_tokens(normalized, &mut scratch.tokens);
-            if !self.analyzer.has_enough(normalized, tokens.len()) {
+        let ThreadScratch { tokens: scratch, hashes } = scratch;
+        if !self.analyzer.features_are_tokens(config) {
+            let features = self.analyzer.features(&self.analyzer.tokens(normalized), config);
+            if !self.analyzer.has_enough(normalized, features.n_distinct()) {
                 return None;
             }
-            let features = tokens.iter().map(|(token, count)| (token, config.weight.of(count)));
-            return Some(self.of_tokens(features, &tokens, &mut scratch.hashes));
+            return Some((self.simhash(features.iter()), self.sketch(normalized, scratch, hashes)));
         }
-        let features = self.analyzer.features(&self.analyzer.tokens(normalized), config);
-        if !self.analyzer.has_enough(normalized, features.n_distinct()) {
+        let tokens = self.analyzer.distinct_tokens(normalized, scratch);
+        if !self.analyzer.has_enough(normalized, tokens.len()) {
             return None;
         }
-        let sketch = self.config.sketch.as_ref().map(|wide| {
-            let tokens = self.analyzer.distinct_tokens(normalized, &mut scratch.tokens);
-            hash_tokens(&tokens, wide.seed, &mut scratch.hashes);
-            sketch(&scratch.hashes, tokens.iter().map(|(_, count)| count), tokens.sequence(), wide.shingle)
-        });
-        Some((self.simhash(features.iter()), sketch))
-    }
-
-    /// Does the same if the features are the tokens. The tokens are hashed once if the fingerprint and the sketch use
-    /// the same hash.
-    fn of_tokens<'a>(
-        &self,
-        features: impl Iterator<Item = (&'a [u8], u64)>,
-        tokens: &DistinctTokens<'_>,
-        hashes: &mut Vec<u64>,
-    ) -> (Value, Option<Sketch>) {
-        let Some(wide) = &self.config.sketch else {
-            return (self.simhash(features), None);
-        };
-        hash_tokens(tokens, wide.seed, hashes);
-        let sketch = sketch(hashes, tokens.iter().map(|(_, count)| count), tokens.sequence(), wide.shingle);
+        let features = tokens.iter().map(|(token, count)| (token, config.weight_of_token(token, count)));
+        let Some(wide) = &self.config.sketch else { return Some((self.simhash(features), None)) };
+        // Tokens that the fingerprint and the sketch share are hashed once, if both use the same hash.
         let same_hash =
             self.config.bits == 64 && self.config.fingerprint.feature_hash == FeatureHash::Xxh3 { seed: wide.seed };
+        let own_tokens = self.sketch_analyzer.is_some() && self.cuts_apart(normalized);
+        if same_hash || !own_tokens {
+            hash_tokens(&tokens, wide.seed, hashes);
+        }
         let fingerprint = if same_hash {
             let weights = features.map(|(_, weight)| weight);
             simhash_of_hashes::<u64>(hashes.iter().copied().zip(weights), &self.config.fingerprint).into()
         } else {
             self.simhash(features)
         };
-        (fingerprint, Some(sketch))
+        let sketch =
+            if own_tokens { self.sketch(normalized, scratch, hashes) } else { Some(sketch_of(&tokens, hashes, wide)) };
+        Some((fingerprint, sketch))
+    }
+
+    /// Returns whether the tokens of the sketch may differ from those of the fingerprint.
+    fn cuts_apart(&self, normalized: &str) -> bool {
+        let kinds = (self.config.tokenize.tokenizer.kind, self.config.sketch.as_ref().and_then(|s| s.tokenizer));
+        kinds != (TokenizerKind::Bigrams, Some(TokenizerKind::Words)) || Analyzer::has_pairs(normalized)
+    }
+
+    /// Returns the sketch, if the profile has one.
+    fn sketch(&self, normalized: &str, scratch: &mut Scratch, hashes: &mut Vec<u64>) -> Option<Sketch> {
+        let wide = self.config.sketch.as_ref()?;
+        let tokens = self.sketch_analyzer.as_ref().unwrap_or(&self.analyzer).distinct_tokens(normalized, scratch);
+        hash_tokens(&tokens, wide.seed, hashes);
+        Some(sketch_of(&tokens, hashes, wide))
     }
 
     fn simhash<'a>(&self, features: impl Iterator<Item = (&'a [u8], u64)>) -> Value {
@@ -193,6 +200,11 @@ impl Value {
 
 /// The number of hashes that memory is kept for.
 const KEPT_HASHES: usize = 1 << 20;
+
+/// Returns the sketch of tokens with these hashes.
+fn sketch_of(tokens: &DistinctTokens<'_>, hashes: &[u64], config: &SketchConfig) -> Sketch {
+    sketch(hashes, tokens.iter().map(|(_, count)| count), tokens.sequence(), config.shingle)
+}
 
 fn hash_tokens(tokens: &DistinctTokens<'_>, seed: u64, hashes: &mut Vec<u64>) {
     if hashes.capacity() > KEPT_HASHES {

@@ -4,7 +4,7 @@
 use nearprint_fingerprint::{BitRule, FeatureHash, hamming_distance, simhash};
 use nearprint_profile as profile;
 use nearprint_profile::{Outcome, ProfileConfig, TextFingerprinter};
-use nearprint_tokenize::{Resources, Top, Weight};
+use nearprint_tokenize::{Resources, TokenizerKind, Top, Weight};
 
 fn fingerprinter(name: &str) -> TextFingerprinter {
     TextFingerprinter::try_new(profile::by_name(name).unwrap(), &Resources::default()).unwrap()
@@ -108,8 +108,7 @@ fn texts_without_a_window_of_seomoz_are_too_short_and_their_published_value_is_0
 }
 
 /// What profiles had in 0.1.0.
-const DIGESTS: [(&str, &str); 9] = [
-    ("default", "1cc9460aa8c4042f7dd5ec1da57a2dedab7d04e83bf09e3723352455a71ab8c6"),
+const DIGESTS: [(&str, &str); 8] = [
     ("paper", "5fa8e992c0c28324b7f2cde8ff2b76ec3ebf32a95b2718b3b985f35dae9e2149"),
     ("java", "355cbb871b00a61143da0faa9332216cf037221bbe198f9bb4d39377f9d3c526"),
     ("hanlp-java", "3c92f4a80a71ec096ed7ef98d18ec0d6661ef581c4b595a4570ecb9741104860"),
@@ -124,6 +123,7 @@ const DIGESTS: [(&str, &str); 9] = [
 fn stores_of_a_tokenizer_that_cuts_otherwise_now_are_refused_and_no_others() {
     let digest = |name: &str| profile::by_name(name).unwrap().digest(&Resources::default()).unwrap();
     let before = [
+        ("default", "1cc9460aa8c4042f7dd5ec1da57a2dedab7d04e83bf09e3723352455a71ab8c6"),
         ("cppjieba", "40e7b09ec716e1f4cd67a5614876d5e5b6293a8a73004193417cfa06aca83505"),
         ("mllearning", "9f80ea9fd6c00ed19144bdfbc9543f1b0ed2ba3eee690aa3ebb372ab712d4817"),
         ("seomoz", "85a359de77b3c63e0a8083590df20326ce4f9c9bcd91fcc42c339149f669e508"),
@@ -132,6 +132,41 @@ fn stores_of_a_tokenizer_that_cuts_otherwise_now_are_refused_and_no_others() {
         assert_ne!(digest(name), before, "{name}");
     }
     DIGESTS.iter().for_each(|(name, before)| assert_eq!(digest(name), *before, "{name}"));
+}
+
+/// A text is cut once where both tokenizers give the same tokens; the profile without a sketch tells the fingerprint, and
+/// that of words alone tells the sketch.
+#[test]
+fn the_sketch_is_that_of_its_own_tokens_and_the_fingerprint_that_of_its_own() {
+    let default = fingerprinter("default");
+    let without_sketch = changed("default", |config| {
+        config.sketch = None;
+        config.join.max_sketch_distance = None;
+    });
+    let words = changed("default", |config| config.tokenize.tokenizer.kind = TokenizerKind::Words);
+    let parts = |fingerprinter: &TextFingerprinter, text: &str| match fingerprinter.fingerprint(text).outcome {
+        Outcome::Fingerprinted { fingerprint, sketch, .. } => (fingerprint, sketch),
+        other => panic!("{text}: {other:?}"),
+    };
+    for text in [
+        "The quick brown fox jumps over the lazy dog near the river bank, twice a day.",
+        "“Curly” quotes — and dashes – in plain English text: nine words or more, café au lait.",
+        "नमस्ते दुनिया यह एक छोटा सा पाठ है जिसमें कई शब्द हैं और कुछ अंक १२३ भी",
+        "敏捷的棕色狐狸跳过了懒狗，每天两次，在河岸边 twice a day",
+        "素早い茶色のキツネが、のろまな犬を飛び越える。一日に二回、川岸で",
+        "สุนัขจิ้งจอกสีน้ำตาลกระโดดข้ามสุนัขขี้เกียจ",
+    ] {
+        assert_eq!(parts(&default, text).0, parts(&without_sketch, text).0, "{text}");
+        assert_eq!(parts(&default, text).1, parts(&words, text).1, "{text}");
+    }
+}
+
+#[test]
+fn a_sketch_takes_no_tokenizer_that_needs_a_dictionary() {
+    let mut config = profile::by_name("default").unwrap();
+    config.sketch.as_mut().unwrap().tokenizer = Some(TokenizerKind::Mixed);
+    let error = config.validate().unwrap_err().to_string();
+    assert!(error.contains("`mixed` needs a dictionary: use `words` or `bigrams`"), "{error}");
 }
 
 #[test]

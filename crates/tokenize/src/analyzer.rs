@@ -13,7 +13,7 @@ use crate::error::TokenizeError;
 use crate::idf::IdfTable;
 use crate::jieba::dictionary;
 use crate::normalize::normalize;
-use crate::script::{is_alphanumeric, is_mostly_han};
+use crate::script::{MainScript, has_unspaced, is_alphanumeric, main_script};
 use crate::shingle;
 use crate::shingle::Features;
 use crate::stop_words::StopWords;
@@ -129,6 +129,13 @@ impl Analyzer {
         scratch.number_tokens(text)
     }
 
+    /// Returns whether the text has characters of which the tokenizer [`Bigrams`](TokenizerKind::Bigrams) makes pairs. If
+    /// it has none, [`Words`](TokenizerKind::Words) with the same settings cuts the same tokens.
+    #[must_use]
+    pub fn has_pairs(normalized: &str) -> bool {
+        has_unspaced(normalized)
+    }
+
     /// Returns whether the features of `config` are the distinct tokens, each with a weight that is a function of its
     /// count alone.
     #[must_use]
@@ -175,11 +182,17 @@ impl Analyzer {
     /// features are never enough.
     #[must_use]
     pub fn has_enough(&self, normalized: &str, n_distinct: usize) -> bool {
-        let MinFeatures { han, other } = self.min_features;
-        if n_distinct == 0 || n_distinct < han.min(other) {
+        let MinFeatures { han, unspaced, other } = self.min_features;
+        let unspaced = unspaced.unwrap_or(other);
+        if n_distinct == 0 || n_distinct < han.min(unspaced).min(other) {
             return false;
         }
-        n_distinct >= han.max(other) || n_distinct >= if is_mostly_han(normalized) { han } else { other }
+        let floor = || match main_script(normalized) {
+            MainScript::Han => han,
+            MainScript::Unspaced => unspaced,
+            MainScript::Other => other,
+        };
+        n_distinct >= han.max(unspaced).max(other) || n_distinct >= floor()
     }
 }
 
@@ -244,12 +257,15 @@ fn refuse_unused(config: &TokenizeConfig, resources: &Resources) -> Result<(), T
 /// Refuses settings that differ from their defaults although the tokenizer does not use them.
 fn refuse_unused_by_tokenizer(config: &TokenizerConfig) -> Result<(), TokenizeError> {
     use TokenizerKind::{
-        BytePieces, CharNgrams, Cppjieba, FullWordCharNgrams, Jieba, Mixed, Utf16Ngrams, WordCharNgrams,
+        Bigrams, BytePieces, CharNgrams, Cppjieba, FullWordCharNgrams, Jieba, Mixed, Utf16Ngrams, WordCharNgrams, Words,
     };
     let (kind, unset) = (config.kind, TokenizerConfig::default());
     let unused = |key, default, users| Err(TokenizeError::UnusedByTokenizer { key, kind, default, users });
     if config.hmm != unset.hmm && !matches!(kind, Mixed | Jieba | Cppjieba) {
         return unused("tokenizer.hmm", "false", "`mixed`, `jieba` or `cppjieba`");
+    }
+    if config.long_run != unset.long_run && !matches!(kind, Bigrams | Mixed | Words) {
+        return unused("tokenizer.long_run", "0", "`bigrams`, `mixed` or `words`");
     }
     if config.ngram != unset.ngram
         && !matches!(kind, CharNgrams | WordCharNgrams | FullWordCharNgrams | Utf16Ngrams | BytePieces)

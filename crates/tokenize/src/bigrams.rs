@@ -1,38 +1,53 @@
 use std::ops::Range;
 
-use crate::tokenizer::Tokenizer;
-use crate::words::{Symbols, words_and_han};
+use unicode_normalization::char::is_combining_mark;
 
-/// Every two neighbouring characters of a run of Han characters, as overlapping tokens; a run of one character is that
-/// character. The text between the runs is cut into Unicode words.
+use crate::script::{is_common_han_at, is_unspaced};
+use crate::tokenizer::Tokenizer;
+use crate::words::{Symbols, WordCut, words_and_runs};
+
+/// Every two neighbouring characters of a run of [scripts without spaces](is_unspaced), each with its marks, as
+/// overlapping tokens; a run of one character is that character. The text between the runs is cut into Unicode words.
 ///
 /// A change of one character changes two tokens and no others, whatever the words around it, and no dictionary has to
 /// know them.
 pub(crate) struct Bigrams {
-    pub(crate) symbols: Symbols,
+    pub(crate) cut: WordCut,
 }
 
 impl Tokenizer for Bigrams {
     fn spans(&self, text: &str, spans: &mut Vec<Range<usize>>) {
-        words_and_han(text, self.symbols, spans, push_pairs);
+        words_and_runs(text, self.cut, spans, is_unspaced, push_pairs);
     }
 
     fn drops_symbols(&self) -> bool {
-        self.symbols == Symbols::Dropped
+        self.cut.symbols == Symbols::Dropped
     }
 }
 
-/// The pairs of characters of `run`, which has one at least and starts at byte `start` of the text.
+/// The pairs of characters of `run`, which has one at least and starts at byte `start` of the text. Marks belong to the
+/// character before them.
 fn push_pairs(run: &str, start: usize, spans: &mut Vec<Range<usize>>) {
     debug_assert!(!run.is_empty(), "a run of no characters would be an empty token");
-    let before = spans.len();
-    let mut ends = run.char_indices().map(|(at, c)| start + at + c.len_utf8());
-    let (mut first, mut second) = (start, ends.next().unwrap_or(start));
-    for end in ends {
-        spans.push(first..end);
+    let (mut first, mut second) = (0, next_start(run, 0));
+    if second == run.len() {
+        spans.push(start..start + run.len());
+    }
+    while second < run.len() {
+        let end = next_start(run, second);
+        spans.push(start + first..start + end);
         (first, second) = (second, end);
     }
-    if spans.len() == before {
-        spans.push(start..second);
+}
+
+/// Returns where the character after the one at byte `at` begins, the first that is no mark; the length of `run` if there
+/// is none.
+#[inline]
+fn next_start(run: &str, at: usize) -> usize {
+    let bytes = run.as_bytes();
+    if is_common_han_at(bytes, at) && (at + 3 == run.len() || is_common_han_at(bytes, at + 3)) {
+        return at + 3;
     }
+    let mut later = run[at..].char_indices().skip(1);
+    later.find(|&(_, c)| !is_combining_mark(c)).map_or(run.len(), |(after, _)| at + after)
 }

@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::TokenizeError;
+use crate::script::{is_common_han_at, n_letters};
 use crate::tokenizer_kind::TokenizerKind;
 use crate::weight::{Top, Weight};
 
@@ -31,6 +32,9 @@ impl TokenizeConfig {
             Weight::TfIdf { top: Top::Best(0) } => at_least_one("features.weight.tf_idf.top.best", 0),
             weight @ (Weight::ByteLength | Weight::TfIdf { .. }) if self.features.shingle > 1 => {
                 Err(TokenizeError::WeightOfTokens { weight, shingle: self.features.shingle })
+            }
+            weight if self.features.short_word > 0 && (self.features.shingle > 1 || !weight.is_of_count()) => {
+                Err(TokenizeError::ShortWordOfTokens { weight, shingle: self.features.shingle })
             }
             _ => Ok(()),
         }
@@ -81,6 +85,11 @@ impl NormalizeConfig {
     };
 }
 
+/// Returns whether a number is 0, which turns a setting off.
+fn is_zero(setting: &usize) -> bool {
+    *setting == 0
+}
+
 /// Returns whether a setting is off. Later settings are left out of a config's text, and so of its digest, while they
 /// are off.
 fn is_off(setting: &bool) -> bool {
@@ -118,6 +127,11 @@ pub struct TokenizerConfig {
     /// Whether tokens without a letter or digit are dropped. If they are kept, punctuation and table rules swamp the
     /// words of a page.
     pub drop_tokens_without_alphanumeric: bool,
+    /// The least number of ASCII characters without white space between them that are one token (`bigrams`, `mixed` and
+    /// `words`): base64, hashes and long links would otherwise be many tokens without meaning. With 0, the default of
+    /// this setting, no run is one token.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub long_run: usize,
 }
 
 impl TokenizerConfig {
@@ -130,6 +144,8 @@ impl TokenizerConfig {
             // 2: letters and digits are one word, as cppjieba has it since 5.6.3; only what goes through its model is
             // cut by that rule.
             TokenizerKind::Cppjieba if self.hmm => 2,
+            // 2: pairs also of kana, Thai, Lao, Myanmar and Khmer.
+            TokenizerKind::Bigrams => 2,
             _ => 1,
         }
     }
@@ -137,7 +153,7 @@ impl TokenizerConfig {
 
 impl Default for TokenizerConfig {
     fn default() -> Self {
-        Self { kind: TokenizerKind::Bigrams, hmm: false, ngram: 4, drop_tokens_without_alphanumeric: true }
+        Self { kind: TokenizerKind::Bigrams, hmm: false, ngram: 4, drop_tokens_without_alphanumeric: true, long_run: 0 }
     }
 }
 
@@ -168,11 +184,46 @@ pub struct FeatureConfig {
     pub shingle: usize,
     /// The rule by which the weight of a feature follows from the number of its occurrences.
     pub weight: Weight,
+    /// The largest number of letters of a short word; a short word weighs half. In languages with an alphabet, the most
+    /// frequent words are short (Zipf, "Human Behavior and the Principle of Least Effort", 1949), and they say least
+    /// about a text. A character of a script without spaces and a Hangul syllable count as two letters. With 0, the
+    /// default of this setting, every word has its whole weight. For single tokens (`shingle` = 1) and weights of their
+    /// counts only.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub short_word: usize,
+}
+
+impl FeatureConfig {
+    /// Returns the weight of a feature that is one token and occurs `count` times, in units of 1/65536.
+    #[must_use]
+    #[inline]
+    pub fn weight_of_token(&self, token: &[u8], count: u64) -> u64 {
+        let weight = self.weight.of(count);
+        if self.is_short(token) { weight / 2 } else { weight }
+    }
+
+    #[inline]
+    fn is_short(&self, token: &[u8]) -> bool {
+        if self.short_word == 0 {
+            return false;
+        }
+        match token.get(..=self.short_word) {
+            // No character counts as more letters than it has bytes.
+            None => true,
+            // Nearly all words: they begin with more letters of one byte each.
+            Some(more) if more.is_ascii() => false,
+            // Two Han characters are four letters.
+            _ if self.short_word < 4 && is_common_han_at(token, 0) && is_common_han_at(token, 3) => false,
+            // No letter has more than four bytes.
+            _ if token.len() > 4 * self.short_word => false,
+            _ => str::from_utf8(token).is_ok_and(|token| n_letters(token) <= self.short_word),
+        }
+    }
 }
 
 impl Default for FeatureConfig {
     fn default() -> Self {
-        Self { shingle: 1, weight: Weight::LogCount }
+        Self { shingle: 1, weight: Weight::LogCount, short_word: 0 }
     }
 }
 
@@ -188,12 +239,17 @@ pub struct MinFeatures {
     /// The number of distinct features that a Han text needs: a text in which more than half of the letters and digits
     /// are Han.
     pub han: usize,
+    /// The number of distinct features that a text of other scripts without spaces needs: a text that is no Han text, and
+    /// in which more than half of the letters and digits are Han, kana, Thai, Lao, Myanmar or Khmer. If it is not set,
+    /// `other` applies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unspaced: Option<usize>,
     /// The number of distinct features that any other text needs.
     pub other: usize,
 }
 
 impl Default for MinFeatures {
     fn default() -> Self {
-        Self { han: 10, other: 8 }
+        Self { han: 10, unspaced: None, other: 8 }
     }
 }

@@ -6,6 +6,8 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
+use crate::script::is_common_han_at;
+
 /// The memory that is reused to analyse one text after another. Each thread has its own.
 #[derive(Debug, Default)]
 pub struct Scratch {
@@ -15,6 +17,45 @@ pub struct Scratch {
     /// The distinct tokens. Hashes are seeded anew by each process, and nothing depends on them.
     table: HashTable<Numbered>,
     hasher: RandomState,
+    han: HanNumbers,
+}
+
+/// The numbers of the tokens that are one common Han character each, found without a hash.
+#[derive(Debug, Default)]
+struct HanNumbers {
+    /// By character, the number plus one; 0 for those that the text does not have. Empty until a text has one.
+    numbers: Vec<u32>,
+    /// The characters that have a number.
+    numbered: Vec<u16>,
+}
+
+/// The number of characters from U+4E00 to U+9FFF.
+const N_COMMON_HAN: usize = 0x5200;
+
+impl HanNumbers {
+    fn clear(&mut self) {
+        for character in self.numbered.drain(..) {
+            self.numbers[usize::from(character)] = 0;
+        }
+    }
+
+    /// Returns the number of the token at `span`, which is the character at this place from U+4E00 on; counted.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "number_tokens refuses longer texts")]
+    fn number(&mut self, character: u16, span: &Range<usize>, distinct: &mut Vec<(Range<usize>, u64)>) -> u32 {
+        if self.numbers.is_empty() {
+            self.numbers.resize(N_COMMON_HAN, 0);
+        }
+        let number = &mut self.numbers[usize::from(character)];
+        if let Some(known) = number.checked_sub(1) {
+            distinct[known as usize].1 += 1;
+            return known;
+        }
+        distinct.push((span.clone(), 1));
+        *number = distinct.len() as u32;
+        self.numbered.push(character);
+        *number - 1
+    }
 }
 
 /// The distinct tokens of one text, numbered by first occurrence.
@@ -70,10 +111,15 @@ impl Scratch {
     pub(crate) fn number_tokens<'a>(&'a mut self, text: Cow<'a, str>) -> DistinctTokens<'a> {
         self.distinct.clear();
         self.sequence.clear();
+        self.han.clear();
         self.table.clear();
         assert!(u32::try_from(text.len()).is_ok(), "a text of 4 GiB or more, whose tokens have no 32-bit numbers");
         for span in &self.spans {
-            let number = number(text.as_bytes(), span, &mut self.table, &mut self.distinct, &self.hasher);
+            let bytes = text.as_bytes();
+            let number = match common_han(bytes, span) {
+                Some(character) => self.han.number(character, span, &mut self.distinct),
+                None => number(bytes, span, &mut self.table, &mut self.distinct, &self.hasher),
+            };
             self.sequence.push(number);
         }
         if self.table.capacity() > KEPT_CAPACITY.max(8 * self.distinct.len()) {
@@ -81,6 +127,14 @@ impl Scratch {
         }
         DistinctTokens { text, distinct: &self.distinct, sequence: &self.sequence }
     }
+}
+
+/// Returns the place of the token at `span` among the common Han characters, if it is one of them and no more.
+#[inline]
+fn common_han(bytes: &[u8], span: &Range<usize>) -> Option<u16> {
+    let &[first, second, third] = bytes[span.clone()].as_array()?;
+    let character = u16::from(first & 0x0F) << 12 | u16::from(second & 0x3F) << 6 | u16::from(third & 0x3F);
+    is_common_han_at(bytes, span.start).then(|| character - 0x4E00)
 }
 
 /// The number of the token at `span`, a new one if it is the first of its kind; counted. `bytes` are fewer than 2^32,

@@ -63,6 +63,17 @@ pub enum TokenizeError {
         shingle: usize,
     },
 
+    /// Short words were to weigh half, but the features are no single tokens with a weight of their count.
+    #[error(
+        "`features.short_word` needs single tokens and a weight of their count, `features.shingle` is {shingle} and `features.weight` is {weight}: set `features.short_word` to 0, or use another shingle or weight"
+    )]
+    ShortWordOfTokens {
+        /// The weight configured.
+        weight: Weight,
+        /// The shingle configured.
+        shingle: usize,
+    },
+
     /// An idf table was given to a config that weighs without one.
     #[error("an idf table needs `features.weight` to be tf_idf, it is {weight}: change the weight, or give no table")]
     UnusedIdf {

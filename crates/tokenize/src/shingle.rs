@@ -50,8 +50,8 @@ impl Features {
 pub(crate) fn features(tokens: &Tokens<'_>, config: &FeatureConfig) -> Features {
     let (joined, token_ranges) = join(tokens);
     let mut features = count(&joined, shingles(&token_ranges, config.shingle.max(1)));
-    for (_, count) in &mut features {
-        *count = config.weight.of(*count);
+    for (feature, count) in &mut features {
+        *count = config.weight_of_token(&joined[feature.clone()], *count);
     }
     Features { joined, features }
 }

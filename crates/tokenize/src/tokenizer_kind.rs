@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenizerKind {
-    /// Every two neighbouring characters of a run of Han; everything else is cut as by [`Words`](Self::Words). The
-    /// default.
+    /// Every two neighbouring characters, each with its marks, of a run of scripts that put no spaces between words (Han,
+    /// kana, Thai, Lao, Myanmar, Khmer); everything else is cut as by [`Words`](Self::Words). The default.
     #[default]
     Bigrams,
     /// Runs of Han are cut by jieba, and everything else as by [`Words`](Self::Words).

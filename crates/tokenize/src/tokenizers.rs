@@ -1,5 +1,6 @@
 //! The tokenizers.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 #[cfg(feature = "published")]
@@ -21,7 +22,7 @@ use crate::utf16_ngrams::Utf16Ngrams;
 use crate::whitespace::Whitespace;
 #[cfg(feature = "published")]
 use crate::word_char_ngrams::WordCharNgrams;
-use crate::words::{Symbols, Words};
+use crate::words::{Symbols, WordCut, Words};
 
 /// Builds the tokenizer that `config` names; `jieba` returns the dictionary, and is called only for tokenizers that
 /// need one.
@@ -32,11 +33,12 @@ pub(crate) fn build(
     let cutter = |jieba| JiebaCutter::new(jieba, config.tokenizer.hmm, &config.stop_words.drop_parts_of_speech);
     let drops = config.tokenizer.drop_tokens_without_alphanumeric;
     let symbols = if drops { Symbols::Dropped } else { Symbols::Kept };
+    let cut = WordCut { symbols, long_run: NonZeroUsize::new(config.tokenizer.long_run) };
     Ok(match config.tokenizer.kind {
-        TokenizerKind::Mixed => Box::new(Mixed { jieba: cutter(jieba()?), symbols }),
-        TokenizerKind::Bigrams => Box::new(Bigrams { symbols }),
+        TokenizerKind::Mixed => Box::new(Mixed { jieba: cutter(jieba()?), cut }),
+        TokenizerKind::Bigrams => Box::new(Bigrams { cut }),
         TokenizerKind::Jieba => Box::new(cutter(jieba()?)),
-        TokenizerKind::Words => Box::new(Words { symbols }),
+        TokenizerKind::Words => Box::new(Words { cut }),
         TokenizerKind::Whitespace => Box::new(Whitespace::UNICODE),
         TokenizerKind::AsciiWhitespace => Box::new(Whitespace::ASCII),
         TokenizerKind::CharNgrams => Box::new(CharNgrams::new(config.tokenizer.ngram)),

@@ -1,9 +1,10 @@
+use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::script::{han_run_len, is_alphanumeric, is_common_han_at, is_han};
+use crate::script::{is_alphanumeric, is_common_han_at, run_len};
 use crate::tokenizer::Tokenizer;
 
 /// Unicode words (UAX #29), cut further at every character that is not a letter, digit, mark or `_`: each longest run
@@ -17,7 +18,16 @@ use crate::tokenizer::Tokenizer;
 /// boundaries cut text that `\w+` leaves in one piece: each Han and hiragana character is a word, and a katakana run is
 /// one.
 pub(crate) struct Words {
+    pub(crate) cut: WordCut,
+}
+
+/// The settings of the tokenizers that cut words.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WordCut {
     pub(crate) symbols: Symbols,
+    /// The least number of ASCII characters without white space that are one token: base64, hashes and long links.
+    /// `None` if no run is.
+    pub(crate) long_run: Option<NonZeroUsize>,
 }
 
 /// The treatment of characters that are neither in a word nor white space.
@@ -31,34 +41,42 @@ pub(crate) enum Symbols {
 
 impl Tokenizer for Words {
     fn spans(&self, text: &str, spans: &mut Vec<Range<usize>>) {
-        let mut scan = Scan { text, at: 0, symbols: self.symbols, spans };
+        let mut scan = Scan::new(text, self.cut, spans);
         while scan.at < text.len() {
-            if is_common_han_at(text.as_bytes(), scan.at) && scan.ends_token(scan.at + 3) {
+            while is_common_han_at(text.as_bytes(), scan.at) && scan.ends_token(scan.at + 3) {
                 scan.push(scan.at + 3);
-            } else {
+            }
+            if text.as_bytes().get(scan.at).is_some_and(u8::is_ascii) {
                 scan.take_ascii();
+                // A word that begins in ASCII and goes on in another script is left.
+                if text.as_bytes().get(scan.at).is_some_and(u8::is_ascii) {
+                    scan.take_other(|_| false);
+                }
+            } else {
                 scan.take_other(|_| false);
             }
         }
     }
 
     fn drops_symbols(&self) -> bool {
-        self.symbols == Symbols::Dropped
+        self.cut.symbols == Symbols::Dropped
     }
 }
 
-/// Cuts the text into words, but each longest run of Han characters, at byte `start`, by `cut_run(run, start, spans)`.
-pub(crate) fn words_and_han(
+/// Cuts the text into words, but each longest run of characters of `is_of_run`, at byte `start`, by `cut_run(run, start,
+/// spans)`. Han characters are among those of `is_of_run`.
+pub(crate) fn words_and_runs(
     text: &str,
-    symbols: Symbols,
+    cut: WordCut,
     spans: &mut Vec<Range<usize>>,
+    is_of_run: impl Fn(char) -> bool,
     cut_run: impl Fn(&str, usize, &mut Vec<Range<usize>>),
 ) {
-    let mut scan = Scan { text, at: 0, symbols, spans };
+    let mut scan = Scan::new(text, cut, spans);
     while scan.at < text.len() {
         scan.take_ascii();
-        match han_run_len(text, scan.at) {
-            0 => scan.take_other(is_han),
+        match run_len(text, scan.at, &is_of_run) {
+            0 => scan.take_other(&is_of_run),
             n => {
                 cut_run(&text[scan.at..scan.at + n], scan.at, scan.spans);
                 scan.at += n;
@@ -72,7 +90,16 @@ struct Scan<'a> {
     text: &'a str,
     at: usize,
     symbols: Symbols,
+    /// The least number of characters of a long run; `usize::MAX` if no run is long.
+    long_run: usize,
     spans: &'a mut Vec<Range<usize>>,
+}
+
+impl<'a> Scan<'a> {
+    fn new(text: &'a str, cut: WordCut, spans: &'a mut Vec<Range<usize>>) -> Self {
+        let long_run = cut.long_run.map_or(usize::MAX, NonZeroUsize::get);
+        Self { text, at: 0, symbols: cut.symbols, long_run, spans }
+    }
 }
 
 impl Scan<'_> {
@@ -81,20 +108,36 @@ impl Scan<'_> {
     #[inline]
     fn take_ascii(&mut self) {
         let bytes = self.text.as_bytes();
+        let (mut start, mut n_before) = (self.at, self.spans.len());
         while let Some(class) = bytes.get(self.at).map(|&byte| ASCII[usize::from(byte)]) {
             match class {
                 Ascii::Word => {
                     let end = ascii_word_end(bytes, self.at);
                     if !self.ends_token(end) {
-                        return;
+                        break;
                     }
                     self.push_word(end);
                 }
-                Ascii::Space => self.at += 1,
+                Ascii::Space => {
+                    self.end_run(start, n_before);
+                    self.at += 1;
+                    (start, n_before) = (self.at, self.spans.len());
+                }
                 Ascii::Symbol if self.symbols == Symbols::Dropped => self.at += 1,
                 Ascii::Symbol => self.push(self.at + 1),
-                Ascii::Not => return,
+                Ascii::Not => break,
             }
+        }
+        self.end_run(start, n_before);
+    }
+
+    /// Makes one token of the tokens from `n_before` on, if the ASCII characters without white space from `start` to
+    /// here are a long run. A run without tokens, such as a line of dashes, stays without.
+    #[inline]
+    fn end_run(&mut self, start: usize, n_before: usize) {
+        if self.at - start >= self.long_run && self.spans.len() > n_before {
+            self.spans.truncate(n_before);
+            self.spans.push(start..self.at);
         }
     }
 
@@ -192,7 +235,7 @@ const ASCII: [Ascii; 256] = {
     table
 };
 
-fn is_word_character(c: char) -> bool {
+pub(crate) fn is_word_character(c: char) -> bool {
     match c {
         '\0'..='\x7F' => c.is_ascii_alphanumeric() || c == '_',
         // Punctuation, as tables would say too, but slower.

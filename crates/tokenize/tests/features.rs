@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 fn features(text: &str, shingle: usize, weight: Weight) -> Features {
     let analyzer = analyzer(&kind(TokenizerKind::Whitespace));
-    analyzer.features(&analyzer.tokens(text), &FeatureConfig { shingle, weight })
+    analyzer.features(&analyzer.tokens(text), &FeatureConfig { shingle, weight, short_word: 0 })
 }
 
 fn listed(features: &Features) -> Vec<(String, u64)> {
@@ -64,7 +64,7 @@ fn log_weights_do_not_hang_on_the_last_bit_of_a_logarithm() {
 
 #[test]
 fn the_floor_counts_distinct_features_by_script() {
-    let min_features = MinFeatures { han: 3, other: 2 };
+    let min_features = MinFeatures { han: 3, unspaced: None, other: 2 };
     let analyzer = analyzer(&TokenizeConfig { min_features, ..TokenizeConfig::default() });
     let enough = |text: &str| {
         let features = analyzer.features(&analyzer.tokens(text), &FeatureConfig::default());
@@ -79,8 +79,51 @@ fn the_floor_counts_distinct_features_by_script() {
 }
 
 #[test]
+fn texts_of_scripts_without_spaces_have_a_floor_of_their_own() {
+    let min_features = MinFeatures { han: 3, unspaced: Some(4), other: 1 };
+    let analyzer = analyzer(&TokenizeConfig { min_features, ..TokenizeConfig::default() });
+    let enough = |text: &str| {
+        let features = analyzer.features(&analyzer.tokens(text), &FeatureConfig::default());
+        analyzer.has_enough(text, features.n_distinct())
+    };
+    assert!(!enough("ひらがな"), "three pairs");
+    assert!(enough("ひらがなで"));
+    assert!(!enough("น้ำดีๆ"));
+    assert!(enough("中国人民です"), "more than half Han");
+    assert!(enough("word かな"), "half is not more than half");
+    assert!(!enough("wo かな文"), "kana and Han are more than half together");
+}
+
+#[test]
+fn short_words_weigh_half() {
+    let config = FeatureConfig { short_word: 3, ..FeatureConfig::default() };
+    let analyzer = analyzer(&TokenizeConfig::default());
+    let weights = |text: &str| -> Vec<u64> {
+        analyzer.features(&analyzer.tokens(text), &config).iter().map(|(_, weight)| weight).collect()
+    };
+    assert_eq!(weights("a the them"), [ONE / 2, ONE / 2, ONE]);
+    assert_eq!(weights("и что этом"), [ONE / 2, ONE / 2, ONE], "letters count, not bytes");
+    assert_eq!(weights("中 中国 こ これ"), [ONE / 2, ONE, ONE / 2, ONE], "these characters count as two letters");
+    assert_eq!(weights("이 문서"), [ONE / 2, ONE], "and so do syllables of Hangul");
+    let twice = Weight::LogCount.of(2);
+    assert_eq!(weights("the the"), [twice / 2]);
+}
+
+#[test]
+fn short_words_need_single_tokens_and_a_weight_of_counts() {
+    for features in [
+        FeatureConfig { shingle: 2, weight: Weight::LogCount, short_word: 3 },
+        FeatureConfig { shingle: 1, weight: Weight::ByteLength, short_word: 3 },
+    ] {
+        let config = TokenizeConfig { features, ..TokenizeConfig::default() };
+        let error = Analyzer::try_new(&config, &Resources::default()).unwrap_err();
+        assert!(matches!(error, TokenizeError::ShortWordOfTokens { .. }), "{error}");
+    }
+}
+
+#[test]
 fn a_text_without_features_never_has_enough() {
-    let min_features = MinFeatures { han: 0, other: 0 };
+    let min_features = MinFeatures { han: 0, unspaced: None, other: 0 };
     let analyzer = analyzer(&TokenizeConfig { min_features, ..TokenizeConfig::default() });
     let features = analyzer.features(&analyzer.tokens("--- !"), &FeatureConfig::default());
     assert!(!analyzer.has_enough("--- !", features.n_distinct()));

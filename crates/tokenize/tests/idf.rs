@@ -10,7 +10,7 @@ use nearprint_tokenize::{
 use proptest::prelude::*;
 
 fn tf_idf(top: Top) -> TokenizeConfig {
-    let features = FeatureConfig { shingle: 1, weight: Weight::TfIdf { top } };
+    let features = FeatureConfig { shingle: 1, weight: Weight::TfIdf { top }, short_word: 0 };
     TokenizeConfig { features, ..kind(TokenizerKind::Whitespace) }
 }
 

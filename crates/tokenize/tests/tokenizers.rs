@@ -130,7 +130,7 @@ fn a_bad_dictionary_line_is_named() {
 #[test]
 fn settings_that_a_tokenizer_does_not_look_at_are_refused_unless_they_are_the_defaults() {
     let refused = |kind, hmm, ngram| {
-        let tokenizer = TokenizerConfig { kind, hmm, ngram, drop_tokens_without_alphanumeric: false };
+        let tokenizer = TokenizerConfig { kind, hmm, ngram, drop_tokens_without_alphanumeric: false, long_run: 0 };
         let config = TokenizeConfig { tokenizer, ..TokenizeConfig::default() };
         match Analyzer::try_new(&config, &Resources::default()).err() {
             Some(TokenizeError::UnusedByTokenizer { key, .. }) => Some(key),
@@ -246,6 +246,38 @@ fn a_text_after_a_huge_one_is_counted_anew() {
     assert_eq!(next.sequence(), [0, 1]);
 }
 
+#[test]
+fn scripts_without_spaces_are_cut_into_pairs_of_characters_with_their_marks() {
+    let bigrams = |text: &str| tokens(text, &kind(TokenizerKind::Bigrams));
+    assert_eq!(bigrams("東京でテスト、です"), ["東京", "京で", "でテ", "テス", "スト", "です"]);
+    assert_eq!(bigrams("コーヒー・カップ 2杯"), ["コー", "ーヒ", "ヒー", "カッ", "ップ", "2", "杯"]);
+    assert_eq!(bigrams("น้ำดี"), ["น้ำ", "ำดี"], "Thai: marks stay with their letter, and SARA AM is a letter");
+    assert_eq!(bigrams("ພາສາ"), ["ພາ", "າສ", "ສາ"], "Lao");
+    assert_eq!(bigrams("ខ្មែរ"), ["ខ្មែ", "មែរ"], "Khmer");
+    assert_eq!(bigrams("မြန်မာ"), ["မြန်", "န်မာ"], "Myanmar");
+    assert_eq!(bigrams("ราคา 25 บาทต่อkg"), ["รา", "าค", "คา", "25", "บา", "าท", "ทต่", "ต่อ", "kg"]);
+    assert_eq!(bigrams("한국어 문서"), ["한국어", "문서"], "Korean puts spaces between words");
+}
+
+#[test]
+fn a_long_run_of_ascii_is_one_token_and_a_shorter_one_is_cut() {
+    let mut config = kind(TokenizerKind::Bigrams);
+    let link = format!("https://example.org/{}?q=1", "path/".repeat(3));
+    config.tokenizer.long_run = link.len();
+    for kind in [TokenizerKind::Bigrams, TokenizerKind::Words, TokenizerKind::Mixed] {
+        config.tokenizer.kind = kind;
+        assert_eq!(tokens(&format!("see {link} now"), &config), ["see", &link, "now"], "{kind}");
+        assert_eq!(tokens(&link, &config), [link.as_str()], "{kind}: the whole text");
+        assert_eq!(tokens(&format!("中{link}中"), &config), ["中", &link, "中"], "{kind}: between other characters");
+        let shorter = &link[1..];
+        assert_eq!(tokens(shorter, &config).len(), 8, "{kind}: {shorter}");
+        assert_eq!(tokens(&"-".repeat(200), &config), [""; 0], "{kind}: symbols are dropped, however many");
+    }
+    config.tokenizer.kind = TokenizerKind::Whitespace;
+    let error = Analyzer::try_new(&config, &Resources::default()).unwrap_err();
+    assert!(matches!(error, TokenizeError::UnusedByTokenizer { key: "tokenizer.long_run", .. }), "{error}");
+}
+
 /// `\w+` by hand, for ASCII.
 fn naive_ascii_words(text: &str) -> Vec<&str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
@@ -314,7 +346,7 @@ proptest! {
                 let tokens = analyzer.tokens(&text);
                 prop_assert!(tokens.iter().all(|token| !token.is_empty()));
                 prop_assert_eq!(tokens.len(), tokens.iter().count());
-                let features = analyzer.features(&tokens, &FeatureConfig { shingle: 2, weight: Weight::Count });
+                let features = analyzer.features(&tokens, &FeatureConfig { shingle: 2, weight: Weight::Count, short_word: 0 });
                 prop_assert!(features.n_distinct() <= tokens.len());
             }
         }
@@ -340,7 +372,7 @@ proptest! {
         config.tokenizer.ngram = ngram;
         let analyzer = analyzer(&config);
         let tokens = analyzer.tokens(&text);
-        let features = analyzer.features(&tokens, &FeatureConfig { shingle: 1, weight: Weight::Count });
+        let features = analyzer.features(&tokens, &FeatureConfig { shingle: 1, weight: Weight::Count, short_word: 0 });
         let got: BTreeMap<Vec<u8>, u64> = features.iter().map(|(bytes, w)| (bytes.to_vec(), w / ONE)).collect();
         let mut expected: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
         text.as_bytes().chunks(ngram).for_each(|piece| *expected.entry(piece.to_vec()).or_default() += 1);

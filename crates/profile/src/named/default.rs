@@ -1,23 +1,23 @@
 //! nearprint's own profile. docs/accuracy.md has the measurements behind each choice.
 
 use nearprint_fingerprint::FingerprintConfig;
-use nearprint_tokenize::{FeatureConfig, TokenizeConfig, TokenizerConfig, TokenizerKind, Weight};
+use nearprint_tokenize::{FeatureConfig, MinFeatures, TokenizeConfig, TokenizerConfig, TokenizerKind, Weight};
 
 use crate::config::{JoinConfig, ProfileConfig, SketchConfig};
 
-pub(super) const ABOUT: &str =
-    "words and Han bigrams weighted 1 + ln(count), 64 bits, distance 8, verified by a sketch of 256 bits";
+pub(super) const ABOUT: &str = "words and pairs of characters (in scripts without spaces) weighted 1 + ln(count), short words half; 64 bits, distance 12, verified by a sketch of 256 bits";
 
 pub(super) fn profile() -> ProfileConfig {
     ProfileConfig {
         bits: 64,
         tokenize: TokenizeConfig {
-            tokenizer: TokenizerConfig { kind: TokenizerKind::Bigrams, ..TokenizerConfig::default() },
-            features: FeatureConfig { shingle: 1, weight: Weight::LogCount },
+            tokenizer: TokenizerConfig { kind: TokenizerKind::Bigrams, long_run: 100, ..TokenizerConfig::default() },
+            features: FeatureConfig { shingle: 1, weight: Weight::LogCount, short_word: 3 },
+            min_features: MinFeatures { han: 10, unspaced: Some(10), other: 8 },
             ..TokenizeConfig::default()
         },
         fingerprint: FingerprintConfig::default(),
-        sketch: Some(SketchConfig { shingle: 2, seed: 0 }),
-        join: JoinConfig { max_distance: 8, max_sketch_distance: Some(40) },
+        sketch: Some(SketchConfig { shingle: 3, seed: 0, tokenizer: Some(TokenizerKind::Words) }),
+        join: JoinConfig { max_distance: 12, max_sketch_distance: Some(36) },
     }
 }

@@ -33,7 +33,7 @@ pub fn profiles() -> impl Iterator<Item = &'static NamedProfile> {
 /// use nearprint_profile::{ProfileConfig, by_name};
 ///
 /// let profile = by_name("default")?;
-/// assert_eq!((profile.bits, profile.join.max_distance), (64, 8));
+/// assert_eq!((profile.bits, profile.join.max_distance), (64, 12));
 /// ProfileConfig { bits: 32, ..profile }.validate()?;
 /// assert!(by_name("no such profile").is_err());
 /// # Ok::<(), nearprint_profile::ProfileError>(())

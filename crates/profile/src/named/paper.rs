@@ -12,7 +12,7 @@ pub(super) fn profile() -> ProfileConfig {
         bits: 64,
         tokenize: TokenizeConfig {
             tokenizer: TokenizerConfig { kind: TokenizerKind::Mixed, ..TokenizerConfig::default() },
-            features: FeatureConfig { shingle: 1, weight: Weight::Count },
+            features: FeatureConfig { shingle: 1, weight: Weight::Count, short_word: 0 },
             ..TokenizeConfig::default()
         },
         fingerprint: FingerprintConfig::default(),

@@ -15,7 +15,7 @@ pub(super) fn profile() -> ProfileConfig {
     let tokenize = TokenizeConfig {
         tokenizer: TokenizerConfig { hmm: true, ..plain.tokenizer },
         stop_words: StopWordsConfig { cppjieba: true, single_characters: true, ..plain.stop_words },
-        features: FeatureConfig { shingle: 1, weight: Weight::TfIdf { top: Top::Auto } },
+        features: FeatureConfig { shingle: 1, weight: Weight::TfIdf { top: Top::Auto }, short_word: 0 },
         ..plain
     };
     published(64, tokenize, FingerprintConfig { feature_hash: FeatureHash::Lookup3, bit_rule: BitRule::FloatPositive })

@@ -20,7 +20,11 @@ pub(super) fn profile() -> ProfileConfig {
             // The article's cut of its own test sentence keeps the name 蒋固金 whole, which jieba does with its HMM.
             tokenizer: TokenizerConfig { hmm: true, ..java.tokenize.tokenizer },
             stop_words: StopWordsConfig { drop_parts_of_speech: vec!["w".to_owned()], ..StopWordsConfig::default() },
-            features: FeatureConfig { shingle: 1, weight: Weight::CappedCount { cap: OVER_FREQUENCY_CAP } },
+            features: FeatureConfig {
+                shingle: 1,
+                weight: Weight::CappedCount { cap: OVER_FREQUENCY_CAP },
+                short_word: 0,
+            },
             ..java.tokenize
         },
         fingerprint: FingerprintConfig { feature_hash: FeatureHash::JavaPad3, ..java.fingerprint },

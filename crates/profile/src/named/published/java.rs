@@ -22,9 +22,9 @@ pub(super) fn profile() -> ProfileConfig {
         tokenize: TokenizeConfig {
             normalize: NormalizeConfig::NONE,
             tokenizer: plain,
-            features: FeatureConfig { shingle: 1, weight: Weight::Count },
+            features: FeatureConfig { shingle: 1, weight: Weight::Count, short_word: 0 },
             // The published program fingerprints whatever has a word.
-            min_features: MinFeatures { han: 1, other: 1 },
+            min_features: MinFeatures { han: 1, unspaced: None, other: 1 },
             ..TokenizeConfig::default()
         },
         fingerprint: FingerprintConfig { feature_hash: FeatureHash::JavaPlain, bit_rule: BitRule::NonNegative },

@@ -10,7 +10,7 @@ pub(super) const ABOUT: &str = "mllearning's SimHash: white-space tokens weighte
 pub(super) const ABOUT_BYTES2: &str = "mllearning's SimHash: pieces of two bytes, 32 bits, BKDR hash";
 
 pub(super) fn profile() -> ProfileConfig {
-    let features = FeatureConfig { shingle: 1, weight: Weight::ByteLength };
+    let features = FeatureConfig { shingle: 1, weight: Weight::ByteLength, short_word: 0 };
     with(TokenizeConfig { features, ..as_it_is(TokenizerKind::AsciiWhitespace) })
 }
 
