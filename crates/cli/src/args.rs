@@ -355,6 +355,9 @@ pub struct EvaluateArgs {
     /// List scores up to this distance [default: the profile's]
     #[arg(long, value_name = "K")]
     pub max_distance: Option<u32>,
+    /// Compare all texts as well, and list the share of pairs found by exact resemblance (Jaccard of shingles)
+    #[arg(long)]
+    pub by_resemblance: bool,
     /// Draw the scores by distance and by sketch distance to an SVG file
     #[arg(long, value_name = "FILE.svg", value_parser = named_svg)]
     pub plot: Option<PathBuf>,

@@ -171,6 +171,38 @@ fn documents_that_do_not_count_are_said() {
     assert!(done.error().ends_with("pairs.tsv: line 2 is not UTF-8: save it as UTF-8"), "{}", done.stderr);
 }
 
+/// Of the 55 pairs, five are copies; the labels play no part. One more text shares 37 of 39 shingles with the copies of a, and a text
+/// below the floor pairs with its copy alone.
+#[test]
+fn all_pairs_are_counted_by_the_exact_resemblance_of_their_texts() {
+    let dir = labelled_set();
+    let counts = |args: &[&str]| {
+        let done = evaluate(dir.path(), &[&["--json", "--by-resemblance"], args].concat()).expect_success().json();
+        let rows = done["by_resemblance"]["rows"].as_array().unwrap().clone();
+        rows.iter().map(|row| [&row["n_pairs"], &row["n_found"]].map(|n| n.as_u64().unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(counts(&[]), [[50, 0], [0, 0], [0, 0], [0, 0], [0, 0], [0, 0], [0, 0], [5, 5]]);
+    std::fs::write(dir.path().join("ignore.txt"), "b2\n").unwrap();
+    assert_eq!(counts(&["--ignore", "ignore.txt"])[7], [4, 4]);
+
+    let same = text(1, 40);
+    let edited = format!("{} edited", same.rsplit_once(' ').unwrap().0);
+    let texts =
+        [Some(same.as_str()), Some(&same), Some(&edited), Some("Two words"), Some("two words!"), Some("?"), None];
+    let ids = ["a1", "a2", "a3", "short1", "short2", "symbols", "null"];
+    write_documents(&dir.path().join("docs.parquet"), &ids.map(Some).into_iter().zip(texts).collect::<Vec<_>>());
+    std::fs::write(dir.path().join("pairs.tsv"), "id_a\tid_b\tlabel\na1\ta2\tpos\n").unwrap();
+    // The short texts differ in a symbol, so they are the same by resemblance, but not found.
+    let rows = counts(&[]);
+    assert_eq!((rows[0], rows[6][0], rows[7]), ([6, 0], 2, [2, 1]));
+    let done = evaluate(dir.path(), &["--by-resemblance"]).expect_success().stdout;
+    let table = done.split("by exact resemblance of the texts\n").nth(1).unwrap();
+    let first: Vec<&str> = table.lines().map(|line| line.trim_start().split("  ").next().unwrap()).collect();
+    assert_eq!(first[..3], ["resemblance", "below 0.4", "0.4 to below 0.5"]);
+    assert_eq!(first[8], "1, the same");
+    assert_eq!(evaluate(dir.path(), &["--json"]).json()["by_resemblance"], Value::Null);
+}
+
 #[test]
 fn a_job_file_with_a_wrong_keep_order_is_refused_by_every_command() {
     let dir = labelled_set();

@@ -10,10 +10,14 @@ mod legible;
 pub mod plot;
 mod random;
 mod report;
+pub mod resemblance;
 pub mod tune;
 
 pub use error::{Result, StudyError};
-pub use evaluate::{DistanceScore, EvaluateRequest, Evaluation, Intervals, LengthScore, Score, SketchScore, evaluate};
+pub use evaluate::{
+    ByResemblance, ComponentCounts, DistanceScore, EvaluateRequest, Evaluation, Hundredth, Intervals, LengthScore,
+    ResemblanceRow, Score, SketchScore, evaluate,
+};
 pub use explain::{
     DifferingBit, ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, ExplainedText, Explanation,
     FeatureTable, Piece, TextStatus, explain,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use nearprint_fingerprint::FeatureHash;
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::LocalFile;
-use nearprint_study::{EvaluateRequest, Evaluation, Score};
+use nearprint_study::{ByResemblance, EvaluateRequest, Evaluation, ResemblanceRow, Score};
 
 use super::{Outcome, Session, cell, documents, grouped, if_exists, name_flags, warnings};
 use crate::args::{EvaluateArgs, Global};
@@ -34,6 +34,7 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
         profile,
         analyzer_resources: job.analyzer_resources()?,
         max_distance: args.max_distance,
+        by_resemblance: args.by_resemblance,
     };
     let mut evaluation = session.block_on(|storage, resources, progress| async move {
         nearprint_study::evaluate(&storage, &request, &resources, &progress).await
@@ -97,7 +98,39 @@ fn text(evaluation: &Evaluation) -> String {
         let rows = rows.map(|r| (name(r.max_sketch_distance), &r.score, r.max_sketch_distance == own));
         table(&mut out, "max_sketch_distance", rows);
     }
+    if let Some(counted) = &evaluation.by_resemblance {
+        let _ = writeln!(out, "\nAt distance {own}, by exact resemblance of the texts");
+        by_resemblance(&mut out, counted);
+    }
     out
+}
+
+fn by_resemblance(out: &mut String, counted: &ByResemblance) {
+    let _ =
+        writeln!(out, "{:>19}  {:<19}  {:>11} {:>9} {:>9}", "resemblance", "share found", "pairs", "found", "clusters");
+    for row in &counted.rows {
+        // Nearly all pairs are below the first range, and three decimals would call any share of them nothing.
+        let share = match row.from {
+            0.0 => row.share.map_or("-".to_owned(), |share| format!("{share:.1e}")),
+            _ => cell(row.share, row.ci),
+        };
+        let clusters = if row.from > 0.0 { grouped(row.n_components) } else { String::new() };
+        let _ = writeln!(
+            out,
+            "{:>19}  {share:<19}  {:>11} {:>9} {clusters:>9}",
+            range_of(row),
+            grouped(row.n_pairs),
+            grouped(row.n_found),
+        );
+    }
+}
+
+fn range_of(row: &ResemblanceRow) -> String {
+    match row.below {
+        None => "1, the same".to_owned(),
+        Some(below) if row.from > 0.0 => format!("{:.1} to below {below:.1}", row.from),
+        Some(below) => format!("below {below:.1}"),
+    }
 }
 
 /// Writes a table from rows of a name, a score, and whether the score is the profile's own.

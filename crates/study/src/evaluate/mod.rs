@@ -1,6 +1,7 @@
 //! Precision and recall on labelled documents.
 
 pub(crate) mod pairs;
+pub mod resemblance;
 pub mod score;
 pub(crate) mod truth;
 
@@ -12,12 +13,15 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::error::Result;
+use crate::resemblance::ShingleSet;
 use nearprint_dataset::{DocumentColumns, Documents, InputPolicy};
 use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, Resources, fingerprint_batch};
 use nearprint_profile::{JoinConfig, ProfileConfig};
 use nearprint_storage::{Progress, Storage, blocking};
 use nearprint_tasks::QueryBatch;
 use pairs::Pairs;
+use resemblance::SetsById;
+pub use resemblance::{ByResemblance, ComponentCounts, Hundredth, ResemblanceRow};
 pub use score::{Intervals, Score};
 pub use truth::Label;
 use truth::Truth;
@@ -39,6 +43,8 @@ pub struct EvaluateRequest {
     pub analyzer_resources: AnalyzerResources,
     /// The largest distance to list. `None`, or a smaller number, means the profile's.
     pub max_distance: Option<u32>,
+    /// Whether to compare the texts of all documents, and to count the pairs by their exact resemblance.
+    pub by_resemblance: bool,
 }
 
 /// The score at a largest Hamming distance and the profile's own sketch distance.
@@ -99,6 +105,8 @@ pub struct Evaluation {
     pub by_max_sketch_distance: Vec<SketchScore>,
     /// The scores by length. The counts of all ranges add up to those of all pairs.
     pub by_length: Vec<LengthScore>,
+    /// The pairs by the exact resemblance of their texts. `None` means that the request did not ask for them.
+    pub by_resemblance: Option<ByResemblance>,
 }
 
 /// Evaluates a profile on labelled documents.
@@ -126,9 +134,12 @@ pub struct Evaluation {
 ///     profile: nearprint_profile::by_name("default")?,
 ///     analyzer_resources: nearprint_tokenize::Resources::default(),
 ///     max_distance: None,
+///     by_resemblance: true,
 /// };
 /// let evaluation = evaluate(&Storage::default(), &request, &Resources::default(), &Progress::default()).await?;
 /// assert_eq!((evaluation.own.score.precision, evaluation.own.score.recall), (1.0, Some(1.0)));
+/// let by_resemblance = evaluation.by_resemblance.as_ref().map(|counted| &counted.rows).unwrap();
+/// assert_eq!((by_resemblance[7].from, by_resemblance[7].n_pairs, by_resemblance[7].n_found), (1.0, 1, 1));
 /// assert!(plot::svg(&evaluation)?.starts_with("<svg"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
@@ -149,11 +160,15 @@ pub async fn evaluate(
     };
     let documents =
         Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
+    let sets = match request.by_resemblance {
+        true => Some(resemblance::read(&documents, &ignored).await?),
+        false => None,
+    };
     let EvaluateRequest { documents: path, columns, profile, analyzer_resources, .. } = request;
     let fingerprint = FingerprintRequest::of(path, columns, profile, analyzer_resources);
     let (batch, counts) = fingerprint_batch(&fingerprint, documents, resources, progress).await?;
     let truth = truth::read(storage, &request.truth, &ignored, &batch).await?;
-    blocking("evaluate", move || plan.evaluation(&batch, &truth, &ignored, counts)).await
+    blocking("evaluate", move || plan.evaluation(&batch, &truth, &ignored, counts, sets)).await
 }
 
 /// The distance limits for which scores are computed.
@@ -196,6 +211,7 @@ impl Plan {
         truth: &Truth,
         ignored: &HashSet<String>,
         documents: FingerprintCounts,
+        sets: Option<SetsById>,
     ) -> Result<Evaluation> {
         let left_out: Vec<bool> = batch.rows().map(|row| ignored.contains(&*batch.id(row))).collect();
         let rows: Vec<Verifier> = self.distances.iter().chain(&self.sketches).copied().collect();
@@ -213,7 +229,13 @@ impl Plan {
             by_max_distance: self.distances.par_iter().map(|row| at_distance(row, pairs.score(row))).collect(),
             by_max_sketch_distance: self.sketches.par_iter().map(|row| at_sketch(row, pairs.score(row))).collect(),
             by_length: self.by_length(&pairs),
+            by_resemblance: sets.map(|sets| self.by_resemblance(batch, sets, &pairs)),
         })
+    }
+
+    fn by_resemblance(&self, batch: &QueryBatch, mut sets: SetsById, pairs: &Pairs) -> ByResemblance {
+        let sets: Vec<ShingleSet> = batch.rows().map(|row| sets.remove(&*batch.id(row)).unwrap_or_default()).collect();
+        ByResemblance::of(&sets, &pairs.found(&self.own))
     }
 
     fn by_length(&self, pairs: &Pairs) -> Vec<LengthScore> {

@@ -1,6 +1,6 @@
 //! The pairs that are positive, gray or found, and the scores at given distances.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use nearprint_join::{Column, HammingJoin, QueryRows, SketchDistance, UnionFind, Verifier};
@@ -24,6 +24,12 @@ struct LabelledPair {
     label: Label,
     /// The distances of the two texts, if the join found the pair.
     found: Option<Distances>,
+}
+
+impl LabelledPair {
+    fn is_found(&self, limits: &Verifier) -> bool {
+        self.found.is_some_and(|d| limits.allows(d.distance, d.sketches))
+    }
 }
 
 /// The pairs that count in at least one row of the tables.
@@ -99,6 +105,12 @@ fn same_short_texts(batch: &QueryBatch, left_out: &[bool], mut found: impl FnMut
 }
 
 impl Pairs {
+    /// Returns the pairs of rows that are found at the given limits, smaller row first.
+    pub fn found(&self, limits: &Verifier) -> HashSet<(u32, u32)> {
+        let found = self.pairs.iter().filter(|pair| pair.is_found(limits));
+        found.map(|pair| (pair.a.min(pair.b), pair.a.max(pair.b))).collect()
+    }
+
     /// Returns the score of all pairs at the given limits.
     pub fn score(&self, limits: &Verifier) -> Score {
         self.scores(limits, &[]).remove(0)
@@ -108,7 +120,7 @@ impl Pairs {
     /// length of a pair is that of its shorter text. If `starts` is empty, the only score is that of all pairs. The
     /// components are those of all pairs, regardless of length.
     pub fn scores(&self, limits: &Verifier, starts: &[u32]) -> Vec<Score> {
-        let found = |pair: &LabelledPair| pair.found.is_some_and(|d| limits.allows(d.distance, d.sketches));
+        let found = |pair: &LabelledPair| pair.is_found(limits);
         let mut sets = UnionFind::new(row_number(self.lengths.len()));
         for pair in self.pairs.iter().filter(|p| p.label != Label::Negative || found(p)) {
             sets.union(pair.a, pair.b);

@@ -61,7 +61,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn plus(self, other: &Self) -> Self {
+    /// Returns the sums of two counts.
+    pub fn plus(self, other: &Self) -> Self {
         Self {
             n_found: self.n_found + other.n_found,
             n_true: self.n_true + other.n_true,
