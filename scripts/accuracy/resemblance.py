@@ -10,7 +10,8 @@ matplotlib. Of --profile NAME=ARGUMENTS, which may be repeated, each is one curv
 The first line of a results file names the sets. Each other line is one profile: `rows` and `by_hundredth` are those of `nearprint
 evaluate --by-resemblance --json`, added up over the sets, and `sets` has the rows of each set. The interval of a row is made like
 evaluate's, from the components of all sets together. `computed` has, for each configuration of MinHash LSH, the share of the same pairs
-that it would be expected to find: the mean of 1 - (1 - J^r)^b over their resemblances J, to a hundredth.
+that it would be expected to find: the mean of 1 - (1 - J^r)^b over their resemblances J, to a hundredth. The first profile is also
+measured with other seeds of its hashes: `over_seeds` has the mean, the smallest and the largest share.
 """
 
 import argparse
@@ -98,12 +99,21 @@ def pooled(summaries):
     return rows, by_hundredth
 
 
+def pooled_shares(summaries):
+    counts = [[sum(r[key] for r in same) for key in ("n_found", "n_pairs")] for same in zip(*(summary["rows"] for summary in summaries), strict=True)]
+    return [found / pairs if pairs else None for found, pairs in counts]
+
+
 def measure(arguments):
     yield {"part": "sets", "sets": [folder.resolve().name for folder in arguments.sets]}
     with ThreadPoolExecutor(arguments.jobs) as pool:
         for name, given in arguments.profiles.items():
             summaries = list(pool.map(lambda folder: evaluate(arguments.nearprint, folder, shlex.split(given)), arguments.sets))
             rows, by_hundredth = pooled(summaries)
+            if name == next(iter(arguments.profiles)):
+                seeded = [pooled_shares(list(pool.map(lambda folder: evaluate(arguments.nearprint, folder, [*shlex.split(given), "--seed", str(seed)]), arguments.sets)))
+                          for seed in arguments.seeds]
+                rows = [row | {"over_seeds": [sum(shares) / len(shares), min(shares), max(shares)] if None not in shares else None} for row, shares in zip(rows, zip(*seeded, strict=True), strict=True)]
             sets = {folder.resolve().name: [{key: row[key] for key in ("from", "n_pairs", "n_found", "ci")} for row in summary["rows"]]
                     for folder, summary in zip(arguments.sets, summaries, strict=True)}
             yield {"part": "profile", "name": name, "arguments": given, "rows": rows, "by_hundredth": by_hundredth, "sets": sets}
@@ -120,6 +130,10 @@ def range_of(row):
     if row["below"] is None:
         return "1"
     return f"below {figure(row['below'])[:2]}" if row["from"] == 0 else f"{figure(row['from'])[:2]} to {figure(row['below']).removesuffix('00').removesuffix('.0')}"
+
+
+def seeds_of(row):
+    return "{} ({} to {})".format(*map(figure, row["over_seeds"])) if row["over_seeds"] else ""
 
 
 def share_of(row):
@@ -139,8 +153,8 @@ def found_table(profiles):
 
 def computed_table(profiles):
     rows = [row for row in profiles[0]["rows"] if row["from"] > 0]
-    head = ["resemblance", f"nearprint, {profiles[0]['name']}", *(f"{name} ({b} × {r})" for name, (b, r) in MINHASH.items())]
-    return table(head, [[range_of(row), figure(row["share"]), *(figure((row["computed"] or {}).get(name)) for name in MINHASH)] for row in rows])
+    head = ["resemblance", f"nearprint, {profiles[0]['name']}", "mean over seeds", *(f"{name} ({b} × {r})" for name, (b, r) in MINHASH.items())]
+    return table(head, [[range_of(row), figure(row["share"]), seeds_of(row), *(figure((row["computed"] or {}).get(name)) for name in MINHASH)] for row in rows])
 
 
 def sets_table(profiles):
@@ -197,6 +211,7 @@ def main():
     parser.add_argument("--results", type=Path, required=True, help="results file to write, or without sets to read")
     parser.add_argument("--nearprint", default="target/release/nearprint", help="the binary")
     parser.add_argument("--profile", action="append", default=[], metavar="NAME=ARGUMENTS", help="a profile; the first is the one that is drawn")
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(6)), help="seeds of the hashes, for the first profile")
     parser.add_argument("--jobs", type=int, default=1, help="evaluations at a time")
     parser.add_argument("--plot", type=Path, help="SVG file to draw")
     parser.add_argument("--page", type=Path, help="page whose tables are replaced")

@@ -111,7 +111,7 @@ fn by_resemblance(out: &mut String, counted: &ByResemblance) {
     for row in &counted.rows {
         // Nearly all pairs are below the first range, and three decimals would call any share of them nothing.
         let share = match row.from {
-            0.0 => row.share.map_or("-".to_owned(), |share| format!("{share:.1e}")),
+            0.0 if row.n_found > 0 => row.share.map_or(String::new(), |share| format!("{share:.1e}")),
             _ => cell(row.share, row.ci),
         };
         let clusters = if row.from > 0.0 { grouped(row.n_components) } else { String::new() };

@@ -1,6 +1,6 @@
 //! All pairs of texts that resemble each other.
 
-use std::collections::HashMap;
+use std::ops::Range;
 
 use nearprint_storage::row_number;
 use rayon::prelude::*;
@@ -21,59 +21,65 @@ pub struct AlikePair {
     pub resemblance: Resemblance,
 }
 
-/// Returns every pair of sets whose resemblance is 0.4 or more, by position. None is missed.
+/// Returns every pair of sets whose resemblance is 0.4 or more, in ascending order. None is missed.
 ///
-/// Two sets of resemblance s share at least s · n shingles of the one with n shingles, and of the other likewise. If
-/// each set is ordered from its rarest shingle to its most frequent one, they therefore share one of the first
-/// n - ⌈s n⌉ + 1 of each ("prefix filtering": Chaudhuri, Ganti, Kaushik, "A Primitive Operator for Similarity Joins in
-/// Data Cleaning", ICDE 2006). Only sets that do so are compared.
-///
-/// The memory grows with the number of shingles of all sets and with the number of pairs. The time does too, and with
-/// the number of sets that share a shingle: of n texts from one template, each is compared with each.
+/// For each set, the shingles that it shares with each later set are counted by an inverted index, so every two sets
+/// that share a shingle are compared. The memory grows with the number of shingles of all sets, at about 30 bytes each,
+/// and with the number of pairs that are returned. The time grows with the sum, over all shingles, of the squared
+/// number of sets that have the shingle.
 #[must_use]
 pub fn alike_pairs(sets: &[ShingleSet]) -> Vec<AlikePair> {
-    let prefixes = prefixes(sets);
-    let mut by_shingle: HashMap<u64, Vec<u32>> = HashMap::new();
-    for (set, prefix) in (0..).zip(&prefixes) {
-        prefix.iter().for_each(|&shingle| by_shingle.entry(shingle).or_default().push(set));
-    }
-    let of_set = |a: u32| {
-        let of_shingle = |shingle| by_shingle.get(shingle).map_or(&[][..], Vec::as_slice);
-        let later = |sets: &[u32]| sets[sets.partition_point(|&b| b <= a)..].to_vec();
-        let mut candidates: Vec<u32> = prefixes[a as usize].iter().map(of_shingle).flat_map(later).collect();
-        candidates.sort_unstable();
-        candidates.dedup();
-        candidates.into_iter().filter_map(|b| alike(sets, a, b)).collect::<Vec<_>>()
-    };
-    (0..row_number(sets.len())).into_par_iter().flat_map_iter(of_set).collect()
+    let index = Index::new(sets);
+    let of_set = |counts: &mut Vec<u64>, a: u32| index.alike(sets, a, counts);
+    (0..row_number(sets.len())).into_par_iter().map_init(|| vec![0; sets.len()], of_set).flatten_iter().collect()
 }
 
-/// Returns the first shingles of each set, of which two sets that resemble each other share at least one. Shingles that
-/// no other set has are left out.
-fn prefixes(sets: &[ShingleSet]) -> Vec<Vec<u64>> {
-    let mut n_sets: HashMap<u64, u32> = HashMap::new();
-    for shingle in sets.iter().flat_map(ShingleSet::iter) {
-        *n_sets.entry(shingle).or_default() += 1;
-    }
-    let prefix = |set: &ShingleSet| {
-        let mut shingles: Vec<(u32, u64)> = set.iter().map(|shingle| (n_sets[&shingle], shingle)).collect();
-        shingles.sort_unstable();
-        shingles.truncate(set.len() + 1 - least_shared(set.len()));
-        shingles.into_iter().filter(|&(n_sets, _)| n_sets > 1).map(|(_, shingle)| shingle).collect()
-    };
-    sets.par_iter().map(prefix).collect()
+/// The sets that have each shingle.
+#[derive(Debug)]
+struct Index {
+    /// The sets of the first shingle in ascending order, then those of the second, and so on.
+    members: Vec<u32>,
+    /// For each set and each of its shingles, the range of `members` that has the later sets with this shingle, if
+    /// there are any.
+    later: Vec<Vec<Range<usize>>>,
 }
 
-/// Returns the least number of shingles that a set of `n` shares with a set that it resembles.
-fn least_shared(n: usize) -> usize {
-    (usize::from(LEAST_TENTHS) * n).div_ceil(10)
-}
-
-fn alike(sets: &[ShingleSet], a: u32, b: u32) -> Option<AlikePair> {
-    let (of_a, of_b) = (&sets[a as usize], &sets[b as usize]);
-    if of_a.len().min(of_b.len()) < least_shared(of_a.len().max(of_b.len())) {
-        return None;
+impl Index {
+    fn new(sets: &[ShingleSet]) -> Self {
+        let mut entries: Vec<(u64, u32)> = Vec::with_capacity(sets.iter().map(ShingleSet::len).sum());
+        for (set, shingles) in (0..).zip(sets) {
+            entries.extend(shingles.iter().map(|shingle| (shingle, set)));
+        }
+        entries.par_sort_unstable();
+        let mut later = vec![Vec::new(); sets.len()];
+        let mut end = 0;
+        for same in entries.chunk_by(|a, b| a.0 == b.0) {
+            let start = end + 1;
+            end += same.len();
+            for (next, &(_, set)) in (start..end).zip(same) {
+                later[set as usize].push(next..end);
+            }
+        }
+        Self { members: entries.into_iter().map(|(_, set)| set).collect(), later }
     }
-    let resemblance = of_a.resemblance(of_b);
-    (resemblance.parts(10) >= u64::from(LEAST_TENTHS)).then_some(AlikePair { a, b, resemblance })
+
+    /// Returns the pairs of set `a` and each later set that it resembles. `counts` is 0 for every set before and after.
+    fn alike(&self, sets: &[ShingleSet], a: u32, counts: &mut [u64]) -> Vec<AlikePair> {
+        let mut others = Vec::new();
+        for &b in self.later[a as usize].iter().flat_map(|range| &self.members[range.clone()]) {
+            let n_shared = &mut counts[b as usize];
+            if *n_shared == 0 {
+                others.push(b);
+            }
+            *n_shared += 1;
+        }
+        others.sort_unstable();
+        let pair = |b: u32| {
+            let n_shared = std::mem::take(&mut counts[b as usize]);
+            let n_all = (sets[a as usize].len() + sets[b as usize].len()) as u64 - n_shared;
+            AlikePair { a, b, resemblance: Resemblance { n_shared, n_all } }
+        };
+        let is_alike = |pair: &AlikePair| pair.resemblance.parts(10) >= u64::from(LEAST_TENTHS);
+        others.into_iter().map(pair).filter(is_alike).collect()
+    }
 }
