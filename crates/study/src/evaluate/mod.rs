@@ -1,7 +1,7 @@
 //! Precision and recall on labelled documents.
 
 pub(crate) mod pairs;
-pub mod resemblance;
+pub(crate) mod resemblance;
 pub mod score;
 pub(crate) mod truth;
 
