@@ -2,9 +2,9 @@
 
     python3 scripts/benchmarks/measure.py --folder /big/disk --results docs/benchmarks/results.jsonl [part ...]
 
-Parts: kernels, growth, ratio, skew, peers, documents, sketches, nights, whole (2^33 fingerprints, 37 GB); without names all but whole and
-nights. Needs release builds of nearprint and nearprint-bench, and for peers a C++ compiler and the network. Every measurement
-is a whole process or says its own seconds; those that are compared alternate in one run.
+Parts: kernels, growth, queries, distances, ratio, skew, peers, documents, sketches, model, nights, whole (2^33 fingerprints, 37 GB); without
+names all but whole and nights. Needs release builds of nearprint and nearprint-bench below target/ or CARGO_TARGET_DIR, and for peers a C++
+compiler and the network. Every measurement is a whole process or says its own seconds; those that are compared alternate in one run.
 """
 
 import argparse
@@ -18,7 +18,12 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-NEARPRINT, BENCH = ROOT / "target/release/nearprint", ROOT / "target/release/nearprint-bench"
+RELEASE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
+NEARPRINT, BENCH = RELEASE / "nearprint", RELEASE / "nearprint-bench"
+# What a trial takes off the binary logarithms of the sizes, in the parts that say so.
+SHRINK = 0
+# The default profile's.
+MAX_SKETCH_DISTANCE = 40
 
 
 class Results:
@@ -102,6 +107,89 @@ def kernels(results, _folder):
                     best[key] = {"log_existing": log_existing, "max_distance": k, "log_piece": log_piece, **line}
         for line in best.values():
             results.add(**line)
+
+
+def whole_joins(place, max_distance, *more):
+    """Whole joins, the first to warm up; up to three that count, fewer where they take long."""
+    first = join(place, max_distance, 2, *more)
+    runs = [join(place, max_distance, 2, *more) for _ in range(1 if first[1] > 30 else 3)]
+    return {
+        "max_distance": max_distance, "seconds": statistics.median(r[1] for r in runs), "rss_kib": max(r[2] for r in runs),
+        "n_pairs": runs[0][0]["n_pairs"], "n_rounds": len(runs),
+    }
+
+
+def distances(results, folder):
+    """Whole joins of 2^26 x 2^20 against k, without sketches and with them; takes --shrink."""
+    place = folder / "distances"
+    log_existing, log_queries = 26 - SHRINK, 20 - SHRINK
+    for sketched in (False, True):
+        generate(place, log_existing, log_queries, *["--sketches"] * sketched)
+        for max_distance in range(13):
+            more = ["--max-sketch-distance", MAX_SKETCH_DISTANCE] * sketched
+            found = whole_joins(place, max_distance, *more)
+            results.add(log_existing=log_existing, log_queries=log_queries, sketches=sketched, **found)
+        shutil.rmtree(place)
+
+
+def more_queries(place, log_queries):
+    """Puts so many queries beside existing fingerprints; those of a smaller set come first. Give `generate` no more planted pairs than
+    the smallest set has queries."""
+    generate(place / "queries", 4, log_queries, "--planted", 0)
+    os.replace(place / "queries/queries.parquet", place / "queries.parquet")
+    shutil.rmtree(place / "queries")
+
+
+def queries(results, folder):
+    """Whole joins of 2^26 against |B|, at k = 3 and 8; takes --shrink."""
+    place = folder / "queries"
+    log_existing = 26 - SHRINK
+    generate(place, log_existing, 8, "--planted", 256)
+    for log_queries in range(8, 23 - SHRINK, 2):
+        more_queries(place, log_queries)
+        for max_distance in (3, 8):
+            results.add(log_existing=log_existing, log_queries=log_queries, **whole_joins(place, max_distance))
+    shutil.rmtree(place)
+
+
+def model(results, folder):
+    """What `nearprint plan` expects of whole joins, and what they take; two distances for each |F| and |B|. Takes --shrink."""
+    place = folder / "model"
+    ratios = []
+    workload = 0
+    for log_existing in range(20, 29, 2):
+        log_existing -= SHRINK
+        generate(place, log_existing, 8, "--planted", 256)
+        for log_queries in range(12, 23, 2):
+            log_queries -= SHRINK
+            more_queries(place, log_queries)
+            plans = {k: planned(log_existing, log_queries, k) for k in range(13)}
+            # Chance pairs are not part of the model, and a minute is enough to tell.
+            possible = [k for k, plan in plans.items() if plan["chance_pairs"] < 1 << 20 and plan["estimated_seconds"] < 60]
+            for max_distance in {possible[i * 5 % len(possible)] for i in (workload, workload + len(possible) // 2 + 1)}:
+                plan = plans[max_distance]
+                found = whole_joins(place, max_distance)
+                ratio = plan["estimated_seconds"] / found["seconds"]
+                ratios.append((ratio, found["seconds"]))
+                results.add(
+                    operation="join", log_existing=log_existing, log_queries=log_queries, **found, estimated_seconds=plan["estimated_seconds"],
+                    strategy=plan["strategy"], piece_rows=plan["piece_rows"], estimated_over_measured=ratio,
+                )
+            workload += 1
+        shutil.rmtree(place)
+    for least in (0, 0.2, 1):
+        some = sorted(ratio for ratio, seconds in ratios if seconds >= least)
+        if some:
+            results.add(
+                operation="range", measured_seconds_at_least=least, n_workloads=len(some), estimated_over_measured=statistics.median(some),
+                smallest=some[0], largest=some[-1], within_2=sum(0.5 <= ratio <= 2 for ratio in some),
+            )
+
+
+def planned(log_existing, log_queries, max_distance):
+    # The files of a set share no range, so they are one sorted run.
+    sizes = ["--existing-rows", 1 << log_existing, "--query-rows", 1 << log_queries, "--max-distance", max_distance]
+    return run(NEARPRINT, "plan", *sizes, "--threads", 2, "--json")[0][-1]
 
 
 def growth(results, folder):
@@ -256,7 +344,10 @@ def whole(results, folder):
     results.add(**run(BENCH, "check", place / "out", "--planted", 100_000)[0][-1])
 
 
-PARTS = {f.__name__: f for f in (kernels, growth, ratio, skew, peers, documents, sketches, nights, whole)}
+PARTS = {
+    f.__name__: f
+    for f in (kernels, growth, queries, distances, ratio, skew, peers, documents, sketches, model, nights, whole)
+}
 
 
 def main():
@@ -264,7 +355,10 @@ def main():
     parser.add_argument("--folder", type=Path, required=True, help="for generated sets: 20 GB, for whole 40 GB")
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
+    parser.add_argument("--shrink", type=int, default=0, help="what to take off the binary logarithms of the sizes, for a trial of a part")
     arguments = parser.parse_args()
+    global SHRINK
+    SHRINK = arguments.shrink
     arguments.folder.mkdir(parents=True, exist_ok=True)
     arguments.results.parent.mkdir(parents=True, exist_ok=True)
     for part in arguments.parts or [p for p in PARTS if p not in ("nights", "whole")]:
