@@ -193,7 +193,34 @@ fn is_out_of_range(error: &object_store::Error) -> bool {
     false
 }
 
-/// Cuts a range into ranges of at most `bytes` bytes, each of which one request reads.
+/// Cuts a range into ranges of at most `bytes` bytes, each of which one request reads. They are of equal size, because
+/// a request for a small rest would take about as long as the others.
 fn pieces(range: Range<u64>, bytes: usize) -> impl Iterator<Item = Range<u64>> + Send {
-    range.clone().step_by(bytes).map(move |start| start..range.end.min(start + bytes as u64))
+    let length = range.end.saturating_sub(range.start);
+    let n_pieces = length.div_ceil(bytes as u64);
+    let step = length.div_ceil(n_pieces.max(1)).max(1);
+    range.clone().step_by(in_memory(step)).map(move |start| start..range.end.min(start + step))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pieces;
+
+    #[test]
+    fn pieces_follow_each_other_and_are_equal_but_for_rounding() {
+        for (start, end, n_pieces) in [(5, 5, 0), (5, 6, 1), (0, 8, 1), (0, 9, 2), (3, 36, 5), (7, 7 + 64, 8)] {
+            let pieces: Vec<_> = pieces(start..end, 8).collect();
+            assert_eq!(pieces.len(), n_pieces, "{start}..{end}");
+            let mut at = start;
+            for piece in &pieces {
+                assert_eq!(piece.start, at);
+                at = piece.end;
+            }
+            assert_eq!(at, end);
+            let sizes = pieces.iter().map(|piece| piece.end - piece.start);
+            assert!(sizes.clone().all(|size| size <= 8), "{pieces:?}");
+            let spread = sizes.clone().max().unwrap_or(0) - sizes.min().unwrap_or(0);
+            assert!(spread <= n_pieces as u64, "{pieces:?}");
+        }
+    }
 }
