@@ -8,6 +8,7 @@ mod files;
 mod kernels;
 mod nights;
 mod reference;
+mod s3;
 mod self_join;
 mod text;
 
@@ -34,6 +35,10 @@ enum Command {
     Nights(nights::Args),
     /// Measures fingerprints and sketches of texts, compared with merely cutting the same texts into words.
     Text(text::Args),
+    /// Reads all bytes of objects in ranges, and decodes nothing.
+    S3Read(s3::Read),
+    /// Writes the files of a folder to an object store.
+    S3Upload(s3::Upload),
 }
 
 fn main() -> Result<()> {
@@ -45,6 +50,8 @@ fn main() -> Result<()> {
         Command::SelfJoin(args) => args.run(),
         Command::Nights(args) => args.run(),
         Command::Text(args) => text::run(&args),
+        Command::S3Read(args) => args.run(),
+        Command::S3Upload(args) => args.run(),
     }
 }
 
