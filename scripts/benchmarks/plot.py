@@ -65,6 +65,16 @@ def main():
              {"nearprint join": [(r["log_existing"], r["seconds"]) for r in grown],
               "reading and decoding alone": [(r["log_existing"], r["decode_seconds"]) for r in grown]},
              "existing fingerprints", "seconds, two threads", "$2^{16}$ queries, k = 3, from Parquet, warm page cache")
+    for part, x, label, title in (
+        ("distances", "max_distance", "k", "$2^{26}$ existing, $2^{20}$ queries, from Parquet"),
+        ("queries", "log_queries", "queries", "$2^{26}$ existing, from Parquet"),
+    ):
+        curves = {}
+        for r in (r for r in lines if r["part"] == part):
+            name = f"k = {r['max_distance']}" if part == "queries" else "with sketches" if r["sketches"] else "without sketches"
+            curves.setdefault(name, []).append((r[x], r["seconds"]))
+        if curves:
+            line(folder / f"seconds_by_{part}.svg", curves, label, "seconds, two threads", title, x_powers=part == "queries")
     runs = [r for r in lines if r["part"] == "nights" and r["operation"] == "run"]
     if runs:
         line(folder / "seconds_by_night.svg", {"nearprint run": list(enumerate(runs[-1]["seconds"], 1))[::14]}, "night", "seconds",
