@@ -17,6 +17,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -193,12 +194,15 @@ def medians(rounds):
 
 
 def alternating(machine, rounds, commands):
-    """Runs each of the commands, in turn, once to warm up and then so many rounds; gives its last line, medians and requests."""
+    """Runs each of the commands, in turn, once to warm up and then so many rounds, or fewer where it takes minutes; gives its last line,
+    medians, the number of rounds that count, and requests."""
     runs = {name: [] for name in commands}
-    for _ in range(rounds + 1):
+    for number in range(rounds + 1):
         for name, command in commands.items():
-            runs[name].append(machine.run(*command))
-    return {name: (each[-1][0], medians([found for _, found, _ in each[1:]]), each[-1][2]) for name, each in runs.items()}
+            if number < 2 or sum(found["seconds"] for _, found, _ in runs[name]) < 60:
+                runs[name].append(machine.run(*command))
+    counting = {name: [found for _, found, _ in each[1:]] for name, each in runs.items()}
+    return {name: (each[-1][0], {"rounds": len(counting[name]), **medians(counting[name])}, each[-1][2]) for name, each in runs.items()}
 
 
 def join(queries, existing, output, k, sketch_distance, threads):
@@ -225,9 +229,14 @@ def joins(results, args, machine, folder, name, distances):
         known = {key: line[key] for key in ("n_pairs", "n_bytes", "mb_per_second") if key in line}
         results.add(
             operation="bare" if label == "bare" else "join", set=name, way=machine.way, label=label, threads=machine.threads,
-            log_existing=made["log_existing"], log_queries=made["log_queries"], object_bytes=found["bare"][0]["n_bytes"], rounds=args.rounds,
+            log_existing=made["log_existing"], log_queries=made["log_queries"], object_bytes=found["bare"][0]["n_bytes"],
             **median, ratio=bare / median["seconds"], **known, **counted(requests),
         )
+
+
+def write_job(path, documents, root):
+    places = {"documents": documents, "store": f"{root}/store", "output": f"{root}/results"}
+    path.write_text("".join(f'{key} = "{place}"\n' for key, place in places.items()) + "create_store = true\n", encoding="utf-8")
 
 
 def nights(results, args, machine, folder):
@@ -240,7 +249,7 @@ def nights(results, args, machine, folder):
     for name, root in stores.items():
         jobs[name] = place / f"{name}.toml"
         documents = f"{BUCKET}/documents" if name == "S3" else place / "documents"
-        jobs[name].write_text(f'documents = "{documents}"\nstore = "{root}/store"\noutput = "{root}/results"\ncreate_store = true\n', encoding="utf-8")
+        write_job(jobs[name], documents, root)
     rounds = {"bare": [], "S3": [], "local": []}
     for number, date in enumerate(sorted(path.name.removeprefix("dt=") for path in (place / "documents").iterdir())):
         if number > 0:
@@ -253,8 +262,8 @@ def nights(results, args, machine, folder):
     for name, runs in rounds.items():
         median = medians([found for _, found, _ in runs])
         results.add(
-            operation="bare" if name == "bare" else "night", set="nights", way=machine.way, label=name if name == "bare" else f"night, {name}",
-            threads=machine.threads, log_documents=args.log_documents, object_bytes=rounds["bare"][-1][0]["n_bytes"], rounds=len(runs),
+            operation="bare" if name == "bare" else "night", set="nights", way=machine.way,
+            label=name if name == "bare" else f"night, {name}", threads=machine.threads, log_documents=args.log_documents, object_bytes=rounds["bare"][-1][0]["n_bytes"], rounds=len(runs),
             **median, ratio=bare / median["seconds"], **counted(runs[-1][2]),
         )
 
@@ -266,7 +275,7 @@ def history(results, args, machine, folder):
     last = {}
     for name, where in (("local", place), ("S3", root)):
         job = place / f"{name}.toml"
-        job.write_text(f'documents = "{place}/documents"\nstore = "{where}/store"\noutput = "{where}/results"\ncreate_store = true\n', encoding="utf-8")
+        write_job(job, place / "documents", where)
         last[name] = [NEARPRINT, "run", "--config", job, "--dt", dates[-1], "--replace", "--threads", machine.threads, "--json"]
     if not (place / "store").exists():
         for date in dates[:-1]:
@@ -275,13 +284,13 @@ def history(results, args, machine, folder):
     for name, (_, median, requests) in alternating(machine, args.rounds, last).items():
         results.add(
             operation="history", set="history", way=machine.way, label=f"night {len(dates)}, {name}", n_nights=len(dates),
-            log_documents=args.log_history_documents, threads=machine.threads, rounds=args.rounds, **median, **counted(requests),
+            log_documents=args.log_history_documents, threads=machine.threads, **median, **counted(requests),
         )
 
 
 def generate(args, folder, machine):
     """Generates and uploads the sets."""
-    sets = {"plain": (26, 20, []), "large": (28, 16, []), "sketches": (24, 18, ["--sketches"])}
+    sets = {"plain": (26, 20, []), "few": (28, 12, []), "sketches": (24, 18, ["--sketches"])}
     for name, (log_existing, log_queries, more) in sets.items():
         log_existing, log_queries = log_existing - args.shrink, log_queries - args.shrink
         shutil.rmtree(folder / name, ignore_errors=True)
@@ -289,7 +298,8 @@ def generate(args, folder, machine):
         machine.run(BENCH, "s3-upload", folder / name, f"{BUCKET}/{name}")
         made = {"log_existing": log_existing, "log_queries": log_queries}
         (folder / name / "made.json").write_text(json.dumps(made), encoding="utf-8")
-    for name, n_nights, log_documents in (("nights", args.nights, args.log_documents), ("history", args.history, args.log_history_documents)):
+    documents = {"nights": (args.nights, args.log_documents), "history": (args.history, args.log_history_documents)}
+    for name, (n_nights, log_documents) in documents.items():
         shutil.rmtree(folder / name, ignore_errors=True)
         command = [BENCH, "nights", "--nights", n_nights, "--log-documents", log_documents, "--words", 200, "--repeats", 20]
         subprocess.run([*map(str, command), "--output", folder / name / "documents"], check=True, stdout=subprocess.DEVNULL)
@@ -297,6 +307,8 @@ def generate(args, folder, machine):
 
 
 def measure(args):
+    # The gateway is to end with the script, whatever ends it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     results = Results(args.results, "s3")
     folder = args.folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -306,17 +318,18 @@ def measure(args):
         generate(args, folder, Machine(gateway, "shared", 0))
         for way in args.ways:
             machine = Machine(gateway, way, args.milliseconds)
+            joins(results, args, machine, folder, "plain", [(3, None)])
+            joins(results, args, machine, folder, "few", [(3, None)])
             # At the default distance the processor decides, wherever the gateway is.
-            joins(results, args, machine, folder, "plain", [(3, None)] + [(args.max_distance, None)] * (way == "shared"))
-            joins(results, args, machine, folder, "large", [(3, None)])
             if way == "shared":
-                joins(results, args, machine, folder, "sketches", [(args.max_distance, args.max_sketch_distance)])
+                default = [(args.max_distance, None), (args.max_distance, args.max_sketch_distance)]
+                joins(results, args, machine, folder, "sketches", default)
             nights(results, args, machine, folder)
             if way != "apart":
                 history(results, args, machine, folder)
     finally:
         gateway.stop()
-        for name in ("plain", "large", "sketches", "nights", "history", "gateway"):
+        for name in ("plain", "few", "sketches", "nights", "history", "gateway"):
             shutil.rmtree(folder / name, ignore_errors=True)
 
 
@@ -345,12 +358,20 @@ def print_tables(path):
         print(f"{way}:\n")
         rows = []
         for line in (line for line in lines if line["way"] == way):
-            local = [other["seconds"] for other in lines if other["way"] == way and other["set"] == line["set"] and other["label"] == line["label"].replace("S3", "local")]
+            twin = way, line["set"], line["label"].replace("S3", "local")
+            local = [other["seconds"] for other in lines if (other["way"], other["set"], other["label"]) == twin]
             of_local = f"{line['seconds'] / local[0]:.2f}" if line["label"].endswith("S3") else ""
+            # No program can be faster than its reads, its work without them, or all processor time on all cores.
+            least = ""
+            if local and line["operation"] in ("join", "night") and line["label"].endswith("S3"):
+                cores = 1 if way == "apart" else len(CORES)
+                shared_cpu = line["cpu_seconds"] + (0 if way == "apart" else line["gateway_cpu_seconds"])
+                seconds = line["seconds"]
+                least = f"{max(line['ratio'] * seconds, local[0], shared_cpu / cores) / seconds:.2f}"
             cores = f"{line['cpu_seconds']:.2f}", f"{line['gateway_cpu_seconds']:.2f}"
             ratio = f"{line['ratio']:.2f}" if line["label"].endswith("S3") and "ratio" in line else ""
-            rows.append([title(line), line["label"], f"{line['seconds']:.2f}", ratio, of_local, *cores, f"{line['rss_kib'] / 1024:.0f}"])
-        table(["set", "", "seconds", "bare / this", "S3 / local", "its processor s", "the gateway's", "peak MiB"], rows)
+            rows.append([title(line), line["label"], f"{line['seconds']:.2f}", ratio, of_local, least, *cores, f"{line['rss_kib'] / 1024:.0f}"])
+        table(["set", "", "seconds", "bare / this", "S3 / local", "least / this", "its processor s", "the gateway's", "peak MiB"], rows)
     shared = [line for line in lines if line["way"] == lines[0]["way"] and line["by_kind"]]
     rows = []
     for line in shared:
@@ -368,9 +389,9 @@ def main():
     parser.add_argument("--folder", type=Path, help="for the generated sets: 4 GB; as much again is in memory")
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--port", type=int, default=17680, help="the gateway uses this and up to 60 more")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--nights", type=int, default=6, help="the first is a warm-up")
-    parser.add_argument("--log-documents", type=int, default=17, help="of a night, a binary logarithm")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--nights", type=int, default=5, help="the first is a warm-up")
+    parser.add_argument("--log-documents", type=int, default=16, help="of a night, a binary logarithm")
     parser.add_argument("--history", type=int, default=100, help="nights of a store with small ones")
     parser.add_argument("--log-history-documents", type=int, default=8, help="of each of these")
     parser.add_argument("--max-distance", type=int, default=8, help="the default profile's")
