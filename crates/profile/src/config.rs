@@ -100,7 +100,7 @@ impl ProfileConfig {
         if let Some(kind @ (TokenizerKind::Mixed | TokenizerKind::Jieba | TokenizerKind::Cppjieba)) =
             self.sketch.as_ref().and_then(|s| s.tokenizer)
         {
-            return invalid("sketch.tokenizer", &format!("`{kind}` needs a dictionary: use `words` or `bigrams`"));
+            return invalid("sketch.tokenizer", &format!("`{kind}` needs a dictionary: use `words` or `pairs`"));
         }
         if self.sketch.is_none() && self.join.max_sketch_distance.is_some() {
             let reason = "this profile makes no sketches: leave it out, or set [sketch] shingle = 2";

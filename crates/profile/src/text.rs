@@ -146,7 +146,7 @@ impl TextFingerprinter {
     /// Returns whether the tokens of the sketch may differ from those of the fingerprint.
     fn cuts_apart(&self, normalized: &str) -> bool {
         let kinds = (self.config.tokenize.tokenizer.kind, self.config.sketch.as_ref().and_then(|s| s.tokenizer));
-        kinds != (TokenizerKind::Bigrams, Some(TokenizerKind::Words)) || Analyzer::has_pairs(normalized)
+        kinds != (TokenizerKind::Pairs, Some(TokenizerKind::Words)) || Analyzer::has_pairs(normalized)
     }
 
     /// Returns the sketch, if the profile has one.

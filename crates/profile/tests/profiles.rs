@@ -108,7 +108,9 @@ fn texts_without_a_window_of_seomoz_are_too_short_and_their_published_value_is_0
 }
 
 /// What profiles had in 0.1.0.
-const DIGESTS: [(&str, &str); 8] = [
+const DIGESTS: [(&str, &str); 9] = [
+    // As "default".
+    ("han-bigrams", "1cc9460aa8c4042f7dd5ec1da57a2dedab7d04e83bf09e3723352455a71ab8c6"),
     ("paper", "5fa8e992c0c28324b7f2cde8ff2b76ec3ebf32a95b2718b3b985f35dae9e2149"),
     ("java", "355cbb871b00a61143da0faa9332216cf037221bbe198f9bb4d39377f9d3c526"),
     ("hanlp-java", "3c92f4a80a71ec096ed7ef98d18ec0d6661ef581c4b595a4570ecb9741104860"),
@@ -166,7 +168,7 @@ fn a_sketch_takes_no_tokenizer_that_needs_a_dictionary() {
     let mut config = profile::by_name("default").unwrap();
     config.sketch.as_mut().unwrap().tokenizer = Some(TokenizerKind::Mixed);
     let error = config.validate().unwrap_err().to_string();
-    assert!(error.contains("`mixed` needs a dictionary: use `words` or `bigrams`"), "{error}");
+    assert!(error.contains("`mixed` needs a dictionary: use `words` or `pairs`"), "{error}");
 }
 
 #[test]

@@ -266,7 +266,7 @@ impl Store {
             return Ok(());
         }
         let reason = format!(
-            "the store was made with another configuration (its digest {}, this one's {}): use its profile and the release that made it, or start a new store",
+            "the store was made with another configuration (its digest {}, this one's {}): use its profile (`profile = \"han-bigrams\"` if it was made with the default before November 2026) and the release that made it, or start a new store",
             short(&commit.config_digest),
             short(digest)
         );

@@ -129,7 +129,7 @@ impl Analyzer {
         scratch.number_tokens(text)
     }
 
-    /// Returns whether the text has characters of which the tokenizer [`Bigrams`](TokenizerKind::Bigrams) makes pairs. If
+    /// Returns whether the text has characters of which the tokenizer [`Pairs`](TokenizerKind::Pairs) makes pairs. If
     /// it has none, [`Words`](TokenizerKind::Words) with the same settings cuts the same tokens.
     #[must_use]
     pub fn has_pairs(normalized: &str) -> bool {
@@ -257,15 +257,16 @@ fn refuse_unused(config: &TokenizeConfig, resources: &Resources) -> Result<(), T
 /// Refuses settings that differ from their defaults although the tokenizer does not use them.
 fn refuse_unused_by_tokenizer(config: &TokenizerConfig) -> Result<(), TokenizeError> {
     use TokenizerKind::{
-        Bigrams, BytePieces, CharNgrams, Cppjieba, FullWordCharNgrams, Jieba, Mixed, Utf16Ngrams, WordCharNgrams, Words,
+        Bigrams, BytePieces, CharNgrams, Cppjieba, FullWordCharNgrams, Jieba, Mixed, Pairs, Utf16Ngrams,
+        WordCharNgrams, Words,
     };
     let (kind, unset) = (config.kind, TokenizerConfig::default());
     let unused = |key, default, users| Err(TokenizeError::UnusedByTokenizer { key, kind, default, users });
     if config.hmm != unset.hmm && !matches!(kind, Mixed | Jieba | Cppjieba) {
         return unused("tokenizer.hmm", "false", "`mixed`, `jieba` or `cppjieba`");
     }
-    if config.long_run != unset.long_run && !matches!(kind, Bigrams | Mixed | Words) {
-        return unused("tokenizer.long_run", "0", "`bigrams`, `mixed` or `words`");
+    if config.long_run != unset.long_run && !matches!(kind, Pairs | Bigrams | Mixed | Words) {
+        return unused("tokenizer.long_run", "0", "`pairs`, `bigrams`, `mixed` or `words`");
     }
     if config.ngram != unset.ngram
         && !matches!(kind, CharNgrams | WordCharNgrams | FullWordCharNgrams | Utf16Ngrams | BytePieces)

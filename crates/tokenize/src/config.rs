@@ -127,8 +127,8 @@ pub struct TokenizerConfig {
     /// Whether tokens without a letter or digit are dropped. If they are kept, punctuation and table rules swamp the
     /// words of a page.
     pub drop_tokens_without_alphanumeric: bool,
-    /// The least number of ASCII characters without white space between them that are one token (`bigrams`, `mixed` and
-    /// `words`): base64, hashes and long links would otherwise be many tokens without meaning. With 0, the default of
+    /// The least number of ASCII characters without white space between them that are one token (`pairs`, `bigrams`,
+    /// `mixed` and `words`): base64, hashes and long links would otherwise be many tokens without meaning. With 0, the default of
     /// this setting, no run is one token.
     #[serde(skip_serializing_if = "is_zero")]
     pub long_run: usize,
@@ -144,8 +144,6 @@ impl TokenizerConfig {
             // 2: letters and digits are one word, as cppjieba has it since 5.6.3; only what goes through its model is
             // cut by that rule.
             TokenizerKind::Cppjieba if self.hmm => 2,
-            // 2: pairs also of kana, Thai, Lao, Myanmar and Khmer.
-            TokenizerKind::Bigrams => 2,
             _ => 1,
         }
     }
@@ -153,7 +151,7 @@ impl TokenizerConfig {
 
 impl Default for TokenizerConfig {
     fn default() -> Self {
-        Self { kind: TokenizerKind::Bigrams, hmm: false, ngram: 4, drop_tokens_without_alphanumeric: true, long_run: 0 }
+        Self { kind: TokenizerKind::Pairs, hmm: false, ngram: 4, drop_tokens_without_alphanumeric: true, long_run: 0 }
     }
 }
 

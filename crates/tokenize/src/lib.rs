@@ -26,7 +26,6 @@
 mod analyzer;
 #[cfg(feature = "published")]
 mod ascii_words;
-mod bigrams;
 #[cfg(feature = "published")]
 mod byte_pieces;
 mod char_ngrams;
@@ -40,6 +39,7 @@ mod jieba;
 mod mixed;
 pub mod naive;
 mod normalize;
+mod pairs;
 mod partial_sort;
 mod script;
 mod shingle;

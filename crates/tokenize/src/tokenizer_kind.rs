@@ -11,6 +11,8 @@ pub enum TokenizerKind {
     /// Every two neighbouring characters, each with its marks, of a run of scripts that put no spaces between words (Han,
     /// kana, Thai, Lao, Myanmar, Khmer); everything else is cut as by [`Words`](Self::Words). The default.
     #[default]
+    Pairs,
+    /// Every two neighbouring characters of a run of Han; everything else is cut as by [`Words`](Self::Words).
     Bigrams,
     /// Runs of Han are cut by jieba, and everything else as by [`Words`](Self::Words).
     Mixed,
@@ -44,7 +46,8 @@ pub enum TokenizerKind {
 
 impl TokenizerKind {
     /// All tokenizers.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
+        Self::Pairs,
         Self::Bigrams,
         Self::Mixed,
         Self::Jieba,
@@ -64,6 +67,7 @@ impl TokenizerKind {
 impl fmt::Display for TokenizerKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Pairs => "pairs",
             Self::Bigrams => "bigrams",
             Self::Mixed => "mixed",
             Self::Jieba => "jieba",

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 #[cfg(feature = "published")]
 use crate::ascii_words::AsciiWords;
-use crate::bigrams::Bigrams;
 #[cfg(feature = "published")]
 use crate::byte_pieces::BytePieces;
 use crate::char_ngrams::CharNgrams;
@@ -15,6 +14,8 @@ use crate::cppjieba::Cppjieba;
 use crate::error::TokenizeError;
 use crate::jieba::{Jieba, JiebaCutter};
 use crate::mixed::Mixed;
+use crate::pairs::Pairs;
+use crate::script::{is_han, is_unspaced};
 use crate::tokenizer::Tokenizer;
 use crate::tokenizer_kind::TokenizerKind;
 #[cfg(feature = "published")]
@@ -36,7 +37,8 @@ pub(crate) fn build(
     let cut = WordCut { symbols, long_run: NonZeroUsize::new(config.tokenizer.long_run) };
     Ok(match config.tokenizer.kind {
         TokenizerKind::Mixed => Box::new(Mixed { jieba: cutter(jieba()?), cut }),
-        TokenizerKind::Bigrams => Box::new(Bigrams { cut }),
+        TokenizerKind::Pairs => Box::new(Pairs { cut, is_of_run: is_unspaced }),
+        TokenizerKind::Bigrams => Box::new(Pairs { cut, is_of_run: is_han }),
         TokenizerKind::Jieba => Box::new(cutter(jieba()?)),
         TokenizerKind::Words => Box::new(Words { cut }),
         TokenizerKind::Whitespace => Box::new(Whitespace::UNICODE),

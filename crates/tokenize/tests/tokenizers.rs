@@ -248,15 +248,15 @@ fn a_text_after_a_huge_one_is_counted_anew() {
 
 #[test]
 fn scripts_without_spaces_are_cut_into_pairs_of_characters_with_their_marks() {
-    let bigrams = |text: &str| tokens(text, &kind(TokenizerKind::Bigrams));
-    assert_eq!(bigrams("東京でテスト、です"), ["東京", "京で", "でテ", "テス", "スト", "です"]);
-    assert_eq!(bigrams("コーヒー・カップ 2杯"), ["コー", "ーヒ", "ヒー", "カッ", "ップ", "2", "杯"]);
-    assert_eq!(bigrams("น้ำดี"), ["น้ำ", "ำดี"], "Thai: marks stay with their letter, and SARA AM is a letter");
-    assert_eq!(bigrams("ພາສາ"), ["ພາ", "າສ", "ສາ"], "Lao");
-    assert_eq!(bigrams("ខ្មែរ"), ["ខ្មែ", "មែរ"], "Khmer");
-    assert_eq!(bigrams("မြန်မာ"), ["မြန်", "န်မာ"], "Myanmar");
-    assert_eq!(bigrams("ราคา 25 บาทต่อkg"), ["รา", "าค", "คา", "25", "บา", "าท", "ทต่", "ต่อ", "kg"]);
-    assert_eq!(bigrams("한국어 문서"), ["한국어", "문서"], "Korean puts spaces between words");
+    let pairs = |text: &str| tokens(text, &kind(TokenizerKind::Pairs));
+    assert_eq!(pairs("東京でテスト、です"), ["東京", "京で", "でテ", "テス", "スト", "です"]);
+    assert_eq!(pairs("コーヒー・カップ 2杯"), ["コー", "ーヒ", "ヒー", "カッ", "ップ", "2", "杯"]);
+    assert_eq!(pairs("น้ำดี"), ["น้ำ", "ำดี"], "Thai: marks stay with their letter, and SARA AM is a letter");
+    assert_eq!(pairs("ພາສາ"), ["ພາ", "າສ", "ສາ"], "Lao");
+    assert_eq!(pairs("ខ្មែរ"), ["ខ្មែ", "មែរ"], "Khmer");
+    assert_eq!(pairs("မြန်မာ"), ["မြန်", "န်မာ"], "Myanmar");
+    assert_eq!(pairs("ราคา 25 บาทต่อkg"), ["รา", "าค", "คา", "25", "บา", "าท", "ทต่", "ต่อ", "kg"]);
+    assert_eq!(pairs("한국어 문서"), ["한국어", "문서"], "Korean puts spaces between words");
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn a_long_run_of_ascii_is_one_token_and_a_shorter_one_is_cut() {
     let mut config = kind(TokenizerKind::Bigrams);
     let link = format!("https://example.org/{}?q=1", "path/".repeat(3));
     config.tokenizer.long_run = link.len();
-    for kind in [TokenizerKind::Bigrams, TokenizerKind::Words, TokenizerKind::Mixed] {
+    for kind in [TokenizerKind::Pairs, TokenizerKind::Bigrams, TokenizerKind::Words, TokenizerKind::Mixed] {
         config.tokenizer.kind = kind;
         assert_eq!(tokens(&format!("see {link} now"), &config), ["see", &link, "now"], "{kind}");
         assert_eq!(tokens(&link, &config), [link.as_str()], "{kind}: the whole text");
@@ -400,6 +400,8 @@ proptest! {
         let naive = naive_with_han(&text, |run| jieba.tokens(run).iter().map(String::from).collect());
         prop_assert_eq!(tokens(&text, &kind(TokenizerKind::Mixed)), naive);
         prop_assert_eq!(tokens(&text, &kind(TokenizerKind::Bigrams)), naive_with_han(&text, naive_bigrams));
+        // The only script without spaces here is Han.
+        prop_assert_eq!(tokens(&text, &kind(TokenizerKind::Pairs)), naive_with_han(&text, naive_bigrams));
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub(super) fn profile() -> ProfileConfig {
     ProfileConfig {
         bits: 64,
         tokenize: TokenizeConfig {
-            tokenizer: TokenizerConfig { kind: TokenizerKind::Bigrams, long_run: 100, ..TokenizerConfig::default() },
+            tokenizer: TokenizerConfig { kind: TokenizerKind::Pairs, long_run: 100, ..TokenizerConfig::default() },
             features: FeatureConfig { shingle: 1, weight: Weight::LogCount, short_word: 3 },
             min_features: MinFeatures { han: 10, unspaced: Some(10), other: 8 },
             ..TokenizeConfig::default()

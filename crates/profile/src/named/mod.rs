@@ -2,6 +2,7 @@
 //! in the list of its folder.
 
 mod default;
+mod han_bigrams;
 mod paper;
 #[cfg(feature = "published")]
 mod published;
@@ -15,6 +16,7 @@ pub type NamedProfile = (&'static str, &'static str, fn() -> ProfileConfig, &'st
 
 const OWN: &[NamedProfile] = &[
     ("default", default::ABOUT, default::profile, &[32, 64, 128]),
+    ("han-bigrams", han_bigrams::ABOUT, han_bigrams::profile, &[32, 64, 128]),
     ("paper", paper::ABOUT, paper::profile, &[32, 64, 128]),
 ];
 

@@ -2,22 +2,24 @@ use std::ops::Range;
 
 use unicode_normalization::char::is_combining_mark;
 
-use crate::script::{is_common_han_at, is_unspaced};
+use crate::script::is_common_han_at;
 use crate::tokenizer::Tokenizer;
 use crate::words::{Symbols, WordCut, words_and_runs};
 
-/// Every two neighbouring characters of a run of [scripts without spaces](is_unspaced), each with its marks, as
-/// overlapping tokens; a run of one character is that character. The text between the runs is cut into Unicode words.
+/// Every two neighbouring characters of a run of some scripts, each with its marks, as overlapping tokens; a run of one
+/// character is that character. The text between the runs is cut into Unicode words.
 ///
 /// A change of one character changes two tokens and no others, whatever the words around it, and no dictionary has to
 /// know them.
-pub(crate) struct Bigrams {
+pub(crate) struct Pairs {
     pub(crate) cut: WordCut,
+    /// Returns whether a character belongs to the scripts.
+    pub(crate) is_of_run: fn(char) -> bool,
 }
 
-impl Tokenizer for Bigrams {
+impl Tokenizer for Pairs {
     fn spans(&self, text: &str, spans: &mut Vec<Range<usize>>) {
-        words_and_runs(text, self.cut, spans, is_unspaced, push_pairs);
+        words_and_runs(text, self.cut, spans, self.is_of_run, push_pairs);
     }
 
     fn drops_symbols(&self) -> bool {
