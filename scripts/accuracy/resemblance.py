@@ -26,9 +26,9 @@ from pathlib import Path
 
 PROFILES = {
     "default": "",
-    "max_distance 12": "--set join.max_distance=12",
-    "max_distance 12, sketch 34": "--set join.max_distance=12 --set join.max_sketch_distance=34",
-    "jieba, max_distance 12, sketch 34": "--set tokenize.tokenizer.kind=mixed --set join.max_distance=12 --set join.max_sketch_distance=34",
+    "max_distance 11": "--set join.max_distance=11",
+    "max_distance 10": "--set join.max_distance=10",
+    "han-bigrams": "--profile han-bigrams",
     "paper": "--profile paper",
 }
 

@@ -1,4 +1,4 @@
-"""Measures what each choice of the default profile is worth: `nearprint evaluate` on labelled sets, one change at a time.
+"""Measures what each choice of the profile `han-bigrams`, the default until November 2026, is worth: `nearprint evaluate` on labelled sets, one change at a time.
 
     python3 scripts/accuracy/sensitivity.py --output docs/accuracy/results.jsonl SET...
     python3 scripts/accuracy/sensitivity.py --tables docs/accuracy/results.jsonl
@@ -127,6 +127,7 @@ class Runner:
 
     def evaluate(self, labelled, arguments, seed, max_distance=LONGEST):
         command = [self.nearprint, "evaluate", *labelled.arguments, "--max-distance", str(max_distance), "--threads", "1", "--json"]
+        command += [] if "--profile" in arguments else ["--profile", "han-bigrams"]
         command += [*arguments, *([] if seed is None else ["--seed", str(seed)])]
         done = subprocess.run(command, capture_output=True, text=True, env={"NEARPRINT_LOG": "error"})
         summary = json.loads(done.stdout.splitlines()[-1])
