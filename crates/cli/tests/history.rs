@@ -255,8 +255,11 @@ fn a_store_of_the_first_format_is_read_checked_and_carried_on() {
     let info = nearprint_in(night.path(), &["store", "info", "store", "--json"]).expect_success().json();
     assert!(info["nights"].as_array().unwrap().iter().all(|n| n["stale"] == false), "{info}");
     assert_eq!(info["segments"].as_array().unwrap().len(), 1);
-    for dt in days {
-        assert_eq!(status(night.run(dt, &["--replace"])), "already_published", "{dt}");
+    // The run files of that release have other pages of the same rows. So the nights are published anew, once.
+    for expected in ["published", "already_published"] {
+        for dt in days {
+            assert_eq!(status(night.run(dt, &["--replace"])), expected, "{dt}");
+        }
     }
     nearprint_in(night.path(), &["store", "gc", "--config", "job.toml", "--grace-hours", "0"]).expect_success();
     assert_eq!(check(&night)["status"], "sound");

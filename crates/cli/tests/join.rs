@@ -317,6 +317,12 @@ fn plan_says_how_a_join_would_be_done_before_it_is() {
     assert!(papers["strategy"].as_str().unwrap().starts_with("prefix walk"), "{papers}");
     // 2^53 pairs, of which Σ C(64, i) for i up to 3, 43,745, in 2^64 are near by chance.
     assert!((papers["chance_pairs"].as_f64().unwrap() - 43_745.0 / 2048.0).abs() < 1e-6, "{papers}");
+    // The sketches of these few cost a page each, and those of distance 12 the column, 32 bytes a row.
+    let bytes = |plan: &serde_json::Value| plan["sketches"]["bytes"].as_f64().unwrap();
+    assert!(papers["sketches"]["pages"].as_f64().unwrap() < 22.0 && bytes(&papers) < 22.0 * 120_000.0, "{papers}");
+    let crowded = plan("--existing-rows 2^33 --query-rows 2^20 --max-distance 12");
+    let column = 32.0 * f64::from(2).powi(33);
+    assert!((column..1.05 * column).contains(&bytes(&crowded)), "{crowded}");
     let wider = plan("--existing-rows 2^26 --query-rows 2^20 --max-distance 6");
     assert!(wider["tables"].as_array().unwrap().len() > 1, "{wider}");
     let allowed: u64 =

@@ -108,7 +108,7 @@ fn packed_leaf(file: &ParquetFile, row_group: usize, bits: u32) -> Option<usize>
 async fn by_arrow(file: &ParquetFile, row_group: usize, bits: u32) -> Result<FetchedColumn> {
     let url = &file.file.url;
     let first_row = file.rows_before(row_group);
-    let read = Read { row_groups: vec![row_group], columns: &[FINGERPRINT], rows: None, batch_rows: BATCH_ROWS };
+    let read = Read { row_groups: vec![row_group], ..file.whole(&[FINGERPRINT]) };
     let mut batches = file.stream(read)?;
     let mut values = Vec::new();
     while let Some(batch) = batches.try_next().await? {
@@ -126,6 +126,14 @@ impl FetchedColumn {
         match self {
             Self::Values(known) => known.len(),
             Self::Chunk { n_rows, .. } => count(*n_rows),
+        }
+    }
+
+    /// Returns the number of bytes that were read, or that the values take if Arrow read them.
+    pub fn n_bytes(&self) -> u64 {
+        match self {
+            Self::Values(known) => size_of_val(known.as_slice()) as u64,
+            Self::Chunk { bytes, .. } => bytes.len() as u64,
         }
     }
 

@@ -13,10 +13,12 @@ pub mod fingerprint_column;
 mod guard;
 mod kernel;
 mod page_checksums;
+mod page_index;
 mod parquet_file;
 mod publish;
 mod quarantine;
 pub mod schema;
+pub mod sketch_column;
 mod writer;
 
 /// Functions for the fuzz targets. They do not belong to the interface.

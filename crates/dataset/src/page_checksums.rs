@@ -97,7 +97,7 @@ fn close_result(
 /// A copy of a chunk's bytes, with checksums.
 struct CheckedCopy {
     bytes: Vec<u8>,
-    /// For each page: its old position, its new position, and its new length.
+    /// For each page, in order: its old position, its new position, and its new length.
     pages: Vec<(u64, i64, i32)>,
 }
 
@@ -140,8 +140,8 @@ impl CheckedCopy {
     }
 
     fn place(&self, was: u64) -> Result<(i64, i32)> {
-        let found = self.pages.iter().find(|(at, ..)| *at == was);
-        found.map(|&(_, is, length)| (is, length)).ok_or_else(damaged)
+        let found = self.pages.binary_search_by_key(&was, |(at, ..)| *at);
+        found.map(|i| (self.pages[i].1, self.pages[i].2)).map_err(|_| damaged())
     }
 }
 

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
@@ -17,7 +18,6 @@ use parquet::arrow::async_reader::{AsyncFileReader, MetadataFetch, ParquetRecord
 use parquet::basic::Type as PhysicalType;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
-use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::statistics::Statistics;
 
@@ -25,7 +25,8 @@ use crate::columns::BATCH_ROWS;
 use crate::error::{DatasetError, Result};
 use crate::guard::page_claims::{MAX_RATIO, RATIO_FREE_BYTES};
 use crate::guard::page_guard::{GuardedChunk, PageGuard};
-use crate::guard::thrift::{check_column_index, check_footer, check_offset_index};
+use crate::guard::thrift::check_footer;
+use crate::page_index::{IndexPlaces, are_sound_column_indexes, pages_follow_each_other, within};
 use nearprint_storage::InputFile;
 
 /// A Parquet file whose footer was read.
@@ -67,10 +68,14 @@ pub struct Read<'a> {
     pub rows: Option<RowSelection>,
     /// The largest number of rows in a batch.
     pub batch_rows: usize,
+    /// The number to which the bytes that are read are added.
+    pub bytes_read: Option<Arc<AtomicU64>>,
 }
 
 impl ParquetFile {
-    /// Reads the footer and the page index. A page index that is not sound is ignored.
+    /// Reads the footer and the page index. A page index that is not sound is ignored. The pages of sketches in
+    /// nearprint's own form are left out: there are many, and [`sketch_column`](crate::sketch_column) reads their index
+    /// for the row groups that it looks at.
     ///
     /// # Errors
     /// [`DatasetError::BadFile`] if this is not a readable Parquet file, or if a row group claims more rows than the
@@ -100,10 +105,8 @@ impl ParquetFile {
 
     async fn open_with(file: InputFile, page_index: PageIndexPolicy) -> Result<Self> {
         let mut reader = ObjectReader { page_index, ..ObjectReader::of(&file) };
-        // The types come from the Parquet schema. If a writer embedded an Arrow schema, it would turn dictionaries,
-        // views and large strings into column types of their own.
-        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let metadata = AssertUnwindSafe(ArrowReaderMetadata::load_async(&mut reader, options)).catch_unwind().await;
+        let loading = ArrowReaderMetadata::load_async(&mut reader, reader_options());
+        let metadata = AssertUnwindSafe(loading).catch_unwind().await;
         let metadata = metadata.map_err(|panic| panicked(&file.url, &*panic))?;
         let metadata = metadata.map_err(|e| not_parquet(&file, e))?;
         check_rows(metadata.metadata()).map_err(|reason| DatasetError::bad_file(&file.url, reason))?;
@@ -204,12 +207,30 @@ impl ParquetFile {
         range.filter(|range| range.end <= self.file.size).ok_or_else(|| refused("it does not lie in the file"))
     }
 
-    /// Returns the positions of the pages that hold a column's values, or `None` if the file has no index of them.
+    /// Returns the positions of the pages that hold a column's values, or `None` if the file has no index of them, or
+    /// if it was left out.
     ///
     /// # Panics
     /// Panics if the file has an index, but no such row group or column.
     pub fn page_locations(&self, row_group: usize, leaf: usize) -> Option<&[PageLocation]> {
-        self.footer().offset_index().map(|index| index[row_group][leaf].page_locations().as_slice())
+        let located = self.footer().offset_index().map(|index| index[row_group][leaf].page_locations().as_slice());
+        located.filter(|pages| !pages.is_empty())
+    }
+
+    /// Returns the footer for a read. Without the positions of a column's pages, its chunks are read whole, and then
+    /// all columns are, because a reader takes the positions of all or of none.
+    fn metadata_for(&self, row_groups: &[usize], leaves: &[usize]) -> Result<ArrowReaderMetadata> {
+        let is_left_out = |&(group, leaf): &(usize, usize)| {
+            self.row_group_rows(group) > 0 && self.page_locations(group, leaf).is_none()
+        };
+        let mut chunks = row_groups.iter().flat_map(|&group| leaves.iter().map(move |&leaf| (group, leaf)));
+        let footer = self.footer();
+        if footer.offset_index().is_none() || !chunks.any(|chunk| is_left_out(&chunk)) {
+            return Ok(self.metadata.clone());
+        }
+        let bare = ParquetMetaData::new(footer.file_metadata().clone(), footer.row_groups().to_vec());
+        let bare = ArrowReaderMetadata::try_new(Arc::new(bare), reader_options());
+        bare.map_err(|e| DatasetError::of_parquet(&self.file.url, e))
     }
 
     /// Creates a guard for some columns of some row groups. Batches that are read must have at most `batch_rows` rows.
@@ -271,7 +292,8 @@ impl ParquetFile {
 
     /// Returns a request for all rows of some columns.
     pub fn whole<'a>(&self, columns: &'a [&'a str]) -> Read<'a> {
-        Read { row_groups: (0..self.n_row_groups()).collect(), columns, rows: None, batch_rows: BATCH_ROWS }
+        let row_groups = (0..self.n_row_groups()).collect();
+        Read { row_groups, columns, rows: None, batch_rows: BATCH_ROWS, bytes_read: None }
     }
 
     /// Reads what `read` asks for, as a stream of batches in order. The stream ends with an error if it has not given
@@ -293,10 +315,11 @@ impl ParquetFile {
             read.batch_rows
         };
         let guard = Arc::new(self.guard(&read.row_groups, &leaves, batch_rows)?);
-        let reader = ObjectReader { guard: Some(guard), ..ObjectReader::of(&self.file) };
+        let reader = ObjectReader { guard: Some(guard), bytes_read: read.bytes_read, ..ObjectReader::of(&self.file) };
+        let metadata = self.metadata_for(&read.row_groups, &leaves)?;
         let all = read.row_groups.iter().map(|&group| self.row_group_rows(group)).sum();
         let n_rows = read.rows.as_ref().map_or(all, |rows| rows.row_count() as u64);
-        let mut builder = ParquetRecordBatchStreamBuilder::new_with_metadata(reader, self.metadata.clone())
+        let mut builder = ParquetRecordBatchStreamBuilder::new_with_metadata(reader, metadata)
             .with_projection(ProjectionMask::leaves(schema, leaves))
             .with_row_groups(read.row_groups)
             .with_batch_size(batch_rows);
@@ -321,6 +344,12 @@ impl ParquetFile {
             })
         })
     }
+}
+
+/// The types come from the Parquet schema. If a writer embedded an Arrow schema, it would turn dictionaries, views and
+/// large strings into column types of their own.
+fn reader_options() -> ArrowReaderOptions {
+    ArrowReaderOptions::new().with_skip_arrow_metadata(true)
 }
 
 /// The largest number of rows in a batch whose strings come from a dictionary. Each row may have the longest of them.
@@ -429,14 +458,19 @@ struct ObjectReader {
     page_index: PageIndexPolicy,
     /// Checks the bytes of column chunks that are read.
     guard: Option<Arc<PageGuard>>,
+    /// Counts the bytes that are read.
+    bytes_read: Option<Arc<AtomicU64>>,
 }
 
 impl ObjectReader {
     fn of(file: &InputFile) -> Self {
-        Self { file: file.clone(), page_index: PageIndexPolicy::Skip, guard: None }
+        Self { file: file.clone(), page_index: PageIndexPolicy::Skip, guard: None, bytes_read: None }
     }
 
     fn checked(&self, start: u64, bytes: Bytes) -> ParquetResult<Bytes> {
+        if let Some(counter) = &self.bytes_read {
+            counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        }
         self.guard.as_ref().map_or(Ok(()), |guard| guard.check(start, &bytes)).map_err(external)?;
         Ok(bytes)
     }
@@ -525,18 +559,36 @@ impl<'a> CheckedFooter<'a> {
     /// its columns alone.
     async fn with_page_index(&mut self, footer: ParquetMetaData) -> ParquetResult<ParquetMetaData> {
         let size = self.reader.file.size;
-        let Some(around) = index_range(&footer, size).filter(|r| r.end - r.start <= MAX_FOOTER_BYTES) else {
+        let Some(places) = IndexPlaces::of(&footer, size) else {
             return Ok(footer);
         };
-        let index = self.bytes(around.clone()).await?;
-        if !holds_what_it_says(&footer, around.start, &index) {
-            return Ok(footer);
+        let of_columns = match places.of_columns.clone() {
+            Some(around) => Some(KnownBytes { start: around.start, bytes: self.bytes(around).await? }),
+            None => None,
+        };
+        let runs = places.runs();
+        let mut of_pages = Vec::with_capacity(runs.len());
+        if runs.iter().all(|run| within(self.start, &self.tail, run).is_some()) {
+            of_pages.extend(runs.iter().filter_map(|run| within(self.start, &self.tail, run)));
+        } else {
+            of_pages = self.reader.get_byte_ranges(runs.clone()).await?;
         }
-        let mut reader =
-            ParquetMetaDataReader::new_with_metadata(footer).with_page_index_policy(PageIndexPolicy::Optional);
-        let mut known = KnownBytes { start: around.start, bytes: index };
-        reader.load_page_index(&mut known).await?;
-        let footer = reader.finish()?;
+        let of_pages: Vec<(u64, Bytes)> = runs.iter().map(|run| run.start).zip(of_pages).collect();
+        let Some(offset_index) = places.offset_index(&footer, &of_pages) else {
+            return Ok(footer);
+        };
+        let footer = match of_columns {
+            None => footer,
+            Some(known) if !are_sound_column_indexes(&footer, known.start, &known.bytes) => return Ok(footer),
+            Some(mut known) => {
+                let mut reader = ParquetMetaDataReader::new_with_metadata(footer)
+                    .with_column_index_policy(PageIndexPolicy::Optional)
+                    .with_offset_index_policy(PageIndexPolicy::Skip);
+                reader.load_page_index(&mut known).await?;
+                reader.finish()?
+            }
+        };
+        let footer = footer.into_builder().set_offset_index(Some(offset_index)).build();
         if pages_follow_each_other(&footer, size) {
             return Ok(footer);
         }
@@ -556,88 +608,6 @@ impl MetadataFetch for &mut KnownBytes {
         let found = found.ok_or_else(|| ParquetError::EOF("its page index is not where its footer says".to_owned()));
         futures::future::ready(found).boxed()
     }
-}
-
-fn within(start: u64, bytes: &Bytes, range: &Range<u64>) -> Option<Bytes> {
-    let from = usize::try_from(range.start.checked_sub(start)?).ok()?;
-    let to = usize::try_from(range.end.checked_sub(start)?).ok()?;
-    (from <= to && to <= bytes.len()).then(|| bytes.slice(from..to))
-}
-
-/// Returns the ranges of a column's offset index and column index. Returns `None` if there is no offset index, or if a
-/// claimed range is not valid.
-fn index_ranges(chunk: &ColumnChunkMetaData) -> Option<(Range<u64>, Option<Range<u64>>)> {
-    let place = |offset: i64, length: i32| {
-        let offset = u64::try_from(offset).ok()?;
-        Some(offset..offset.checked_add(u64::try_from(length).ok()?)?)
-    };
-    let column_index = match (chunk.column_index_offset(), chunk.column_index_length()) {
-        (None, None) => None,
-        (offset, length) => Some(place(offset?, length?)?),
-    };
-    Some((place(chunk.offset_index_offset()?, chunk.offset_index_length()?)?, column_index))
-}
-
-/// Returns the range that encloses the whole page index. Returns `None` if the index is not complete, is empty, or lies
-/// outside the file.
-fn index_range(footer: &ParquetMetaData, size: u64) -> Option<Range<u64>> {
-    let mut around: Option<Range<u64>> = None;
-    for chunk in footer.row_groups().iter().flat_map(|group| group.columns()) {
-        let (offset_index, column_index) = index_ranges(chunk)?;
-        for part in std::iter::once(offset_index).chain(column_index) {
-            let known = around.unwrap_or(part.clone());
-            around = Some(known.start.min(part.start)..known.end.max(part.end));
-        }
-    }
-    around.filter(|range| range.start < range.end && range.end <= size)
-}
-
-/// Checks that the lists of the page index hold as much as they claim. `index` are the bytes of the file from `start`
-/// on.
-fn holds_what_it_says(footer: &ParquetMetaData, start: u64, index: &Bytes) -> bool {
-    let part = |range: &Range<u64>| within(start, index, range);
-    footer.row_groups().iter().flat_map(|group| group.columns()).all(|chunk| {
-        index_ranges(chunk).is_some_and(|(offset_index, column_index)| {
-            part(&offset_index).is_some_and(|bytes| check_offset_index(&bytes).is_ok())
-                && column_index.is_none_or(|range| part(&range).is_some_and(|bytes| check_column_index(&bytes).is_ok()))
-        })
-    })
-}
-
-/// Checks the pages that the index places in each column chunk: they must follow each other to the chunk's end, and
-/// their rows must ascend.
-fn pages_follow_each_other(footer: &ParquetMetaData, size: u64) -> bool {
-    let Some(offset_index) = footer.offset_index() else { return true };
-    footer.row_groups().iter().enumerate().all(|(i, group)| {
-        group.columns().iter().enumerate().all(|(j, chunk)| {
-            let Some(located) = offset_index.get(i).and_then(|row_group| row_group.get(j)) else { return false };
-            let n_pages = located.page_locations().len();
-            let column_index = footer.column_index().and_then(|index| index.get(i)?.get(j));
-            let as_many = match column_index {
-                None | Some(ColumnIndexMetaData::NONE) => true,
-                Some(index) => index.num_pages() == n_pages as u64,
-            };
-            as_many && pages_of_chunk(chunk, group.num_rows(), located.page_locations(), size).is_some()
-        })
-    })
-}
-
-fn pages_of_chunk(chunk: &ColumnChunkMetaData, rows: i64, located: &[PageLocation], size: u64) -> Option<()> {
-    let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
-    let end = start.checked_add(chunk.compressed_size())?;
-    let (first, last) = match located {
-        [] => return (rows == 0).then_some(()),
-        [first, .., last] => (first, last),
-        [only] => (only, only),
-    };
-    let end_of = |page: &PageLocation| page.offset.checked_add(i64::from(page.compressed_page_size));
-    let sizes = located.iter().all(|page| page.offset >= 0 && page.compressed_page_size > 0);
-    let follow = located
-        .windows(2)
-        .all(|pair| end_of(&pair[0]) == Some(pair[1].offset) && pair[0].first_row_index < pair[1].first_row_index);
-    let rows_fit = first.first_row_index == 0 && last.first_row_index < rows;
-    let in_chunk = start <= first.offset && end_of(last) == Some(end) && u64::try_from(end).ok()? <= size;
-    (sizes && follow && rows_fit && in_chunk).then_some(())
 }
 
 impl CheckedFooter<'_> {

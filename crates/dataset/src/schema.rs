@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 /// The size of a sketch in bytes.
 pub const SKETCH_BYTES: i32 = 32;
@@ -39,6 +39,16 @@ fn nullable(name: &str, data_type: DataType) -> Field {
 
 fn sketch() -> Field {
     nullable(SKETCH, DataType::FixedSizeBinary(SKETCH_BYTES))
+}
+
+/// Returns the columns of `schema` for rows of which each has a sketch: `sketch` is not nullable.
+#[must_use]
+pub fn with_all_sketches(schema: &SchemaRef) -> SchemaRef {
+    let not_null = |field: &FieldRef| match field.name().as_str() {
+        SKETCH => Arc::new(required(SKETCH, field.data_type().clone())),
+        _ => Arc::clone(field),
+    };
+    Arc::new(Schema::new(schema.fields().iter().map(not_null).collect::<Fields>()))
 }
 
 fn text_hash() -> Field {

@@ -7,23 +7,33 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 use arrow::compute::BatchCoalescer;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Field, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 use serde::{Deserialize, Serialize};
 
 use crate::columns::BATCH_ROWS;
 use crate::error::{DatasetError, Result};
 use crate::page_checksums::copy_with_checksums;
+use crate::schema::{DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH};
 use nearprint_storage::HashingWriter;
 
 /// The largest number of rows in a row group. Its fingerprint column then takes at most 8 MiB.
 const ROW_GROUP_ROWS: usize = 1 << 20;
-/// The largest number of rows in a data page. Fetching one id costs one page.
+/// The largest number of rows in a data page.
 const PAGE_ROWS: usize = 4096;
+/// The number of rows after which the writer looks whether a page is full. All numbers of rows in full pages are multiples
+/// of it.
+const PAGE_STEP_ROWS: usize = 128;
+/// The bytes of values after which a page of sketches is full: 128 of them. A candidate costs one such page.
+const SKETCH_PAGE_BYTES: usize = 4 << 10;
+/// The bytes of values after which a page of text hashes is full: 512 of them.
+const TEXT_HASH_PAGE_BYTES: usize = 8 << 10;
+/// The bytes of values, before compression, after which a page of ids is full. A pair costs one such page.
+const ID_PAGE_BYTES: usize = 32 << 10;
 /// The number of rows after which a published dataset begins a new file.
 pub const FILE_ROWS: u64 = 16 << 20;
 
@@ -227,31 +237,50 @@ fn write_error(path: &Path, error: parquet::errors::ParquetError) -> DatasetErro
 }
 
 /// Returns the properties with which nearprint writes the columns of its datasets. Sorted numbers are stored as deltas
-/// without compression, which is near the entropy bound and fast to decode. Unique strings and hashes are stored
-/// without a dictionary. Everything else is compressed with zstd.
+/// without compression, which is near the entropy bound and fast to decode. Sketches and text hashes are random bits,
+/// which nothing compresses. Unique strings and hashes are stored without a dictionary. Everything else is compressed
+/// with zstd.
+///
+/// Pages are as small as it pays for columns of which single rows are fetched. In files that are sorted by fingerprint,
+/// the bounds of such a column say nothing about a page, so its pages have none.
 #[must_use]
 pub fn writer_properties(schema: &SchemaRef, metadata: &[(&str, &str)]) -> WriterProperties {
-    const DELTAS: [&str; 2] = ["fingerprint", "id_hash"];
-    const UNIQUE: [&str; 7] = ["doc_id", "fingerprint", "sketch", "text_hash", "id_a", "id_b", "row"];
     let pairs = metadata.iter().map(|(k, v)| KeyValue::new((*k).to_owned(), Some((*v).to_owned())));
-    let mut builder = WriterProperties::builder()
+    let builder = WriterProperties::builder()
         .set_created_by(concat!("nearprint ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
         .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_write_batch_size(PAGE_STEP_ROWS)
         .set_statistics_enabled(EnabledStatistics::Page)
         .set_key_value_metadata((!metadata.is_empty()).then(|| pairs.collect()));
-    for field in schema.fields() {
-        let column = ColumnPath::from(field.name().as_str());
-        let is_number = field.data_type().is_integer();
-        if DELTAS.contains(&field.name().as_str()) && is_number {
-            builder = builder
-                .set_column_dictionary_enabled(column.clone(), false)
-                .set_column_encoding(column.clone(), Encoding::DELTA_BINARY_PACKED)
-                .set_column_compression(column, Compression::UNCOMPRESSED);
-        } else if UNIQUE.contains(&field.name().as_str()) {
-            builder = builder.set_column_dictionary_enabled(column, false);
-        }
+    schema.fields().iter().fold(builder, |builder, field| with_column(builder, schema, field)).build()
+}
+
+fn with_column(builder: WriterPropertiesBuilder, schema: &SchemaRef, field: &Field) -> WriterPropertiesBuilder {
+    let column = ColumnPath::from(field.name().as_str());
+    let bounds = if schema.column_with_name(FINGERPRINT).is_some() && field.name() != FINGERPRINT {
+        EnabledStatistics::Chunk
+    } else {
+        EnabledStatistics::Page
+    };
+    let unique = |builder: WriterPropertiesBuilder| builder.set_column_dictionary_enabled(column.clone(), false);
+    match field.name().as_str() {
+        FINGERPRINT | "id_hash" if field.data_type().is_integer() => unique(builder)
+            .set_column_encoding(column.clone(), Encoding::DELTA_BINARY_PACKED)
+            .set_column_compression(column, Compression::UNCOMPRESSED),
+        SKETCH => unique(builder)
+            .set_column_compression(column.clone(), Compression::UNCOMPRESSED)
+            .set_column_data_page_size_limit(column.clone(), SKETCH_PAGE_BYTES)
+            .set_column_statistics_enabled(column, EnabledStatistics::None),
+        TEXT_HASH => unique(builder)
+            .set_column_compression(column.clone(), Compression::UNCOMPRESSED)
+            .set_column_data_page_size_limit(column.clone(), TEXT_HASH_PAGE_BYTES)
+            .set_column_statistics_enabled(column, bounds),
+        DOC_ID => unique(builder)
+            .set_column_data_page_size_limit(column.clone(), ID_PAGE_BYTES)
+            .set_column_statistics_enabled(column, bounds),
+        FINGERPRINT | "id_a" | "id_b" | "row" => unique(builder),
+        _ => builder,
     }
-    builder.build()
 }

@@ -15,7 +15,7 @@ use nearprint_dataset::ParquetFile;
 use nearprint_profile::JoinConfig;
 use nearprint_storage::{IfExists, Progress, Storage};
 use nearprint_store::{Existing, ExistingDocuments, ExistingFile, Store};
-use nearprint_tasks::dataset;
+use nearprint_tasks::{MapCounts, dataset};
 
 /// The request of a join.
 #[derive(Debug, Clone)]
@@ -63,6 +63,8 @@ pub struct JoinSummary {
     pub n_parts: usize,
     /// The instructions of the join.
     pub kernel: &'static str,
+    /// The candidates, and the data that was read for the join.
+    pub map: MapCounts,
     /// The data that the reduce spilled.
     pub spill: SpillStats,
     /// The seconds of the join alone, from reading to pairs.
@@ -155,6 +157,7 @@ pub async fn join(
         n_tables: near.n_tables(),
         n_parts: near.n_parts(),
         kernel: near.kernel(),
+        map: near.map_counts(),
         spill,
         join_seconds,
     })

@@ -198,6 +198,10 @@ pub struct PlanSummary {
     pub chance_pairs: f64,
     /// The bytes of tables and mappers.
     pub memory_bytes: usize,
+    /// The bytes of existing fingerprints that are read, once for each part.
+    pub fingerprint_bytes: f64,
+    /// What verification by sketches reads for the pairs by chance, if there is one.
+    pub sketches: PlannedSketches,
     /// The number of threads.
     pub threads: usize,
     /// The instructions in use.
@@ -208,6 +212,55 @@ pub struct PlanSummary {
     pub decode_ns_per_fingerprint: f64,
     /// The seconds of the whole map phase.
     pub estimated_seconds: f64,
+}
+
+/// The reading of sketches that a join with `max_sketch_distance` does for pairs that are near by chance. True
+/// near-duplicates come on top: each costs a page at most.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlannedSketches {
+    /// The number of pairs of a query and an existing fingerprint within the distance, of uniform fingerprints.
+    pub candidates: f64,
+    /// The number of pages in which their sketches are.
+    pub pages: f64,
+    /// The bytes that are read: these pages, short gaps between them, and page indexes.
+    pub bytes: f64,
+}
+
+impl PlannedSketches {
+    /// Returns the reading for `candidates` that are spread evenly over `n_existing` rows.
+    fn of(candidates: f64, n_existing: u64) -> Self {
+        if n_existing == 0 {
+            return Self { candidates, pages: 0.0, bytes: 0.0 };
+        }
+        let hit = |n: f64| n * -(-candidates / n).exp_m1();
+        let n_pages = (as_f64(n_existing) / PAGE_SKETCHES).ceil();
+        let n_row_groups = (as_f64(n_existing) / ROW_GROUP_ROWS).ceil();
+        let pages = hit(n_pages);
+        // Gaps of up to 3 pages between two pages are read along.
+        let (share, gap) = (pages / n_pages, 1.0 - pages / n_pages);
+        let along = n_pages * share * share * (1..=3).map(|n| f64::from(n) * gap.powi(n)).sum::<f64>();
+        let bytes = (pages + along) * SKETCH_PAGE_BYTES + hit(n_row_groups) * SKETCH_INDEX_BYTES;
+        Self { candidates, pages, bytes }
+    }
+}
+
+/// The rows of a page of sketches, its bytes with its header, the rows of a row group, and the bytes of the page index of
+/// its sketches, as docs/store-format.md gives them.
+const PAGE_SKETCHES: f64 = 128.0;
+const SKETCH_PAGE_BYTES: f64 = 4_126.0;
+const ROW_GROUP_ROWS: f64 = (1 << 20) as f64;
+const SKETCH_INDEX_BYTES: f64 = 110_000.0;
+
+/// The factor by which files of fingerprints are larger than the entropy of sorted values.
+const OVER_ENTROPY: f64 = 1.05;
+
+/// Returns the bytes of `n` uniform fingerprints in sorted runs of equal size.
+fn fingerprint_bytes(n: u64, runs: u64, bits: u32) -> f64 {
+    if n == 0 {
+        return 0.0;
+    }
+    let entropy = f64::from(bits) - (as_f64(n) / as_f64(runs)).max(1.0).log2() + std::f64::consts::LOG2_E;
+    as_f64(n) * OVER_ENTROPY * entropy.clamp(0.0, f64::from(bits)) / 8.0
 }
 
 /// One table of a plan.
@@ -266,14 +319,18 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
     let total_ns = plan.cost.total_ns + decode_ns * as_f64(request.existing_rows);
     let of_queries = if request.itself { as_f64(request.query_rows) / 2.0 } else { 0.0 };
     let pairs = as_f64(request.query_rows) * (as_f64(request.existing_rows) + of_queries);
+    let chance = nearprint_join::chance_of_near(request.bits, request.max_distance);
+    let candidates = as_f64(request.query_rows) * as_f64(request.existing_rows) * chance;
     Ok(PlanSummary {
         strategy: strategy(&plan.tables, plan.n_parts),
         n_parts: plan.n_parts,
         tables,
         piece_rows: plan.piece_rows,
         candidates_per_fingerprint: plan.cost.candidates_per_fingerprint,
-        chance_pairs: pairs * nearprint_join::chance_of_near(request.bits, request.max_distance),
+        chance_pairs: pairs * chance,
         memory_bytes: plan.cost.memory_bytes,
+        fingerprint_bytes: as_f64(plan.n_parts as u64) * fingerprint_bytes(request.existing_rows, runs, request.bits),
+        sketches: PlannedSketches::of(candidates, request.existing_rows),
         threads: workload.threads,
         kernel: resources.join_kernel()?.name().name(),
         estimated_ns_per_fingerprint: plan.cost.ns_per_fingerprint + decode_ns,

@@ -23,7 +23,7 @@
 //! let fingerprints: ArrayRef = Arc::new(UInt64Array::from(vec![3, 5]));
 //! let null = |column: usize| new_null_array(RUN.field(column).data_type(), 2);
 //! let rows = RecordBatch::try_new(Arc::clone(&RUN), vec![fingerprints, ids, null(2), null(3), null(4)])?;
-//! let mut writer = RunWriter::try_new(&spill, &made_by.config_digest)?;
+//! let mut writer = RunWriter::try_new(&spill, &made_by.config_digest, &RUN)?;
 //! writer.fingerprints(rows)?;
 //! let mut hashes = [(id_hash("a.html"), 0), (id_hash("b.html"), 1)];
 //! hashes.sort();

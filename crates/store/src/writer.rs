@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow::datatypes::SchemaRef;
 use xxhash_rust::xxh3::xxh3_64;
 
 use nearprint_dataset::{BATCH_ROWS, DatasetWriter, FileRecord, StagedFile, create_folder};
@@ -12,7 +13,7 @@ use nearprint_storage::Sha256Hex;
 use crate::commit::RunRecord;
 use crate::error::{Result, StoreError};
 use crate::shadows::Shadow;
-use nearprint_dataset::schema::{CONFIG_DIGEST, EMPTY, IDS, RUN, SHADOWS, SHORT};
+use nearprint_dataset::schema::{CONFIG_DIGEST, EMPTY, IDS, SHADOWS, SHORT};
 
 /// A run that waits to be uploaded.
 pub struct StagedRun {
@@ -43,16 +44,17 @@ pub struct RunWriter<'a> {
 
 impl<'a> RunWriter<'a> {
     /// Creates a writer. The folder may exist. `config_digest` is the digest of the configuration that made the
-    /// fingerprints.
+    /// fingerprints. `columns` are those of documents with a fingerprint: [`RUN`](nearprint_dataset::schema::RUN), or
+    /// what [`with_all_sketches`](nearprint_dataset::schema::with_all_sketches) makes of it.
     ///
     /// # Errors
     /// An error of the disk.
-    pub fn try_new(folder: &'a Path, config_digest: &'a str) -> Result<Self> {
+    pub fn try_new(folder: &'a Path, config_digest: &'a str, columns: &SchemaRef) -> Result<Self> {
         create_folder(folder)?;
         let metadata = [(CONFIG_DIGEST, config_digest)];
         let writer = |name, schema| DatasetWriter::new(folder, name, schema, &metadata).in_one_file();
         Ok(Self {
-            fingerprints: writer("fingerprints", &RUN),
+            fingerprints: writer("fingerprints", columns),
             short: writer("short", &SHORT),
             empty: writer("empty", &EMPTY),
             folder,
@@ -62,7 +64,7 @@ impl<'a> RunWriter<'a> {
         })
     }
 
-    /// Writes documents with a fingerprint: the next rows of [`RUN`], in its order.
+    /// Writes documents with a fingerprint: the next rows, by (`fingerprint`, `doc_id`).
     ///
     /// # Errors
     /// An error of the disk.

@@ -3,7 +3,7 @@
 use nearprint_pipeline::JoinRequest;
 use nearprint_profile::JoinConfig;
 
-use super::{Outcome, Session, grouped, if_exists};
+use super::{Outcome, Session, grouped, if_exists, in_bytes};
 use crate::args::{Global, JoinArgs};
 use crate::job_config::JobConfig;
 
@@ -30,8 +30,18 @@ pub(super) fn join(global: &Global, args: &JoinArgs) -> Outcome {
         .map(|(d, n): (u32, &u64)| format!("{} at distance {d}", grouped(*n)))
         .collect();
     let listed = if by_distance.is_empty() { String::new() } else { format!(" ({})", by_distance.join(", ")) };
+    #[allow(clippy::cast_precision_loss, reason = "for people")]
+    let read = match summary.map.n_sketches {
+        0 => String::new(),
+        n => format!(
+            "; {} sketches of {} candidates verified, {} read for them",
+            grouped(n),
+            grouped(summary.map.n_candidates),
+            in_bytes(summary.map.sketch_bytes as f64)
+        ),
+    };
     let text = format!(
-        "{}/pairs: {} pairs of {} queries, {} existing{listed}\n",
+        "{}/pairs: {} pairs of {} queries, {} existing{listed}{read}\n",
         summary.output,
         grouped(summary.counts.n_pairs),
         grouped(summary.n_queries),

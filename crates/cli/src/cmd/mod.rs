@@ -241,6 +241,13 @@ fn counted(n: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
+/// Returns a number of bytes with two or three digits and a unit.
+fn in_bytes(bytes: f64) -> String {
+    const UNITS: [(f64, &str); 4] = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    let unit = UNITS.into_iter().find(|(size, _)| bytes >= *size);
+    unit.map_or_else(|| format!("{bytes:.0} bytes"), |(size, name)| format!("{:.1} {name}", bytes / size))
+}
+
 /// Formats 1234567 as `1,234,567`.
 fn grouped(n: u64) -> String {
     let digits = n.to_string();

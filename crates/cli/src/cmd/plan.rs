@@ -2,7 +2,7 @@
 
 use nearprint_pipeline::PlanRequest;
 
-use super::{Outcome, Session, grouped};
+use super::{Outcome, Session, grouped, in_bytes};
 use crate::args::{Global, PlanArgs};
 use crate::job_config::JobConfig;
 
@@ -33,11 +33,16 @@ pub(super) fn plan(global: &Global, args: &PlanArgs) -> Outcome {
         );
     }
     text += &format!(
-        "candidates    {:.1} per existing fingerprint\nchance pairs  {:.1} of uniform fingerprints\nmemory        {} MiB \
+        "compared      {:.1} queries per existing fingerprint\nchance pairs  {:.1} of uniform fingerprints\nreads         \
+         {} of fingerprints; with sketches, {} more for {:.0} candidates by chance, in {:.0} pages\nmemory        {} MiB \
          for tables and {} thread{}\nestimate      {:.1} s: {:.1} ns per existing fingerprint and core ({}), {:.1} of it \
          reading\n",
         plan.candidates_per_fingerprint,
         plan.chance_pairs,
+        in_bytes(plan.fingerprint_bytes),
+        in_bytes(plan.sketches.bytes),
+        plan.sketches.candidates,
+        plan.sketches.pages,
         plan.memory_bytes.div_ceil(1 << 20),
         plan.threads,
         if plan.threads == 1 { "" } else { "s" },

@@ -7,6 +7,8 @@
 //! last of repeated fields. No writer needs any of this. So a field that the crate reads must have its type, a number
 //! must fit its type, and fields must come in ascending order. Everything else is refused.
 
+use parquet::file::page_index::offset_index::PageLocation;
+
 /// A position in a serialised struct.
 struct Walk<'a> {
     bytes: &'a [u8],
@@ -102,6 +104,7 @@ enum Name {
     DataPage,
     DictionaryPage,
     DataPageV2,
+    PageLocation,
 }
 
 /// A field that was passed. The number 0 stands for the beginning of its struct.
@@ -175,7 +178,7 @@ structs! {
         8: Kind::Double,
     }
     OFFSET_INDEX: Other { 1: Kind::List(&Kind::Struct(&PAGE_LOCATION)), 2: Kind::List(&Kind::I64) }
-    PAGE_LOCATION: Other { 1: Kind::I64, 2: Kind::I32, 3: Kind::I64 }
+    PAGE_LOCATION: PageLocation { 1: Kind::I64, 2: Kind::I32, 3: Kind::I64 }
     COLUMN_INDEX: Other {
         1: Kind::List(&Kind::Bool), 2: Kind::List(&Kind::Binary), 3: Kind::List(&Kind::Binary), 4: Kind::I32,
         5: Kind::List(&Kind::I64), 6: Kind::List(&Kind::I64), 7: Kind::List(&Kind::I64),
@@ -411,12 +414,35 @@ fn check_schema(children: &[usize]) -> Result<()> {
     if open.iter().all(|&n| n == 0) { Ok(()) } else { Err(Malformed::Wrong) }
 }
 
-/// Checks that the offset index of one column holds as much as its lists claim.
+/// Reads the offset index of one column: the positions of its pages.
 ///
 /// # Errors
-/// [`Malformed`] if the index is cut off or damaged.
-pub fn check_offset_index(bytes: &[u8]) -> Result<()> {
-    Walk::new(bytes).known(&OFFSET_INDEX, 0, &mut |_| Ok(()))
+/// [`Malformed`] if the index is cut off or damaged, or if a page lacks its position, its size or its first row.
+pub fn page_locations(bytes: &[u8]) -> Result<Vec<PageLocation>> {
+    const ALL_FIELDS: i16 = 3;
+    let mut pages: Vec<PageLocation> = Vec::new();
+    let mut n_fields = ALL_FIELDS;
+    Walk::new(bytes).known(&OFFSET_INDEX, 0, &mut |seen| {
+        if seen.of != Name::PageLocation {
+            return Ok(());
+        }
+        match (seen.id, pages.last_mut()) {
+            (0, _) if n_fields != ALL_FIELDS => return Err(Malformed::Wrong),
+            (0, _) => {
+                pages.push(PageLocation { offset: 0, compressed_page_size: 0, first_row_index: 0 });
+                n_fields = 0;
+            }
+            (1, Some(page)) => (page.offset, n_fields) = (seen.value, n_fields + 1),
+            (2, Some(page)) => {
+                page.compressed_page_size = i32::try_from(seen.value).map_err(|_| Malformed::Wrong)?;
+                n_fields += 1;
+            }
+            (3, Some(page)) => (page.first_row_index, n_fields) = (seen.value, n_fields + 1),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    if n_fields == ALL_FIELDS { Ok(pages) } else { Err(Malformed::Wrong) }
 }
 
 /// Checks that the column index of one column holds as much as its lists claim.

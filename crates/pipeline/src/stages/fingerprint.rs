@@ -13,7 +13,7 @@ use crate::apart;
 use crate::error::{PipelineError, Result};
 use crate::resources::Resources;
 use crate::work::Work;
-use nearprint_dataset::schema::{CONFIG_DIGEST, FINGERPRINTS, QUARANTINE, SKIPPED, WIDE_FINGERPRINTS};
+use nearprint_dataset::schema::{CONFIG_DIGEST, FINGERPRINT, FINGERPRINTS, QUARANTINE, SKIPPED, WIDE_FINGERPRINTS};
 use nearprint_dataset::{
     BATCH_ROWS, BadFile, BadRow, DatasetError, DatasetWriter, DocumentColumns, DocumentRange, Documents, InputPolicy,
     ReadLimits, StagedFile,
@@ -339,10 +339,11 @@ pub async fn fingerprint(
     let done = fingerprint_documents(request, documents, work).await?;
     let temp = resources.temp_dir()?;
     let metadata = [(CONFIG_DIGEST, config_digest.as_str())];
-    let schema: &SchemaRef = if request.profile.bits == 128 { &WIDE_FINGERPRINTS } else { &FINGERPRINTS };
-    let mut writer = DatasetWriter::new(temp.path(), "", schema, &metadata);
+    let columns: &SchemaRef = if request.profile.bits == 128 { &WIDE_FINGERPRINTS } else { &FINGERPRINTS };
+    let schema = done.batch.fingerprint_columns(columns);
+    let mut writer = DatasetWriter::new(temp.path(), "", &schema, &metadata);
     for rows in fingerprint_order(&done.batch).chunks(BATCH_ROWS) {
-        writer.write(fingerprint_rows(&done.batch, rows, schema)?)?;
+        writer.write(fingerprint_rows(&done.batch, rows, &schema)?)?;
     }
     let mut staged = writer.finish()?;
     staged.extend(write_skipped(&done.batch, temp.path(), "_skipped")?);
@@ -365,7 +366,7 @@ pub(crate) fn fingerprint_order(batch: &QueryBatch) -> Vec<u32> {
 
 fn fingerprint_rows(batch: &QueryBatch, rows: &[u32], schema: &SchemaRef) -> Result<RecordBatch> {
     let columns = RowColumns { batch, rows };
-    let is_wide = Arc::ptr_eq(schema, &WIDE_FINGERPRINTS);
+    let is_wide = schema.field_with_name(FINGERPRINT).is_ok_and(|field| !field.data_type().is_integer());
     let fingerprints = if is_wide { columns.wide_fingerprints()? } else { columns.fingerprints() };
     let arrays = vec![columns.ids(), fingerprints, columns.sketches()?, columns.text_hashes()?];
     RecordBatch::try_new(Arc::clone(schema), arrays).map_err(internal)

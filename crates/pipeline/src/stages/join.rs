@@ -77,6 +77,8 @@ pub(crate) struct NearDuplicates {
     pub(crate) engine: Engine,
     progress: Progress,
     elsewhere: Option<Arc<dyn Elsewhere>>,
+    /// The counts of the newest map phase.
+    counts: Arc<Mutex<MapCounts>>,
 }
 
 /// A runner that gives map tasks to another, which reads their specification in a folder.
@@ -105,9 +107,13 @@ struct Reduced {
 impl Reduced {
     /// Logs the counts of the map phase, once it is over.
     fn log(&self) {
-        let MapCounts { n_rows, n_candidates } = *locked(&self.counts);
+        let MapCounts { n_rows, n_candidates, n_sketches, n_sketch_pages, .. } = *locked(&self.counts);
         let n_pairs = self.plan.metrics().and_then(|metrics| metrics.output_rows()).unwrap_or(0);
-        tracing::debug!("ProbeExec: {}, rows={n_rows}, candidates={n_candidates}, pairs={n_pairs}", self.tables);
+        tracing::debug!(
+            "ProbeExec: {}, rows={n_rows}, candidates={n_candidates}, sketches={n_sketches}, \
+             sketch_pages={n_sketch_pages}, pairs={n_pairs}",
+            self.tables
+        );
     }
 }
 
@@ -193,7 +199,13 @@ impl NearDuplicates {
             engine,
             progress,
             elsewhere: work.elsewhere.cloned(),
+            counts: Arc::default(),
         })
+    }
+
+    /// Returns what the newest map phase has looked at.
+    pub(crate) fn map_counts(&self) -> MapCounts {
+        *locked(&self.counts)
     }
 
     /// Returns the number of query tables.
@@ -288,7 +300,8 @@ impl NearDuplicates {
         notes_classes: bool,
     ) -> Result<Reduced> {
         let tasks = self.tasks();
-        let counts = Arc::<Mutex<MapCounts>>::default();
+        let counts = Arc::clone(&self.counts);
+        *locked(&counts) = MapCounts::default();
         let turns = PartTurns::new(self.n_parts(), tasks.iter().map(MapTask::part));
         self.progress.start(
             if want == Want::Forest { "join (forest)" } else { "join (all pairs)" },

@@ -71,13 +71,14 @@ pub(crate) fn write_run(
     folder: &Path,
 ) -> Result<StagedRun> {
     let order = RunOrder::of(batch);
-    let mut run = RunWriter::try_new(folder, config_digest)?;
+    let columns = batch.fingerprint_columns(&RUN);
+    let mut run = RunWriter::try_new(folder, config_digest, &columns)?;
     for rows in order.fingerprinted.chunks(BATCH_ROWS) {
-        let columns = RowColumns { batch, rows };
+        let of_rows = RowColumns { batch, rows };
         let canonical = canonical_ids(batch, decisions, rows)?;
         let arrays =
-            vec![columns.fingerprints(), columns.ids(), columns.sketches()?, columns.text_hashes()?, canonical];
-        run.fingerprints(RecordBatch::try_new(Arc::clone(&RUN), arrays).map_err(internal)?)?;
+            vec![of_rows.fingerprints(), of_rows.ids(), of_rows.sketches()?, of_rows.text_hashes()?, canonical];
+        run.fingerprints(RecordBatch::try_new(Arc::clone(&columns), arrays).map_err(internal)?)?;
     }
     for rows in order.short.chunks(BATCH_ROWS) {
         let columns = RowColumns { batch, rows };

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use arrow::array::{Array, LargeStringArray};
+use arrow::datatypes::SchemaRef;
 use nearprint_fingerprint::Sketch;
 use nearprint_join::Column;
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::decimal_order::DecimalOrder;
 use crate::error::{Result, TaskError};
 use nearprint_dataset::BadRow;
+use nearprint_dataset::schema::with_all_sketches;
 
 /// The reason why a document has no fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -164,6 +166,16 @@ impl QueryBatch {
     #[allow(clippy::len_without_is_empty, reason = "nothing asks")]
     pub fn len(&self) -> usize {
         self.n_rows as usize
+    }
+
+    /// Returns `columns`, in which `sketch` is nullable, for the documents with a fingerprint: not nullable if each of
+    /// them has a sketch.
+    #[must_use]
+    pub fn fingerprint_columns(&self, columns: &SchemaRef) -> SchemaRef {
+        if self.sketches.n_values() == self.fingerprints.n_values() {
+            return with_all_sketches(columns);
+        }
+        Arc::clone(columns)
     }
 
     /// Drops the columns that only decisions and the store need.

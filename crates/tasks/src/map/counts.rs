@@ -1,40 +1,70 @@
 //! Counts of map tasks. They leave the tasks as notes.
 
 use std::ops::AddAssign;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use nearprint_dataset::Columns;
+use nearprint_dataset::sketch_column::ReadCounts;
+use serde::Serialize;
 
 use crate::error::{Result, TaskError};
 
 /// The amount of data that a map task looked at.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct MapCounts {
     /// The number of existing fingerprints that were read, or of distinct fingerprints of the batch itself.
     pub n_rows: u64,
     /// The number of pairs of different values within the distance, before sketches are compared.
     pub n_candidates: u64,
+    /// The number of existing documents whose sketches were looked up.
+    pub n_sketches: u64,
+    /// The number of pages in which they were looked up, as far as the files have sketches in pages of nearprint's own.
+    pub n_sketch_pages: u64,
+    /// The bytes of existing fingerprints that were read.
+    pub fingerprint_bytes: u64,
+    /// The bytes that were read for sketches: pages, what lies between them, and page indexes.
+    pub sketch_bytes: u64,
+    /// The bytes that were read for ids and other columns of the documents of pairs.
+    pub document_bytes: u64,
 }
 
 static COUNTS: LazyLock<SchemaRef> = LazyLock::new(|| {
-    let field = |name: &str| Field::new(name, DataType::UInt64, false);
-    Arc::new(Schema::new(vec![field("n_rows"), field("n_candidates")]))
+    let field = |(name, _)| Field::new(name, DataType::UInt64, false);
+    Arc::new(Schema::new(MapCounts::default().named().map(field).to_vec()))
 });
 
 impl AddAssign for MapCounts {
     fn add_assign(&mut self, other: Self) {
         self.n_rows += other.n_rows;
         self.n_candidates += other.n_candidates;
+        self.n_sketches += other.n_sketches;
+        self.n_sketch_pages += other.n_sketch_pages;
+        self.fingerprint_bytes += other.fingerprint_bytes;
+        self.sketch_bytes += other.sketch_bytes;
+        self.document_bytes += other.document_bytes;
     }
 }
 
 impl MapCounts {
+    fn named(self) -> [(&'static str, u64); 7] {
+        [
+            ("n_rows", self.n_rows),
+            ("n_candidates", self.n_candidates),
+            ("n_sketches", self.n_sketches),
+            ("n_sketch_pages", self.n_sketch_pages),
+            ("fingerprint_bytes", self.fingerprint_bytes),
+            ("sketch_bytes", self.sketch_bytes),
+            ("document_bytes", self.document_bytes),
+        ]
+    }
+
     /// Builds the notes of a task.
     pub(super) fn notes(self) -> Result<RecordBatch> {
-        let column = |n| Arc::new(UInt64Array::from(vec![n])) as ArrayRef;
-        RecordBatch::try_new(Arc::clone(&COUNTS), vec![column(self.n_rows), column(self.n_candidates)])
+        let column = |(_, n)| Arc::new(UInt64Array::from(vec![n])) as ArrayRef;
+        RecordBatch::try_new(Arc::clone(&COUNTS), self.named().map(column).to_vec())
             .map_err(|e| TaskError::internal("map", e))
     }
 
@@ -48,6 +78,32 @@ impl MapCounts {
         }
         let columns = Columns { batch: notes, file: "counts of a map task" };
         let sum = |name| Ok::<u64, TaskError>(columns.primitive::<UInt64Type>(name)?.values().iter().sum());
-        Ok(Some(Self { n_rows: sum("n_rows")?, n_candidates: sum("n_candidates")? }))
+        Ok(Some(Self {
+            n_rows: sum("n_rows")?,
+            n_candidates: sum("n_candidates")?,
+            n_sketches: sum("n_sketches")?,
+            n_sketch_pages: sum("n_sketch_pages")?,
+            fingerprint_bytes: sum("fingerprint_bytes")?,
+            sketch_bytes: sum("sketch_bytes")?,
+            document_bytes: sum("document_bytes")?,
+        }))
+    }
+}
+
+/// The amount of data that the fetches of a task have read so far, for its counts.
+#[derive(Debug, Default)]
+pub(super) struct Fetched {
+    pub(super) n_sketches: AtomicU64,
+    pub(super) of_sketches: ReadCounts,
+    pub(super) document_bytes: Arc<AtomicU64>,
+}
+
+impl Fetched {
+    /// Adds what was read to the counts of a task.
+    pub(super) fn add_to(&self, counts: &mut MapCounts) {
+        counts.n_sketches += self.n_sketches.load(Ordering::Relaxed);
+        counts.n_sketch_pages += self.of_sketches.pages();
+        counts.sketch_bytes += self.of_sketches.bytes();
+        counts.document_bytes += self.document_bytes.load(Ordering::Relaxed);
     }
 }

@@ -1,18 +1,21 @@
-//! The documents behind existing fingerprints that make pairs: their ids, and the columns that verification and
-//! decisions need.
+//! The documents behind existing fingerprints: the sketches of candidates, then the ids, and the columns that decisions
+//! need, of those that make pairs.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use arrow::array::Array;
 use arrow::datatypes::UInt32Type;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::schema::{CANONICAL_ID, DOC_ID, SKETCH, TEXT_HASH};
-use nearprint_dataset::{BATCH_ROWS, Columns, DatasetError, ParquetFile, Read, fixed, selection};
+use nearprint_dataset::{BATCH_ROWS, Columns, DatasetError, ParquetFile, Read, fixed, selection, sketch_column};
 use nearprint_fingerprint::Sketch;
 use nearprint_store::{ExistingDocuments, ExistingFile, RunFile};
 
 use super::context::{MapContext, Want};
+use super::counts::Fetched;
 use crate::error::{Result, TaskError};
 
 /// An existing document that shares a pair, and the row of the batch with the same id.
@@ -27,31 +30,35 @@ pub(super) struct ExistingDocument {
     pub(super) same_id_row: Option<u32>,
 }
 
-/// Fetches the documents of `rows`, which ascend, in their order. Rows count across `row_groups`. `None` means that a
-/// row takes no part.
-pub(super) async fn fetch(
-    context: &MapContext,
-    existing: &ExistingFile,
+/// Wanted rows of existing fingerprints whose documents are in one file. Rows that take no part are left out.
+pub(super) struct DocumentRows<'a> {
+    parquet: &'a ParquetFile,
+    row_groups: Range<usize>,
+    /// `Some` if ids are row numbers, counted on from this one.
+    numbered_from: Option<u64>,
+    /// The rows of the row groups, ascending, and the position of each among the wanted rows.
+    rows: Vec<(u32, usize)>,
+}
+
+/// Returns the places of the documents of `rows`, which ascend and count across `row_groups`.
+pub(super) async fn places<'a>(
+    existing: &'a ExistingFile,
     row_groups: &Range<usize>,
     rows: &[u32],
-) -> Result<Vec<Option<ExistingDocument>>> {
-    let mut documents: Vec<Option<ExistingDocument>> = rows.iter().map(|_| None).collect();
+) -> Result<Vec<DocumentRows<'a>>> {
     let runs = match &existing.documents {
         ExistingDocuments::Here { shadowed } => {
             let before = existing.parquet.rows_before(row_groups.start);
             // Shadowed rows have 32-bit numbers. Datasets of others may be longer, but none of their rows is shadowed.
             let is_shadowed =
                 |row: u32| u32::try_from(before + u64::from(row)).is_ok_and(|in_file| shadowed.contains(in_file));
-            let live: Vec<usize> = (0..rows.len()).filter(|&i| !is_shadowed(rows[i])).collect();
-            let wanted: Vec<u32> = live.iter().map(|&i| rows[i]).collect();
-            let numbered_from = existing.numbered_from.map(|first| first + before);
-            let row_groups = row_groups.clone().collect();
-            let found = fetch_documents(context, &existing.parquet, numbered_from, row_groups, &wanted).await?;
-            debug_assert_eq!(live.len(), found.len(), "a file gives all rows or fails");
-            for (i, document) in live.into_iter().zip(found) {
-                documents[i] = Some(document);
-            }
-            return Ok(documents);
+            let live = (0..rows.len()).filter(|&i| !is_shadowed(rows[i])).map(|i| (rows[i], i)).collect();
+            return Ok(vec![DocumentRows {
+                parquet: &existing.parquet,
+                row_groups: row_groups.clone(),
+                numbered_from: existing.numbered_from.map(|first| first + before),
+                rows: live,
+            }]);
         }
         ExistingDocuments::InRuns { runs } => runs,
     };
@@ -59,26 +66,81 @@ pub(super) async fn fetch(
     for (position, (run, row)) in resolve(&existing.parquet, row_groups, rows).await?.into_iter().enumerate() {
         by_run.entry(run).or_default().push((row, position));
     }
-    let fetches: Vec<_> =
-        by_run.into_iter().map(|(run, rows)| fetch_of_run(context, existing, runs, run, rows)).collect();
-    let mut fetched = futures::stream::iter(fetches).buffer_unordered(RUNS_AT_ONCE);
-    while let Some(found) = fetched.try_next().await? {
-        for (position, document) in found {
-            documents[position] = Some(document);
+    let of_runs = by_run.into_iter().map(|(run, rows)| rows_of_run(existing, runs, run, rows));
+    of_runs.filter_map(Result::transpose).collect()
+}
+
+/// The number of files from which sketches or documents are fetched at the same time.
+const FILES_AT_ONCE: usize = 8;
+
+/// Fetches the sketches of documents. Returns those of the `n` wanted rows; `None` stands for a row that takes no part,
+/// or has no sketch.
+pub(super) async fn fetch_sketches(
+    places: &[DocumentRows<'_>],
+    n: usize,
+    fetched: &Fetched,
+) -> Result<Vec<Option<Sketch>>> {
+    let mut sketches = vec![None; n];
+    let fetches: Vec<_> = places
+        .iter()
+        .filter(|of_file| of_file.parquet.has_column(SKETCH))
+        .map(|of_file| async move {
+            let wanted = of_file.wanted();
+            fetched.n_sketches.fetch_add(wanted.len() as u64, Ordering::Relaxed);
+            let groups = of_file.row_groups.clone();
+            let found = sketch_column::fetch(of_file.parquet, groups, &wanted, &fetched.of_sketches).await?;
+            Ok::<_, TaskError>((of_file, found))
+        })
+        .collect();
+    let mut fetching = futures::stream::iter(fetches).buffer_unordered(FILES_AT_ONCE);
+    while let Some((of_file, found)) = fetching.try_next().await? {
+        for (&(_, position), sketch) in of_file.rows.iter().zip(found) {
+            sketches[position] = sketch.map(Sketch);
+        }
+    }
+    Ok(sketches)
+}
+
+/// Fetches documents. Returns those of the wanted rows, one for each of `sketches`, in their order; `None` stands for a
+/// row that was not looked for.
+pub(super) async fn fetch_documents(
+    context: &MapContext,
+    places: &[DocumentRows<'_>],
+    sketches: Vec<Option<Sketch>>,
+    fetched: &Fetched,
+) -> Result<Vec<Option<ExistingDocument>>> {
+    let mut documents: Vec<Option<ExistingDocument>> = sketches.iter().map(|_| None).collect();
+    let fetches: Vec<_> = places
+        .iter()
+        .map(|of_file| async move { Ok::<_, TaskError>((of_file, documents_of(context, of_file, fetched).await?)) })
+        .collect();
+    let mut fetching = futures::stream::iter(fetches).buffer_unordered(FILES_AT_ONCE);
+    while let Some((of_file, found)) = fetching.try_next().await? {
+        debug_assert_eq!(of_file.rows.len(), found.len(), "a file gives all rows or fails");
+        for (&(_, position), document) in of_file.rows.iter().zip(found) {
+            documents[position] = Some(ExistingDocument { sketch: sketches[position], ..document });
         }
     }
     Ok(documents)
 }
 
-/// The number of runs from which the documents of one piece are fetched at the same time.
-const RUNS_AT_ONCE: usize = 8;
+impl DocumentRows<'_> {
+    fn wanted(&self) -> Vec<u32> {
+        self.rows.iter().map(|(row, _)| *row).collect()
+    }
+
+    /// Leaves the rows whose positions among the wanted ones are marked.
+    pub(super) fn retain(&mut self, marked: &[bool]) {
+        self.rows.retain(|&(_, position)| marked[position]);
+    }
+}
 
 /// Returns the run, and the row of the run, of each of `rows`, which ascend. Rows count across `row_groups` of a
 /// segment.
 async fn resolve(parquet: &ParquetFile, row_groups: &Range<usize>, rows: &[u32]) -> Result<Vec<(u32, u32)>> {
     let row_groups: Vec<usize> = row_groups.clone().collect();
     let selected = Some(selection(rows, row_groups.iter().map(|&g| parquet.row_group_rows(g)).sum()));
-    let read = Read { row_groups, columns: &["run", "row"], rows: selected, batch_rows: BATCH_ROWS };
+    let read = Read { row_groups, rows: selected, ..parquet.whole(&["run", "row"]) };
     let mut batches = parquet.stream(read)?;
     let mut places = Vec::with_capacity(rows.len());
     while let Some(batch) = batches.try_next().await? {
@@ -89,72 +151,68 @@ async fn resolve(parquet: &ParquetFile, row_groups: &Range<usize>, rows: &[u32])
     all_found(parquet, rows.len(), places)
 }
 
-/// Fetches the documents of (row, position) pairs of a run, and returns them with the positions. Shadowed rows are left
-/// out, and so are all rows of a run that takes no part.
-async fn fetch_of_run(
-    context: &MapContext,
+/// Returns the places of (row, position) pairs of a run. Shadowed rows are left out. `None` means that the run takes no
+/// part.
+fn rows_of_run<'a>(
     segment: &ExistingFile,
-    runs: &[Option<RunFile>],
+    runs: &'a [Option<RunFile>],
     run: u32,
     mut rows: Vec<(u32, usize)>,
-) -> Result<Vec<(usize, ExistingDocument)>> {
+) -> Result<Option<DocumentRows<'a>>> {
     let unknown =
         |what: String| DatasetError::bad_file(&segment.parquet.file.url, format!("{what} is not in the store"));
     let Some(file) = runs.get(run as usize).ok_or_else(|| unknown(format!("run {run}")))? else {
-        return Ok(Vec::new());
+        return Ok(None);
     };
     rows.retain(|(row, _)| !file.shadowed.contains(*row));
     rows.sort_unstable();
     if let Some((row, _)) = rows.last().filter(|(row, _)| u64::from(*row) >= file.parquet.n_rows()) {
         return Err(unknown(format!("row {row} of run {run}")).into());
     }
-    let wanted: Vec<u32> = rows.iter().map(|(row, _)| *row).collect();
-    if wanted.is_empty() {
-        return Ok(Vec::new());
-    }
-    let all_groups = (0..file.parquet.n_row_groups()).collect();
-    let documents = fetch_documents(context, &file.parquet, None, all_groups, &wanted).await?;
-    debug_assert_eq!(rows.len(), documents.len(), "a file gives all rows or fails");
-    Ok(rows.into_iter().map(|(_, position)| position).zip(documents).collect())
+    let row_groups = 0..file.parquet.n_row_groups();
+    Ok(Some(DocumentRows { parquet: &file.parquet, row_groups, numbered_from: None, rows }))
 }
 
-/// Fetches, by page index, the ids of `rows` and the columns that verification and decisions need. Rows ascend, and
-/// count across `row_groups`. If `numbered_from` is given, ids are row numbers, counted on from it.
-async fn fetch_documents(
+/// Fetches, by page index, the ids of the rows of a file and the columns that decisions need.
+async fn documents_of(
     context: &MapContext,
-    parquet: &ParquetFile,
-    numbered_from: Option<u64>,
-    row_groups: Vec<usize>,
-    rows: &[u32],
+    of_file: &DocumentRows<'_>,
+    fetched: &Fetched,
 ) -> Result<Vec<ExistingDocument>> {
+    let DocumentRows { parquet, row_groups, numbered_from, .. } = of_file;
+    let rows = of_file.wanted();
     let number = |row: u32| numbered_from.map(|first| (first + u64::from(row)).to_string());
     let mut columns = Vec::new();
     if numbered_from.is_none() {
         columns.push(DOC_ID);
     }
-    if context.verifier.max_sketch_distance.is_some() {
-        columns.push(SKETCH);
-    }
     if context.want == Want::Forest {
         columns.extend([TEXT_HASH, CANONICAL_ID]);
     }
     columns.retain(|column| parquet.has_column(column));
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
     if columns.is_empty() {
         let numbers = rows.iter().filter_map(|&row| number(row));
         let documents = numbers.map(|id| ExistingDocument::new(context, id, false)).collect();
         return all_found(parquet, rows.len(), documents);
     }
-    if rows.is_empty() {
-        return Ok(Vec::new());
-    }
+    let row_groups: Vec<usize> = row_groups.clone().collect();
     let n_rows = row_groups.iter().map(|&g| parquet.row_group_rows(g)).sum();
-    let selected = Some(selection(rows, n_rows));
-    let mut batches = parquet.stream(Read { row_groups, columns: &columns, rows: selected, batch_rows: BATCH_ROWS })?;
+    let read = Read {
+        row_groups,
+        columns: &columns,
+        rows: Some(selection(&rows, n_rows)),
+        batch_rows: BATCH_ROWS,
+        bytes_read: Some(Arc::clone(&fetched.document_bytes)),
+    };
+    let mut batches = parquet.stream(read)?;
     let mut documents = Vec::with_capacity(rows.len());
     while let Some(batch) = batches.try_next().await? {
         let columns = Columns { batch: &batch, file: &parquet.file.url };
         let ids = if numbered_from.is_none() { Some(columns.ids(DOC_ID)?) } else { None };
-        let (sketches, text_hashes) = (columns.bytes::<32>(SKETCH)?, columns.bytes::<16>(TEXT_HASH)?);
+        let text_hashes = columns.bytes::<16>(TEXT_HASH)?;
         let canonical = batch.column_by_name(CANONICAL_ID);
         for i in 0..batch.num_rows() {
             let row = *rows.get(documents.len()).ok_or_else(|| gave(parquet, documents.len() + 1, rows.len()))?;
@@ -169,7 +227,6 @@ async fn fetch_documents(
                     return Err(TaskError::internal("map", format!("{} row {row}: no id", parquet.file.url)));
                 }
             };
-            document.sketch = fixed::<32>(sketches, i).map(Sketch);
             document.text_hash = fixed(text_hashes, i);
             document.kept = canonical.is_none_or(|c| c.is_null(i));
             documents.push(document);

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::fingerprint_column::{self, FetchedColumn};
+use nearprint_fingerprint::Sketch;
 use nearprint_join::{NearExisting, Pair, TogetherScratch, TooManyPairs};
 use nearprint_storage::row_number;
 use rayon::prelude::*;
 
 use super::context::{FileSlice, MapContext, MapTask};
-use super::counts::MapCounts;
-use super::existing_documents::{ExistingDocument, fetch};
+use super::counts::{Fetched, MapCounts};
+use super::existing_documents::{ExistingDocument, fetch_documents, fetch_sketches, places};
 use super::existing_values::ExistingValues;
 use super::pair_writer::PairWriter;
 use crate::error::{Result, TaskError};
@@ -118,7 +119,7 @@ fn map_itself(context: &MapContext, tables: &PartTables, values: Range<usize>, s
     for value in context.rows.repeated(row_number(own.start)..row_number(own.end)) {
         out.new_new(value, value, 0)?;
     }
-    let mut counts = MapCounts { n_rows: values.len() as u64, n_candidates: 0 };
+    let mut counts = MapCounts { n_rows: values.len() as u64, ..MapCounts::default() };
     let mut ranges = vec![values];
     while !ranges.is_empty() {
         let pairs = context.room.map(|scratch| {
@@ -154,6 +155,7 @@ async fn map_piece(
     sender: &Sender,
 ) -> Result<MapCounts> {
     let columns = fetch_columns(context, &slices).await?;
+    let fingerprint_bytes = columns.iter().flatten().map(FetchedColumn::n_bytes).sum();
     let own = Arc::clone(context);
     let decode = move || {
         let decoded = slices.into_par_iter().zip(columns).map(|(slice, columns)| {
@@ -163,8 +165,9 @@ async fn map_piece(
         decoded.collect::<Result<Vec<(FileSlice, ExistingValues)>>>()
     };
     let piece = Arc::new(context.room.compute(decode).await?);
-    let mut counts =
-        MapCounts { n_rows: piece.iter().map(|(_, values)| values.n_places() as u64).sum(), n_candidates: 0 };
+    let n_rows = piece.iter().map(|(_, values)| values.n_places() as u64).sum();
+    let mut counts = MapCounts { n_rows, fingerprint_bytes, ..MapCounts::default() };
+    let fetched = Fetched::default();
     let mut ranges = vec![piece.iter().map(|(_, values)| 0..values.values().len()).collect()];
     while !ranges.is_empty() {
         let (their, mapped) = (Arc::clone(tables), Arc::clone(&piece));
@@ -186,10 +189,11 @@ async fn map_piece(
             near.extend(pieces(pairs, values).into_iter().map(|near| Ok::<_, TaskError>((slice, values, near))));
         }
         let expanded = stream::iter(near).try_for_each_concurrent(FETCHED_AT_ONCE, |(slice, values, near)| {
-            expand(context, slice, values, near, sender)
+            expand(context, slice, values, near, &fetched, sender)
         });
         expanded.await?;
     }
+    fetched.add_to(&mut counts);
     // The closures that shared the piece are over.
     let values = Arc::into_inner(piece).into_iter().flatten().map(|(_, values)| values.into_room());
     context.room.keep_values(values.collect());
@@ -354,32 +358,59 @@ fn pieces<'a>(pairs: &'a [Pair], values: &ExistingValues) -> Vec<Piece<'a>> {
     cut
 }
 
+/// Pairs of one existing value, and the documents behind it.
+struct Group {
+    fingerprint: u64,
+    /// The positions of the documents among those that are fetched.
+    members: Vec<usize>,
+    pairs: Vec<Pair>,
+}
+
 async fn expand(
     context: &Arc<MapContext>,
     slice: &FileSlice,
     values: &ExistingValues,
     piece: Piece<'_>,
+    fetched: &Fetched,
     sender: &Sender,
 ) -> Result<()> {
     let rows_of = |value: u32| values.rows(value, &piece.rows);
     let groups: Vec<&[Pair]> = piece.pairs.chunk_by(|a, b| a.existing == b.existing).collect();
     let mut wanted: Vec<u32> = groups.iter().flat_map(|g| rows_of(g[0].existing)).collect();
     wanted.sort_unstable();
-    let documents = fetch(context, &context.files[&slice.file], &slice.row_groups, &wanted).await?;
-    let groups: Vec<(u64, Vec<usize>, Vec<Pair>)> = groups
+    let groups: Vec<Group> = groups
         .into_iter()
         .map(|g| {
             let members = rows_of(g[0].existing).map(|row| place_of(&wanted, row)).collect::<Result<_>>()?;
-            Ok((values.values()[g[0].existing as usize], members, g.to_vec()))
+            Ok(Group { fingerprint: values.values()[g[0].existing as usize], members, pairs: g.to_vec() })
         })
         .collect::<Result<_>>()?;
+    let mut places = places(&context.files[&slice.file], &slice.row_groups, &wanted).await?;
+    let (mut groups, mut sketches) = (groups, vec![None; wanted.len()]);
+    if context.verifier.max_sketch_distance.is_some() {
+        let read = fetch_sketches(&places, wanted.len(), fetched).await?;
+        let own = Arc::clone(context);
+        let accepted;
+        (groups, sketches, accepted) = context
+            .room
+            .compute(move || {
+                let accepted = accept(&own, &mut groups, &read);
+                Ok((groups, read, accepted))
+            })
+            .await?;
+        if groups.is_empty() {
+            return Ok(());
+        }
+        places.iter_mut().for_each(|of_file| of_file.retain(&accepted));
+    }
+    let documents = fetch_documents(context, &places, sketches, fetched).await?;
     let (own, sender) = (Arc::clone(context), sender.clone());
     context
         .room
         .compute(move || {
             let context = own;
             let mut out = PairWriter::new(&context, sender);
-            for (fingerprint, members, pairs) in groups {
+            for Group { fingerprint, members, pairs } in groups {
                 let replaced = |d: &&ExistingDocument| context.itself && d.same_id_row.is_some();
                 let members = members.iter().filter_map(|&i| documents[i].as_ref()).filter(|d| !replaced(d));
                 let members: Vec<&ExistingDocument> = members.collect();
@@ -390,6 +421,28 @@ async fn expand(
             out.finish()
         })
         .await
+}
+
+/// Returns which documents the verifier accepts in a pair, and leaves the pairs in which it accepts one. Only their
+/// documents are fetched. Most candidates are near by chance, and end here.
+fn accept(context: &MapContext, groups: &mut Vec<Group>, sketches: &[Option<Sketch>]) -> Vec<bool> {
+    let mut accepted = vec![false; sketches.len()];
+    groups.retain_mut(|group| {
+        group.pairs.retain(|pair| {
+            let mut any = false;
+            for class in context.rows.classes_of(pair.query) {
+                let sketch = context.rows.sketch(class);
+                for &member in &group.members {
+                    let found = context.verifier.verify(pair.distance, sketch, sketches[member].as_ref());
+                    accepted[member] |= found.is_some();
+                    any |= found.is_some();
+                }
+            }
+            any
+        });
+        !group.pairs.is_empty()
+    });
+    accepted
 }
 
 /// Returns the position of a row in `wanted`, which ascends.
