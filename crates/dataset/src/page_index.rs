@@ -72,7 +72,11 @@ impl IndexPlaces {
 
     /// Reads the offset indexes from bytes of the file, given with their positions in ascending order. Returns `None` if
     /// one of them is damaged.
-    pub fn offset_index(&self, footer: &ParquetMetaData, bytes: &[(u64, Bytes)]) -> Option<Vec<Vec<OffsetIndexMetaData>>> {
+    pub fn offset_index(
+        &self,
+        footer: &ParquetMetaData,
+        bytes: &[(u64, Bytes)],
+    ) -> Option<Vec<Vec<OffsetIndexMetaData>>> {
         let mut places = self.of_pages.iter();
         let mut of_chunk = || {
             let page_locations = match places.next()? {
@@ -135,12 +139,7 @@ pub fn pages_follow_each_other(footer: &ParquetMetaData, size: u64) -> bool {
 }
 
 /// Returns `None` if pages do not follow each other to the end of their chunk, or if their rows do not ascend.
-pub fn pages_of_chunk(
-    chunk: &ColumnChunkMetaData,
-    rows: i64,
-    located: &[PageLocation],
-    size: u64,
-) -> Option<()> {
+pub fn pages_of_chunk(chunk: &ColumnChunkMetaData, rows: i64, located: &[PageLocation], size: u64) -> Option<()> {
     let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
     let end = start.checked_add(chunk.compressed_size())?;
     let (first, last) = match located {
