@@ -458,7 +458,7 @@ fn hidden_files_are_passed_over_and_names_with_brackets_are_taken_as_they_are() 
 fn job_files_with_unknown_keys_or_values_are_refused_by_name() {
     for (job, parts) in [
         ("colour = \"red\"\n", vec!["job.toml", "line 5", "unknown field `colour`"]),
-        ("profile = \"fast\"\n", vec!["no profile 'fast'", "default, paper, java, hanlp-java"]),
+        ("profile = \"fast\"\n", vec!["no profile 'fast'", "default, han-bigrams, paper, java, hanlp-java"]),
         ("[join]\nmax_distnace = 3\n", vec!["unknown field `max_distnace`"]),
         ("[join]\nmax_distance = 65\n", vec!["max_distance", "65 is not below"]),
         ("[tokenize.features]\nweight = \"heavy\"\n", vec!["heavy"]),

@@ -53,7 +53,7 @@ fn a_tiny_set_has_the_scores_that_a_person_counts() {
     assert!((number(&done, "precision") - 0.75).abs() < 1e-12);
     assert!((number(&done, "recall") - 0.75).abs() < 1e-12);
     assert!((number(&done, "f1") - 0.75).abs() < 1e-12);
-    assert_eq!(done["by_max_distance"].as_array().unwrap().len(), 9);
+    assert_eq!(done["by_max_distance"].as_array().unwrap().len(), 13);
     // Components: a with f, b, c, e; the gray d has nothing that is found or positive.
     assert_eq!(done["ci"]["n_components"], 4);
 }
@@ -132,7 +132,7 @@ fn the_table_and_the_plot_show_the_profiles_own_row() {
     let done = evaluate(dir.path(), &["--plot", "scores.svg"]).expect_success();
     let own: Vec<&str> = done.stdout.lines().filter(|line| line.ends_with("<- the profile's")).collect();
     assert_eq!(own.len(), 2, "{}", done.stdout);
-    assert!(own[0].trim_start().starts_with("8  0.750 ["), "{}", own[0]);
+    assert!(own[0].trim_start().starts_with("12  0.750 ["), "{}", own[0]);
     let svg = std::fs::read_to_string(dir.path().join("scores.svg")).unwrap();
     assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
     for part in ["max_distance", "max_sketch_distance", "precision", "recall", "F1", "<polyline", "<polygon"] {

@@ -105,7 +105,7 @@ fn texts_without_a_fingerprint_are_said_to_be_so_with_the_reason() {
     let done = explain(&dir, &["short", "same"]).expect_success().stdout;
     assert!(
         done.contains(
-            "no fingerprint (too short): it has 3 distinct features; the floor is 10 for Chinese, 8 for other"
+            "no fingerprint (too short): it has 3 distinct features; the floor is 10 for Chinese, 10 for other text without spaces between words, 8 for other"
         ),
         "{done}"
     );

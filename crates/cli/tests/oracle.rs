@@ -12,8 +12,8 @@ use nearprint_profile::{Outcome, TextFingerprinter};
 use support::{Night, text};
 
 /// The default profile's.
-const MAX_DISTANCE: u32 = 8;
-const MAX_SKETCH_DISTANCE: u32 = 40;
+const MAX_DISTANCE: u32 = 12;
+const MAX_SKETCH_DISTANCE: u32 = 36;
 
 /// A document as a night leaves it.
 #[derive(Clone)]

@@ -115,8 +115,10 @@ impl Taken {
             Some(Outcome::TooShort { .. }) => (
                 TextStatus::TooShort,
                 Some(format!(
-                    "it has {n_features} distinct features; the floor is {} for Chinese, {} for other text",
-                    floor.han, floor.other
+                    "it has {n_features} distinct features; the floor is {} for Chinese, {} for other text without spaces between words, {} for other text",
+                    floor.han,
+                    floor.unspaced.unwrap_or(floor.other),
+                    floor.other
                 )),
             ),
             Some(Outcome::Fingerprinted { .. }) => (TextStatus::Fingerprinted, None),
