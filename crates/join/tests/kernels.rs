@@ -1,10 +1,17 @@
 //! Every kernel that this processor can run, against the definition.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::cast_possible_truncation,
+    reason = "tests"
+)]
 
 mod data;
 
 use data::{Rng, Skew};
-use nearprint_join::kernel::scalar;
+use nearprint_join::kernel::{NearPrefix, scalar};
 use nearprint_join::{JoinError, Kernel, KernelName, Width};
 use proptest::prelude::*;
 
@@ -62,6 +69,70 @@ proptest! {
                 pairs(|found| scalar::pairs(&list, &others, k, found)),
                 "{:?}", kernel
             );
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The values and rows are near one another, so that many pairs differ in just the limit, or in one bit more.
+    #[test]
+    fn every_kernel_compares_below_a_prefix_as_the_definition_does(
+        seed: u64, n in 0usize..300, m in 0usize..80, k in 0u32..=16, rest_bits in 0u32..=64, near: bool, skew in 0usize..5,
+    ) {
+        let mut rng = Rng(seed | 1);
+        let rest = if rest_bits == 0 { 0 } else { u64::MAX >> (64 - rest_bits) };
+        let prefix = rng.next() & !rest;
+        let of_prefix = |value: u64| prefix | (value & rest);
+        let rows: Vec<u64> = rng.fingerprints(m, Skew::ALL[skew]).into_iter().map(of_prefix).collect();
+        let mut values: Vec<u64> = rng.near(&rows, n, k + 2, Skew::ALL[skew]);
+        if near {
+            // Values that differ from the prefix in few bits, and from some row in about k bits.
+            for value in &mut values {
+                let (n_prefix, n_rest) = (rng.below(k as usize + 1) as u32, rng.below(k as usize + 2) as u32);
+                let row = if rows.is_empty() { prefix } else { rows[rng.below(rows.len())] };
+                *value = (rng.flip(prefix, n_prefix) & !rest) | (rng.flip(row, n_rest) & rest);
+            }
+        }
+        let distances: Vec<u8> =
+            values.iter().map(|value| ((value ^ prefix) & !rest).count_ones() as u8).collect();
+        let list = NearPrefix { values: &values, distances: &distances, rest_bits };
+        for kernel in Kernel::available() {
+            for limit in [k, k.saturating_sub(3), 64] {
+                prop_assert_eq!(
+                    pairs(|found| u64::pairs_of_prefix(kernel, &rows, list, limit, found)),
+                    pairs(|found| scalar::pairs(&rows, &values, limit, found)),
+                    "{:?}, {}", kernel, limit
+                );
+            }
+        }
+    }
+}
+
+/// All values are equal, or differ from the rows in exactly the limit or one bit more.
+#[test]
+fn values_at_the_limit_are_found() {
+    for rest_bits in [0, 7, 20, 24, 33, 40, 48, 52, 64] {
+        let prefix_bits = 64 - rest_bits;
+        for k in 0..=20 {
+            for above in 0..=k.min(prefix_bits) {
+                let rest = if rest_bits == 0 { 0 } else { u64::MAX >> (64 - rest_bits) };
+                let leading = if above == 0 { 0 } else { u64::MAX << (64 - above) };
+                let spread =
+                    |n: u32| (0..n.min(rest_bits)).fold(0, |bits, i| bits | 1u64 << (i * 5 % rest_bits.max(1)));
+                let near = [k - above, k - above + 1].map(|n| leading ^ (spread(n) & rest));
+                let values: Vec<u64> = (0..45).map(|i| near[i % 2]).collect();
+                let distances = vec![above as u8; values.len()];
+                let list = NearPrefix { values: &values, distances: &distances, rest_bits };
+                for rows in [vec![0; 1], vec![0; 17], vec![rest, 0, rest]] {
+                    let expected = pairs(|found| scalar::pairs(&rows, &values, k, found));
+                    for kernel in Kernel::available() {
+                        let found = pairs(|found| u64::pairs_of_prefix(kernel, &rows, list, k, found));
+                        assert_eq!(found, expected, "{kernel:?}, {rest_bits}, {k}, {above}");
+                    }
+                }
+            }
         }
     }
 }

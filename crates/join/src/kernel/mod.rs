@@ -80,6 +80,36 @@ impl Kernel {
     }
 }
 
+/// Portable code that gains from a kernel's instructions, such as the population count. Its `run` is always inlined, so
+/// that it is compiled with them.
+pub(crate) trait Task {
+    type Output;
+
+    fn run(self) -> Self::Output;
+}
+
+impl Kernel {
+    /// Runs portable code with the instructions of the kernel.
+    pub(crate) fn run<T: Task>(self, task: T) -> T::Output {
+        match self.name {
+            #[cfg(target_arch = "x86_64")]
+            KernelName::Avx2 | KernelName::Avx512 => x86_64::run(self, task),
+            _ => task.run(),
+        }
+    }
+}
+
+/// Values, and the number of bits, above the lowest `rest_bits`, in which each of them differs from a prefix.
+#[derive(Debug, Clone, Copy)]
+pub struct NearPrefix<'a, F> {
+    /// The values.
+    pub values: &'a [F],
+    /// The distance of each value to the prefix.
+    pub distances: &'a [u8],
+    /// The number of bits below the prefix.
+    pub rest_bits: u32,
+}
+
 fn detected(name: KernelName) -> bool {
     match name {
         KernelName::Scalar => true,
@@ -141,6 +171,18 @@ pub trait Width: Fingerprint + sealed::Sealed {
     /// Calls `found(a, b)` for every pair of a value of `left` and one of `right` within `max_distance`, in no
     /// particular order.
     fn pairs(kernel: Kernel, left: &[Self], right: &[Self], max_distance: u32, found: &mut dyn FnMut(Self, Self));
+
+    /// Does the same as [`pairs`](Self::pairs) for `rows` that have the prefix of the `list`. The distances in the
+    /// prefix, which are known, leave few bits that may differ below it.
+    fn pairs_of_prefix(
+        kernel: Kernel,
+        rows: &[Self],
+        list: NearPrefix<'_, Self>,
+        max_distance: u32,
+        found: &mut dyn FnMut(Self, Self),
+    ) {
+        Self::pairs(kernel, rows, list.values, max_distance, found);
+    }
 }
 
 macro_rules! portable_vectors {
@@ -227,6 +269,22 @@ impl Width for u64 {
             return lanes_and_rows(kernel, right, left, max_distance, &mut |b, a| found(a, b));
         }
         lanes_and_rows(kernel, left, right, max_distance, found);
+    }
+
+    fn pairs_of_prefix(
+        kernel: Kernel,
+        rows: &[Self],
+        list: NearPrefix<'_, Self>,
+        max_distance: u32,
+        found: &mut dyn FnMut(Self, Self),
+    ) {
+        match kernel.name {
+            #[cfg(target_arch = "x86_64")]
+            KernelName::Avx512 => x86_64::avx512::pairs_of_prefix(kernel, rows, list, max_distance, found),
+            #[cfg(target_arch = "x86_64")]
+            KernelName::Avx2 => x86_64::avx2::pairs_of_prefix(kernel, rows, list, max_distance, found),
+            _ => Self::pairs(kernel, rows, list.values, max_distance, found),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The map phase: sorted fingerprints probe permuted tables of the queries.
 
+pub mod fan;
 pub mod permuted_table;
 pub mod queries;
 pub mod radix_sort;

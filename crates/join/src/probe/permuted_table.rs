@@ -4,7 +4,7 @@
 use nearprint_fingerprint::hamming_distance;
 use std::ops::Range;
 
-use crate::kernel::{Kernel, Width};
+use crate::kernel::{Kernel, NearPrefix, Width};
 use crate::plan::cost::{ExistingRun, JoinCost, SORT_NS, Workload, merge_bits};
 use crate::plan::permutation::{common_prefix, leading_ones};
 use crate::plan::table_plan::{Table, TablePlan};
@@ -136,7 +136,7 @@ impl<F: Width> PermutedTables<F> {
             if at == range.start {
                 let before = &rows[..at];
                 let before = &before[before.partition_point(|&row| row & mask < group[0] & mask)..];
-                self.join_leaf(group, before, depth, found);
+                self.join_leaf(group, before, &[], depth, found);
             }
             at += group.len();
             self.join_group(group, depth, found);
@@ -196,8 +196,8 @@ impl<F: Width> PermutedTables<F> {
         let table = &self.plan.tables()[t];
         let mut list = std::mem::take(&mut scratch.list);
         let rows = self.near_root(&self.rows[t], root, &mut list);
-        let mut leaf = |run: &[F], queries: &[F], depth: u32| {
-            self.join_leaf(run, queries, depth, &mut |a, b| self.report(t, a, b, found));
+        let mut leaf = |run: &[F], queries: &[F], distances: &[u8], depth: u32| {
+            self.join_leaf(run, queries, distances, depth, &mut |a, b| self.report(t, a, b, found));
         };
         if table.max_prefix_distance == 0 {
             self.merge(table).merge(run, rows, sorted_bits, &mut scratch.starts, &mut leaf);
@@ -227,15 +227,28 @@ impl<F: Width> PermutedTables<F> {
         &list[..n]
     }
 
-    /// Compares a leaf, whose fingerprints agree in their leading `depth` bits.
-    pub(crate) fn join_leaf(&self, run: &[F], queries: &[F], depth: u32, found: &mut dyn FnMut(F, F)) {
+    /// Compares a leaf, whose fingerprints agree in their leading `depth` bits. If the distances of the queries to them
+    /// in these bits are known, they are given.
+    pub(crate) fn join_leaf(
+        &self,
+        run: &[F],
+        queries: &[F],
+        distances: &[u8],
+        depth: u32,
+        found: &mut dyn FnMut(F, F),
+    ) {
         if run.len() * queries.len() > COMPARED_PAIRS
             && depth > 0
             && let Some(plan) = self.split(run.len(), queries.len(), depth)
         {
             return self.join_hot(run, queries, plan, found);
         }
-        F::pairs(self.kernel, run, queries, self.plan.max_distance(), found);
+        let max_distance = self.plan.max_distance();
+        if distances.is_empty() {
+            return F::pairs(self.kernel, run, queries, max_distance, found);
+        }
+        let list = NearPrefix { values: queries, distances, rest_bits: self.plan.bits() - depth };
+        F::pairs_of_prefix(self.kernel, run, list, max_distance, found);
     }
 
     /// Compares rows, which agree in their leading `depth` bits, with each other.
@@ -334,7 +347,7 @@ impl Merge {
             at += rows[at..].iter().take_while(|&&row| row & mask < prefix).count();
             let n = rows[at..].iter().take_while(|&&row| row & mask == prefix).count();
             if n > 0 {
-                leaf(group, &rows[at..at + n], depth);
+                leaf(group, &rows[at..at + n], &[], depth);
             }
             at += n;
         });

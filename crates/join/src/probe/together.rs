@@ -200,8 +200,8 @@ impl<F: Width> PermutedTables<F> {
         let Some(&first) = firsts.copied().collect::<Vec<F>>().first() else { return };
         let n_rows: usize = chunks.iter().map(|c| (c.starts[buckets.end] - c.starts[buckets.start]) as usize).sum();
         let Scratch { run: bucket, spare, lists, starts, .. } = scratch;
-        let mut leaf = |run: &[F], queries: &[F], depth: u32| {
-            self.join_leaf(run, queries, depth, &mut |a, b| self.report(t, a, b, found));
+        let mut leaf = |run: &[F], queries: &[F], distances: &[u8], depth: u32| {
+            self.join_leaf(run, queries, distances, depth, &mut |a, b| self.report(t, a, b, found));
         };
         let root = cut.root + cut.stripe_bits;
         let mut walker = (table.max_prefix_distance > 0).then(|| {

@@ -9,6 +9,7 @@
 use crate::kernel::{Kernel, PADDING, Width};
 use crate::plan::near::n_near_prefixes;
 use crate::plan::permutation::{common_prefix, leading_ones};
+use crate::probe::fan::{FAN_BITS, Fan, Stem};
 
 /// The approximate number of fingerprints of a leaf.
 pub(crate) const LEAF_ROWS: usize = 16;
@@ -17,6 +18,8 @@ pub(crate) const LEAF_ROWS: usize = 16;
 pub(crate) const STEP_BITS: u32 = 2;
 /// A list this short is not made shorter.
 const SHORT_LIST: usize = 4;
+/// A list becomes a fan if at least so many more fingerprints are below its node.
+const FAN_ROWS: usize = 4 * LEAF_ROWS;
 /// The number of fingerprints whose leaves are found at once, to be compared while they are in the innermost cache.
 const SLICE_ROWS: usize = 4096;
 
@@ -32,19 +35,20 @@ pub(crate) struct Walk {
 }
 
 /// A function that takes fingerprints of a run that agree in some leading bits, the queries that may be near to them,
-/// and the number of these bits.
-pub(crate) type Leaf<'a, F> = &'a mut dyn FnMut(&[F], &[F], u32);
+/// the distances of the queries to the fingerprints in these bits, if they are known, and the number of these bits.
+pub(crate) type Leaf<'a, F> = &'a mut dyn FnMut(&[F], &[F], &[u8], u32);
 
 /// The lists of the nodes from the root to the leaf, one after the other; the memory is kept from walk to walk.
 #[derive(Debug)]
 pub(crate) struct Lists<F> {
     values: Vec<F>,
     starts: Vec<u32>,
+    fan: Fan<F>,
 }
 
 impl<F> Default for Lists<F> {
     fn default() -> Self {
-        Self { values: Vec::new(), starts: Vec::new() }
+        Self { values: Vec::new(), starts: Vec::new(), fan: Fan::default() }
     }
 }
 
@@ -59,7 +63,7 @@ pub(crate) struct Level<F> {
 }
 
 impl Walk {
-    /// Calls `leaf(fingerprints, queries, depth)` such that, for every fingerprint of `run` and every query of `list`
+    /// Calls `leaf(fingerprints, queries, distances, depth)` such that, for every fingerprint of `run` and every query of `list`
     /// within the distances, both stand in one leaf. `run` is in ascending order of its leading `sorted_bits`; the
     /// fingerprints of a leaf agree in their leading `depth` bits.
     pub(crate) fn walk<F: Width>(
@@ -85,6 +89,10 @@ pub(crate) struct Walker<'a, F> {
     /// The number of levels whose lists are those of the nodes above the last leaf.
     valid: usize,
     last_leaf: F,
+    /// The position of the level whose lists may become fans.
+    fan_level: usize,
+    /// Whether the fan is that of the node above the last leaf.
+    fanned: bool,
     lists: &'a mut Lists<F>,
 }
 
@@ -98,18 +106,42 @@ impl<'a, F: Width> Walker<'a, F> {
             values.resize(list.len() + PADDING, F::ZERO);
         }
         levels[0].len = F::select(walk.kernel, list, first, levels[0].mask, levels[0].max_distance, values);
-        Self { walk, levels, valid: 1, last_leaf: first, lists }
+        let fan_level = (levels.len() - 1).saturating_sub((FAN_BITS / STEP_BITS) as usize);
+        Self { walk, levels, valid: 1, last_leaf: first, fan_level, fanned: false, lists }
     }
 
     /// Walks the next run, which is in ascending order of the leading bits that the leaves have.
     pub(crate) fn feed(&mut self, run: &[F], leaf: Leaf<'_, F>) {
-        let Self { walk, levels, valid, last_leaf, lists: Lists { values, starts } } = self;
+        let Self { walk, levels, valid, last_leaf, fan_level, fanned, lists: Lists { values, starts, fan } } = self;
         let Level { mask, depth: leaf_depth, .. } = levels[levels.len() - 1];
+        let mut at = 0;
         for_each_group(walk.kernel, run, mask, starts, &mut |group: &[F]| {
             let shared = common_prefix(group[0], *last_leaf, walk.bits);
             *last_leaf = group[0];
             while levels[*valid - 1].depth > shared {
                 *valid -= 1;
+            }
+            *fanned &= *valid > *fan_level;
+            while *valid <= *fan_level && levels[*valid - 1].len > SHORT_LIST {
+                walk.descend(levels, *valid, group[0], values);
+                *valid += 1;
+            }
+            let stem = walk.stem(levels, *fan_level, group[0]);
+            if *valid == *fan_level + 1 && !*fanned && levels[*fan_level].len > SHORT_LIST {
+                let ahead = run.get(at + FAN_ROWS);
+                if stem.bits > 0 && ahead.is_some_and(|&row| (row ^ group[0]) & stem.mask == F::ZERO) {
+                    let Level { start, len, .. } = levels[*fan_level];
+                    fan.build(walk.kernel, &values[start..start + len], stem);
+                    *fanned = true;
+                }
+            }
+            at += group.len();
+            if *fanned {
+                let (list, distances) = fan.list(walk.kernel, group[0], stem);
+                if !list.is_empty() {
+                    leaf(group, list, distances, leaf_depth);
+                }
+                return;
             }
             while *valid < levels.len() && levels[*valid - 1].len > SHORT_LIST {
                 walk.descend(levels, *valid, group[0], values);
@@ -117,13 +149,26 @@ impl<'a, F: Width> Walker<'a, F> {
             }
             let bottom = levels[*valid - 1];
             if bottom.len > 0 {
-                leaf(group, &values[bottom.start..bottom.start + bottom.len], leaf_depth);
+                leaf(group, &values[bottom.start..bottom.start + bottom.len], &[], leaf_depth);
             }
         });
     }
 }
 
 impl Walk {
+    /// Returns the node of a level above `value`, and the limits of the leaves below it.
+    fn stem<F: Width>(&self, levels: &[Level<F>], level: usize, value: F) -> Stem<F> {
+        let (node, leaf) = (levels[level], levels[levels.len() - 1]);
+        Stem {
+            value,
+            mask: node.mask,
+            bits: leaf.depth - node.depth,
+            rest_bits: self.bits - leaf.depth,
+            max_above: node.max_distance.min(node.depth),
+            max_distance: leaf.max_distance.min(leaf.depth),
+        }
+    }
+
     /// Makes the list of level `to` from the list of the level above it.
     fn descend<F: Width>(&self, levels: &mut [Level<F>], to: usize, value: F, values: &mut Vec<F>) {
         let above = levels[to - 1];
@@ -156,7 +201,7 @@ impl Walk {
         let level = |depth: u32| Level {
             depth,
             mask: leading_ones::<F>(self.bits, depth),
-            max_distance: if depth <= self.prefix_bits { self.max_prefix_distance } else { self.max_distance },
+            max_distance: self.limit(depth),
             start: 0,
             len: 0,
         };
@@ -166,9 +211,16 @@ impl Walk {
     /// Returns the depth at which ranges of uniform rows, or the lists, are short.
     pub(crate) fn leaf_depth(&self, root: u32, sorted_bits: u32, n_rows: usize, n_queries: usize) -> u32 {
         let short_range = root + (n_rows / LEAF_ROWS).checked_ilog2().unwrap_or(0);
-        let deepest = short_range.min(sorted_bits).min(self.bits);
+        // Bits below the prefix, which may all differ, hardly shorten a list.
+        let useful = if root < self.prefix_bits { self.prefix_bits } else { self.bits };
+        let deepest = short_range.min(sorted_bits).min(useful);
         let expected = |depth: u32| self.list_share(depth) / self.list_share(root) * to_f64(n_queries);
         (root..deepest).find(|&depth| expected(depth) < 1.0).unwrap_or(deepest)
+    }
+
+    /// Returns the number of leading `depth` bits that may differ.
+    pub(crate) fn limit(&self, depth: u32) -> u32 {
+        if depth <= self.prefix_bits { self.max_prefix_distance } else { self.max_distance }
     }
 
     /// Returns the share of uniform queries that a node at `depth` keeps.
