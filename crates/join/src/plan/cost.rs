@@ -4,6 +4,7 @@ use crate::kernel::Kernel;
 use crate::plan::near::n_near_prefixes;
 use crate::plan::permutation::Block;
 use crate::plan::table_plan::{Table, TablePlan};
+use crate::probe::fan::FAN_BITS;
 use crate::probe::walk::{STEP_BITS, Walk};
 
 /// The approximate number of values in a range of [`Queries::map_self`](crate::Queries::map_self) for which the cost of
@@ -98,14 +99,26 @@ const PASS_NS: f64 = 0.6;
 /// The times to select a list: for each call, and for each eight of its queries.
 const SELECT_CALL_NS: f64 = 8.0;
 const SELECT_VECTOR_NS: f64 = 1.3;
-/// The times to compare a leaf: for each call, and for each sixteen of its pairs. Within small distances, low halves decide.
-/// At 5 and 6, so many of them are near by chance that it takes as long as to compare whole values.
+/// The times of a fan: to sort a query, to copy a range of its queries, and to copy a query.
+const FAN_QUERY_NS: f64 = 2.5;
+const FAN_RANGE_NS: f64 = 1.5;
+const FAN_COPY_NS: f64 = 0.5;
+/// The times to compare a group of two sorted sets: for each group, and for each sixteen of its pairs.
 const LEAF_CALL_NS: f64 = 20.0;
-const PAIR_VECTOR_NS: f64 = 0.5;
-const WHOLE_VECTOR_NS: f64 = 0.95;
+const PAIR_VECTOR_NS: f64 = 1.5;
+/// The times to compare a leaf: for each 32 of its queries, and for each 32 of its pairs and each byte of the rest that
+/// decides.
+const LANES_NS: f64 = 12.0;
+const LANES_BYTE_NS: f64 = 0.4;
 
-fn pair_vector_ns(max_distance: u32) -> f64 {
-    if max_distance > 4 { WHOLE_VECTOR_NS } else { PAIR_VECTOR_NS }
+/// Returns the number of bytes that are compared first if so many bits below a prefix may differ.
+fn compared_bytes(max_rest: u32) -> f64 {
+    match max_rest {
+        0..=3 => 3.0,
+        4..=6 => 4.0,
+        7..=9 => 5.0,
+        _ => 6.0,
+    }
 }
 
 /// The cost of a step and the number of pairs that it compares.
@@ -237,7 +250,7 @@ impl TablePlan {
     /// bits.
     fn step(&self, table: &Table, n: f64, m: f64, root: u32) -> Step {
         if table.max_prefix_distance == 0 {
-            return merge_step(table.block, n, m, root, pair_vector_ns(self.max_distance()));
+            return merge_step(table.block, n, m, root, self.max_distance());
         }
         let walk = Walk {
             kernel: Kernel::SCALAR,
@@ -250,31 +263,55 @@ impl TablePlan {
     }
 }
 
-fn merge_step(block: Block, n: f64, m: f64, root: u32, vector_ns: f64) -> Step {
+fn merge_step(block: Block, n: f64, m: f64, root: u32, max_distance: u32) -> Step {
     let bits = merge_bits(block.width, root, rows(n), rows(m));
     let groups = 2f64.powi((bits - root.min(bits)).cast_signed());
     let pairs = n * m / groups;
     let occupied = groups.min(n).min(m);
-    let vectors = occupied * (n.max(m) / groups / 16.0).ceil().max(1.0) * (n.min(m) / groups).max(1.0);
-    Step { ns: (n + m) * PASS_NS + occupied * LEAF_CALL_NS + vectors * vector_ns, pairs }
+    let (long, short) = (n.max(m) / groups, (n.min(m) / groups).max(1.0));
+    let compared = if max_distance <= 6 {
+        (long / 16.0).ceil().max(1.0) * short * PAIR_VECTOR_NS
+    } else {
+        lanes_ns(long, short, max_distance)
+    };
+    Step { ns: (n + m) * PASS_NS + occupied * (LEAF_CALL_NS + compared), pairs }
+}
+
+/// Estimates the time to compare `n_lanes` with `n_rows`, of which at most `max_rest` bits of a rest differ in a pair.
+fn lanes_ns(n_lanes: f64, n_rows: f64, max_rest: u32) -> f64 {
+    (n_lanes / 32.0).ceil().max(1.0) * (LANES_NS + n_rows * compared_bytes(max_rest) * LANES_BYTE_NS)
 }
 
 fn walk_step(walk: &Walk, n: f64, m: f64, root: u32) -> Step {
     let bottom = walk.leaf_depth(root, walk.bits, rows(n), rows(m));
+    let fan = bottom - FAN_BITS.min(bottom - root);
     let len = |depth: u32| m * walk.list_share(depth) / walk.list_share(root);
     let nodes = |depth: u32| 2f64.powi((depth - root).cast_signed()).min(n);
     let mut ns = n * PASS_NS;
-    let mut depth = bottom;
+    let mut depth = fan;
     while depth > root {
         let above = depth - STEP_BITS.min(depth - root);
         ns += nodes(depth) * (SELECT_CALL_NS + (len(above) / 8.0).ceil() * SELECT_VECTOR_NS);
         depth = above;
     }
-    let (leaves, len) = (nodes(bottom).max(1.0), len(bottom));
-    let (long, short) = if n / leaves > len { (n / leaves, len) } else { (len, n / leaves) };
-    ns += leaves * len.min(1.0) * LEAF_CALL_NS
-        + leaves * (long / 16.0).ceil() * short * pair_vector_ns(walk.max_distance);
-    Step { ns, pairs: n * len }
+    let leaves = nodes(bottom).max(1.0);
+    let (n_queries, n_rows) = (len(bottom), n / leaves);
+    let limit = walk.limit(bottom);
+    let ranges: f64 = (0..=limit.min(fan))
+        .map(|above| {
+            let share = n_prefixes_at(fan, above) / n_near_prefixes(fan, limit);
+            n_near_prefixes(bottom - fan, limit - above).min(len(fan) * share)
+        })
+        .sum();
+    ns += nodes(fan) * len(fan) * FAN_QUERY_NS;
+    ns += leaves * (ranges * FAN_RANGE_NS + n_queries * FAN_COPY_NS);
+    ns += leaves * n_queries.min(1.0) * (LEAF_CALL_NS + lanes_ns(n_queries, n_rows, walk.max_distance - limit));
+    Step { ns, pairs: n * n_queries }
+}
+
+/// Returns the number of prefixes that differ from a given one in exactly `distance` bits.
+fn n_prefixes_at(bits: u32, distance: u32) -> f64 {
+    n_near_prefixes(bits, distance) - distance.checked_sub(1).map_or(0.0, |nearer| n_near_prefixes(bits, nearer))
 }
 
 /// The approximate number of rows of a merged group: a vector of 32-bit halves.
