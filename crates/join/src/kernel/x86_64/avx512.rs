@@ -2,15 +2,14 @@
 #![allow(unsafe_code, reason = "intrinsics; each block says why it is sound")]
 
 use std::arch::x86_64::{
-    __m512i, _mm_cvtsi64_si128, _mm_loadu_si128, _mm512_add_epi32, _mm512_and_si512, _mm512_castsi256_si512,
-    _mm512_cmple_epu32_mask, _mm512_cmple_epu64_mask, _mm512_cvtepi64_epi32, _mm512_cvtepu8_epi32, _mm512_inserti64x4,
-    _mm512_loadu_si512, _mm512_mask_cmple_epu64_mask, _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64,
-    _mm512_maskz_loadu_epi64, _mm512_min_epu32, _mm512_permutexvar_epi32, _mm512_popcnt_epi32, _mm512_popcnt_epi64,
-    _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32, _mm512_srl_epi64, _mm512_storeu_si512,
-    _mm512_test_epi64_mask, _mm512_xor_si512,
+    __m512i, _mm512_add_epi32, _mm512_and_si512, _mm512_castsi256_si512, _mm512_cmple_epu32_mask,
+    _mm512_cmple_epu64_mask, _mm512_cvtepi64_epi32, _mm512_inserti64x4, _mm512_loadu_si512,
+    _mm512_mask_cmple_epu64_mask, _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64, _mm512_maskz_loadu_epi64,
+    _mm512_min_epu32, _mm512_permutexvar_epi32, _mm512_popcnt_epi32, _mm512_popcnt_epi64, _mm512_set1_epi32,
+    _mm512_set1_epi64, _mm512_setr_epi32, _mm512_storeu_si512, _mm512_test_epi64_mask, _mm512_xor_si512,
 };
 
-use super::super::{Kernel, KernelName, NearPrefix, PADDING, scalar};
+use super::super::{Kernel, KernelName, PADDING, scalar};
 
 /// The lanes of a vector of fingerprints.
 const LANES: usize = 8;
@@ -226,97 +225,6 @@ unsafe fn near_halves<const N: usize>(lanes: &[u64], rows: &[u64], max_distance:
         near |= _mm512_cmple_epu32_mask(nearest, max_distance) & there;
     }
     near != 0
-}
-
-/// The largest number of differing bits in the rest for which 32 bits of it are compared first. Of unrelated 32 bits,
-/// one in 950 differs in 7 and fewer, and one in 285 in 8 and fewer: beyond, it takes as long to compare whole values.
-const RESTS_UP_TO: u32 = 7;
-
-/// The number of rows that are compared by their rests before near lanes are looked for: two vectors of whole values.
-const REST_ROWS: usize = 2 * LANES;
-
-/// See [`Width::pairs_of_prefix`](super::super::Width::pairs_of_prefix).
-pub(in super::super) fn pairs_of_prefix(
-    kernel: Kernel,
-    rows: &[u64],
-    list: NearPrefix<'_, u64>,
-    max_distance: u32,
-    found: &mut dyn FnMut(u64, u64),
-) {
-    assert!(kernel.name() == KernelName::Avx512 && list.values.len() == list.distances.len());
-    let farthest = list.distances.iter().copied().max().unwrap_or(0);
-    if list.values.len() < rows.len() {
-        return pairs(kernel, rows, list.values, max_distance, found);
-    }
-    if max_distance.saturating_sub(u32::from(farthest)) > RESTS_UP_TO {
-        return pairs(kernel, list.values, rows, max_distance, &mut |value, row| found(row, value));
-    }
-    let lanes = list.values.chunks(4 * 16).zip(list.distances.chunks(4 * 16));
-    for (values, distances) in lanes {
-        let lanes = NearPrefix { values, distances, ..list };
-        for rows in rows.chunks(REST_ROWS) {
-            // SAFETY: the kernel proves the instructions.
-            unsafe {
-                match values.len().div_ceil(16) {
-                    1 => pairs_by_rests::<1>(rows, lanes, max_distance, found),
-                    2 => pairs_by_rests::<2>(rows, lanes, max_distance, found),
-                    3 => pairs_by_rests::<3>(rows, lanes, max_distance, found),
-                    _ => pairs_by_rests::<4>(rows, lanes, max_distance, found),
-                }
-            }
-        }
-    }
-}
-
-/// Compares the leading 32 bits of the rests of up to `16 N` lanes with those of the rows. Lanes whose least distance to
-/// a row is near are compared with the rows again.
-///
-/// # Safety
-/// The processor has the instructions.
-#[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq,popcnt")]
-unsafe fn pairs_by_rests<const N: usize>(
-    rows: &[u64],
-    list: NearPrefix<'_, u64>,
-    max_distance: u32,
-    found: &mut dyn FnMut(u64, u64),
-) {
-    let n_bits = list.rest_bits.min(32);
-    let shift = list.rest_bits - n_bits;
-    let mask = if n_bits == 0 { 0 } else { u32::MAX >> (32 - n_bits) };
-    let mut rests = [_mm512_set1_epi32(0); N];
-    for (rest, values) in rests.iter_mut().zip(list.values.chunks(16)) {
-        let (first, second) = values.split_at(values.len().min(LANES));
-        let count = _mm_cvtsi64_si128(i64::from(shift));
-        // SAFETY: a chunk has at most sixteen values.
-        let (first, second) = unsafe { (load(first), load(second)) };
-        let rest_of = |values: __m512i| _mm512_cvtepi64_epi32(_mm512_srl_epi64(values, count));
-        let joined = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(rest_of(first)), rest_of(second));
-        *rest = _mm512_and_si512(joined, _mm512_set1_epi32(mask.cast_signed()));
-    }
-    let mut nearest = [_mm512_set1_epi32(-1); N];
-    for &row in rows {
-        #[allow(clippy::cast_possible_truncation, reason = "the rest's 32 bits")]
-        let row = _mm512_set1_epi32(((row >> shift) as u32 & mask).cast_signed());
-        for (nearest, &rest) in nearest.iter_mut().zip(&rests) {
-            *nearest = _mm512_min_epu32(*nearest, _mm512_popcnt_epi32(_mm512_xor_si512(rest, row)));
-        }
-    }
-    let limit = _mm512_set1_epi32(max_distance.cast_signed());
-    let chunks = list.values.chunks(16).zip(list.distances.chunks(16));
-    for ((values, distances), nearest) in chunks.zip(nearest) {
-        let mut all = [0; 16];
-        all[..distances.len()].copy_from_slice(distances);
-        // SAFETY: the array has sixteen bytes.
-        let distances = _mm512_cvtepu8_epi32(unsafe { _mm_loadu_si128(all.as_ptr().cast()) });
-        let there = if values.len() == 16 { u16::MAX } else { !(u16::MAX << values.len()) };
-        let mut near = _mm512_cmple_epu32_mask(_mm512_add_epi32(nearest, distances), limit) & there;
-        while near != 0 {
-            let value = values[near.trailing_zeros() as usize];
-            // SAFETY: as here.
-            unsafe { pairs_whole(rows, &[value], max_distance, found) }
-            near &= near - 1;
-        }
-    }
 }
 
 /// See [`Width::may_have_pairs`](super::super::Width::may_have_pairs).
