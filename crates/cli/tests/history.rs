@@ -243,6 +243,16 @@ fn first_format() -> Night {
 fn a_store_of_the_first_format_is_read_checked_and_carried_on() {
     let night = first_format();
     let days = ["2026-11-17", "2026-11-18", "2026-11-19"];
+    // The store was made with the default profile of its release.
+    let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
+    let refused = night.run(days[0], &[]);
+    assert_eq!(refused.code, 78, "{}", refused.stderr);
+    assert!(
+        refused.error().contains("`profile = \"han-bigrams\"` if it was made with the default before"),
+        "{}",
+        refused.stderr
+    );
+    std::fs::write(night.path().join("job.toml"), format!("profile = \"han-bigrams\"\n{job}")).unwrap();
     assert_eq!(check(&night)["status"], "sound");
     for dt in days {
         assert_eq!(status(night.run(dt, &[])), "already_published");
