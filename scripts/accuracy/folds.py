@@ -7,7 +7,7 @@ A SET is a folder with docs.jsonl or docs.parquet, pairs.tsv and, where pages ar
 set's. Sets of FOLDS that share a fold are left out together; any other set is a fold of its own.
 
 Each line of the results is one run of `nearprint evaluate`: a `choice` (settings by name), `max_sketch_distance`, `set`, `seed`, and
-for each `max_distance` the numbers of true, found and gray pairs, beside those of the positive ones. `--tables` prints the choice of
+for each `max_distance` the numbers of true pairs, of found ones that are not gray, and of gray ones; `n_positive` beside them. `--tables` prints the choice of
 each fold, its scores on the fold left out, and the scores of the shipped profile, whose choice saw all sets.
 """
 
@@ -81,9 +81,8 @@ def measure(arguments):
             out.write(json.dumps(line) + "\n")
 
 
-def f1(true, found, gray, positive):
-    counted = found - gray
-    precision, recall = (true / counted if counted else 1.0), true / positive
+def f1(true, found, positive):
+    precision, recall = (true / found if found else 1.0), true / positive
     return (2 * precision * recall / (precision + recall) if true else 0.0), precision, recall
 
 
@@ -100,7 +99,7 @@ def tables(path):
     for line in map(json.loads, open(path, encoding="utf-8")):
         for k, counts in line["true_found_gray"].items():
             key = (line["choice"], int(k), line["max_sketch_distance"])
-            scores.setdefault(key, {}).setdefault(line["set"], {})[line["seed"]] = f1(*counts, line["n_positive"])
+            scores.setdefault(key, {}).setdefault(line["set"], {})[line["seed"]] = f1(*counts[:2], line["n_positive"])
     names = sorted(next(iter(scores.values())))
 
     def score(key, name, seeds, of=0):
