@@ -187,13 +187,13 @@ fn a_damaged_index_of_the_pages_of_sketches_costs_a_scan_and_loses_nothing() {
     let path = foreign(temp.path(), &schema, &sketches, writer_properties(&schema, &[]));
     let place = wait(async {
         let parquet = open(&path).await;
-        parquet.column_chunk(0, "sketch").unwrap().offset_index_offset().unwrap()
+        usize::try_from(parquet.column_chunk(0, "sketch").unwrap().offset_index_offset().unwrap()).unwrap()
     });
     let mut bytes = std::fs::read(&path).unwrap();
     for at in 0..20 {
-        let was = std::mem::replace(&mut bytes[place as usize + at], 0xff);
+        let was = std::mem::replace(&mut bytes[place + at], 0xff);
         std::fs::write(&path, &bytes).unwrap();
         check(&path, &sketches);
-        bytes[place as usize + at] = was;
+        bytes[place + at] = was;
     }
 }

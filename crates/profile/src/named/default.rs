@@ -19,7 +19,10 @@ pub(super) fn profile() -> ProfileConfig {
             min_features: MinFeatures { han: 10, unspaced: Some(10), other: 8 },
             ..TokenizeConfig::default()
         },
-        fingerprint: FingerprintConfig { feature_hash: FeatureHash::Xxh3 { seed: SEED }, ..FingerprintConfig::default() },
+        fingerprint: FingerprintConfig {
+            feature_hash: FeatureHash::Xxh3 { seed: SEED },
+            ..FingerprintConfig::default()
+        },
         sketch: Some(SketchConfig { shingle: 3, seed: SEED, tokenizer: Some(TokenizerKind::Words) }),
         join: JoinConfig { max_distance: 12, max_sketch_distance: Some(36) },
     }
