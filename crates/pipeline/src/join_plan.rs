@@ -35,7 +35,7 @@ const READ_AGAIN_NS: f64 = 10.0;
 /// The nanoseconds of a core that a join may take in any case, without tables or in parts.
 const SHORT_NS: f64 = 60e9;
 /// The factor by which a longer join may be slower than one with all memory.
-const TOO_SLOW: f64 = 20.0;
+const TOO_SLOW: f64 = 40.0;
 
 /// A plan, its estimate, and the amounts that are in memory at once.
 #[derive(Debug, Clone)]
