@@ -44,8 +44,12 @@ impl<F: Fingerprint> Votes<F> {
     /// Adds `weight` for each bit of `hash` that is 1, and against each bit that is 0.
     #[inline]
     pub(crate) fn add(&mut self, hash: F, weight: u64) {
+        // Such a vote changes no sum, and 0 marks the counters without a weight.
+        if weight == 0 {
+            return;
+        }
         self.total += u128::from(weight);
-        if self.weights[self.last] == weight && weight != 0 {
+        if self.weights[self.last] == weight {
             self.counters[self.last].add(hash, weight, &mut self.lanes);
         } else {
             self.add_of_other_weight(hash, weight);
@@ -55,8 +59,6 @@ impl<F: Fingerprint> Votes<F> {
     #[inline(never)]
     fn add_of_other_weight(&mut self, hash: F, weight: u64) {
         match self.weights.iter().position(|&known| known == weight) {
-            // Counters without a weight have 0, and such a vote changes no sum.
-            _ if weight == 0 => {}
             Some(at) => {
                 self.last = at;
                 self.counters[at].add(hash, weight, &mut self.lanes);

@@ -43,17 +43,12 @@ impl Tokenizer for Words {
     fn spans(&self, text: &str, spans: &mut Vec<Range<usize>>) {
         let mut scan = Scan::new(text, self.cut, spans);
         while scan.at < text.len() {
-            while is_common_han_at(text.as_bytes(), scan.at) && scan.ends_token(scan.at + 3) {
-                scan.push(scan.at + 3);
-            }
-            if text.as_bytes().get(scan.at).is_some_and(u8::is_ascii) {
-                scan.take_ascii();
-                // A word that begins in ASCII and goes on in another script is left.
-                if text.as_bytes().get(scan.at).is_some_and(u8::is_ascii) {
-                    scan.take_other(|_| false);
-                }
-            } else {
+            scan.take_ascii();
+            if !scan.is_at_whole_han() {
                 scan.take_other(|_| false);
+            }
+            while scan.is_at_whole_han() {
+                scan.push(scan.at + 3);
             }
         }
     }
@@ -154,6 +149,12 @@ impl Scan<'_> {
         }
     }
 
+    /// Returns whether a common Han character begins here that is a token by itself.
+    #[inline]
+    fn is_at_whole_han(&self) -> bool {
+        is_common_han_at(self.text.as_bytes(), self.at) && self.ends_token(self.at + 3)
+    }
+
     /// Returns whether a token that is all ASCII or one Han character is whole at `end`: no mark and no letter that
     /// might belong to it follows.
     #[inline]
@@ -235,7 +236,7 @@ const ASCII: [Ascii; 256] = {
     table
 };
 
-pub(crate) fn is_word_character(c: char) -> bool {
+fn is_word_character(c: char) -> bool {
     match c {
         '\0'..='\x7F' => c.is_ascii_alphanumeric() || c == '_',
         // Punctuation, as tables would say too, but slower.
