@@ -85,12 +85,18 @@ pub async fn fetch(file: &ParquetFile, row_group: usize, bits: u32) -> Result<Fe
     Ok(FetchedColumn::Chunk { chunk, n_rows: file.row_group_rows(row_group), bytes })
 }
 
-/// Returns whether [`fetch`] only reads these row groups. In other files, Arrow decodes them at the same time.
+/// Returns the number of bytes that [`fetch`] reads and holds for these row groups. Returns `None` if Arrow decodes one of
+/// them at the same time.
 ///
 /// # Panics
 /// Panics if the file does not have all these row groups.
-pub fn is_packed(file: &ParquetFile, mut row_groups: Range<usize>, bits: u32) -> bool {
-    row_groups.all(|row_group| packed_leaf(file, row_group, bits).is_some())
+pub fn packed_bytes(file: &ParquetFile, row_groups: Range<usize>, bits: u32) -> Option<u64> {
+    let bytes_of = |row_group: usize| {
+        let leaf = packed_leaf(file, row_group, bits)?;
+        let range = file.chunk_range(row_group, leaf).ok()?;
+        Some(range.end.saturating_sub(range.start))
+    };
+    row_groups.map(bytes_of).sum()
 }
 
 /// Returns the position of the column if it can be decoded here.

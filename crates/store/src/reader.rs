@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use arrow::array::Array;
 use arrow::datatypes::{UInt32Type, UInt64Type};
-use futures::TryStreamExt;
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use nearprint_storage::ErrorKind;
 
 use crate::commit::{Night, SegmentRecord};
@@ -16,7 +17,7 @@ use crate::existing::{Existing, ExistingDocuments, ExistingFile, RunFile};
 use crate::shadows::{Recrawls, Shadow, Shadowed};
 use crate::store::Store;
 use nearprint_dataset::schema::{CANONICAL_ID, DOC_ID, TEXT_HASH};
-use nearprint_dataset::{Columns, ParquetFile, Read, fixed, selection};
+use nearprint_dataset::{Columns, FileRecord, ParquetFile, Read, fixed, selection};
 
 /// The names of runs. Each is held in memory once.
 #[derive(Debug, Default)]
@@ -39,6 +40,14 @@ struct SameId {
     own_run_row: u32,
     run_row: u32,
     kept: bool,
+}
+
+/// The number of nights whose files are read at the same time: a distant bucket takes long to begin an answer.
+const NIGHTS_AT_ONCE: usize = 8;
+
+/// Runs some of the futures at the same time. Their results come in order.
+fn at_once<'a, T: 'a>(futures: Vec<BoxFuture<'a, T>>) -> impl Stream<Item = T> + use<'a, T> {
+    stream::iter(futures).buffered(NIGHTS_AT_ONCE)
 }
 
 impl Store {
@@ -85,9 +94,13 @@ impl Store {
     /// Returns the files of segments, and those of runs that no segment covers. Each fingerprint is in exactly one of
     /// them.
     async fn files(&self, nights: &[&Night], mut shadowed: Shadowed) -> Result<Existing> {
+        let with_some: Vec<&Night> = nights.iter().copied().filter(|n| n.run.n_fingerprints > 0).collect();
+        let opened: Vec<ParquetFile> =
+            at_once(with_some.iter().map(|night| self.open_file(night, "fingerprints").boxed()).collect())
+                .try_collect()
+                .await?;
         let mut runs: BTreeMap<&str, RunFile> = BTreeMap::new();
-        for night in nights.iter().filter(|n| n.run.n_fingerprints > 0) {
-            let parquet = self.open_file(night, "fingerprints").await?;
+        for (night, parquet) in with_some.into_iter().zip(opened) {
             let shadowed = shadowed.remove(&night.run.digest).unwrap_or_default();
             runs.insert(&night.run.digest, RunFile { parquet, shadowed });
         }
@@ -133,27 +146,30 @@ impl Store {
     /// Opens the files of a segment. Returns `None` if a file is missing or has another size, because the runs have the
     /// same data.
     async fn open_segment(&self, segment: &SegmentRecord) -> Result<Option<Vec<ParquetFile>>> {
-        let mut parts = Vec::new();
-        for recorded in &segment.files {
-            let place = self.segment_folder(&segment.digest).join(&recorded.name);
-            let Some(file) = place.find().await?.filter(|file| file.size == recorded.bytes) else {
-                let part = place.url();
-                tracing::warn!(
-                    part,
-                    "a part of a segment is gone or damaged: reading the runs; mend with store compact"
-                );
-                return Ok(None);
-            };
-            parts.push(ParquetFile::open(file).await?);
-        }
-        Ok(Some(parts))
+        let opened: Vec<Option<ParquetFile>> =
+            at_once(segment.files.iter().map(|recorded| self.open_part(segment, recorded).boxed()).collect())
+                .try_collect()
+                .await?;
+        Ok(opened.into_iter().collect())
+    }
+
+    async fn open_part(&self, segment: &SegmentRecord, recorded: &FileRecord) -> Result<Option<ParquetFile>> {
+        let place = self.segment_folder(&segment.digest).join(&recorded.name);
+        let Some(file) = place.find().await?.filter(|file| file.size == recorded.bytes) else {
+            let part = place.url();
+            tracing::warn!(part, "a part of a segment is gone or damaged: reading the runs; mend with store compact");
+            return Ok(None);
+        };
+        Ok(Some(ParquetFile::open(file).await?))
     }
 
     /// Returns the shadowed rows by run: the given ones, and those that the given nights shadow among each other.
-    async fn shadowed(&self, nights: &[&Night], mut shadowed: Shadowed) -> Result<Shadowed> {
+    async fn shadowed<'a>(&'a self, nights: &[&'a Night], mut shadowed: Shadowed) -> Result<Shadowed> {
         let known: HashSet<&str> = nights.iter().map(|n| n.run.digest.as_str()).collect();
-        for night in nights {
-            for shadow in self.shadows(night).await? {
+        let of_night = |&night: &&'a Night| async move { Ok::<_, StoreError>((night, self.shadows(night).await?)) };
+        let mut of_nights = at_once(nights.iter().map(|night| of_night(night).boxed()).collect());
+        while let Some((night, found)) = of_nights.try_next().await? {
+            for shadow in found {
                 let [run, by] = [&*shadow.run, &*shadow.by].map(|named| match named {
                     "" => night.run.digest.as_str(),
                     other => other,
@@ -188,12 +204,15 @@ impl Store {
     ///
     /// # Errors
     /// A file of the store is damaged or cannot be read.
-    pub async fn recrawls(&self, dt: &str, own: &OwnIds<'_>) -> Result<Recrawls> {
+    pub async fn recrawls<'a>(&'a self, dt: &str, own: &'a OwnIds<'a>) -> Result<Recrawls> {
         let mut recrawls = Recrawls::default();
         let this: Arc<str> = "".into();
-        for night in self.nights().iter().filter(|n| n.dt != dt) {
+        let others = self.nights().iter().filter(|n| n.dt != dt);
+        let of_night = |night: &'a Night| async move { Ok::<_, StoreError>((night, self.same_ids(night, own).await?)) };
+        let mut of_nights = at_once(others.map(|night| of_night(night).boxed()).collect());
+        while let Some((night, found)) = of_nights.try_next().await? {
             let digest: Arc<str> = night.run.digest.as_str().into();
-            for same in self.same_ids(night, own).await? {
+            for same in found {
                 let (this, digest) = (Arc::clone(&this), Arc::clone(&digest));
                 if night.dt.as_str() < dt {
                     recrawls.earlier.insert(same.row, same.kept);
@@ -315,27 +334,42 @@ impl Store {
         if wanted.is_empty() {
             return Ok(found);
         }
-        for night in self.before(dt).into_iter().filter(|n| n.run.n_short > 0) {
-            let parquet = self.open_file(night, "short").await?;
-            let mut batches = parquet.stream(parquet.whole(&[TEXT_HASH, DOC_ID, CANONICAL_ID]))?;
-            let (mut run_row, _) = self.first_rows(night)?;
-            while let Some(rows) = batches.try_next().await? {
-                let columns = Columns { batch: &rows, file: &parquet.file.url };
-                let (hashes, ids, canonical) =
-                    (columns.bytes::<16>(TEXT_HASH)?, columns.strings(DOC_ID)?, columns.strings(CANONICAL_ID)?);
-                for i in 0..rows.num_rows() {
-                    let hash: Option<[u8; 16]> = fixed(hashes, i);
-                    let live =
-                        canonical.is_null(i) && !shadowed.get(&night.run.digest).is_some_and(|s| s.contains(run_row));
-                    if let Some(hash) = hash.filter(|h| live && wanted.contains(h)) {
-                        let id = ids.value(i);
-                        let smallest = found.entry(hash).or_insert_with(|| id.to_owned());
-                        if id < smallest.as_str() {
-                            id.clone_into(smallest);
-                        }
-                    }
-                    run_row += 1;
+        let nights: Vec<&Night> = self.before(dt).into_iter().filter(|n| n.run.n_short > 0).collect();
+        let mut of_nights =
+            at_once(nights.iter().map(|night| self.short_of(night, wanted, shadowed).boxed()).collect());
+        while let Some(of_night) = of_nights.try_next().await? {
+            for (hash, id) in of_night {
+                let smallest = found.entry(hash).or_insert_with(|| id.clone());
+                if id < *smallest {
+                    *smallest = id;
                 }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Works like [`existing_short`](Self::existing_short) for one night.
+    async fn short_of(&self, night: &Night, wanted: &HashSet<[u8; 16]>, shadowed: &Shadowed) -> Result<ExistingShort> {
+        let mut found = ExistingShort::new();
+        let parquet = self.open_file(night, "short").await?;
+        let mut batches = parquet.stream(parquet.whole(&[TEXT_HASH, DOC_ID, CANONICAL_ID]))?;
+        let (mut run_row, _) = self.first_rows(night)?;
+        let shadowed = shadowed.get(&night.run.digest);
+        while let Some(rows) = batches.try_next().await? {
+            let columns = Columns { batch: &rows, file: &parquet.file.url };
+            let (hashes, ids, canonical) =
+                (columns.bytes::<16>(TEXT_HASH)?, columns.strings(DOC_ID)?, columns.strings(CANONICAL_ID)?);
+            for i in 0..rows.num_rows() {
+                let hash: Option<[u8; 16]> = fixed(hashes, i);
+                let live = canonical.is_null(i) && !shadowed.is_some_and(|s| s.contains(run_row));
+                if let Some(hash) = hash.filter(|h| live && wanted.contains(h)) {
+                    let id = ids.value(i);
+                    let smallest = found.entry(hash).or_insert_with(|| id.to_owned());
+                    if id < smallest.as_str() {
+                        id.clone_into(smallest);
+                    }
+                }
+                run_row += 1;
             }
         }
         Ok(found)

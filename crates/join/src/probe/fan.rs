@@ -11,7 +11,7 @@ use crate::kernel::{Kernel, PADDING, Task, Width};
 pub(crate) const FAN_BITS: u32 = 8;
 
 /// The number of values that are copied at once, up to so many beyond the end of a range.
-const COPIED: usize = 4;
+const COPIED: usize = 8;
 
 /// A node and the limits of the lists below it.
 #[derive(Debug, Clone, Copy)]
@@ -166,7 +166,7 @@ impl<F: Width> Task for Gather<'_, F> {
             let flips = &flips[..n_flips[reach as usize]];
             let first = (above as usize) << stem.bits;
             let (start, end) = (starts[first] as usize, starts[first + (1 << stem.bits)] as usize);
-            if end - start < flips.len() {
+            if end - start < 2 * flips.len() {
                 for &query in &values[start..end] {
                     let distance = (stem.next(query) ^ next).count_ones();
                     (near[n], distances[n]) = (query, (above + distance) as u8);
@@ -179,9 +179,16 @@ impl<F: Width> Task for Gather<'_, F> {
                 let key = next ^ flip.bits as usize;
                 let (start, end) = (starts[key] as usize, starts[key + 1] as usize);
                 let distance = above as u8 + flip.distance;
-                for (from, to) in (start..end).step_by(COPIED).zip((n..).step_by(COPIED)) {
+                // Most ranges are short. The copy of their first values takes no branch on their length.
+                let mut copy = |from: usize, to: usize| {
                     near[to..to + COPIED].copy_from_slice(&values[from..from + COPIED]);
                     distances[to..to + COPIED].fill(distance);
+                };
+                copy(start, n);
+                let mut copied = COPIED;
+                while copied < end - start {
+                    copy(start + copied, n + copied);
+                    copied += COPIED;
                 }
                 n += end - start;
             }

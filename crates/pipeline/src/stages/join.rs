@@ -69,6 +69,7 @@ pub(crate) struct NearDuplicates {
     n_existing: u64,
     piece_rows: u64,
     pieces_under_way: usize,
+    read_ahead_bytes: usize,
     itself: bool,
     /// The rule by which decisions follow from the forest pass. `None` means that there are no decisions.
     decides: Option<ClusterRule>,
@@ -144,6 +145,11 @@ pub(crate) struct Join {
     pub(crate) held_bytes: usize,
 }
 
+/// The most bytes of existing fingerprints that are read before their piece is decoded, and their largest share of the
+/// memory limit. Pieces of small distances have few bytes, and a distant bucket takes long to begin an answer.
+const READ_AHEAD_BYTES: usize = 64 << 20;
+const READ_AHEAD_SHARE: usize = 16;
+
 /// The most rows in a slice of a piece. The documents behind pairs are fetched slice by slice.
 const SLICE_ROWS: u64 = 1 << 22;
 
@@ -156,10 +162,11 @@ impl NearDuplicates {
         let (own, kernel) = (resources.clone(), resources.join_kernel()?);
         let runs = existing.files.iter().map(|f| existing_run(&f.parquet, bits)).collect();
         progress.start("tables", "fingerprints", batch.len() as u64);
-        let (batch, rows, queries, plan, forest_bytes, engine) = blocking("tables", move || {
+        let (batch, rows, queries, plan, forest_bytes, engine, read_ahead_bytes) = blocking("tables", move || {
             let (batch, rows, values) = group(batch, decides, &own)?;
-            let mut left =
-                Budget::new(&own, held_bytes + batch.memory_bytes() + rows.memory_bytes(), batch.len(), decides)?;
+            let read_ahead = READ_AHEAD_BYTES.min(own.counted_bytes() / READ_AHEAD_SHARE);
+            let held = held_bytes + batch.memory_bytes() + rows.memory_bytes() + read_ahead;
+            let mut left = Budget::new(&own, held, batch.len(), decides)?;
             let workload = Workload {
                 n_queries: values.len(),
                 existing: runs,
@@ -180,7 +187,7 @@ impl NearDuplicates {
             left.take(plan.counted_bytes);
             let queries = QueryParts::try_new(values, plan.tables.clone(), plan.n_parts, kernel)?;
             let engine = Engine::new(&own, left.for_reduce(&own))?;
-            Ok::<_, PipelineError>((batch, rows, queries, plan, left.for_forest(&own), engine))
+            Ok::<_, PipelineError>((batch, rows, queries, plan, left.for_forest(&own), engine, read_ahead))
         })
         .await?;
         let existing = existing.files.into_iter().map(|f| (f.parquet.file.url.clone(), f)).collect();
@@ -193,6 +200,7 @@ impl NearDuplicates {
             n_existing,
             piece_rows: plan.piece_rows as u64,
             pieces_under_way: plan.pieces_under_way,
+            read_ahead_bytes,
             itself,
             decides,
             forest_bytes,
@@ -318,7 +326,7 @@ impl NearDuplicates {
             want,
             notes_classes,
             files: Arc::clone(&self.existing),
-            room: Room::new(self.engine.threads(), self.pieces_under_way),
+            room: Room::new(self.engine.threads(), self.pieces_under_way, self.read_ahead_bytes),
             progress: self.progress.clone(),
         };
         let probes = ProbeTasks {

@@ -8,7 +8,7 @@ use nearprint_join::{MapScratch, QueryRows, TogetherScratch, Verifier};
 use nearprint_storage::{Progress, blocking, locked};
 use nearprint_store::ExistingFile;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::batch::QueryBatch;
 use crate::error::{Result, TaskError};
@@ -97,8 +97,11 @@ pub struct MapContext {
 /// Memory and threads that the map tasks of one process share. The output of the tasks does not depend on them.
 #[derive(Debug)]
 pub struct Room {
-    /// Permits for pieces that are in memory: one is mapped, while others are read or wait for their documents.
+    /// Permits for pieces that are in memory: one is mapped, while others are decoded or wait for their documents.
     pub under_way: Semaphore,
+    /// A permit for each KiB of columns that are read before their piece is under way.
+    ahead: Arc<Semaphore>,
+    ahead_permits: u32,
     /// Permits for threads that compute.
     pub threads: Semaphore,
     /// The permit of the piece that all threads map together.
@@ -112,11 +115,15 @@ pub struct Room {
 }
 
 impl Room {
-    /// Returns room for `threads` threads that compute, and `under_way` tasks.
+    /// Returns room for `threads` threads that compute, `under_way` tasks, and `read_ahead_bytes` of columns that wait
+    /// for their task's turn. In any case, the columns of one task are read ahead.
     #[must_use]
-    pub fn new(threads: usize, under_way: usize) -> Arc<Self> {
+    pub fn new(threads: usize, under_way: usize, read_ahead_bytes: usize) -> Arc<Self> {
+        let ahead_permits = u32::try_from(read_ahead_bytes >> 10).unwrap_or(u32::MAX).max(1);
         Arc::new(Self {
             under_way: Semaphore::new(under_way),
+            ahead: Arc::new(Semaphore::new(ahead_permits as usize)),
+            ahead_permits,
             threads: Semaphore::new(threads),
             together: Semaphore::new(1),
             values: Mutex::default(),
@@ -132,6 +139,13 @@ impl Room {
     ) -> Result<T> {
         let _permit = self.threads.acquire().await;
         blocking::<_, TaskError>("map", compute).await
+    }
+
+    /// Waits until `n_bytes` of columns may be read ahead. A task with more than there is room for is alone.
+    pub(super) async fn read_ahead(&self, n_bytes: u64) -> Option<OwnedSemaphorePermit> {
+        let n = u32::try_from(n_bytes >> 10).unwrap_or(u32::MAX).clamp(1, self.ahead_permits);
+        // The semaphore is never closed.
+        Arc::clone(&self.ahead).acquire_many_owned(n).await.ok()
     }
 
     /// Maps with scratch memory that no other thread uses meanwhile.

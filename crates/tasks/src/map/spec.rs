@@ -155,7 +155,7 @@ impl MapSpec {
             want: spec.want,
             notes_classes: spec.notes_classes,
             files: Arc::new(files),
-            room: Room::new(threads, 2),
+            room: Room::new(threads, 2, 0),
             progress: Progress::default(),
         }))
     }

@@ -10,6 +10,7 @@ use nearprint_dataset::fingerprint_column::{self, FetchedColumn};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{NearExisting, Pair, TogetherScratch, TooManyPairs};
 use nearprint_storage::row_number;
+use nearprint_store::ExistingFile;
 use rayon::prelude::*;
 
 use super::context::{FileSlice, MapContext, MapTask};
@@ -55,7 +56,7 @@ use crate::stream::{Sender, TaskBatch, produce};
 ///     want: Want::AllPairs,
 ///     notes_classes: false,
 ///     files: Arc::default(),
-///     room: Room::new(1, 2),
+///     room: Room::new(1, 2, 0),
 ///     progress: nearprint_storage::Progress::default(),
 /// });
 /// let mut batches = map_task(&context, &MapTask::Itself { values: all, part: 0 });
@@ -78,10 +79,7 @@ pub fn map_task(context: &Arc<MapContext>, task: &MapTask) -> BoxStream<'static,
                 let (own, to) = (Arc::clone(&context), sender.clone());
                 context.room.compute(move || map_itself(&own, &tables, values, to)).await?
             }
-            MapTask::Existing { slices, .. } => {
-                let _permit = context.room.under_way.acquire().await;
-                map_piece(&context, &tables, slices, &sender).await?
-            }
+            MapTask::Existing { slices, .. } => map_piece(&context, &tables, slices, &sender).await?,
         };
         sender.send(TaskBatch::Notes(counts.notes()?)).await
     })
@@ -154,7 +152,21 @@ async fn map_piece(
     slices: Vec<FileSlice>,
     sender: &Sender,
 ) -> Result<MapCounts> {
-    let columns = fetch_columns(context, &slices).await?;
+    // A piece whose columns are only read waits for its turn to be decoded with them; others wait before they are read.
+    let mut ahead = None;
+    if let Some(n_bytes) = packed_bytes(context, &slices)? {
+        let permit = context.room.read_ahead(n_bytes).await;
+        ahead = Some((fetch_columns(context, &slices).await?, permit));
+    }
+    let _permit = context.room.under_way.acquire().await;
+    let (columns, permit) = match ahead {
+        Some((columns, permit)) => (columns, Some(permit)),
+        None => {
+            // Decoding counts as computing, and takes memory of its own.
+            let _computes = context.room.threads.acquire().await;
+            (fetch_columns(context, &slices).await?, None)
+        }
+    };
     let fingerprint_bytes = columns.iter().flatten().map(FetchedColumn::n_bytes).sum();
     let own = Arc::clone(context);
     let decode = move || {
@@ -165,6 +177,7 @@ async fn map_piece(
         decoded.collect::<Result<Vec<(FileSlice, ExistingValues)>>>()
     };
     let piece = Arc::new(context.room.compute(decode).await?);
+    drop(permit);
     let n_rows = piece.iter().map(|(_, values)| values.n_places() as u64).sum();
     let mut counts = MapCounts { n_rows, fingerprint_bytes, ..MapCounts::default() };
     let fetched = Fetched::default();
@@ -203,20 +216,31 @@ async fn map_piece(
 /// The number of row groups of a piece that are read at the same time.
 const READ_AT_ONCE: usize = 16;
 
+/// Returns the bytes of the columns of a piece, or `None` if they are not only read but decoded too.
+fn packed_bytes(context: &MapContext, slices: &[FileSlice]) -> Result<Option<u64>> {
+    let bits = context.queries.plan().bits();
+    let mut n_bytes = Some(0);
+    for slice in slices {
+        let of_slice = fingerprint_column::packed_bytes(&file(context, slice)?.parquet, slice.row_groups.clone(), bits);
+        n_bytes = n_bytes.zip(of_slice).map(|(before, more)| before + more);
+    }
+    Ok(n_bytes)
+}
+
+fn file<'a>(context: &'a MapContext, slice: &FileSlice) -> Result<&'a ExistingFile> {
+    let unknown = || TaskError::internal("map", format!("no file {} in this join", slice.file));
+    context.files.get(&slice.file).ok_or_else(unknown)
+}
+
 /// Reads the columns of the row groups of each slice.
 async fn fetch_columns(context: &MapContext, slices: &[FileSlice]) -> Result<Vec<Vec<FetchedColumn>>> {
     let bits = context.queries.plan().bits();
     let mut fetches = Vec::new();
-    let mut all_packed = true;
     for slice in slices {
-        let unknown = || TaskError::internal("map", format!("no file {} in this join", slice.file));
-        let existing = context.files.get(&slice.file).ok_or_else(unknown)?;
-        all_packed &= fingerprint_column::is_packed(&existing.parquet, slice.row_groups.clone(), bits);
+        let existing = file(context, slice)?;
         let of_groups = slice.row_groups.clone();
         fetches.extend(of_groups.map(|group| fingerprint_column::fetch(&existing.parquet, group, bits)));
     }
-    // Decoding counts as computing, and takes memory of its own.
-    let _permit = if all_packed { None } else { Some(context.room.threads.acquire().await) };
     let columns: Vec<FetchedColumn> = stream::iter(fetches).buffered(READ_AT_ONCE).try_collect().await?;
     let mut rest = columns.into_iter();
     Ok(slices.iter().map(|slice| rest.by_ref().take(slice.row_groups.len()).collect()).collect())

@@ -5,12 +5,23 @@ pub(super) mod avx512;
 
 use super::{Kernel, KernelName, Task};
 
-/// Runs portable code with AVX2 and population counts.
-#[allow(unsafe_code, reason = "the block says why it is sound")]
+/// Runs portable code with the vectors and population counts of a kernel.
+#[allow(unsafe_code, reason = "the blocks say why they are sound")]
 pub(super) fn run<T: Task>(kernel: Kernel, task: T) -> T::Output {
-    assert!(matches!(kernel.name(), KernelName::Avx2 | KernelName::Avx512));
-    // SAFETY: the kernel proves the instructions; a processor with AVX-512 has AVX2.
-    unsafe { run_avx2(task) }
+    match kernel.name() {
+        // SAFETY: the kernel proves the instructions.
+        KernelName::Avx512 => unsafe { run_avx512(task) },
+        name => {
+            assert!(name == KernelName::Avx2);
+            // SAFETY: as above.
+            unsafe { run_avx2(task) }
+        }
+    }
+}
+
+#[target_feature(enable = "avx2,avx512f,avx512bw,avx512vpopcntdq,popcnt")]
+fn run_avx512<T: Task>(task: T) -> T::Output {
+    task.run()
 }
 
 #[target_feature(enable = "avx2,popcnt")]
