@@ -2,6 +2,8 @@
 
     python3 scripts/accuracy/folds.py --output docs/accuracy/folds.jsonl SET...
     python3 scripts/accuracy/folds.py --tables docs/accuracy/folds.jsonl
+    python3 scripts/accuracy/folds.py --changes --output docs/accuracy/changes.jsonl SET...
+    python3 scripts/accuracy/folds.py --tables docs/accuracy/changes.jsonl --changes
 
 A SET is a folder with docs.jsonl or docs.parquet, pairs.tsv and, where pages are to be left out, ignore_ids.txt; its name is the
 set's. Sets of FOLDS that share a fold are left out together; any other set is a fold of its own.
@@ -9,6 +11,9 @@ set's. Sets of FOLDS that share a fold are left out together; any other set is a
 Each line of the results is one run of `nearprint evaluate`: a `choice` (settings by name), `max_sketch_distance`, `set`, `seed`, and
 for each `max_distance` the numbers of true pairs, of found ones that are not gray, and of gray ones; `n_positive` beside them. `--tables` prints the choice of
 each fold, its scores on the fold left out, and the scores of the shipped profile, whose choice saw all sets.
+
+With `--changes`, the shipped profile is measured with one thing changed at a time, by the first three seeds that report. These results
+chose nothing.
 """
 
 import argparse
@@ -42,6 +47,23 @@ CHOICES = {
     "every word whole": sets("tokenize.features.short_word=0"),
     "jieba's words": sets("tokenize.tokenizer.kind=mixed"),
 }
+# One thing changed at a time. `--changes` measures these, at the shipped distances unless they change them.
+CHANGES = {
+    "default": [],
+    "every word whole (short_word 0)": sets("tokenize.features.short_word=0"),
+    "words of two letters half (short_word 2)": sets("tokenize.features.short_word=2"),
+    "words of four letters half (short_word 4)": sets("tokenize.features.short_word=4"),
+    "no long runs (long_run 0)": sets("tokenize.tokenizer.long_run=0"),
+    "weight count": sets("tokenize.features.weight=count"),
+    "weight set": sets("tokenize.features.weight=set"),
+    "jieba's words (mixed)": sets("tokenize.tokenizer.kind=mixed"),
+    "single characters (words)": sets("tokenize.tokenizer.kind=words"),
+    "pairs in Han only (bigrams)": sets("tokenize.tokenizer.kind=bigrams"),
+    "sketch of pairs": sets("sketch.tokenizer=pairs"),
+    "sketch of 2-shingles": sets("sketch.shingle=2"),
+    "sketch of 4-shingles": sets("sketch.shingle=4"),
+}
+CHANGE_SEEDS = REPORTING[:3]
 
 
 def documents(folder):
@@ -51,7 +73,7 @@ def documents(folder):
 def evaluate(nearprint, choice, limit, folder, seed):
     ignore = folder / "ignore_ids.txt"
     command = [nearprint, "evaluate", "--documents", documents(folder), "--truth", folder / "pairs.tsv", "--json", "--threads", "1"]
-    command += ["--seed", str(seed), "--max-distance", str(max(DISTANCES)), *CHOICES[choice], *sets(f"join.max_sketch_distance={limit}")]
+    command += ["--seed", str(seed), "--max-distance", str(max(DISTANCES)), *{**CHANGES, **CHOICES}[choice], *sets(f"join.max_sketch_distance={limit}")]
     command += ["--ignore", ignore] if ignore.exists() else []
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=True)
     summary = json.loads(done.stdout.splitlines()[-1])
@@ -76,9 +98,13 @@ def measure(arguments):
         for folder in map(Path, arguments.sets)
         for seed in [*CHOOSING, *REPORTING]
     ]
+    if arguments.changes:
+        folders = map(Path, arguments.sets)
+        work = [(change, SHIPPED[2], folder, seed) for folder in folders for seed in CHANGE_SEEDS for change in CHANGES]
     with ThreadPoolExecutor(os.cpu_count()) as pool, open(arguments.output, "w", encoding="utf-8") as out:
         for line in pool.map(lambda item: evaluate(arguments.nearprint, *item), work):
             out.write(json.dumps(line) + "\n")
+            out.flush()
 
 
 def f1(true, found, positive):
@@ -140,14 +166,39 @@ def tables(path):
     print("all folds choose", choose(names))
 
 
+def changes(path):
+    """Prints what each change does at each distance: macro F1 less the default's, and the worst set."""
+    scores = {}
+    for line in map(json.loads, open(path, encoding="utf-8")):
+        for k, counts in line["true_found_gray"].items():
+            of_set = scores.setdefault((line["choice"], int(k)), {}).setdefault(line["set"], [])
+            of_set.append(f1(*counts[:2], line["n_positive"]))
+
+    def row(name, key):
+        sets_of = {name: [mean(column) for column in zip(*values, strict=True)] for name, values in scores[key].items()}
+        macro, precision, recall = (mean(column) for column in zip(*sets_of.values(), strict=True))
+        worst = min(sets_of, key=lambda name: sets_of[name][0])
+        less = macro - mean([mean([value[0] for value in values]) for values in scores[SHIPPED[:2]].values()])
+        print(f"| {name} | {macro:.4f} | {less:+.4f} | {precision:.4f} | {recall:.4f} | `{worst}` {sets_of[worst][0]:.3f} |")
+
+    print("| change | macro F1 | less the default's | precision | recall | worst set |\n|---|---|---|---|---|---|")
+    for change in CHANGES:
+        row(change, (change, SHIPPED[1]))
+    for k in reversed(DISTANCES[:-1]):
+        row(f"k = {k}", (SHIPPED[0], k))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nearprint", default="nearprint")
     parser.add_argument("--output", help="results, one JSON object a line")
     parser.add_argument("--tables", help="print this results file")
+    parser.add_argument("--changes", action="store_true", help="measure, or print, one change at a time")
     parser.add_argument("sets", nargs="*")
     arguments = parser.parse_args()
-    if arguments.tables:
+    if arguments.tables and arguments.changes:
+        changes(arguments.tables)
+    elif arguments.tables:
         tables(arguments.tables)
     else:
         measure(arguments)

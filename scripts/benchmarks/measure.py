@@ -2,7 +2,7 @@
 
     python3 scripts/benchmarks/measure.py --folder /big/disk --results docs/benchmarks/results.jsonl [part ...]
 
-Parts: kernels, growth, queries, distances, ratio, skew, peers, documents, sketches, model, nights, whole (2^33 fingerprints, 37 GB); without
+Parts: kernels, together, growth, queries, distances, ratio, skew, peers, documents, sketches, model, nights, whole (2^33 fingerprints, 37 GB); without
 names all but whole and nights. Needs release builds of nearprint and nearprint-bench below target/ or CARGO_TARGET_DIR, and for peers a C++
 compiler and the network. Every measurement is a whole process or says its own seconds; those that are compared alternate in one run.
 """
@@ -23,7 +23,10 @@ NEARPRINT, BENCH = RELEASE / "nearprint", RELEASE / "nearprint-bench"
 # What a trial takes off the binary logarithms of the sizes, in the parts that say so.
 SHRINK = 0
 # The default profile's.
-MAX_SKETCH_DISTANCE = 40
+MAX_SKETCH_DISTANCE = 36
+# A build to compare with, and the seconds beyond which it is not run again at a larger distance.
+REFERENCE = None
+REFERENCE_SECONDS = 60
 
 
 class Results:
@@ -82,9 +85,9 @@ def generate(folder, log_existing, log_queries, *more):
     return lines[-1]
 
 
-def join(folder, max_distance=3, threads=2, *more):
+def join(folder, max_distance=3, threads=2, *more, program=NEARPRINT):
     lines, seconds, rss = run(
-        NEARPRINT, "join", "--queries", folder / "queries.parquet", "--existing", folder / "existing", "--max-distance",
+        program, "join", "--queries", folder / "queries.parquet", "--existing", folder / "existing", "--max-distance",
         max_distance, "--pairs", "all", "--output", folder / "out", "--replace", "--threads", threads, "--json", *more,
     )
     return lines[-1], seconds, rss
@@ -109,25 +112,51 @@ def kernels(results, _folder):
             results.add(**line)
 
 
+def together(results, _folder):
+    """ns per fingerprint in memory, two threads that map each piece together, 2^20 queries: against the size of a piece, and against |F|."""
+    points = [(33, k, piece) for k in (3, 8, 12) for piece in (20, 22, 24, 26)]
+    points += [(f, k, min(f, 26)) for k in (8, 12) for f in (20, 22, 24, 26, 28, 30, 33)]
+    for log_existing, k, log_piece in dict.fromkeys(points):
+        sizes = ["--log-existing", log_existing, "--log-queries", 20, "--max-distance", k, "--log-piece", log_piece]
+        lines, _, rss = run(BENCH, "kernels", "--together", "--no-reference", *sizes, "--pieces", 1 << max(log_piece - 20, 0), "--kernel", "avx512")
+        results.add(**lines[-1], log_piece=log_piece, rss_kib=rss)
+
+
 def whole_joins(place, max_distance, *more):
-    """Whole joins, the first to warm up; up to three that count, fewer where they take long."""
+    """Whole joins, the first to warm up; up to three that count, fewer where they take long. With a reference, its joins alternate."""
     first = join(place, max_distance, 2, *more)
-    runs = [join(place, max_distance, 2, *more) for _ in range(1 if first[1] > 30 else 3)]
-    return {
+    n_rounds = 1 if first[1] > 10 else 3
+    runs, references = [], []
+    for _ in range(n_rounds):
+        runs.append(join(place, max_distance, 2, *more))
+        if REFERENCE and sum(seconds for _, seconds, _ in references) < REFERENCE_SECONDS:
+            references.append(join(place, max_distance, 2, *more, program=REFERENCE))
+    found = {
         "max_distance": max_distance, "seconds": statistics.median(r[1] for r in runs), "rss_kib": max(r[2] for r in runs),
         "n_pairs": runs[0][0]["n_pairs"], "n_rounds": len(runs),
     }
+    if references:
+        found |= {
+            "reference_seconds": statistics.median(r[1] for r in references), "reference_rss_kib": max(r[2] for r in references),
+            "same_pairs": references[0][0]["n_pairs"] == found["n_pairs"],
+        }
+    return found
 
 
 def distances(results, folder):
-    """Whole joins of 2^26 x 2^20 against k, without sketches and with them; takes --shrink."""
+    """Whole joins of 2^26 x 2^20 against k, without sketches and with them, beside the --reference; takes --shrink."""
+    global REFERENCE
     place = folder / "distances"
+    reference = REFERENCE
     log_existing, log_queries = 26 - SHRINK, 20 - SHRINK
     for sketched in (False, True):
         generate(place, log_existing, log_queries, *["--sketches"] * sketched)
+        REFERENCE = reference
         for max_distance in range(13):
             more = ["--max-sketch-distance", MAX_SKETCH_DISTANCE] * sketched
             found = whole_joins(place, max_distance, *more)
+            if found.get("reference_seconds", 0) > REFERENCE_SECONDS:
+                REFERENCE = None
             results.add(log_existing=log_existing, log_queries=log_queries, sketches=sketched, **found)
         shutil.rmtree(place)
 
@@ -164,8 +193,8 @@ def model(results, folder):
             log_queries -= SHRINK
             more_queries(place, log_queries)
             plans = {k: planned(log_existing, log_queries, k) for k in range(13)}
-            # Chance pairs are not part of the model, and a minute is enough to tell.
-            possible = [k for k, plan in plans.items() if plan["chance_pairs"] < 1 << 20 and plan["estimated_seconds"] < 60]
+            # Chance pairs are not part of the model, and a quarter of a minute is enough to tell.
+            possible = [k for k, plan in plans.items() if plan["chance_pairs"] < 1 << 20 and plan["estimated_seconds"] < 15]
             for max_distance in {possible[i * 5 % len(possible)] for i in (workload, workload + len(possible) // 2 + 1)}:
                 plan = plans[max_distance]
                 found = whole_joins(place, max_distance)
@@ -346,7 +375,7 @@ def whole(results, folder):
 
 PARTS = {
     f.__name__: f
-    for f in (kernels, growth, queries, distances, ratio, skew, peers, documents, sketches, model, nights, whole)
+    for f in (kernels, together, growth, queries, distances, ratio, skew, peers, documents, sketches, model, nights, whole)
 }
 
 
@@ -354,11 +383,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, required=True, help="for generated sets: 20 GB, for whole 40 GB")
     parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--reference", type=Path, help="another build of nearprint, whose joins alternate with those of `distances`")
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
     parser.add_argument("--shrink", type=int, default=0, help="what to take off the binary logarithms of the sizes, for a trial of a part")
     arguments = parser.parse_args()
-    global SHRINK
-    SHRINK = arguments.shrink
+    global SHRINK, REFERENCE
+    SHRINK, REFERENCE = arguments.shrink, arguments.reference
     arguments.folder.mkdir(parents=True, exist_ok=True)
     arguments.results.parent.mkdir(parents=True, exist_ok=True)
     for part in arguments.parts or [p for p in PARTS if p not in ("nights", "whole")]:

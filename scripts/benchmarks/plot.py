@@ -73,8 +73,20 @@ def main():
         for r in (r for r in lines if r["part"] == part):
             name = f"k = {r['max_distance']}" if part == "queries" else "with sketches" if r["sketches"] else "without sketches"
             curves.setdefault(name, []).append((r[x], r["seconds"]))
+            if "reference_seconds" in r:
+                curves.setdefault(f"{name}, before", []).append((r[x], r["reference_seconds"]))
         if curves:
             line(folder / f"seconds_by_{part}.svg", curves, label, "seconds, two threads", title, x_powers=part == "queries")
+    together = [r for r in lines if r["part"] == "together"]
+    for x, label, title, rows in (
+        ("log_piece", "fingerprints of a piece", "$2^{33}$ existing, $2^{20}$ queries, in memory", [r for r in together if r["log_existing"] == 33]),
+        ("log_existing", "existing fingerprints", "$2^{20}$ queries, in memory, pieces of up to $2^{26}$", [r for r in together if r["log_piece"] == min(r["log_existing"], 26) and r["max_distance"] > 3]),
+    ):
+        curves = {}
+        for r in rows:
+            curves.setdefault(f"k = {r['max_distance']}", []).append((r[x], r["ns_per_fingerprint"]))
+        if curves:
+            line(folder / f"ns_by_{x.removeprefix('log_')}_together.svg", curves, label, "ns per existing fingerprint, two threads", title)
     runs = [r for r in lines if r["part"] == "nights" and r["operation"] == "run"]
     if runs:
         line(folder / "seconds_by_night.svg", {"nearprint run": list(enumerate(runs[-1]["seconds"], 1))[::14]}, "night", "seconds",
