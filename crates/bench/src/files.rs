@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::array::{ArrayRef, AsArray, FixedSizeBinaryArray, RecordBatch, StringArray, UInt64Array};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt8Type, UInt64Type};
+use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef, UInt64Type};
 use nearprint_dataset::writer_properties;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::ProjectionMask;
@@ -230,10 +230,10 @@ impl Check {
                 let batch = batch?;
                 n_pairs += batch.num_rows() as u64;
                 let ids = batch.column_by_name("id_a").ok_or("no id_a")?.as_string::<i32>();
-                let distances = batch.column_by_name("distance").ok_or("no distance")?.as_primitive::<UInt8Type>();
+                let distances = batch.column_by_name("distance").ok_or("no distance")?.as_primitive::<Int32Type>();
                 for (id, &distance) in ids.iter().flatten().zip(distances.values()) {
                     let query: u64 = id.parse()?;
-                    if query < self.planted && u64::from(distance) == query % (self.max_distance + 1) {
+                    if query < self.planted && u64::from(distance.unsigned_abs()) == query % (self.max_distance + 1) {
                         found[usize::try_from(query)?] = true;
                     }
                 }

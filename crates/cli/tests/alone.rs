@@ -44,7 +44,7 @@ fn the_temporary_folders_of_a_killed_run_are_removed_by_the_next_one_and_no_othe
     killed.signal(Signal::SIGKILL).unwrap();
     killed.wait().unwrap();
     assert!(!temporary(&spill).is_empty());
-    assert!(!night.path().join(format!("results/dt={DT}/_current")).exists());
+    assert!(!night.is_in_tables(DT));
     // Not ours: a folder that is in use, one of another form, a link, a file.
     let in_use = spill.join("nearprint-inuseinuseinuseinuseinus");
     std::fs::create_dir(&in_use).unwrap();
@@ -147,7 +147,7 @@ fn sigterm_ends_a_run_with_143_and_leaves_nothing() {
         assert!(began.elapsed() < Duration::from_secs(10));
         assert_eq!(temporary(&spill), Vec::<PathBuf>::new(), "after {milliseconds} ms");
         // A fast machine is done before the last signals.
-        let is_published = night.path().join(format!("results/dt={DT}/_current")).exists();
+        let is_published = night.is_in_tables(DT);
         assert!(matches!(done.code, 143 | 0), "{}: {}", done.code, done.stderr);
         assert_eq!(is_published, done.code == 0, "{}: {}", done.code, done.stderr);
         n_stopped += u32::from(done.code != 0);

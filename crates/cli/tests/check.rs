@@ -6,7 +6,7 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use support::{Night, Ran, nearprint_in, snapshot, text};
+use support::{Night, Ran, delta, nearprint_in, snapshot, text};
 
 const NIGHTS: [&str; 2] = ["2026-11-19", "2026-11-20"];
 
@@ -116,19 +116,18 @@ fn commits_without_a_checksum_of_their_own_are_refused() {
 fn a_night_that_was_committed_and_no_more_is_behind_and_completed_by_the_next_run() {
     let night = two_nights();
     let complete = snapshot(&night.path().join("results"));
-    let folder = night.path().join(format!("results/dt={}", NIGHTS[1]));
-    let generation = std::fs::read_to_string(folder.join("_current")).unwrap();
-    std::fs::remove_file(folder.join("_current")).unwrap();
-    std::fs::remove_file(folder.join(generation.trim()).join("_SUCCESS")).unwrap();
-    let found = check(&night).expect_success().json();
-    assert_eq!((&found["status"], &found["behind"][0]), (&Value::from("behind"), &Value::from(NIGHTS[1])));
-    // A run of any date completes it.
-    night.run(NIGHTS[0], &[]).expect_success();
-    assert_eq!(snapshot(&night.path().join("results")), complete);
-    std::fs::remove_file(folder.join(generation.trim()).join("_SUCCESS")).unwrap();
-    let found = check(&night);
-    assert_eq!((found.code, found.json()["status"].as_str()), (65, Some("damaged")));
-    assert!(found.json()["problems"][0]["file"].as_str().unwrap().ends_with("_SUCCESS"), "{}", found.stdout);
+    // The store's commit was the last thing that the run did; then it got as far as some of the tables.
+    for tables in [&delta::TABLES[..], &["decisions"]] {
+        for table in tables {
+            std::fs::remove_file(night.path().join(format!("results/{table}/_delta_log/00000000000000000001.json")))
+                .unwrap();
+        }
+        let found = check(&night).expect_success().json();
+        assert_eq!((&found["status"], &found["behind"][0]), (&Value::from("behind"), &Value::from(NIGHTS[1])));
+        // A run of any date completes it.
+        night.run(NIGHTS[0], &[]).expect_success();
+        assert_eq!(snapshot(&night.path().join("results")), complete);
+    }
 }
 
 #[test]
@@ -144,18 +143,24 @@ fn gc_removes_what_no_commit_names_and_nothing_else() {
     };
     let (digest, other) = ("0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210");
     let doomed = [
+        format!("results/pairs/dt=2026-11-21/part-00000-{digest}.parquet"),
+        format!("results/_nearprint/dt=2026-11-21/gen={digest}/manifest.json"),
+        // Of a release before tables.
         format!("results/dt=2026-11-21/gen={digest}/pairs/part-00000.parquet"),
+        "results/_nearprint/_probe/0011223344556677".to_owned(),
         format!("store/runs/{digest}/ids/part-00000.parquet"),
         format!("store/segments/{digest}/part-00000.parquet"),
         "store/_probe/0011223344556677".to_owned(),
         "store/_commits/00000009.json#1".to_owned(),
-        format!("results/dt={}/.nearprint-abcdefghijklmnopqrstuvwx.tmp", NIGHTS[0]),
+        format!("results/pairs/dt={}/.nearprint-abcdefghijklmnopqrstuvwx.tmp", NIGHTS[0]),
+        "results/pairs/_delta_log/.nearprint-abcdefghijklmnopqrstuvwx.tmp".to_owned(),
     ];
     let spared = [
         "results/notes#1".to_owned(),
-        "results/dt=2026-11-21/mine.parquet".to_owned(),
+        "results/pairs/dt=2026-11-21/mine.parquet".to_owned(),
+        "results/pairs/_delta_log/mine.crc".to_owned(),
         "store/readme".to_owned(),
-        // Another store's: its `_current` names it.
+        // Of a release before tables, and its `_current` names it.
         format!("results/dt=2026-11-22/gen={other}/manifest.json"),
     ];
     doomed.iter().chain(&spared).for_each(|name| put(name));
@@ -193,8 +198,9 @@ fn gc_removes_what_no_commit_names_and_nothing_else() {
 #[test]
 fn a_run_does_not_make_anew_what_a_gc_is_deleting() {
     let night = two_nights();
-    let generation = std::fs::read_to_string(night.path().join(format!("results/dt={}/_current", NIGHTS[1]))).unwrap();
-    let (name, folder) = (generation.trim().to_owned(), night.path().join("documents"));
+    let generation = night.generation(NIGHTS[1]);
+    let name = generation.file_name().unwrap().to_str().unwrap().to_owned();
+    let folder = night.path().join("documents");
     let first = std::fs::read(folder.join("dt=2026-11-20/part-0.parquet")).unwrap();
     let modified = std::fs::metadata(folder.join("dt=2026-11-20/part-0.parquet")).unwrap().modified().unwrap();
     night.documents(NIGHTS[1], &[("a", &text(6, 60))]).run(NIGHTS[1], &["--replace"]).expect_success();
@@ -207,7 +213,7 @@ fn a_run_does_not_make_anew_what_a_gc_is_deleting() {
     let killed = std::process::Command::new("strace")
         .args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=rename,renameat,renameat2", "-e"])
         .args(["inject=rename,renameat,renameat2:signal=KILL", "-P"])
-        .arg(night.path().join(format!("results/dt={}/{name}/_SUCCESS", NIGHTS[1])))
+        .arg(generation.join("manifest.json"))
         .args([env!("CARGO_BIN_EXE_nearprint"), "store", "gc", "--config", "job.toml", "--grace-hours", "0"])
         .current_dir(night.path())
         .output()
@@ -227,6 +233,6 @@ fn a_run_does_not_make_anew_what_a_gc_is_deleting() {
     night.documents("2026-11-21", &[("z", &text(9, 60))]).run("2026-11-21", &[]).expect_success();
     assert!(std::fs::read_to_string(commits.join("00000005.json")).unwrap().contains(&name));
     gc(&night, &[]);
-    assert!(!night.path().join(format!("results/dt={}/{name}", NIGHTS[1])).exists());
+    assert!(!generation.exists());
     assert_eq!(check(&night).expect_success().json()["status"], "sound");
 }

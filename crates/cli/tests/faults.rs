@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use nearprint_trials::night::{NEW, Night, Place, Seen, Spec};
+use nearprint_trials::night::{Night, Place, Seen, Spec};
 use nearprint_trials::row::Row;
 use nearprint_trials::{Common, Result, faults, kills, nights, races};
 
@@ -63,7 +63,7 @@ fn trials_are_red_for_a_command_that_fails_or_publishes_something_else() -> Resu
             env!("CARGO_BIN_EXE_nearprint")
         )
     };
-    let other_bytes = "for f in results/dt=2026-11-20/gen=*/decisions/*; do printf x >>$f; done";
+    let other_bytes = "for f in results/decisions/dt=2026-11-20/*; do printf x >>$f; done";
     for (name, deed) in [("fails", "code=70"), ("writes", other_bytes), ("litters", "touch spill/nearprint-left")] {
         let script = dir.path().join(name);
         write_script(&script, &honest(deed))?;
@@ -98,17 +98,16 @@ fn the_readers_of_the_trials_miss_no_file_that_is_gone_or_changed() -> Result<()
         changed.entry(key.clone()).or_default().push(b'x');
         let mut gone = night.reference.clone();
         gone.remove(key);
-        // Without its newest commit or its pointer a night is not seen by some, and that is all.
-        let optional = key.contains("/_commits/") || key.ends_with("/_current");
-        let harmless = key.ends_with("/_SUCCESS");
-        assert!(harmless || night.readers(&changed).is_err(), "{key} changed");
+        // Without its newest commit or the newest version of a table a night is not seen by some, and that is all.
+        let optional = key.contains("/_commits/") || key.contains("/_delta_log/") && !night.base.contains_key(key);
+        assert!(night.readers(&changed).is_err(), "{key} changed");
         assert!(optional || night.readers(&gone).is_err(), "{key} gone");
         n_tried += 1;
     }
     assert!(n_tried > 20, "{n_tried}");
     let mut early = night.base.clone();
-    let current = format!("results/dt={NEW}/_current");
-    early.insert(current.clone(), night.reference[&current].clone());
-    assert!(night.readers(&early).is_err(), "a pointer to what was not committed");
+    let version = "results/decisions/_delta_log/00000000000000000001.json".to_owned();
+    early.insert(version.clone(), night.reference[&version].clone());
+    assert!(night.readers(&early).is_err(), "a table with what was not committed");
     Ok(())
 }

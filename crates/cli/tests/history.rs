@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use nearprint_trials::night::of_another_release;
 use serde_json::Value;
-use support::{NEARPRINT, Night, Ran, Run, nearprint_in, published, snapshot, text};
+use support::{NEARPRINT, Night, Ran, Run, delta, nearprint_in, published, snapshot, text};
 
 const NIGHTS: [&str; 3] = ["2026-11-18", "2026-11-19", "2026-11-20"];
 
@@ -65,12 +65,12 @@ fn replacing_an_unchanged_night_writes_damaged_files_again_and_nothing_else() {
     let night = three_nights();
     let before = files(&night);
     for dt in [NIGHTS[0], NIGHTS[2]] {
-        let of_night = |path: &&PathBuf| path.to_string_lossy().contains(&format!("dt={dt}/gen="));
+        let of_night = |path: &&PathBuf| path.to_string_lossy().contains(&format!("/dt={dt}/"));
         let run = nearprint_in(night.path(), &["store", "info", "store", "--json"]).expect_success().json();
         let digest = run["nights"].as_array().unwrap().iter().find(|n| n["dt"] == dt).unwrap()["run"].clone();
         let of_run = |path: &&PathBuf| path.to_string_lossy().contains(digest.as_str().unwrap());
         let own: Vec<&PathBuf> = before.keys().filter(|path| of_night(path) || of_run(path)).collect();
-        assert!(own.len() > 9, "{own:?}");
+        assert_eq!(own.len(), 10, "{own:?}");
         for (i, path) in own.iter().enumerate() {
             let place = night.path().join(path);
             if i % 2 == 0 {
@@ -80,20 +80,15 @@ fn replacing_an_unchanged_night_writes_damaged_files_again_and_nothing_else() {
             }
         }
         let done = night.run(dt, &["--replace"]).expect_success().json();
-        // `_SUCCESS` is a pointer of its own.
         assert_eq!(
             (done["status"].as_str(), done["n_mended_files"].as_u64()),
-            (Some("already_published"), Some(own.len() as u64 - 1))
+            (Some("already_published"), Some(own.len() as u64))
         );
-        let mut now = files(&night);
+        let now = files(&night);
         for (path, content) in &before {
-            if path.ends_with("_SUCCESS") {
-                now.insert(path.clone(), content.clone());
-            }
             assert!(now[path] == *content, "{}", path.display());
         }
         assert_eq!(now.len(), before.len());
-        std::fs::write(night.path().join(own.iter().find(|p| p.ends_with("_SUCCESS")).unwrap()), "").unwrap();
     }
     assert_eq!(check(&night)["status"], "sound");
     all_published(&night);
@@ -113,7 +108,7 @@ fn replacing_a_night_with_another_release_never_writes_over_what_is_published() 
     assert_eq!(files(&night), before);
     assert_eq!(run(&["--replace"])["status"], "published");
     let after = files(&night);
-    for (path, content) in before.iter().filter(|(path, _)| !path.ends_with("_current")) {
+    for (path, content) in &before {
         assert!(after[path] == *content, "{} was written over", path.display());
     }
     assert!(after.len() > before.len() + 5, "another name");
@@ -128,7 +123,7 @@ fn an_output_that_moved_is_no_published_night() {
     let moved = night.run(NIGHTS[0], &["--output", "elsewhere"]);
     assert_eq!(moved.code, 73, "{}", moved.stderr);
     assert!(
-        moved.error().contains("is published in results/dt=") && moved.error().contains("--replace"),
+        moved.error().contains("is published in results, not here") && moved.error().contains("--replace"),
         "{}",
         moved.error()
     );
@@ -137,7 +132,8 @@ fn an_output_that_moved_is_no_published_night() {
     let absolute = night.path().join("results");
     assert_eq!(status(night.run(NIGHTS[0], &["--output", absolute.to_str().unwrap()])), "already_published");
     assert_eq!(status(night.run(NIGHTS[0], &["--output", "elsewhere", "--replace"])), "published");
-    assert!(night.path().join(format!("elsewhere/dt={}/_current", NIGHTS[0])).exists());
+    assert!(!delta::night(&night.path().join("elsewhere"), "decisions", NIGHTS[0]).unwrap().is_empty());
+    assert!(!night.is_in_tables(NIGHTS[0]), "it is in the tables of one output");
     let after = nearprint_in(night.path(), &["store", "info", "store", "--json"]).json();
     assert_eq!(before["nights"][0]["run"], after["nights"][0]["run"], "later nights need not know");
     assert!(after["nights"].as_array().unwrap().iter().all(|n| n["stale"] == false), "{after}");
@@ -150,7 +146,7 @@ fn a_dropped_night_is_gone_and_later_nights_are_stale() {
     assert_eq!(drop_night("2026-11-17").code, 66);
     let done = drop_night(NIGHTS[1]).expect_success().json();
     assert_eq!(done["stale"], serde_json::json!([NIGHTS[2]]));
-    assert!(!night.path().join(format!("results/dt={}/_current", NIGHTS[1])).exists());
+    assert!(!night.is_in_tables(NIGHTS[1]));
     assert_eq!(check(&night)["status"], "sound");
     assert_eq!(status(night.run(NIGHTS[2], &["--replace"])), "published");
     // As if it had never been: the rest is what a store without it has.
@@ -166,7 +162,7 @@ fn a_dropped_night_is_gone_and_later_nights_are_stale() {
         assert_eq!(night.published(NIGHTS[2], dataset), plain.published(NIGHTS[2], dataset));
     }
     nearprint_in(night.path(), &["store", "gc", "--config", "job.toml", "--grace-hours", "0"]).expect_success();
-    assert!(!night.path().join(format!("results/dt={}", NIGHTS[1])).exists());
+    assert!(!snapshot(&night.path().join("results")).keys().any(|path| path.to_string_lossy().contains(NIGHTS[1])));
     // A mistyped date in the future blocks no night any more.
     night.documents("2062-11-21", &[("z", &text(9, 60))]).run("2062-11-21", &[]).expect_success();
     assert_eq!(night.run(NIGHTS[1], &[]).code, 64);
@@ -259,7 +255,18 @@ fn a_store_of_the_first_format_is_read_checked_and_carried_on() {
     }
     let same = text(1, 40);
     night.documents("2026-11-20", &[("z", &same), ("y", &same), ("a", &text(9, 40))]);
-    night.run("2026-11-20", &["--create-store"]).expect_success();
+    // Its results are no tables. They stay as they are, and the nights to come need an output of their own.
+    let before = snapshot(&night.path().join("results"));
+    let refused = night.run("2026-11-20", &[]);
+    assert_eq!(refused.code, 73, "{}", refused.stderr);
+    assert!(refused.error().contains("before results were tables: name another --output"), "{}", refused.stderr);
+    let into = ["--output", "tables", "--create-store"];
+    night.run("2026-11-20", &into).expect_success();
+    let report = ["report", "--config", "job.toml", "--json", "--dt"];
+    for (dt, n_documents) in days.iter().zip(before_tables(&night, &days)) {
+        let said = nearprint_in(night.path(), &[&report[..], &[dt]].concat()).expect_success().json();
+        assert_eq!(said["n_documents"], n_documents, "{dt}");
+    }
     let found = check(&night);
     assert_eq!((found["status"].as_str(), found["n_nights"].as_u64()), (Some("sound"), Some(4)), "{found}");
     let info = nearprint_in(night.path(), &["store", "info", "store", "--json"]).expect_success().json();
@@ -268,9 +275,25 @@ fn a_store_of_the_first_format_is_read_checked_and_carried_on() {
     // The run files of that release have other pages of the same rows. So the nights are published anew, once.
     for expected in ["published", "already_published"] {
         for dt in days {
-            assert_eq!(status(night.run(dt, &["--replace"])), expected, "{dt}");
+            let more = ["--replace", "--output", "tables"];
+            assert_eq!(status(night.run(dt, &more)), expected, "{dt}");
         }
     }
     nearprint_in(night.path(), &["store", "gc", "--config", "job.toml", "--grace-hours", "0"]).expect_success();
     assert_eq!(check(&night)["status"], "sound");
+    for dt in days.iter().chain(&["2026-11-20"]) {
+        assert!(!delta::night(&night.path().join("tables"), "decisions", dt).unwrap().is_empty(), "{dt}");
+    }
+    assert_eq!(snapshot(&night.path().join("results")), before);
+}
+
+/// The documents of nights of a release before tables, by their manifests.
+fn before_tables(night: &Night, days: &[&str]) -> Vec<u64> {
+    let documents = |dt: &&str| {
+        let folder = night.path().join(format!("results/dt={dt}"));
+        let current = std::fs::read_to_string(folder.join("_current")).unwrap();
+        let manifest = std::fs::read(folder.join(current.trim()).join("manifest.json")).unwrap();
+        serde_json::from_slice::<Value>(&manifest).unwrap()["counts"]["n_documents"].as_u64().unwrap()
+    };
+    days.iter().map(documents).collect()
 }

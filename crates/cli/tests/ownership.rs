@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use support::{Night, Ran, Signal, command, nearprint_in, snapshot, text};
+use support::{Night, Ran, Signal, command, delta, nearprint_in, snapshot, text};
 
 const DT: &str = "2026-11-20";
 
@@ -85,7 +85,7 @@ fn only_the_folder_that_a_marker_names_goes_and_never_one_that_holds_a_place_of_
     night.run(DT, &["--store", &inside("store"), "--output", "results1"]).expect_success();
     assert!(dead.join("store/_commits/00000001.json").exists());
     night.run(DT, &["--store", "store1", "--output", &inside("results")]).expect_success();
-    assert!(dead.join(format!("results/dt={DT}/_current")).exists());
+    assert!(!delta::night(&dead.join("results"), "decisions", DT).unwrap().is_empty());
     std::fs::copy(night.path().join("job.toml"), dead.join("job.toml")).unwrap();
     let other = ["run", "--config", &inside("job.toml"), "--dt", DT];
     nearprint_in(night.path(), &[&other[..], &["--store", "store2", "--output", "results2"]].concat()).expect_success();
@@ -160,13 +160,14 @@ fn a_night_that_is_published_here_but_unknown_to_the_store_is_refused_unless_rep
 fn gc_deletes_files_that_nearprint_writes_and_no_others() {
     let night = one_night("");
     night.run(DT, &[]).expect_success();
-    let current = std::fs::read_to_string(night.path().join(format!("results/dt={DT}/_current"))).unwrap();
-    let replaced = format!("results/dt={DT}/{}", current.trim());
+    let replaced = night.generation(DT).strip_prefix(night.path()).unwrap().display().to_string();
     night.documents(DT, &[("a", &text(5, 60))]).run(DT, &["--replace"]).expect_success();
     let run = "store/runs/0123456789abcdef0123456789abcdef";
     let mine = [
         format!("{replaced}/notes.md"),
-        format!("{replaced}/pairs/mine.parquet"),
+        format!("results/pairs/dt={DT}/mine.parquet"),
+        format!("results/pairs/dt={DT}/part-00000.parquet"),
+        "results/pairs/_delta_log/mine.json".to_owned(),
         format!("{run}/readme"),
         format!("{run}/ids/part-of-mine.parquet"),
         "store/_probe/mine".to_owned(),
@@ -204,26 +205,28 @@ fn a_gc_that_slept_until_others_took_it_for_dead_deletes_nothing_more() {
     let generation = night.generation(DT);
     night.documents(DT, &[("q", &text(6, 60))]).run(DT, &["--replace"]).expect_success();
     // Enough to delete that it can be stopped in between.
+    let digest = generation.to_str().unwrap().rsplit_once('=').unwrap().1.to_owned();
+    let files = night.path().join(format!("results/decisions/dt={DT}"));
     for i in 0..30_000 {
-        std::fs::write(generation.join(format!("decisions/part-{:05}.parquet", i + 10)), "x").unwrap();
+        std::fs::write(files.join(format!("part-{:05}-{digest}.parquet", i + 10)), "x").unwrap();
     }
     let args = ["store", "gc", "--config", "job.toml", "--grace-hours", "0", "--json"];
     let gc = command(night.path(), &args).start().unwrap();
     let commits = night.path().join("store/_commits");
     let began = Instant::now();
-    while !commits.join("00000003.json").exists() || generation.join("_SUCCESS").exists() {
+    while !commits.join("00000003.json").exists() || generation.join("manifest.json").exists() {
         assert!(began.elapsed() < Duration::from_secs(60));
         std::thread::sleep(Duration::from_millis(1));
     }
     gc.signal(Signal::SIGSTOP).unwrap();
-    let n_left = std::fs::read_dir(generation.join("decisions")).unwrap().count();
+    let n_left = std::fs::read_dir(&files).unwrap().count();
     assert!(n_left > 1000, "stopped too late: {n_left}");
     // An hour later somebody makes the very night again that it deletes.
     backdate(&commits.join("00000003.json"), Duration::from_secs(2 * 3600));
     std::fs::write(&documents, first).unwrap();
     std::fs::File::options().write(true).open(&documents).unwrap().set_modified(modified).unwrap();
     night.run(DT, &["--replace"]).expect_success();
-    assert!(generation.join("_SUCCESS").exists());
+    assert!(generation.join("manifest.json").exists());
     gc.signal(Signal::SIGCONT).unwrap();
     let done = gc.wait().unwrap();
     let check = nearprint_in(night.path(), &["check", "--config", "job.toml", "--json"]);
@@ -338,6 +341,5 @@ fn a_night_that_is_dropped_while_it_is_replaced_is_not_called_published() {
     let done = replacing.wait().unwrap();
     let info = nearprint_in(night.path(), &["store", "info", "store", "--json"]).expect_success().json();
     let is_there = info["nights"].as_array().unwrap().iter().any(|n| n["dt"] == DT);
-    let current = night.path().join(format!("results/dt={DT}/_current"));
-    assert_eq!((done.code == 0, current.exists()), (is_there, is_there), "{}", done.stderr);
+    assert_eq!((done.code == 0, night.is_in_tables(DT)), (is_there, is_there), "{}", done.stderr);
 }

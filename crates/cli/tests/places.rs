@@ -51,8 +51,7 @@ fn what_is_no_file_among_the_documents_is_a_bad_file_and_never_opened() {
         expect(&night.run(DT, &[]), 65, &["b.parquet", said]);
         let passed = night.run(DT, &["--max-bad-files", "1"]).expect_success().json();
         assert_eq!((passed["n_bad_files"].as_u64(), passed["n_documents"].as_u64()), (Some(1), Some(1)));
-        let manifest =
-            fs::read_to_string(Path::new(&night.path().join(passed["output"].as_str().unwrap())).join("manifest.json"));
+        let manifest = fs::read_to_string(night.generation(DT).join("manifest.json"));
         let manifest: serde_json::Value = serde_json::from_str(&manifest.unwrap()).unwrap();
         assert!(manifest["bad_files"][0]["url"].as_str().unwrap().ends_with("b.parquet"), "{manifest}");
         assert_eq!(manifest["inputs"].as_array().unwrap().len(), 2);

@@ -291,7 +291,7 @@ fn gc_aborts_uploads_of_nearprints_keys_and_nobody_elses() {
     let below = prefix.split_once('/').unwrap().1;
     let digest = "0123456789abcdef0123456789abcdef";
     let own = [
-        format!("{below}/results/dt={DT}/gen={digest}/pairs/part-00000.parquet"),
+        format!("{below}/results/pairs/dt={DT}/part-00000-{digest}.parquet"),
         format!("{below}/store/runs/{digest}/fingerprints/part-00000.parquet"),
     ];
     let of_others = [format!("{below}/store/other/model.bin"), format!("{below}/results/dt={DT}/export.parquet")];
@@ -425,12 +425,12 @@ fn nights_on_s3_publish_the_same_bytes_as_on_disk() {
         run("local.toml", dt);
         let summary = run("s3.toml", dt);
         assert_eq!(summary["status"], "published");
-        let generation = summary["output"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+        let generation = summary["generation"].as_str().unwrap();
         for (path, content) in data_files(dir.path()) {
-            let on_s3 = match path.strip_prefix(&format!("results/dt={dt}/")) {
-                Some(below) => format!("results/dt={dt}/{generation}/{below}"),
-                None if path.starts_with("store/") => path.clone(),
-                None => continue,
+            let on_s3 = match path.strip_suffix(".parquet").filter(|path| path.starts_with("results/")) {
+                Some(name) if path.contains(dt) => format!("{name}-{generation}.parquet"),
+                Some(_) => continue,
+                None => path.clone(),
             };
             assert!(server.get(&format!("{below}/{on_s3}")).unwrap() == content, "{path} differs");
             compared += 1;
@@ -470,7 +470,7 @@ fn nights_on_s3_are_checked_and_what_no_commit_names_is_deleted() {
     for junk in ["store/_probe/0011223344556677", &format!("store/runs/{digest}/ids/part-00000.parquet")] {
         server.put(&format!("{below}/{junk}"), b"x".to_vec()).unwrap();
     }
-    server.put(&format!("{below}/results/dt=2026-11-20/gen={digest}/_SUCCESS"), Vec::new()).unwrap();
+    server.put(&format!("{below}/results/skipped/dt=2026-11-20/part-00000-{digest}.parquet"), Vec::new()).unwrap();
     let found = said(&["check"]).expect_success().json();
     assert_eq!((found["status"].as_str(), found["n_unreferenced_files"].as_u64()), (Some("sound"), Some(3)), "{found}");
     let gone = said(&["store", "gc", "--grace-hours", "0"]).expect_success().json();
@@ -480,10 +480,9 @@ fn nights_on_s3_are_checked_and_what_no_commit_names_is_deleted() {
     assert_eq!(said(&["run", "--dt", "2026-11-19"]).expect_success().json()["status"], "already_published");
     said(&["run", "--dt", "2026-11-20"]).expect_success();
 
-    let output = found["store"].as_str().unwrap().replace("store", "results/dt=2026-11-19/_current");
-    let key = output.strip_prefix("s3://").unwrap().split_once('/').unwrap().1;
-    let current = String::from_utf8(server.get(key).unwrap()).unwrap();
-    let decisions = format!("{below}/results/dt=2026-11-19/{}/decisions/part-00000.parquet", current.trim());
+    let again = said(&["run", "--dt", "2026-11-19"]).expect_success().json();
+    let generation = again["generation"].as_str().unwrap();
+    let decisions = format!("{below}/results/decisions/dt=2026-11-19/part-00000-{generation}.parquet");
     let mut content = server.get(&decisions).unwrap();
     content[100] ^= 4;
     server.put(&decisions, content).unwrap();

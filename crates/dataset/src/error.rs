@@ -92,6 +92,14 @@ pub enum DatasetError {
         /// The first of these files, and what is wrong with it.
         example: String,
     },
+    /// The log of a published table is damaged.
+    #[error("{file}: {reason}")]
+    Table {
+        /// The file of the log.
+        file: String,
+        /// What is wrong with it, and what the user should do.
+        reason: String,
+    },
     /// A setting has a value that cannot be used.
     #[error("{key}: {reason}")]
     Config {
@@ -135,7 +143,8 @@ impl DatasetError {
             | Self::ColumnType { .. }
             | Self::SchemaDrift { .. }
             | Self::BadRow { .. }
-            | Self::TooManyBadFiles { .. } => ErrorKind::BadData,
+            | Self::TooManyBadFiles { .. }
+            | Self::Table { .. } => ErrorKind::BadData,
             Self::DocumentsMissing { .. } | Self::NoDocuments { .. } | Self::NoMarker { .. } => ErrorKind::InputMissing,
             Self::Config { .. } => ErrorKind::Config,
             Self::Internal { .. } => ErrorKind::Bug,

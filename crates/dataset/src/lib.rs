@@ -2,7 +2,7 @@
 //!
 //! [`ParquetFile`] reads datasets. [`Documents`] reads the documents of a crawl, in any of the [`FORMATS`]. Both check
 //! what a file claims before they take memory for it. [`DatasetWriter`] writes datasets, and [`publish()`] publishes
-//! them.
+//! them. [`TableLog`] is the log of a dataset that nights publish as a Delta Lake table.
 
 mod columns;
 mod date;
@@ -16,9 +16,11 @@ mod page_checksums;
 mod page_index;
 mod parquet_file;
 mod publish;
+mod published;
 mod quarantine;
 pub mod schema;
 pub mod sketch_column;
+mod table_log;
 mod writer;
 
 /// Functions for the fuzz targets. They do not belong to the interface.
@@ -29,7 +31,7 @@ pub mod fuzzing {
 }
 
 pub use columns::{BATCH_ROWS, Columns, MAX_VALUE_BYTES, fixed};
-pub use date::is_date;
+pub use date::{is_date, utc};
 pub use documents::{
     DocumentBatch, DocumentColumns, DocumentRange, DocumentReader, DocumentRows, Documents, FORMATS, Format, FoundText,
     ReadLimits, Unchecked, endings, is_document_name, keep_type_name,
@@ -37,5 +39,7 @@ pub use documents::{
 pub use error::{DatasetError, Result};
 pub use parquet_file::{ParquetFile, Read, count, selection};
 pub use publish::{is_sound, mend_files, publish, refuse_existing, upload};
+pub use published::{DELTA_LOG, DT, PUBLISHED, PublishedDataset, PublishedName, published_path};
 pub use quarantine::{BadFile, BadReason, BadRow, DuplicateIds, InputPolicy};
+pub use table_log::{RemovedFile, TableChange, TableFile, TableLog, version_of};
 pub use writer::{DatasetWriter, FILE_ROWS, FileRecord, StagedFile, create_folder, is_part_name, writer_properties};

@@ -1,4 +1,6 @@
 //! The columns of all datasets. docs/store-format.md describes them.
+//!
+//! Published datasets have signed numbers only: engines disagree about unsigned ones, and `distance - 10` must not be 246.
 
 use std::sync::{Arc, LazyLock};
 
@@ -112,8 +114,8 @@ pub static PAIRS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![
         required("id_a", DataType::Utf8),
         required("id_b", DataType::Utf8),
-        required("distance", DataType::UInt8),
-        nullable("sketch_distance", DataType::UInt16),
+        required("distance", DataType::Int32),
+        nullable("sketch_distance", DataType::Int32),
         required("scope", DataType::Utf8),
     ])
 });
@@ -124,10 +126,10 @@ pub static DECISIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
         required(DOC_ID, DataType::Utf8),
         required("decision", DataType::Utf8),
         nullable(CANONICAL_ID, DataType::Utf8),
-        nullable("distance", DataType::UInt8),
+        nullable("distance", DataType::Int32),
         required("reason", DataType::Utf8),
         nullable("cluster_id", DataType::Utf8),
-        nullable("cluster_size", DataType::UInt64),
+        nullable("cluster_size", DataType::Int64),
     ])
 });
 
@@ -139,8 +141,8 @@ pub static SKIPPED: LazyLock<SchemaRef> =
 pub static QUARANTINE: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![
         required("file", DataType::Utf8),
-        nullable("row_group", DataType::UInt32),
-        required("row", DataType::UInt64),
+        nullable("row_group", DataType::Int32),
+        required("row", DataType::Int64),
         required("reason", DataType::Utf8),
         nullable("id", DataType::Utf8),
     ])

@@ -1,21 +1,23 @@
 //! `nearprint check`: it checks the store, and the results that it published, against the commits.
 
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
 use arrow::datatypes::SchemaRef;
 use serde::Serialize;
 
-use nearprint_dataset::ParquetFile;
-use nearprint_dataset::schema::{DECISIONS, PAIRS, SKIPPED};
+use nearprint_dataset::{PUBLISHED, ParquetFile, PublishedDataset, TableLog};
 use nearprint_storage::{Folder, Progress, Storage, StorageError};
 use nearprint_store::{
-    CheckedCommits, Leftover, Night, Store, StoreError, StoreProblem, StoreReport, check_content, check_identities,
-    generation_name, was_published,
+    CheckedCommits, Leftover, MANIFEST, Night, Store, StoreError, StoreProblem, StoreReport, check_content,
+    check_identities,
 };
 
 use crate::error::{PipelineError, Result};
 use crate::night::manifest::Manifest;
 use crate::night::request::check_date;
+use crate::night::tables::{have_night, is_current};
 
 /// The request of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,8 +45,8 @@ pub struct CheckReport {
     pub n_files: u64,
     /// The bytes of these data files.
     pub bytes: u64,
-    /// The nights that are published, but of which `_current` or `_SUCCESS` do not yet say so. The next run completes
-    /// the newest of them. A run of its date completes any other.
+    /// The nights that are published, but that a table does not have yet, and nights that were dropped, but that a table
+    /// still has. The next run into their output completes them.
     pub behind: Vec<String>,
     /// The number of files that no commit names.
     pub n_unreferenced_files: u64,
@@ -109,22 +111,33 @@ pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progres
         return Err(StorageError::InputMissing { what: "published night", url, remedy: "run it first" }.into());
     }
     let mut report = store.check_nights(nights.iter().copied(), progress).await?;
+    let mut tables = Tables::default();
     let mut behind = Vec::new();
     progress.start("check", "nights", nights.len() as u64);
     for night in &nights {
-        let place = storage.folder(&night.output)?;
-        check_generation(&store, &place, night, &mut report).await?;
-        let pointers = check_pointers(&folder, &place, night).await;
-        match pointers {
-            Ok(Pointers::Behind) => behind.push(night.dt.clone()),
-            other => drop(report.note(place.url(), other.map(drop))?),
+        let output = storage.folder(night.output_root())?;
+        if let Some(manifest) = check_generation(&store, &output, night, &mut report).await?
+            && night.is_in_tables()
+            && tables.of(&output, &mut report).await?.lack(night, &manifest, &mut report)?
+        {
+            behind.push(night.dt.clone());
         }
         progress.advance(1);
     }
-    let live = store.live(SystemTime::now()).await?;
     let outputs = store.output_roots(storage, request.output.as_deref())?;
     check_identities(&store, &outputs, &mut report).await?;
-    let leftovers = store.leftovers(&store.own(outputs).await.0, &live).await?;
+    let (own, _) = store.own(outputs).await;
+    let dropped = store.changed_night().filter(|dt| store.night(dt).is_none());
+    for output in &own {
+        let of_output = tables.of(output, &mut report).await?;
+        behind.extend(dropped.filter(|dt| have_night(&of_output.logs, dt)).map(str::to_owned));
+        of_output.check_unknown(&store, &mut report).await?;
+    }
+    let leftovers = match tables.are_sound() {
+        true => store.leftovers(&own, SystemTime::now()).await?,
+        // Nobody can say what a damaged log still names.
+        false => Vec::new(),
+    };
     commits.problems.extend(report.problems);
     Ok(CheckReport {
         store: request.store.clone(),
@@ -140,44 +153,107 @@ pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progres
     })
 }
 
-/// Checks the pointers of a night. A run that dies after its commit leaves no `_SUCCESS`, or no `_current` of its own
-/// yet. That is not damage.
-async fn check_pointers(folder: &Folder, place: &Folder, night: &Night) -> nearprint_store::Result<Pointers> {
-    let success = place.join(&generation_name(&night.gen_digest)).join("_SUCCESS");
-    let there = success.get().await?;
-    if there.as_ref().is_some_and(|content| !content.is_empty()) {
-        return Err(StoreError::damaged(success.url(), "it should be empty"));
-    }
-    let pointer = place.join("_current");
-    let Some(content) = pointer.get().await? else {
-        return Ok(Pointers::Behind);
-    };
-    let content = String::from_utf8_lossy(&content).into_owned();
-    let named = content.strip_prefix("gen=").and_then(|rest| rest.strip_suffix('\n'));
-    match named {
-        Some(digest) if digest == night.gen_digest && there.is_some() => Ok(Pointers::Right),
-        Some(digest) if digest == night.gen_digest => {
-            Err(StoreError::damaged(success.url(), "it is gone, though _current names its generation"))
+/// The tables of the outputs, each of which is read once.
+#[derive(Default)]
+struct Tables {
+    /// By the place of the output.
+    of_outputs: BTreeMap<String, OutputTables>,
+}
+
+/// The tables of an output: those whose logs are sound.
+#[derive(Default)]
+struct OutputTables {
+    logs: Vec<TableLog>,
+    any_damaged: bool,
+}
+
+impl Tables {
+    /// Returns the tables of an output. Damaged logs are problems, once.
+    async fn of(&mut self, output: &Folder, report: &mut StoreReport) -> Result<&OutputTables> {
+        let place = output.local_path().map_or_else(|| output.url().to_owned(), |path| path.display().to_string());
+        match self.of_outputs.entry(place) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(place) => {
+                let mut tables = OutputTables::default();
+                for dataset in &PUBLISHED {
+                    match TableLog::open(output, dataset).await {
+                        Ok(log) => tables.logs.push(log),
+                        Err(error) => {
+                            report.note(output.join(dataset.name).url(), Err(error.into()))?;
+                            tables.any_damaged = true;
+                        }
+                    }
+                }
+                Ok(place.insert(tables))
+            }
         }
-        Some(digest) if was_published(folder, place, &night.dt, digest).await? => Ok(Pointers::Behind),
-        _ => Err(StoreError::damaged(pointer.url(), "it names a generation that was never published")),
+    }
+
+    fn are_sound(&self) -> bool {
+        self.of_outputs.values().all(|tables| !tables.any_damaged)
     }
 }
 
-/// The state of `_current` and `_SUCCESS`.
-enum Pointers {
-    Right,
-    /// They are as they were before the commit.
-    Behind,
+impl OutputTables {
+    /// Compares the tables with the manifest of a night. Returns whether one of them does not have the night's generation
+    /// yet. Files of the generation that are not those of the manifest are a problem.
+    fn lack(&self, night: &Night, manifest: &Manifest, report: &mut StoreReport) -> Result<bool> {
+        let mut any_behind = false;
+        for log in &self.logs {
+            let mut wanted: Vec<(String, u64, Option<u64>)> = manifest
+                .files_of(night, log.dataset())
+                .map(|(path, file)| (path, file.bytes, Some(file.rows)))
+                .collect();
+            wanted.sort();
+            if !is_current(log, night) {
+                any_behind |= !wanted.is_empty();
+                continue;
+            }
+            let named: Vec<_> = log.night(&night.dt).map(|file| (file.path.clone(), file.bytes, file.rows())).collect();
+            if named != wanted {
+                let reason = format!("its log names other files of {} than the manifest", night.dt);
+                report.note(log.table().url(), Err(StoreError::damaged(log.table().url(), reason)))?;
+            }
+        }
+        Ok(any_behind)
+    }
+
+    /// Reports nights in the tables that the store does not know: it was put back to an earlier state, or it dropped
+    /// them and was then stopped.
+    async fn check_unknown(&self, store: &Store, report: &mut StoreReport) -> Result<()> {
+        let unknown = |store: &Store| {
+            let dates = self.logs.iter().flat_map(|log| log.files().map(|file| file.dt.clone()));
+            dates.filter(|dt| store.night(dt).is_none() && store.changed_night() != Some(dt)).collect::<BTreeSet<_>>()
+        };
+        // A run may have published it since the store was opened.
+        if unknown(store).is_empty() {
+            return Ok(());
+        }
+        for dt in unknown(&Store::open(store.folder()).await?) {
+            let url = self.logs.first().map_or_else(String::new, |log| log.table().url().to_owned());
+            let reason = format!("it has dt={dt}, which the store does not know");
+            report.note(&url, Err(StoreError::damaged(&url, reason)))?;
+        }
+        Ok(())
+    }
 }
 
-/// Checks the manifest of a night against the commit, and the files against the manifest.
-async fn check_generation(store: &Store, place: &Folder, night: &Night, report: &mut StoreReport) -> Result<()> {
-    let generation = place.join(&generation_name(&night.gen_digest));
-    let url = generation.join("manifest.json");
+/// Checks the manifest of a night against the commit, and the files against the manifest. Returns the manifest if it is
+/// sound.
+async fn check_generation(
+    store: &Store,
+    output: &Folder,
+    night: &Night,
+    report: &mut StoreReport,
+) -> Result<Option<Manifest>> {
+    let generation = output.join(&night.generation_path());
+    let url = generation.join(MANIFEST);
     let manifest = match Manifest::read(&generation, night).await {
         Ok(manifest) => manifest,
-        Err(PipelineError::Store(error)) => return Ok(report.note(url.url(), Err(error)).map(drop)?),
+        Err(PipelineError::Store(error)) => {
+            report.note(url.url(), Err(error))?;
+            return Ok(None);
+        }
         Err(error) => return Err(error),
     };
     let agrees = store.config_digest().is_some_and(|digest| manifest.is_of(night, digest));
@@ -186,23 +262,25 @@ async fn check_generation(store: &Store, place: &Folder, night: &Night, report: 
         report.note(url.url(), Err(StoreError::damaged(url.url(), reason)))?;
     }
     for recorded in &manifest.files {
-        let file = generation.join(&recorded.name);
+        let file = output.join(&night.file_path(&recorded.name));
         report.n_files += 1;
         let checked = check_content(file.file().await, recorded, report).await;
-        let checked = checked.and_then(|parquet| check_schema(&parquet, &recorded.name));
+        // Before results were tables, some columns had other types.
+        let checked = checked.and_then(|parquet| match night.is_in_tables() {
+            true => check_schema(&parquet, &recorded.name),
+            false => Ok(()),
+        });
         report.note(file.url(), checked)?;
     }
-    Ok(())
+    Ok(Some(manifest))
 }
 
-/// Checks the columns of pairs, decisions and skipped documents.
+/// Checks the columns of a published file.
 fn check_schema(parquet: &ParquetFile, name: &str) -> nearprint_store::Result<()> {
-    let expected: &SchemaRef = match name.split('/').next() {
-        Some("pairs") => &PAIRS,
-        Some("decisions") => &DECISIONS,
-        Some("skipped") => &SKIPPED,
-        _ => return Ok(()),
+    let Some(dataset) = PublishedDataset::of(name) else {
+        return Ok(());
     };
+    let expected: &SchemaRef = dataset.schema;
     for field in expected.fields() {
         let data_type = parquet.data_type(field.name(), "its dataset has it")?;
         if data_type != field.data_type() {

@@ -28,7 +28,7 @@ pub use engine::reduce::SpillStats;
 pub use error::{PipelineError, Result};
 pub use join_command::{JoinRequest, JoinSummary, join};
 pub use join_plan::{PlanRequest, PlanSummary, PlannedSketches, PlannedTable, plan};
-pub use night::published::published_night;
+pub use night::published::{published_files, published_night};
 pub use night::request::night_pattern;
 pub use night::{
     Breakers, DocumentShare, DropRate, LargestCluster, Measured, RunCounts, RunRequest, RunStatus, RunSummary,

@@ -1,13 +1,16 @@
 //! Commands on a store: they describe it, check it, and take data out of it.
 
-use nearprint_storage::{Progress, Storage};
-use nearprint_store::{CompactRequest, CompactSummary, GcRequest, GcSummary, Store, StoreInfo, StoreReport, Writers};
+use nearprint_storage::{Folder, Progress, Storage};
+use nearprint_store::{
+    CompactRequest, CompactSummary, GcRequest, GcSummary, Night, Store, StoreInfo, StoreReport, Writers,
+    generation_name,
+};
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::night::pointers::delete_pointer;
 use crate::night::published::{commit_and_stale, open_store};
 use crate::night::request::check_date;
+use crate::night::tables::roll_forward;
 use crate::resources::Resources;
 
 /// Describes the store at a place by its newest commit.
@@ -88,13 +91,13 @@ pub async fn store_drop_night(storage: &Storage, request: &DropNightRequest) -> 
     check_date(&request.dt)?;
     let store = open_store(storage, &request.store).await?;
     store.probe_conditional_put(request.writers).await?;
-    // A command that is killed before its commit leaves a night that is behind. A run of its date completes it.
-    if let Some(night) = store.night(&request.dt) {
-        delete_pointer(storage, night).await?;
-    }
     let dropped = store.drop_night(&request.dt).await?;
-    // Another command may have completed the night meanwhile.
-    delete_pointer(storage, &dropped).await?;
+    // If this command is killed here, the next run into the output takes the night out of the tables.
+    let output = storage.folder(dropped.output_root())?;
+    match dropped.is_in_tables() {
+        true => drop(roll_forward(storage, store.folder(), &output, None).await?),
+        false => delete_pointer(&output, &dropped).await?,
+    }
     let store = open_store(storage, &request.store).await?;
     let (commit, stale) = commit_and_stale(&store, &dropped);
     Ok(DropNightSummary { store: request.store.clone(), dt: request.dt.clone(), commit, stale })
@@ -151,4 +154,15 @@ pub async fn store_init(storage: &Storage, url: &str, writers: Writers) -> Resul
     store.probe_conditional_put(writers).await?;
     store.make_identity().await?;
     Ok(true)
+}
+
+/// Deletes the pointer to the generation of a night that was published before results were tables, unless it names
+/// another one.
+async fn delete_pointer(output: &Folder, night: &Night) -> Result<()> {
+    let pointer = output.join(&format!("dt={}/_current", night.dt));
+    let named = format!("{}\n", generation_name(&night.gen_digest));
+    match pointer.get().await?.as_deref() == Some(named.as_bytes()) {
+        true => Ok(pointer.delete().await?),
+        false => Ok(()),
+    }
 }

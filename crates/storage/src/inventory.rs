@@ -92,12 +92,12 @@ impl Folder {
     }
 }
 
-/// Returns whether a folder cannot hold any file of a store or an output.
+/// Returns whether a folder cannot hold any file of a store or an output: it is hidden, or the one in which a file
+/// system keeps what it found without a name.
 fn is_of_others(root: &LocalPath, folder: &LocalPath) -> bool {
-    const OWN: [&str; 5] = ["_commits", "_probe", "pages", "runs", "segments"];
     let below = folder.strip_prefix(root).ok().and_then(|below| below.components().next());
     let first = below.and_then(|first| first.as_os_str().to_str());
-    first.is_some_and(|first| !OWN.contains(&first) && !first.starts_with("dt="))
+    first.is_some_and(|first| first == "lost+found" || first.starts_with('.'))
 }
 
 fn walk(root: &LocalPath) -> Result<Vec<FoundFile>> {
@@ -107,7 +107,6 @@ fn walk(root: &LocalPath) -> Result<Vec<FoundFile>> {
             Ok(entries) => entries,
             // The folder does not exist, or was removed after it was listed.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            // For example, lost+found at the root of a disk.
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied && is_of_others(root, &folder) => {
                 continue;
             }

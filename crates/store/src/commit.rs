@@ -10,8 +10,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, StoreError};
-use crate::names::{generation_name, page_name, run_name, segment_name};
-use nearprint_dataset::FileRecord;
+use crate::names::{generation_name, night_records, page_name, run_name, segment_name};
+use nearprint_dataset::{FileRecord, published_path};
 use nearprint_storage::{Folder, Sha256Hex};
 
 pub const VERSION: u32 = 2;
@@ -109,7 +109,8 @@ pub struct Night {
     pub run: RunRecord,
     /// The digest of the list of runs with which the night was joined ([`JoinedRuns`]).
     pub joined: String,
-    /// The folder of the night's generations: `<output>/dt=D`.
+    /// The folder with the manifests of the night's generations: `<output>/_nearprint/dt=D`. In nights that were published
+    /// before results were tables, it is `<output>/dt=D`, which holds the files too.
     pub output: String,
     /// The digest of everything from which the night was made: inputs, configuration and joined runs. An execution with
     /// the same request finds the night published.
@@ -119,6 +120,45 @@ pub struct Night {
     pub gen_digest: String,
     /// The SHA-256 of the night's manifest.
     pub manifest_sha256: String,
+}
+
+impl Night {
+    /// Returns the root of the results: the output, as it was given to the run that published the night.
+    #[must_use]
+    pub fn output_root(&self) -> &str {
+        let before_tables = self.output.strip_suffix(&format!("dt={}", self.dt));
+        let root = self.output.strip_suffix(&night_records(&self.dt)).or(before_tables).unwrap_or(&self.output);
+        match root {
+            "" => ".",
+            "/" => "/",
+            root => root.strip_suffix('/').unwrap_or(root),
+        }
+    }
+
+    /// Returns whether the night is in the tables of its output. Nights of releases before tables are not.
+    #[must_use]
+    pub fn is_in_tables(&self) -> bool {
+        self.output.ends_with(&night_records(&self.dt))
+    }
+
+    /// Returns the path of the night's generation below the root of the results: the folder with its manifest.
+    #[must_use]
+    pub fn generation_path(&self) -> String {
+        let generation = generation_name(&self.gen_digest);
+        match self.is_in_tables() {
+            true => format!("{}/{generation}", night_records(&self.dt)),
+            false => format!("dt={}/{generation}", self.dt),
+        }
+    }
+
+    /// Returns the path below the root of the results of a file that the night's manifest names.
+    #[must_use]
+    pub fn file_path(&self, name: &str) -> String {
+        match self.is_in_tables() {
+            true => published_path(name, &self.dt, &self.gen_digest),
+            false => format!("{}/{name}", self.generation_path()),
+        }
+    }
 }
 
 /// The files of a run, in `runs/<digest>`.

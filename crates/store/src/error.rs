@@ -109,7 +109,7 @@ impl StoreError {
         match self {
             Self::Damaged { file, reason }
             | Self::DamagedCommit { file, reason }
-            | Self::Dataset(DatasetError::BadFile { file, reason })
+            | Self::Dataset(DatasetError::BadFile { file, reason } | DatasetError::Table { file, reason })
             | Self::Storage(StorageError::BadFile { file, reason }) => Some((file, reason)),
             _ => None,
         }

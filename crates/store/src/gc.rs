@@ -5,19 +5,24 @@
 //! may use them until they are gone. An execution that was at work in the meantime has to commit on top of that commit.
 //! It then looks at all commits since it began, and so it notices.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;
 
-use crate::commit::{Commit, Night, Removal, Stored, pruned};
+use crate::commit::{Commit, Removal, Stored, pruned};
 use crate::error::{Result, StoreError};
 use crate::identity::identity_in;
-use crate::names::{COMMITS, PAGES, commit_name, commit_number, page_name, run_name, segment_name};
+use crate::names::{
+    COMMITS, CURRENT, MANIFEST, PAGES, RECORDS, commit_name, commit_number, generation_name, night_records, page_name,
+    run_name, segment_name,
+};
 use crate::store::{MAX_ATTEMPTS, Store, Writers, missing_store};
-use nearprint_dataset::is_part_name;
+use nearprint_dataset::{
+    DELTA_LOG, PUBLISHED, PublishedDataset, PublishedName, TableLog, is_part_name, utc, version_of,
+};
 use nearprint_storage::{Folder, FoundFile, Storage, is_scratch_name};
 
 /// The request of a `store gc`.
@@ -55,6 +60,13 @@ pub struct GcSummary {
     pub removed: Vec<RemovedFiles>,
     /// The number of files that are left for the next time, because this execution took too long.
     pub n_left: u64,
+    /// The number of files that no commit names and that wait for the grace time to pass.
+    pub n_waiting: u64,
+    /// The bytes of the files in `n_waiting`.
+    pub waiting_bytes: u64,
+    /// The time from which on all files in `n_waiting` may be deleted, in UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting_until: Option<String>,
     /// Multipart uploads that were never ended. They were aborted, or would be.
     pub uploads: Vec<String>,
     /// The number of commits that nobody needs any more. Their content was removed, or would be; their numbers stay in
@@ -97,6 +109,9 @@ pub struct Leftover {
     removal: Option<String>,
     /// The files.
     pub files: Vec<FoundFile>,
+    /// The time since which nobody needs the files: since they were written, or since the newest commit or the newest
+    /// version of a table ceased to name them.
+    since: SystemTime,
 }
 
 impl Leftover {
@@ -107,10 +122,6 @@ impl Leftover {
 
     fn place(&self) -> String {
         format!("{}/{}", self.root.url().trim_end_matches('/'), self.name)
-    }
-
-    fn is_older_than(&self, cutoff: SystemTime) -> bool {
-        self.files.iter().all(|f| f.modified <= cutoff)
     }
 }
 
@@ -123,10 +134,9 @@ pub async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSummary> {
     for _ in 0..MAX_ATTEMPTS {
         let store = Store::open_existing(&folder).await?.ok_or_else(|| missing_store(&request.store))?;
         let cutoff = SystemTime::now().checked_sub(request.grace).unwrap_or(SystemTime::UNIX_EPOCH);
-        let live = store.live(cutoff).await?;
         let (roots, foreign_outputs) = store.own_output_roots(storage, request.output.as_deref()).await?;
-        let mut found = store.leftovers(&roots, &live).await?;
-        found.retain(|leftover| leftover.is_older_than(cutoff));
+        let leftovers = store.leftovers(&roots, cutoff).await?;
+        let (found, waiting): (Vec<_>, Vec<_>) = leftovers.into_iter().partition(|leftover| leftover.since <= cutoff);
         for leftover in &found {
             tracing::debug!(
                 place = leftover.place(),
@@ -138,7 +148,7 @@ pub async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSummary> {
         let old = store.superseded_before(cutoff).await?;
         if request.dry_run {
             let uploads = store.abort_stale_uploads(request, &roots).await?;
-            let summary = summary(&store, &found, store.sequence(), 0, true);
+            let summary = summary(&store, &found, store.sequence(), 0, true).with_waiting(&waiting, request.grace);
             return Ok(GcSummary { uploads, n_pruned_commits: old.len() as u64, foreign_outputs, ..summary });
         }
         let begun = match store.begin_removal(&found, request.writers).await? {
@@ -158,7 +168,7 @@ pub async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSummary> {
             None => store.sequence(),
         };
         let uploads = store.abort_stale_uploads(request, &roots).await?;
-        let summary = summary(&store, &found, commit, n_left, false);
+        let summary = summary(&store, &found, commit, n_left, false).with_waiting(&waiting, request.grace);
         return Ok(GcSummary { uploads, n_pruned_commits: old.len() as u64, foreign_outputs, ..summary });
     }
     Err(StoreError::TryAgain { reason: format!("others committed {MAX_ATTEMPTS} times meanwhile") })
@@ -189,9 +199,24 @@ fn summary(store: &Store, found: &[Leftover], commit: u64, n_left: u64, dry_run:
         n_removed: found.len() as u64,
         removed: found.iter().take(LISTED).map(removed).collect(),
         n_left,
+        n_waiting: 0,
+        waiting_bytes: 0,
+        waiting_until: None,
         uploads: Vec::new(),
         n_pruned_commits: 0,
         foreign_outputs: Vec::new(),
+    }
+}
+
+impl GcSummary {
+    fn with_waiting(self, waiting: &[Leftover], grace: Duration) -> Self {
+        let until = waiting.iter().map(|leftover| leftover.since).max();
+        Self {
+            n_waiting: waiting.iter().map(|leftover| leftover.files.len() as u64).sum(),
+            waiting_bytes: waiting.iter().map(Leftover::bytes).sum(),
+            waiting_until: until.and_then(|until| until.checked_add(grace)).map(utc),
+            ..self
+        }
     }
 }
 
@@ -205,14 +230,14 @@ struct Hold {
 }
 
 impl Hold {
-    /// Deletes the files, and returns the number of those for which there was no time. The file that tells readers that
-    /// a generation is complete is deleted before the rest of the generation.
+    /// Deletes the files, and returns the number of those for which there was no time. The manifest of a generation is
+    /// deleted before the rest of it, so what has a manifest is complete.
     async fn delete(&self, found: &[Leftover]) -> Result<u64> {
         let began = Instant::now();
         let mut n_left = 0;
         for leftover in found {
             let (first, rest): (Vec<&FoundFile>, Vec<&FoundFile>) =
-                leftover.files.iter().partition(|file| file.name.ends_with("/_SUCCESS"));
+                leftover.files.iter().partition(|file| file.name.ends_with("/manifest.json"));
             if began.elapsed() > WORK_TIME {
                 n_left += leftover.files.len() as u64;
                 continue;
@@ -282,23 +307,26 @@ impl Store {
     ///
     /// # Errors
     /// A commit or page is damaged, or the store does not answer.
-    pub async fn live(&self, cutoff: SystemTime) -> Result<HashSet<String>> {
-        let mut live: HashSet<String> = self.commit.iter().flat_map(Commit::names).collect();
+    async fn needed(&self, cutoff: SystemTime) -> Result<Needed> {
+        let mut needed = Needed::default();
+        needed.add(self.commit.iter().flat_map(Commit::names), None);
         if let Some(commit) = &self.commit {
             // These are the pages of the next commit of the same nights. A commit of format version 1 has no pages, but
             // the commit after it has.
-            live.extend(commit.encode()?.page_digests.iter().map(|digest| page_name(digest)));
+            needed.add(commit.encode()?.page_digests.iter().map(|digest| page_name(digest)), None);
         }
         let is_of_removal = |number: u64| self.removing().iter().any(|removal| removal.sequence == number);
         let mut seen: HashSet<String> = self.commit.iter().flat_map(|commit| commit.pages.iter().cloned()).collect();
-        for commit in self.commit_files().await? {
-            let is_kept = commit.superseded.is_none_or(|at| at > cutoff) || is_of_removal(commit.number);
-            if commit.number != self.sequence() && is_kept {
+        // The latest come first, so a page is read with the last commit that names it.
+        for commit in self.commit_files().await?.into_iter().rev() {
+            let is_kept = is_of_removal(commit.number);
+            if commit.number != self.sequence() && (is_kept || commit.superseded.is_none_or(|at| at > cutoff)) {
                 let stored = Stored::read(&self.folder.join(COMMITS).join(&commit_name(commit.number))).await?;
-                live.extend(stored.unseen(&self.folder, &mut seen).await?.1);
+                let names = stored.unseen(&self.folder, &mut seen).await?.1;
+                needed.add(names.into_iter(), commit.superseded.filter(|_| !is_kept));
             }
         }
-        Ok(live)
+        Ok(needed)
     }
 
     /// Returns the numbers of commits that are not needed any more. They were superseded before `cutoff`, no removal at
@@ -328,15 +356,23 @@ impl Store {
         Ok(commits.into_iter().zip(superseded).map(on_disk).collect())
     }
 
-    /// Returns, by place, all files below the store and its roots of results that nearprint wrote and that are not
-    /// `live`.
+    /// Returns, by place, all files below the store and its roots of results that nearprint wrote and that the newest
+    /// commit and the newest versions of the tables do not name. Whoever deletes those that are needed no more since
+    /// `cutoff` disturbs no reader of a later state.
     ///
     /// # Errors
-    /// A folder cannot be listed, or a `_current` cannot be read.
-    pub async fn leftovers(&self, roots: &[Folder], live: &HashSet<String>) -> Result<Vec<Leftover>> {
-        let mut found = grouped(&self.folder, self.folder.inventory().await?, store_place, live);
+    /// A commit, a page or the log of a table is damaged; a folder cannot be listed, or a `_current` cannot be read.
+    pub async fn leftovers(&self, roots: &[Folder], cutoff: SystemTime) -> Result<Vec<Leftover>> {
+        let mut needed = self.needed(cutoff).await?;
+        let mut inventories = Vec::new();
         for root in roots {
-            let mut of_root = grouped(root, root.inventory().await?, output_place, live);
+            let inventory = root.inventory().await?;
+            needed.add_tables(root, &inventory).await?;
+            inventories.push(inventory);
+        }
+        let mut found = grouped(&self.folder, self.folder.inventory().await?, store_place, &needed);
+        for (root, inventory) in roots.iter().zip(inventories) {
+            let mut of_root = grouped(root, inventory, output_place, &needed);
             let named = named_by_current(root, &of_root).await?;
             of_root.retain(|leftover| !named.contains(&leftover.name));
             found.extend(of_root);
@@ -392,12 +428,8 @@ impl Store {
     /// # Errors
     /// The place of an output cannot be opened.
     pub fn output_roots(&self, storage: &Storage, output: Option<&str>) -> Result<Vec<Folder>> {
-        let of_night = |night: &Night| {
-            let root = night.output.strip_suffix(&format!("dt={}", night.dt))?;
-            Some(if root.is_empty() { "." } else { root }.to_owned())
-        };
-        let urls: BTreeSet<String> =
-            self.nights().iter().filter_map(of_night).chain(output.map(str::to_owned)).collect();
+        let of_nights = self.nights().iter().map(|night| night.output_root().to_owned());
+        let urls: BTreeSet<String> = of_nights.chain(output.map(str::to_owned)).collect();
         let mut roots = BTreeMap::new();
         for url in urls {
             let folder = storage.folder(&url)?;
@@ -474,24 +506,75 @@ struct CommitOnDisk {
 /// The place of a file: a name below the root, and the name that commits use.
 type Place = (String, Option<String>);
 
+/// The names that commits and tables need, or needed until lately.
+#[derive(Default)]
+struct Needed {
+    /// When each name ceased to be needed; `None` if it is needed now.
+    until: HashMap<String, Option<SystemTime>>,
+}
+
+impl Needed {
+    /// Adds names that were needed `until` some time, or that are needed now. The later of two times counts.
+    fn add(&mut self, names: impl Iterator<Item = String>, until: Option<SystemTime>) {
+        for name in names {
+            let known = self.until.entry(name).or_insert(until);
+            *known = (*known).zip(until).map(|(a, b)| a.max(b));
+        }
+    }
+
+    /// Adds the generations that the tables of an output name, and those that they named before. The commit that
+    /// replaced a generation is older than the version of the table that did: readers of the table count from then on.
+    async fn add_tables(&mut self, root: &Folder, inventory: &[FoundFile]) -> Result<()> {
+        let generation = |path: &str| Some(generation_name(PublishedName::parse(path)?.generation));
+        for dataset in &PUBLISHED {
+            let prefix = format!("{}/{DELTA_LOG}/", dataset.name);
+            let written = |file: &FoundFile| Some((version_of(file.name.strip_prefix(&prefix)?)?, file.modified));
+            let written: HashMap<u64, SystemTime> = inventory.iter().filter_map(written).collect();
+            if written.is_empty() {
+                continue;
+            }
+            let log = TableLog::open(root, dataset).await?;
+            self.add(log.files().filter_map(|file| generation(&file.path)), None);
+            for removed in log.removed() {
+                let at = written.get(&removed.version).copied();
+                self.add(generation(&removed.path).into_iter(), Some(at.unwrap_or_else(SystemTime::now)));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_needed(&self, name: &str) -> bool {
+        self.until.get(name).is_some_and(Option::is_none)
+    }
+
+    fn until(&self, name: &str) -> Option<SystemTime> {
+        self.until.get(name).copied().flatten()
+    }
+}
+
 fn grouped(
     root: &Folder,
     files: Vec<FoundFile>,
     place: impl Fn(&str) -> Option<Place>,
-    live: &HashSet<String>,
+    needed: &Needed,
 ) -> Vec<Leftover> {
     let mut found: BTreeMap<Place, Vec<FoundFile>> = BTreeMap::new();
     for file in files {
         let Some((name, removal)) = place(&file.name) else {
             continue;
         };
-        if removal.as_ref().is_none_or(|removal| !live.contains(removal)) {
+        if removal.as_ref().is_none_or(|removal| !needed.is_needed(removal)) {
             found.entry((name, removal)).or_default().push(file);
         } else if is_scratch(file.name.rsplit('/').next().unwrap_or(&file.name)) {
             found.entry((file.name.clone(), None)).or_default().push(file);
         }
     }
-    let leftover = |((name, removal), files)| Leftover { root: root.clone(), name, removal, files };
+    let leftover = |((name, removal), files): (Place, Vec<FoundFile>)| {
+        let written = files.iter().map(|file| file.modified);
+        let needed_until = removal.as_ref().and_then(|removal| needed.until(removal));
+        let since = written.chain(needed_until).max().unwrap_or(SystemTime::UNIX_EPOCH);
+        Leftover { root: root.clone(), name, removal, files, since }
+    };
     found.into_iter().map(leftover).collect()
 }
 
@@ -519,27 +602,47 @@ fn store_place(file: &str) -> Option<Place> {
     }
 }
 
-/// Returns the place of a file below an output, if its path has a form that nearprint writes.
+/// Returns the place of a file below an output, if its path has a form that nearprint writes. The files of a generation
+/// have one place: the folder of its manifest. The logs of tables are never deleted.
 fn output_place(file: &str) -> Option<Place> {
     let parts: Vec<&str> = file.split('/').collect();
-    let [night, below, rest @ ..] = &parts[..] else {
-        return None;
+    let generation = |folder: String, digest: &str| {
+        let name = generation_name(digest);
+        Some((format!("{folder}/{name}"), Some(name)))
     };
-    night.strip_prefix("dt=")?;
-    if below.strip_prefix("gen=").is_some_and(is_digest) && is_published(rest) {
-        return Some((format!("{night}/{below}"), Some((*below).to_owned())));
+    let digest_of = |name: &'_ str| name.strip_prefix("gen=").filter(|digest| is_digest(digest)).map(str::to_owned);
+    let is_dataset = PublishedDataset::of(file).is_some();
+    match &parts[..] {
+        [RECORDS, night, below, MANIFEST] => {
+            if let (Some(dt), Some(digest)) = (night.strip_prefix("dt="), digest_of(below)) {
+                return generation(night_records(dt), &digest);
+            }
+        }
+        [RECORDS, "_probe", name] if name.len() == 16 && is_hex(name) => return Some((file.to_owned(), None)),
+        [_, path @ ..] if is_dataset => {
+            if let Some(name) = PublishedName::parse(&path.join("/")) {
+                return generation(night_records(name.dt), name.generation);
+            }
+        }
+        // Of releases before tables.
+        [night, below, rest @ ..] if night.starts_with("dt=") && is_published(rest) => {
+            if let Some(digest) = digest_of(below) {
+                return generation((*night).to_owned(), &digest);
+            }
+        }
+        _ => {}
     }
-    is_scratch(parts[parts.len() - 1]).then(|| (file.to_owned(), None))
+    let is_own = is_dataset || parts.len() > 1 && (parts[0] == RECORDS || parts[0].starts_with("dt="));
+    (is_own && is_scratch(parts[parts.len() - 1])).then(|| (file.to_owned(), None))
 }
 
 const RUN_DATASETS: [&str; 5] = ["fingerprints", "short", "empty", "ids", "shadows"];
-const PUBLISHED: [&str; 4] = ["pairs", "decisions", "skipped", "quarantine"];
 
-/// Returns whether a path below a generation is one of its files.
+/// Returns whether a path below a generation of a release before tables is one of its files.
 fn is_published(path: &[&str]) -> bool {
     match path {
-        ["manifest.json" | "_SUCCESS"] => true,
-        [dataset, name] => PUBLISHED.contains(dataset) && is_part_name(name),
+        [MANIFEST | "_SUCCESS"] => true,
+        [dataset, name] => ["pairs", "decisions", "skipped", "quarantine"].contains(dataset) && is_part_name(name),
         _ => false,
     }
 }
@@ -557,18 +660,19 @@ fn is_digest(name: &str) -> bool {
 /// earlier releases such a name was `NAME#1`, where `NAME` is a name that nearprint uses.
 fn is_scratch(name: &str) -> bool {
     let is_own = |name: &str| {
-        is_part_name(name) || commit_number(name).is_some() || ["manifest.json", "_SUCCESS", "_current"].contains(&name)
+        is_part_name(name) || commit_number(name).is_some() || [MANIFEST, "_SUCCESS", CURRENT].contains(&name)
     };
     let numbered = |(name, n): (&str, &str)| is_own(name) && !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
     is_scratch_name(name) || name.rsplit_once('#').is_some_and(numbered)
 }
 
-/// Returns the leftover generations that a night's `_current` names. Another store may have published them.
+/// Returns the leftover generations that a night's `_current` names, which a release before tables published. Another
+/// store may have published them, and readers of that release's results still find them.
 async fn named_by_current(root: &Folder, found: &[Leftover]) -> Result<HashSet<String>> {
     let nights: BTreeSet<&str> = found.iter().filter_map(|l| l.name.split_once('/')).map(|(night, _)| night).collect();
     let mut named = HashSet::new();
     for night in nights {
-        if let Some(current) = root.join(night).join("_current").get().await? {
+        if let Some(current) = root.join(night).join(CURRENT).get().await? {
             named.insert(format!("{night}/{}", String::from_utf8_lossy(&current).trim()));
         }
     }

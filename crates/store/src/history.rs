@@ -8,7 +8,7 @@ use nearprint_storage::Folder;
 use crate::check::{StoreProblem, StoreReport};
 use crate::commit::Stored;
 use crate::error::{Result, StoreError};
-use crate::names::{COMMITS, commit_name, commit_numbers, generation_name};
+use crate::names::{COMMITS, commit_name, commit_numbers};
 use crate::store::missing_store;
 
 /// The result of checking all commits of a store.
@@ -68,28 +68,4 @@ async fn check_commit(
         return Err(StoreError::damaged(file.url(), format!("a commit of number {}", stored.place().0)));
     }
     stored.unseen(folder, seen).await.map(drop)
-}
-
-/// Returns whether a commit names the generation `digest` of the night `dt`, whose folder is `place`. If part of the
-/// history was pruned, it is enough that the generation's manifest exists. Damaged commits are passed over.
-///
-/// # Errors
-/// The store does not answer.
-pub async fn was_published(folder: &Folder, place: &Folder, dt: &str, digest: &str) -> Result<bool> {
-    let (mut seen, mut any_pruned) = (HashSet::new(), false);
-    for number in commit_numbers(folder).await?.into_iter().rev() {
-        let file = folder.join(COMMITS).join(&commit_name(number));
-        let nights = async {
-            let stored = Stored::read(&file).await?;
-            any_pruned |= matches!(stored, Stored::Pruned(_));
-            Ok::<_, StoreError>(stored.unseen(folder, &mut seen).await?.0)
-        };
-        match nights.await {
-            Ok(nights) if nights.iter().any(|night| night.dt == dt && night.gen_digest == digest) => return Ok(true),
-            Err(error) if !error.is_about_content() => return Err(error),
-            Ok(_) | Err(_) => {}
-        }
-    }
-    let manifest = place.join(&generation_name(digest)).join("manifest.json");
-    Ok(any_pruned && manifest.find().await?.is_some())
 }

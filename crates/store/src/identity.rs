@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::check::StoreReport;
 use crate::commit::to_json;
 use crate::error::{Result, StoreError};
-use crate::names::{drawn_number, generation_name};
+use crate::names::{CURRENT, MANIFEST, drawn_number};
 use crate::store::Store;
+use nearprint_dataset::{DELTA_LOG, PublishedDataset};
 use nearprint_storage::{Folder, Sha256Hex, Storage, StorageError};
 
 /// The name of the file with the identity. It lies below a store, and below each output that the store publishes into.
@@ -113,10 +114,9 @@ impl Store {
         }
         let mut any_night = false;
         for night in self.nights().iter().rev() {
-            let place = storage.folder(&night.output)?;
-            if place.is_same_place(&output.join(&format!("dt={}", night.dt))) {
+            if storage.folder(night.output_root())?.is_same_place(output) {
                 any_night = true;
-                if place.join(&generation_name(&night.gen_digest)).join("manifest.json").find().await?.is_some() {
+                if output.join(&night.generation_path()).join(MANIFEST).find().await?.is_some() {
                     return Ok(());
                 }
             }
@@ -140,13 +140,36 @@ impl Store {
         if !self.is_new() {
             return Ok(());
         }
-        for name in output.names().await?.iter().filter(|name| name.starts_with("dt=")) {
+        for name in output.names().await? {
+            let is_table = PublishedDataset::of(&name).is_some();
+            let pointer = if is_table { DELTA_LOG } else { CURRENT };
+            if !is_table && !name.starts_with("dt=") || !output.join(&name).names().await?.iter().any(|n| n == pointer)
+            {
+                continue;
+            }
             // Another execution may have published the night after this one opened the store.
-            let is_published = output.join(name).join("_current").find().await?.is_some();
-            if is_published && Self::open(&self.folder).await?.is_new() {
+            if Self::open(&self.folder).await?.is_new() {
                 let reason = format!(
-                    "{name} is published here, and {} has no commit: restore its _commits, or name an output of its own",
+                    "nights are published here ({name}), and {} has no commit: restore its _commits, or name an output of its own",
                     self.folder.url()
+                );
+                return Err(StoreError::OutputExists { url: output.url().to_owned(), reason });
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses to publish into an output that has nights of a release before tables. They would be missing from the
+    /// tables, and nobody would notice.
+    ///
+    /// # Errors
+    /// [`StoreError::OutputExists`] if there is such a night; an error if the place of an output cannot be opened.
+    pub fn refuse_output_without_tables(&self, storage: &Storage, output: &Folder) -> Result<()> {
+        for night in self.nights().iter().filter(|night| !night.is_in_tables()) {
+            if storage.folder(night.output_root())?.is_same_place(output) {
+                let reason = format!(
+                    "its nights, such as dt={}, are of a release before results were tables: name another `output`; what is here stays as it is, and `replace` publishes a night again, into the tables",
+                    night.dt
                 );
                 return Err(StoreError::OutputExists { url: output.url().to_owned(), reason });
             }

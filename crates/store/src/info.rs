@@ -55,7 +55,7 @@ pub struct NightInfo {
     pub n_short: u64,
     /// The size of the run in bytes.
     pub bytes: u64,
-    /// The folder of the night's results.
+    /// The root of the results into which the night was published.
     pub output: String,
     /// Whether nights of earlier dates were added, replaced or dropped after this one was joined. `run --replace` joins
     /// it again.

@@ -37,7 +37,7 @@
 //!     dt: "2026-11-20".to_owned(),
 //!     run: run.record,
 //!     joined: JoinedRuns::of(&Vec::new()),
-//!     output: "out/results/dt=2026-11-20".to_owned(),
+//!     output: "out/results/_nearprint/dt=2026-11-20".to_owned(),
 //!     request: "of the request".to_owned(),
 //!     gen_digest: "of the generation".to_owned(),
 //!     manifest_sha256: "of the manifest".to_owned(),
@@ -83,11 +83,11 @@ pub use compact::{CompactRequest, CompactSummary};
 pub use error::{Result, StoreError};
 pub use existing::{Existing, ExistingDocuments, ExistingFile, RunFile};
 pub use gc::{GcRequest, GcSummary, Leftover, RemovedFiles, gc};
-pub use history::{CheckedCommits, was_published};
+pub use history::CheckedCommits;
 pub use identity::check_identities;
 pub use info::{NightInfo, SegmentInfo, StoreInfo};
-pub use names::generation_name;
+pub use names::{MANIFEST, RECORDS, generation_name, night_records};
 pub use reader::{ExistingShort, OwnIds};
 pub use shadows::{Recrawls, Shadow, Shadowed};
-pub use store::{KeptRun, MadeBy, Store, Writers, missing_store};
+pub use store::{KeptRun, MadeBy, Store, Writers, missing_store, probe_conditional_put};
 pub use writer::{RunWriter, StagedRun, id_hash};

@@ -19,7 +19,22 @@ pub fn segment_name(digest: &str) -> String {
     format!("segments/{digest}")
 }
 
-/// Returns the path of a generation below its night's folder.
+/// The folder of an output that holds what is no table: the manifests of the nights. Readers of tables and folders pass
+/// over names that begin with `_`.
+pub const RECORDS: &str = "_nearprint";
+
+/// The file by which releases before tables named the current generation of a night.
+pub const CURRENT: &str = "_current";
+
+/// The name of the manifest in the folder of a generation.
+pub const MANIFEST: &str = "manifest.json";
+
+/// Returns the path below an output of the folder with the manifests of a night's generations.
+pub fn night_records(dt: &str) -> String {
+    format!("{RECORDS}/dt={dt}")
+}
+
+/// Returns the path of a generation below the folder with the manifests of its night.
 pub fn generation_name(digest: &str) -> String {
     format!("gen={digest}")
 }

@@ -249,6 +249,11 @@ impl Store {
         self.commit.as_ref().and_then(|commit| self.night(&commit.dt))
     }
 
+    /// Returns the date of the night that was last added, replaced or dropped, or `None` before the first night.
+    pub fn changed_night(&self) -> Option<&str> {
+        self.commit.as_ref().map(|commit| commit.dt.as_str())
+    }
+
     /// Returns the nights with which a night of date `dt` is joined: those of earlier dates.
     pub fn before(&self, dt: &str) -> Vec<&Night> {
         self.nights().iter().filter(|n| n.dt.as_str() < dt).collect()
@@ -358,24 +363,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Refused`] if the server breaks the promise; an error if it does not answer.
     pub async fn probe_conditional_put(&self, writers: Writers) -> Result<()> {
-        if !self.folder.is_remote() {
-            return Ok(());
-        }
-        let probe = self.folder.join("_probe").join(&format!("{:016x}", drawn_number()));
-        probe.create("first".into()).await?;
-        let overwritten = probe.create("second".into()).await?;
-        probe.delete().await?;
-        if !overwritten {
-            return Ok(());
-        }
-        if writers == Writers::One {
-            let store = self.folder.url();
-            tracing::warn!(store, "the server ignores If-None-Match on PUT: two writers at once would lose nights");
-            return Ok(());
-        }
-        let reason = "the server ignores If-None-Match on PUT, so two runs could overwrite each other: use another server, or \
-                      set `single_writer` where never two write at once";
-        Err(StoreError::Refused { url: self.folder.url().to_owned(), reason: reason.to_owned() })
+        probe_conditional_put(&self.folder, writers).await
     }
 
     /// Describes the content of the store.
@@ -408,6 +396,32 @@ impl Store {
     }
 }
 
+/// Checks that an S3 server keeps the promise of put-if-absent, like [`Store::probe_conditional_put`]. The logs of tables
+/// depend on it too.
+///
+/// # Errors
+/// [`StoreError::Refused`] if the server breaks the promise; an error if it does not answer.
+pub async fn probe_conditional_put(folder: &Folder, writers: Writers) -> Result<()> {
+    if !folder.is_remote() {
+        return Ok(());
+    }
+    let probe = folder.join("_probe").join(&format!("{:016x}", drawn_number()));
+    probe.create("first".into()).await?;
+    let overwritten = probe.create("second".into()).await?;
+    probe.delete().await?;
+    if !overwritten {
+        return Ok(());
+    }
+    if writers == Writers::One {
+        let store = folder.url();
+        tracing::warn!(store, "the server ignores If-None-Match on PUT: two writers at once would lose nights");
+        return Ok(());
+    }
+    let reason = "the server ignores If-None-Match on PUT, so two runs could overwrite each other: use another server, or \
+                  set `single_writer` where never two write at once";
+    Err(StoreError::Refused { url: folder.url().to_owned(), reason: reason.to_owned() })
+}
+
 /// Describes a night. `before` is the digest of the runs of all earlier dates.
 fn night_info(night: &Night, before: &str) -> NightInfo {
     NightInfo {
@@ -416,7 +430,7 @@ fn night_info(night: &Night, before: &str) -> NightInfo {
         n_fingerprints: night.run.n_fingerprints,
         n_short: night.run.n_short,
         bytes: night.run.files.iter().map(|f| f.bytes).sum(),
-        output: format!("{}/{}", night.output, generation_name(&night.gen_digest)),
+        output: night.output_root().to_owned(),
         stale: night.joined != before,
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::Array;
-use arrow::datatypes::{UInt8Type, UInt64Type};
+use arrow::datatypes::{Int32Type, Int64Type};
 use futures::TryStreamExt;
 use serde::Serialize;
 
 use crate::error::Result;
 use crate::excerpts::excerpts;
 use nearprint_dataset::{Columns, DocumentColumns, Documents, InputPolicy, ParquetFile};
-use nearprint_pipeline::{RunSummary, night_pattern, published_night};
+use nearprint_pipeline::{RunSummary, night_pattern, published_files, published_night};
 use nearprint_storage::{ErrorKind, Storage};
 
 /// The night to report, and the place of its documents.
@@ -48,7 +48,7 @@ pub struct Example {
     /// The canonical document.
     pub canonical_id: String,
     /// The Hamming distance of the two.
-    pub distance: Option<u8>,
+    pub distance: Option<i32>,
     /// `exact` or `near`.
     pub reason: String,
     /// Excerpts of the two texts around their first difference, or from their beginning. `None` means that a text was
@@ -102,7 +102,7 @@ const CONTEXT_CHARS: usize = 30;
 /// the night or a document cannot be read.
 pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightReport> {
     let (summary, earlier) = published_night(storage, &request.store, &request.dt).await?;
-    let (largest_clusters, mut examples) = read_decisions(storage, &summary.output, request.n_examples).await?;
+    let (largest_clusters, mut examples) = read_decisions(storage, request).await?;
     let wanted: BTreeSet<&str> = examples.iter().flat_map(|e| [e.doc_id.as_str(), &e.canonical_id]).collect();
     let texts = find_texts(storage, request, &earlier, wanted).await?;
     for example in &mut examples {
@@ -112,15 +112,12 @@ pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightR
     Ok(NightReport { summary, largest_clusters, examples })
 }
 
-async fn read_decisions(
-    storage: &Storage,
-    generation: &str,
-    n_examples: usize,
-) -> Result<(Vec<(String, u64)>, Vec<Example>)> {
+async fn read_decisions(storage: &Storage, request: &ReportRequest) -> Result<(Vec<(String, u64)>, Vec<Example>)> {
     let mut clusters: BTreeMap<String, u64> = BTreeMap::new();
     let (mut near, mut exact) = (Vec::new(), Vec::new());
-    for file in storage.files(&format!("{generation}/decisions"), "decisions").await? {
-        let parquet = ParquetFile::open(file).await?;
+    let n_examples = request.n_examples;
+    for file in published_files(storage, &request.store, &request.dt, "decisions").await? {
+        let parquet = ParquetFile::open(storage.folder(&file)?.file().await?).await?;
         let names: Vec<String> = parquet.schema().fields().iter().map(|f| f.name().clone()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut batches = parquet.stream(parquet.whole(&names))?;
@@ -128,11 +125,11 @@ async fn read_decisions(
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             let (ids, canonical, reasons) =
                 (columns.strings("doc_id")?, columns.strings("canonical_id")?, columns.strings("reason")?);
-            let distances = columns.primitive::<UInt8Type>("distance")?;
-            let (cluster, sizes) = (columns.strings("cluster_id")?, columns.primitive::<UInt64Type>("cluster_size")?);
+            let distances = columns.primitive::<Int32Type>("distance")?;
+            let (cluster, sizes) = (columns.strings("cluster_id")?, columns.primitive::<Int64Type>("cluster_size")?);
             for i in 0..batch.num_rows() {
                 if sizes.is_valid(i) && sizes.value(i) > 1 && cluster.value(i) == ids.value(i) {
-                    clusters.insert(ids.value(i).to_owned(), sizes.value(i));
+                    clusters.insert(ids.value(i).to_owned(), sizes.value(i).unsigned_abs());
                 }
                 let list = if reasons.value(i) == "near" { &mut near } else { &mut exact };
                 if canonical.is_valid(i) && list.len() < n_examples {

@@ -396,12 +396,8 @@ fn after_failure(bench: &Bench, ran: &Ran, call: &Call, codes: &[i32], needles: 
     let checked = || -> Result<String> {
         ran.ends_with(codes, if ran.code == 0 { &[] } else { needles })?;
         let seen = bench.night.holds_after(ran)?;
-        // What is written straight below the night's folder is `_current`, after the commit.
-        let below_night = call.path.rsplit_once('/').is_some_and(|(folder, _)| folder.ends_with(&format!("dt={NEW}")));
-        let late = below_night
-            || call.path.contains("_commits")
-            || call.path.contains("_current")
-            || call.path.contains("_SUCCESS");
+        // The tables follow the commit: their files are read once more, and their logs are written.
+        let late = call.path.contains("_commits") || call.path.contains("_delta_log") || call.path.contains("results/");
         let at_end = late || call.path.ends_with(NEW) || ran.code == 0;
         require!(seen == Seen::Old || at_end || ran.code == 75, "published, but {}", ran.said());
         Ok(exit(ran, seen))
@@ -426,10 +422,8 @@ fn failed_sync(bench: &Bench) -> Result<String> {
 
 fn failed_read(bench: &Bench) -> Result<String> {
     let (ran, call) = failing(bench, &[Kind::Read], Errno::EIO, false, 7)?;
-    // That the pointer of an earlier night cannot be looked at is a warning: it may need completing, but tonight does not.
-    // So is a manifest of an earlier night, whose counts are then left out of the comparison with tonight's.
-    let of_earlier = call.path.contains(&format!("/dt={OLD}/"))
-        && (call.path.ends_with("/_current") || call.path.ends_with("/manifest.json"));
+    // That a manifest of an earlier night cannot be read is a warning: its counts are left out of the comparison with tonight's.
+    let of_earlier = call.path.contains(&format!("/dt={OLD}/")) && call.path.ends_with("/manifest.json");
     let codes: &[i32] = if of_earlier { &[74, 0] } else { &[74] };
     after_failure(bench, &ran, &call, codes, &["/"])
 }

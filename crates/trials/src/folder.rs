@@ -15,6 +15,7 @@ use parquet::file::writer::SerializedFileWriter;
 use serde_json::Value;
 
 use crate::Result;
+use crate::delta;
 use crate::measured::{Options, mib};
 use crate::random::text;
 use crate::runner::{Ran, Run};
@@ -153,7 +154,7 @@ impl Folder {
     }
 
     fn generation(&self) -> Result<PathBuf> {
-        current(&self.path().join(format!("results/dt={DT}")))
+        current(&self.path().join("results"), DT)
     }
 
     pub fn manifest(&self) -> Result<Value> {
@@ -162,7 +163,8 @@ impl Folder {
 
     /// Rows of a published dataset.
     pub fn dataset(&self, name: &str) -> Result<Vec<Record>> {
-        Ok(rows(&self.generation()?.join(name))?.into_iter().map(|row| row.into_iter().collect()).collect())
+        let rows = published_rows(&self.path().join("results"), DT, name)?;
+        Ok(rows.into_iter().map(|row| row.into_iter().collect()).collect())
     }
 
     /// Decision by id.
@@ -216,9 +218,17 @@ pub fn raw_strings(rows: &[(&[u8], &[u8])], properties: WriterProperties) -> Res
     Ok(writer.into_inner()?)
 }
 
-/// The generation of a published night: the folder that its `_current` names.
-pub fn current(night: &Path) -> Result<PathBuf> {
-    Ok(night.join(std::fs::read_to_string(night.join("_current"))?.trim()))
+/// The generation of a published night: the folder of its manifest, by the table of decisions.
+pub fn current(output: &Path, dt: &str) -> Result<PathBuf> {
+    let files = delta::night(output, "decisions", dt)?;
+    let generation = files.first().and_then(|path| delta::generation(path)).ok_or(format!("{dt} is in no table"))?;
+    Ok(output.join(format!("_nearprint/dt={dt}/gen={generation}")))
+}
+
+/// Rows of a night in a table.
+pub fn published_rows(output: &Path, dt: &str, table: &str) -> Result<Vec<Vec<(String, String)>>> {
+    let files = delta::night(output, table, dt)?;
+    Ok(files.iter().map(|path| rows(&output.join(path))).collect::<Result<Vec<_>>>()?.concat())
 }
 
 /// Rows of a Parquet file, or of those of a folder in the order of their names, as columns and values; NULL is empty.
@@ -268,7 +278,10 @@ pub fn snapshot_of(folder: &Path, parts: &[&str]) -> Result<Snapshot> {
 
 /// Parquet files of store and results, by path without the generation's name: what must not depend on threads, order or splitting.
 pub fn data_files(files: Snapshot) -> Snapshot {
-    let plain = |key: String| key.split('/').filter(|p| !p.starts_with("gen=")).collect::<Vec<_>>().join("/");
+    let plain = |key: String| match delta::generation(&key) {
+        Some(generation) if key.starts_with("results/") => key.replace(&format!("-{generation}"), ""),
+        _ => key,
+    };
     let published = files.into_iter().filter(|(k, _)| k.ends_with(".parquet") && !k.starts_with("documents/"));
     published.map(|(key, content)| (plain(key), content)).collect()
 }

@@ -7,6 +7,7 @@ pub mod bad_input;
 pub mod bombs;
 pub mod canary;
 pub mod craft;
+pub mod delta;
 pub mod faults;
 pub mod flips;
 pub mod folder;

@@ -1,7 +1,7 @@
 //! A small night to try things on: documents from a seed, an earlier published night, the command, what it published, and the
 //! invariants I1 to I5 that hold after every trial.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, FileTimes};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::random::Random;
 use crate::row::{Row, Tally};
 use crate::runner::{HUNG, Ran, Run};
 use crate::server::Server;
-use crate::{Common, Result, canary, require};
+use crate::{Common, Result, canary, delta, require};
 
 /// The night that is published before a trial begins, and that of the trial.
 pub const OLD: &str = "2026-11-19";
@@ -296,7 +296,7 @@ impl Night {
         run.args(if self.spec.replaces == Replaces::Nothing { &[] } else { &["--replace"] })
     }
 
-    /// I1: what readers see is the old complete state or the new one. By the newest commit and, for plain readers, by `_current`.
+    /// I1: what readers see is the old complete state or the new one. By the newest commit and, for plain readers, by the tables.
     pub fn readers(&self, now: &Snapshot) -> Result<Seen> {
         let commit = newest_commit(now).ok_or("no commit is left")?;
         let seen = if newest_commit(&self.base) == Some(commit) {
@@ -438,7 +438,7 @@ pub fn newest_commit(now: &Snapshot) -> Option<(&String, &Vec<u8>)> {
 /// Every night that the newest commit names is whole, and plain readers are led to committed, whole generations only.
 pub fn complete(now: &Snapshot) -> Result<()> {
     let Some((_, content)) = newest_commit(now) else {
-        require!(!now.keys().any(|k| k.ends_with("/_current")), "_current without any commit");
+        require!(!now.keys().any(|k| k.contains("/_delta_log/")), "a table without any commit");
         return Ok(());
     };
     let commit: Value = serde_json::from_slice(content).map_err(|e| format!("the newest commit: {e}"))?;
@@ -447,12 +447,12 @@ pub fn complete(now: &Snapshot) -> Result<()> {
     let (nights, segments) = committed(now, &commit)?;
     for night in &nights {
         let (dt, generation) = (field(night, "dt"), field(night, "gen"));
-        let folder = format!("results/dt={dt}/gen={generation}");
-        let manifest = now.get(&format!("{folder}/manifest.json")).ok_or(format!("{folder}: no manifest"))?;
+        let manifest = manifest(now, &dt, &generation)?;
+        let folder = records(&dt, &generation);
         require!(sha256(manifest) == field(night, "manifest_sha256"), "{folder}: the manifest is another");
-        files(now, &folder, &serde_json::from_slice(manifest)?)?;
+        published_files(now, &dt, &generation)?;
         files(now, &format!("store/runs/{}", field(&night["run"], "digest")), &night["run"])?;
-        generations.insert(folder);
+        generations.insert(generation);
     }
     for segment in &segments {
         files(now, &format!("store/segments/{}", field(segment, "digest")), segment)?;
@@ -474,18 +474,48 @@ pub fn committed(now: &Snapshot, commit: &Value) -> Result<(Vec<Value>, Vec<Valu
     Ok((nights, segments))
 }
 
-/// `_current` leads to a whole generation; it may be one that was replaced meanwhile, but none that was never committed.
+/// The folder of a generation's manifest.
+pub fn records(dt: &str, generation: &str) -> String {
+    format!("results/_nearprint/dt={dt}/gen={generation}")
+}
+
+fn manifest<'a>(now: &'a Snapshot, dt: &str, generation: &str) -> Result<&'a Vec<u8>> {
+    let name = format!("{}/manifest.json", records(dt, generation));
+    Ok(now.get(&name).ok_or(format!("{name} is missing"))?)
+}
+
+/// The files of a generation are there as its manifest says; by path below the results, their sizes and rows.
+fn published_files(now: &Snapshot, dt: &str, generation: &str) -> Result<BTreeMap<String, (u64, u64)>> {
+    let manifest: Value = serde_json::from_slice(manifest(now, dt, generation)?)?;
+    let mut paths = BTreeMap::new();
+    for file in manifest["files"].as_array().ok_or("a manifest without a list of files")? {
+        let name = file["name"].as_str().unwrap_or_default();
+        let (dataset, part) =
+            name.trim_end_matches(".parquet").split_once('/').ok_or(format!("a file called {name}"))?;
+        let path = format!("{dataset}/dt={dt}/{part}-{generation}.parquet");
+        is_there(now, &format!("results/{path}"), file)?;
+        paths.insert(path, (file["bytes"].as_u64().unwrap_or(0), file["rows"].as_u64().unwrap_or(0)));
+    }
+    Ok(paths)
+}
+
+/// Each table has nights of whole generations only; they may be replaced meanwhile, but none that was never committed.
 fn plain_readers(now: &Snapshot, committed: &BTreeSet<String>) -> Result<()> {
-    for (key, content) in now.iter().filter(|(key, _)| key.ends_with("/_current")) {
-        let night = key.trim_end_matches("/_current");
-        let folder = format!("{night}/{}", text(content).trim());
-        let commits = now.iter().filter(|(k, _)| k.starts_with("store/_commits/"));
-        let generation = folder.rsplit('=').next().unwrap_or_default().to_owned();
-        let known = committed.contains(&folder) || commits.into_iter().any(|(_, c)| text(c).contains(&generation));
-        require!(known, "{key} names {folder}, which no commit names");
-        require!(now.contains_key(&format!("{folder}/_SUCCESS")), "{key} names {folder}, which has no _SUCCESS");
-        let manifest = now.get(&format!("{folder}/manifest.json")).ok_or(format!("{folder}: no manifest"))?;
-        files(now, &folder, &serde_json::from_slice(manifest)?)?;
+    for table in delta::TABLES {
+        let (mut named, mut wanted) = (BTreeMap::new(), BTreeMap::new());
+        for (path, add) in delta::active(now, &format!("results/{table}"))? {
+            let dt = add["partitionValues"]["dt"].as_str().unwrap_or_default().to_owned();
+            let generation = delta::generation(&path).ok_or(format!("{table} has {path}"))?.to_owned();
+            let mut commits = now.iter().filter(|(k, _)| k.starts_with("store/_commits/"));
+            let known = committed.contains(&generation) || commits.any(|(_, c)| text(c).contains(&generation));
+            require!(known, "{table} has {path}, which no commit names");
+            let of_table = published_files(now, &dt, &generation)?
+                .into_iter()
+                .filter(|(path, _)| path.split('/').next() == Some(table));
+            wanted.extend(of_table);
+            named.insert(format!("{table}/{path}"), (add["size"].as_u64().unwrap_or(0), delta::n_records(&add)?));
+        }
+        require!(named == wanted, "{table} has {named:?}, the manifests name {wanted:?}");
     }
     Ok(())
 }
@@ -494,10 +524,15 @@ fn plain_readers(now: &Snapshot, committed: &BTreeSet<String>) -> Result<()> {
 fn files(now: &Snapshot, folder: &str, record: &Value) -> Result<()> {
     for file in record["files"].as_array().ok_or(format!("{folder}: no list of files"))? {
         let name = format!("{folder}/{}", file["name"].as_str().unwrap_or_default());
-        let content = now.get(&name).ok_or(format!("{name} is missing"))?;
-        require!(file["sha256"].as_str() == Some(sha256(content).as_str()), "{name} has another SHA-256");
-        require!(file["bytes"].as_u64() == Some(content.len() as u64), "{name} has another size");
+        is_there(now, &name, file)?;
     }
+    Ok(())
+}
+
+fn is_there(now: &Snapshot, name: &str, file: &Value) -> Result<()> {
+    let content = now.get(name).ok_or(format!("{name} is missing"))?;
+    require!(file["sha256"].as_str() == Some(sha256(content).as_str()), "{name} has another SHA-256");
+    require!(file["bytes"].as_u64() == Some(content.len() as u64), "{name} has another size");
     Ok(())
 }
 

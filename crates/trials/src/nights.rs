@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::folder::{Snapshot, places, snapshot_of};
-use crate::night::{NEW, Night, Place, Spec, committed, jsonl, newest_commit, night_documents, write_file};
+use crate::night::{NEW, Night, Place, Spec, committed, jsonl, newest_commit, night_documents, records, write_file};
 use crate::proxy::Proxy;
 use crate::random::Random;
 use crate::row::{Row, Tally};
 use crate::runner::{Ran, Run};
 use crate::server::Server;
 use crate::tracer::{Act, Kind, trace};
-use crate::{Common, Result, require};
+use crate::{Common, Result, delta, require};
 
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
@@ -106,17 +106,20 @@ fn flat(took: &[Ran]) -> Result<String> {
 fn no_orphans(now: &Snapshot) -> Result<()> {
     let commit: Value = serde_json::from_slice(newest_commit(now).ok_or("no commit")?.1)?;
     let word = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
-    let mut folders = BTreeSet::new();
+    let (mut folders, mut generations) = (BTreeSet::new(), BTreeSet::new());
     let (nights, segments) = committed(now, &commit)?;
     for night in &nights {
         folders.insert(format!("store/runs/{}/", word(&night["run"], "digest")));
-        folders.insert(format!("results/dt={}/gen={}/", word(night, "dt"), word(night, "gen")));
+        folders.insert(format!("{}/", records(&word(night, "dt"), &word(night, "gen"))));
+        generations.insert(word(night, "gen"));
     }
     for segment in &segments {
         folders.insert(format!("store/segments/{}/", word(segment, "digest")));
     }
     let known = |key: &str| {
-        key.ends_with("/_current")
+        key.contains("/_delta_log/")
+            || key.starts_with("results/")
+                && delta::generation(key).is_some_and(|gen_digest| generations.contains(gen_digest))
             || key.ends_with("/_store.json")
             || key.starts_with("store/_commits/")
             || key.starts_with("store/pages/")

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use crate::folder::Snapshot;
-use crate::night::{NEW, Night, OLD, Place, Seen, Spec, complete, newest_commit};
+use crate::night::{NEW, Night, OLD, Place, Seen, Spec, complete, newest_commit, records};
 use crate::random::Random;
 use crate::row::{Row, Tally};
 use crate::runner::{Ran, Running, Signal};
 use crate::server::Server;
 use crate::tracer::{Act, Kind, trace};
-use crate::{Common, Result, require};
+use crate::{Common, Result, delta, require};
 
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
@@ -238,7 +238,7 @@ fn two_dates(bench: &Bench, random: &mut Random) -> Result<String> {
     let n_done = ran.iter().filter(|r| r.code == 0).count();
     require!(n_nights == n_done, "{n_done} runs exit 0, the store has {n_nights} nights");
     let generation = commit["nights"][n_nights.saturating_sub(1)]["gen"].as_str().unwrap_or_default().to_owned();
-    let manifest = now.get(&format!("results/dt={NEW}/gen={generation}/manifest.json"));
+    let manifest = now.get(&format!("{}/manifest.json", records(NEW, &generation)));
     let manifest: serde_json::Value = manifest.map(|m| serde_json::from_slice(m)).transpose()?.unwrap_or_default();
     let joined = manifest["joined"].as_array().map_or(0, Vec::len);
     if n_nights == 2 && commit["dt"] == NEW {
@@ -247,7 +247,7 @@ fn two_dates(bench: &Bench, random: &mut Random) -> Result<String> {
         bench.night.has_reference(&now)?;
     } else if ran[1].code == 0 {
         let published = |s: &Snapshot| -> Snapshot {
-            let files = s.iter().filter(|(k, _)| k.starts_with(&format!("results/dt={NEW}/")));
+            let files = s.iter().filter(|(k, _)| k.starts_with("results/") && k.contains(&format!("/dt={NEW}/")));
             files.map(|(k, v)| (k.clone(), v.clone())).collect()
         };
         let (there, alone) = (published(&now), published(&bench.alone));
@@ -262,11 +262,11 @@ fn two_dates(bench: &Bench, random: &mut Random) -> Result<String> {
 fn before_roll_forward(bench: &Bench, _: &mut Random) -> Result<String> {
     if !matches!(bench.night.place, Place::Local) {
         // The sweep over all requests has it.
-        return killed_at_current(bench);
+        return killed_at_tables(bench);
     }
     let mut committed = false;
     let traced = trace(&bench.night.new_run(), &[Kind::Write, Kind::Name], |_, call| {
-        if committed && (call.path.contains("_SUCCESS") || call.path.contains("_current")) {
+        if committed && (call.path.contains("_delta_log")) {
             return Act::Kill;
         }
         committed |= call.kind == Kind::Name && call.path.contains("store/_commits/0");
@@ -275,12 +275,12 @@ fn before_roll_forward(bench: &Bench, _: &mut Random) -> Result<String> {
     after_kill(bench, &traced.ran)
 }
 
-fn killed_at_current(bench: &Bench) -> Result<String> {
+fn killed_at_tables(bench: &Bench) -> Result<String> {
     use crate::proxy::{Action, Proxy, Rule};
     let Place::S3 { server, .. } = &bench.night.place else { return Err("not on S3".into()) };
     let proxy = Proxy::start(server.port()?, 0)?;
     bench.night.write_job("proxy.toml", Some(&proxy.endpoint()), "retry_seconds = 60\n")?;
-    proxy.set(vec![Rule::new("^PUT [^?]*/(_SUCCESS|_current)", Action::BlackHole)?], 0);
+    proxy.set(vec![Rule::new("^PUT [^?]*/_delta_log/", Action::BlackHole)?], 0);
     let mut running = bench.night.new_run_by("proxy.toml").start()?;
     for _ in 0..3000 {
         if proxy.n_struck() > 0 || running.ended()? {
@@ -296,7 +296,8 @@ fn after_kill(bench: &Bench, ran: &Ran) -> Result<String> {
     ran.ends_with(&[137], &[])?;
     let now = bench.sound()?;
     require!(bench.night.readers(&now)? == Seen::New, "killed after the commit, but the old night is seen");
-    require!(!now.contains_key(&format!("results/dt={NEW}/_current")), "killed too late: _current is there");
+    let decisions = delta::active(&now, "results/decisions")?;
+    require!(!decisions.keys().any(|k| k.contains(NEW)), "killed too late: the night is in the table of decisions");
     bench.night.rerun()?;
     Ok("completed".to_owned())
 }

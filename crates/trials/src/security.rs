@@ -145,7 +145,12 @@ fn ids_as_paths(options: &Options, checks: &mut Checks) -> Result<()> {
 fn without_digests(path: &Path) -> String {
     let digest = |part: &str| part.len() >= 32 && part.chars().all(|c| c.is_ascii_hexdigit());
     let text = path.display().to_string();
-    text.split('/').map(|p| if digest(p.trim_start_matches("gen=")) { "#" } else { p }).collect::<Vec<_>>().join("/")
+    let plain = |part: &str| match part.trim_end_matches(".parquet").rsplit_once(['-', '=']) {
+        Some((name, last)) if digest(last) => format!("{name} #"),
+        _ if digest(part) => "#".to_owned(),
+        _ => part.to_owned(),
+    };
+    text.split('/').map(plain).collect::<Vec<_>>().join("/")
 }
 
 fn symlinks_in_output(options: &Options, checks: &mut Checks) -> Result<()> {
@@ -160,10 +165,11 @@ fn symlinks_in_output(options: &Options, checks: &mut Checks) -> Result<()> {
         symlink(&victim, at)?;
         Ok(victim)
     };
-    for name in ["_current", "_SUCCESS"] {
+    let log = "decisions/_delta_log/00000000000000000000.json";
+    for (name, place) in [("log", log.to_owned()), ("records", format!("_nearprint/dt={DT}/manifest.json"))] {
         let folder = Folder::new(options, "")?;
         folder.good()?;
-        let victim = bait(name, &folder.path().join(format!("results/dt={DT}/{name}")))?;
+        let victim = bait(name, &folder.path().join("results").join(place))?;
         let done = folder.run(&[])?;
         checks.count(name, published_or(&folder, &done, &[65, 73, 74, 77, 78]).and(untouched(&victim)));
     }

@@ -34,7 +34,10 @@ fn text(found: &CheckReport, status: &str) -> String {
         let _ = writeln!(out, "{}: {}", problem.file, problem.problem);
     }
     for dt in &found.behind {
-        let _ = writeln!(out, "{dt}: published, but _current and _SUCCESS do not say so yet: run it again");
+        let _ = writeln!(
+            out,
+            "{dt}: not all tables have followed the store yet: the next run into their output completes it"
+        );
     }
     if found.n_unreferenced_files > 0 {
         let _ = writeln!(

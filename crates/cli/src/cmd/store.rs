@@ -6,7 +6,7 @@ use std::time::Duration;
 use nearprint_pipeline::DropNightRequest;
 use nearprint_store::{CompactRequest, CompactSummary, GcRequest, GcSummary, StoreInfo, StoreReport};
 
-use super::{Outcome, Session, grouped};
+use super::{Outcome, Session, counted, grouped};
 use crate::args::{CompactArgs, DropNightArgs, GcArgs, Global, StoreArgs, StoreCommand};
 use crate::exit_code::BAD_DATA;
 use crate::job_config::JobConfig;
@@ -201,6 +201,14 @@ fn gc_text(summary: &GcSummary) -> String {
         if summary.dry_run { "would be deleted" } else { "deleted" },
         summary.commit
     );
+    if let Some(until) = &summary.waiting_until {
+        let _ = writeln!(
+            out,
+            "{} with {} bytes wait until {until} for readers of earlier results (--grace-hours)",
+            counted(summary.n_waiting, "file"),
+            grouped(summary.waiting_bytes)
+        );
+    }
     for key in &summary.uploads {
         let aborted = if summary.dry_run { "would be aborted" } else { "aborted" };
         let _ = writeln!(out, "an upload in parts that never ended {aborted}: {key}");

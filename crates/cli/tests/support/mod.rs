@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt64Array};
+pub use nearprint_trials::delta;
 use nearprint_trials::folder::{self, Snapshot, parquet_with, places, snapshot_of};
 pub use nearprint_trials::folder::{raw_strings, strings};
 use nearprint_trials::measured::mib;
@@ -72,14 +73,26 @@ impl Night {
         self.command(dt, more).run().unwrap()
     }
 
-    /// The folder of a night's current generation.
+    /// The folder with the manifest of a night's current generation.
     pub fn generation(&self, dt: &str) -> PathBuf {
-        folder::current(&self.path().join(format!("results/dt={dt}"))).unwrap()
+        folder::current(&self.path().join("results"), dt).unwrap()
     }
 
     /// Rows of a dataset of the night's current generation.
     pub fn published(&self, dt: &str, dataset: &str) -> Vec<Vec<String>> {
-        rows(&self.generation(dt).join(dataset))
+        let rows = folder::published_rows(&self.path().join("results"), dt, dataset).unwrap();
+        rows.into_iter().map(|row| row.into_iter().map(|(_, value)| value).collect()).collect()
+    }
+
+    /// The files of a night in a table.
+    pub fn table_files(&self, dt: &str, table: &str) -> Vec<PathBuf> {
+        let output = self.path().join("results");
+        delta::night(&output, table, dt).unwrap().into_iter().map(|path| output.join(path)).collect()
+    }
+
+    /// Whether a night is in a table.
+    pub fn is_in_tables(&self, dt: &str) -> bool {
+        delta::TABLES.iter().any(|table| !self.table_files(dt, table).is_empty())
     }
 
     /// Decisions by id: (decision, canonical, distance, reason, cluster, size).

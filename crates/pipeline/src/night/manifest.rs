@@ -1,8 +1,8 @@
 //! The manifest of a generation: its content, and the inputs that it was made from.
 
-use nearprint_dataset::{BadFile, FileRecord};
+use nearprint_dataset::{BadFile, FileRecord, PublishedDataset};
 use nearprint_storage::{Folder, Sha256Hex};
-use nearprint_store::{JoinedRuns, Night, StoreError};
+use nearprint_store::{JoinedRuns, MANIFEST, Night, StoreError};
 use serde::{Deserialize, Serialize};
 
 use super::summary::RunCounts;
@@ -41,6 +41,18 @@ impl Manifest {
         Ok(serde_json::from_slice(&content).map_err(|e| StoreError::damaged(manifest.url(), e))?)
     }
 
+    /// Returns the files of a dataset, with their paths below its table.
+    pub(crate) fn files_of<'a>(
+        &'a self,
+        night: &'a Night,
+        dataset: &'a PublishedDataset,
+    ) -> impl Iterator<Item = (String, &'a FileRecord)> {
+        self.files.iter().filter_map(|file| {
+            let path = night.file_path(&file.name);
+            Some((path.strip_prefix(dataset.name)?.strip_prefix('/')?.to_owned(), file))
+        })
+    }
+
     /// Returns whether the manifest agrees with the commit about the night.
     pub(crate) fn is_of(&self, night: &Night, config_digest: &str) -> bool {
         self.dt == night.dt && JoinedRuns::of(&self.joined) == night.joined && self.config_digest == config_digest
@@ -53,6 +65,3 @@ pub(crate) struct InputRecord {
     pub(crate) bytes: u64,
     pub(crate) version: String,
 }
-
-/// The name of the manifest in a generation.
-pub(crate) const MANIFEST: &str = "manifest.json";

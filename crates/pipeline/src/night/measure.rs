@@ -1,10 +1,11 @@
 //! The comparison of a night with the nights before it.
 
 use nearprint_storage::Storage;
-use nearprint_store::{Night, Store, generation_name};
+use nearprint_store::{Night, Store};
 
 use super::breakers::{DocumentShare, DropRate, Measured};
 use super::manifest::Manifest;
+use super::published::generation;
 use super::request::RunRequest;
 use super::summary::RunCounts;
 use crate::error::Result;
@@ -56,8 +57,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 async fn night_counts(storage: &Storage, night: &Night) -> Result<RunCounts> {
-    let generation = storage.folder(&night.output)?.join(&generation_name(&night.gen_digest));
-    Ok(Manifest::read(&generation, night).await?.counts)
+    Ok(Manifest::read(&generation(storage, night)?, night).await?.counts)
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a share of documents")]

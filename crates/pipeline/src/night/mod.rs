@@ -5,13 +5,13 @@ pub(crate) mod documents;
 pub(crate) mod manifest;
 mod measure;
 mod plan;
-pub(crate) mod pointers;
 mod preflight;
 mod publish;
 pub(crate) mod published;
 pub(crate) mod request;
 mod run;
 pub(crate) mod summary;
+pub(crate) mod tables;
 
 pub use breakers::{Breakers, DocumentShare, DropRate, LargestCluster, Measured, SourceLoss, TrippedBreaker};
 pub use request::RunRequest;

@@ -1,11 +1,9 @@
 //! The plan of a run before any document is read, and the runs that are refused.
 
-use std::time::SystemTime;
-
-use nearprint_dataset::Documents;
+use nearprint_dataset::{Documents, utc};
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Folder, Sha256Hex, Storage, StorageError};
-use nearprint_store::{Night, Store};
+use nearprint_store::{Night, Store, night_records};
 
 use super::documents;
 use super::manifest::InputRecord;
@@ -23,8 +21,8 @@ pub(crate) struct Plan {
     pub(crate) digest: String,
     pub(crate) newest_input: Option<String>,
     pub(crate) output: Folder,
-    /// `<output>/dt=D`
-    pub(crate) night: Folder,
+    /// The folder with the manifests of the night's generations.
+    pub(crate) records: Folder,
 }
 
 pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
@@ -51,8 +49,8 @@ pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan
         .collect();
     inputs.sort();
     let digest = request_digest(request, &config_digest, &inputs, &joined);
-    let night = output.join(&format!("dt={}", request.dt));
-    Ok(Plan { store, documents, config_digest, joined, inputs, digest, newest_input, output, night })
+    let records = output.join(&night_records(&request.dt));
+    Ok(Plan { store, documents, config_digest, joined, inputs, digest, newest_input, output, records })
 }
 
 /// Refuses a store that is missing. It may be on a disk that is not mounted, or have another name, so a new one is made
@@ -64,10 +62,6 @@ pub(crate) fn refuse_missing_store(store: &Store, identity: Option<&str>, reques
     let remedy = "check the path, and that its disk is mounted; a first night makes the store with `create_store`, or after \
                   `nearprint store init`";
     Err(StorageError::InputMissing { what: "store", url: request.store.clone(), remedy }.into())
-}
-
-pub(crate) fn utc(time: SystemTime) -> String {
-    chrono::DateTime::<chrono::Utc>::from(time).to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
 }
 
 /// Returns the digest of everything that a night's results depend on, except the release that writes them.
@@ -103,7 +97,7 @@ pub(crate) fn refuse_republishing(plan: &Plan, request: &RunRequest) -> Result<(
         "{} is published from other inputs, configuration or earlier nights: keep it, or publish anew with `replace`",
         request.dt
     );
-    Err(PipelineError::OutputExists { url: plan.night.url().to_owned(), reason })
+    Err(PipelineError::OutputExists { url: plan.output.url().to_owned(), reason })
 }
 
 pub(crate) fn refuse_late(store: &Store, request: &RunRequest) -> Result<()> {
@@ -120,7 +114,8 @@ pub(crate) fn refuse_late(store: &Store, request: &RunRequest) -> Result<()> {
 pub(crate) fn moved(published: &Night, plan: &Plan) -> PipelineError {
     let reason = format!(
         "{} is published in {}, not here: name that output, or publish the night here with `replace`",
-        published.dt, published.output
+        published.dt,
+        published.output_root()
     );
-    PipelineError::OutputExists { url: plan.night.url().to_owned(), reason }
+    PipelineError::OutputExists { url: plan.output.url().to_owned(), reason }
 }

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use crate::error::{PipelineError, Result};
+use nearprint_dataset::{DELTA_LOG, DT, PUBLISHED};
 use nearprint_storage::{Folder, StorageError};
+use nearprint_store::night_records;
 
 /// The bytes that a document takes in the spill folder: its fingerprint, sketch, text hash and id, three times over,
 /// for the run files, for the decisions and pairs, and for spills.
@@ -24,14 +26,31 @@ pub(crate) fn refuse_full(folder: &Path, n_rows: Option<u64>) -> Result<()> {
 }
 
 /// Refuses a store or an output that cannot be written, before the night's work is done for nothing.
-pub(crate) async fn refuse_unwritable(store: &Folder, output: &Folder, night: &Folder) -> Result<()> {
+pub(crate) async fn refuse_unwritable(store: &Folder, output: &Folder, dt: &str) -> Result<()> {
+    let places = places_of(output, dt);
     let (commits, runs) = (store.join("_commits"), store.join("runs"));
     // A run that was killed while it probed left its file in one of these places.
-    for place in [store, &runs, output, night] {
+    for place in [store, &runs, output].into_iter().chain(&places) {
         place.tidy_itself().await;
     }
-    for place in [&commits, &runs, night] {
+    for place in [&commits, &runs].into_iter().chain(&places) {
         place.probe().await?;
     }
     Ok(())
+}
+
+/// Removes half-written files that killed runs left in the places of a night. A run that finds its night published writes
+/// nothing there, so it would not remove them otherwise.
+pub(crate) async fn tidy_output(output: &Folder, dt: &str) {
+    output.tidy_itself().await;
+    for place in places_of(output, dt) {
+        place.tidy().await;
+    }
+}
+
+/// Returns the folders of an output into which a night is written.
+fn places_of(output: &Folder, dt: &str) -> Vec<Folder> {
+    let tables = PUBLISHED.iter().map(|dataset| output.join(dataset.name));
+    let of_tables = tables.flat_map(|table| [table.join(DELTA_LOG), table.join(&format!("{DT}={dt}"))]);
+    of_tables.chain([output.join(&night_records(dt))]).collect()
 }

@@ -1,17 +1,17 @@
-//! Publication: it writes the generation, the run files, and the commit that makes both visible.
+//! Publication: it writes the generation, the run files, and the commit that makes both visible. The tables follow.
 
-use nearprint_dataset::{BadFile, StagedFile, mend_files, upload};
+use nearprint_dataset::{BadFile, FileRecord, StagedFile, mend_files, upload};
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Progress, Sha256Hex, Storage};
-use nearprint_store::{JoinedRuns, MadeBy, Night, StagedRun, Store, StoreError, generation_name, to_json};
+use nearprint_store::{JoinedRuns, MANIFEST, MadeBy, Night, StagedRun, Store, StoreError, generation_name, to_json};
 
 use super::breakers::Measured;
-use super::manifest::{MANIFEST, Manifest};
+use super::manifest::Manifest;
 use super::plan::Plan;
-use super::pointers::roll_forward;
 use super::published::{already_published, commit_and_stale};
 use super::request::RunRequest;
 use super::summary::{RunCounts, RunStatus, RunSummary};
+use super::tables::roll_forward;
 use crate::engine::reduce::SpillStats;
 use crate::error::{PipelineError, Result};
 
@@ -52,7 +52,7 @@ pub(crate) async fn publish(
     if let (Some(night), Some(of_run)) = (published.filter(|night| night.request == plan.digest), &kept)
         && let Some(of_generation) = mend(storage, plan, night, &staged, &content).await?
     {
-        roll_forward(storage, &plan.store, &request.dt).await?;
+        roll_forward(storage, plan.store.folder(), &plan.output, Some(&request.dt)).await?;
         let Some(store) = still_published(&plan.store, night).await? else {
             return Ok(Err(night.gen_digest.clone()));
         };
@@ -75,30 +75,33 @@ pub(crate) async fn publish(
     let gen_digest = manifest_sha256[..32].to_owned();
     plan.store.refuse_removing(&generation_name(&gen_digest))?;
     plan.store.claim_output(&plan.store.make_identity().await?, &plan.output).await?;
-    let generation = plan.night.join(&generation_name(&gen_digest));
-    upload(&generation, &staged.files, progress).await?;
-    generation.join(MANIFEST).put(content).await?;
-    upload(&plan.store.run_folder(&run.digest), &run_files, progress).await?;
     let night = Night {
         dt: request.dt.clone(),
         run,
         joined: JoinedRuns::of(&plan.joined),
-        output: plan.night.url().to_owned(),
+        output: plan.records.url().to_owned(),
         request: plan.digest.clone(),
         gen_digest: gen_digest.clone(),
         manifest_sha256,
     };
+    upload(&plan.output, &named(&staged.files, &night), progress).await?;
+    plan.output.join(&night.generation_path()).join(MANIFEST).put(content).await?;
+    upload(&plan.store.run_folder(&night.run.digest), &run_files, progress).await?;
     let made_by = MadeBy { config_digest: plan.config_digest.clone(), algorithm: ALGORITHM_VERSION };
     if !plan.store.commit(&night, &made_by).await? {
         return Ok(Err(gen_digest));
     }
+    roll_forward(storage, plan.store.folder(), &plan.output, Some(&request.dt)).await?;
+    if let Some(before) = published {
+        leave(storage, plan, before).await;
+    }
     let store = Store::open(plan.store.folder()).await?;
-    roll_forward(storage, &store, &request.dt).await?;
     let (commit, stale) = commit_and_stale(&store, &night);
     Ok(Ok(RunSummary {
         status: RunStatus::Published,
         dt: request.dt.clone(),
-        output: generation.url().to_owned(),
+        output: plan.output.url().to_owned(),
+        generation: Some(gen_digest),
         commit,
         counts: staged.counts,
         spill: staged.spill,
@@ -112,6 +115,30 @@ pub(crate) async fn publish(
     }))
 }
 
+/// Returns staged files under the names that they have below the output.
+fn named(files: &[StagedFile], night: &Night) -> Vec<StagedFile> {
+    let named = |file: &StagedFile| {
+        let record = FileRecord { name: night.file_path(&file.record.name), ..file.record.clone() };
+        StagedFile { record, path: file.path.clone() }
+    };
+    files.iter().map(named).collect()
+}
+
+/// Takes a night out of the tables of the output in which it was published before. A failure is only a warning: the next
+/// run into that output does it.
+async fn leave(storage: &Storage, plan: &Plan, before: &Night) {
+    let left = async {
+        let output = storage.folder(before.output_root())?;
+        if before.is_in_tables() && !output.is_same_place(&plan.output) {
+            roll_forward(storage, plan.store.folder(), &output, None).await?;
+        }
+        Ok::<_, PipelineError>(())
+    };
+    if let Err(error) = left.await {
+        tracing::warn!(output = before.output_root(), %error, "the night is still in its tables: run any date there");
+    }
+}
+
 /// Writes again the damaged or missing files of a published generation, if its files are those that were staged.
 /// Returns their number. `None` means that the generation is elsewhere, or that its files are, or may be, different.
 pub(crate) async fn mend(
@@ -121,11 +148,10 @@ pub(crate) async fn mend(
     staged: &Staged,
     manifest: &bytes::Bytes,
 ) -> Result<Option<u64>> {
-    let place = storage.folder(&night.output)?;
-    if !place.is_same_place(&plan.night) {
+    if !night.is_in_tables() || !storage.folder(night.output_root())?.is_same_place(&plan.output) {
         return Ok(None);
     }
-    let generation = place.join(&generation_name(&night.gen_digest));
+    let generation = plan.output.join(&night.generation_path());
     let is_same_manifest = Sha256Hex::of(manifest).0 == night.manifest_sha256;
     let published = match Manifest::read(&generation, night).await {
         Ok(published) => Some(published),
@@ -136,7 +162,7 @@ pub(crate) async fn mend(
     if !is_same_manifest && !published.as_ref().is_some_and(is_same) {
         return Ok(None);
     }
-    let mut n_mended = mend_files(&generation, &staged.files).await?;
+    let mut n_mended = mend_files(&plan.output, &named(&staged.files, night)).await?;
     if published.is_none() {
         generation.join(MANIFEST).put(manifest.clone()).await?;
         n_mended += 1;

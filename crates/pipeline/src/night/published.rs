@@ -1,7 +1,7 @@
 //! A published night, as its manifest and the store describe it.
 
-use nearprint_storage::{Storage, StorageError};
-use nearprint_store::{Night, Store, generation_name, missing_store};
+use nearprint_storage::{Folder, Storage, StorageError};
+use nearprint_store::{Night, Store, missing_store};
 
 use super::manifest::Manifest;
 use super::request::check_date;
@@ -16,15 +16,19 @@ pub(crate) fn commit_and_stale(store: &Store, night: &Night) -> (u64, Vec<String
     (info.commit, stale)
 }
 
+/// Returns the folder with a night's manifest.
+pub(crate) fn generation(storage: &Storage, night: &Night) -> Result<Folder> {
+    Ok(storage.folder(night.output_root())?.join(&night.generation_path()))
+}
+
 pub(crate) async fn already_published(storage: &Storage, store: &Store, night: &Night) -> Result<RunSummary> {
-    let place = storage.folder(&night.output)?;
-    let generation = place.join(&generation_name(&night.gen_digest));
-    let read = Manifest::read(&generation, night).await?;
+    let read = Manifest::read(&generation(storage, night)?, night).await?;
     let (commit, stale) = commit_and_stale(store, night);
     Ok(RunSummary {
         status: RunStatus::AlreadyPublished,
         dt: night.dt.clone(),
-        output: generation.url().to_owned(),
+        output: night.output_root().to_owned(),
+        generation: Some(night.gen_digest.clone()),
         commit,
         counts: read.counts,
         spill: SpillStats::default(),
@@ -45,14 +49,34 @@ pub(crate) async fn already_published(storage: &Storage, store: &Store, night: &
 pub async fn published_night(storage: &Storage, store_url: &str, dt: &str) -> Result<(RunSummary, Vec<String>)> {
     check_date(dt)?;
     let store = open_store(storage, store_url).await?;
-    let night = store.night(dt).ok_or_else(|| StorageError::InputMissing {
-        what: "published night",
-        url: format!("{store_url} dt={dt}"),
-        remedy: "run it first",
-    })?;
+    let night = published(&store, dt)?;
     let earlier = store.before(dt).into_iter().map(|n| n.dt.clone()).collect();
     let summary = already_published(storage, &store, night).await?;
     Ok((RunSummary { status: RunStatus::Published, ..summary }, earlier))
+}
+
+/// Returns the URLs of the files of a dataset of a published night, such as `decisions`, in order. The store and the
+/// night's manifest name them, so they are the files of one generation, whatever else lies beside them.
+///
+/// # Errors
+/// [`StorageError::InputMissing`] if the night is not published; an error if its manifest cannot be read or is damaged.
+pub async fn published_files(storage: &Storage, store_url: &str, dt: &str, dataset: &str) -> Result<Vec<String>> {
+    check_date(dt)?;
+    let store = open_store(storage, store_url).await?;
+    let night = published(&store, dt)?;
+    let manifest = Manifest::read(&generation(storage, night)?, night).await?;
+    let root = storage.folder(night.output_root())?;
+    let of_dataset = manifest.files.iter().filter(|file| file.name.split('/').next() == Some(dataset));
+    Ok(of_dataset.map(|file| root.join(&night.file_path(&file.name)).url().to_owned()).collect())
+}
+
+fn published<'a>(store: &'a Store, dt: &str) -> Result<&'a Night> {
+    let missing = || StorageError::InputMissing {
+        what: "published night",
+        url: format!("{} dt={dt}", store.folder().url()),
+        remedy: "run it first",
+    };
+    Ok(store.night(dt).ok_or_else(missing)?)
 }
 
 pub(crate) async fn open_store(storage: &Storage, url: &str) -> Result<Store> {

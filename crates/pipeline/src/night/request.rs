@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use nearprint_dataset::{DocumentColumns, InputPolicy, is_date};
+use nearprint_dataset::{DocumentColumns, InputPolicy, PUBLISHED, is_date};
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::{Folder, Roots, Storage, redact};
-use nearprint_store::{Writers, generation_name};
+use nearprint_store::Writers;
 use nearprint_tasks::KeepKey;
 use nearprint_tokenize::Resources as AnalyzerResources;
 
@@ -95,9 +95,11 @@ impl RunRequest {
         let (store, output) = (storage.folder(&self.store)?, storage.folder(&self.output)?);
         store.refuse_file_in_its_way()?;
         output.refuse_file_in_its_way()?;
-        let results = output.join(&format!("dt={}", self.dt)).join(&generation_name(""));
-        for (key, url, place) in [("output", &self.output, &results), ("store", &self.store, &store)] {
-            if nights_reach(storage, &self.documents, place)? {
+        let results = PUBLISHED
+            .iter()
+            .map(|dataset| ("output", &self.output, output.join(dataset.name).join(&format!("dt={}", self.dt))));
+        for (key, url, place) in results.chain([("store", &self.store, store.clone())]) {
+            if nights_reach(storage, &self.documents, &place)? {
                 return Err(overlap(
                     key,
                     url,

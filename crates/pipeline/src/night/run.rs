@@ -6,18 +6,18 @@ use std::sync::Arc;
 use nearprint_dataset::{Documents, StagedFile};
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Progress, Storage, remove_dead};
-use nearprint_store::Store;
+use nearprint_store::{RECORDS, Store, probe_conditional_put};
 use nearprint_tasks::Elsewhere;
 
 use super::breakers::{Measured, TrippedBreaker};
 use super::manifest::Manifest;
 use super::plan::{Plan, moved, plan, refuse_late, refuse_republishing};
-use super::pointers::{CURRENT, complete_newest, roll_forward};
 use super::preflight;
 use super::publish::{Attempt, Staged, publish, still_published};
 use super::published::already_published;
 use super::request::RunRequest;
 use super::summary::{RunCounts, RunStatus, RunSummary};
+use super::tables::{have_night, roll_forward};
 use crate::engine::reduce::SpillStats;
 use crate::error::{PipelineError, Result};
 use crate::resources::Resources;
@@ -119,10 +119,10 @@ async fn run_with(work: Work<'_>, request: &RunRequest) -> Result<RunSummary> {
 async fn attempt(work: Work<'_>, request: &RunRequest, written: &mut Option<String>) -> Result<Option<RunSummary>> {
     let (storage, resources) = (work.storage, work.resources);
     let plan = plan(storage, request).await?;
-    complete_newest(storage, &plan.store, request).await;
+    let tables = roll_forward(storage, plan.store.folder(), &plan.output, None).await?;
     match plan.store.night(&request.dt) {
         Some(published) if published.request == plan.digest => {
-            let is_here = storage.folder(&published.output)?.is_same_place(&plan.night);
+            let is_here = storage.folder(published.output_root())?.is_same_place(&plan.output);
             // With `replace`, a run makes a night again even from the same inputs, which mends damaged files. Once it
             // has written this very generation, a commit of another run that did the same is as good as its own.
             if is_here && (!request.replace || written.as_ref() == Some(&published.gen_digest)) {
@@ -135,16 +135,18 @@ async fn attempt(work: Work<'_>, request: &RunRequest, written: &mut Option<Stri
         Some(_) => refuse_republishing(&plan, request)?,
         None => {
             refuse_late(&plan.store, request)?;
-            if !request.replace && plan.night.join(CURRENT).find().await?.is_some() {
+            if !request.replace && have_night(&tables, &request.dt) {
                 return refuse_unknown_night(&plan, request).await;
             }
         }
     }
+    plan.store.refuse_output_without_tables(storage, &plan.output)?;
     if request.preflight {
         preflight::refuse_full(&resources.temp_parent(), plan.documents.n_rows())?;
     }
-    preflight::refuse_unwritable(plan.store.folder(), &plan.output, &plan.night).await?;
+    preflight::refuse_unwritable(plan.store.folder(), &plan.output, &request.dt).await?;
     plan.store.probe_conditional_put(request.writers).await?;
+    probe_conditional_put(&plan.output.join(RECORDS), request.writers).await?;
     if plan.store.end_dead_removals().await? {
         return Ok(None);
     }
@@ -154,9 +156,7 @@ async fn attempt(work: Work<'_>, request: &RunRequest, written: &mut Option<Stri
 
 /// Completes a night that is published from the same inputs and configuration, in the same place.
 async fn published_already(storage: &Storage, plan: Plan, request: &RunRequest) -> Result<Option<RunSummary>> {
-    roll_forward(storage, &plan.store, &request.dt).await?;
-    plan.output.tidy_itself().await;
-    plan.night.tidy().await;
+    preflight::tidy_output(&plan.output, &request.dt).await;
     let published = plan.store.night(&request.dt).ok_or_else(|| internal("a published night is gone"))?;
     plan.store.tidy(published).await;
     let Some(store) = still_published(&plan.store, published).await? else {
@@ -180,7 +180,7 @@ async fn refuse_unknown_night(plan: &Plan, request: &RunRequest) -> Result<Optio
         "a night is published here that {} does not know: check the place of the store, name another output, or publish anew with `replace`",
         plan.store.folder().url()
     );
-    Err(PipelineError::OutputExists { url: plan.night.url().to_owned(), reason })
+    Err(PipelineError::OutputExists { url: plan.output.url().to_owned(), reason })
 }
 
 async fn execute(work: Work<'_>, request: &RunRequest, mut plan: Plan) -> Result<Attempt> {
@@ -251,7 +251,8 @@ fn stopped(request: &RunRequest, plan: &Plan, staged: Staged, tripped: Vec<Tripp
     RunSummary {
         status: RunStatus::Stopped,
         dt: request.dt.clone(),
-        output: plan.night.url().to_owned(),
+        output: plan.output.url().to_owned(),
+        generation: None,
         commit: plan.store.info().commit,
         counts: staged.counts,
         spill: staged.spill,

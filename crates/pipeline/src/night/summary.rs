@@ -39,8 +39,12 @@ pub struct RunSummary {
     pub status: RunStatus,
     /// The night.
     pub dt: String,
-    /// The place of the results.
+    /// The root of the results: the folder of the tables.
     pub output: String,
+    /// The generation of the night, which is in the names of its files and of the folder of its manifest. `None` if
+    /// nothing was published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation: Option<String>,
     /// The number of the store's commit.
     pub commit: u64,
     /// The counts of the night.

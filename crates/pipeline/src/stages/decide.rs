@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt8Array, UInt64Array};
+use arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use nearprint_fingerprint::hamming_distance;
 use nearprint_join::{
     Canonical, ClassNeighbours, Clusters, Decision, DropRule, ExistingNeighbour, Gathered, KeptExisting, QueryRows,
@@ -233,15 +233,15 @@ impl Decisions {
         for (start, made) in (0u32..).step_by(BATCH_ROWS).zip(self.rows.chunks(BATCH_ROWS)) {
             let rows = || (start..).take(made.len());
             let cluster = rows().map(|row| self.cluster(row).map(|(first, _)| batch.id(first)));
-            let sizes = rows().map(|row| self.cluster(row).map(|(_, n)| u64::from(n)));
+            let sizes = rows().map(|row| self.cluster(row).map(|(_, n)| i64::from(n)));
             let arrays: Vec<ArrayRef> = vec![
                 Arc::new(StringArray::from_iter_values(rows().map(|row| batch.id(row)))),
                 Arc::new(StringArray::from_iter_values(made.iter().map(|d| d.outcome.decision()))),
                 Arc::new(rows().map(|row| self.canonical_id(batch, row)).collect::<Result<StringArray>>()?),
-                Arc::new(made.iter().map(|d| d.distance).collect::<UInt8Array>()),
+                Arc::new(made.iter().map(|d| d.distance.map(i32::from)).collect::<Int32Array>()),
                 Arc::new(StringArray::from_iter_values(made.iter().map(|d| d.outcome.reason()))),
                 Arc::new(cluster.collect::<StringArray>()),
-                Arc::new(sizes.collect::<UInt64Array>()),
+                Arc::new(sizes.collect::<Int64Array>()),
             ];
             let rows = RecordBatch::try_new(Arc::clone(&DECISIONS), arrays);
             writer.write(rows.map_err(|e| defect(e.to_string()))?)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::SchemaRef;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_tokenize::Resources as AnalyzerResources;
@@ -391,11 +391,15 @@ pub(crate) fn write_quarantine(done: &Fingerprinted, folder: &std::path::Path, n
     let mut writer = DatasetWriter::new(folder, name, &QUARANTINE, &[]);
     for rows in done.batch.bad_rows.chunks(BATCH_ROWS) {
         let urls: Vec<&String> = rows.iter().map(|bad| &done.urls[bad.file as usize]).collect();
-        let row_group = |(url, bad): (&&String, &BadRow)| done.documents.row_group_of(url, bad.row);
+        // No file has 2^31 row groups or 2^63 rows.
+        let row_group = |(url, bad): (&&String, &BadRow)| {
+            done.documents.row_group_of(url, bad.row).and_then(|n| i32::try_from(n).ok())
+        };
+        let row = |bad: &BadRow| i64::try_from(bad.row).unwrap_or(i64::MAX);
         let arrays: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(&urls)),
-            Arc::new(urls.iter().zip(rows).map(row_group).collect::<UInt32Array>()),
-            Arc::new(UInt64Array::from_iter_values(rows.iter().map(|bad| bad.row))),
+            Arc::new(urls.iter().zip(rows).map(row_group).collect::<Int32Array>()),
+            Arc::new(Int64Array::from_iter_values(rows.iter().map(row))),
             Arc::new(StringArray::from_iter_values(rows.iter().map(|bad| bad.reason.name()))),
             Arc::new(rows.iter().map(|bad| bad.id.as_deref()).collect::<StringArray>()),
         ];

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
-use arrow::datatypes::{UInt8Type, UInt16Type, UInt32Type};
+use arrow::datatypes::{Int32Type, UInt8Type, UInt16Type, UInt32Type};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::displayable;
 use datafusion_physical_plan::streaming::{PartitionStream, StreamingTableExec};
@@ -460,8 +460,8 @@ impl NearDuplicates {
         let arrays: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(id_a)),
             Arc::new(StringArray::from_iter_values(id_b)),
-            Arc::new(columns.primitive::<UInt8Type>("distance")?.clone()),
-            Arc::new(columns.primitive::<UInt16Type>("sketch_distance")?.clone()),
+            Arc::new(columns.primitive::<UInt8Type>("distance")?.unary::<_, Int32Type>(i32::from)),
+            Arc::new(columns.primitive::<UInt16Type>("sketch_distance")?.unary::<_, Int32Type>(i32::from)),
             Arc::new(StringArray::from_iter_values(scopes)),
         ];
         RecordBatch::try_new(Arc::clone(&PAIRS), arrays)

@@ -1,0 +1,138 @@
+//! The tables of an output. The store's commit makes a night visible; the logs of the tables follow it.
+
+use nearprint_dataset::{PUBLISHED, TableChange, TableFile, TableLog};
+use nearprint_storage::{Folder, Storage};
+use nearprint_store::{Night, Store, StoreError};
+
+use super::manifest::Manifest;
+use crate::error::{PipelineError, Result};
+
+/// How often the next version of a table is tried while other writers are faster.
+const MAX_ATTEMPTS: usize = 20;
+
+/// Brings the tables of an output to the state of the store: a night that was added or replaced comes with all its files
+/// in one version of each table, and a night that was dropped, or is now published elsewhere, goes. If a run dies before
+/// this, the next run into the output does it. Returns the logs as they are then.
+///
+/// Invariants: a log is read before the store, and the next version is created only if nobody else did meanwhile. So a
+/// version never goes back to an older state of the store than the version before it. A version is written whole, so a
+/// table has a night's files of one generation, or none. Nights that the store never knew stay as they are.
+///
+/// `own` is the night that this execution published. Of other nights, missing or damaged files are only a warning.
+///
+/// # Errors
+/// A log is damaged or cannot be read or written, or a file of `own` cannot be read.
+pub(crate) async fn roll_forward(
+    storage: &Storage,
+    store: &Folder,
+    output: &Folder,
+    own: Option<&str>,
+) -> Result<Vec<TableLog>> {
+    let mut logs = read_tables(output).await?;
+    let (mut done, mut left) = (Vec::new(), (0..logs.len()).collect::<Vec<_>>());
+    for attempt in 0..MAX_ATTEMPTS {
+        if attempt > 0 {
+            for &table in &left {
+                logs[table].refresh().await?;
+            }
+        }
+        let opened = Store::open(store).await?;
+        let newest = opened.nights().last().map(|night| night.dt.as_str()).or(opened.changed_night());
+        let Some(newest) = newest else {
+            return Ok(logs);
+        };
+        let identity = opened.identity().await?.unwrap_or_default();
+        for &table in &left {
+            let change = change(storage, &opened, output, &logs[table], own).await?;
+            if change.is_empty() {
+                done.push(table);
+            } else if logs[table].write(&change, newest, &identity).await? {
+                logs[table].refresh().await?;
+                done.push(table);
+            }
+        }
+        left.retain(|table| !done.contains(table));
+        if left.is_empty() {
+            break;
+        }
+    }
+    if !left.is_empty() {
+        let reason = format!("{}: others wrote {MAX_ATTEMPTS} versions of a table meanwhile", output.url());
+        return Err(PipelineError::TryAgain { reason });
+    }
+    Ok(logs)
+}
+
+/// Reads the logs of all tables of an output, in the order in which they come to name a night.
+pub(crate) async fn read_tables(output: &Folder) -> Result<Vec<TableLog>> {
+    let read = PUBLISHED.iter().map(|dataset| TableLog::open(output, dataset));
+    Ok(futures::future::try_join_all(read).await?)
+}
+
+/// Returns whether a table of these has files of a night.
+pub(crate) fn have_night(logs: &[TableLog], dt: &str) -> bool {
+    logs.iter().any(|log| log.night(dt).next().is_some())
+}
+
+/// Returns what a table lacks of the state of the store.
+async fn change(
+    storage: &Storage,
+    store: &Store,
+    output: &Folder,
+    log: &TableLog,
+    own: Option<&str>,
+) -> Result<TableChange> {
+    let mut change = TableChange::default();
+    let remove = |change: &mut TableChange, dt: &str| {
+        change.removed.extend(log.night(dt).map(|file| file.path.clone()));
+    };
+    for night in store.nights() {
+        if !is_in(storage, output, night)? {
+            remove(&mut change, &night.dt);
+        } else if !is_current(log, night) {
+            match added(output, log, night).await {
+                Ok(files) => {
+                    remove(&mut change, &night.dt);
+                    change.added.extend(files);
+                }
+                Err(error) if own == Some(&night.dt) => return Err(error),
+                Err(error) => {
+                    tracing::warn!(night = night.dt, %error, "not in the tables yet: run its date again with --replace");
+                }
+            }
+        }
+    }
+    if let Some(dropped) = store.changed_night().filter(|dt| store.night(dt).is_none()) {
+        remove(&mut change, dropped);
+    }
+    Ok(change)
+}
+
+/// Returns whether a night is published in the tables of this output.
+fn is_in(storage: &Storage, output: &Folder, night: &Night) -> Result<bool> {
+    Ok(night.is_in_tables() && storage.folder(night.output_root())?.is_same_place(output))
+}
+
+/// Returns whether a table names a night's files. Every dataset of a night has at least one.
+pub(crate) fn is_current(log: &TableLog, night: &Night) -> bool {
+    let is_of_generation = |path: &str| {
+        nearprint_dataset::PublishedName::parse(path).is_some_and(|name| name.generation == night.gen_digest)
+    };
+    let mut files = log.night(&night.dt).peekable();
+    files.peek().is_some() && files.all(|file| is_of_generation(&file.path))
+}
+
+/// Returns a night's files of a table, as the manifest names them.
+async fn added(output: &Folder, log: &TableLog, night: &Night) -> Result<Vec<TableFile>> {
+    let manifest = Manifest::read(&output.join(&night.generation_path()), night).await?;
+    let mut files = Vec::new();
+    for (path, recorded) in manifest.files_of(night, log.dataset()) {
+        let file = TableFile::of(log.table(), &path, &night.dt, log.dataset()).await?;
+        if (file.bytes, file.rows()) != (recorded.bytes, Some(recorded.rows)) {
+            let url = log.table().join(&path).url().to_owned();
+            return Err(StoreError::damaged(url, "its size or its rows are not those of its manifest").into());
+        }
+        files.push(file);
+    }
+    Ok(files)
+}

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Reads the published tables with the engines that people use, and compares their row counts with the manifests.
+
+    python3 -m venv venv && venv/bin/pip install -r scripts/tables/requirements.txt
+    venv/bin/python scripts/tables/engines.py target/release/nearprint
+
+After each thing that happens to a night (published, replaced, late, collected, dropped) every engine has to count the
+rows of every table by night as the manifests do. Prints the bytes of log that a night takes, and, with --nights N, the
+seconds that each engine takes to open a table of N versions.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pyarrow.dataset as ds
+from deltalake import DeltaTable
+
+TABLES = ["pairs", "decisions", "skipped", "quarantine"]
+JOB = 'documents = "crawl"\nstore = "store"\noutput = "results"\ncreate_store = true\nmax_bad_rows = 9\n'
+
+
+def words(seed: int, n: int = 60) -> str:
+    draw = random.Random(seed)
+    return " ".join("".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(n))
+
+
+def deltalake(root: Path, table: str) -> Counter:
+    files = DeltaTable(root / table)
+    return Counter(str(dt) for dt in files.to_pyarrow_table(columns=["dt"])["dt"].to_pylist())
+
+
+def polars(root: Path, table: str) -> Counter:
+    counts = pl.scan_delta(str(root / table)).group_by("dt").len().collect()
+    return Counter({str(dt): n for dt, n in counts.rows()})
+
+
+def duckdb_delta(root: Path, table: str) -> Counter:
+    rows = duckdb.sql(f"SELECT dt, count(*) FROM delta_scan('{root / table}') GROUP BY dt").fetchall()
+    return Counter({str(dt): n for dt, n in rows})
+
+
+def duckdb_glob(root: Path, table: str) -> Counter:
+    glob = f"{root / table}/*/*.parquet"
+    rows = duckdb.sql(f"SELECT dt, count(*) FROM read_parquet('{glob}', hive_partitioning = true) GROUP BY dt").fetchall()
+    return Counter({str(dt): n for dt, n in rows})
+
+
+def pyarrow(root: Path, table: str) -> Counter:
+    files = ds.dataset(root / table, partitioning="hive", format="parquet")
+    return Counter(str(dt) for dt in files.to_table(columns=["dt"])["dt"].to_pylist())
+
+
+LOGS = {"deltalake": deltalake, "polars": polars, "duckdb delta": duckdb_delta}
+GLOBS = {"duckdb glob": duckdb_glob, "pyarrow": pyarrow}
+
+
+class Night:
+    def __init__(self, nearprint: Path, folder: Path):
+        self.nearprint, self.folder, self.results = nearprint, folder, folder / "results"
+        (folder / "job.toml").write_text(JOB)
+
+    def command(self, *args: str) -> dict:
+        ran = subprocess.run([self.nearprint, *args, "--json"], cwd=self.folder, capture_output=True, text=True)
+        if ran.returncode:
+            raise SystemExit(f"nearprint {' '.join(args)}: {ran.stderr}")
+        return json.loads(ran.stdout.splitlines()[-1])
+
+    def run(self, dt: str, rows: list[tuple[str, str]], *more: str) -> None:
+        place = self.folder / f"crawl/dt={dt}/pages.jsonl"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        lines = [json.dumps({"id": name, "text": text}) for name, text in rows] + ["no document"]
+        place.write_text("\n".join(lines) + "\n")
+        self.command("run", "--config", "job.toml", "--dt", dt, *more)
+
+    def manifests(self, table: str) -> Counter:
+        counts: Counter = Counter()
+        for night in self.command("store", "info", "store")["nights"]:
+            again = self.command("run", "--config", "job.toml", "--dt", night["dt"])
+            manifest = self.results / f"_nearprint/dt={night['dt']}/gen={again['generation']}/manifest.json"
+            files = json.loads(manifest.read_text())["files"]
+            counts[night["dt"]] = sum(f["rows"] for f in files if f["name"].startswith(f"{table}/"))
+        return +counts
+
+
+def compare(night: Night, what: str, engines: dict) -> bool:
+    good = True
+    for table in TABLES:
+        expected = night.manifests(table)
+        for name, read in engines.items():
+            found = +read(night.results, table)
+            if found != expected:
+                good = False
+                print(f"{what}: {table}: {name} counts {dict(found)}, the manifests {dict(expected)}")
+    print(f"{what}: {', '.join(engines)}: {'as the manifests say' if good else 'DIFFERENT'}")
+    return good
+
+
+def many(night: Night, n: int) -> None:
+    dates = [f"{2020 + i // 336}-{1 + i // 28 % 12:02}-{1 + i % 28:02}" for i in range(n)]
+    began = time.monotonic()
+    for i, dt in enumerate(dates):
+        if i == n - 1:
+            print(f"{i} nights in {time.monotonic() - began:.0f} s")
+            began = time.monotonic()
+        night.run(dt, [(f"a{i}", words(i)), (f"b{i}", words(i))])
+    print(f"the {n}th night in {time.monotonic() - began:.2f} s")
+    log = list((night.results / "decisions/_delta_log").iterdir())
+    print(f"{len(log)} versions, {sum(f.stat().st_size for f in log)} bytes of log of one table")
+    for name, read in (LOGS | GLOBS).items():
+        began = time.monotonic()
+        read(night.results, "decisions")
+        print(f"{name}: {time.monotonic() - began:.2f} s to open and count")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("nearprint", type=lambda p: Path(p).resolve())
+    parser.add_argument("--nights", type=int, default=0)
+    options = parser.parse_args()
+    engines = dict(LOGS)
+    try:
+        duckdb.sql("INSTALL delta; LOAD delta")
+    except duckdb.Error as error:
+        print(f"no extension delta of DuckDB, left out: {str(error).splitlines()[0]}")
+        del engines["duckdb delta"], LOGS["duckdb delta"]
+    with tempfile.TemporaryDirectory() as folder:
+        night = Night(options.nearprint, Path(folder))
+        same = words(1)
+        night.run("2026-11-19", [("a", same), ("b", same), ("c", words(2)), ("s", "short"), ("e", " ")])
+        night.run("2026-11-20", [("d", same), ("f", words(3)), ("g", words(3)), ("h", words(4))])
+        good = compare(night, "published", engines | GLOBS)
+        night.run("2026-11-20", [("d", words(5)), ("f", words(6)), ("g", words(7))], "--replace")
+        good &= compare(night, "replaced", engines)
+        night.run("2026-11-18", [("z", words(8)), ("y", words(9))], "--late")
+        good &= compare(night, "late", engines)
+        before = DeltaTable(night.results / "decisions", version=1).to_pyarrow_table()
+        print(f"time travel to before the replacement: {before.num_rows} rows, 9 expected")
+        good &= before.num_rows == 9
+        night.command("store", "gc", "--config", "job.toml", "--grace-hours", "0")
+        good &= compare(night, "collected", engines | GLOBS)
+        night.command("store", "drop-night", "store", "--dt", "2026-11-19")
+        good &= compare(night, "dropped", engines)
+        signed = pl.scan_delta(str(night.results / "decisions")).collect_schema()
+        print(f"types in Polars: {dict(signed)}")
+        good &= not any(str(kind).startswith("UInt") for kind in signed.values())
+        for table in TABLES:
+            sizes = [f.stat().st_size for f in sorted((night.results / table / "_delta_log").iterdir())]
+            print(f"{table}: versions of {sizes} bytes")
+    if options.nights:
+        with tempfile.TemporaryDirectory() as folder:
+            many(Night(options.nearprint, Path(folder)), options.nights)
+    raise SystemExit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()
