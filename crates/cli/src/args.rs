@@ -179,6 +179,9 @@ pub struct BreakerArgs {
     /// Stop if the share of dropped documents differs by more than this from the median of earlier nights; 1: never
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub max_rate_change: Option<f64>,
+    /// Stop if near-duplicates lose more than this share of their features on average; 1: never
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub max_mean_lost_share: Option<f64>,
     /// Stop if there are fewer documents than this share of the median of the earlier nights; 0: never
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub min_document_share: Option<f64>,

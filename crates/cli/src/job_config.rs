@@ -30,7 +30,7 @@ pub struct JobConfig {
     pub id_column: String,
     pub text_column: String,
     pub source_column: Option<String>,
-    pub keep: Vec<String>,
+    pub keep: Option<Vec<String>>,
     max_bad_rows: u64,
     max_bad_files: u64,
     max_doc_bytes: Bytes,
@@ -41,6 +41,7 @@ pub struct JobConfig {
     pub pairs: PairsMode,
     pub max_pairs: u64,
     pub clusters: ClusterRule,
+    pub max_lost_share: Option<f64>,
     pub user_dictionary: Option<PathBuf>,
     pub stop_words: Option<PathBuf>,
     pub idf: Option<PathBuf>,
@@ -70,7 +71,7 @@ impl Default for JobConfig {
             id_column: "id".to_owned(),
             text_column: "text".to_owned(),
             source_column: None,
-            keep: Vec::new(),
+            keep: None,
             max_bad_rows: 0,
             max_bad_files: 0,
             max_doc_bytes: Bytes(64 << 20),
@@ -81,6 +82,7 @@ impl Default for JobConfig {
             pairs: PairsMode::Forest,
             max_pairs: crate::args::MAX_PAIRS,
             clusters: ClusterRule::Star,
+            max_lost_share: None,
             user_dictionary: None,
             stop_words: None,
             idf: None,
@@ -278,9 +280,10 @@ impl JobConfig {
     }
 
     /// Returns the keys of the keep order, and the columns that they need. `existing` is always the first key and `id`
-    /// the last, so the job file need not list them.
+    /// the last, so the job file need not list them. Without a list, longer documents come first.
     pub fn keep(&self) -> Result<(Vec<KeepKey>, DocumentColumns), Failure> {
-        let mut texts = self.keep.as_slice();
+        let longest_first = [format!("{LENGTH} desc")];
+        let mut texts = self.keep.as_deref().unwrap_or(&longest_first);
         texts = texts.strip_prefix(&["existing".to_owned()]).unwrap_or(texts);
         let last = ["id", "id asc"].map(|id| [id.to_owned()]);
         texts = last.iter().find_map(|id| texts.strip_suffix(id)).unwrap_or(texts);
@@ -371,6 +374,7 @@ impl JobConfig {
             max_cluster: args.max_cluster.unwrap_or(own.max_cluster),
             max_source_loss: args.max_source_loss.unwrap_or(own.max_source_loss),
             max_rate_change: args.max_rate_change.unwrap_or(own.max_rate_change),
+            max_mean_lost_share: args.max_mean_lost_share.unwrap_or(own.max_mean_lost_share),
             min_document_share: args.min_document_share.unwrap_or(own.min_document_share),
             ..own
         }

@@ -248,7 +248,8 @@ fn a_store_of_the_first_format_is_read_checked_and_carried_on() {
         "{}",
         refused.stderr
     );
-    std::fs::write(night.path().join("job.toml"), format!("profile = \"han-bigrams\"\n{job}")).unwrap();
+    let former = format!("profile = \"han-bigrams\"\nkeep = []\nmax_lost_share = 1\n{job}");
+    std::fs::write(night.path().join("job.toml"), &former).unwrap();
     assert_eq!(check(&night)["status"], "sound");
     for dt in days {
         assert_eq!(status(night.run(dt, &[])), "already_published");
@@ -267,8 +268,21 @@ fn a_store_of_the_first_format_is_read_checked_and_carried_on() {
         let said = nearprint_in(night.path(), &[&report[..], &[dt]].concat()).expect_success().json();
         assert_eq!(said["n_documents"], n_documents, "{dt}");
     }
+    // What that release did not count is unknown: the distances alone decide, and the run says so.
+    let page = std::fs::read_to_string(night.path().join("documents/dt=2026-11-18/pages.jsonl")).unwrap();
+    let page =
+        page.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).find(|row| row["id"] == "d").unwrap();
+    let longer = format!("{} and some more", page["text"].as_str().unwrap());
+    night.documents("2026-11-21", &[("x", &longer)]);
+    let strict = former.replace("max_lost_share = 1", "max_lost_share = 0.01").replace("\"results\"", "\"tables\"");
+    std::fs::write(night.path().join("job.toml"), strict).unwrap();
+    let run = night.run("2026-11-21", &[]).expect_success();
+    assert!(run.stderr.contains("did not count features"), "{}", run.stderr);
+    let of_x = || (night.decisions("2026-11-21")["x"][..4].to_vec(), night.lost_shares("2026-11-21").get("x").copied());
+    let (row, lost) = of_x();
+    assert_eq!((row[0].as_str(), row[1].as_str(), row[3].as_str(), lost), ("drop", "d", "near", None));
     let found = check(&night);
-    assert_eq!((found["status"].as_str(), found["n_nights"].as_u64()), (Some("sound"), Some(4)), "{found}");
+    assert_eq!((found["status"].as_str(), found["n_nights"].as_u64()), (Some("sound"), Some(5)), "{found}");
     let info = nearprint_in(night.path(), &["store", "info", "store", "--json"]).expect_success().json();
     assert!(info["nights"].as_array().unwrap().iter().all(|n| n["stale"] == false), "{info}");
     assert_eq!(info["segments"].as_array().unwrap().len(), 1);
@@ -279,6 +293,10 @@ fn a_store_of_the_first_format_is_read_checked_and_carried_on() {
             assert_eq!(status(night.run(dt, &more)), expected, "{dt}");
         }
     }
+    // Now its features are counted.
+    let run = night.run("2026-11-21", &["--replace"]).expect_success();
+    assert!(!run.stderr.contains("did not count features"), "{}", run.stderr);
+    assert_eq!((of_x().0[0].as_str(), of_x().0[3].as_str()), ("keep", "fuller"));
     nearprint_in(night.path(), &["store", "gc", "--config", "job.toml", "--grace-hours", "0"]).expect_success();
     assert_eq!(check(&night)["status"], "sound");
     for dt in days.iter().chain(&["2026-11-20"]) {

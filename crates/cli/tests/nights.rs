@@ -110,6 +110,70 @@ fn documents_are_kept_and_dropped_within_and_across_nights() {
     assert!(said.contains("2  below the feature floor, compared as whole texts: 1 kept, 1 dropped\n"), "{said}");
 }
 
+/// A page, the same with fifteen words more, and the page with one word changed.
+fn growing() -> (String, String, String) {
+    let page = text(1, 100);
+    let (grown, other) = (format!("{page} {}", text(2, 15)), edited(&page, 50));
+    (page, grown, other)
+}
+
+#[test]
+fn a_page_that_an_earlier_one_does_not_contain_is_kept_and_supersedes_it() {
+    let (page, grown, other) = growing();
+    let night = Night::new("");
+    night.documents("2026-11-19", &[("b", &page)]).run("2026-11-19", &[]).expect_success();
+    night.documents("2026-11-20", &[("a", &other), ("c", &grown), ("d", &page)]);
+    let summary = night.run("2026-11-20", &[]).expect_success().json();
+    let (decisions, lost) = (night.decisions("2026-11-20"), night.lost_shares("2026-11-20"));
+    assert_eq!((&decisions["c"][0], &decisions["c"][3]), (&"keep".to_owned(), &"fuller".to_owned()));
+    assert_eq!((&decisions["d"][0], &decisions["d"][1], lost["d"]), (&"drop".to_owned(), &"b".to_owned(), 0.0));
+    assert_eq!((&decisions["a"][0], &decisions["a"][3]), (&"drop".to_owned(), &"near".to_owned()));
+    assert!((0.0..0.1).contains(&lost["a"]) && !lost.contains_key("c"), "{lost:?}");
+    let superseded = night.published("2026-11-20", "superseded");
+    let [row] = &superseded[..] else { panic!("{superseded:?}") };
+    assert_eq!((row[0].as_str(), row[1].as_str()), ("b", "c"));
+    let [earlier, new] = [&row[4], &row[5]].map(|share| share.parse::<f64>().unwrap());
+    assert!(earlier <= 0.1 && new > 0.1, "{row:?}");
+    assert_eq!((summary["n_superseded"].as_u64(), summary["by_reason"]["keep_fuller"].as_u64()), (Some(1), Some(1)));
+    let report = ["report", "--config", "job.toml", "--dt", "2026-11-20"];
+    let said = nearprint_in(night.path(), &report).expect_success().stdout;
+    assert!(said.contains("1 fuller") && said.contains("1  earlier kept documents in fuller ones"), "{said}");
+    assert!(said.contains(&format!(", losing a share of {:.3})", lost["a"])), "{said}");
+    let check = nearprint_in(night.path(), &["check", "--config", "job.toml", "--json"]).expect_success().json();
+    assert_eq!(check["status"], "sound", "{check}");
+    // The next night knows both, and the fuller one contains what it has of them.
+    night.documents("2026-11-21", &[("e", &grown)]).run("2026-11-21", &[]).expect_success();
+    let third = night.decisions("2026-11-21");
+    assert_eq!((&third["e"][1], &third["e"][3]), (&"c".to_owned(), &"exact".to_owned()));
+    assert!(night.published("2026-11-21", "superseded").is_empty());
+}
+
+#[test]
+fn with_a_lost_share_of_1_and_no_keep_order_the_earlier_page_wins_whatever_is_lost() {
+    let (page, grown, _) = growing();
+    let night = Night::new("keep = [\"existing\"]\nmax_lost_share = 1\n");
+    night.documents("2026-11-19", &[("b", &page), ("c", &grown)]).run("2026-11-19", &[]).expect_success();
+    night.documents("2026-11-20", &[("a", &grown)]).run("2026-11-20", &[]).expect_success();
+    for (dt, id) in [("2026-11-19", "c"), ("2026-11-20", "a")] {
+        let decisions = night.decisions(dt);
+        assert_eq!((&decisions[id][1], &decisions[id][3]), (&"b".to_owned(), &"near".to_owned()));
+        assert!(night.lost_shares(dt)[id] > 0.1, "{:?}", night.lost_shares(dt));
+        assert!(night.published(dt, "superseded").is_empty());
+    }
+}
+
+#[test]
+fn within_a_night_the_longest_page_stays_unless_the_keep_order_says_otherwise() {
+    let (page, _, _) = growing();
+    let longer = format!("{page} more");
+    for (job, canonical) in [("", "b"), ("keep = []\n", "a")] {
+        let night = Night::new(job);
+        night.documents("2026-11-20", &[("a", &page), ("b", &longer)]).run("2026-11-20", &[]).expect_success();
+        assert_eq!(night.decisions("2026-11-20")[canonical][0], "keep", "{job}");
+        assert_eq!(night.decisions("2026-11-20").values().filter(|row| row[1] == canonical).count(), 1, "{job}");
+    }
+}
+
 #[test]
 fn a_recrawl_replaces_its_earlier_version_and_stays_canonical() {
     let night = Night::new("");

@@ -6,7 +6,7 @@ mod support;
 use std::collections::{BTreeMap, HashMap};
 
 use nearprint_fingerprint::{Sketch, hamming_distance};
-use nearprint_join::UnionFind;
+use nearprint_join::{UnionFind, lost_share};
 use nearprint_profile as profile;
 use nearprint_profile::{Outcome, TextFingerprinter};
 use support::{Night, text};
@@ -14,6 +14,8 @@ use support::{Night, text};
 /// The default profile's.
 const MAX_DISTANCE: u32 = 12;
 const MAX_SKETCH_DISTANCE: u32 = 36;
+/// The job's, by default.
+const MAX_LOST_SHARE: f64 = 0.1;
 
 /// A document as a night leaves it.
 #[derive(Clone)]
@@ -101,17 +103,28 @@ fn forest(
     (accepted, of)
 }
 
+/// The lost share of a document for a keeper near it.
+fn lost(document: &Outcome, keeper: &Outcome) -> f64 {
+    let parts = |o: &Outcome| match o {
+        Outcome::Fingerprinted { sketch, n_features, .. } => (sketch.unwrap(), n_features.unwrap()),
+        _ => panic!("no pair"),
+    };
+    let ((a, n), (b, keepers)) = (parts(document), parts(keeper));
+    lost_share(n, keepers, u16::try_from(a.distance(&b)).unwrap())
+}
+
 /// decision, canonical, distance, reason
 type Decided = (&'static str, String, String, &'static str);
 
-fn decide(
+/// `rank` is the place in the keep order before the id.
+fn decide<K: Ord>(
     tonight: &BTreeMap<String, Outcome>,
     existing: &BTreeMap<String, Known>,
-    incumbent: impl Fn(&String) -> bool,
+    rank: impl Fn(&String) -> K,
     pairs: &[Pair],
 ) -> BTreeMap<String, Decided> {
     let mut order: Vec<&String> = tonight.keys().collect();
-    order.sort_by_key(|id| !incumbent(id));
+    order.sort_by_key(|id| rank(id));
     let mut decided: BTreeMap<String, Decided> = BTreeMap::new();
     for (rank, id) in order.iter().enumerate() {
         let hash = text_hash(&tonight[*id]);
@@ -124,14 +137,19 @@ fn decide(
                 order[..rank].iter().enumerate().filter(|(_, b)| same(&tonight[**b])).map(|(r, b)| (0, true, r, *b)),
             );
         }
+        let mut is_near_existing = false;
         for pair in pairs {
             if pair.a == **id && !pair.new && existing[&pair.b].kept {
-                near.push((pair.distance, false, 0, &pair.b));
+                is_near_existing = true;
+                if lost(&tonight[*id], &existing[&pair.b].outcome) <= MAX_LOST_SHARE {
+                    near.push((pair.distance, false, 0, &pair.b));
+                }
             }
             let other = if pair.a == **id { &pair.b } else { &pair.a };
             if pair.new
                 && (pair.a == **id || pair.b == **id)
                 && let Some(at) = order[..rank].iter().position(|o| *o == other)
+                && lost(&tonight[*id], &tonight[other]) <= MAX_LOST_SHARE
             {
                 near.push((pair.distance, true, at, order[at]));
             }
@@ -147,12 +165,34 @@ fn decide(
             (None, Outcome::TooShort { .. }) => ("keep", String::new(), String::new(), "too_short"),
             (None, _) => {
                 let paired = pairs.iter().any(|p| p.a == **id || (p.new && p.b == **id));
-                ("keep", String::new(), String::new(), if paired { "canonical" } else { "unique" })
+                let reason = match (is_near_existing, paired) {
+                    (true, _) => "fuller",
+                    (false, true) => "canonical",
+                    (false, false) => "unique",
+                };
+                ("keep", String::new(), String::new(), reason)
             }
         };
         decided.insert((*id).clone(), decision);
     }
     decided
+}
+
+/// The rows of `superseded`, without their lost shares, in order.
+fn superseded(
+    tonight: &BTreeMap<String, Outcome>,
+    existing: &BTreeMap<String, Known>,
+    decided: &BTreeMap<String, Decided>,
+    pairs: &[Pair],
+) -> Vec<[String; 4]> {
+    let is_contained = |p: &&Pair| {
+        let fuller = !p.new && existing[&p.b].kept && decided[&p.a].3 == "fuller";
+        fuller && lost(&existing[&p.b].outcome, &tonight[&p.a]) <= MAX_LOST_SHARE
+    };
+    let row = |p: &Pair| [p.b.clone(), p.a.clone(), p.distance.to_string(), p.sketch_distance.to_string()];
+    let mut rows: Vec<[String; 4]> = pairs.iter().filter(is_contained).map(row).collect();
+    rows.sort();
+    rows
 }
 
 /// Texts that recur, near-duplicates of them, short ones and empty ones; ids of a small pool, so that pages are crawled again.
@@ -170,6 +210,9 @@ fn documents(seed: u64, n: usize) -> BTreeMap<String, String> {
             let at = usize::try_from(below(70)).unwrap();
             words[at] = format!("e{}", below(3));
         }
+        for _ in 0..below(3) * below(8) {
+            words.push(format!("more{}", below(1000)));
+        }
         let made_text = match below(10) {
             0 => format!("short {}", below(3)),
             1 => " ".to_owned(),
@@ -185,7 +228,7 @@ fn nights_publish_what_the_definitions_say() {
     let fingerprinter = TextFingerprinter::try_new(profile::by_name("default").unwrap(), &Default::default()).unwrap();
     let join = fingerprinter.config().join;
     assert_eq!((join.max_distance, join.max_sketch_distance), (MAX_DISTANCE, Some(MAX_SKETCH_DISTANCE)));
-    let (mut n_pairs, mut n_dropped, mut n_recrawled) = (0, 0, 0);
+    let (mut n_pairs, mut n_dropped, mut n_recrawled, mut n_fuller, mut n_superseded) = (0, 0, 0, 0, 0);
     for seed in 0..6 {
         let night = Night::new("");
         let mut history: BTreeMap<String, Known> = BTreeMap::new();
@@ -196,11 +239,14 @@ fn nights_publish_what_the_definitions_say() {
             let summary = night.documents(&dt, &rows).run(&dt, &["--no-breakers"]).expect_success().json();
             let tonight: BTreeMap<String, Outcome> =
                 texts.iter().map(|(id, t)| (id.clone(), fingerprinter.fingerprint(t).outcome)).collect();
+            let lengths: BTreeMap<&String, u64> =
+                texts.iter().map(|(id, t)| (id, fingerprinter.fingerprint(t).length)).collect();
             let (again, existing): (BTreeMap<_, _>, BTreeMap<_, _>) =
                 history.clone().into_iter().partition(|(id, _)| tonight.contains_key(id));
             let pairs = all_pairs(&tonight, &existing);
             let (accepted, clusters) = forest(&tonight, &existing, &pairs);
-            let decided = decide(&tonight, &existing, |id| again.get(id).is_some_and(|k| k.kept), &pairs);
+            let rank = |id: &String| (!again.get(id).is_some_and(|k| k.kept), std::cmp::Reverse(lengths[id]));
+            let decided = decide(&tonight, &existing, rank, &pairs);
 
             let context = format!("seed {seed}, {dt}");
             let expected: Vec<[String; 5]> = accepted
@@ -220,6 +266,29 @@ fn nights_publish_what_the_definitions_say() {
                 let expected = [*decision, canonical, distance, *reason, &cluster, &size];
                 assert_eq!(got, expected, "{context}, {id}");
             }
+            let lost_shares = night.lost_shares(&dt);
+            for (id, (decision, canonical, _, reason)) in &decided {
+                let expected = match (*decision, *reason) {
+                    ("drop", "exact") => Some(0.0),
+                    ("drop", _) => {
+                        let keeper = tonight.get(canonical).unwrap_or_else(|| &existing[canonical].outcome);
+                        Some(lost(&tonight[id], keeper))
+                    }
+                    _ => None,
+                };
+                assert_eq!(lost_shares.get(id).copied(), expected, "{context}, {id}");
+            }
+            let expected = superseded(&tonight, &existing, &decided, &pairs);
+            let got = night.published(&dt, "superseded");
+            assert_eq!(got.iter().map(|row| row[..4].to_vec()).collect::<Vec<_>>(), expected, "{context}");
+            for row in &got {
+                let (earlier, new) = (&existing[&row[0]].outcome, &tonight[&row[1]]);
+                let shares = [lost(earlier, new), lost(new, earlier)];
+                assert_eq!([&row[4], &row[5]].map(|share| share.parse::<f64>().unwrap()), shares, "{context}");
+            }
+            assert_eq!(summary["n_superseded"].as_u64(), Some(got.len() as u64), "{context}");
+            n_fuller += decided.values().filter(|d| d.3 == "fuller").count();
+            n_superseded += got.len();
             assert_eq!(summary["n_same_id"].as_u64(), Some(again.len() as u64), "{context}");
             n_pairs += accepted.len();
             n_dropped += decided.values().filter(|d| d.0 == "drop").count();
@@ -230,5 +299,6 @@ fn nights_publish_what_the_definitions_say() {
             }
         }
     }
-    assert!(n_pairs > 300 && n_dropped > 300 && n_recrawled > 150, "{n_pairs} {n_dropped} {n_recrawled}");
+    let enough = n_pairs > 300 && n_dropped > 300 && n_recrawled > 150 && n_fuller > 20 && n_superseded > 10;
+    assert!(enough, "{n_pairs} {n_dropped} {n_recrawled} {n_fuller} {n_superseded}");
 }

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use arrow::datatypes::SchemaRef;
 
-use crate::schema::{DECISIONS, PAIRS, QUARANTINE, SKIPPED};
+use crate::schema::{DECISIONS, PAIRS, QUARANTINE, SKIPPED, SUPERSEDED};
 use crate::writer::is_part_name;
 
 /// The column by which the tables are partitioned: the night's date.
@@ -27,8 +27,9 @@ pub struct PublishedDataset {
 
 /// All datasets that nights publish, in the order in which their tables come to name a night. The decisions come last,
 /// so a night that is there is in all other tables too.
-pub static PUBLISHED: [PublishedDataset; 4] = [
+pub static PUBLISHED: [PublishedDataset; 5] = [
     PublishedDataset { name: "pairs", schema: &PAIRS },
+    PublishedDataset { name: "superseded", schema: &SUPERSEDED },
     PublishedDataset { name: "skipped", schema: &SKIPPED },
     PublishedDataset { name: "quarantine", schema: &QUARANTINE },
     PublishedDataset { name: "decisions", schema: &DECISIONS },

@@ -22,6 +22,10 @@ pub const DOC_ID: &str = "doc_id";
 pub const FINGERPRINT: &str = "fingerprint";
 /// The column of sketches.
 pub const SKETCH: &str = "sketch";
+/// The column of the numbers of distinct features that sketches see.
+pub const N_FEATURES: &str = "n_features";
+/// The column of the shares of their features that dropped documents lose.
+pub const LOST_SHARE: &str = "lost_share";
 /// The column of hashes of normalised texts.
 pub const TEXT_HASH: &str = "text_hash";
 /// The column of the ids of canonical documents.
@@ -43,11 +47,11 @@ fn sketch() -> Field {
     nullable(SKETCH, DataType::FixedSizeBinary(SKETCH_BYTES))
 }
 
-/// Returns the columns of `schema` for rows of which each has a sketch: `sketch` is not nullable.
+/// Returns the columns of `schema` for rows of which each has a sketch: `sketch` and `n_features` are not nullable.
 #[must_use]
 pub fn with_all_sketches(schema: &SchemaRef) -> SchemaRef {
     let not_null = |field: &FieldRef| match field.name().as_str() {
-        SKETCH => Arc::new(required(SKETCH, field.data_type().clone())),
+        SKETCH | N_FEATURES => Arc::new(required(field.name(), field.data_type().clone())),
         _ => Arc::clone(field),
     };
     Arc::new(Schema::new(schema.fields().iter().map(not_null).collect::<Fields>()))
@@ -77,6 +81,7 @@ pub static RUN: LazyLock<SchemaRef> = LazyLock::new(|| {
         sketch(),
         text_hash(),
         nullable(CANONICAL_ID, DataType::Utf8),
+        nullable(N_FEATURES, DataType::UInt32),
     ])
 });
 
@@ -130,6 +135,19 @@ pub static DECISIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
         required("reason", DataType::Utf8),
         nullable("cluster_id", DataType::Utf8),
         nullable("cluster_size", DataType::Int64),
+        nullable(LOST_SHARE, DataType::Float64),
+    ])
+});
+
+/// The columns of kept documents of earlier nights that a new document contains, sorted by (`earlier_id`, `new_id`).
+pub static SUPERSEDED: LazyLock<SchemaRef> = LazyLock::new(|| {
+    schema(vec![
+        required("earlier_id", DataType::Utf8),
+        required("new_id", DataType::Utf8),
+        required("distance", DataType::Int32),
+        required("sketch_distance", DataType::Int32),
+        required("earlier_lost_share", DataType::Float64),
+        required("new_lost_share", DataType::Float64),
     ])
 });
 

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::columns::BATCH_ROWS;
 use crate::error::{DatasetError, Result};
 use crate::page_checksums::copy_with_checksums;
-use crate::schema::{DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH};
+use crate::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, TEXT_HASH};
 use nearprint_storage::HashingWriter;
 
 /// The largest number of rows in a row group. Its fingerprint column then takes at most 8 MiB.
@@ -32,6 +32,8 @@ const PAGE_STEP_ROWS: usize = 128;
 const SKETCH_PAGE_BYTES: usize = 4 << 10;
 /// The bytes of values after which a page of text hashes is full: 512 of them.
 const TEXT_HASH_PAGE_BYTES: usize = 8 << 10;
+/// The bytes of values, before compression, after which a page of numbers of features is full: 512 of them.
+const N_FEATURES_PAGE_BYTES: usize = 2 << 10;
 /// The bytes of values, before compression, after which a page of ids is full. A pair costs one such page.
 const ID_PAGE_BYTES: usize = 32 << 10;
 /// The number of rows after which a published dataset begins a new file.
@@ -276,6 +278,9 @@ fn with_column(builder: WriterPropertiesBuilder, schema: &SchemaRef, field: &Fie
         TEXT_HASH => unique(builder)
             .set_column_compression(column.clone(), Compression::UNCOMPRESSED)
             .set_column_data_page_size_limit(column.clone(), TEXT_HASH_PAGE_BYTES)
+            .set_column_statistics_enabled(column, bounds),
+        N_FEATURES => unique(builder)
+            .set_column_data_page_size_limit(column.clone(), N_FEATURES_PAGE_BYTES)
             .set_column_statistics_enabled(column, bounds),
         DOC_ID => unique(builder)
             .set_column_data_page_size_limit(column.clone(), ID_PAGE_BYTES)

@@ -69,13 +69,92 @@ impl TryFrom<&[u8]> for Sketch {
 /// If `sequence` has a position that `token_hashes` does not have, and `width` is more than 1.
 pub fn sketch(token_hashes: &[u64], counts: impl IntoIterator<Item = u64>, sequence: &[u32], width: usize) -> Sketch {
     let mut bins = Bins::default();
+    add_tokens(token_hashes, counts, &mut bins);
+    add_shingles(token_hashes, sequence, width, |shingle| bins.add(shingle));
+    bins.into_sketch()
+}
+
+/// Returns the [sketch] of a text's tokens, and the number of its distinct elements. `shingles` is memory that is
+/// reused from text to text.
+///
+/// ```
+/// use nearprint_fingerprint::{DistinctHashes, sketch, sketch_and_count, token_hash};
+///
+/// // "a rose is a rose": 5 occurrences of tokens, and the shingles "a rose", "rose is" and "is a".
+/// let words = ["a", "rose", "is"].map(|word| token_hash(word.as_bytes(), 0));
+/// let (rose, n_elements) = sketch_and_count(&words, [2, 2, 1], &[0, 1, 2, 0, 1], 2, &mut DistinctHashes::default());
+/// assert_eq!((rose, n_elements), (sketch(&words, [2, 2, 1], &[0, 1, 2, 0, 1], 2), 8));
+/// ```
+///
+/// # Panics
+/// As [`sketch`].
+pub fn sketch_and_count(
+    token_hashes: &[u64],
+    counts: impl IntoIterator<Item = u64>,
+    sequence: &[u32],
+    width: usize,
+    shingles: &mut DistinctHashes,
+) -> (Sketch, u32) {
+    let mut bins = Bins::default();
+    let n_tokens = add_tokens(token_hashes, counts, &mut bins);
+    shingles.clear_for(if width > 1 { sequence.len() } else { 0 });
+    add_shingles(token_hashes, sequence, width, |shingle| {
+        bins.add(shingle);
+        shingles.add(shingle);
+    });
+    (bins.into_sketch(), n_tokens.saturating_add(shingles.n))
+}
+
+/// Counts distinct hashes, in memory that is reused.
+#[derive(Debug, Default)]
+pub struct DistinctHashes {
+    /// A table of at least twice as many places as there are hashes, a power of two. A hash stands in the first free
+    /// place from the one that its low bits name; [`EMPTY`] stands in free places.
+    places: Vec<u64>,
+    n: u32,
+}
+
+/// The number of places that memory is kept for.
+const KEPT_PLACES: usize = 1 << 20;
+
+impl DistinctHashes {
+    /// Makes the table empty, with room for `n` hashes.
+    fn clear_for(&mut self, n: usize) {
+        if self.places.capacity() > KEPT_PLACES {
+            self.places = Vec::new();
+        }
+        self.places.clear();
+        self.places.resize((2 * n).next_power_of_two(), EMPTY);
+        self.n = 0;
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the low bits are what is wanted")]
+    fn add(&mut self, hash: u64) {
+        let last = self.places.len() - 1;
+        let mut at = hash as usize & last;
+        // No bin sees EMPTY either.
+        while self.places[at] != hash {
+            if self.places[at] == EMPTY {
+                self.places[at] = hash;
+                self.n += 1;
+                return;
+            }
+            at = (at + 1) & last;
+        }
+    }
+}
+
+/// Adds the hash of each occurrence of a token that is an element, and returns their number.
+fn add_tokens(token_hashes: &[u64], counts: impl IntoIterator<Item = u64>, bins: &mut Bins) -> u32 {
+    let mut n = 0;
     for (hash, count) in token_hashes.iter().zip(counts) {
         for (_, occurrence) in (0..count).zip(OCCURRENCE) {
             bins.add(fold(*hash, occurrence));
+            n += 1;
         }
     }
-    add_shingles(token_hashes, sequence, width, |shingle| bins.add(shingle));
-    bins.into_sketch()
+    n
 }
 
 /// The number of occurrences of a token that are elements. Later occurrences are not, because long texts would

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nearprint_fingerprint::{
-    BitRule, FeatureHash, Fingerprint, FingerprintConfig, FingerprintError, Sketch, hamming_distance, simhash, sketch,
-    token_hash,
+    BitRule, DistinctHashes, FeatureHash, Fingerprint, FingerprintConfig, FingerprintError, Sketch, hamming_distance,
+    simhash, sketch, sketch_and_count, token_hash,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -271,6 +271,22 @@ proptest! {
         for text in &texts {
             let sketch = sketch_of(&hashes, text, width);
             prop_assert_eq!(*known.entry(elements(text, width)).or_insert(sketch), sketch);
+        }
+    }
+
+    #[test]
+    fn the_count_beside_a_sketch_is_that_of_its_distinct_elements(
+        texts in vec(vec(0..5_u32, 0..60), 1..6),
+        width in 1..4_usize,
+        seed: u64,
+    ) {
+        let hashes: Vec<u64> = (0..5_u8).map(|token| token_hash(&[token], seed)).collect();
+        let mut memory = DistinctHashes::default();
+        for text in &texts {
+            let count = |number: u32| text.iter().filter(|&&token| token == number).map(|_| 1).sum::<u64>();
+            let counted = sketch_and_count(&hashes, (0..5).map(count), text, width, &mut memory);
+            let n_elements = u32::try_from(elements(text, width).len()).unwrap();
+            prop_assert_eq!(counted, (sketch_of(&hashes, text, width), n_elements));
         }
     }
 

@@ -42,7 +42,7 @@ mod rows;
 
 pub use decide::cluster::{Clusters, UnionFind, spanning_forest};
 pub use decide::component::{Representative, component};
-pub use decide::forest::{Candidate, DropRule, Far, Forest, Gathered, KeptExisting};
+pub use decide::forest::{Candidate, DropRule, Far, Forest, Gathered, KeptExisting, Superseding};
 pub use decide::star::{Canonical, ClassNeighbours, Decision, ExistingNeighbour, star};
 pub use error::{JoinError, Result};
 pub use kernel::{Kernel, KernelName, Width};
@@ -54,6 +54,7 @@ pub use plan::table_plan::{Table, TablePlan};
 pub use probe::queries::{MapScratch, NearExisting, Pair, Queries, TogetherScratch, TooManyPairs};
 pub use probe::reduce::reduce;
 pub use rows::column::Column;
+pub use rows::lost_share::{LossLimit, lost_share};
 pub use rows::query_rows::{ClassOfRows, QueryRows, RowPair};
 pub use rows::row_set::RowSet;
 pub use rows::verify::{SketchDistance, Verifier};

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use data::Rng;
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{
-    Canonical, ClassNeighbours, ClassOfRows, Clusters, Column, Decision, ExistingNeighbour, Kernel, MapScratch,
-    Queries, QueryRows, RowPair, TablePlan, UnionFind, Verifier, naive, reduce, spanning_forest, star,
+    Canonical, ClassNeighbours, ClassOfRows, Clusters, Column, Decision, ExistingNeighbour, Kernel, LossLimit,
+    MapScratch, Queries, QueryRows, RowPair, TablePlan, UnionFind, Verifier, lost_share, naive, reduce,
+    spanning_forest, star,
 };
 use proptest::prelude::*;
 
@@ -34,6 +35,23 @@ fn batch(seed: u64, n: usize) -> (Vec<Option<u64>>, Vec<Option<Sketch>>) {
 fn group(fingerprints: &[Option<u64>], sketches: &[Option<Sketch>]) -> (QueryRows, Vec<u64>) {
     let fingerprints: Column<u64> = fingerprints.iter().copied().collect();
     QueryRows::group(fingerprints, Arc::new(sketches.iter().copied().collect())).unwrap()
+}
+
+/// Few numbers of features, so that many rows are fuller than others of the same fingerprint and sketch.
+fn numbers_of_features(seed: u64, sketches: &[Option<Sketch>]) -> Vec<Option<u32>> {
+    let mut rng = Rng(seed | 1);
+    let mut number = || [None, Some(100), Some(101), Some(110), Some(140)][rng.below(5)];
+    sketches.iter().map(|sketch| number().filter(|_| sketch.is_some())).collect()
+}
+
+fn group_counted(
+    fingerprints: &[Option<u64>],
+    sketches: &[Option<Sketch>],
+    n_features: &[Option<u32>],
+) -> (QueryRows, Vec<u64>) {
+    let fingerprints: Column<u64> = fingerprints.iter().copied().collect();
+    let sketches = Arc::new(sketches.iter().copied().collect());
+    QueryRows::group_counted(fingerprints, sketches, Arc::new(n_features.iter().copied().collect())).unwrap()
 }
 
 fn for_each_value_pair(values: &[u64], k: u32, mut f: impl FnMut(u32, u32, u8)) {
@@ -81,16 +99,24 @@ fn decisions(
     decided
 }
 
-fn star_of(rows: &QueryRows, classes: &ClassOfRows, pairs: &[(u32, u32, u8)], order: &[u32]) -> Vec<(u32, Decision)> {
-    decisions(order, classes, &ClassNeighbours::new(rows.n_classes(), || pairs.iter().copied()), None)
+fn star_of(
+    rows: &QueryRows,
+    classes: &ClassOfRows,
+    pairs: &[(u32, u32, u8)],
+    order: &[u32],
+    limit: LossLimit,
+) -> Vec<(u32, Decision)> {
+    let may_drop = |class, keeper| limit.allows(rows.lost_share(class, keeper));
+    decisions(order, classes, &ClassNeighbours::new(rows.n_classes(), || pairs.iter().copied(), may_drop), None)
 }
 
-/// The star rule as its text says, row by row.
-fn naive_star(pairs: &[RowPair], order: &[u32]) -> Vec<(u32, Decision)> {
+/// The star rule as its text says, row by row. `may_drop` says whether a row may be dropped for another.
+fn naive_star(pairs: &[RowPair], order: &[u32], may_drop: impl Fn(u32, u32) -> bool) -> Vec<(u32, Decision)> {
     let mut kept: Vec<u32> = Vec::new();
     let mut decisions = Vec::new();
     for &row in order {
-        let near = kept.iter().enumerate().filter_map(|(rank, &other)| {
+        let keepers = kept.iter().enumerate().filter(|&(_, &other)| may_drop(row, other));
+        let near = keepers.filter_map(|(rank, &other)| {
             let pair = pairs.iter().find(|p| (p.a, p.b) == (row.min(other), row.max(other)))?;
             Some((pair.distance, rank, other))
         });
@@ -110,11 +136,19 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn all_pairs_forest_and_star_of_classes_equal_those_of_rows(seed: u64, n in 0usize..40, sketched: bool, shuffle: u64) {
+    fn all_pairs_forest_and_star_of_classes_equal_those_of_rows(
+        seed: u64,
+        n in 0usize..40,
+        sketched: bool,
+        counted: bool,
+        max_lost_share in 0.0..1.05f64,
+        shuffle: u64,
+    ) {
         let verifier = VERIFIERS[usize::from(sketched)];
         let (fingerprints, sketches) = batch(seed, n);
         let sketches = if sketched { sketches } else { Vec::new() };
-        let (rows, values) = group(&fingerprints, &sketches);
+        let n_features = if counted { numbers_of_features(seed, &sketches) } else { Vec::new() };
+        let (rows, values) = group_counted(&fingerprints, &sketches, &n_features);
         prop_assert_eq!(rows.n_values(), values.len());
         prop_assert!(values.is_sorted_by(|a, b| a < b));
         let classes = rows.class_of_rows(u32::try_from(n).unwrap());
@@ -140,7 +174,15 @@ proptest! {
             .filter(|&r| classes.of(r).is_some_and(|c| !sketched || rows.sketch(c).is_some()))
             .collect();
         order.sort_by_key(|&r| (u64::from(r) ^ shuffle).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        prop_assert_eq!(star_of(&rows, &classes, &class_pairs, &order), naive_star(&expected, &order));
+        let limit = LossLimit(max_lost_share.min(1.0));
+        let may_drop = |row: u32, keeper: u32| {
+            let of = |row: u32| Some((*sketches.get(row as usize)?.as_ref()?, (*n_features.get(row as usize)?)?));
+            let lost = of(row).zip(of(keeper)).map(|((a, n), (b, keepers))| {
+                lost_share(n, keepers, u16::try_from(a.distance(&b)).unwrap())
+            });
+            limit.allows(lost)
+        };
+        prop_assert_eq!(star_of(&rows, &classes, &class_pairs, &order, limit), naive_star(&expected, &order, may_drop));
     }
 }
 
@@ -161,7 +203,7 @@ fn a_million_equal_rows_make_one_star_and_no_quadratic_work() {
 fn an_existing_document_comes_before_an_equally_near_row() {
     let (rows, _) = group(&[Some(1u64), Some(1)], &[]);
     let existing = Some(ExistingNeighbour { distance: 0, existing: 9 });
-    let neighbours = ClassNeighbours::new(1, std::iter::empty);
+    let neighbours = ClassNeighbours::new(1, std::iter::empty, |_, _| true);
     let decided = decisions(&[0, 1], &rows.class_of_rows(2), &neighbours, existing);
     let dropped = Decision::Drop { canonical: Canonical::Existing(9), distance: 0 };
     assert_eq!(decided, [(0, dropped), (1, dropped)]);

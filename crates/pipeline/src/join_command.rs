@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use nearprint_join::RowSet;
+use nearprint_join::{LossLimit, RowSet};
 use serde::Serialize;
 
 use crate::apart;
@@ -135,7 +135,8 @@ pub async fn join(
     progress.start("load queries", "fingerprints", n_rows);
     let batch = dataset::load(&queries, request.bits, needs_sketch, resources.counted_bytes()).await?;
     let started = Instant::now();
-    let join = Join { existing, itself: request.itself, bits: request.bits, verifier, decides: None, held_bytes: 0 };
+    let (itself, bits, decides, loss) = (request.itself, request.bits, None, LossLimit::NONE);
+    let join = Join { existing, itself, bits, verifier, decides, loss, held_bytes: 0 };
     let near = NearDuplicates::new(batch, join, Work { storage, resources, progress, elsewhere: None }).await?;
     let temp = near.engine.temp.path();
     let (staged, counts, spill) = match request.pairs {

@@ -71,7 +71,8 @@ pub async fn store_compact(
 /// # let request = RunRequest {
 /// #     dt: "2026-11-19".to_owned(), documents, store: store.clone(), output, columns, keep: Vec::new(),
 /// #     source_column: None, profile, analyzer_resources: Default::default(), input: Default::default(),
-/// #     pairs: Default::default(), max_pairs: 1_000_000, clusters: Default::default(), late: false, replace: false,
+/// #     pairs: Default::default(), max_pairs: 1_000_000, clusters: Default::default(), max_lost_share: None,
+/// #     late: false, replace: false,
 /// #     writers: Default::default(), breakers, roots: Default::default(), preflight: false, create_store: true,
 /// #     job_file: None,
 /// # };

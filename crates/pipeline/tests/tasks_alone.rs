@@ -158,6 +158,7 @@ fn request(folder: &Path, output: &str, night: u32, pairs: PairsMode, clusters: 
         pairs,
         max_pairs: 1_000_000,
         clusters,
+        max_lost_share: None,
         late: false,
         replace: false,
         writers: Writers::Several,
@@ -221,7 +222,7 @@ fn nights_whose_tasks_each_ran_in_a_process_of_its_own_are_the_same_bytes() {
             }
         });
         let (here, there) = (published(&folder.path().join("here")), published(&folder.path().join("there")));
-        assert!(here == there && here.len() == 28, "{:?}\n{:?}", here.keys(), there.keys());
+        assert!(here == there && here.len() == 31, "{:?}\n{:?}", here.keys(), there.keys());
         assert!(clusters == ClusterRule::Component || n_notes.load(Ordering::Relaxed) > 3);
     }
 }

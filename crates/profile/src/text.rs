@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
-use nearprint_fingerprint::{FeatureHash, Sketch, simhash, simhash_of_hashes, sketch, token_hash};
+use nearprint_fingerprint::{
+    DistinctHashes, FeatureHash, Sketch, simhash, simhash_of_hashes, sketch_and_count, token_hash,
+};
 use nearprint_tokenize::{Analyzer, DistinctTokens, Resources, Scratch, TokenizerKind};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -57,6 +59,8 @@ pub enum Outcome {
         low_half: Option<u64>,
         /// The sketch, if the profile has one.
         sketch: Option<Sketch>,
+        /// The number of distinct features that the sketch sees, which are its elements.
+        n_features: Option<u32>,
         /// The hash of the normalised text.
         text_hash: [u8; 16],
     },
@@ -102,22 +106,27 @@ impl TextFingerprinter {
         let text_hash = xxh3_128(normalized.as_bytes()).to_be_bytes();
         SCRATCH.with_borrow_mut(|scratch| match self.fingerprint_normalized(normalized, scratch) {
             None => Outcome::TooShort { text_hash },
-            Some((Value { fingerprint, low_half }, sketch)) => {
-                Outcome::Fingerprinted { fingerprint, low_half, sketch, text_hash }
+            Some((Value { fingerprint, low_half }, wide)) => {
+                let (sketch, n_features) = wide.unzip();
+                Outcome::Fingerprinted { fingerprint, low_half, sketch, n_features, text_hash }
             }
         })
     }
 
     /// Returns the fingerprint and the sketch, if there are enough features.
-    fn fingerprint_normalized(&self, normalized: &str, scratch: &mut ThreadScratch) -> Option<(Value, Option<Sketch>)> {
+    fn fingerprint_normalized(
+        &self,
+        normalized: &str,
+        scratch: &mut ThreadScratch,
+    ) -> Option<(Value, Option<CountedSketch>)> {
         let config = &self.config.tokenize.features;
-        let ThreadScratch { tokens: scratch, hashes } = scratch;
+        let ThreadScratch { tokens: scratch, hashed } = scratch;
         if !self.analyzer.features_are_tokens(config) {
             let features = self.analyzer.features(&self.analyzer.tokens(normalized), config);
             if !self.analyzer.has_enough(normalized, features.n_distinct()) {
                 return None;
             }
-            return Some((self.simhash(features.iter()), self.sketch(normalized, scratch, hashes)));
+            return Some((self.simhash(features.iter()), self.sketch(normalized, scratch, hashed)));
         }
         let tokens = self.analyzer.distinct_tokens(normalized, scratch);
         if !self.analyzer.has_enough(normalized, tokens.len()) {
@@ -130,16 +139,16 @@ impl TextFingerprinter {
             self.config.bits == 64 && self.config.fingerprint.feature_hash == FeatureHash::Xxh3 { seed: wide.seed };
         let own_tokens = self.sketch_analyzer.is_some() && self.cuts_apart(normalized);
         if same_hash || !own_tokens {
-            hash_tokens(&tokens, wide.seed, hashes);
+            hashed.hash_tokens(&tokens, wide.seed);
         }
         let fingerprint = if same_hash {
             let weights = features.map(|(_, weight)| weight);
-            simhash_of_hashes::<u64>(hashes.iter().copied().zip(weights), &self.config.fingerprint).into()
+            simhash_of_hashes::<u64>(hashed.tokens.iter().copied().zip(weights), &self.config.fingerprint).into()
         } else {
             self.simhash(features)
         };
         let sketch =
-            if own_tokens { self.sketch(normalized, scratch, hashes) } else { Some(sketch_of(&tokens, hashes, wide)) };
+            if own_tokens { self.sketch(normalized, scratch, hashed) } else { Some(hashed.sketch_of(&tokens, wide)) };
         Some((fingerprint, sketch))
     }
 
@@ -150,11 +159,11 @@ impl TextFingerprinter {
     }
 
     /// Returns the sketch, if the profile has one.
-    fn sketch(&self, normalized: &str, scratch: &mut Scratch, hashes: &mut Vec<u64>) -> Option<Sketch> {
+    fn sketch(&self, normalized: &str, scratch: &mut Scratch, hashed: &mut Hashed) -> Option<CountedSketch> {
         let wide = self.config.sketch.as_ref()?;
         let tokens = self.sketch_analyzer.as_ref().unwrap_or(&self.analyzer).distinct_tokens(normalized, scratch);
-        hash_tokens(&tokens, wide.seed, hashes);
-        Some(sketch_of(&tokens, hashes, wide))
+        hashed.hash_tokens(&tokens, wide.seed);
+        Some(hashed.sketch_of(&tokens, wide))
     }
 
     fn simhash<'a>(&self, features: impl Iterator<Item = (&'a [u8], u64)>) -> Value {
@@ -201,25 +210,37 @@ impl Value {
 /// The number of hashes that memory is kept for.
 const KEPT_HASHES: usize = 1 << 20;
 
-/// Returns the sketch of tokens with these hashes.
-fn sketch_of(tokens: &DistinctTokens<'_>, hashes: &[u64], config: &SketchConfig) -> Sketch {
-    sketch(hashes, tokens.iter().map(|(_, count)| count), tokens.sequence(), config.shingle)
-}
-
-fn hash_tokens(tokens: &DistinctTokens<'_>, seed: u64, hashes: &mut Vec<u64>) {
-    if hashes.capacity() > KEPT_HASHES {
-        *hashes = Vec::new();
-    }
-    hashes.clear();
-    hashes.extend(tokens.iter().map(|(token, _)| token_hash(token, seed)));
-}
+/// A sketch, and the number of its distinct elements.
+type CountedSketch = (Sketch, u32);
 
 /// The memory that a thread reuses for each text.
 #[derive(Default)]
 struct ThreadScratch {
     tokens: Scratch,
+    hashed: Hashed,
+}
+
+#[derive(Default)]
+struct Hashed {
     /// The hash of each distinct token.
-    hashes: Vec<u64>,
+    tokens: Vec<u64>,
+    shingles: DistinctHashes,
+}
+
+impl Hashed {
+    fn hash_tokens(&mut self, tokens: &DistinctTokens<'_>, seed: u64) {
+        if self.tokens.capacity() > KEPT_HASHES {
+            self.tokens = Vec::new();
+        }
+        self.tokens.clear();
+        self.tokens.extend(tokens.iter().map(|(token, _)| token_hash(token, seed)));
+    }
+
+    /// Returns the sketch of the tokens that were hashed last.
+    fn sketch_of(&mut self, tokens: &DistinctTokens<'_>, config: &SketchConfig) -> CountedSketch {
+        let counts = tokens.iter().map(|(_, count)| count);
+        sketch_and_count(&self.tokens, counts, tokens.sequence(), config.shingle, &mut self.shingles)
+    }
 }
 
 /// Returns the fingerprint of a text by the default profile, which has 64 bits. Returns `None` if the text is empty or

@@ -1,5 +1,6 @@
 //! The existing fingerprints of a join, and the places of their documents.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use nearprint_dataset::ParquetFile;
@@ -12,6 +13,19 @@ pub struct Existing {
     pub files: Vec<ExistingFile>,
     /// The number of documents that take part, however their fingerprints are spread over the files.
     pub n_live_rows: u64,
+}
+
+impl Existing {
+    /// Returns the files with the documents that take part: those of runs, not of segments. A run that several files of
+    /// a segment name comes once.
+    pub fn run_files(&self) -> impl Iterator<Item = &ParquetFile> {
+        let files = self.files.iter().flat_map(|file| match &file.documents {
+            ExistingDocuments::Here { .. } => vec![&file.parquet],
+            ExistingDocuments::InRuns { runs } => runs.iter().flatten().map(|run| &run.parquet).collect(),
+        });
+        let mut seen = HashSet::new();
+        files.filter(move |file| seen.insert(file.file.url.as_str()))
+    }
 }
 
 /// A file of existing fingerprints.

@@ -22,7 +22,7 @@
 //! let ids: ArrayRef = Arc::new(StringArray::from(vec!["a.html", "b.html"]));
 //! let fingerprints: ArrayRef = Arc::new(UInt64Array::from(vec![3, 5]));
 //! let null = |column: usize| new_null_array(RUN.field(column).data_type(), 2);
-//! let rows = RecordBatch::try_new(Arc::clone(&RUN), vec![fingerprints, ids, null(2), null(3), null(4)])?;
+//! let rows = RecordBatch::try_new(Arc::clone(&RUN), vec![fingerprints, ids, null(2), null(3), null(4), null(5)])?;
 //! let mut writer = RunWriter::try_new(&spill, &made_by.config_digest, &RUN)?;
 //! writer.fingerprints(rows)?;
 //! let mut hashes = [(id_hash("a.html"), 0), (id_hash("b.html"), 1)];

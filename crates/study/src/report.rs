@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::Array;
-use arrow::datatypes::{Int32Type, Int64Type};
+use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use futures::TryStreamExt;
 use serde::Serialize;
 
 use crate::error::Result;
 use crate::excerpts::excerpts;
+use nearprint_dataset::schema::LOST_SHARE;
 use nearprint_dataset::{Columns, DocumentColumns, Documents, InputPolicy, ParquetFile};
 use nearprint_pipeline::{RunSummary, night_pattern, published_files, published_night};
 use nearprint_storage::{ErrorKind, Storage};
@@ -36,12 +37,12 @@ pub struct NightReport {
     pub summary: RunSummary,
     /// The largest clusters, as pairs of the smallest member id and the number of documents of the night.
     pub largest_clusters: Vec<(String, u64)>,
-    /// A few dropped documents, with near-duplicates before exact copies.
+    /// A few dropped documents: near-duplicates before exact copies, and those that lose most before the others.
     pub examples: Vec<Example>,
 }
 
 /// A dropped document, and the canonical document that represents it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Example {
     /// The dropped document.
     pub doc_id: String,
@@ -49,6 +50,8 @@ pub struct Example {
     pub canonical_id: String,
     /// The Hamming distance of the two.
     pub distance: Option<i32>,
+    /// The share of its features that the document loses with the canonical one. `None` means that it is unknown.
+    pub lost_share: Option<f64>,
     /// `exact` or `near`.
     pub reason: String,
     /// Excerpts of the two texts around their first difference, or from their beginning. `None` means that a text was
@@ -78,7 +81,7 @@ const CONTEXT_CHARS: usize = 30;
 /// #     dt: "2026-11-19".to_owned(), documents: documents.clone(), store: store.clone(), output, columns,
 /// #     keep: Vec::new(), source_column: None, profile, analyzer_resources: Default::default(),
 /// #     input: Default::default(), pairs: Default::default(), max_pairs: 1_000_000, clusters: Default::default(),
-/// #     late: false, replace: false, writers: Default::default(), breakers, roots: Default::default(),
+/// #     max_lost_share: None, late: false, replace: false, writers: Default::default(), breakers, roots: Default::default(),
 /// #     preflight: false, create_store: true, job_file: None,
 /// # };
 /// # run(&Storage::default(), &request, &Resources::default(), &Default::default()).await?;
@@ -126,20 +129,29 @@ async fn read_decisions(storage: &Storage, request: &ReportRequest) -> Result<(V
             let (ids, canonical, reasons) =
                 (columns.strings("doc_id")?, columns.strings("canonical_id")?, columns.strings("reason")?);
             let distances = columns.primitive::<Int32Type>("distance")?;
+            // Nights of earlier releases have no lost shares.
+            let lost = batch.column_by_name(LOST_SHARE);
+            let lost = lost.map(|_| columns.primitive::<Float64Type>(LOST_SHARE)).transpose()?;
             let (cluster, sizes) = (columns.strings("cluster_id")?, columns.primitive::<Int64Type>("cluster_size")?);
             for i in 0..batch.num_rows() {
                 if sizes.is_valid(i) && sizes.value(i) > 1 && cluster.value(i) == ids.value(i) {
                     clusters.insert(ids.value(i).to_owned(), sizes.value(i).unsigned_abs());
                 }
                 let list = if reasons.value(i) == "near" { &mut near } else { &mut exact };
-                if canonical.is_valid(i) && list.len() < n_examples {
-                    list.push(Example {
+                let lost_share = lost.filter(|lost| lost.is_valid(i)).map(|lost| lost.value(i));
+                // An unknown share comes last; of equal ones the first document stays first.
+                let at = list.partition_point(|example: &Example| example.lost_share >= lost_share);
+                if canonical.is_valid(i) && at < n_examples {
+                    let example = Example {
                         doc_id: ids.value(i).to_owned(),
                         canonical_id: canonical.value(i).to_owned(),
                         distance: distances.is_valid(i).then(|| distances.value(i)),
+                        lost_share,
                         reason: reasons.value(i).to_owned(),
                         excerpts: None,
-                    });
+                    };
+                    list.insert(at, example);
+                    list.truncate(n_examples);
                 }
             }
         }

@@ -9,7 +9,7 @@ use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, UInt8Array, UInt32
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
-use nearprint_dataset::schema::{FINGERPRINTS, SKETCH_BYTES, TEXT_HASH_BYTES};
+use nearprint_dataset::schema::{FINGERPRINTS, N_FEATURES, SKETCH_BYTES, TEXT_HASH_BYTES};
 use nearprint_dataset::{
     BadReason, Columns, DatasetError, DocumentBatch, DocumentColumns, DocumentRange, DocumentRows, Documents,
     ReadLimits,
@@ -142,12 +142,13 @@ fn file_note(file: u32, reason: Option<&str>) -> Result<TaskBatch> {
     RecordBatch::try_new(Arc::clone(&FILE_NOTES), columns).map(TaskBatch::Notes).map_err(defect)
 }
 
-/// Returns the schema of fingerprinted documents: the columns of fingerprints datasets, the reason why there is no
-/// fingerprint, the place of the row, and the keep keys.
+/// Returns the schema of fingerprinted documents: the columns of fingerprints datasets, the number of features, the reason
+/// why there is no fingerprint, the place of the row, and the keep keys.
 fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
     let nullable = |f: &Arc<Field>| f.as_ref().clone().with_nullable(true);
     let mut fields: Vec<Field> = FINGERPRINTS.fields().iter().map(nullable).collect();
     fields.push(Field::new(LOW_HALF, DataType::UInt64, true));
+    fields.push(Field::new(N_FEATURES, DataType::UInt32, true));
     fields.push(Field::new(SKIPPED, DataType::Utf8, true));
     fields.push(Field::new(LENGTH, DataType::UInt64, false));
     fields.push(Field::new(FILE, DataType::UInt32, false));
@@ -292,19 +293,24 @@ fn fingerprint_texts(context: &FingerprintContext, url: &str, batch: &DocumentBa
     same.iter().map(of_text).collect()
 }
 
-/// Builds the columns `fingerprint`, `sketch`, `text_hash`, `low_half` and `skipped`.
-fn outcome_columns(done: &[Option<&FingerprintedText>]) -> Result<[ArrayRef; 5]> {
+/// Builds the columns `fingerprint`, `sketch`, `text_hash`, `low_half`, `n_features` and `skipped`.
+fn outcome_columns(done: &[Option<&FingerprintedText>]) -> Result<[ArrayRef; 6]> {
     let (mut sketches, mut text_hashes) = (Vec::with_capacity(done.len()), Vec::with_capacity(done.len()));
     let (mut fingerprints, mut low_halves, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
+    let mut counts = Vec::with_capacity(done.len());
     for text in done {
         let (fingerprint, low_half, sketch, text_hash, reason) = match text.map(|t| &t.outcome) {
             None => (None, None, None, None, Some(SkipReason::NullText)),
             Some(Outcome::Empty) => (None, None, None, None, Some(SkipReason::Empty)),
             Some(Outcome::TooShort { text_hash }) => (None, None, None, Some(text_hash), Some(SkipReason::TooShort)),
-            Some(Outcome::Fingerprinted { fingerprint, low_half, sketch, text_hash }) => {
+            Some(Outcome::Fingerprinted { fingerprint, low_half, sketch, text_hash, .. }) => {
                 (Some(*fingerprint), *low_half, sketch.as_ref(), Some(text_hash), None)
             }
         };
+        counts.push(match text.map(|t| &t.outcome) {
+            Some(Outcome::Fingerprinted { n_features, .. }) => *n_features,
+            _ => None,
+        });
         fingerprints.push(fingerprint);
         low_halves.push(low_half);
         skipped.push(reason.map(SkipReason::name));
@@ -316,6 +322,7 @@ fn outcome_columns(done: &[Option<&FingerprintedText>]) -> Result<[ArrayRef; 5]>
         fixed_size_binary(sketches.into_iter(), SKETCH_BYTES)?,
         fixed_size_binary(text_hashes.into_iter(), TEXT_HASH_BYTES)?,
         Arc::new(UInt64Array::from(low_halves)),
+        Arc::new(UInt32Array::from(counts)),
         Arc::new(StringArray::from(skipped)),
     ])
 }

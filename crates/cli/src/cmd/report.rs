@@ -35,7 +35,9 @@ fn text(night: &NightReport) -> String {
     }
     for example in &night.examples {
         let distance = example.distance.map_or(String::new(), |d| format!(" at distance {d}"));
-        let _ = writeln!(out, "\nDropped ({}{distance})", example.reason);
+        let lost = example.lost_share.filter(|_| example.reason == "near");
+        let lost = lost.map_or(String::new(), |share| format!(", losing a share of {share:.3}"));
+        let _ = writeln!(out, "\nDropped ({}{distance}{lost})", example.reason);
         let (dropped, kept) = example.excerpts.clone().unwrap_or_default();
         for (name, id, text) in [("drop", &example.doc_id, dropped), ("keep", &example.canonical_id, kept)] {
             let _ = writeln!(out, "  {name}  {}", legible(id));

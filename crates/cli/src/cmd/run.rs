@@ -35,6 +35,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
         pairs: args.pairs.map_or(job.pairs, Into::into),
         max_pairs: args.max_pairs.unwrap_or(job.max_pairs),
         clusters: job.clusters,
+        max_lost_share: job.max_lost_share,
         late: args.late,
         replace: args.replace,
         writers: if args.single_writer { Writers::One } else { job.writers() },
@@ -135,6 +136,10 @@ fn measured(out: &mut String, measured: &Measured, breakers: &Breakers) {
         let note = format!("of documents dropped, {:.3} in nights before", rate.median);
         line("max_rate_change", format!("{:.3}", rate.share), note);
     }
+    if let Some(loss) = &measured.lost_share {
+        let note = format!("of its features lost by a near-duplicate on average, of {}", grouped(loss.n_near));
+        line("max_mean_lost_share", format!("{:.3}", loss.mean), note);
+    }
     if let Some(documents) = &measured.documents {
         let note = format!("documents, {} in nights before", documents.median);
         line("min_document_share", grouped(documents.n_documents), note);
@@ -171,6 +176,10 @@ fn counts(out: &mut String, counts: &RunCounts) {
     line("keep", decisions.n_keep, reasons("keep_"));
     line("drop", decisions.n_drop, reasons("drop_"));
     line("skip", decisions.n_skip, reasons("skip_"));
+    if decisions.n_superseded > 0 {
+        let note = "  earlier kept documents in fuller ones of this night";
+        line("superseded", decisions.n_superseded, note.to_owned());
+    }
     if documents.n_too_short > 0 {
         let n_kept = decisions.by_reason.get("keep_too_short").copied().unwrap_or_default();
         let n_dropped = documents.n_too_short.saturating_sub(n_kept);

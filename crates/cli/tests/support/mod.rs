@@ -97,7 +97,13 @@ impl Night {
 
     /// Decisions by id: (decision, canonical, distance, reason, cluster, size).
     pub fn decisions(&self, dt: &str) -> BTreeMap<String, Vec<String>> {
-        self.published(dt, "decisions").into_iter().map(|row| (row[0].clone(), row[1..].to_vec())).collect()
+        self.published(dt, "decisions").into_iter().map(|row| (row[0].clone(), row[1..7].to_vec())).collect()
+    }
+
+    /// Lost shares by id, where there are any.
+    pub fn lost_shares(&self, dt: &str) -> BTreeMap<String, f64> {
+        let rows = self.published(dt, "decisions").into_iter();
+        rows.filter_map(|row| Some((row[0].clone(), row[7].parse().ok()?))).collect()
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::decide::cluster::UnionFind;
 use crate::error::{JoinError, Result};
+use crate::rows::lost_share::{LossLimit, lost_share};
 use crate::rows::query_rows::{ClassOfRows, QueryRows};
 use crate::rows::row_set::RowSet;
 
@@ -25,6 +26,8 @@ pub struct Candidate<'a> {
     pub row: u32,
     /// The Hamming distance of the two documents.
     pub distance: u8,
+    /// The distance of their sketches, if sketches are verified.
+    pub sketch_distance: Option<u16>,
     /// The other document.
     pub far: Far<'a>,
 }
@@ -42,6 +45,8 @@ pub enum Far<'a> {
         id: &'a str,
         /// The hash of its normalised text.
         text_hash: Option<[u8; 16]>,
+        /// The number of its distinct features, if they were counted.
+        n_features: Option<u32>,
         /// Whether the pair may join two components, instead of only telling which document is kept.
         is_edge: bool,
         /// Whether the document is kept.
@@ -62,9 +67,12 @@ pub struct Forest {
 #[derive(Debug)]
 struct Gathering {
     rule: DropRule,
+    limit: LossLimit,
     classes: ClassOfRows,
     kept: HashMap<u32, KeptExisting>,
-    kept_bytes: usize,
+    less: RowSet,
+    superseding: Vec<Superseding>,
+    held_bytes: usize,
     paired: RowSet,
 }
 
@@ -75,15 +83,21 @@ pub struct Gathered {
     pub sets: UnionFind,
     /// The class of each row.
     pub classes: ClassOfRows,
-    /// The kept existing document for each class that the rule asks for, among those near the class: for the star rule
-    /// the nearest, by (distance, id); for the component rule the one with the smallest id.
+    /// The kept existing document for each class that the rule asks for, among those near the class for which its rows
+    /// may be dropped: for the star rule the nearest, by (distance, id); for the component rule the one with the
+    /// smallest id.
     pub kept: HashMap<u32, KeptExisting>,
+    /// The classes near a kept existing document for which their rows may not be dropped, because too much would be
+    /// lost.
+    pub less: RowSet,
+    /// The kept existing documents that could be dropped for a row of a class of `less`, in no particular order.
+    pub superseding: Vec<Superseding>,
     /// The rows in verified pairs.
     pub paired: RowSet,
 }
 
 /// A kept existing document near a class.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct KeptExisting {
     /// The Hamming distance from the class.
     pub distance: u8,
@@ -95,6 +109,25 @@ pub struct KeptExisting {
     pub fingerprint: u64,
     /// The node of its fingerprint among the sets.
     pub node: u32,
+    /// The lost share of the class for the document, if it is known.
+    pub lost_share: Option<f64>,
+}
+
+/// A kept existing document that could be dropped for the rows of a class, while these may not be dropped for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Superseding {
+    /// The class.
+    pub class: u32,
+    /// The id of the existing document.
+    pub id: Box<str>,
+    /// The Hamming distance from the class.
+    pub distance: u8,
+    /// The distance of the sketches.
+    pub sketch_distance: u16,
+    /// The lost share of the existing document for the class.
+    pub lost_share: f64,
+    /// The lost share of the class for the existing document.
+    pub lost_share_of_class: f64,
 }
 
 /// Returns the bytes of an entry of a hash table that may be half empty, with its control byte, and with the smaller
@@ -110,29 +143,31 @@ impl Forest {
         Self { rows, sets: UnionFind::new(n_rows), existing_nodes: HashMap::new(), gathering: None }
     }
 
-    /// Makes the pass gather the input of the decisions by a rule.
+    /// Makes the pass gather the input of the decisions by a rule, and by the largest lost share that it allows.
     ///
     /// # Panics
     /// If the batch has a row that is not below `n_rows`.
     #[must_use]
-    pub fn gathering(self, n_rows: u32, rule: DropRule) -> Self {
+    pub fn gathering(self, n_rows: u32, rule: DropRule, limit: LossLimit) -> Self {
         let classes = self.rows.class_of_rows(n_rows);
-        let (kept, kept_bytes, paired) = (HashMap::new(), 0, RowSet::default());
-        Self { gathering: Some(Gathering { rule, classes, kept, kept_bytes, paired }), ..self }
+        let (kept, superseding, held_bytes) = (HashMap::new(), Vec::new(), 0);
+        let (less, paired) = (RowSet::default(), RowSet::default());
+        let gathering = Gathering { rule, limit, classes, kept, less, superseding, held_bytes, paired };
+        Self { gathering: Some(gathering), ..self }
     }
 
     /// Returns the bytes that a pass over `n_rows` rows takes from the start.
     #[must_use]
     pub fn bytes_of(n_rows: usize, gathers: bool) -> usize {
-        let gathered = if gathers { ClassOfRows::bytes_of(n_rows) + n_rows / 8 } else { 0 };
+        let gathered = if gathers { ClassOfRows::bytes_of(n_rows) + n_rows / 4 } else { 0 };
         n_rows * 8 + gathered
     }
 
     /// Returns the bytes that the pass has taken since the start.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        let kept = self.gathering.as_ref().map_or(0, |gathering| gathering.kept_bytes);
-        kept + self.existing_nodes.len() * (entry_bytes::<u64, u32>() + 16)
+        let gathered = self.gathering.as_ref().map_or(0, |gathering| gathering.held_bytes);
+        gathered + self.existing_nodes.len() * (entry_bytes::<u64, u32>() + 16)
     }
 
     /// Takes the next candidate, and returns whether its pair belongs to the forest. `has_id` returns whether a row of
@@ -145,7 +180,7 @@ impl Forest {
     /// # Panics
     /// May panic if a row of the candidate is not below the number of rows.
     pub fn offer(&mut self, candidate: &Candidate<'_>, has_id: impl Fn(u32, &str) -> bool) -> Result<bool> {
-        let Candidate { row, distance, far } = *candidate;
+        let Candidate { row, distance, sketch_distance, far } = *candidate;
         let (node, is_edge) = match far {
             Far::New(other) => (other, true),
             Far::Existing { fingerprint, is_edge, .. } => (self.existing_node(fingerprint), is_edge),
@@ -156,9 +191,10 @@ impl Forest {
             }
             match far {
                 Far::New(other) => gathering.paired.insert(other),
-                Far::Existing { fingerprint, id, text_hash, is_kept: true, .. } => {
-                    let found = KeptExisting { distance, id: id.into(), text_hash, fingerprint, node };
-                    gathering.offer(&self.rows, row, found, has_id)?;
+                Far::Existing { fingerprint, id, text_hash, n_features, is_kept: true, .. } => {
+                    let found =
+                        KeptExisting { distance, id: id.into(), text_hash, fingerprint, node, lost_share: None };
+                    gathering.offer(&self.rows, row, found, n_features.zip(sketch_distance), has_id)?;
                 }
                 Far::Existing { .. } => {}
             }
@@ -170,8 +206,8 @@ impl Forest {
     pub fn finish(&mut self) -> Option<Gathered> {
         let sets = std::mem::take(&mut self.sets);
         self.existing_nodes = HashMap::new();
-        let Gathering { classes, kept, paired, .. } = self.gathering.take()?;
-        Some(Gathered { sets, classes, kept, paired })
+        let Gathering { classes, kept, less, superseding, paired, .. } = self.gathering.take()?;
+        Some(Gathered { sets, classes, kept, less, superseding, paired })
     }
 
     fn existing_node(&mut self, fingerprint: u64) -> u32 {
@@ -180,11 +216,14 @@ impl Forest {
 }
 
 impl Gathering {
+    /// Takes a kept existing document near a row. `counted` is the number of its features and the distance of the
+    /// sketches, if both are known.
     fn offer(
         &mut self,
         rows: &QueryRows,
         row: u32,
         found: KeptExisting,
+        counted: Option<(u32, u16)>,
         has_id: impl Fn(u32, &str) -> bool,
     ) -> Result<()> {
         let class = self.classes.of(row).ok_or(JoinError::NoFingerprint { row })?;
@@ -194,9 +233,26 @@ impl Gathering {
         {
             self.paired.insert(only);
         }
+        let counted = rows.n_features(class).zip(counted);
+        let lost = counted.map(|(own, (existing, distance))| lost_share(own, existing, distance));
+        if let Some((lost_share_of_class, (own, (existing, sketch_distance)))) = lost.zip(counted)
+            && !self.limit.allows(lost)
+        {
+            let KeptExisting { distance, id, .. } = found;
+            let lost_share = lost_share(existing, own, sketch_distance);
+            self.less.insert(class);
+            if self.limit.allows(Some(lost_share)) {
+                // A vector that grows may hold half as much again, and its former memory.
+                self.held_bytes += 3 * size_of::<Superseding>() + id.len() + 16;
+                let sides = Superseding { class, id, distance, sketch_distance, lost_share, lost_share_of_class };
+                self.superseding.push(sides);
+            }
+            return Ok(());
+        }
+        let found = KeptExisting { lost_share: lost, ..found };
         match self.kept.entry(class) {
             Entry::Vacant(entry) => {
-                self.kept_bytes += entry_bytes::<u32, KeptExisting>() + found.id.len() + 16;
+                self.held_bytes += entry_bytes::<u32, KeptExisting>() + found.id.len() + 16;
                 entry.insert(found);
             }
             Entry::Occupied(mut entry) => {

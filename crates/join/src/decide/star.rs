@@ -23,8 +23,8 @@ pub enum Decision {
     },
 }
 
-/// The nearest kept existing document that makes verified pairs with the rows of a class; among equally near ones, the
-/// caller's first.
+/// The nearest kept existing document that makes verified pairs with the rows of a class, and for which they may be
+/// dropped; among equally near ones, the caller's first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExistingNeighbour {
     /// The Hamming distance.
@@ -33,7 +33,8 @@ pub struct ExistingNeighbour {
     pub existing: u32,
 }
 
-/// Verified pairs of classes, stored in both directions: ten bytes for each pair.
+/// The classes that may represent each class: verified pairs, stored in the directions that are allowed. At most ten
+/// bytes for each pair.
 #[derive(Debug, Default)]
 pub struct ClassNeighbours {
     starts: Vec<usize>,
@@ -43,16 +44,24 @@ pub struct ClassNeighbours {
 
 impl ClassNeighbours {
     /// Builds the neighbours from verified pairs of different classes below `n_classes`, in any order and possibly
-    /// repeated. `pairs` is called twice and must return the same pairs in the same order.
+    /// repeated. `pairs` is called twice and must return the same pairs in the same order. `may_drop` returns whether
+    /// the rows of a class, named first, may be dropped for those of the other.
     ///
     /// # Panics
     /// If a class is not below `n_classes`, or if the two calls of `pairs` differ in a way that does not fit.
     #[must_use]
-    pub fn new<I: Iterator<Item = (u32, u32, u8)>>(n_classes: usize, pairs: impl Fn() -> I) -> Self {
+    pub fn new<I: Iterator<Item = (u32, u32, u8)>>(
+        n_classes: usize,
+        pairs: impl Fn() -> I,
+        may_drop: impl Fn(u32, u32) -> bool,
+    ) -> Self {
+        let may_drop = &may_drop;
+        let directions = |(a, b, distance): (u32, u32, u8)| {
+            [(a, b, distance), (b, a, distance)].into_iter().filter(move |&(class, keeper, _)| may_drop(class, keeper))
+        };
         let mut starts = vec![0usize; n_classes + 2];
-        for (a, b, _) in pairs() {
-            starts[a as usize + 2] += 1;
-            starts[b as usize + 2] += 1;
+        for (class, ..) in pairs().flat_map(directions) {
+            starts[class as usize + 2] += 1;
         }
         for i in 1..starts.len() {
             starts[i] += starts[i - 1];
@@ -60,12 +69,10 @@ impl ClassNeighbours {
         let n = starts[n_classes + 1];
         let (mut classes, mut distances) = (vec![0; n], vec![0; n]);
         // starts[class + 1] runs from where the class starts to where it ends.
-        for (a, b, distance) in pairs() {
-            for (class, other) in [(a, b), (b, a)] {
-                let at = &mut starts[class as usize + 1];
-                (classes[*at], distances[*at]) = (other, distance);
-                *at += 1;
-            }
+        for (class, keeper, distance) in pairs().flat_map(directions) {
+            let at = &mut starts[class as usize + 1];
+            (classes[*at], distances[*at]) = (keeper, distance);
+            *at += 1;
         }
         Self { starts, classes, distances }
     }
@@ -87,21 +94,23 @@ impl ClassNeighbours {
 }
 
 /// Applies the star rule. Rows take their turn in `keep_order`, and a row is dropped only if it makes a verified pair
-/// with a document that is already kept. The nearest such document becomes the canonical document of the row; among
-/// equally near ones an existing document comes first, then the row that is earliest in keep order. So every dropped
-/// document lies within the distance of the one that represents it.
+/// with a document that is already kept, and for which it may be dropped. The nearest such document becomes the
+/// canonical document of the row; among equally near ones an existing document comes first, then the row that is
+/// earliest in keep order. So every dropped document lies within the distance of the one that represents it, and loses
+/// no more than is allowed.
 ///
-/// The rows of one class must make verified pairs with each other: if sketches are verified, every row has one.
+/// The rows of one class must make verified pairs with each other, and may be dropped for each other: if sketches are
+/// verified, every row has one.
 ///
 /// `keep_order` lists the rows. `class_of` returns the class of each row ([`QueryRows`](crate::QueryRows)), which is
-/// below the number of classes of `neighbours`. `existing` returns the nearest kept existing document of a class. The
-/// function calls `decided` with each row in turn.
+/// below the number of classes of `neighbours`. `existing` returns the nearest kept existing document for which the rows
+/// of a class may be dropped. The function calls `decided` with each row in turn.
 ///
 /// ```
 /// use nearprint_join::{Canonical, ClassNeighbours, Decision, star};
 ///
 /// // Each row is a class of its own. The first two are near each other, and so are the last two.
-/// let neighbours = ClassNeighbours::new(3, || [(0, 1, 2), (1, 2, 3)].into_iter());
+/// let neighbours = ClassNeighbours::new(3, || [(0, 1, 2), (1, 2, 3)].into_iter(), |_, _| true);
 /// let mut decided = Vec::new();
 /// star(0..3, Some, &neighbours, |_| None, |row, decision| decided.push((row, decision)));
 /// let dropped = Decision::Drop { canonical: Canonical::Row(0), distance: 2 };

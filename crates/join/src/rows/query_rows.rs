@@ -1,9 +1,10 @@
 //! The query batch by rows: the documents behind each distinct fingerprint, and the pairs of documents that a pair of
 //! fingerprints stands for.
 //!
-//! Rows are numbered in the order of their document ids. Rows with equal fingerprints and equal sketches form a
-//! *class*: its members are at distance 0 from each other and at the same distance from any other document, so pairs
-//! are verified once for classes, however many identical pages there are.
+//! Rows are numbered in the order of their document ids. Rows with equal fingerprints, equal sketches and equal numbers
+//! of features form a *class*: its members are at distance 0 from each other, and at the same distance from any other
+//! document and with the same lost share for it. So pairs are verified once for classes, however many identical pages
+//! there are.
 
 use std::borrow::Borrow;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use rayon::prelude::*;
 
 use crate::error::{JoinError, Result};
 use crate::rows::column::Column;
+use crate::rows::lost_share::lost_share;
 use crate::rows::row_set::Starts;
 use crate::rows::verify::Verifier;
 
@@ -44,13 +46,14 @@ pub struct RowPair {
 /// ```
 #[derive(Debug)]
 pub struct QueryRows {
-    /// The rows in order of (fingerprint, sketch, row).
+    /// The rows in order of (fingerprint, sketch, number of features, row).
     rows: Vec<u32>,
     /// The positions in `rows` at which a class starts.
     classes: Starts,
     /// The classes at which a value starts.
     values: Starts,
     sketches: Arc<Column<Sketch>>,
+    n_features: Arc<Column<u32>>,
 }
 
 /// The class of a row that has no fingerprint.
@@ -75,23 +78,38 @@ impl ClassOfRows {
 }
 
 impl QueryRows {
+    /// Groups rows whose features are not counted. See [`group_counted`](Self::group_counted).
+    ///
+    /// # Errors
+    /// As `group_counted`.
+    ///
+    /// # Panics
+    /// As `group_counted`.
+    pub fn group<F: Fingerprint>(
+        fingerprints: impl Borrow<Column<F>>,
+        sketches: Arc<Column<Sketch>>,
+    ) -> Result<(Self, Vec<F>)> {
+        Self::group_counted(fingerprints, sketches, Arc::default())
+    }
+
     /// Groups rows, which are given in id order, and returns them with their values in ascending order; rows without a
-    /// fingerprint are left out. `sketches` has either no rows or the same rows as `fingerprints`. If `fingerprints` is
-    /// passed by value, it is freed early.
+    /// fingerprint are left out. `sketches`, and `n_features` (the numbers of distinct features that the sketches see),
+    /// have either no rows or the same rows as `fingerprints`. If `fingerprints` is passed by value, it is freed early.
     ///
     /// # Errors
     /// [`JoinError::TooManyRows`] if there are more than `u32::MAX` − 1 rows.
     ///
     /// # Panics
-    /// Debug builds panic if `sketches` has another number of rows than 0 and that of `fingerprints`.
-    pub fn group<F: Fingerprint>(
+    /// Debug builds panic if `sketches` or `n_features` has another number of rows than 0 and that of `fingerprints`.
+    pub fn group_counted<F: Fingerprint>(
         fingerprints: impl Borrow<Column<F>>,
         sketches: Arc<Column<Sketch>>,
+        n_features: Arc<Column<u32>>,
     ) -> Result<(Self, Vec<F>)> {
         let column: &Column<F> = fingerprints.borrow();
         debug_assert!(
-            [0, column.n_rows()].contains(&sketches.n_rows()),
-            "sketches are of the same rows, or there are none"
+            [sketches.n_rows(), n_features.n_rows()].iter().all(|n| [0, column.n_rows()].contains(n)),
+            "sketches and numbers of features are of the same rows, or there are none"
         );
         let n = column.n_rows();
         if n == NO_CLASS {
@@ -103,20 +121,23 @@ impl QueryRows {
         drop(fingerprints);
         order.par_sort_unstable();
         for equal in order.chunk_by_mut(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
-            equal.sort_unstable_by_key(|&(_, row)| (sketches.get(row), row));
+            equal.sort_unstable_by_key(|&(_, row)| (sketches.get(row), n_features.get(row), row));
         }
         let mut grouped = Self {
             rows: Vec::with_capacity(order.len()),
             classes: Starts::default(),
             values: Starts::default(),
             sketches,
+            n_features,
         };
         let mut values: Vec<F> = Vec::with_capacity(order.len());
         for &(value, row) in &order {
             let new_value = values.last() != Some(&value);
-            let same_sketch =
-                |&before: &u32| grouped.sketches.get(before).map(|s| s.0) == grouped.sketches.get(row).map(|s| s.0);
-            let new_class = new_value || !grouped.rows.last().is_some_and(same_sketch);
+            let is_same = |&before: &u32| {
+                grouped.sketches.get(before).map(|s| s.0) == grouped.sketches.get(row).map(|s| s.0)
+                    && grouped.n_features.get(before) == grouped.n_features.get(row)
+            };
+            let new_class = new_value || !grouped.rows.last().is_some_and(is_same);
             if new_value {
                 values.push(value);
             }
@@ -199,7 +220,29 @@ impl QueryRows {
         self.sketches.get(self.members(class)[0])
     }
 
-    /// Returns the bytes held, without those of the sketches.
+    /// Returns the number of distinct features of each row of a class, or `None` if they are not counted.
+    ///
+    /// # Panics
+    /// If there is no such class.
+    #[must_use]
+    pub fn n_features(&self, class: u32) -> Option<u32> {
+        self.n_features.get(self.members(class)[0]).copied()
+    }
+
+    /// Returns the [lost share](lost_share) of the rows of a class for those of another, or `None` if it is unknown,
+    /// because one of them has no sketch or no number of features.
+    ///
+    /// # Panics
+    /// If there is no such class.
+    #[must_use]
+    pub fn lost_share(&self, class: u32, keeper: u32) -> Option<f64> {
+        let (own, keepers) = (self.n_features(class)?, self.n_features(keeper)?);
+        #[expect(clippy::cast_possible_truncation, reason = "a sketch has 256 bits")]
+        let distance = self.sketch(class)?.distance(self.sketch(keeper)?) as u16;
+        Some(lost_share(own, keepers, distance))
+    }
+
+    /// Returns the bytes held, without those of the sketches and the numbers of features.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.rows.capacity() * 4 + self.classes.memory_bytes() + self.values.memory_bytes()

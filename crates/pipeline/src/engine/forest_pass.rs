@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use arrow::array::{Array, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
-use arrow::datatypes::{SchemaRef, UInt8Type, UInt32Type, UInt64Type};
+use arrow::datatypes::{SchemaRef, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use datafusion_common::Result as DataFusionResult;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::ExecutionPlan;
@@ -48,6 +48,8 @@ impl ForestState {
         let (b, fingerprint_b) =
             (columns.primitive::<UInt32Type>("b")?, columns.primitive::<UInt64Type>("fingerprint_b")?);
         let (ids, text_hashes) = (columns.strings("id_b")?, columns.binaries("text_hash_b")?);
+        let sketch_distances = columns.primitive::<UInt16Type>("sketch_distance")?;
+        let n_features = columns.primitive::<UInt32Type>("n_features_b")?;
         let (new, edge, kept) = (columns.booleans("new")?, columns.booleans("edge")?, columns.booleans("kept")?);
         let mut joins = Vec::with_capacity(candidates.num_rows());
         for i in 0..candidates.num_rows() {
@@ -58,11 +60,13 @@ impl ForestState {
                     fingerprint: fingerprint_b.value(i),
                     id: ids.value(i),
                     text_hash: text_hashes.is_valid(i).then(|| text_hash(text_hashes.value(i))).transpose()?,
+                    n_features: n_features.is_valid(i).then(|| n_features.value(i)),
                     is_edge: edge.value(i),
                     is_kept: kept.value(i),
                 }
             };
-            let candidate = Candidate { row: a.value(i), distance: distances.value(i), far };
+            let sketch_distance = sketch_distances.is_valid(i).then(|| sketch_distances.value(i));
+            let candidate = Candidate { row: a.value(i), distance: distances.value(i), sketch_distance, far };
             joins.push(self.forest.offer(&candidate, |row, id| *self.batch.id(row) == *id)?);
         }
         self.refuse_too_large()?;

@@ -23,6 +23,8 @@ pub struct Breakers {
     /// The largest difference between the share of dropped documents and its median over the nights before. 1 means
     /// any.
     pub max_rate_change: f64,
+    /// The largest mean of the lost shares of the documents that are dropped as near-duplicates. 1 means any.
+    pub max_mean_lost_share: f64,
     /// The smallest share that the night's number of documents may be of the median of the nights before. 0 means any.
     /// A night without documents after nights that had some has too small a share, however few these were, unless it
     /// may be empty.
@@ -38,12 +40,15 @@ impl Default for Breakers {
             max_source_loss: 0.95,
             min_source_documents: 1000,
             max_rate_change: 0.3,
+            max_mean_lost_share: 0.05,
             min_document_share: 0.1,
             trailing_nights: 7,
         }
     }
 }
 
+/// The number of near-duplicates with a known lost share below which their mean is not looked at.
+const MIN_NEAR: u64 = 100;
 /// The number of sources or ids that evidence lists.
 const LISTED: usize = 5;
 /// The number of characters of an id in evidence.
@@ -55,7 +60,14 @@ impl Breakers {
     /// Returns breakers that never trip.
     #[must_use]
     pub fn off() -> Self {
-        Self { max_cluster: 0, max_source_loss: 1.0, max_rate_change: 1.0, min_document_share: 0.0, ..Self::default() }
+        Self {
+            max_cluster: 0,
+            max_source_loss: 1.0,
+            max_rate_change: 1.0,
+            max_mean_lost_share: 1.0,
+            min_document_share: 0.0,
+            ..Self::default()
+        }
     }
 
     /// Returns stricter breakers: the upper limits are halved, and `min_document_share` is doubled. A breaker that is
@@ -67,6 +79,7 @@ impl Breakers {
             max_cluster: self.max_cluster.div_ceil(2),
             max_source_loss: half(self.max_source_loss),
             max_rate_change: half(self.max_rate_change),
+            max_mean_lost_share: half(self.max_mean_lost_share),
             min_document_share: (self.min_document_share * 2.0).min(1.0),
             ..*self
         }
@@ -80,6 +93,7 @@ impl Breakers {
         let shares = [
             ("max_source_loss", self.max_source_loss, 1),
             ("max_rate_change", self.max_rate_change, 1),
+            ("max_mean_lost_share", self.max_mean_lost_share, 1),
             ("min_document_share", self.min_document_share, 0),
         ];
         for (key, share, off) in shares {
@@ -112,6 +126,11 @@ impl Breakers {
             && rate.change > self.max_rate_change
         {
             tripped.push(TrippedBreaker::new("max_rate_change", self.max_rate_change, rate.change, rate));
+        }
+        if let Some(loss) = &measured.lost_share
+            && loss.mean > self.max_mean_lost_share
+        {
+            tripped.push(TrippedBreaker::new("max_mean_lost_share", self.max_mean_lost_share, loss.mean, loss));
         }
         if let Some(documents) = &measured.documents
             && documents.share < self.min_document_share
@@ -165,6 +184,11 @@ impl TrippedBreaker {
                     worst["n_near"], worst["n_documents"]
                 )
             }
+            "max_mean_lost_share" => format!(
+                "{} documents that are dropped as near-duplicates lose a share of {} of their features on average, {limit} is allowed",
+                text("n_near"),
+                text("mean")
+            ),
             "min_document_share" => format!(
                 "{} documents, the median of the nights before is {}, a share of {limit} is the least",
                 text("n_documents"),
@@ -190,6 +214,8 @@ pub struct Measured {
     pub worst_sources: Vec<SourceLoss>,
     /// The dropped documents. `None` means that there are no documents, or too few nights before.
     pub drop_rate: Option<DropRate>,
+    /// What near-duplicates lose. `None` means that too few have a known lost share.
+    pub lost_share: Option<MeanLoss>,
     /// The number of documents. `None` means that there are too few nights before, or that the night is empty and may
     /// be empty.
     pub documents: Option<DocumentShare>,
@@ -235,6 +261,15 @@ pub struct DropRate {
     pub n_nights: usize,
 }
 
+/// The lost shares of the documents that are dropped as near-duplicates.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MeanLoss {
+    /// The number of these documents whose lost share is known.
+    pub n_near: u64,
+    /// The mean of their lost shares.
+    pub mean: f64,
+}
+
 /// The number of documents, compared with the nights before.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DocumentShare {
@@ -254,9 +289,18 @@ impl Measured {
             largest_cluster: largest_cluster(batch, decisions),
             worst_sources: worst_sources(batch, decisions, breakers.min_source_documents),
             drop_rate: None,
+            lost_share: mean_loss(batch, decisions),
             documents: None,
         }
     }
+}
+
+fn mean_loss(batch: &QueryBatch, decisions: &Decisions) -> Option<MeanLoss> {
+    let known = batch.rows().filter(|&row| decisions.is_near(row)).filter_map(|row| decisions.lost_share(batch, row));
+    let (n_near, sum) = known.fold((0, 0.0), |(n, sum), share| (n + 1, sum + share));
+    #[allow(clippy::cast_precision_loss, reason = "a mean of shares")]
+    let mean = sum / n_near as f64;
+    (n_near >= MIN_NEAR).then_some(MeanLoss { n_near, mean })
 }
 
 fn largest_cluster(batch: &QueryBatch, decisions: &Decisions) -> Option<LargestCluster> {

@@ -13,7 +13,7 @@ mod run;
 pub(crate) mod summary;
 pub(crate) mod tables;
 
-pub use breakers::{Breakers, DocumentShare, DropRate, LargestCluster, Measured, SourceLoss, TrippedBreaker};
-pub use request::RunRequest;
+pub use breakers::{Breakers, DocumentShare, DropRate, LargestCluster, MeanLoss, Measured, SourceLoss, TrippedBreaker};
+pub use request::{MAX_LOST_SHARE, RunRequest};
 pub use run::{run, run_elsewhere};
 pub use summary::{RunCounts, RunStatus, RunSummary};

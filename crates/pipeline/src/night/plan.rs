@@ -1,6 +1,7 @@
 //! The plan of a run before any document is read, and the runs that are refused.
 
 use nearprint_dataset::{Documents, utc};
+use nearprint_join::LossLimit;
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Folder, Sha256Hex, Storage, StorageError};
 use nearprint_store::{Night, Store, night_records};
@@ -48,7 +49,7 @@ pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan
         .map(|f| InputRecord { url: f.url.clone(), bytes: f.size, version: f.version.clone() })
         .collect();
     inputs.sort();
-    let digest = request_digest(request, &config_digest, &inputs, &joined);
+    let digest = request_digest(request, &config_digest, &inputs, &joined)?;
     let records = output.join(&night_records(&request.dt));
     Ok(Plan { store, documents, config_digest, joined, inputs, digest, newest_input, output, records })
 }
@@ -70,9 +71,9 @@ pub(crate) fn request_digest(
     config_digest: &str,
     inputs: &[InputRecord],
     joined: &[String],
-) -> String {
+) -> Result<String> {
     let keep: Vec<(&str, bool)> = request.keep.iter().map(|k| (k.column.as_str(), k.descending)).collect();
-    let parts = serde_json::json!({
+    let mut parts = serde_json::json!({
         "algorithm": ALGORITHM_VERSION,
         "dt": request.dt,
         "config_digest": config_digest,
@@ -86,7 +87,12 @@ pub(crate) fn request_digest(
         "pairs": request.pairs,
         "clusters": request.clusters,
     });
-    Sha256Hex::of(parts.to_string().as_bytes()).0[..32].to_owned()
+    // Left out at 1, so that nights from before there was a limit keep their digests.
+    let LossLimit(max_lost_share) = request.loss_limit()?;
+    if max_lost_share < 1.0 {
+        parts["max_lost_share"] = max_lost_share.into();
+    }
+    Ok(Sha256Hex::of(parts.to_string().as_bytes()).0[..32].to_owned())
 }
 
 pub(crate) fn refuse_republishing(plan: &Plan, request: &RunRequest) -> Result<()> {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use nearprint_dataset::{DocumentColumns, InputPolicy, PUBLISHED, is_date};
+use nearprint_join::LossLimit;
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::{Folder, Roots, Storage, redact};
 use nearprint_store::Writers;
@@ -47,6 +48,10 @@ pub struct RunRequest {
     pub max_pairs: u64,
     /// The rule by which documents of a cluster are dropped.
     pub clusters: ClusterRule,
+    /// The largest lost share with which a document is dropped as a near-duplicate, from 0 to 1: the share of its
+    /// features that its canonical document lacks. 1 means any. `None` means [`MAX_LOST_SHARE`], or 1 if sketches are
+    /// not compared or the rule is not the star rule, because the share is then not known.
+    pub max_lost_share: Option<f64>,
     /// Whether the date may be older than the newest night.
     pub late: bool,
     /// Whether a published night is replaced.
@@ -65,7 +70,35 @@ pub struct RunRequest {
     pub job_file: Option<PathBuf>,
 }
 
+/// The largest lost share with which a document is dropped, unless the request has another. docs/accuracy.md has the
+/// measurement behind it.
+pub const MAX_LOST_SHARE: f64 = 0.1;
+
 impl RunRequest {
+    /// Returns the largest lost share with which a document is dropped.
+    ///
+    /// # Errors
+    /// [`PipelineError::Config`] if it is not a number from 0 to 1, or below 1 where the lost share is not known.
+    pub(crate) fn loss_limit(&self) -> Result<LossLimit> {
+        let refused = |reason: String| Err(PipelineError::Config { key: "max_lost_share".to_owned(), reason });
+        let compares = self.profile.join.max_sketch_distance.is_some();
+        let known = compares && self.clusters == ClusterRule::Star;
+        match self.max_lost_share {
+            None if known => Ok(LossLimit(MAX_LOST_SHARE)),
+            None => Ok(LossLimit::NONE),
+            Some(share) if !(0.0..=1.0).contains(&share) => {
+                refused(format!("{share} is no share: write a number from 0 to 1, 1 is off"))
+            }
+            Some(share) if share < 1.0 && !compares => refused(format!(
+                "{share}, but what a document loses is estimated from sketches, and these are not compared: set join.max_sketch_distance, or write 1 or leave it out"
+            )),
+            Some(share) if share < 1.0 && !known => refused(format!(
+                "{share}, but only the star rule looks at what a document loses: set clusters = \"star\", or write 1 or leave it out"
+            )),
+            Some(share) => Ok(LossLimit(share)),
+        }
+    }
+
     /// Returns the places of its documents, store, output and job file that are on local disks.
     pub(crate) fn local_places(&self, storage: &Storage) -> Vec<PathBuf> {
         let documents = night_pattern(&self.documents, &self.dt);
@@ -82,6 +115,7 @@ impl RunRequest {
         check_date(&self.dt)?;
         self.profile.validate()?;
         self.breakers.validate()?;
+        self.loss_limit()?;
         let documents = night_pattern(&self.documents, &self.dt);
         for (key, url) in [("documents", &documents), ("store", &self.store), ("output", &self.output)] {
             self.roots.refuse_outside(storage, key, url)?;

@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use nearprint_dataset::{Documents, StagedFile};
+use nearprint_dataset::schema::N_FEATURES;
+use nearprint_dataset::{Documents, ParquetFile, StagedFile};
+use nearprint_join::LossLimit;
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Progress, Storage, remove_dead};
-use nearprint_store::{RECORDS, Store, probe_conditional_put};
+use nearprint_store::{Existing, RECORDS, Store, probe_conditional_put};
 use nearprint_tasks::Elsewhere;
 
 use super::breakers::{Measured, TrippedBreaker};
@@ -56,6 +58,7 @@ const MAX_ATTEMPTS: usize = 5;
 ///     pairs: PairsMode::Forest,
 ///     max_pairs: 100_000_000,
 ///     clusters: ClusterRule::Star,
+///     max_lost_share: None,
 ///     late: false,
 ///     replace: false,
 ///     writers: Writers::Several,
@@ -229,7 +232,9 @@ async fn stage(
     let Fingerprinted { batch, counts: documents, .. } = done;
     let (bits, verifier) = (request.profile.bits, request.profile.join.verifier(request.profile.bits)?);
     let held_bytes = recrawls.memory_bytes();
-    let join = Join { existing, itself: true, bits, verifier, decides: Some(request.clusters), held_bytes };
+    let (decides, loss) = (Some(request.clusters), request.loss_limit()?);
+    warn_of_uncounted(&existing, loss);
+    let join = Join { existing, itself: true, bits, verifier, decides, loss, held_bytes };
     let near = NearDuplicates::new(batch, join, work).await?;
     let (written, pairs, spill, found) = write_pairs(&near, request, folder).await?;
     files.extend(written);
@@ -244,6 +249,18 @@ async fn stage(
     let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decisions.counts() };
     let measured = Measured::of(&batch, &decisions, &request.breakers);
     Ok(Staged { files, run, bad_files, counts, spill, n_tables, n_parts, measured })
+}
+
+/// Warns of fingerprints of earlier releases, whose features were not counted: what is near them is dropped for them
+/// whatever it loses.
+fn warn_of_uncounted(existing: &Existing, loss: LossLimit) {
+    let n: u64 = existing.run_files().filter(|file| !file.has_column(N_FEATURES)).map(ParquetFile::n_rows).sum();
+    if n > 0 && loss != LossLimit::NONE {
+        tracing::warn!(
+            "{n} fingerprints of earlier nights are from a release that did not count features: documents near these are \
+             dropped whatever they lose, and their lost share is NULL"
+        );
+    }
 }
 
 /// Returns the summary of a night that breakers stopped. Nothing was published.

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
 use nearprint_fingerprint::hamming_distance;
 use nearprint_join::{
-    Canonical, ClassNeighbours, Clusters, Decision, DropRule, ExistingNeighbour, Gathered, KeptExisting, QueryRows,
-    Representative, RowSet, UnionFind, component, star,
+    Canonical, ClassNeighbours, Clusters, Decision, DropRule, ExistingNeighbour, Gathered, KeptExisting, LossLimit,
+    QueryRows, Representative, Superseding, UnionFind, component, lost_share, star,
 };
 use nearprint_store::ExistingShort;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{PipelineError, Result};
 use nearprint_dataset::{BATCH_ROWS, DatasetWriter, StagedFile};
 
-use nearprint_dataset::schema::DECISIONS;
+use nearprint_dataset::schema::{DECISIONS, SUPERSEDED};
 use nearprint_tasks::{ClassPairs, QueryBatch, SkipReason};
 
 /// The rule by which documents of a cluster are dropped.
@@ -44,6 +44,8 @@ impl From<ClusterRule> for DropRule {
 /// The data that decisions follow from.
 pub(crate) struct Found {
     pub(crate) rule: ClusterRule,
+    /// The largest lost share with which the rule drops a document.
+    pub(crate) loss: LossLimit,
     pub(crate) gathered: Gathered,
     /// The verified pairs of different classes, for the star rule only.
     pub(crate) class_pairs: Arc<ClassPairs>,
@@ -63,6 +65,8 @@ enum Outcome {
     Skip(SkipReason),
     Unique,
     Canonical,
+    /// Near a kept existing document, which lacks too much of it.
+    Fuller,
     TooShort,
     Exact,
     Near,
@@ -86,6 +90,8 @@ pub(crate) struct Decisions {
     clusters: Clusters,
     existing: HashMap<u32, KeptExisting>,
     existing_short: ExistingShort,
+    /// The kept existing documents that kept rows contain, in order of (id, row).
+    superseded: Vec<(Superseding, u32)>,
 }
 
 /// The numbers of documents by decision.
@@ -99,6 +105,9 @@ pub struct DecisionCounts {
     pub n_skip: u64,
     /// The numbers of documents by decision and reason.
     pub by_reason: BTreeMap<String, u64>,
+    /// The number of pairs of an earlier kept document and a kept one of the night that contains it.
+    #[serde(default)]
+    pub n_superseded: u64,
     /// The number of clusters of two or more of the night's documents.
     pub n_clusters: u64,
     /// The number of documents in the largest of these clusters.
@@ -109,7 +118,7 @@ impl Outcome {
     fn decision(self) -> &'static str {
         match self {
             Self::Skip(_) => "skip",
-            Self::Unique | Self::Canonical | Self::TooShort => "keep",
+            Self::Unique | Self::Canonical | Self::Fuller | Self::TooShort => "keep",
             Self::Exact | Self::Near => "drop",
         }
     }
@@ -119,6 +128,7 @@ impl Outcome {
             Self::Skip(reason) => reason.name(),
             Self::Unique => "unique",
             Self::Canonical => "canonical",
+            Self::Fuller => "fuller",
             Self::TooShort => "too_short",
             Self::Exact => "exact",
             Self::Near => "near",
@@ -141,16 +151,17 @@ impl Decisions {
             clusters: Clusters::default(),
             existing: HashMap::new(),
             existing_short,
+            superseded: Vec::new(),
         };
-        let Found { rule, mut gathered, class_pairs } = found;
+        let Found { rule, loss, mut gathered, class_pairs } = found;
         match rule {
-            ClusterRule::Star => decided.by_star(batch, &class_pairs.neighbours(rows.n_classes())?, &mut gathered),
+            ClusterRule::Star => decided.by_star(batch, &class_pairs.neighbours(rows, loss)?, &mut gathered),
             ClusterRule::Component => decided.by_component(batch, &mut gathered)?,
         }
         decided.short_texts(batch);
         decided.refuse_undecided(batch)?;
-        let Gathered { mut sets, classes, paired, .. } = gathered;
-        drop((classes, paired));
+        let Gathered { mut sets, classes, less, paired, .. } = gathered;
+        drop((classes, less, paired));
         join_short_texts(batch, &mut sets);
         decided.clusters = Clusters::of(sets, batch.rows().end);
         Ok(decided)
@@ -189,6 +200,19 @@ impl Decisions {
         existing.map(|id| Some(Cow::Borrowed(id))).ok_or_else(unknown)
     }
 
+    /// Returns the share of its features that a dropped document loses with its canonical one. `None` means that the
+    /// document is not dropped, or that the share is unknown.
+    pub(crate) fn lost_share(&self, batch: &QueryBatch, row: u32) -> Option<f64> {
+        let made = &self.rows[row as usize];
+        match made.canonical {
+            CanonicalOf::Itself => None,
+            _ if made.outcome == Outcome::Exact => Some(0.0),
+            CanonicalOf::Row(other) => lost_share_of(batch, row, other),
+            CanonicalOf::Existing(of) => self.existing.get(&of)?.lost_share,
+            CanonicalOf::ExistingShort => None,
+        }
+    }
+
     /// Returns the first row and the number of rows of a document's cluster. `None` means that the document is skipped.
     pub(crate) fn cluster(&self, row: u32) -> Option<(u32, u32)> {
         let is_skipped = matches!(self.rows[row as usize].outcome, Outcome::Skip(_));
@@ -196,7 +220,7 @@ impl Decisions {
     }
 
     pub(crate) fn is_kept(&self, row: u32) -> bool {
-        matches!(self.rows[row as usize].outcome, Outcome::Unique | Outcome::Canonical | Outcome::TooShort)
+        self.rows[row as usize].outcome.decision() == "keep"
     }
 
     /// Returns whether a document is dropped for another one that has another text.
@@ -205,7 +229,7 @@ impl Decisions {
     }
 
     pub(crate) fn counts(&self) -> DecisionCounts {
-        let mut counts = DecisionCounts::default();
+        let mut counts = DecisionCounts { n_superseded: self.superseded.len() as u64, ..DecisionCounts::default() };
         let mut by_reason: BTreeMap<(&str, &str), u64> = BTreeMap::new();
         for (row, made) in (0..).zip(&self.rows) {
             *by_reason.entry((made.outcome.decision(), made.outcome.reason())).or_default() += 1;
@@ -242,8 +266,29 @@ impl Decisions {
                 Arc::new(StringArray::from_iter_values(made.iter().map(|d| d.outcome.reason()))),
                 Arc::new(cluster.collect::<StringArray>()),
                 Arc::new(sizes.collect::<Int64Array>()),
+                Arc::new(rows().map(|row| self.lost_share(batch, row)).collect::<Float64Array>()),
             ];
             let rows = RecordBatch::try_new(Arc::clone(&DECISIONS), arrays);
+            writer.write(rows.map_err(|e| defect(e.to_string()))?)?;
+        }
+        let mut files = writer.finish()?;
+        files.extend(self.write_superseded(batch, folder)?);
+        Ok(files)
+    }
+
+    fn write_superseded(&self, batch: &QueryBatch, folder: &Path) -> Result<Vec<StagedFile>> {
+        let mut writer = DatasetWriter::new(folder, "superseded", &SUPERSEDED, &[]);
+        for rows in self.superseded.chunks(BATCH_ROWS) {
+            let of = || rows.iter().map(|(of, _)| of);
+            let arrays: Vec<ArrayRef> = vec![
+                Arc::new(StringArray::from_iter_values(of().map(|of| &*of.id))),
+                Arc::new(StringArray::from_iter_values(rows.iter().map(|&(_, row)| batch.id(row)))),
+                Arc::new(Int32Array::from_iter_values(of().map(|of| i32::from(of.distance)))),
+                Arc::new(Int32Array::from_iter_values(of().map(|of| i32::from(of.sketch_distance)))),
+                Arc::new(Float64Array::from_iter_values(of().map(|of| of.lost_share))),
+                Arc::new(Float64Array::from_iter_values(of().map(|of| of.lost_share_of_class))),
+            ];
+            let rows = RecordBatch::try_new(Arc::clone(&SUPERSEDED), arrays);
             writer.write(rows.map_err(|e| defect(e.to_string()))?)?;
         }
         Ok(writer.finish()?)
@@ -251,13 +296,22 @@ impl Decisions {
 
     fn by_star(&mut self, batch: &QueryBatch, neighbours: &ClassNeighbours, gathered: &mut Gathered) {
         self.existing = std::mem::take(&mut gathered.kept);
+        let superseding = std::mem::take(&mut gathered.superseding);
         let (made, existing, gathered) = (&mut self.rows, &self.existing, &*gathered);
         // A class has one nearest existing document, so the class alone identifies it.
         let nearest =
             |class| existing.get(&class).map(|kept| ExistingNeighbour { distance: kept.distance, existing: class });
+        // At most one row of a class is kept.
+        let mut fuller: HashMap<u32, u32> = HashMap::new();
         let decide = |row: u32, decision: Decision| {
             made[row as usize] = match decision {
-                Decision::Keep => kept(&gathered.paired, row),
+                Decision::Keep => match gathered.classes.of(row).filter(|&class| gathered.less.contains(class)) {
+                    Some(class) => {
+                        fuller.insert(class, row);
+                        keep_or(Outcome::Fuller)
+                    }
+                    None => kept(gathered, row),
+                },
                 Decision::Drop { canonical: Canonical::Row(other), distance } => {
                     dropped(batch, row, batch.text_hashes.get(other), CanonicalOf::Row(other), Some(distance))
                 }
@@ -268,12 +322,17 @@ impl Decisions {
             };
         };
         star(fingerprinted_rows(batch), |row| gathered.classes.of(row), neighbours, nearest, decide);
+        let by_kept = |of: Superseding| fuller.get(&of.class).map(|&row| (of, row));
+        self.superseded = superseding.into_iter().filter_map(by_kept).collect();
+        self.superseded.sort_unstable_by(|(a, row_a), (b, row_b)| (&a.id, row_a).cmp(&(&b.id, row_b)));
     }
 
     /// Decides by component. The canonical document of a component is its kept existing document with the smallest id
     /// or, if it has none, its first row in keep order.
     fn by_component(&mut self, batch: &QueryBatch, gathered: &mut Gathered) -> Result<()> {
         for (_, found) in std::mem::take(&mut gathered.kept) {
+            // The share is one class's, and the document may represent others of the component.
+            let found = KeptExisting { lost_share: None, ..found };
             match self.existing.entry(gathered.sets.find(found.node)) {
                 Entry::Vacant(entry) => {
                     entry.insert(found);
@@ -285,17 +344,17 @@ impl Decisions {
                 }
             }
         }
-        let (mut made, Gathered { sets, paired, .. }) = (Vec::with_capacity(batch.len()), gathered);
+        let mut made = Vec::with_capacity(batch.len());
         component(
             fingerprinted_rows(batch),
-            sets,
+            &mut gathered.sets,
             |root| self.existing.contains_key(&root),
             |row, by| made.push((row, by)),
         );
         for (row, by) in made {
             let distance = |other: Option<&u64>| distance_of(batch, row, other).map(Some);
             self.rows[row as usize] = match by {
-                Representative::Itself => kept(paired, row),
+                Representative::Itself => kept(gathered, row),
                 Representative::Row(other) => {
                     let distance = distance(batch.fingerprints.get(other))?;
                     dropped(batch, row, batch.text_hashes.get(other), CanonicalOf::Row(other), distance)
@@ -346,8 +405,15 @@ fn keep_or(outcome: Outcome) -> RowDecision {
     RowDecision { outcome, distance: None, canonical: CanonicalOf::Itself }
 }
 
-fn kept(paired: &RowSet, row: u32) -> RowDecision {
-    keep_or(if paired.contains(row) { Outcome::Canonical } else { Outcome::Unique })
+fn kept(gathered: &Gathered, row: u32) -> RowDecision {
+    keep_or(if gathered.paired.contains(row) { Outcome::Canonical } else { Outcome::Unique })
+}
+
+/// Returns the lost share of a row for another, if both have sketches and their features are counted.
+fn lost_share_of(batch: &QueryBatch, row: u32, keeper: u32) -> Option<f64> {
+    let (own, keepers) = (batch.n_features.get(row)?, batch.n_features.get(keeper)?);
+    let distance = batch.sketches.get(row)?.distance(batch.sketches.get(keeper)?);
+    Some(lost_share(*own, *keepers, u16::try_from(distance).ok()?))
 }
 
 /// Returns the decision about a dropped row whose canonical document has the normalised text of `hash`.

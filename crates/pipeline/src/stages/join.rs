@@ -13,7 +13,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::displayable;
 use datafusion_physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use futures::TryStreamExt;
-use nearprint_join::{Forest, Gathered, QueryRows, SELF_ROWS, Verifier, Workload};
+use nearprint_join::{Forest, Gathered, LossLimit, QueryRows, SELF_ROWS, Verifier, Workload};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::forest_pass::{ForestPass, ForestState};
@@ -73,6 +73,8 @@ pub(crate) struct NearDuplicates {
     itself: bool,
     /// The rule by which decisions follow from the forest pass. `None` means that there are no decisions.
     decides: Option<ClusterRule>,
+    /// The largest lost share with which the rule drops a document.
+    loss: LossLimit,
     /// The bytes for the data that the forest pass gathers.
     forest_bytes: usize,
     pub(crate) engine: Engine,
@@ -141,6 +143,8 @@ pub(crate) struct Join {
     pub(crate) verifier: Verifier,
     /// The rule by which decisions follow. `None` means that only pairs are asked for.
     pub(crate) decides: Option<ClusterRule>,
+    /// The largest lost share with which the rule drops a document.
+    pub(crate) loss: LossLimit,
     /// The bytes that the caller holds meanwhile.
     pub(crate) held_bytes: usize,
 }
@@ -157,7 +161,7 @@ impl NearDuplicates {
     /// Plans the join, and builds the tables.
     pub(crate) async fn new(batch: QueryBatch, join: Join, work: Work<'_>) -> Result<Self> {
         let (resources, progress) = (work.resources, work.progress.clone());
-        let Join { existing, itself, bits, verifier, decides, held_bytes } = join;
+        let Join { existing, itself, bits, verifier, decides, loss, held_bytes } = join;
         let n_existing = existing.n_live_rows;
         let (own, kernel) = (resources.clone(), resources.join_kernel()?);
         let runs = existing.files.iter().map(|f| existing_run(&f.parquet, bits)).collect();
@@ -203,6 +207,7 @@ impl NearDuplicates {
             read_ahead_bytes,
             itself,
             decides,
+            loss,
             forest_bytes,
             engine,
             progress,
@@ -321,6 +326,7 @@ impl NearDuplicates {
             rows: Arc::clone(&self.rows),
             queries: Arc::clone(&self.queries),
             verifier: self.verifier,
+            loss: self.loss,
             itself: self.itself,
             ids_are_names: !self.batch.is_numbered(),
             want,
@@ -404,7 +410,7 @@ impl NearDuplicates {
 
     fn gathered(&self, gathered: Option<Gathered>, class_pairs: Arc<ClassPairs>) -> Option<Found> {
         let rule = self.decides?;
-        gathered.map(|gathered| Found { rule, gathered, class_pairs })
+        gathered.map(|gathered| Found { rule, loss: self.loss, gathered, class_pairs })
     }
 
     /// Returns the plan below the forest pass, the pass, and the destination of its pairs of classes.
@@ -415,7 +421,7 @@ impl NearDuplicates {
         let n_rows = self.batch.rows().end;
         let forest = Forest::new(Arc::clone(&self.rows), n_rows);
         let forest = match self.decides {
-            Some(rule) => forest.gathering(n_rows, rule.into()),
+            Some(rule) => forest.gathering(n_rows, rule.into(), self.loss),
             None => forest,
         };
         let (batch, max_bytes) = (Arc::clone(&self.batch), self.forest_bytes);
@@ -482,10 +488,10 @@ fn group(
     }
     let height = batch.memory_bytes().saturating_add(QueryRows::grouping_bytes::<u64>(batch.len()));
     refuse_over("the query batch and its tables", height, resources.counted_bytes())?;
-    let sketches = Arc::clone(&batch.sketches);
+    let (sketches, n_features) = (Arc::clone(&batch.sketches), Arc::clone(&batch.n_features));
     let (rows, values) = match given_up {
-        Some(fingerprints) => QueryRows::group(fingerprints, sketches)?,
-        None => QueryRows::group(&batch.fingerprints, sketches)?,
+        Some(fingerprints) => QueryRows::group_counted(fingerprints, sketches, n_features)?,
+        None => QueryRows::group_counted(&batch.fingerprints, sketches, n_features)?,
     };
     Ok((batch, rows, values))
 }

@@ -76,8 +76,14 @@ pub(crate) fn write_run(
     for rows in order.fingerprinted.chunks(BATCH_ROWS) {
         let of_rows = RowColumns { batch, rows };
         let canonical = canonical_ids(batch, decisions, rows)?;
-        let arrays =
-            vec![of_rows.fingerprints(), of_rows.ids(), of_rows.sketches()?, of_rows.text_hashes()?, canonical];
+        let arrays = vec![
+            of_rows.fingerprints(),
+            of_rows.ids(),
+            of_rows.sketches()?,
+            of_rows.text_hashes()?,
+            canonical,
+            of_rows.n_features(),
+        ];
         run.fingerprints(RecordBatch::try_new(Arc::clone(&columns), arrays).map_err(internal)?)?;
     }
     for rows in order.short.chunks(BATCH_ROWS) {

@@ -18,7 +18,7 @@ use super::query_batch::{
     FILE, Ids, KEEP_PREFIX, KeepKey, LENGTH, LOW_HALF, QueryBatch, ROW, SKIPPED, SkipReason, Sources, defect,
 };
 use crate::error::{Result, TaskError};
-use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH};
+use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, TEXT_HASH};
 use nearprint_dataset::{BadReason, BadRow, Columns, DuplicateIds, fixed};
 use nearprint_storage::{in_memory, row_number};
 
@@ -49,6 +49,7 @@ pub struct Collecting<'a> {
     fingerprints: Column<u64>,
     low_halves: Column<u64>,
     sketches: Column<Sketch>,
+    n_features: Column<u32>,
     text_hashes: Column<[u8; 16]>,
     skipped: Column<SkipReason>,
     lengths: Column<u32>,
@@ -77,6 +78,7 @@ impl<'a> Collecting<'a> {
             fingerprints: Column::default(),
             low_halves: Column::default(),
             sketches: Column::default(),
+            n_features: Column::default(),
             text_hashes: Column::default(),
             skipped: Column::default(),
             lengths: Column::default(),
@@ -102,6 +104,8 @@ impl<'a> Collecting<'a> {
         let low_halves =
             batch.column_by_name(LOW_HALF).map(|_| columns.primitive::<UInt64Type>(LOW_HALF)).transpose()?;
         let (sketches, text_hashes) = (columns.bytes::<32>(SKETCH)?, columns.bytes::<16>(TEXT_HASH)?);
+        let n_features =
+            batch.column_by_name(N_FEATURES).map(|_| columns.primitive::<UInt32Type>(N_FEATURES)).transpose()?;
         let skipped = batch.column_by_name(SKIPPED).map(|_| columns.strings(SKIPPED)).transpose()?;
         let lengths = batch.column_by_name(LENGTH).map(|_| columns.primitive::<UInt64Type>(LENGTH)).transpose()?;
         let bad = batch.column_by_name(BAD).map(|_| columns.primitive::<UInt8Type>(BAD)).transpose()?;
@@ -126,6 +130,7 @@ impl<'a> Collecting<'a> {
             self.fingerprints.push(fingerprints.is_valid(at).then(|| fingerprints.value(at)));
             self.low_halves.push(low_halves.filter(|low| low.is_valid(at)).map(|low| low.value(at)));
             self.sketches.push(fixed::<32>(sketches, at).map(Sketch));
+            self.n_features.push(n_features.filter(|n| n.is_valid(at)).map(|n| n.value(at)));
             self.text_hashes.push(fixed(text_hashes, at));
             let reason = skipped.filter(|skipped| skipped.is_valid(at)).map(|skipped| skipped.value(at));
             self.skipped.push(reason.map(skip_reason).transpose()?);
@@ -197,6 +202,7 @@ impl<'a> Collecting<'a> {
             + self.fingerprints.memory_bytes()
             + self.low_halves.memory_bytes()
             + self.sketches.memory_bytes()
+            + self.n_features.memory_bytes()
             + self.text_hashes.memory_bytes()
             + self.skipped.memory_bytes()
             + self.lengths.memory_bytes()
@@ -232,6 +238,7 @@ impl<'a> Collecting<'a> {
             fingerprints: self.fingerprints.take(&order),
             low_halves: self.low_halves.take(&order),
             sketches: Arc::new(self.sketches.take(&order)),
+            n_features: Arc::new(self.n_features.take(&order)),
             text_hashes: self.text_hashes.take(&order),
             skipped: self.skipped.take(&order),
             lengths,

@@ -80,6 +80,9 @@ pub struct QueryBatch {
     pub low_halves: Column<u64>,
     /// The sketches. Documents without a fingerprint have none. No document has one if the profile makes no sketches.
     pub sketches: Arc<Column<Sketch>>,
+    /// The numbers of distinct features that the sketches see. Documents without a sketch, and those of fingerprints
+    /// datasets, have none.
+    pub n_features: Arc<Column<u32>>,
     /// The hashes of the normalised texts. Documents without text have none, and neither have documents in datasets of
     /// others.
     pub text_hashes: Column<[u8; 16]>,
@@ -168,8 +171,8 @@ impl QueryBatch {
         self.n_rows as usize
     }
 
-    /// Returns `columns`, in which `sketch` is nullable, for the documents with a fingerprint: not nullable if each of
-    /// them has a sketch.
+    /// Returns `columns`, in which `sketch` and `n_features` are nullable, for the documents with a fingerprint: not
+    /// nullable if each of them has a sketch.
     #[must_use]
     pub fn fingerprint_columns(&self, columns: &SchemaRef) -> SchemaRef {
         if self.sketches.n_values() == self.fingerprints.n_values() {
@@ -181,7 +184,7 @@ impl QueryBatch {
     /// Drops the columns that only decisions and the store need.
     pub fn forget_all_but_ids_and_sketches(&mut self) {
         (self.fingerprints, self.text_hashes) = (Column::default(), Column::default());
-        self.low_halves = Column::default();
+        (self.low_halves, self.n_features) = (Column::default(), Arc::default());
         (self.skipped, self.lengths) = (Column::default(), Column::default());
     }
 
@@ -258,6 +261,7 @@ impl QueryBatch {
         ids + self.fingerprints.memory_bytes()
             + self.low_halves.memory_bytes()
             + self.sketches.memory_bytes()
+            + self.n_features.memory_bytes()
             + self.text_hashes.memory_bytes()
             + self.skipped.memory_bytes()
             + self.lengths.memory_bytes()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, FixedSizeBinaryArray, StringArray, UInt64Array};
+use arrow::array::{ArrayRef, FixedSizeBinaryArray, StringArray, UInt32Array, UInt64Array};
 use nearprint_dataset::schema::{SKETCH_BYTES, TEXT_HASH_BYTES, WIDE_BYTES};
 
 use super::query_batch::{QueryBatch, defect};
@@ -57,6 +57,12 @@ impl RowColumns<'_> {
     pub fn sketches(&self) -> Result<ArrayRef> {
         let sketches = self.rows.iter().map(|&row| self.batch.sketches.get(row).map(|sketch| sketch.0.as_slice()));
         fixed_size_binary(sketches, SKETCH_BYTES)
+    }
+
+    /// Returns the numbers of distinct features.
+    #[must_use]
+    pub fn n_features(&self) -> ArrayRef {
+        Arc::new(self.rows.iter().map(|&row| self.batch.n_features.get(row).copied()).collect::<UInt32Array>())
     }
 
     /// Returns the hashes of the normalised texts.

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use arrow::array::{ArrayRef, RecordBatch, UInt8Array, UInt32Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt8Type, UInt32Type};
 use nearprint_dataset::Columns;
-use nearprint_join::ClassNeighbours;
+use nearprint_join::{ClassNeighbours, LossLimit, QueryRows};
 use nearprint_storage::locked;
 
 use crate::error::{Result, TaskError};
@@ -92,11 +92,11 @@ impl ClassPairs {
         Ok(())
     }
 
-    /// Returns the pairs, by class.
+    /// Returns the pairs, by class, in the directions in which a class may be dropped for the other.
     ///
     /// # Errors
     /// The notes do not have the columns of a map task's pairs.
-    pub fn neighbours(&self, n_classes: usize) -> Result<ClassNeighbours> {
+    pub fn neighbours(&self, rows: &QueryRows, loss: LossLimit) -> Result<ClassNeighbours> {
         let batches = std::mem::take(&mut *locked(&self.batches));
         let mut columns = Vec::with_capacity(batches.len());
         for batch in &batches {
@@ -104,10 +104,12 @@ impl ClassPairs {
             let (a, b) = (found.primitive::<UInt32Type>("a")?, found.primitive::<UInt32Type>("b")?);
             columns.push((a.values(), b.values(), found.primitive::<UInt8Type>("distance")?.values()));
         }
-        Ok(ClassNeighbours::new(n_classes, || {
+        let pairs = || {
             columns.iter().flat_map(|(a, b, distances)| {
                 a.iter().zip(b.iter()).zip(distances.iter()).map(|((&a, &b), &distance)| (a, b, distance))
             })
-        }))
+        };
+        let may_drop = |class, keeper| loss == LossLimit::NONE || loss.allows(rows.lost_share(class, keeper));
+        Ok(ClassNeighbours::new(rows.n_classes(), pairs, may_drop))
     }
 }

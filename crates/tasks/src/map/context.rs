@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use nearprint_join::{MapScratch, QueryRows, TogetherScratch, Verifier};
+use nearprint_join::{LossLimit, MapScratch, QueryRows, TogetherScratch, Verifier};
 use nearprint_storage::{Progress, blocking, locked};
 use nearprint_store::ExistingFile;
 use serde::{Deserialize, Serialize};
@@ -78,6 +78,9 @@ pub struct MapContext {
     pub queries: Arc<QueryParts>,
     /// The largest distances of a pair.
     pub verifier: Verifier,
+    /// The largest lost share with which a document is dropped. It decides which kept existing documents the forest's
+    /// candidates name.
+    pub loss: LossLimit,
     /// Whether the batch is joined with itself. It then replaces existing documents that have the same ids.
     pub itself: bool,
     /// Whether equal ids mean one document. They do not if row numbers stand in for the ids of the batch.

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use arrow::array::Array;
 use arrow::datatypes::UInt32Type;
 use futures::{StreamExt, TryStreamExt};
-use nearprint_dataset::schema::{CANONICAL_ID, DOC_ID, SKETCH, TEXT_HASH};
+use nearprint_dataset::schema::{CANONICAL_ID, DOC_ID, N_FEATURES, SKETCH, TEXT_HASH};
 use nearprint_dataset::{BATCH_ROWS, Columns, DatasetError, ParquetFile, Read, fixed, selection, sketch_column};
 use nearprint_fingerprint::Sketch;
 use nearprint_store::{ExistingDocuments, ExistingFile, RunFile};
@@ -23,6 +23,8 @@ use crate::error::{Result, TaskError};
 pub(super) struct ExistingDocument {
     pub(super) id: String,
     pub(super) sketch: Option<Sketch>,
+    /// The number of distinct features. `None` in files of earlier releases.
+    pub(super) n_features: Option<u32>,
     pub(super) text_hash: Option<[u8; 16]>,
     pub(super) kept: bool,
     /// The first row of the batch whose id is not smaller than the document's.
@@ -187,7 +189,7 @@ async fn documents_of(
         columns.push(DOC_ID);
     }
     if context.want == Want::Forest {
-        columns.extend([TEXT_HASH, CANONICAL_ID]);
+        columns.extend([TEXT_HASH, CANONICAL_ID, N_FEATURES]);
     }
     columns.retain(|column| parquet.has_column(column));
     if rows.is_empty() {
@@ -214,6 +216,8 @@ async fn documents_of(
         let ids = if numbered_from.is_none() { Some(columns.ids(DOC_ID)?) } else { None };
         let text_hashes = columns.bytes::<16>(TEXT_HASH)?;
         let canonical = batch.column_by_name(CANONICAL_ID);
+        let n_features =
+            batch.column_by_name(N_FEATURES).map(|_| columns.primitive::<UInt32Type>(N_FEATURES)).transpose()?;
         for i in 0..batch.num_rows() {
             let row = *rows.get(documents.len()).ok_or_else(|| gave(parquet, documents.len() + 1, rows.len()))?;
             if ids.as_ref().is_some_and(|ids| ids.is_null(i)) {
@@ -228,6 +232,7 @@ async fn documents_of(
                 }
             };
             document.text_hash = fixed(text_hashes, i);
+            document.n_features = n_features.filter(|n| n.is_valid(i)).map(|n| n.value(i));
             document.kept = canonical.is_none_or(|c| c.is_null(i));
             documents.push(document);
         }
@@ -241,7 +246,7 @@ impl ExistingDocument {
         let before_row = context.batch.first_row_not_before(&id);
         let same = is_name && context.ids_are_names && context.batch.has_id(before_row, &id);
         let same_id_row = same.then_some(before_row);
-        Self { id, sketch: None, text_hash: None, kept: true, before_row, same_id_row }
+        Self { id, sketch: None, n_features: None, text_hash: None, kept: true, before_row, same_id_row }
     }
 }
 

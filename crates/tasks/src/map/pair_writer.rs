@@ -7,7 +7,7 @@ use arrow::array::{
     UInt32Builder, UInt64Builder,
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use nearprint_join::{Pair, RowPair, spanning_forest};
+use nearprint_join::{Pair, RowPair, lost_share, spanning_forest};
 
 use super::class_pairs::OwnClassPairs;
 use super::context::{MapContext, Want};
@@ -21,10 +21,21 @@ use nearprint_dataset::BATCH_ROWS;
 /// and `b`. So `b`, `new`, `id_b` sort as ids do, and new documents need not carry their ids.
 const ALL_PAIRS: [&str; 6] = ["a", "b", "new", "id_b", "distance", "sketch_distance"];
 
-/// The columns of forest candidates, nearest first: the columns of pairs, and the `fingerprint_b` and `text_hash_b` of
-/// an existing document. An `edge` may join two components. A `kept` document may become canonical.
-const FOREST: [&str; 10] =
-    ["distance", "a", "b", "new", "id_b", "sketch_distance", "fingerprint_b", "edge", "kept", "text_hash_b"];
+/// The columns of forest candidates, nearest first: the columns of pairs, and the `fingerprint_b`, `text_hash_b` and
+/// `n_features_b` of an existing document. An `edge` may join two components. A `kept` document may become canonical.
+const FOREST: [&str; 11] = [
+    "distance",
+    "a",
+    "b",
+    "new",
+    "id_b",
+    "sketch_distance",
+    "fingerprint_b",
+    "edge",
+    "kept",
+    "text_hash_b",
+    "n_features_b",
+];
 
 /// Returns the schema of the pairs that map tasks return.
 #[must_use]
@@ -37,6 +48,7 @@ pub fn pair_schema(want: Want) -> SchemaRef {
             "sketch_distance" => (DataType::UInt16, true),
             "fingerprint_b" => (DataType::UInt64, true),
             "text_hash_b" => (DataType::Binary, true),
+            "n_features_b" => (DataType::UInt32, true),
             _ => (DataType::Boolean, false),
         };
         Field::new(*name, data_type, nullable)
@@ -74,6 +86,7 @@ struct PairRows {
     edge: BooleanBuilder,
     kept: BooleanBuilder,
     text_hash_b: BinaryBuilder,
+    n_features_b: UInt32Builder,
 }
 
 /// The other side of a pair.
@@ -171,7 +184,9 @@ impl<'a> PairWriter<'a> {
     }
 
     /// Writes the few pairs of a class and an existing fingerprint that are needed. The forest needs the first pair by
-    /// (id_a, id_b). Decisions need the kept existing document with the smallest id.
+    /// (id_a, id_b). Of the kept existing documents, decisions need the one with the smallest id among those for which
+    /// the class may be dropped. If there is none, they need those that may be dropped for the class, or any if there is
+    /// none of these either.
     fn few_of_class<'d>(
         &mut self,
         class: u32,
@@ -179,11 +194,19 @@ impl<'a> PairWriter<'a> {
         distance: u8,
         fingerprint: u64,
     ) -> Result<()> {
-        let (mut any, mut kept) = (Smallest::default(), Smallest::default());
+        let (mut any, mut keepers, mut less) = (Smallest::default(), Smallest::default(), Smallest::default());
+        let mut superseded = Vec::new();
         for found in verified {
             any.offer(found);
-            if found.0.kept {
-                kept.offer(found);
+            if !found.0.kept {
+                continue;
+            }
+            let (lost, lost_by_it) = self.lost_shares(class, found);
+            if self.context.loss.allows(lost) {
+                keepers.offer(found);
+            } else {
+                less.offer(found);
+                superseded.extend(self.context.loss.allows(lost_by_it).then_some(found));
             }
         }
         let members = self.context.rows.members(class);
@@ -201,12 +224,25 @@ impl<'a> PairWriter<'a> {
         if let Some((document, sketch_distance)) = edge {
             self.push(members[0], &Far::Existing { document, fingerprint, edge: true }, distance, sketch_distance)?;
         }
-        if let Some((document, sketch_distance)) = kept.two[0]
-            && !edge.is_some_and(|(other, _)| std::ptr::eq(other, document))
-        {
-            self.push(members[0], &Far::Existing { document, fingerprint, edge: false }, distance, sketch_distance)?;
+        if let Some(found) = keepers.two[0].or(less.two[0].filter(|_| superseded.is_empty())) {
+            superseded = vec![found];
+        }
+        for (document, sketch_distance) in superseded {
+            if !edge.is_some_and(|(other, _)| std::ptr::eq(other, document)) {
+                let far = Far::Existing { document, fingerprint, edge: false };
+                self.push(members[0], &far, distance, sketch_distance)?;
+            }
         }
         Ok(())
+    }
+
+    /// Returns the lost share of a class for an existing document, and that of the document for the class.
+    fn lost_shares(&self, class: u32, (document, sketch_distance): Found<'_>) -> (Option<f64>, Option<f64>) {
+        let counted = self.context.rows.n_features(class).zip(document.n_features).zip(sketch_distance);
+        let shares = counted.map(|((own, existing), distance)| {
+            (lost_share(own, existing, distance), lost_share(existing, own, distance))
+        });
+        shares.unzip()
     }
 
     fn push(&mut self, a: u32, far: &Far<'_>, distance: u8, sketch_distance: Option<u16>) -> Result<()> {
@@ -251,16 +287,17 @@ impl PairRows {
     }
 
     fn candidate(&mut self, far: &Far<'_>) {
-        let (fingerprint, edge, kept, text_hash) = match far {
-            Far::New(_) => (None, true, false, None),
+        let (fingerprint, edge, kept, text_hash, n_features) = match far {
+            Far::New(_) => (None, true, false, None, None),
             Far::Existing { document, fingerprint, edge } => {
-                (Some(*fingerprint), *edge, document.kept, document.text_hash.as_ref())
+                (Some(*fingerprint), *edge, document.kept, document.text_hash.as_ref(), document.n_features)
             }
         };
         self.fingerprint_b.append_option(fingerprint);
         self.edge.append_value(edge);
         self.kept.append_value(kept);
         self.text_hash_b.append_option(text_hash);
+        self.n_features_b.append_option(n_features);
     }
 
     fn into_batch(mut self, want: Want) -> Result<RecordBatch> {
@@ -275,7 +312,8 @@ impl PairRows {
                 "fingerprint_b" => Arc::new(self.fingerprint_b.finish()),
                 "edge" => Arc::new(self.edge.finish()),
                 "kept" => Arc::new(self.kept.finish()),
-                _ => Arc::new(self.text_hash_b.finish()),
+                "text_hash_b" => Arc::new(self.text_hash_b.finish()),
+                _ => Arc::new(self.n_features_b.finish()),
             }
         };
         let schema = pair_schema(want);

@@ -13,9 +13,9 @@ use std::sync::{Arc, LazyLock};
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
 use futures::TryStreamExt;
-use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, SKETCH, SKETCH_BYTES};
+use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, SKETCH_BYTES};
 use nearprint_dataset::{BATCH_ROWS, Columns, DatasetWriter, ParquetFile};
-use nearprint_join::{Kernel, QueryRows, RowSet, TablePlan, Verifier};
+use nearprint_join::{Kernel, LossLimit, QueryRows, RowSet, TablePlan, Verifier};
 use nearprint_storage::{InputFile, Progress, Storage, StorageError};
 use nearprint_store::{ExistingDocuments, ExistingFile, RunFile};
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,7 @@ pub struct MapSpec {
     n_parts: usize,
     max_distance: u8,
     max_sketch_distance: Option<u16>,
+    max_lost_share: f64,
     itself: bool,
     ids_are_names: bool,
     want: Want,
@@ -79,6 +80,7 @@ static BATCH: LazyLock<SchemaRef> = LazyLock::new(|| {
         Field::new(DOC_ID, DataType::Utf8, false),
         Field::new(FINGERPRINT, DataType::UInt64, true),
         Field::new(SKETCH, DataType::FixedSizeBinary(SKETCH_BYTES), true),
+        Field::new(N_FEATURES, DataType::UInt32, true),
     ]))
 });
 
@@ -104,6 +106,7 @@ impl MapSpec {
             n_parts: context.queries.n_parts(),
             max_distance: context.verifier.max_distance,
             max_sketch_distance: context.verifier.max_sketch_distance,
+            max_lost_share: context.loss.0,
             itself: context.itself,
             ids_are_names: context.ids_are_names,
             want: context.want,
@@ -125,7 +128,8 @@ impl MapSpec {
         let json = std::fs::read(folder.join(SPEC)).map_err(StorageError::io(folder.join(SPEC)))?;
         let spec: Self = serde_json::from_slice(&json).map_err(defect)?;
         let batch = read_batch(storage, folder).await?;
-        let (rows, values) = QueryRows::group(&batch.fingerprints, Arc::clone(&batch.sketches))?;
+        let (sketches, n_features) = (Arc::clone(&batch.sketches), Arc::clone(&batch.n_features));
+        let (rows, values) = QueryRows::group_counted(&batch.fingerprints, sketches, n_features)?;
         let max_distance = u32::from(spec.max_distance);
         let plan = match &spec.prefix_distances {
             Some(distances) => TablePlan::new(spec.bits, max_distance, distances)?,
@@ -150,6 +154,7 @@ impl MapSpec {
             rows: Arc::new(rows),
             queries: Arc::new(queries),
             verifier: Verifier { max_distance: spec.max_distance, max_sketch_distance: spec.max_sketch_distance },
+            loss: LossLimit(spec.max_lost_share),
             itself: spec.itself,
             ids_are_names: spec.ids_are_names,
             want: spec.want,
@@ -198,7 +203,7 @@ fn write_batch(batch: &QueryBatch, folder: &Path) -> Result<()> {
     let all: Vec<u32> = batch.rows().collect();
     for rows in all.chunks(BATCH_ROWS) {
         let columns = RowColumns { batch, rows };
-        let columns = vec![columns.ids(), columns.fingerprints(), columns.sketches()?];
+        let columns = vec![columns.ids(), columns.fingerprints(), columns.sketches()?, columns.n_features()];
         writer.write(RecordBatch::try_new(Arc::clone(&BATCH), columns).map_err(defect)?)?;
     }
     writer.finish()?;
@@ -209,7 +214,7 @@ async fn read_batch(storage: &Storage, folder: &Path) -> Result<QueryBatch> {
     let mut collecting = Collecting::new(&[], None, usize::MAX);
     let mut first_row = 0u64;
     let parquet = ParquetFile::open(part(storage, folder, "batch").await?).await?;
-    let mut batches = parquet.stream(parquet.whole(&[DOC_ID, FINGERPRINT, SKETCH]))?;
+    let mut batches = parquet.stream(parquet.whole(&[DOC_ID, FINGERPRINT, SKETCH, N_FEATURES]))?;
     while let Some(batch) = batches.try_next().await? {
         let n = batch.num_rows();
         let mut fields: Vec<Field> = batch.schema().fields().iter().map(|f| f.as_ref().clone()).collect();

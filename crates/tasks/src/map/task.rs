@@ -30,7 +30,7 @@ use crate::stream::{Sender, TaskBatch, produce};
 ///
 /// # use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 /// use futures::{StreamExt, TryStreamExt};
-/// use nearprint_join::{Kernel, QueryRows, TablePlan, Verifier};
+/// use nearprint_join::{Kernel, LossLimit, QueryRows, TablePlan, Verifier};
 /// use nearprint_tasks::{MapContext, MapTask, QueryParts, Room, TaskBatch, Want, map_task};
 ///
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -51,6 +51,7 @@ use crate::stream::{Sender, TaskBatch, produce};
 ///     rows: Arc::new(rows),
 ///     queries: Arc::new(queries),
 ///     verifier: Verifier { max_distance: 3, max_sketch_distance: None },
+///     loss: LossLimit::NONE,
 ///     itself: true,
 ///     ids_are_names: true,
 ///     want: Want::AllPairs,
