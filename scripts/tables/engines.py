@@ -83,7 +83,7 @@ class Night:
     def manifests(self, table: str) -> Counter:
         counts: Counter = Counter()
         for night in self.command("store", "info", "store")["nights"]:
-            again = self.command("run", "--config", "job.toml", "--dt", night["dt"])
+            again = self.command("report", "--config", "job.toml", "--dt", night["dt"])
             manifest = self.results / f"_nearprint/dt={night['dt']}/gen={again['generation']}/manifest.json"
             files = json.loads(manifest.read_text())["files"]
             counts[night["dt"]] = sum(f["rows"] for f in files if f["name"].startswith(f"{table}/"))
@@ -124,10 +124,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("nearprint", type=lambda p: Path(p).resolve())
     parser.add_argument("--nights", type=int, default=0)
+    parser.add_argument("--delta-extension", metavar="FILE", help="DuckDB's extension delta, if it cannot be fetched")
     options = parser.parse_args()
     engines = dict(LOGS)
     try:
-        duckdb.sql("INSTALL delta; LOAD delta")
+        duckdb.sql(f"LOAD '{options.delta_extension}'" if options.delta_extension else "INSTALL delta; LOAD delta")
     except duckdb.Error as error:
         print(f"no extension delta of DuckDB, left out: {str(error).splitlines()[0]}")
         del engines["duckdb delta"], LOGS["duckdb delta"]

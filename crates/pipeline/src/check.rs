@@ -176,7 +176,7 @@ impl Tables {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(place) => {
                 let mut tables = OutputTables::default();
-                for dataset in &PUBLISHED {
+                for dataset in PUBLISHED {
                     match TableLog::open(output, dataset).await {
                         Ok(log) => tables.logs.push(log),
                         Err(error) => {

@@ -526,7 +526,7 @@ impl Needed {
     /// replaced a generation is older than the version of the table that did: readers of the table count from then on.
     async fn add_tables(&mut self, root: &Folder, inventory: &[FoundFile]) -> Result<()> {
         let generation = |path: &str| Some(generation_name(PublishedName::parse(path)?.generation));
-        for dataset in &PUBLISHED {
+        for dataset in PUBLISHED {
             let prefix = format!("{}/{DELTA_LOG}/", dataset.name);
             let written = |file: &FoundFile| Some((version_of(file.name.strip_prefix(&prefix)?)?, file.modified));
             let written: HashMap<u64, SystemTime> = inventory.iter().filter_map(written).collect();

@@ -243,12 +243,6 @@ impl Store {
         self.nights().iter().find(|n| n.dt == dt)
     }
 
-    /// Returns the night that was last added or replaced. Returns `None` before the first night, and if a night was
-    /// dropped after that.
-    pub fn newest(&self) -> Option<&Night> {
-        self.commit.as_ref().and_then(|commit| self.night(&commit.dt))
-    }
-
     /// Returns the date of the night that was last added, replaced or dropped, or `None` before the first night.
     pub fn changed_night(&self) -> Option<&str> {
         self.commit.as_ref().map(|commit| commit.dt.as_str())
