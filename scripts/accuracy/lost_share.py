@@ -105,6 +105,7 @@ def measure(texts, decisions, superseded):
     pairs = [(row, texts[row["doc_id"]], texts[row["canonical_id"]]) for row in near]
     return {
         "n_documents": len(decisions),
+        "n_kept": sum(row["decision"] == "keep" for row in decisions),
         "n_near": len(near),
         "n_longer": sum(length(own) > 1.02 * length(keeper) for _, own, keeper in pairs),
         "n_losing": sum(lost(shingles(own), shingles(keeper)) >= 0.1 for _, own, keeper in pairs),
@@ -125,14 +126,14 @@ def errors(texts, decisions):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nearprint", default="target/release/nearprint", help="the binary")
-    parser.add_argument("--limits", type=float, nargs="*", default=[0.05, 0.1, 0.15], help="values of max_lost_share")
+    parser.add_argument("--limits", type=float, nargs="*", default=[0.03, 0.04, 0.05, 0.1, 0.15], help="values of max_lost_share")
     parser.add_argument("sets", type=Path, nargs="+", metavar="SET", help="folders of documents")
     args = parser.parse_args()
     nearprint = Path(args.nearprint).resolve()
     jobs = {"before": "keep = []\nmax_lost_share = 1\n"} | {str(limit): f"max_lost_share = {limit}\n" for limit in args.limits}
     off = []
-    print("| set | `max_lost_share` | documents | near drops | longer | lose a tenth | `fuller` | `superseded` | mean `lost_share` |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("| set | `max_lost_share` | documents | kept | near drops | longer | lose a tenth | `fuller` | `superseded` | mean `lost_share` |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for folder in args.sets:
         texts = documents(folder)
         split = nights(texts)

@@ -197,6 +197,26 @@ fn a_share_of_drops_unlike_the_nights_before_stops_the_night() {
 }
 
 #[test]
+fn near_duplicates_that_lose_much_on_average_stop_the_night() {
+    let rows = |n| named("d", &varied(1, n));
+    let night = Night::new("[breakers]\nmax_mean_lost_share = 0.001\n");
+    documents(&night, DT, &rows(130));
+    let done = night.run(DT, &[]);
+    expect_stopped(&night, &done, "max_mean_lost_share", "--max-mean-lost-share");
+    let evidence = &done.json()["breakers"][0]["evidence"];
+    let (n_near, mean) = (evidence["n_near"].as_u64().unwrap(), evidence["mean"].as_f64().unwrap());
+    assert!(n_near >= 100 && mean > 0.001 && mean < 0.03, "{evidence}");
+    night.run(DT, &["--max-mean-lost-share", "0.03"]).expect_success();
+    let (few, any) = (rows(90), rows(130));
+    for (job, rows) in [("", &few), ("max_lost_share = 1\n", &any)] {
+        let night = Night::new(&format!("{job}[breakers]\nmax_mean_lost_share = 0.001\n"));
+        documents(&night, DT, rows);
+        let passed = night.run(DT, &[]).expect_success().json();
+        assert_eq!(passed["measured"]["lost_share"], serde_json::Value::Null, "{job}");
+    }
+}
+
+#[test]
 fn limits_that_are_no_shares_are_refused() {
     let night = Night::new("[breakers]\nmax_rate_change = 1.5\n");
     documents(&night, DT, &named("d", &[text(1, 60)]));

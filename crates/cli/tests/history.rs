@@ -276,7 +276,7 @@ fn a_store_of_the_first_format_is_read_checked_and_carried_on() {
     night.documents("2026-11-21", &[("x", &longer)]);
     let strict = former.replace("max_lost_share = 1", "max_lost_share = 0.01").replace("\"results\"", "\"tables\"");
     std::fs::write(night.path().join("job.toml"), strict).unwrap();
-    let run = night.run("2026-11-21", &[]).expect_success();
+    let run = night.run("2026-11-21", &["--no-breakers"]).expect_success();
     assert!(run.stderr.contains("did not count features"), "{}", run.stderr);
     let of_x = || (night.decisions("2026-11-21")["x"][..4].to_vec(), night.lost_shares("2026-11-21").get("x").copied());
     let (row, lost) = of_x();
@@ -294,7 +294,7 @@ fn a_store_of_the_first_format_is_read_checked_and_carried_on() {
         }
     }
     // Now its features are counted.
-    let run = night.run("2026-11-21", &["--replace"]).expect_success();
+    let run = night.run("2026-11-21", &["--replace", "--no-breakers"]).expect_success();
     assert!(!run.stderr.contains("did not count features"), "{}", run.stderr);
     assert_eq!((of_x().0[0].as_str(), of_x().0[3].as_str()), ("keep", "fuller"));
     nearprint_in(night.path(), &["store", "gc", "--config", "job.toml", "--grace-hours", "0"]).expect_success();

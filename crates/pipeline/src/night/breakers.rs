@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
+use nearprint_join::LossLimit;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{PipelineError, Result};
@@ -23,7 +24,8 @@ pub struct Breakers {
     /// The largest difference between the share of dropped documents and its median over the nights before. 1 means
     /// any.
     pub max_rate_change: f64,
-    /// The largest mean of the lost shares of the documents that are dropped as near-duplicates. 1 means any.
+    /// The largest mean of the lost shares of the documents that are dropped as near-duplicates. 1 means any. Nights in
+    /// which a document may lose any share are not looked at.
     pub max_mean_lost_share: f64,
     /// The smallest share that the night's number of documents may be of the median of the nights before. 0 means any.
     /// A night without documents after nights that had some has too small a share, however few these were, unless it
@@ -40,7 +42,7 @@ impl Default for Breakers {
             max_source_loss: 0.95,
             min_source_documents: 1000,
             max_rate_change: 0.3,
-            max_mean_lost_share: 0.05,
+            max_mean_lost_share: 0.03,
             min_document_share: 0.1,
             trailing_nights: 7,
         }
@@ -214,7 +216,7 @@ pub struct Measured {
     pub worst_sources: Vec<SourceLoss>,
     /// The dropped documents. `None` means that there are no documents, or too few nights before.
     pub drop_rate: Option<DropRate>,
-    /// What near-duplicates lose. `None` means that too few have a known lost share.
+    /// What near-duplicates lose. `None` means that too few have a known lost share, or that they may lose any.
     pub lost_share: Option<MeanLoss>,
     /// The number of documents. `None` means that there are too few nights before, or that the night is empty and may
     /// be empty.
@@ -284,12 +286,12 @@ pub struct DocumentShare {
 }
 
 impl Measured {
-    pub(crate) fn of(batch: &QueryBatch, decisions: &Decisions, breakers: &Breakers) -> Self {
+    pub(crate) fn of(batch: &QueryBatch, decisions: &Decisions, breakers: &Breakers, loss: LossLimit) -> Self {
         Self {
             largest_cluster: largest_cluster(batch, decisions),
             worst_sources: worst_sources(batch, decisions, breakers.min_source_documents),
             drop_rate: None,
-            lost_share: mean_loss(batch, decisions),
+            lost_share: mean_loss(batch, decisions).filter(|_| loss != LossLimit::NONE),
             documents: None,
         }
     }

@@ -72,7 +72,7 @@ pub struct RunRequest {
 
 /// The largest lost share with which a document is dropped, unless the request has another. docs/accuracy.md has the
 /// measurement behind it.
-pub const MAX_LOST_SHARE: f64 = 0.1;
+pub const MAX_LOST_SHARE: f64 = 0.04;
 
 impl RunRequest {
     /// Returns the largest lost share with which a document is dropped.

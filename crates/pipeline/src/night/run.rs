@@ -247,7 +247,7 @@ async fn stage(
     let run = store_run::write_run(&batch, &decisions, &recrawls, &plan.config_digest, &folder.join("run"))?;
     let n_same_id = recrawls.n_same_id();
     let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decisions.counts() };
-    let measured = Measured::of(&batch, &decisions, &request.breakers);
+    let measured = Measured::of(&batch, &decisions, &request.breakers, loss);
     Ok(Staged { files, run, bad_files, counts, spill, n_tables, n_parts, measured })
 }
 
