@@ -67,8 +67,8 @@ fn a_run_that_died_after_its_commit_is_completed_by_the_next_one() {
     let night = Night::new("");
     night.documents("2026-11-20", &[("a", &text(1, 40))]).run("2026-11-20", &[]).expect_success();
     let complete = snapshot(night.path());
-    std::fs::remove_file(night.path().join("results/decisions/_delta_log/00000000000000000001.json")).unwrap();
-    std::fs::remove_file(night.path().join("results/pairs/_delta_log/00000000000000000001.json")).unwrap();
+    std::fs::remove_file(night.path().join("results/decisions/_delta_log/00000000000000000000.json")).unwrap();
+    std::fs::remove_file(night.path().join("results/pairs/_delta_log/00000000000000000000.json")).unwrap();
     night.run("2026-11-20", &[]).expect_success();
     assert_eq!(snapshot(night.path()), complete);
 }

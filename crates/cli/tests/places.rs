@@ -175,7 +175,6 @@ fn documents_results_and_store_of_a_run_lie_apart() {
         refused(&["--output", output], "output");
         refused(&["--store", output], "store");
     }
-    refused(&["--documents", "documents/dt={dt}", "--output", "documents"], "output");
     refused(&["--documents", "documents/{dt}", "--output", "documents/2026-01-01/results"], "output");
     refused(&["--documents", "s3://bucket/a/", "--store", "s3://bucket/a/b"], "store");
     for output in ["store", "store/results", "."] {
@@ -186,6 +185,7 @@ fn documents_results_and_store_of_a_run_lie_apart() {
     for (documents, output) in [
         ("documents", "documents-results"),
         ("documents/dt={dt}", "documents/results"),
+        ("documents/dt={dt}", "documents"),
         ("documents/dt={dt}/*.parquet", "documents"),
         ("documents", "documents/_results"),
     ] {

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::folder::{Snapshot, snapshot_of};
 use crate::{Result, require};
 
 /// The tables of an output.
@@ -14,8 +13,8 @@ pub const TABLES: [&str; 4] = ["decisions", "pairs", "quarantine", "skipped"];
 /// The newest version of a table: the `add` actions of its files, by path below the table.
 pub type Active = BTreeMap<String, Value>;
 
-/// Reads a table of a snapshot, which has its path there: `results/decisions`. A table that is not there has no files.
-pub fn active(now: &Snapshot, table: &str) -> Result<Active> {
+/// Reads a table among files, which are given by their paths, which has its path there: `results/decisions`. A table that is not there has no files.
+pub fn active(now: &BTreeMap<String, Vec<u8>>, table: &str) -> Result<Active> {
     let prefix = format!("{table}/_delta_log/");
     let versions = now.iter().filter_map(|(key, content)| Some((key.strip_prefix(&prefix)?, content)));
     let mut active = Active::new();
@@ -56,7 +55,12 @@ pub fn active(now: &Snapshot, table: &str) -> Result<Active> {
 
 /// The paths of a night's files of a table, below the output.
 pub fn night(output: &Path, table: &str, dt: &str) -> Result<Vec<String>> {
-    let now = snapshot_of(output, &[&format!("{table}/_delta_log")])?;
+    let mut now = BTreeMap::new();
+    for entry in std::fs::read_dir(output.join(table).join("_delta_log")).into_iter().flatten() {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        now.insert(format!("{table}/_delta_log/{name}"), std::fs::read(entry.path())?);
+    }
     let of_night = |path: &String| path.starts_with(&format!("dt={dt}/"));
     Ok(active(&now, table)?.into_keys().filter(of_night).map(|path| format!("{table}/{path}")).collect())
 }
