@@ -39,7 +39,7 @@ pub struct TableFile {
     pub dt: String,
     /// The size in bytes.
     pub bytes: u64,
-    /// The action that adds it, by which another version may add it again.
+    /// The rows, NULLs and bounds, in the form in which the log has them.
     statistics: String,
 }
 

@@ -13,7 +13,8 @@ pub const TABLES: [&str; 4] = ["decisions", "pairs", "quarantine", "skipped"];
 /// The newest version of a table: the `add` actions of its files, by path below the table.
 pub type Active = BTreeMap<String, Value>;
 
-/// Reads a table among files, which are given by their paths, which has its path there: `results/decisions`. A table that is not there has no files.
+/// Reads the table at a path, such as `results/decisions`, among files that are given by their paths. A table that is not
+/// there has no files.
 pub fn active(now: &BTreeMap<String, Vec<u8>>, table: &str) -> Result<Active> {
     let prefix = format!("{table}/_delta_log/");
     let versions = now.iter().filter_map(|(key, content)| Some((key.strip_prefix(&prefix)?, content)));

@@ -7,7 +7,7 @@ use nearprint_store::{Night, Store, StoreError};
 use super::manifest::Manifest;
 use crate::error::{PipelineError, Result};
 
-/// How often the next version of a table is tried while other writers are faster.
+/// How often the next versions of the tables are tried while other writers are faster.
 const MAX_ATTEMPTS: usize = 20;
 
 /// Brings the tables of an output to the state of the store: a night that was added or replaced comes with all its files
@@ -29,38 +29,44 @@ pub(crate) async fn roll_forward(
     own: Option<&str>,
 ) -> Result<Vec<TableLog>> {
     let mut logs = read_tables(output).await?;
-    let (mut done, mut left) = (Vec::new(), (0..logs.len()).collect::<Vec<_>>());
-    for attempt in 0..MAX_ATTEMPTS {
-        if attempt > 0 {
-            for &table in &left {
-                logs[table].refresh().await?;
-            }
-        }
+    for _ in 0..MAX_ATTEMPTS {
         let opened = Store::open(store).await?;
         let newest = opened.nights().last().map(|night| night.dt.as_str()).or(opened.changed_night());
         let Some(newest) = newest else {
             return Ok(logs);
         };
         let identity = opened.identity().await?.unwrap_or_default();
-        for &table in &left {
-            let change = change(storage, &opened, output, &logs[table], own).await?;
-            if change.is_empty() {
-                done.push(table);
-            } else if logs[table].write(&change, newest, &identity).await? {
-                logs[table].refresh().await?;
-                done.push(table);
-            }
-        }
-        left.retain(|table| !done.contains(table));
-        if left.is_empty() {
-            break;
+        if write_missing(storage, &opened, output, &mut logs, (newest, &identity), own).await? {
+            return Ok(logs);
         }
     }
-    if !left.is_empty() {
-        let reason = format!("{}: others wrote {MAX_ATTEMPTS} versions of a table meanwhile", output.url());
-        return Err(PipelineError::TryAgain { reason });
+    let reason = format!("{}: others wrote {MAX_ATTEMPTS} versions of a table meanwhile", output.url());
+    Err(PipelineError::TryAgain { reason })
+}
+
+/// Writes the next version of each table that lacks something of the state of the store, one after another, so that the
+/// order of the tables holds. Returns `false` if another writer was faster: its version is read, and the rest is not
+/// written.
+async fn write_missing(
+    storage: &Storage,
+    store: &Store,
+    output: &Folder,
+    logs: &mut [TableLog],
+    (newest_night, identity): (&str, &str),
+    own: Option<&str>,
+) -> Result<bool> {
+    for log in logs {
+        let change = change(storage, store, output, log, own).await?;
+        if change.is_empty() {
+            continue;
+        }
+        let is_written = log.write(&change, newest_night, identity).await?;
+        log.refresh().await?;
+        if !is_written {
+            return Ok(false);
+        }
     }
-    Ok(logs)
+    Ok(true)
 }
 
 /// Reads the logs of all tables of an output, in the order in which they come to name a night.
