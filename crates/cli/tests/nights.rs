@@ -221,7 +221,7 @@ fn a_late_night_needs_a_flag_and_makes_later_nights_stale_until_they_are_replace
 
 #[test]
 fn the_keep_order_decides_which_of_equal_documents_is_kept() {
-    let night = Night::new("keep = [\"length desc\"]\n");
+    let night = Night::new("keep = [\"length desc\"]\nmax_lost_share = 0.1\n");
     let base = text(5, 80);
     night.documents("2026-11-20", &[("a", &edited(&base, 3)), ("b", &base), ("c", &format!("{base} more"))]);
     night.run("2026-11-20", &[]).expect_success();
@@ -329,6 +329,6 @@ fn verbose_runs_say_the_plan_of_the_join_and_what_it_came_to() {
     assert_eq!(nodes, ["AggregateExec", "SortPreservingMergeExec", "SortExec", "RepartitionExec", "ProbeExec"]);
     assert!(plan.ends_with("ProbeExec: bits=64, k=12, tables=1, parts=1, tasks=2\""), "{plan}");
     let came_to = said.lines().find_map(|line| line.split_once("DEBUG ProbeExec: ")).unwrap().1;
-    let counts = "rows=238, candidates=145, sketches=52, sketch_pages=2, pairs=132";
+    let counts = "rows=238, candidates=145, sketches=52, sketch_pages=2, pairs=137";
     assert_eq!(came_to, format!("bits=64, k=12, tables=1, parts=1, tasks=2, {counts}"));
 }
