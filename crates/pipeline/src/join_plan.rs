@@ -13,9 +13,12 @@ use nearprint_storage::in_memory;
 /// larger pieces make tables cheaper that allow differing bits. The last piece would have few rows if pieces were not of equal
 /// size; a quarter more than a power of 2 keeps a little more than that in one piece.
 const PIECE_ROWS: [usize; 7] = [5 << 18, 5 << 19, 5 << 20, 5 << 21, 5 << 22, 5 << 23, 5 << 24];
-/// The numbers of pieces that may be read, mapped, or wait for their documents. Two keep a disk busy while the
-/// threads compute; one leaves more memory for tables.
+/// The numbers of pieces that may be decoded, mapped, or wait for their documents. Two keep the threads busy while documents
+/// are fetched; one leaves more memory for tables.
 const PIECES_UNDER_WAY: [usize; 2] = [2, 1];
+/// The most rows of a piece beside which another is under way. Larger pieces take far longer to map than to decode, and
+/// the columns of the next one are read meanwhile in any case.
+const SHARED_PIECE_ROWS: usize = 5 << 22;
 
 /// The nanoseconds that it takes to get the memory of a row of a piece from the system.
 const TOUCH_NS: f64 = 8.0;
@@ -88,6 +91,7 @@ impl JoinPlan {
     fn cheapest(bits: u32, max_distance: u32, workload: &Workload, n_parts: usize) -> Self {
         let of = |piece_rows, pieces| Self::of_pieces(bits, max_distance, workload, n_parts, piece_rows, pieces);
         let sizes = PIECES_UNDER_WAY.into_iter().flat_map(|pieces| PIECE_ROWS.map(|rows| (rows, pieces)));
+        let sizes = sizes.filter(|&(rows, pieces)| pieces == 1 || rows <= SHARED_PIECE_ROWS);
         sizes.skip(1).fold(of(PIECE_ROWS[0], PIECES_UNDER_WAY[0]), |best, (piece_rows, pieces)| {
             let other = of(piece_rows, pieces);
             // Another size must be clearly cheaper than the first.
