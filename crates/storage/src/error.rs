@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::redact::redact;
+use crate::table_format::TableFormat;
 
 /// An error of a place on disk or S3.
 #[derive(Debug, thiserror::Error)]
@@ -28,14 +29,14 @@ pub enum StorageError {
     },
     /// The folder belongs to a table, whose Parquet files hold more rows than the table does.
     #[error(
-        "{url} is {format} table: rows that it removed still stand in its files, so these are not read as they are: write the rows \
-         that count to Parquet files in a folder outside of it, and name that"
+        "{url} is {format} table: rows that it removed still stand in its files, so these are not read as they are: {}",
+        format.remedy()
     )]
     Table {
         /// The folder of the table.
         url: String,
-        /// The name of the table format, with its article.
-        format: &'static str,
+        /// The format of the table.
+        format: TableFormat,
     },
     /// A text file is not encoded as UTF-8.
     #[error("{file}: line {line} is not UTF-8: save it as UTF-8")]

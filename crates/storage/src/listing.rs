@@ -18,7 +18,8 @@ use crate::folder::Folder;
 use crate::input::InputFile;
 use crate::local::special_kind;
 use crate::runtime::blocking;
-use crate::tables::{Format, Table};
+use crate::table_format::TableFormat;
+use crate::tables::Table;
 
 /// The result of listing a place and everything below it.
 #[derive(Debug, Default)]
@@ -126,6 +127,14 @@ impl Folder {
         Ok(listing)
     }
 
+    /// Lists all files below this place, like [`Storage::files`](crate::Storage::files), whatever table they belong to.
+    ///
+    /// # Errors
+    /// The place cannot be listed.
+    pub async fn files_below(&self) -> Result<Listing> {
+        self.listing(Wanted::All).await
+    }
+
     async fn remote_listing(&self, wanted: &Wanted) -> Result<Listing> {
         let store = self.backend.store().await?;
         let mut listed = store.list(Some(&self.prefix));
@@ -210,7 +219,7 @@ impl Listing {
     }
 
     fn note_table(&mut self, place: &Folder, names: &[impl AsRef<str>], wanted: &Wanted) {
-        if let Some((n, format)) = Format::marked_by(names).filter(|_| self.table.is_none()) {
+        if let Some((n, format)) = TableFormat::marked_by(names).filter(|_| self.table.is_none()) {
             let url = place.below(&names[..n]);
             self.table = wanted.may_be_below(&url).then_some(Table { url, format });
         }

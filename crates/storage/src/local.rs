@@ -56,7 +56,8 @@ pub async fn put_file(path: &Path, from: &Path) -> Result<()> {
 /// A scratch file in the folder of its final place. It has a name of its own, is locked as long as it is open, and is
 /// deleted when dropped. If a killed execution leaves one, the next writer to that folder deletes it; `store gc` knows
 /// these names too.
-struct Part {
+#[derive(Debug)]
+pub struct Part {
     place: PathBuf,
     folder: PathBuf,
     n_bytes: u64,
@@ -65,7 +66,11 @@ struct Part {
 }
 
 impl Part {
-    async fn create(place: &Path, n_bytes: u64) -> Result<Self> {
+    /// Creates the file. `n_bytes` is the size that messages say it was to have.
+    ///
+    /// # Errors
+    /// An error of the disk, or [`StorageError::TryAgain`] if the folder was removed in the meantime.
+    pub async fn create(place: &Path, n_bytes: u64) -> Result<Self> {
         let place = place.to_path_buf();
         blocking("file", move || {
             let folder = place.parent().map_or_else(|| PathBuf::from("/"), Path::to_path_buf);
@@ -74,6 +79,11 @@ impl Part {
             Ok(Self { place, folder, n_bytes, file: Some(file), path })
         })
         .await
+    }
+
+    /// Returns the same file, with another size for messages.
+    pub fn counting(self, n_bytes: u64) -> Self {
+        Self { n_bytes, ..self }
     }
 
     async fn write(place: &Path, content: Bytes) -> Result<Self> {
@@ -98,9 +108,22 @@ impl Part {
         done.map_err(|source| failure(&self.place, self.n_bytes, source))
     }
 
+    /// Returns another handle to the file, through which its bytes may be written.
+    ///
+    /// # Errors
+    /// An error of the disk.
+    pub fn handle(&self) -> Result<File> {
+        let handle = self.file.as_ref().map(File::try_clone);
+        let handle = handle.unwrap_or_else(|| Err(Error::other("the step before did not end")));
+        handle.map_err(|source| failure(&self.place, self.n_bytes, source))
+    }
+
     /// Renames the file to its final name after its bytes are on the disk. Returns `false` if another file has that
     /// name and `replace` is not set.
-    async fn keep(mut self, replace: bool) -> Result<bool> {
+    ///
+    /// # Errors
+    /// An error of the disk, or [`StorageError::TryAgain`] if the folder was removed in the meantime.
+    pub async fn keep(mut self, replace: bool) -> Result<bool> {
         self.step(|file| file.sync_all()).await?;
         blocking("file", move || {
             let Self { place, folder, n_bytes, path, .. } = self;

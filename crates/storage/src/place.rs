@@ -27,7 +27,7 @@ impl Folder {
     }
 
     /// Returns the names that lead from here down to `other`, or `None` if `other` does not lie below.
-    fn names_to(&self, other: &Self) -> Option<Vec<String>> {
+    pub fn names_to(&self, other: &Self) -> Option<Vec<String>> {
         match (&self.backend, &other.backend) {
             (Backend::Disk, Backend::Disk) => local_names(self.local.as_deref()?, other.local.as_deref()?),
             (Backend::Bucket(a), Backend::Bucket(b)) if a.name() == b.name() => {

@@ -3,54 +3,19 @@
 
 use crate::error::{Result, StorageError};
 use crate::folder::{Folder, resolved};
+use crate::table_format::TableFormat;
 
 /// A table and its place.
 #[derive(Debug)]
 pub struct Table {
     pub url: String,
-    pub format: Format,
-}
-
-/// A table format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    Delta,
-    Iceberg,
-    Hudi,
-}
-
-impl Format {
-    /// Returns the format that the names of a path reveal, and how many of the names lead to the table's folder.
-    pub fn marked_by(names: &[impl AsRef<str>]) -> Option<(usize, Self)> {
-        let name = |at: usize| names.get(at).map(AsRef::as_ref);
-        (0..names.len()).find_map(|at| match name(at)? {
-            "_delta_log" => Some((at, Self::Delta)),
-            ".hoodie" => Some((at, Self::Hudi)),
-            "metadata" if name(at + 1).is_some_and(is_iceberg_metadata) => Some((at, Self::Iceberg)),
-            _ => None,
-        })
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Delta => "a Delta",
-            Self::Iceberg => "an Iceberg",
-            Self::Hudi => "a Hudi",
-        }
-    }
-}
-
-/// Returns whether a name has the form `v3.metadata.json` or `00003-….metadata.json`, perhaps with `.gz` before
-/// `.metadata.json`.
-fn is_iceberg_metadata(name: &str) -> bool {
-    let number = name.strip_prefix('v').unwrap_or(name);
-    name.ends_with(".metadata.json") && number.starts_with(|c: char| c.is_ascii_digit())
+    pub format: TableFormat,
 }
 
 impl Table {
     /// Returns the error that refuses to read the table.
     pub fn refused(&self) -> StorageError {
-        StorageError::Table { url: self.url.clone(), format: self.format.name() }
+        StorageError::Table { url: self.url.clone(), format: self.format }
     }
 }
 
@@ -88,7 +53,7 @@ impl Folder {
                 marks.push([name, String::new()]);
             }
         }
-        match marks.iter().find_map(|mark| Format::marked_by(mark)) {
+        match marks.iter().find_map(|mark| TableFormat::marked_by(mark)) {
             Some((_, format)) => Err(Table { url: self.url().to_owned(), format }.refused()),
             None => Ok(()),
         }

@@ -1,0 +1,58 @@
+//! Formats of tables, and the names by which their folders are known.
+
+use std::fmt;
+
+/// A table format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableFormat {
+    /// Delta Lake.
+    Delta,
+    /// Apache Iceberg.
+    Iceberg,
+    /// Apache Hudi.
+    Hudi,
+}
+
+/// Writes the name of the format with its article.
+impl fmt::Display for TableFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Delta => "a Delta",
+            Self::Iceberg => "an Iceberg",
+            Self::Hudi => "a Hudi",
+        })
+    }
+}
+
+impl TableFormat {
+    /// Returns the format that the names of a path reveal, and how many of the names lead to the table's folder.
+    pub(crate) fn marked_by(names: &[impl AsRef<str>]) -> Option<(usize, Self)> {
+        let name = |at: usize| names.get(at).map(AsRef::as_ref);
+        (0..names.len()).find_map(|at| match name(at)? {
+            "_delta_log" => Some((at, Self::Delta)),
+            ".hoodie" => Some((at, Self::Hudi)),
+            "metadata" if name(at + 1).is_some_and(is_iceberg_metadata) => Some((at, Self::Iceberg)),
+            _ => None,
+        })
+    }
+
+    /// Returns the remedy for a place that cannot be read because it is, or lies in, such a table.
+    pub(crate) fn remedy(self) -> &'static str {
+        match self {
+            Self::Delta => {
+                "name the table's folder, or one partition's, as the documents; elsewhere, write the rows that count to Parquet \
+                 files in a folder outside of it, and name that"
+            }
+            Self::Iceberg | Self::Hudi => {
+                "write the rows that count to Parquet files in a folder outside of it, and name that"
+            }
+        }
+    }
+}
+
+/// Returns whether a name has the form `v3.metadata.json` or `00003-….metadata.json`, perhaps with `.gz` before
+/// `.metadata.json`.
+fn is_iceberg_metadata(name: &str) -> bool {
+    let number = name.strip_prefix('v').unwrap_or(name);
+    name.ends_with(".metadata.json") && number.starts_with(|c: char| c.is_ascii_digit())
+}
