@@ -6,11 +6,14 @@ use std::path::PathBuf;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use nearprint_dataset::DocumentPlace;
 use nearprint_pipeline::PairsMode;
 use nearprint_profile::profiles;
 
 use crate::asked::Asked;
 use crate::bytes::Bytes;
+use crate::documents;
+use crate::exit_code::Failure;
 use crate::place::{local, nights, place};
 
 /// The default maximum number of pairs that `--pairs all` writes.
@@ -134,6 +137,13 @@ pub struct RunArgs {
     /// Documents, instead of the job file's
     #[arg(long, value_name = "PATH", value_parser = nights)]
     pub documents: Option<String>,
+    /// Read the paths or URLs of the night's documents from FILE, one a line, instead of the job file's documents;
+    /// `-`: standard input
+    #[arg(long, value_name = "FILE", value_parser = local_path(), conflicts_with = "documents")]
+    pub files_from: Option<PathBuf>,
+    /// Version of the Delta table of documents, instead of the job file's [default: the newest]
+    #[arg(long, value_name = "N", conflicts_with = "files_from")]
+    pub documents_version: Option<u64>,
     /// Store, instead of the job file's
     #[arg(long, value_name = "PATH", value_parser = place)]
     pub store: Option<String>,
@@ -222,6 +232,28 @@ pub enum OnDuplicateId {
     KeepFirst,
 }
 
+/// The place of the documents.
+#[derive(Debug, Clone, Args)]
+pub struct DocumentsArgs {
+    /// Documents: file, folder, glob, s3:// prefix or Delta table
+    #[arg(long, value_name = "PATH", value_parser = place, required_unless_present = "files_from")]
+    pub documents: Option<String>,
+    /// Read the documents' paths or URLs from FILE, one a line; `-`: standard input
+    #[arg(long, value_name = "FILE", value_parser = local_path(), conflicts_with = "documents")]
+    pub files_from: Option<PathBuf>,
+    /// Version of the Delta table that --documents names [default: the newest]
+    #[arg(long, value_name = "N", requires = "documents")]
+    pub documents_version: Option<u64>,
+}
+
+impl DocumentsArgs {
+    /// Returns the place of the documents.
+    pub fn place(&self) -> Result<DocumentPlace, Failure> {
+        let place = documents::place(self.documents.as_ref(), self.files_from.as_deref(), self.documents_version)?;
+        place.ok_or_else(|| Failure::usage("give --documents or --files-from"))
+    }
+}
+
 /// The profile, and the columns of the documents.
 #[derive(Debug, Clone, Args)]
 pub struct ProfileArgs {
@@ -243,9 +275,8 @@ pub struct ProfileArgs {
 
 #[derive(Debug, Clone, Args)]
 pub struct FingerprintArgs {
-    /// Documents: file, folder, glob or s3:// prefix
-    #[arg(long, value_name = "PATH", value_parser = place)]
-    pub documents: String,
+    #[command(flatten)]
+    pub documents: DocumentsArgs,
     /// Folder of the dataset
     #[arg(long, value_name = "DIR", value_parser = place)]
     pub output: String,
@@ -269,9 +300,8 @@ pub enum IdfCommand {
 
 #[derive(Debug, Clone, Args)]
 pub struct IdfBuildArgs {
-    /// Documents: file, folder, glob or s3:// prefix
-    #[arg(long, value_name = "PATH", value_parser = place)]
-    pub documents: String,
+    #[command(flatten)]
+    pub documents: DocumentsArgs,
     /// The table, a local file for the job's `idf`
     #[arg(long, value_name = "FILE", value_parser = local_path())]
     pub output: PathBuf,
@@ -346,9 +376,8 @@ pub struct PlanArgs {
 
 #[derive(Debug, Clone, Args)]
 pub struct EvaluateArgs {
-    /// Labelled documents
-    #[arg(long, value_name = "PATH", value_parser = place)]
-    pub documents: String,
+    #[command(flatten)]
+    pub documents: DocumentsArgs,
     /// Labels: tab-separated id_a, id_b, label (pos, gray, neg), with a header
     #[arg(long, value_name = "FILE", value_parser = place)]
     pub truth: String,
@@ -377,11 +406,17 @@ pub struct EvaluateArgs {
 #[derive(Debug, Clone, Args)]
 pub struct ExplainArgs {
     /// Ids of two or more documents
-    #[arg(value_name = "ID", num_args = 2.., requires = "documents", required_unless_present_any = ["text", "text_file"])]
+    #[arg(value_name = "ID", num_args = 2.., requires = "place", required_unless_present_any = ["text", "text_file"])]
     pub ids: Vec<String>,
-    /// Documents: file, folder, glob or s3:// prefix
-    #[arg(long, value_name = "PATH", requires = "ids", conflicts_with_all = ["text", "text_file"], value_parser = place)]
+    /// Documents: file, folder, glob, s3:// prefix or Delta table
+    #[arg(long, value_name = "PATH", group = "place", requires = "ids", conflicts_with_all = ["text", "text_file"], value_parser = place)]
     pub documents: Option<String>,
+    /// Read the documents' paths or URLs from FILE, one a line; `-`: standard input
+    #[arg(long, value_name = "FILE", group = "place", requires = "ids", conflicts_with_all = ["text", "text_file"], value_parser = local_path())]
+    pub files_from: Option<PathBuf>,
+    /// Version of the Delta table that --documents names [default: the newest]
+    #[arg(long, value_name = "N", requires = "documents")]
+    pub documents_version: Option<u64>,
     /// A text, instead of a document; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub text: Vec<String>,
@@ -397,11 +432,17 @@ pub struct ExplainArgs {
 
 #[derive(Debug, Clone, Args)]
 pub struct TuneArgs {
-    /// Documents to draw pairs from: file, folder, glob or s3:// prefix
-    #[arg(long, value_name = "PATH", requires = "sheet", value_parser = place)]
+    /// Documents to draw pairs from: file, folder, glob, s3:// prefix or Delta table
+    #[arg(long, value_name = "PATH", group = "place", requires = "sheet", value_parser = place)]
     pub documents: Option<String>,
+    /// Read the documents' paths or URLs from FILE, one a line; `-`: standard input
+    #[arg(long, value_name = "FILE", group = "place", requires = "sheet", value_parser = local_path())]
+    pub files_from: Option<PathBuf>,
+    /// Version of the Delta table that --documents names [default: the newest]
+    #[arg(long, value_name = "N", requires = "documents")]
+    pub documents_version: Option<u64>,
     /// Write the drawn pairs to this file, ready to be labelled
-    #[arg(long, value_name = "FILE.csv", requires = "documents", value_parser = named_csv)]
+    #[arg(long, value_name = "FILE.csv", requires = "place", value_parser = named_csv)]
     pub sheet: Option<String>,
     /// Also write the same pairs to this page, side by side
     #[arg(long, value_name = "FILE.html", requires = "sheet", value_parser = named_html)]
@@ -416,7 +457,7 @@ pub struct TuneArgs {
     #[arg(long)]
     pub replace: bool,
     /// Estimate precision and recall from this sheet, whose column 'label' is filled
-    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["sheet", "documents", "html", "per_distance", "max_distance", "replace"], value_parser = place)]
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["sheet", "documents", "files_from", "html", "per_distance", "max_distance", "replace"], value_parser = place)]
     pub labels: Option<String>,
     #[command(flatten)]
     pub profile: ProfileArgs,

@@ -24,6 +24,7 @@ use crate::place::{Dates, refuse_unexpanded, refuse_unexpanded_path};
 pub struct JobConfig {
     pub profile: String,
     pub documents: Option<String>,
+    pub documents_version: Option<u64>,
     pub store: Option<String>,
     pub output: Option<String>,
     pub create_store: bool,
@@ -65,6 +66,7 @@ impl Default for JobConfig {
         Self {
             profile: "default".to_owned(),
             documents: None,
+            documents_version: None,
             store: None,
             output: None,
             create_store: false,

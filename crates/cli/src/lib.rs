@@ -5,6 +5,7 @@ mod args;
 mod asked;
 mod bytes;
 mod cmd;
+mod documents;
 mod exit_code;
 mod flags;
 mod job_config;

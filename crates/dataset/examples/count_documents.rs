@@ -11,9 +11,9 @@ use nearprint_storage::Storage;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let pattern = std::env::args().nth(1).ok_or("name a folder, a glob or an S3 prefix")?;
+    let place = std::env::args().nth(1).ok_or("name a folder, a glob or an S3 prefix")?.into();
     let (storage, columns) = (Storage::default(), DocumentColumns::default());
-    let documents = Documents::open(&storage, &pattern, columns, &InputPolicy::default()).await?;
+    let documents = Documents::open(&storage, &place, columns, &InputPolicy::default()).await?;
     let (mut n_documents, mut n_bytes) = (0, 0);
     for range in documents.ranges() {
         let mut batches = documents.read(&range).batches;

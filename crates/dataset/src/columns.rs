@@ -107,7 +107,7 @@ impl<'a> Columns<'a> {
             file: self.file.to_owned(),
             column: name.to_owned(),
             present: self.batch.schema().fields().iter().map(|f| f.name().clone()).collect(),
-            remedy: "restore the file",
+            remedy: "restore the file".into(),
         })
     }
 

@@ -1,5 +1,7 @@
 //! Errors of documents and datasets.
 
+use std::borrow::Cow;
+
 use nearprint_storage::{ErrorKind, StorageError, one_line};
 
 /// An error of a dataset or of documents. It names the file, and the column or row if it is about one.
@@ -13,6 +15,30 @@ pub enum DatasetError {
         file: String,
         /// What is wrong with it.
         reason: String,
+    },
+    /// A file or a table has a format, or uses features of one, that are not read.
+    #[error("{file}: {reason}")]
+    BadFormat {
+        /// The file, or the folder of the table.
+        file: String,
+        /// The format or feature, and what the user should do.
+        reason: String,
+    },
+    /// A line of a list of documents cannot be used.
+    #[error("{list}: line {line}: {source}")]
+    Listed {
+        /// The list.
+        list: String,
+        /// The number of the line, counted from 1.
+        line: u64,
+        /// What is wrong with the place that the line names.
+        source: Box<DatasetError>,
+    },
+    /// A list of documents names none.
+    #[error("no documents: {list} has no lines: write the paths or URLs of files into it, one a line")]
+    EmptyList {
+        /// The list.
+        list: String,
     },
     /// There is nothing at the place of the documents.
     #[error("no documents at {url}: check the path; nothing was read or written")]
@@ -44,7 +70,7 @@ pub enum DatasetError {
         /// The columns that the file has.
         present: Vec<String>,
         /// What the user should do.
-        remedy: &'static str,
+        remedy: Cow<'static, str>,
     },
     /// A column has a type that cannot be read for its purpose.
     #[error("{file}: column '{column}' is {got}, expected {expected}: cast it or name another column")]
@@ -139,13 +165,18 @@ impl DatasetError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::BadFile { .. }
+            | Self::BadFormat { .. }
             | Self::MissingColumn { .. }
             | Self::ColumnType { .. }
             | Self::SchemaDrift { .. }
             | Self::BadRow { .. }
             | Self::TooManyBadFiles { .. }
             | Self::Table { .. } => ErrorKind::BadData,
-            Self::DocumentsMissing { .. } | Self::NoDocuments { .. } | Self::NoMarker { .. } => ErrorKind::InputMissing,
+            Self::DocumentsMissing { .. }
+            | Self::EmptyList { .. }
+            | Self::NoDocuments { .. }
+            | Self::NoMarker { .. } => ErrorKind::InputMissing,
+            Self::Listed { source, .. } => source.kind(),
             Self::Config { .. } => ErrorKind::Config,
             Self::Internal { .. } => ErrorKind::Bug,
             Self::Storage(error) => error.kind(),
@@ -155,6 +186,11 @@ impl DatasetError {
     /// Creates the error of a file that is damaged, or is not what its name says.
     pub fn bad_file(file: impl Into<String>, reason: impl ToString) -> Self {
         Self::BadFile { file: file.into(), reason: one_line(&reason.to_string()) }
+    }
+
+    /// Creates the error of a file whose format is not read. `reason` says what the user should do.
+    pub fn bad_format(file: impl Into<String>, reason: String) -> Self {
+        Self::BadFormat { file: file.into(), reason }
     }
 
     /// Returns a function that wraps an I/O error on a local file.

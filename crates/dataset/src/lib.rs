@@ -33,8 +33,9 @@ pub mod fuzzing {
 pub use columns::{BATCH_ROWS, Columns, MAX_VALUE_BYTES, fixed};
 pub use date::{is_date, utc};
 pub use documents::{
-    DocumentBatch, DocumentColumns, DocumentRange, DocumentReader, DocumentRows, Documents, FORMATS, Format, FoundText,
-    ReadLimits, Unchecked, endings, is_document_name, keep_type_name,
+    DocumentBatch, DocumentColumns, DocumentPlace, DocumentRange, DocumentReader, DocumentRows, Documents, FORMATS,
+    Fate, Fates, FileFilter, FileList, FilterOutput, FilterTarget, Format, FoundText, ReadLimits, RowCounts, Unchecked,
+    endings, filter_file, is_document_name, keep_type_name,
 };
 pub use error::{DatasetError, Result};
 pub use parquet_file::{ParquetFile, Read, count, selection};

@@ -62,7 +62,8 @@ pub struct ParquetFile {
 pub struct Read<'a> {
     /// The row groups, ascending.
     pub row_groups: Vec<usize>,
-    /// The names of the columns. Names that the file lacks are ignored.
+    /// The names of the columns, or the paths of columns inside of others, such as `add.path`. Names that the file
+    /// lacks are ignored.
     pub columns: &'a [&'a str],
     /// The rows to read, counted through all the row groups above. `None` stands for all rows.
     pub rows: Option<RowSelection>,
@@ -286,7 +287,7 @@ impl ParquetFile {
             file: self.file.url.clone(),
             column: column.to_owned(),
             present: schema.fields().iter().map(|f| f.name().clone()).collect(),
-            remedy,
+            remedy: remedy.into(),
         })
     }
 
@@ -306,9 +307,11 @@ impl ParquetFile {
     /// Panics if the file has no such row group.
     pub fn stream(&self, read: Read<'_>) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let schema = self.metadata.parquet_schema();
-        let wanted = |name: &str| read.columns.contains(&name);
+        let is_wanted =
+            |path: &str, name: &str| path.strip_prefix(name).is_some_and(|r| r.is_empty() || r.starts_with('.'));
+        let wanted = |path: String| read.columns.iter().any(|name| is_wanted(&path, name));
         let leaves: Vec<usize> =
-            (0..schema.num_columns()).filter(|&i| wanted(schema.get_column_root(i).name())).collect();
+            (0..schema.num_columns()).filter(|&i| wanted(schema.column(i).path().string())).collect();
         let batch_rows = if self.has_dictionary(&read.row_groups, &leaves) {
             read.batch_rows.min(DICTIONARY_BATCH_ROWS)
         } else {

@@ -2,7 +2,7 @@
 //! read its own results next time.
 
 use crate::error::{PipelineError, Result};
-use nearprint_dataset::is_document_name;
+use nearprint_dataset::{DocumentPlace, is_document_name};
 use nearprint_storage::{Folder, Storage, redact};
 
 /// A key, and the place that it names.
@@ -29,7 +29,12 @@ pub(crate) fn refuse_folder(storage: &Storage, written: &Folder, output: &str, i
 ///
 /// # Errors
 /// [`PipelineError::Usage`] if the file is refused. It names both keys.
-pub fn refuse_file(storage: &Storage, (key, output): Named<'_>, documents: &str, inputs: &[Named<'_>]) -> Result<()> {
+pub fn refuse_file(
+    storage: &Storage,
+    (key, output): Named<'_>,
+    documents: &DocumentPlace,
+    inputs: &[Named<'_>],
+) -> Result<()> {
     let place = storage.folder(output)?;
     let refused = |other: &str, url: &str| {
         let reason = format!(
@@ -44,9 +49,12 @@ pub fn refuse_file(storage: &Storage, (key, output): Named<'_>, documents: &str,
             return refused(other, url);
         }
     }
-    let is_next_document = is_document_name(output) && storage.reaches(documents, &place)?;
-    if is_next_document || storage.begins_below(documents, &place)? {
-        return refused("documents", documents);
+    documents.check(storage)?;
+    for documents in documents.patterns() {
+        let is_next_document = is_document_name(output) && storage.reaches(documents, &place)?;
+        if is_next_document || storage.begins_below(documents, &place)? {
+            return refused("documents", documents);
+        }
     }
     Ok(())
 }

@@ -196,7 +196,12 @@ impl PipelineError {
     #[must_use]
     pub fn is_without_documents(&self) -> bool {
         let none = |error: &DatasetError| {
-            matches!(error, DatasetError::DocumentsMissing { .. } | DatasetError::NoDocuments { .. })
+            matches!(
+                error,
+                DatasetError::DocumentsMissing { .. }
+                    | DatasetError::EmptyList { .. }
+                    | DatasetError::NoDocuments { .. }
+            )
         };
         matches!(self, Self::NightMissing { .. }) || matches!(self, Self::Dataset(error) if none(error))
     }

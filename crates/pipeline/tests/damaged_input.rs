@@ -22,7 +22,7 @@ async fn fingerprinted(folder: &Path, columns: (&str, &str)) -> Result<(Fingerpr
     let columns =
         DocumentColumns { id: columns.0.to_owned(), text: columns.1.to_owned(), ..DocumentColumns::default() };
     let request = FingerprintRequest {
-        documents: folder.join("documents").display().to_string(),
+        documents: folder.join("documents").display().to_string().into(),
         columns,
         keep: Vec::new(),
         source: None,

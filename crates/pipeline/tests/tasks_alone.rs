@@ -146,7 +146,7 @@ fn request(folder: &Path, output: &str, night: u32, pairs: PairsMode, clusters: 
     let below = |name: &str| folder.join(name).display().to_string();
     RunRequest {
         dt: format!("2026-11-2{night}"),
-        documents: below("documents"),
+        documents: below("documents").into(),
         store: below(&format!("{output}/store")),
         output: below(&format!("{output}/results")),
         columns: DocumentColumns { keep: vec!["rank".to_owned()], ..DocumentColumns::default() },

@@ -8,15 +8,15 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::error::{Result, StudyError};
-use nearprint_dataset::{DatasetError, DocumentBatch, DocumentColumns, Documents, InputPolicy};
+use nearprint_dataset::{DatasetError, DocumentBatch, DocumentColumns, DocumentPlace, Documents, InputPolicy};
 use nearprint_profile::{ProfileConfig, ProfileError};
 use nearprint_storage::{Progress, Storage, StorageError, blocking};
 
 /// The documents to count, and the way to cut them into tokens.
 #[derive(Debug, Clone)]
 pub struct IdfRequest {
-    /// The path, folder, glob or `s3://` prefix of the documents.
-    pub documents: String,
+    /// The place of the documents.
+    pub documents: DocumentPlace,
     /// The columns of the documents.
     pub columns: DocumentColumns,
     /// The profile, of which only `tokenize` is used.
@@ -51,7 +51,7 @@ pub struct IdfSummary {
 /// # let documents = temp.path().join("pages.jsonl").display().to_string();
 /// std::fs::write(&documents, "{\"id\": 1, \"text\": \"common rare\"}\n{\"id\": 2, \"text\": \"Common, common\"}\n")?;
 /// let request = IdfRequest {
-///     documents,
+///     documents: documents.into(),
 ///     columns: DocumentColumns::default(),
 ///     profile: nearprint_profile::by_name("default")?,
 ///     analyzer_resources: nearprint_tokenize::Resources::default(),
@@ -84,7 +84,7 @@ pub async fn build_idf(storage: &Storage, request: &IdfRequest, progress: &Progr
         }
     }
     if counts.n_documents() == 0 {
-        let (what, url) = ("document with a text", request.documents.clone());
+        let (what, url) = ("document with a text", request.documents.name().to_owned());
         return Err(StorageError::InputMissing { what, url, remedy: "check the path and `text_column`" }.into());
     }
     let n_features = counts.n_features(request.min_documents) as u64;

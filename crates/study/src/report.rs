@@ -79,7 +79,7 @@ const CONTEXT_CHARS: usize = 30;
 /// # let [store, output] = ["store", "results"].map(|name| temp.path().join(name).display().to_string());
 /// # let (columns, profile, breakers) = (Default::default(), nearprint_profile::by_name("default")?, Breakers::off());
 /// # let request = RunRequest {
-/// #     dt: "2026-11-19".to_owned(), documents: documents.clone(), store: store.clone(), output, columns,
+/// #     dt: "2026-11-19".to_owned(), documents: documents.clone().into(), store: store.clone(), output, columns,
 /// #     keep: Vec::new(), source_column: None, profile, analyzer_resources: Default::default(),
 /// #     input: Default::default(), pairs: Default::default(), max_pairs: 1_000_000, clusters: Default::default(),
 /// #     max_lost_share: None, late: false, replace: false, writers: Default::default(), breakers, roots: Default::default(),
@@ -189,8 +189,8 @@ async fn find_texts(
         }
         // The texts are only shown, so files that cannot be read are passed over here, as in a run.
         let policy = InputPolicy { max_bad_files: u64::MAX, ..InputPolicy::default() };
-        let pattern = night_pattern(&request.documents, dt);
-        let opened = Documents::open(storage, &pattern, request.columns.clone(), &policy).await;
+        let place = night_pattern(&request.documents, dt).into();
+        let opened = Documents::open(storage, &place, request.columns.clone(), &policy).await;
         let documents = match opened {
             // The documents of earlier nights may have been moved away. Then their texts are not shown.
             Err(error) if error.kind() == ErrorKind::InputMissing => continue,

@@ -175,7 +175,7 @@ fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
 /// # let pattern = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents/dt=2026-11-19");
 /// let (storage, columns) = (Storage::default(), DocumentColumns::default());
-/// let documents = Documents::open(&storage, pattern, columns.clone(), &InputPolicy::default()).await?;
+/// let documents = Documents::open(&storage, &pattern.into(), columns.clone(), &InputPolicy::default()).await?;
 /// let spec = FingerprintSpec {
 ///     columns,
 ///     keep_types: Vec::new(),

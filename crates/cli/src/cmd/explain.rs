@@ -7,6 +7,7 @@ use nearprint_study::{ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedP
 
 use super::{Outcome, Session, counted, grouped};
 use crate::args::{ExplainArgs, Global};
+use crate::documents::place;
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
 
@@ -25,9 +26,8 @@ pub(super) fn explain(global: &Global, args: &ExplainArgs) -> Outcome {
 }
 
 fn texts(job: &JobConfig, args: &ExplainArgs) -> Result<ExplainTexts, Failure> {
-    if let Some(documents) = &args.documents {
-        let (documents, ids) = (documents.clone(), args.ids.clone());
-        return Ok(ExplainTexts::Documents { documents, columns: job.columns()?, ids });
+    if let Some(documents) = place(args.documents.as_ref(), args.files_from.as_deref(), args.documents_version)? {
+        return Ok(ExplainTexts::Documents { documents, columns: job.columns()?, ids: args.ids.clone() });
     }
     let mut given: Vec<(String, String)> =
         (1..).zip(&args.text).map(|(n, text): (u32, &String)| (format!("text {n}"), text.clone())).collect();

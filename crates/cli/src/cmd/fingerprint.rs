@@ -10,7 +10,7 @@ pub(super) fn fingerprint(global: &Global, args: &FingerprintArgs) -> Outcome {
     let job = JobConfig::read_or_default(args.profile.config.as_deref())?.with_profile_args(&args.profile)?;
     let job = job.with_input_args(&args.input);
     let request = FingerprintRequest {
-        documents: args.documents.clone(),
+        documents: args.documents.place()?,
         columns: job.columns()?,
         keep: Vec::new(),
         source: None,

@@ -18,10 +18,11 @@ fn build(global: &Global, args: &IdfBuildArgs) -> Outcome {
     // The job file may name the table that this command is about to make.
     job.idf = None;
     let (session, path) = (Session::new(&job, global), args.output.display().to_string());
-    session.refuse_overwriting(("output", &path), &args.documents, &job.files_read(args.profile.config.as_deref()))?;
+    let documents = args.documents.place()?;
+    session.refuse_overwriting(("output", &path), &documents, &job.files_read(args.profile.config.as_deref()))?;
     let output = LocalFile::try_new(&args.output, if_exists(args.replace))?;
     let request = IdfRequest {
-        documents: args.documents.clone(),
+        documents,
         columns: job.columns()?,
         profile: job.fingerprint_profile(None)?,
         analyzer_resources: job.analyzer_resources()?,

@@ -16,6 +16,7 @@ use std::fmt::{Display, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use nearprint_dataset::DocumentPlace;
 use nearprint_pipeline::{FingerprintCounts, PipelineError, Resources};
 use nearprint_storage::{IfExists, Progress, Requests, Storage};
 
@@ -134,7 +135,7 @@ impl Session {
     fn refuse_overwriting(
         &self,
         output: (&str, &str),
-        documents: &str,
+        documents: &DocumentPlace,
         files: &[(&str, String)],
     ) -> Result<(), Failure> {
         let files: Vec<(&str, &str)> = files.iter().map(|(key, path)| (*key, path.as_str())).collect();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use nearprint_dataset::DocumentPlace;
 use nearprint_pipeline::{Breakers, Measured, PipelineError, RunCounts, RunRequest, RunSummary};
 use nearprint_storage::{Requests, Roots, RunLock};
 use nearprint_store::Writers;
@@ -14,6 +15,7 @@ use nearprint_study::legible;
 
 use super::{Outcome, Session, grouped};
 use crate::args::{Global, RunArgs};
+use crate::documents::place;
 use crate::exit_code::{BAD_DATA, Failure};
 use crate::flags::with_flags;
 use crate::job_config::JobConfig;
@@ -23,7 +25,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
     let (keep, columns) = job.keep()?;
     let request = RunRequest {
         dt: args.dt.clone(),
-        documents: job.required("documents", args.documents.as_ref().or(job.documents.as_ref()))?,
+        documents: documents(&job, args)?,
         store: job.required("store", args.store.as_ref().or(job.store.as_ref()))?,
         output: job.required("output", args.output.as_ref().or(job.output.as_ref()))?,
         columns,
@@ -71,6 +73,16 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
     let mut report = report.but(Failure { code: BAD_DATA, message, requests: session.requests() });
     report.json["status"] = summary.status.name().into();
     Ok(report)
+}
+
+/// Returns the place of the documents. A list, or a path on the command line, goes before that of the job file.
+fn documents(job: &JobConfig, args: &RunArgs) -> Result<DocumentPlace, Failure> {
+    let version = args.documents_version.or(job.documents_version.filter(|_| args.documents.is_none()));
+    let pattern = args.documents.as_ref().or(job.documents.as_ref());
+    match place(pattern, args.files_from.as_deref(), version)? {
+        Some(place) => Ok(place),
+        None => Ok(job.required("documents", None)?.into()),
+    }
 }
 
 async fn held(lock: Option<PathBuf>, wait: Duration) -> Result<Option<RunLock>, PipelineError> {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use nearprint_dataset::DocumentPlace;
 use nearprint_study::{
     Estimate, LabelEstimate, LabelsRequest, Recommendation, SheetRequest, SheetSummary, draw_sheet,
     estimate_from_labels,
@@ -9,27 +10,31 @@ use nearprint_study::{
 
 use super::{Outcome, Session, cell, documents, grouped, if_exists, name_flags, warnings};
 use crate::args::{Global, TuneArgs};
+use crate::documents::place;
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
 
 pub(super) fn tune(global: &Global, args: &TuneArgs) -> Outcome {
     let job = JobConfig::read_or_default(args.profile.config.as_deref())?.with_profile_args(&args.profile)?;
     let session = Session::new(&job, global);
-    match (&args.labels, &args.documents, &args.sheet) {
+    let documents = place(args.documents.as_ref(), args.files_from.as_deref(), args.documents_version)?;
+    match (&args.labels, documents, &args.sheet) {
         (Some(labels), ..) => estimate(&session, &job, labels),
         (None, Some(documents), Some(sheet)) => draw(&session, &job, args, documents, sheet),
-        _ => Err(Failure::usage("give --documents and --sheet to draw a sheet, or --labels to read one back")),
+        _ => Err(Failure::usage(
+            "give --documents or --files-from, and --sheet, to draw a sheet, or --labels to read one back",
+        )),
     }
 }
 
-fn draw(session: &Session, job: &JobConfig, args: &TuneArgs, documents: &str, sheet: &str) -> Outcome {
+fn draw(session: &Session, job: &JobConfig, args: &TuneArgs, documents: DocumentPlace, sheet: &str) -> Outcome {
     let read = job.files_read(args.profile.config.as_deref());
-    session.refuse_overwriting(("sheet", sheet), documents, &read)?;
+    session.refuse_overwriting(("sheet", sheet), &documents, &read)?;
     if let Some(html) = &args.html {
-        session.refuse_overwriting(("html", html), documents, &read)?;
+        session.refuse_overwriting(("html", html), &documents, &read)?;
     }
     let request = SheetRequest {
-        documents: documents.to_owned(),
+        documents,
         columns: job.columns()?,
         profile: job.profile_config()?,
         analyzer_resources: job.analyzer_resources()?,

@@ -1,10 +1,17 @@
 //! The formats of document files.
 
+use nearprint_storage::InputFile;
+
+use super::filter::{FileFilter, FilterTarget, RowCounts};
 use super::reader::Format;
-use super::{jsonl, parquet};
+use super::{jsonl, jsonl_filter, parquet, parquet_filter};
+use crate::error::{DatasetError, Result};
 
 /// All formats. Messages and the help text take the names and endings from here.
-pub const FORMATS: &[Format] = &[parquet::FORMAT, jsonl::FORMAT];
+pub const FORMATS: &[Format] = &[
+    Format { name: "Parquet", endings: &["parquet"], open: parquet::open, filter: parquet_filter::filter },
+    Format { name: "JSONL", endings: &["jsonl", "ndjson"], open: jsonl::open, filter: jsonl_filter::filter },
+];
 
 /// The endings that may follow the ending of a format.
 const COMPRESSIONS: [&str; 2] = [".gz", ".zst"];
@@ -32,4 +39,54 @@ pub fn endings() -> String {
         FORMATS.iter().flat_map(|format| format.endings).map(|ending| format!(".{ending}")).collect();
     let (last, first) = all.split_last().map_or((String::new(), &all[..0]), |(last, first)| (last.clone(), first));
     format!("{} or {last}, {} allowed after it", first.join(", "), COMPRESSIONS.join(" or "))
+}
+
+/// Writes what a filter lets through of a document file, in the format of the file and in the order of its rows. The
+/// memory that this takes does not grow with the file: it grows with its largest row group by a byte a row.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use nearprint_dataset::{DocumentColumns, Fate, Fates, FileFilter, FilterOutput, FilterTarget};
+/// use nearprint_dataset::{ReadLimits, filter_file};
+/// use nearprint_storage::Storage;
+///
+/// #[derive(Debug)]
+/// struct DropB;
+/// impl Fates for DropB {
+///     fn of(&self, id: &str) -> Fate {
+///         if id == "b" { Fate::Drop } else { Fate::Keep }
+///     }
+/// }
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = tempfile::tempdir()?;
+/// # let [from, to] = ["pages.jsonl", "kept.jsonl"].map(|name| temp.path().join(name));
+/// std::fs::write(&from, "{\"id\": \"a\", \"n\": [1, 2]}\n{\"id\": \"b\"}\n")?;
+/// let filter = FileFilter {
+///     columns: DocumentColumns::default(),
+///     output: FilterOutput::Survivors,
+///     fates: Arc::new(DropB),
+///     quarantined: Vec::new(),
+///     limits: ReadLimits::default(),
+///     max_doc_bytes: 1 << 20,
+/// };
+/// let file = Storage::default().folder(&from.display().to_string())?.file().await?;
+/// let target = FilterTarget { file: std::fs::File::create(&to)?, name: to.display().to_string() };
+/// let counts = filter_file(file, filter, target).await?;
+/// assert_eq!((counts.n_rows, counts.n_keep, counts.n_drop), (2, 1, 1));
+/// assert_eq!(std::fs::read_to_string(&to)?, "{\"id\": \"a\", \"n\": [1, 2]}\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
+/// # Errors
+/// The file cannot be read, the target cannot be written, or a row has no id although it is not among those that are no
+/// documents.
+pub async fn filter_file(file: InputFile, filter: FileFilter, target: FilterTarget) -> Result<RowCounts> {
+    let format = Format::of(&file.url).ok_or_else(|| {
+        let reason = format!("its name does not end in {}", endings());
+        DatasetError::bad_file(&file.url, reason)
+    })?;
+    (format.filter)(file, filter, target).await
 }

@@ -13,26 +13,22 @@ use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
 use tokio_util::io::StreamReader;
 
 use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadContext};
-use super::reader::{DocumentReader, Format};
+use super::foreign;
+use super::hint;
+use super::reader::{DocumentReader, Opened};
 use crate::columns::MAX_VALUE_BYTES;
 use crate::error::{DatasetError, Result};
 use crate::quarantine::BadReason;
 use nearprint_storage::{InputFile, StorageError};
 
-/// The format of JSON lines.
-pub const FORMAT: Format = Format {
-    name: "JSONL",
-    endings: &["jsonl", "ndjson"],
-    open: |file, columns, context| {
-        Box::pin(
-            async move { Ok(Box::new(JsonlFile::open(file, &columns, &context).await?) as Box<dyn DocumentReader>) },
-        )
-    },
-};
+/// Opens a file and checks the columns of its first line.
+pub fn open(file: InputFile, columns: DocumentColumns, context: ReadContext) -> Opened {
+    Box::pin(async move { Ok(Box::new(JsonlFile::open(file, &columns, &context).await?) as Box<dyn DocumentReader>) })
+}
 
 #[derive(Debug, Clone)]
 struct JsonlFile {
@@ -46,14 +42,19 @@ impl JsonlFile {
     async fn open(file: InputFile, columns: &DocumentColumns, context: &ReadContext) -> Result<Self> {
         let mut lines = Numbered::open(&file, context.max_line_bytes()).await?;
         let wanted = Wanted::new(columns);
+        if let Some(foreign) = foreign::by_beginning(lines.beginning().await?) {
+            return Err(DatasetError::bad_format(&file.url, foreign.reason(&file.url)));
+        }
         let Some(first) = lines.next_object(&wanted).await? else {
             return Ok(Self { file, column_types: Vec::new() });
         };
-        let named = [(&columns.id, "set id_column or rename it"), (&columns.text, "set text_column or rename it")];
-        let keep = columns.keep.iter().map(|c| (c, "change keep or source_column, or rename it"));
-        for (i, (column, remedy)) in named.into_iter().chain(keep).enumerate() {
+        for (i, column) in [&columns.id, &columns.text].into_iter().chain(&columns.keep).enumerate() {
             if first.values[i].is_none() {
                 let present = lines.names_of_the_last();
+                let remedy = match i {
+                    0 | 1 => hint::remedy(columns, column, &present, &present),
+                    _ => "change keep or source_column, or rename it".into(),
+                };
                 return Err(DatasetError::MissingColumn { file: file.url, column: column.clone(), present, remedy });
             }
         }
@@ -121,12 +122,12 @@ impl DocumentReader for JsonlFile {
 
 /// The lines of a file with their numbers. Blank lines are counted too, so that messages name the line that an editor
 /// shows.
-struct Numbered {
+pub struct Numbered {
     reader: Box<dyn AsyncBufRead + Send + Unpin>,
     url: String,
     n_read: u64,
-    /// The line that was read last.
-    line: Vec<u8>,
+    /// The line that was read last, without its line feed.
+    pub line: Vec<u8>,
     /// The largest size of a line. The rest of a longer one is skipped.
     max_line_bytes: u64,
 }
@@ -140,35 +141,56 @@ struct Row {
 }
 
 impl Numbered {
-    async fn open(file: &InputFile, max_line_bytes: u64) -> Result<Self> {
-        let bytes = BufReader::new(StreamReader::new(file.stream().map_err(io::Error::other)));
+    /// Opens a file. A line of more than `max_line_bytes` bytes is passed over without being held.
+    ///
+    /// # Errors
+    /// None: the file is read with its first line.
+    pub async fn open(file: &InputFile, max_line_bytes: u64) -> Result<Self> {
+        let bytes = StreamReader::new(file.stream().map_err(io::Error::other));
         let reader: Box<dyn AsyncBufRead + Send + Unpin> = match file.url.rsplit('.').next() {
-            Some("gz") => Box::new(BufReader::new(several(GzipDecoder::new(bytes)))),
-            Some("zst") => Box::new(BufReader::new(several_zstd(ZstdDecoder::new(bytes)))),
+            Some("gz") => Box::new(unpacked(several(GzipDecoder::new(bytes)))),
+            Some("zst") => Box::new(unpacked(several_zstd(ZstdDecoder::new(bytes)))),
             _ => Box::new(bytes),
         };
         Ok(Self { reader, url: file.url.clone(), n_read: 0, line: Vec::new(), max_line_bytes })
     }
 
+    /// Returns the first bytes without consuming them. There may be fewer than there are in the file.
+    async fn beginning(&mut self) -> Result<&[u8]> {
+        let failed = |e| cannot_read(&self.url, 0, e);
+        self.reader.fill_buf().await.map_err(failed)
+    }
+
     /// Reads the next line that is not blank.
     async fn next_row(&mut self, wanted: &Wanted) -> Result<Option<Row>> {
         loop {
-            let Some(whole) = self.next_line().await? else { return Ok(None) };
-            self.n_read += 1;
-            let line = self.n_read;
-            if !whole {
-                return Ok(Some(Row { line, values: wanted.none(), fault: Some(BadReason::TooLarge) }));
-            }
-            let text = self.line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.line);
-            if text.trim_ascii().is_empty() {
-                continue;
-            }
+            let (line, text) = match self.next_numbered().await? {
+                None => return Ok(None),
+                Some((line, None)) => {
+                    return Ok(Some(Row { line, values: wanted.none(), fault: Some(BadReason::TooLarge) }));
+                }
+                Some((_, Some([]))) => continue,
+                Some((line, Some(text))) => (line, text),
+            };
             let (values, fault) = match wanted.parse(text) {
                 Ok(values) => (values, None),
                 Err(reason) => (wanted.none(), Some(reason)),
             };
             return Ok(Some(Row { line, values, fault }));
         }
+    }
+
+    /// Reads the next line. Returns its number and its text without a byte order mark: the text is empty if the line is
+    /// blank, and `None` if the line is too long to be held. Returns `None` at the end of the file.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub async fn next_numbered(&mut self) -> Result<Option<(u64, Option<&[u8]>)>> {
+        let Some(whole) = self.next_line().await? else { return Ok(None) };
+        self.n_read += 1;
+        let text = self.line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.line);
+        let text = if text.trim_ascii().is_empty() { &[] } else { text };
+        Ok(Some((self.n_read, whole.then_some(text))))
     }
 
     /// Reads the next line that is a JSON object.
@@ -237,6 +259,13 @@ fn several<R: AsyncBufRead>(mut decoder: GzipDecoder<R>) -> GzipDecoder<R> {
     decoder
 }
 
+/// Bytes that a decoder unpacks at once.
+const UNPACKED_BYTES: usize = 64 << 10;
+
+fn unpacked<R: AsyncRead>(decoder: R) -> BufReader<R> {
+    BufReader::with_capacity(UNPACKED_BYTES, decoder)
+}
+
 fn several_zstd<R: AsyncBufRead>(mut decoder: ZstdDecoder<R>) -> ZstdDecoder<R> {
     decoder.multiple_members(true);
     decoder
@@ -254,6 +283,7 @@ enum Value {
 }
 
 /// The columns that are read. All others are skipped without being held.
+#[derive(Debug)]
 struct Wanted {
     names: Vec<String>,
 }
@@ -277,6 +307,35 @@ impl Wanted {
             if sound { BadReason::InvalidUtf8 } else { BadReason::NotJson }
         })
     }
+}
+
+/// Finds the ids of lines.
+#[derive(Debug)]
+pub struct IdColumn(Wanted);
+
+impl IdColumn {
+    /// Creates a finder for the column `name`.
+    pub fn new(name: &str) -> Self {
+        Self(Wanted { names: vec![name.to_owned()] })
+    }
+
+    /// Returns the id of a line: the value of the column, if it can be one.
+    pub fn of(&self, line: &[u8]) -> Option<LineId> {
+        match self.0.parse(line).ok()?.into_iter().next()?? {
+            Value::Text(text) => Some(LineId { text, is_integer: false }),
+            Value::Integer(id) => Some(LineId { text: id.to_string(), is_integer: true }),
+            Value::Null | Value::Float(_) | Value::Other => None,
+        }
+    }
+}
+
+/// The id of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineId {
+    /// The id as text.
+    pub text: String,
+    /// Whether the line has it as a number.
+    pub is_integer: bool,
 }
 
 impl<'de> DeserializeSeed<'de> for &Wanted {

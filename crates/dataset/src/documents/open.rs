@@ -7,13 +7,15 @@ use arrow::array::Array;
 use arrow::datatypes::DataType;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
-use nearprint_storage::{InputFile, Listing, Storage, StorageError};
+use nearprint_storage::{InputFile, Storage, StorageError};
 use serde::{Deserialize, Serialize};
 
 use super::batch::{DocumentBatch, DocumentColumns, ReadContext, Unchecked};
 use super::formats::endings;
+use super::found::{Found, FoundTable};
 use super::keep_column::keep_type_name;
 use super::pages::ReadLimits;
+use super::place::DocumentPlace;
 use super::reader::{DocumentReader, Format};
 use crate::date::is_date;
 use crate::error::{DatasetError, Result};
@@ -48,7 +50,7 @@ pub struct DocumentRows {
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
 /// # let pattern = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents/dt=2026-11-19");
 /// let (storage, columns) = (Storage::default(), DocumentColumns::default());
-/// let documents = Documents::open(&storage, pattern, columns, &InputPolicy::default()).await?;
+/// let documents = Documents::open(&storage, &pattern.into(), columns, &InputPolicy::default()).await?;
 /// let mut n_texts = 0;
 /// for range in documents.ranges() {
 ///     let mut batches = documents.read(&range).batches;
@@ -84,8 +86,8 @@ const OPEN_AT_ONCE: usize = 16;
 const KEPT_FOOTER_BYTES: usize = 64 << 20;
 
 impl Documents {
-    /// Opens the files of a path, folder, glob or S3 prefix. This reads the footer of every Parquet file and the first
-    /// lines of every JSONL file, and checks that the columns exist and have one type.
+    /// Opens the files at a place. This reads the footer of every Parquet file and the first lines of every JSONL file,
+    /// and checks that the columns exist and have one type.
     ///
     /// # Errors
     /// An error that names the file and the column. Files that cannot be read are an error only if there are more of
@@ -93,29 +95,27 @@ impl Documents {
     /// marker that `policy` requires is missing.
     pub async fn open(
         storage: &Storage,
-        pattern: &str,
+        place: &DocumentPlace,
         columns: DocumentColumns,
         policy: &InputPolicy,
     ) -> Result<Self> {
         if let Some(marker) = &policy.require_marker {
-            require_marker(storage, pattern, marker).await?;
+            require_marker(storage, place, marker).await?;
         }
-        let Listing { files, unusable, .. } = match storage.listing(pattern, "documents").await {
-            Err(StorageError::InputMissing { .. }) if policy.allow_empty => Listing::default(),
-            Err(StorageError::InputMissing { url, .. }) => return Err(DatasetError::DocumentsMissing { url }),
-            listed => listed?,
+        let found = match place.find(storage).await {
+            Err(DatasetError::DocumentsMissing { .. } | DatasetError::EmptyList { .. }) if policy.allow_empty => {
+                Found::default()
+            }
+            found => found?,
         };
         let mut documents = Self { columns, context: ReadContext::new(policy.max_doc_bytes), ..Self::default() };
-        for (file, reason) in unusable {
+        for (file, reason) in found.unusable.into_values() {
             let error = DatasetError::bad_file(&file.url, reason);
             documents.set_aside(file, error, policy.max_bad_files)?;
         }
-        let (none, one_file) = (files.is_empty(), files.len() == 1 && files[0].url == pattern);
-        let known = documents.known(files, one_file)?;
-        if known.is_empty() && !none {
-            return Err(DatasetError::NoDocuments { url: pattern.to_owned(), endings: endings() });
-        }
-        documents.open_files(known, policy.max_bad_files).await?;
+        let known = documents.known(found.files.into_values());
+        let opened = documents.open_files(known, policy.max_bad_files).await;
+        opened.map_err(|error| of_partition_column(error, found.table.as_ref()))?;
         documents.keep_types = one_schema(&documents.files, &documents.columns)?;
         Ok(documents)
     }
@@ -133,19 +133,15 @@ impl Documents {
     }
 
     /// Returns the files whose format can be read and notes the others.
-    fn known(&mut self, listed: Vec<InputFile>, one_file: bool) -> Result<Vec<(Format, InputFile)>> {
+    fn known(&mut self, listed: impl Iterator<Item = InputFile>) -> Vec<(Format, InputFile)> {
         let mut known = Vec::new();
         for file in listed {
             match Format::of(&file.url) {
                 Some(format) => known.push((format, file)),
-                None if one_file => {
-                    let reason = format!("its name does not end in {}", endings());
-                    return Err(DatasetError::bad_file(file.url, reason));
-                }
                 None => self.ignored.push(file.url),
             }
         }
-        Ok(known)
+        known
     }
 
     async fn open_files(&mut self, known: Vec<(Format, InputFile)>, max_bad_files: u64) -> Result<()> {
@@ -175,7 +171,9 @@ impl Documents {
     /// Notes a file that cannot be read. If too many of them are noted already, that is an error.
     fn set_aside(&mut self, file: InputFile, error: DatasetError, max_bad_files: u64) -> Result<()> {
         match error {
-            DatasetError::BadFile { reason, .. } if (self.bad.len() as u64) < max_bad_files => {
+            DatasetError::BadFile { reason, .. } | DatasetError::BadFormat { reason, .. }
+                if (self.bad.len() as u64) < max_bad_files =>
+            {
                 self.bad.push((file, reason));
                 Ok(())
             }
@@ -275,8 +273,8 @@ impl Documents {
     /// # let pages = temp.path().join("pages.jsonl");
     /// std::fs::write(&pages, "{\"id\": \"a\", \"text\": \"one page\"}\n{\"id\": \"b\", \"text\": null}\n")?;
     /// let (storage, columns) = (Storage::default(), DocumentColumns::default());
-    /// let pattern = pages.display().to_string();
-    /// let documents = Documents::open(&storage, &pattern, columns, &InputPolicy::default()).await?;
+    /// let place = pages.display().to_string().into();
+    /// let documents = Documents::open(&storage, &place, columns, &InputPolicy::default()).await?;
     /// let texts = documents.texts_of(["a", "b", "c"].into()).await?;
     /// assert_eq!((texts["a"].as_deref(), texts["b"].as_deref(), texts.get("c")), (Some("one page"), None, None));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -361,20 +359,39 @@ async fn open_version(
 /// names the first.
 fn too_many(error: DatasetError, before: &[(InputFile, String)], allowed: u64) -> DatasetError {
     match (error, before.first()) {
-        (DatasetError::BadFile { .. }, Some((first, reason))) => {
+        (DatasetError::BadFile { .. } | DatasetError::BadFormat { .. }, Some((first, reason))) => {
             DatasetError::TooManyBadFiles { allowed, example: format!("{}: {reason}", first.url) }
         }
         (error, _) => error,
     }
 }
 
-async fn require_marker(storage: &Storage, pattern: &str, marker: &str) -> Result<()> {
-    if pattern.contains(['*', '?', '[']) {
-        return Err(DatasetError::Config {
-            key: "require_marker".to_owned(),
-            reason: format!("the documents are a glob, {pattern}, and no folder that could hold {marker}"),
-        });
+/// Makes the error of a missing column say that the column is one of the table's partitions.
+fn of_partition_column(error: DatasetError, table: Option<&FoundTable>) -> DatasetError {
+    match (error, table) {
+        (DatasetError::MissingColumn { file, column, present, .. }, Some(table))
+            if table.partition_columns.contains(&column) =>
+        {
+            let remedy = format!(
+                "it is a partition column of the Delta table {}, whose values are not in the files: name a column that is",
+                table.url
+            );
+            DatasetError::MissingColumn { file, column, present, remedy: remedy.into() }
+        }
+        (error, _) => error,
     }
+}
+
+async fn require_marker(storage: &Storage, place: &DocumentPlace, marker: &str) -> Result<()> {
+    let refused = |what: &str| DatasetError::Config {
+        key: "require_marker".to_owned(),
+        reason: format!("the documents are {what}, and no folder that could hold {marker}"),
+    };
+    let pattern = match place {
+        DocumentPlace::Pattern { pattern, .. } if !pattern.contains(['*', '?', '[']) => pattern,
+        DocumentPlace::Pattern { pattern, .. } => return Err(refused(&format!("a glob, {pattern}"))),
+        DocumentPlace::List(_) => return Err(refused(&format!("a list, {}", place.name()))),
+    };
     match storage.folder(pattern)?.join(marker).find().await? {
         Some(_) => Ok(()),
         None => Err(DatasetError::NoMarker { url: format!("{}/{marker}", pattern.trim_end_matches('/')) }),

@@ -20,10 +20,12 @@ use parquet::schema::types::{SchemaDescriptor, Type};
 use tokio::runtime::Handle;
 
 use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadContext};
+use super::foreign;
+use super::hint;
 use super::keep_column::keep_type_name;
 use super::keep_column::{keep_type, to_keep_type};
 use super::pages::{GroupState, PagedRowGroup, ReadLimits};
-use super::reader::{DocumentReader, Format};
+use super::reader::{DocumentReader, Opened};
 use crate::columns::{Columns, MAX_VALUE_BYTES};
 use crate::error::{DatasetError, Result};
 use crate::parquet_file::{ParquetFile, caught, count, joined_row_groups, panicked};
@@ -47,14 +49,10 @@ struct RowGroup {
     text_bytes: u64,
 }
 
-/// The Parquet format.
-pub const FORMAT: Format = Format {
-    name: "Parquet",
-    endings: &["parquet"],
-    open: |file, columns, _| {
-        Box::pin(async move { Ok(Box::new(ParquetDocuments::open(file, &columns).await?) as Box<dyn DocumentReader>) })
-    },
-};
+/// Opens a file and checks its columns.
+pub fn open(file: InputFile, columns: DocumentColumns, _: ReadContext) -> Opened {
+    Box::pin(async move { Ok(Box::new(ParquetDocuments::open(file, &columns).await?) as Box<dyn DocumentReader>) })
+}
 
 impl ParquetDocuments {
     /// Reads the footer and checks the columns.
@@ -63,7 +61,10 @@ impl ParquetDocuments {
     /// [`DatasetError::BadFile`] if the file is not a readable Parquet file; [`DatasetError::MissingColumn`] or
     /// [`DatasetError::ColumnType`] if a column cannot be used.
     pub async fn open(file: InputFile, columns: &DocumentColumns) -> Result<Self> {
-        let parquet = ParquetFile::open_without_page_index(file.clone()).await?;
+        let parquet = match ParquetFile::open_without_page_index(file.clone()).await {
+            Err(error @ DatasetError::BadFile { .. }) => return Err(misnamed(&file).await.unwrap_or(error)),
+            opened => opened?,
+        };
         let mut column_types = vec![(columns.id.clone(), id_type(&parquet, columns)?)];
         require_text(&parquet, columns)?;
         for column in &columns.keep {
@@ -72,6 +73,28 @@ impl ParquetDocuments {
         let row_groups = caught(&file.url, || row_groups(&parquet, &columns.text))?;
         Ok(Self { file, column_types, row_groups, footer: Some(Arc::new(parquet)) })
     }
+
+    /// Reads the footer and checks the column of ids alone. Read with the same columns, which are returned, the file's
+    /// documents have their ids for texts, if these are strings, and no other column is read.
+    ///
+    /// # Errors
+    /// The errors of [`open`](Self::open).
+    pub async fn of_ids(
+        file: InputFile,
+        columns: &DocumentColumns,
+    ) -> Result<(Self, Arc<ParquetFile>, DocumentColumns)> {
+        let parquet = Arc::new(ParquetFile::open_without_page_index(file.clone()).await?);
+        let ids = DocumentColumns { text: columns.id.clone(), keep: Vec::new(), ..columns.clone() };
+        let column_types = vec![(ids.id.clone(), id_type(&parquet, &ids)?)];
+        let row_groups = caught(&file.url, || row_groups(&parquet, &ids.id))?;
+        Ok((Self { file, column_types, row_groups, footer: Some(Arc::clone(&parquet)) }, parquet, ids))
+    }
+}
+
+/// Returns the error of a file that is of another format than its name says, if its first bytes tell.
+async fn misnamed(file: &InputFile) -> Option<DatasetError> {
+    let foreign = foreign::by_content(file).await?;
+    Some(DatasetError::bad_format(&file.url, foreign.reason(&file.url)))
 }
 
 impl DocumentReader for ParquetDocuments {
@@ -368,7 +391,11 @@ fn batch_rows(group: RowGroup, limits: &ReadLimits) -> usize {
     count(rows).clamp(1, BATCH_ROWS)
 }
 
-fn refuse_codec(parquet: &ParquetFile, row_group: usize, leaves: &[usize]) -> Result<()> {
+/// Refuses columns whose codec cannot be read.
+///
+/// # Errors
+/// [`DatasetError::BadFile`], which names the column and the codec.
+pub fn refuse_codec(parquet: &ParquetFile, row_group: usize, leaves: &[usize]) -> Result<()> {
     for &leaf in leaves {
         let chunk = parquet.footer().row_group(row_group).column(leaf);
         if chunk.compression() == Compression::LZO {
@@ -428,8 +455,26 @@ fn wrong_type(parquet: &ParquetFile, column: &str, got: &DataType, expected: &'s
     }
 }
 
+/// Adds to the error of a missing column which columns look like those that are meant.
+fn with_hint(parquet: &ParquetFile, columns: &DocumentColumns, error: DatasetError) -> DatasetError {
+    let named = |fits: fn(&DataType) -> bool| -> Vec<String> {
+        let fields = parquet.schema().fields().iter().filter(|field| fits(field.data_type()));
+        fields.map(|field| field.name().clone()).collect()
+    };
+    let ids =
+        named(|t| t.is_integer() || matches!(t, DataType::Utf8 | DataType::Binary | DataType::FixedSizeBinary(16)));
+    let texts = named(|t| matches!(t, DataType::Utf8 | DataType::Binary));
+    match error {
+        DatasetError::MissingColumn { file, column, present, .. } => {
+            let remedy = hint::remedy(columns, &column, &ids, &texts);
+            DatasetError::MissingColumn { file, column, present, remedy }
+        }
+        other => other,
+    }
+}
+
 fn id_type(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<DataType> {
-    match parquet.data_type(&columns.id, "set id_column or rename it")? {
+    match parquet.data_type(&columns.id, "set id_column or rename it").map_err(|e| with_hint(parquet, columns, e))? {
         DataType::Utf8 | DataType::FixedSizeBinary(16) => Ok(DataType::Utf8),
         DataType::Binary if columns.binary_as_utf8 => Ok(DataType::Utf8),
         t if t.is_integer() => Ok(DataType::Int64),
@@ -438,7 +483,10 @@ fn id_type(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<DataType>
 }
 
 fn require_text(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<()> {
-    match parquet.data_type(&columns.text, "set text_column or rename it")? {
+    match parquet
+        .data_type(&columns.text, "set text_column or rename it")
+        .map_err(|e| with_hint(parquet, columns, e))?
+    {
         DataType::Utf8 => Ok(()),
         DataType::Binary if columns.binary_as_utf8 => Ok(()),
         DataType::Binary => Err(wrong_type(

@@ -1,5 +1,5 @@
-//! The interface of a format of document files. A new format needs a file with a [`DocumentReader`], and a line in
-//! [`FORMATS`](super::formats::FORMATS).
+//! The interface of a format of document files. A new format needs files with a [`DocumentReader`] and a filter, and a
+//! line in [`FORMATS`](super::formats::FORMATS).
 
 use std::ops::Range;
 
@@ -9,6 +9,7 @@ use futures::stream::BoxStream;
 use nearprint_storage::InputFile;
 
 use super::batch::{DocumentBatch, DocumentColumns, ReadContext};
+use super::filter::{FileFilter, FilterTarget, Filtered};
 use crate::error::Result;
 
 /// A format of document files.
@@ -20,6 +21,8 @@ pub struct Format {
     pub endings: &'static [&'static str],
     /// Opens a file and checks its columns. Its documents are not read yet.
     pub open: fn(InputFile, DocumentColumns, ReadContext) -> Opened,
+    /// Copies the rows of a file that a filter lets through.
+    pub filter: fn(InputFile, FileFilter, FilterTarget) -> Filtered,
 }
 
 /// The future of a file that is being opened.

@@ -1,8 +1,8 @@
 //! The documents of a night: their places, and the reasons why there may be none.
 
-use super::request::{RunRequest, night_pattern};
+use super::request::RunRequest;
 use crate::error::{PipelineError, Result};
-use nearprint_dataset::{DatasetError, Documents, is_date};
+use nearprint_dataset::{DatasetError, DocumentPlace, Documents, is_date};
 use nearprint_storage::{Folder, Storage};
 
 /// The number of nights that a message lists.
@@ -14,22 +14,27 @@ const LISTED: usize = 3;
 /// [`Documents::open`] fails, or the folder of the nights is missing. The latter is an error even if a night may be
 /// empty.
 pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Documents> {
-    warn_of_misnamed_nights(storage, &request.documents).await;
-    let pattern = night_pattern(&request.documents, &request.dt);
-    let nights = Nights::of(storage, &request.documents)?;
-    // Without `{dt}`, a folder dt=DATE is taken for a part of a table anyway.
-    if let Some(nights) = nights.as_ref().filter(|_| request.documents.contains("{dt}")) {
+    let night = request.night_documents();
+    let opening = Documents::open(storage, &night, request.columns.clone(), &request.input);
+    let DocumentPlace::Pattern { pattern: root, .. } = &request.documents else {
+        return Ok(opening.await?);
+    };
+    let pattern = night.name();
+    warn_of_misnamed_nights(storage, root).await;
+    let nights = Nights::of(storage, root)?;
+    // A folder dt=DATE is taken for a part of a table anyway.
+    if let Some(nights) = nights.as_ref().filter(|nights| !nights.before.contains('=')) {
         nights.root.refuse_table().await?;
     }
-    let opened = Documents::open(storage, &pattern, request.columns.clone(), &request.input).await;
+    let opened = opening.await;
     let nothing = match &opened {
         Ok(documents) => documents.is_without_files(),
         Err(error) => matches!(error, DatasetError::DocumentsMissing { .. }),
     };
     let opened = opened.map_err(PipelineError::from);
     match nights {
-        Some(nights) if nothing => nights.explain(opened, &pattern, &request.dt).await,
-        None if nothing => refuse_missing_base(storage, &pattern).await.and(opened),
+        Some(nights) if nothing => nights.explain(opened, pattern, &request.dt).await,
+        None if nothing => refuse_missing_base(storage, pattern).await.and(opened),
         _ => opened,
     }
 }

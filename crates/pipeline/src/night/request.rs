@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use nearprint_dataset::{DocumentColumns, InputPolicy, PUBLISHED, is_date};
+use nearprint_dataset::{DocumentColumns, DocumentPlace, InputPolicy, PUBLISHED, is_date};
 use nearprint_join::LossLimit;
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::{Folder, Roots, Storage, redact};
@@ -24,8 +24,9 @@ const ANY_DATE: &str = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]";
 pub struct RunRequest {
     /// The night, `YYYY-MM-DD`.
     pub dt: String,
-    /// The root of the documents. A night's documents are under `dt=<date>/`, or at the place of `{dt}`.
-    pub documents: String,
+    /// The root of the documents, or a list of the night's own. Below a root, a night's documents are under
+    /// `dt=<date>/`, or at the place of `{dt}`.
+    pub documents: DocumentPlace,
     /// The store.
     pub store: String,
     /// The root of the results.
@@ -101,8 +102,9 @@ impl RunRequest {
 
     /// Returns the places of its documents, store, output and job file that are on local disks.
     pub(crate) fn local_places(&self, storage: &Storage) -> Vec<PathBuf> {
-        let documents = night_pattern(&self.documents, &self.dt);
-        let places = [&documents, &self.store, &self.output].into_iter().filter_map(|url| storage.base_of(url).ok());
+        let documents = self.night_documents();
+        let urls = documents.patterns().into_iter().chain([self.store.as_str(), &self.output]);
+        let places = urls.filter_map(|url| storage.base_of(url).ok());
         places.filter_map(|place| place.local_path().map(Path::to_path_buf)).chain(self.job_file.clone()).collect()
     }
 
@@ -116,8 +118,10 @@ impl RunRequest {
         self.profile.validate()?;
         self.breakers.validate()?;
         self.loss_limit()?;
-        let documents = night_pattern(&self.documents, &self.dt);
-        for (key, url) in [("documents", &documents), ("store", &self.store), ("output", &self.output)] {
+        self.documents.check(storage)?;
+        let documents = self.night_documents();
+        let documents = documents.patterns().into_iter().map(|url| ("documents", url));
+        for (key, url) in documents.chain([("store", self.store.as_str()), ("output", &self.output)]) {
             self.roots.refuse_outside(storage, key, url)?;
         }
         self.refuse_overlaps(storage, spill)
@@ -132,27 +136,38 @@ impl RunRequest {
         let results = PUBLISHED
             .iter()
             .map(|dataset| ("output", &self.output, output.join(dataset.name).join(&format!("dt={}", self.dt))));
-        for (key, url, place) in results.chain([("store", &self.store, store.clone())]) {
-            if nights_reach(storage, &self.documents, &place)? {
-                return Err(overlap(
-                    key,
-                    url,
-                    "documents",
-                    &self.documents,
-                    "the next run would read what this one writes",
-                ));
+        let places: Vec<_> = results.chain([("store", &self.store, store.clone())]).collect();
+        let spill = spill.display().to_string();
+        let spilled = storage.folder(&spill)?;
+        let is_list = matches!(self.documents, DocumentPlace::List(_));
+        for documents in self.documents.patterns() {
+            for (key, url, place) in &places {
+                if nights_reach(storage, documents, place)? {
+                    let why = "the next run would read what this one writes";
+                    return Err(overlap(key, url, "documents", documents, why));
+                }
             }
-        }
-        let (spill, nights) = (spill.display().to_string(), night_pattern(&self.documents, "{dt}"));
-        if nights_reach(storage, &nights, &storage.folder(&spill)?)? {
-            let why = "another run would read what this one spills";
-            return Err(overlap("resources.spill_dir", &spill, "documents", &self.documents, why));
+            let nights = if is_list { documents.to_owned() } else { night_pattern(documents, "{dt}") };
+            if nights_reach(storage, &nights, &spilled)? {
+                let why = "another run would read what this one spills";
+                return Err(overlap("resources.spill_dir", &spill, "documents", documents, why));
+            }
         }
         if store.overlaps(&output) {
             let why = "no command may take the files of one for those of the other";
             return Err(overlap("output", &self.output, "store", &self.store, why));
         }
         Ok(())
+    }
+
+    /// Returns the place of the night's documents.
+    pub(crate) fn night_documents(&self) -> DocumentPlace {
+        match &self.documents {
+            DocumentPlace::Pattern { pattern, version } => {
+                DocumentPlace::Pattern { pattern: night_pattern(pattern, &self.dt), version: *version }
+            }
+            list @ DocumentPlace::List(_) => list.clone(),
+        }
     }
 
     pub(crate) fn fingerprint_request(&self) -> FingerprintRequest {

@@ -46,7 +46,7 @@ const MAX_ATTEMPTS: usize = 5;
 /// # let [store, output] = ["store", "results"].map(|name| temp.path().join(name).display().to_string());
 /// let request = RunRequest {
 ///     dt: "2026-11-19".to_owned(),
-///     documents, // "crawl", if the night's files are in crawl/dt=2026-11-19
+///     documents: documents.into(), // "crawl", if the night's files are in crawl/dt=2026-11-19
 ///     store,
 ///     output,
 ///     columns: DocumentColumns::default(),

@@ -15,8 +15,8 @@ use crate::resources::Resources;
 use crate::work::Work;
 use nearprint_dataset::schema::{CONFIG_DIGEST, FINGERPRINT, FINGERPRINTS, QUARANTINE, SKIPPED, WIDE_FINGERPRINTS};
 use nearprint_dataset::{
-    BATCH_ROWS, BadFile, BadRow, DatasetError, DatasetWriter, DocumentColumns, DocumentRange, Documents, InputPolicy,
-    ReadLimits, StagedFile,
+    BATCH_ROWS, BadFile, BadRow, DatasetError, DatasetWriter, DocumentColumns, DocumentPlace, DocumentRange, Documents,
+    InputPolicy, ReadLimits, StagedFile,
 };
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::{IfExists, Progress, Storage, row_number};
@@ -28,8 +28,8 @@ use nearprint_tasks::{
 /// The request to fingerprint documents.
 #[derive(Debug, Clone)]
 pub struct FingerprintRequest {
-    /// The path, folder, glob or `s3://` prefix of the documents.
-    pub documents: String,
+    /// The place of the documents.
+    pub documents: DocumentPlace,
     /// The columns of the documents.
     pub columns: DocumentColumns,
     /// The keys of the keep order.
@@ -47,13 +47,13 @@ pub struct FingerprintRequest {
 impl FingerprintRequest {
     /// Returns a request for documents whose order does not matter, and all of whose rows must be documents.
     pub fn of(
-        documents: &str,
+        documents: &DocumentPlace,
         columns: &DocumentColumns,
         profile: &ProfileConfig,
         resources: &AnalyzerResources,
     ) -> Self {
         Self {
-            documents: documents.to_owned(),
+            documents: documents.clone(),
             columns: columns.clone(),
             keep: Vec::new(),
             source: None,
@@ -311,7 +311,7 @@ pub struct FingerprintSummary {
 /// # let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents/dt=2026-11-19");
 /// # let fingerprints = temp.path().join("fingerprints").display().to_string();
 /// let (columns, profile) = (DocumentColumns::default(), nearprint_profile::by_name("default")?);
-/// let request = FingerprintRequest::of(documents, &columns, &profile, &nearprint_tokenize::Resources::default());
+/// let request = FingerprintRequest::of(&documents.into(), &columns, &profile, &nearprint_tokenize::Resources::default());
 /// let (storage, resources, progress) = (Storage::default(), Resources::default(), Progress::default());
 /// let done = fingerprint(&storage, &request, &fingerprints, IfExists::Refuse, &resources, &progress).await?;
 /// assert_eq!(done.counts.n_documents, 155);
@@ -331,7 +331,9 @@ pub async fn fingerprint(
     progress: &Progress,
 ) -> Result<FingerprintSummary> {
     let output = storage.folder(output_url)?;
-    apart::refuse_folder(storage, &output, output_url, &[("documents", &request.documents)])?;
+    request.documents.check(storage)?;
+    let inputs: Vec<_> = request.documents.patterns().into_iter().map(|place| ("documents", place)).collect();
+    apart::refuse_folder(storage, &output, output_url, &inputs)?;
     nearprint_dataset::refuse_existing(&output, if_exists).await?;
     let documents = Documents::open(storage, &request.documents, request.columns.clone(), &request.input).await?;
     let config_digest = request.profile.digest(&request.analyzer_resources)?;

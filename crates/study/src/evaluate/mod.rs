@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::error::Result;
 use crate::resemblance::ShingleSet;
-use nearprint_dataset::{DocumentColumns, Documents, InputPolicy};
+use nearprint_dataset::{DocumentColumns, DocumentPlace, Documents, InputPolicy};
 use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, Resources, fingerprint_batch};
 use nearprint_profile::{JoinConfig, ProfileConfig};
 use nearprint_storage::{Progress, Storage, blocking};
@@ -29,8 +29,8 @@ use truth::Truth;
 /// The profile to evaluate, and the labelled documents.
 #[derive(Debug, Clone)]
 pub struct EvaluateRequest {
-    /// The path, folder, glob or `s3://` prefix of the documents.
-    pub documents: String,
+    /// The place of the documents.
+    pub documents: DocumentPlace,
     /// The columns of the documents.
     pub columns: DocumentColumns,
     /// The file of labelled pairs: tab-separated `id_a`, `id_b`, `label` (`pos`, `gray`, `neg`), with a header.
@@ -127,7 +127,7 @@ pub struct Evaluation {
 /// "#.trim())?;
 /// std::fs::write(&truth, "id_a\tid_b\tlabel\na\tb\tpos\na\tc\tneg\n")?;
 /// let request = EvaluateRequest {
-///     documents,
+///     documents: documents.into(),
 ///     columns: DocumentColumns::default(),
 ///     truth,
 ///     ignore: None,

@@ -118,7 +118,7 @@ fn columns(url: &str, header: &str) -> Result<[usize; 3]> {
             file: url.to_owned(),
             column: name.to_owned(),
             present: names.iter().map(|n| (*n).to_owned()).collect(),
-            remedy: "write a tab-separated header",
+            remedy: "write a tab-separated header".into(),
         };
         names.iter().position(|n| n.trim().eq_ignore_ascii_case(name)).ok_or_else(missing)
     };

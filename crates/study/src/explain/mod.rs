@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::error::{Result, StudyError};
 pub use diff::Piece;
 pub use features::{DifferingBit, ExplainedFeature, FeatureTable};
-use nearprint_dataset::{DocumentColumns, Documents, InputPolicy};
+use nearprint_dataset::{DocumentColumns, DocumentPlace, Documents, InputPolicy};
 use nearprint_profile::{Outcome, ProfileConfig, TextFingerprinter};
 use nearprint_storage::Storage;
 pub use text::{ExplainedText, TextStatus};
@@ -34,8 +34,8 @@ pub struct ExplainRequest {
 pub enum ExplainTexts {
     /// The texts are those of documents with given ids.
     Documents {
-        /// The path, folder, glob or `s3://` prefix of the documents.
-        documents: String,
+        /// The place of the documents.
+        documents: DocumentPlace,
         /// The columns of the documents.
         columns: DocumentColumns,
         /// The ids of the documents.
@@ -126,7 +126,7 @@ pub async fn explain(storage: &Storage, request: &ExplainRequest) -> Result<Expl
 }
 
 async fn texts(storage: &Storage, wanted: &ExplainTexts) -> Result<Vec<Named>> {
-    let (url, columns, ids) = match wanted {
+    let (place, columns, ids) = match wanted {
         ExplainTexts::Given(texts) => {
             let named =
                 |(name, text): &(String, String)| Named { id: name.clone(), file: None, text: Some(text.clone()) };
@@ -134,11 +134,11 @@ async fn texts(storage: &Storage, wanted: &ExplainTexts) -> Result<Vec<Named>> {
         }
         ExplainTexts::Documents { documents, columns, ids } => (documents, columns, ids),
     };
-    let documents = Documents::open(storage, url, columns.clone(), &InputPolicy::default()).await?;
+    let documents = Documents::open(storage, place, columns.clone(), &InputPolicy::default()).await?;
     let found = documents.newest_texts_of(ids.iter().map(String::as_str).collect::<BTreeSet<_>>()).await?;
     let text = |id: &String| match found.get(id) {
         Some(found) => Ok(Named { id: id.clone(), file: Some(found.file.clone()), text: found.text.clone() }),
-        None => Err(StudyError::NoSuchDocument { id: id.clone(), documents: url.clone() }),
+        None => Err(StudyError::NoSuchDocument { id: id.clone(), documents: place.name().to_owned() }),
     };
     ids.iter().map(text).collect()
 }

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::{html, sheet};
 use crate::error::{Result, StudyError};
 use crate::excerpts::excerpts;
-use nearprint_dataset::{DocumentColumns, Documents, InputPolicy};
+use nearprint_dataset::{DocumentColumns, DocumentPlace, Documents, InputPolicy};
 use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, Resources, fingerprint_batch};
 use nearprint_profile::{JoinConfig, ProfileConfig};
 use nearprint_storage::{IfExists, OutputFile, Progress, Storage, blocking};
@@ -20,8 +20,8 @@ use nearprint_tasks::QueryBatch;
 /// The documents to draw pairs from, and the files to write.
 #[derive(Debug, Clone)]
 pub struct SheetRequest {
-    /// The path, folder, glob or `s3://` prefix of the documents.
-    pub documents: String,
+    /// The place of the documents.
+    pub documents: DocumentPlace,
     /// The columns of the documents.
     pub columns: DocumentColumns,
     /// The profile.
@@ -89,7 +89,7 @@ const CONTEXT_CHARS: usize = 120;
 /// # let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents/dt=2026-11-19").to_owned();
 /// # let sheet = temp.path().join("sheet.csv").display().to_string();
 /// let request = SheetRequest {
-///     documents,
+///     documents: documents.into(),
 ///     columns: DocumentColumns::default(),
 ///     profile: nearprint_profile::by_name("default")?,
 ///     analyzer_resources: nearprint_tokenize::Resources::default(),

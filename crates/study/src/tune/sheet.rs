@@ -232,7 +232,7 @@ impl Columns {
                 file: file.to_owned(),
                 column: name.to_owned(),
                 present: header.iter().map(str::to_owned).collect(),
-                remedy: "keep the columns of the sheet that tune drew",
+                remedy: "keep the columns of the sheet that tune drew".into(),
             };
             let (at, _) = found.next().ok_or_else(missing)?;
             match found.next() {

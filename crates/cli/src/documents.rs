@@ -1,0 +1,42 @@
+//! The place of the documents of a command: a path or URL, or the lines of a file.
+
+use std::io::Read;
+use std::path::Path;
+
+use nearprint_dataset::{DocumentPlace, FileList};
+
+use crate::exit_code::{Failure, USAGE};
+use crate::place::{Dates, refuse_unexpanded};
+
+/// The path that stands for standard input.
+const STDIN: &str = "-";
+
+/// Returns the place that the flags name, or `None` if they name none. The list is read at once, because standard input
+/// can be read only once.
+pub fn place(
+    documents: Option<&String>,
+    files_from: Option<&Path>,
+    version: Option<u64>,
+) -> Result<Option<DocumentPlace>, Failure> {
+    match files_from {
+        Some(list) => read_list(list).map(DocumentPlace::List).map(Some),
+        None => Ok(documents.map(|pattern| DocumentPlace::Pattern { pattern: pattern.clone(), version })),
+    }
+}
+
+fn read_list(path: &Path) -> Result<FileList, Failure> {
+    let is_stdin = path == Path::new(STDIN);
+    let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
+    let mut content = String::new();
+    let read = match is_stdin {
+        true => std::io::stdin().lock().read_to_string(&mut content).map(drop),
+        false => std::fs::read_to_string(path).map(|text| content = text),
+    };
+    read.map_err(|e| Failure::reading(&format!("--files-from {name}"), &e))?;
+    let list = FileList::parse(&name, content.strip_prefix('\u{feff}').unwrap_or(&content));
+    for (number, line) in list.lines() {
+        let refused = |reason| Failure::new(USAGE, format!("{name}: line {number}: {reason}"));
+        refuse_unexpanded(line, Dates::None).map_err(refused)?;
+    }
+    Ok(list)
+}

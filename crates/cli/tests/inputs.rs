@@ -1,0 +1,344 @@
+//! Input as users have it: lists of files, formats that are not read, columns of other names, and Delta tables.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::builder::{Int32Builder, Int64Builder, MapBuilder, StringBuilder};
+use arrow::array::{ArrayRef, StructArray};
+use arrow::datatypes::{Field, Fields};
+use support::{Night, Ran, command, data_files, nearprint_in, strings, text, write_documents, write_parquet};
+
+const DT: &str = "2026-11-20";
+
+fn expect(done: &Ran, code: i32, said: &[&str]) {
+    assert_eq!(done.code, code, "{}{}", done.stdout, done.stderr);
+    for part in said {
+        assert!(done.error().contains(part), "'{part}' is not in {}", done.stderr);
+    }
+}
+
+fn document(path: &Path, id: &str, seed: u64) {
+    write_documents(path, &[(Some(id), Some(&text(seed, 40)))]);
+}
+
+/// A night with three files outside of the documents' folder.
+fn three_files() -> Night {
+    let night = Night::new("");
+    for (seed, name) in (1..).zip(["a", "b", "c"]) {
+        document(&night.path().join(format!("{name}/x.parquet")), name, seed);
+    }
+    night
+}
+
+#[test]
+fn a_list_names_the_files_of_a_night_and_its_order_changes_no_byte() {
+    let mut published = Vec::new();
+    for list in ["a/x.parquet\nb\nc/*.parquet\n", "\n  c/x.parquet\r\n\nb/x.parquet\na/x.parquet\na/x.parquet"] {
+        let night = three_files();
+        fs::write(night.path().join("list.txt"), list).unwrap();
+        let done = night.run(DT, &["--files-from", "list.txt"]).expect_success().json();
+        assert_eq!((done["n_documents"].as_u64(), done["n_files"].as_u64()), (Some(3), Some(3)), "{done}");
+        let again = night.run(DT, &["--files-from", "list.txt"]).expect_success().json();
+        assert_eq!(again["status"], "already_published");
+        published.push(data_files(night.path()));
+    }
+    assert_eq!(published[0], published[1]);
+}
+
+#[test]
+fn a_list_may_come_from_standard_input_and_to_any_command_that_reads_documents() {
+    let night = three_files();
+    fs::write(night.path().join("list.txt"), "a\nb/x.parquet\n").unwrap();
+    fs::write(night.path().join("truth.tsv"), "id_a\tid_b\tlabel\na\tb\tneg\n").unwrap();
+    let piped = ["sh", "-c", "exec \"$@\" < list.txt", "sh"];
+    let commands: [&[&str]; 6] = [
+        &["run", "--config", "job.toml", "--dt", DT],
+        &["fingerprint", "--output", "out"],
+        &["idf", "build", "--output", "idf.txt"],
+        &["tune", "--sheet", "sheet.csv", "--max-distance", "63"],
+        &["explain", "a", "b"],
+        &["evaluate", "--truth", "truth.tsv"],
+    ];
+    for args in commands {
+        command(night.path(), args).args(&["--files-from", "-"]).wrapped(&piped).run().unwrap().expect_success();
+    }
+    let both = ["fingerprint", "--documents", "a", "--files-from", "list.txt", "--output", "new", "--json"];
+    expect(&nearprint_in(night.path(), &both), 64, &["--documents"]);
+    expect(&nearprint_in(night.path(), &["fingerprint", "--output", "new", "--json"]), 64, &["--documents"]);
+}
+
+#[test]
+fn a_line_that_names_nothing_is_named_with_its_list_and_number() {
+    let night = three_files();
+    fs::write(night.path().join("pages.csv"), "id,text\n").unwrap();
+    fs::write(night.path().join("notes.txt"), "x").unwrap();
+    fs::create_dir(night.path().join("empty")).unwrap();
+    let cases: [(&str, i32, &[&str]); 8] = [
+        ("a/x.parquet\n\ngone.parquet\n", 66, &["list.txt: line 3: no documents at gone.parquet"]),
+        ("empty\n", 66, &["list.txt: line 1: no documents at empty"]),
+        ("nothing*/x.parquet\n", 66, &["list.txt: line 1: no documents at nothing*"]),
+        ("a/x.parquet\nnotes.txt\n", 65, &["list.txt: line 2: notes.txt: its name does not end in"]),
+        ("pages.csv\n", 65, &["list.txt: line 1: pages.csv: it is CSV", "duckdb"]),
+        ("\na\n~/x.parquet\n", 64, &["list.txt: line 3: '~' is not expanded"]),
+        ("a\nhttps://example.org/x.parquet\n", 64, &["list.txt: line 2", "no support for https://"]),
+        ("\n \n", 66, &["list.txt has no lines"]),
+    ];
+    for (list, code, said) in cases {
+        fs::write(night.path().join("list.txt"), list).unwrap();
+        expect(&night.run(DT, &["--files-from", "list.txt"]), code, said);
+        assert!(!night.path().join("store").exists(), "{list}");
+    }
+    expect(&night.run(DT, &["--files-from", "no.txt"]), 66, &["--files-from no.txt"]);
+    fs::write(night.path().join("list.txt"), b"a\n\xff\n").unwrap();
+    expect(&night.run(DT, &["--files-from", "list.txt"]), 65, &["--files-from list.txt", "UTF-8"]);
+    fs::write(night.path().join("list.txt"), "").unwrap();
+    assert_eq!(night.run(DT, &["--files-from", "list.txt", "--empty-exit-code", "75"]).code, 75);
+}
+
+#[test]
+fn formats_that_are_not_read_are_refused_with_a_command_that_converts_them() {
+    let cases: [(&str, &[u8], &str); 9] = [
+        ("pages.csv", b"id,text\n", "COPY (FROM read_csv("),
+        ("pages.TSV.gz", b"\x1f\x8b", "it is CSV"),
+        ("pages.arrow", b"ARROW1\0\0", "pyarrow.feather"),
+        ("pages.feather", b"FEA1", "it is Arrow IPC (Feather)"),
+        ("pages.avro", b"Obj\x01", "read_avro("),
+        ("pages.orc", b"ORC", "pyarrow.orc"),
+        // By their first bytes, whatever their names say.
+        ("pages.parquet", b"ARROW1\0\0----ARROW1", "it is Arrow IPC (Feather)"),
+        ("pages.jsonl", b"Obj\x01\x02\x04", "it is Avro"),
+        ("pages.ndjson", b"ORC\x01\x02\x04\n", "it is ORC"),
+    ];
+    for (name, bytes, said) in cases {
+        let night = Night::new("");
+        let folder = night.path().join(format!("documents/dt={DT}"));
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join(name), bytes).unwrap();
+        expect(&night.run(DT, &[]), 65, &[name, "which is not read", said]);
+        let one = format!("documents/dt={DT}/{name}");
+        expect(&nearprint_in(night.path(), &["fingerprint", "--documents", &one, "--output", "o"]), 65, &[name, said]);
+    }
+    // Beside files that are read, they are passed over and listed, like all others.
+    let night = Night::new("");
+    night.documents(DT, &[("a", &text(1, 40))]);
+    fs::write(night.path().join(format!("documents/dt={DT}/index.csv")), "x").unwrap();
+    assert_eq!(night.run(DT, &[]).expect_success().json()["n_ignored_files"], 1);
+    // A file of another format under a name that is read is a bad file.
+    fs::write(night.path().join(format!("documents/dt={DT}/z.parquet")), "Obj\x01").unwrap();
+    expect(&night.run(DT, &["--replace"]), 65, &["z.parquet", "it is Avro"]);
+    assert_eq!(night.run(DT, &["--replace", "--max-bad-files", "1"]).expect_success().json()["n_bad_files"], 1);
+}
+
+#[test]
+fn a_missing_column_is_answered_with_the_only_ones_that_can_be_meant() {
+    let values = || strings(&[Some("one"), Some("two")]);
+    let night = Night::new("");
+    let file = night.path().join(format!("documents/dt={DT}/a.parquet"));
+    write_parquet(&file, &[("url", values()), ("title", values()), ("content", values())]);
+    let both = "there is a column 'url' and a column 'content': set id_column = \"url\", text_column = \"content\"";
+    expect(&night.run(DT, &[]), 65, &["no column 'id'", both]);
+    let with_id = ["fingerprint", "--documents", "documents", "--id-column", "url", "--output", "o"];
+    let one = "there is a column 'content': set text_column = \"content\"";
+    expect(&nearprint_in(night.path(), &with_id), 65, &["no column 'text'", one]);
+    write_parquet(&file, &[("url", values()), ("uuid", values()), ("content", values())]);
+    expect(&night.run(DT, &[]), 65, &["no column 'id'", "set id_column or rename it"]);
+    fs::remove_file(&file).unwrap();
+    fs::write(file.with_file_name("a.jsonl"), "{\"doc_id\": 1, \"body\": \"x\"}\n").unwrap();
+    let named = "there is a column 'doc_id' and a column 'body': set id_column = \"doc_id\", text_column = \"body\"";
+    expect(&night.run(DT, &[]), 65, &["no column 'id'", named]);
+}
+
+/// A Delta table that is partitioned by `dt`.
+struct Table {
+    folder: PathBuf,
+}
+
+const PROTOCOL: &str = r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#;
+const METADATA: &str = r#"{"metaData":{"id":"1","format":{"provider":"parquet","options":{}},"schemaString":"{}","partitionColumns":["dt"],"configuration":{}}}"#;
+
+impl Table {
+    /// Writes a file with one document, and returns the action that adds it.
+    fn file(&self, path: &str, logged: &str, id: &str, seed: u64) -> String {
+        let file = self.folder.join(path);
+        document(&file, id, seed);
+        let (size, dt) = (fs::metadata(&file).unwrap().len(), &path[3..13]);
+        format!(
+            r#"{{"add":{{"path":"{logged}","partitionValues":{{"dt":"{dt}"}},"size":{size},"modificationTime":0,"dataChange":true}}}}"#
+        )
+    }
+
+    fn commit(&self, version: u64, actions: &[&str]) {
+        let log = self.folder.join("_delta_log");
+        fs::create_dir_all(&log).unwrap();
+        let info = r#"{"commitInfo":{"operation":"WRITE"}}"#;
+        fs::write(log.join(format!("{version:020}.json")), format!("{info}\n{}\n", actions.join("\n"))).unwrap();
+    }
+}
+
+fn remove(path: &str) -> String {
+    format!(r#"{{"remove":{{"path":"{path}","dataChange":true,"deletionTimestamp":1}}}}"#)
+}
+
+/// Version 0 has documents a (in a file whose name needs escapes) and b of the night, and z of another; version 1 has a
+/// and c.
+fn table(night: &Night) -> Table {
+    let table = Table { folder: night.path().join("documents") };
+    let a = table.file(&format!("dt={DT}/a é%.parquet"), &format!("dt={DT}/a%20%C3%A9%25.parquet"), "a", 1);
+    let b = table.file(&format!("dt={DT}/b.parquet"), &format!("dt={DT}/b.parquet"), "b", 2);
+    let c = table.file(&format!("dt={DT}/c.parquet"), &format!("dt={DT}/c.parquet"), "c", 3);
+    let z = table.file("dt=2026-11-19/z.parquet", "dt=2026-11-19/z.parquet", "z", 4);
+    // Neither the log nor a night knows of this file.
+    document(&table.folder.join(format!("dt={DT}/stray.parquet")), "stray", 9);
+    table.commit(0, &[PROTOCOL, METADATA, &a, &b, &z]);
+    table.commit(1, &[&c, &remove(&format!("dt={DT}/b.parquet"))]);
+    table
+}
+
+fn ids(night: &Night) -> Vec<String> {
+    night.decisions(DT).into_keys().collect()
+}
+
+#[test]
+fn the_log_of_a_delta_table_names_the_files_of_a_night() {
+    let night = Night::new("");
+    table(&night);
+    night.run(DT, &[]).expect_success();
+    assert_eq!(ids(&night), ["a", "c"]);
+    night.run(DT, &["--documents-version", "0", "--replace"]).expect_success();
+    assert_eq!(ids(&night), ["a", "b"]);
+    let again = night.run(DT, &["--documents", "documents/dt={dt}", "--documents-version", "0"]).expect_success();
+    assert_eq!(again.json()["status"], "already_published");
+    expect(&night.run(DT, &["--documents-version", "7"]), 78, &["documents_version", "the newest is 1"]);
+    let whole = ["fingerprint", "--documents", "documents", "--output", "out", "--json"];
+    assert_eq!(nearprint_in(night.path(), &whole).expect_success().json()["n_documents"], 3);
+    expect(&night.run("2026-11-21", &[]), 66, &["2026-11-21"]);
+    let other = ["fingerprint", "--documents", "documents/lang=de", "--output", "new"];
+    expect(&nearprint_in(night.path(), &other), 78, &["without the partition column 'lang' (dt)"]);
+    let plain = ["fingerprint", "--documents", "a", "--documents-version", "1", "--output", "new"];
+    document(&night.path().join("a/x.parquet"), "a", 1);
+    expect(&nearprint_in(night.path(), &plain), 78, &["a is no Delta table", "--documents-version"]);
+    night.run(DT, &["--replace"]).expect_success();
+    fs::write(night.path().join("dt.toml"), "id_column = \"dt\"\n").unwrap();
+    let partition = ["fingerprint", "--config", "dt.toml", "--documents", "documents", "--output", "new"];
+    expect(&nearprint_in(night.path(), &partition), 65, &["no column 'dt'", "partition column of the Delta table"]);
+}
+
+/// A checkpoint of these actions: files with their bytes, and the protocol and metadata in a row each.
+fn checkpoint(path: &Path, files: &[(&str, i64)]) {
+    let n = files.len() + 2;
+    let at = |row: usize| files.get(row).copied();
+    let strings = |of: &dyn Fn(usize) -> Option<String>| -> ArrayRef {
+        let mut values = StringBuilder::new();
+        (0..n).for_each(|row| values.append_option(of(row)));
+        Arc::new(values.finish())
+    };
+    let paths = strings(&|row| at(row).map(|(path, _)| path.to_owned()));
+    let stats = strings(&|row| at(row).map(|_| "{}".to_owned()));
+    let mut sizes = Int64Builder::new();
+    (0..n).for_each(|row| sizes.append_option(at(row).map(|(_, size)| size)));
+    let mut partitions = MapBuilder::new(None, StringBuilder::new(), StringBuilder::new());
+    for row in 0..n {
+        if let Some((path, _)) = at(row) {
+            partitions.keys().append_value("dt");
+            partitions.values().append_value(&path[3..13]);
+        }
+        partitions.append(at(row).is_some()).unwrap();
+    }
+    let partitions: ArrayRef = Arc::new(partitions.finish());
+    let add = of_rows(
+        &[("path", paths), ("partitionValues", partitions), ("size", Arc::new(sizes.finish())), ("stats", stats)],
+        |row| row < n - 2,
+        n,
+    );
+    let mut reader = Int32Builder::new();
+    (0..n).for_each(|row| reader.append_option((row == n - 2).then_some(1)));
+    let protocol = of_rows(&[("minReaderVersion", Arc::new(reader.finish()))], |row| row == n - 2, n);
+    let mut columns = arrow::array::builder::ListBuilder::new(StringBuilder::new());
+    for row in 0..n {
+        if row == n - 1 {
+            columns.values().append_value("dt");
+        }
+        columns.append(row == n - 1);
+    }
+    let metadata = of_rows(&[("partitionColumns", Arc::new(columns.finish()))], |row| row == n - 1, n);
+    write_parquet(path, &[("add", add), ("protocol", protocol), ("metaData", metadata)]);
+}
+
+fn of_rows(columns: &[(&str, ArrayRef)], is_there: impl Fn(usize) -> bool, n: usize) -> ArrayRef {
+    let fields: Fields =
+        columns.iter().map(|(name, values)| Field::new(*name, values.data_type().clone(), true)).collect();
+    let arrays = columns.iter().map(|(_, values)| Arc::clone(values)).collect();
+    Arc::new(StructArray::new(fields, arrays, Some((0..n).map(is_there).collect())))
+}
+
+#[test]
+fn a_checkpoint_stands_for_the_commits_before_it() {
+    let night = Night::new("");
+    let table = table(&night);
+    let size = |path: &str| i64::try_from(fs::metadata(table.folder.join(path)).unwrap().len()).unwrap();
+    let files = [format!("dt={DT}/a é%.parquet"), format!("dt={DT}/c.parquet"), "dt=2026-11-19/z.parquet".to_owned()];
+    let logged = [format!("dt={DT}/a%20%C3%A9%25.parquet"), files[1].clone(), files[2].clone()];
+    let adds: Vec<(&str, i64)> = logged.iter().map(String::as_str).zip(files.iter().map(|file| size(file))).collect();
+    let log = table.folder.join("_delta_log");
+    checkpoint(&log.join(format!("{:020}.checkpoint.parquet", 1)), &adds);
+    let d = table.file(&format!("dt={DT}/d.parquet"), &format!("dt={DT}/d.parquet"), "d", 5);
+    table.commit(2, &[&d, &remove(&format!("dt={DT}/c.parquet"))]);
+    for version in [0, 1] {
+        fs::remove_file(log.join(format!("{version:020}.json"))).unwrap();
+    }
+    night.run(DT, &[]).expect_success();
+    assert_eq!(ids(&night), ["a", "d"]);
+    night.run(DT, &["--documents-version", "1", "--replace"]).expect_success();
+    assert_eq!(ids(&night), ["a", "c"]);
+    expect(&night.run(DT, &["--documents-version", "0"]), 65, &["no version 0", "versions from 1 on are complete"]);
+    // The same checkpoint in two files.
+    let part = |n: u32| log.join(format!("{:020}.checkpoint.{n:010}.0000000002.parquet", 1));
+    checkpoint(&part(1), &adds[..1]);
+    fs::rename(log.join(format!("{:020}.checkpoint.parquet", 1)), part(2)).unwrap();
+    night.run(DT, &["--documents-version", "1", "--replace"]).expect_success();
+    assert_eq!(ids(&night), ["a", "c"]);
+}
+
+#[test]
+fn delta_tables_that_need_more_of_a_reader_are_refused_by_what_they_need() {
+    let feature = |features: &str| {
+        format!(
+            r#"{{"protocol":{{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":[{features}],"writerFeatures":[]}}}}"#
+        )
+    };
+    let mapped = r#"{"metaData":{"id":"1","format":{"provider":"parquet"},"schemaString":"{}","partitionColumns":["dt"],"configuration":{"delta.columnMapping.mode":"name"}}}"#;
+    let add = |more: &str| {
+        format!(
+            r#"{{"add":{{"path":"dt={DT}/b.parquet","partitionValues":{{"dt":"{DT}"}},"size":1,"dataChange":true{more}}}}}"#
+        )
+    };
+    let vector = add(r#","deletionVector":{"storageType":"u","pathOrInlineDv":"x","sizeInBytes":1,"cardinality":1}"#);
+    let both = format!("{}\n{mapped}", feature("\"columnMapping\""));
+    let vectors = format!("{}\n{vector}", feature("\"deletionVectors\""));
+    let cases: [(String, &[&str]); 7] = [
+        (vectors, &["deletion vectors", "b.parquet", "REORG TABLE"]),
+        (both, &["column mapping"]),
+        (feature("\"deletionVectors\",\"typeWidening\""), &["reader feature 'typeWidening'"]),
+        (r#"{"protocol":{"minReaderVersion":4,"minWriterVersion":9}}"#.to_owned(), &["reader version 4"]),
+        (add(""), &["b.parquet", "says that it has 1 bytes"]),
+        (add("").replace("b.parquet", "gone.parquet"), &["gone.parquet, which is gone"]),
+        ("{\"add\":".to_owned(), &["00000000000000000002.json", "line 2 is no action"]),
+    ];
+    for (action, said) in cases {
+        let night = Night::new("");
+        table(&night).commit(2, &[&action]);
+        expect(&night.run(DT, &[]), 65, said);
+    }
+    // A table that may have deletion vectors, and has none, is read.
+    let night = Night::new("");
+    table(&night).commit(2, &[&feature("\"deletionVectors\",\"timestampNtz\"")]);
+    night.run(DT, &[]).expect_success();
+    let night = Night::new("");
+    let table = table(&night);
+    table.commit(3, &[&table.file(&format!("dt={DT}/e.parquet"), &format!("dt={DT}/e.parquet"), "e", 6)]);
+    expect(&night.run(DT, &[]), 65, &["no version 2", "version 3 needs"]);
+}

@@ -1,0 +1,27 @@
+//! The files at a place of documents.
+
+use std::collections::BTreeMap;
+
+use nearprint_storage::InputFile;
+
+/// The files at a place of documents.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The files by path.
+    pub files: BTreeMap<String, InputFile>,
+    /// Things that look like files but cannot be read, each with the reason; by path.
+    pub unusable: BTreeMap<String, (InputFile, String)>,
+    /// The table that the files belong to.
+    pub table: Option<FoundTable>,
+}
+
+/// A Delta table whose files were found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundTable {
+    /// The path or URL of the table.
+    pub url: String,
+    /// The version of the table.
+    pub version: u64,
+    /// The columns whose values are in the log and not in the files.
+    pub partition_columns: Vec<String>,
+}
