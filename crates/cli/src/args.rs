@@ -85,6 +85,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Show the results of a published night
     Report(ReportArgs),
+    /// Write the surviving documents of published nights, in the formats of their files
+    Filter(FilterArgs),
     /// Re-read everything that a store published, and compare it with the commits
     Check(CheckArgs),
     /// Create, inspect and maintain a store
@@ -105,6 +107,7 @@ impl Command {
             Self::Tune(_) => ("tune", None),
             Self::Explain(_) => ("explain", None),
             Self::Report(args) => ("report", Some(args.dt.clone())),
+            Self::Filter(args) => ("filter", Some(args.dt.clone())),
             Self::Check(args) => ("check", args.dt.clone()),
             Self::Store(StoreCommand::Info(_)) => ("store info", None),
             Self::Store(StoreCommand::Check(_)) => ("store check", None),
@@ -475,6 +478,34 @@ pub struct ReportArgs {
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub examples: usize,
 }
+
+#[derive(Debug, Clone, Args)]
+#[command(after_help = FILTER_EXAMPLES)]
+pub struct FilterArgs {
+    /// Job file of the nights' runs, for its store, documents and columns
+    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    pub config: PathBuf,
+    /// The night, or the first one
+    #[arg(long, value_name = "DATE")]
+    pub dt: String,
+    /// The last night: all published nights from --dt to this one are filtered
+    #[arg(long, value_name = "DATE")]
+    pub to: Option<String>,
+    /// Folder to write to; the files of a night lie in its dt=DATE, under the names that they have among the documents
+    #[arg(long, visible_alias = "out", value_name = "DIR", value_parser = place)]
+    pub output: String,
+    /// Write the id of each row and a column `keep`, row by row, and not the documents
+    #[arg(long)]
+    pub flag: bool,
+    /// Replace the nights' files if they exist
+    #[arg(long)]
+    pub replace: bool,
+}
+
+const FILTER_EXAMPLES: &str = "Examples:
+  nearprint filter --config job.toml --dt 2026-11-20 --output survivors
+  nearprint filter --config job.toml --dt 2026-11-01 --to 2026-11-20 --output s3://crawl/survivors
+  nearprint filter --config job.toml --dt 2026-11-20 --output flags --flag";
 
 #[derive(Debug, Clone, Subcommand)]
 pub enum StoreCommand {

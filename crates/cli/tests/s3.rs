@@ -516,3 +516,52 @@ fn a_missing_bucket_and_a_wrong_key_are_told_apart() {
     assert_eq!(done.code, 77, "{}", done.stderr);
     assert!(!done.stderr.contains("canary-of-a-secret"), "{}", done.stderr);
 }
+
+#[test]
+fn survivors_and_lists_are_the_same_on_s3_as_on_disk() {
+    let Some((server, prefix)) = place("filter") else { return eprintln!("no S3 server named: skipped") };
+    let (dir, local) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    upload_night(&server, &prefix, DT);
+    s3_job(dir.path(), &server.endpoint, &prefix);
+    let listed = nearprint_in(
+        dir.path(),
+        &[
+            "fingerprint",
+            "--config",
+            "job.toml",
+            "--documents",
+            &format!("s3://{prefix}/documents"),
+            "--output",
+            "fp",
+            "--json",
+        ],
+    );
+    let n_documents = listed.expect_success().json()["n_documents"].as_u64();
+    let urls: Vec<String> = std::fs::read_dir(root().join(format!("sample_data/documents/dt={DT}")))
+        .unwrap()
+        .map(|file| format!("s3://{prefix}/documents/dt={DT}/{}", file.unwrap().file_name().to_str().unwrap()))
+        .collect();
+    std::fs::write(dir.path().join("list.txt"), urls.join("\n")).unwrap();
+    let night = command(dir.path(), &RUN).args(&["--files-from", "list.txt"]).run().unwrap().expect_success().json();
+    assert_eq!(night["n_documents"].as_u64(), n_documents);
+    std::fs::write(dir.path().join("gone.txt"), format!("{}\n{}x\n", urls[0], urls[0])).unwrap();
+    let gone = command(dir.path(), &RUN).args(&["--files-from", "gone.txt"]).run().unwrap();
+    gone.ends_with(&[66], &["gone.txt: line 2: no documents at"]).unwrap();
+    let documents = root().join("sample_data/documents");
+    let job = places("").replace("\"documents\"", &format!("{documents:?}"));
+    std::fs::write(local.path().join("job.toml"), job).unwrap();
+    nearprint_in(local.path(), &RUN).expect_success();
+    let to_disk = ["filter", "--config", "job.toml", "--dt", DT, "--output", "out", "--json"];
+    let on_disk = nearprint_in(local.path(), &to_disk).expect_success().json();
+    let from_s3 = nearprint_in(dir.path(), &to_disk).expect_success().json();
+    assert_eq!(on_disk["n_keep"], from_s3["n_keep"]);
+    let files = |dir: &LocalPath| support::snapshot(&dir.join("out"));
+    assert_eq!(files(dir.path()), files(local.path()));
+    let out = format!("s3://{prefix}/survivors");
+    let to_s3 = ["filter", "--config", "job.toml", "--dt", DT, "--output", &out, "--json"];
+    nearprint_in(dir.path(), &to_s3).expect_success();
+    nearprint_in(dir.path(), &to_s3).ends_with(&[73], &["the output exists"]).unwrap();
+    nearprint_in(dir.path(), &[&to_s3[..], &["--replace"]].concat()).expect_success();
+    let again = ["fingerprint", "--config", "job.toml", "--documents", &out, "--output", "kept", "--json"];
+    assert_eq!(nearprint_in(dir.path(), &again).expect_success().json()["n_documents"], from_s3["n_keep"]);
+}

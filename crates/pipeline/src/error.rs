@@ -76,6 +76,22 @@ pub enum PipelineError {
         /// The event that made the run fail.
         reason: String,
     },
+    /// An input file is not the one that a published night was made from.
+    #[error("{url}: {reason}: restore the file, or publish the night again with `nearprint run --replace`")]
+    InputChanged {
+        /// The file.
+        url: String,
+        /// The difference.
+        reason: String,
+    },
+    /// The rows of a night's files are not those that the night decided about.
+    #[error("{dt}: {reason}")]
+    DoesNotAddUp {
+        /// The night.
+        dt: String,
+        /// The numbers, and what the user should do.
+        reason: String,
+    },
     /// The memory limit is too small, or spilling failed.
     #[error("{reason}: raise `memory_limit` or free space in `spill_dir`")]
     Resources {
@@ -175,7 +191,10 @@ impl PipelineError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::NightsMissing { .. } | Self::NightMissing { .. } => ErrorKind::InputMissing,
-            Self::TooManyBadRows { .. } | Self::TooManyPairs { .. } => ErrorKind::BadData,
+            Self::TooManyBadRows { .. }
+            | Self::TooManyPairs { .. }
+            | Self::InputChanged { .. }
+            | Self::DoesNotAddUp { .. } => ErrorKind::BadData,
             Self::Config { .. } => ErrorKind::Config,
             Self::OutputExists { .. } => ErrorKind::OutputExists,
             Self::Usage { .. } | Self::Join(_) | Self::Profile(ProfileError::Width { .. }) => ErrorKind::Usage,

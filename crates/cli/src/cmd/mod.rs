@@ -3,6 +3,7 @@
 mod check;
 mod evaluate;
 mod explain;
+mod filter;
 mod fingerprint;
 mod idf;
 mod join;
@@ -45,6 +46,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Evaluate(args) => evaluate::evaluate(&global, &args),
         Command::Explain(args) => explain::explain(&global, &args),
         Command::Report(args) => report::report(&global, &args),
+        Command::Filter(args) => filter::filter(&global, &args),
         Command::Tune(args) => tune::tune(&global, &args),
         Command::Check(args) => check::check(&global, &args),
         Command::Store(command) => store::store(&global, &command),

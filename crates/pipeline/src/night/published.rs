@@ -1,13 +1,46 @@
 //! A published night, as its manifest and the store describe it.
 
-use nearprint_storage::{Folder, Storage, StorageError};
-use nearprint_store::{Night, Store, missing_store};
+use nearprint_storage::{Folder, InputFile, Storage, StorageError};
+use nearprint_store::{Night, Store, StoreError, missing_store};
 
 use super::manifest::Manifest;
 use super::request::check_date;
 use super::summary::{RunStatus, RunSummary};
 use crate::engine::reduce::SpillStats;
 use crate::error::Result;
+
+/// The files of a published night.
+#[derive(Debug)]
+pub(crate) struct PublishedFiles {
+    pub(crate) manifest: Manifest,
+    pub(crate) generation: Folder,
+    /// The files of its decisions, one row a document.
+    pub(crate) decisions: Vec<InputFile>,
+    /// The files of the rows that are no documents.
+    pub(crate) quarantine: Vec<InputFile>,
+}
+
+/// Returns the files of a published night. Who needs decisions finds them here, whatever the layout of the output.
+///
+/// # Errors
+/// The manifest, or a file that it names, is missing or damaged.
+pub(crate) async fn files_of(storage: &Storage, night: &Night) -> Result<PublishedFiles> {
+    let (root, generation) = (storage.folder(night.output_root())?, generation(storage, night)?);
+    let manifest = Manifest::read(&generation, night).await?;
+    let (mut decisions, mut quarantine) = (Vec::new(), Vec::new());
+    for record in &manifest.files {
+        let of = match record.name.split('/').next() {
+            Some("decisions") => &mut decisions,
+            Some("quarantine") => &mut quarantine,
+            _ => continue,
+        };
+        let place = root.join(&night.file_path(&record.name));
+        let there = place.find().await?.filter(|file| file.size == record.bytes);
+        let damaged = || StoreError::damaged(place.url(), "it is gone, or has not the size that the manifest records");
+        of.push(there.ok_or_else(damaged)?);
+    }
+    Ok(PublishedFiles { manifest, generation, decisions, quarantine })
+}
 
 /// Returns the number of the commit, and the later nights that were made without this one.
 pub(crate) fn commit_and_stale(store: &Store, night: &Night) -> (u64, Vec<String>) {
