@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::{NEARPRINT, Night, Running, Signal, command, nearprint_in, snapshot, text};
+use support::{NEARPRINT, Night, Running, Signal, command, delta, nearprint_in, snapshot, text};
 
 const DT: &str = "2026-11-20";
 
@@ -183,7 +183,7 @@ fn sigterm_while_a_run_decides_and_writes_ends_it_before_it_goes_on_to_publish()
         assert!(!night.path().join("store/_commits").exists(), "after {milliseconds} ms");
         assert_eq!(temporary(&spill), Vec::<PathBuf>::new(), "after {milliseconds} ms");
         // Deciding takes far longer than a signal; how far it is later depends on the machine.
-        let published = night.path().join(format!("results/dt={DT}"));
+        let published = night.path().join(format!("results/decisions/dt={DT}"));
         assert!(milliseconds > 0 || !published.exists(), "it went on to publish");
     }
 }
@@ -281,7 +281,9 @@ fn ids_never_make_paths() {
     night.documents(DT, &documents).run(DT, &[]).expect_success();
     for name in snapshot(night.path()).into_keys() {
         let name = name.to_str().unwrap().to_owned();
-        let night_of = format!("results/dt={DT}/");
+        let records = format!("results/_nearprint/dt={DT}/gen=");
+        let of_tables = delta::TABLES
+            .map(|table| [format!("results/{table}/dt={DT}/part-"), format!("results/{table}/_delta_log/0")]);
         let own = [
             "job.toml",
             "documents/",
@@ -289,9 +291,10 @@ fn ids_never_make_paths() {
             "store/runs/",
             "store/_store.json",
             "results/_store.json",
-            &night_of,
+            &records,
         ];
-        assert!(own.iter().any(|o| name.starts_with(o)), "{name}");
+        let mut own = own.into_iter().chain(of_tables.iter().flatten().map(String::as_str));
+        assert!(own.any(|o| name.starts_with(o)), "{name}");
         assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b"/_-=.".contains(&b)), "{name}");
     }
     let mut published: Vec<String> = night.decisions(DT).into_keys().collect();

@@ -34,7 +34,7 @@ fn expect_stopped(night: &Night, done: &Ran, name: &str, flag: &str) {
     assert_eq!(names, [name], "{summary}");
     assert!(done.error().contains(&format!("breakers.{name}")) && done.error().contains(flag), "{}", done.stderr);
     assert!(done.stdout.len() < 4096, "{}", done.stdout.len());
-    assert!(!night.path().join(format!("results/dt={DT}")).exists());
+    assert!(!night.path().join(format!("results/decisions/dt={DT}")).exists());
 }
 
 #[test]
