@@ -19,7 +19,7 @@ use serde::Serialize;
 use self::decided::{Decided, DecidedCounts};
 use crate::error::{PipelineError, Result};
 use crate::night::manifest::InputRecord;
-use crate::night::published::{PublishedFiles, open_store, published_files};
+use crate::night::published::{PublishedFiles, files_of, open_store};
 use crate::night::request::{check_date, night_pattern};
 use crate::resources::Resources;
 
@@ -177,12 +177,12 @@ impl FilterRequest {
             return refused("the store", &self.store);
         }
         for night in store.nights() {
-            let results = night.output.strip_suffix(&format!("/dt={}", night.dt)).unwrap_or(&night.output);
+            let results = night.output_root();
             if output.overlaps(&storage.folder(results)?) {
                 return refused("the results", results);
             }
         }
-        for documents in &self.documents {
+        if let Some(documents) = &self.documents {
             let documents = documents.replace("{dt}", "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]");
             if storage.reaches(&documents, output)? || output.contains(&storage.base_of(&documents)?) {
                 return refused("the documents", &documents);
@@ -218,7 +218,7 @@ async fn plan(
     night: &Night,
     output: &Folder,
 ) -> Result<Planned> {
-    let published = published_files(storage, night).await?;
+    let published = files_of(storage, night).await?;
     let bad: BTreeSet<&str> = published.manifest.bad_files.iter().map(|bad| bad.url.as_str()).collect();
     let mut read = published.manifest.inputs.clone();
     read.retain(|input| !bad.contains(input.url.as_str()));
