@@ -168,7 +168,7 @@ fn a_log_that_is_damaged_is_named_and_one_that_was_moved_away_is_written_anew() 
     let size = whole.find("\"size\":").unwrap() + 7;
     let mut changed = whole.clone().into_bytes();
     changed[size] = if changed[size] == b'9' { b'8' } else { b'9' };
-    for content in [changed, whole[..whole.len() / 2].as_bytes().to_vec()] {
+    for content in [changed, whole.as_bytes()[..whole.len() / 2].to_vec()] {
         std::fs::write(&version, content).unwrap();
         let found = check(&night);
         assert_eq!(found["status"], "damaged", "{found}");
@@ -216,9 +216,9 @@ fn logs_depend_on_no_clock_and_name_no_place() {
                 .flat_map(|key| text.split(key).skip(1).map(|rest| rest.split([',', '}']).next().unwrap()))
                 .collect();
             // The end of the newest night, and the number of the version in milliseconds.
-            let number: usize = name.to_str().unwrap().trim_end_matches(".json").parse().unwrap();
-            let day: i64 = [1_795_046_400_000, 1_795_132_800_000, 1_795_219_200_000][number];
-            assert_eq!(times, BTreeSet::from([(day + number as i64).to_string().as_str()]), "{table} {text}");
+            let number: i64 = name.to_str().unwrap().trim_end_matches(".json").parse().unwrap();
+            let day: i64 = [1_795_046_400_000, 1_795_132_800_000, 1_795_219_200_000][usize::try_from(number).unwrap()];
+            assert_eq!(times, BTreeSet::from([(day + number).to_string().as_str()]), "{table} {text}");
         }
     }
     let copy = |night: &Night| -> BTreeMap<_, _> {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use arrow::datatypes::{DataType, SchemaRef};
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
-use nearprint_storage::{Folder, Sha256Hex};
+use nearprint_storage::{ErrorKind, Folder, Sha256Hex};
 use parquet::file::statistics::Statistics;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -23,6 +23,8 @@ use crate::published::{DELTA_LOG, DT, PublishedDataset};
 
 /// The number of versions that are read at once.
 const READS_AT_ONCE: usize = 16;
+/// How often a file is read that others write again meanwhile.
+const READ_ATTEMPTS: usize = 10;
 /// A day in milliseconds.
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 /// What `engineInfo` begins with in the versions that nearprint writes.
@@ -49,6 +51,18 @@ impl TableFile {
     /// # Errors
     /// The file is not a readable Parquet file.
     pub async fn of(table: &Folder, path: &str, dt: &str, dataset: &PublishedDataset) -> Result<Self> {
+        let mut read = Self::read(table, path, dt, dataset).await;
+        // Another run of the same night may be writing the same bytes to the same name.
+        for _ in 1..READ_ATTEMPTS {
+            if !read.as_ref().is_err_and(|error| error.kind() == ErrorKind::TryAgain) {
+                break;
+            }
+            read = Self::read(table, path, dt, dataset).await;
+        }
+        read
+    }
+
+    async fn read(table: &Folder, path: &str, dt: &str, dataset: &PublishedDataset) -> Result<Self> {
         let parquet = ParquetFile::open_without_page_index(table.join(path).file().await?).await?;
         Ok(Self {
             path: path.to_owned(),
