@@ -283,13 +283,13 @@ impl LogNames {
         for name in names {
             let parts: Vec<&str> = name.split('.').collect();
             match parts[..] {
-                [version, "json"] => found.commits.extend(number(version)),
-                [version, "checkpoint", "parquet"] => {
-                    let version = number(version).into_iter();
+                [at, "json"] => found.commits.extend(version(at)),
+                [at, "checkpoint", "parquet"] => {
+                    let version = version(at).into_iter();
                     found.checkpoints.extend(version.map(|version| (version, BTreeSet::from([name.clone()]))));
                 }
-                [version, "checkpoint", part, of, "parquet"] => {
-                    if let (Some(version), Some(_), Some(of)) = (number(version), number(part), number(of)) {
+                [at, "checkpoint", part, of, "parquet"] => {
+                    if let (Some(version), Some(_), Some(of)) = (version(at), number(part), number(of)) {
                         several.entry((version, of)).or_default().insert(name.clone());
                     }
                 }
@@ -317,6 +317,11 @@ impl LogNames {
     fn first_whole(&self) -> Option<u64> {
         self.commits.first().filter(|first| **first == 0).or_else(|| self.checkpoints.keys().next()).copied()
     }
+}
+
+/// Parses a version, which has 20 digits in names.
+fn version(text: &str) -> Option<u64> {
+    number(text).filter(|_| text.len() == 20)
 }
 
 /// Parses a number that consists of digits alone.
@@ -445,7 +450,7 @@ mod tests {
             Some((2, 2))
         );
         assert_eq!(names(&["00000000000000000003.json", one]).newest(), Some(3));
-        assert_eq!(names(&["00000000000000000003.crc", "x.json", "+3.json"]).newest(), None);
+        assert_eq!(names(&["00000000000000000003.crc", "x.json", "+3.json", "3.json"]).newest(), None);
     }
 
     #[test]
