@@ -80,7 +80,12 @@ impl Night {
 
     /// Rows of a dataset of the night's current generation.
     pub fn published(&self, dt: &str, dataset: &str) -> Vec<Vec<String>> {
-        let rows = folder::published_rows(&self.path().join("results"), dt, dataset).unwrap();
+        self.published_in("results", dt, dataset)
+    }
+
+    /// Rows of a dataset of a night in an output.
+    pub fn published_in(&self, output: &str, dt: &str, dataset: &str) -> Vec<Vec<String>> {
+        let rows = folder::published_rows(&self.path().join(output), dt, dataset).unwrap();
         rows.into_iter().map(|row| row.into_iter().map(|(_, value)| value).collect()).collect()
     }
 

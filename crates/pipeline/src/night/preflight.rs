@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::error::{PipelineError, Result};
 use nearprint_dataset::{DELTA_LOG, DT, PUBLISHED};
 use nearprint_storage::{Folder, StorageError};
-use nearprint_store::night_records;
+use nearprint_store::{RECORDS, night_records};
 
 /// The bytes that a document takes in the spill folder: its fingerprint, sketch, text hash and id, three times over,
 /// for the run files, for the decisions and pairs, and for spills.
@@ -29,8 +29,9 @@ pub(crate) fn refuse_full(folder: &Path, n_rows: Option<u64>) -> Result<()> {
 pub(crate) async fn refuse_unwritable(store: &Folder, output: &Folder, dt: &str) -> Result<()> {
     let places = places_of(output, dt);
     let (commits, runs) = (store.join("_commits"), store.join("runs"));
-    // A run that was killed while it probed left its file in one of these places.
-    for place in [store, &runs, output].into_iter().chain(&places) {
+    // A run that was killed while it probed left its file in one of these places: in the folder above, if there was no
+    // such place yet.
+    for place in [store, &runs, output].into_iter().chain(&roots_of(output)).chain(&places) {
         place.tidy_itself().await;
     }
     for place in [&commits, &runs].into_iter().chain(&places) {
@@ -42,10 +43,17 @@ pub(crate) async fn refuse_unwritable(store: &Folder, output: &Folder, dt: &str)
 /// Removes half-written files that killed runs left in the places of a night. A run that finds its night published writes
 /// nothing there, so it would not remove them otherwise.
 pub(crate) async fn tidy_output(output: &Folder, dt: &str) {
-    output.tidy_itself().await;
+    for place in [output].into_iter().chain(&roots_of(output)) {
+        place.tidy_itself().await;
+    }
     for place in places_of(output, dt) {
         place.tidy().await;
     }
+}
+
+/// Returns the folders of an output that have folders of nights.
+fn roots_of(output: &Folder) -> Vec<Folder> {
+    PUBLISHED.iter().map(|dataset| dataset.name).chain([RECORDS]).map(|name| output.join(name)).collect()
 }
 
 /// Returns the folders of an output into which a night is written.
