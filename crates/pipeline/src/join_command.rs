@@ -85,7 +85,7 @@ pub struct JoinSummary {
 /// let (storage, resources, progress) = (Storage::default(), Resources::default(), Progress::default());
 /// let profile = nearprint_profile::by_name("default")?;
 /// # use nearprint_pipeline::{FingerprintRequest, fingerprint};
-/// # let all = FingerprintRequest::of(documents, &Default::default(), &profile, &Default::default());
+/// # let all = FingerprintRequest::of(&documents.into(), &Default::default(), &profile, &Default::default());
 /// # fingerprint(&storage, &all, &fingerprints, IfExists::Refuse, &resources, &progress).await?;
 /// // `fingerprints` is the output of `fingerprint`.
 /// let request = JoinRequest {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::datatypes::UInt64Type;
+use arrow::datatypes::{Int64Type, UInt64Type};
 use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::{
     Columns, DocumentColumns, FileFilter, FilterOutput, FilterTarget, ParquetFile, ReadLimits, RowCounts, filter_file,
@@ -357,9 +357,13 @@ async fn quarantined(files: &[InputFile]) -> Result<BTreeMap<String, Vec<u64>>> 
         let mut batches = parquet.stream(parquet.whole(&["file", "row"]))?;
         while let Some(batch) = batches.try_next().await? {
             let columns = Columns { batch: &batch, file: &parquet.file.url };
-            let rows = columns.primitive::<UInt64Type>("row")?;
-            for (url, row) in columns.strings("file")?.iter().zip(rows.values()) {
-                by_file.entry(url.unwrap_or_default().to_owned()).or_default().push(*row);
+            // Nights of releases before results were tables have unsigned numbers.
+            let rows: Vec<u64> = match columns.primitive::<Int64Type>("row") {
+                Ok(rows) => rows.values().iter().map(|row| row.unsigned_abs()).collect(),
+                Err(_) => columns.primitive::<UInt64Type>("row")?.values().to_vec(),
+            };
+            for (url, row) in columns.strings("file")?.iter().zip(rows) {
+                by_file.entry(url.unwrap_or_default().to_owned()).or_default().push(row);
             }
         }
     }
