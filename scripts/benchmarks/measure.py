@@ -122,15 +122,15 @@ def together(results, _folder):
         results.add(**lines[-1], log_piece=log_piece, rss_kib=rss)
 
 
-def whole_joins(place, max_distance, *more):
+def whole_joins(place, max_distance, *more, reference=None):
     """Whole joins, the first to warm up; up to three that count, fewer where they take long. With a reference, its joins alternate."""
     first = join(place, max_distance, 2, *more)
     n_rounds = 1 if first[1] > 10 else 3
     runs, references = [], []
     for _ in range(n_rounds):
         runs.append(join(place, max_distance, 2, *more))
-        if REFERENCE and sum(seconds for _, seconds, _ in references) < REFERENCE_SECONDS:
-            references.append(join(place, max_distance, 2, *more, program=REFERENCE))
+        if reference and sum(seconds for _, seconds, _ in references) < REFERENCE_SECONDS:
+            references.append(join(place, max_distance, 2, *more, program=reference))
     found = {
         "max_distance": max_distance, "seconds": statistics.median(r[1] for r in runs), "rss_kib": max(r[2] for r in runs),
         "n_pairs": runs[0][0]["n_pairs"], "n_rounds": len(runs),
@@ -145,18 +145,16 @@ def whole_joins(place, max_distance, *more):
 
 def distances(results, folder):
     """Whole joins of 2^26 x 2^20 against k, without sketches and with them, beside the --reference; takes --shrink."""
-    global REFERENCE
     place = folder / "distances"
-    reference = REFERENCE
     log_existing, log_queries = 26 - SHRINK, 20 - SHRINK
     for sketched in (False, True):
         generate(place, log_existing, log_queries, *["--sketches"] * sketched)
-        REFERENCE = reference
+        reference = REFERENCE
         for max_distance in range(13):
             more = ["--max-sketch-distance", MAX_SKETCH_DISTANCE] * sketched
-            found = whole_joins(place, max_distance, *more)
+            found = whole_joins(place, max_distance, *more, reference=reference)
             if found.get("reference_seconds", 0) > REFERENCE_SECONDS:
-                REFERENCE = None
+                reference = None
             results.add(log_existing=log_existing, log_queries=log_queries, sketches=sketched, **found)
         shutil.rmtree(place)
 

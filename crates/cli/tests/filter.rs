@@ -19,16 +19,9 @@ use parquet::data_type::{ByteArray, ByteArrayType, FixedLenByteArray, Int96, Int
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
-use support::{Night, Ran, nearprint_in, raw_strings, rows, snapshot, text, write_documents};
+use support::{Night, Ran, expect, nearprint_in, raw_strings, rows, snapshot, text, write_documents};
 
 const DT: &str = "2026-11-20";
-
-fn expect(done: &Ran, code: i32, said: &[&str]) {
-    assert_eq!(done.code, code, "{}{}", done.stdout, done.stderr);
-    for part in said {
-        assert!(done.error().contains(part), "'{part}' is not in {}", done.stderr);
-    }
-}
 
 fn filter(night: &Night, more: &[&str]) -> Ran {
     let args = ["filter", "--config", "job.toml", "--dt", DT, "--output", "out", "--json"];

@@ -10,16 +10,9 @@ use std::sync::Arc;
 use arrow::array::builder::{Int32Builder, Int64Builder, MapBuilder, StringBuilder};
 use arrow::array::{ArrayRef, StructArray};
 use arrow::datatypes::{Field, Fields};
-use support::{Night, Ran, command, data_files, nearprint_in, strings, text, write_documents, write_parquet};
+use support::{Night, command, data_files, expect, nearprint_in, strings, text, write_documents, write_parquet};
 
 const DT: &str = "2026-11-20";
-
-fn expect(done: &Ran, code: i32, said: &[&str]) {
-    assert_eq!(done.code, code, "{}{}", done.stdout, done.stderr);
-    for part in said {
-        assert!(done.error().contains(part), "'{part}' is not in {}", done.stderr);
-    }
-}
 
 fn document(path: &Path, id: &str, seed: u64) {
     write_documents(path, &[(Some(id), Some(&text(seed, 40)))]);

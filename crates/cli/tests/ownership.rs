@@ -9,20 +9,13 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use support::{Night, Ran, Signal, command, delta, nearprint_in, snapshot, text};
+use support::{Night, Signal, command, delta, expect, nearprint_in, snapshot, text};
 
 const DT: &str = "2026-11-20";
 
 fn private_folder(path: &Path) {
     std::fs::create_dir_all(path).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).unwrap();
-}
-
-fn expect(done: &Ran, code: i32, parts: &[&str]) {
-    assert_eq!(done.code, code, "{}{}", done.stdout, done.stderr);
-    for part in parts {
-        assert!(done.error().contains(part), "{part:?} is not in {}", done.error());
-    }
 }
 
 fn one_night(job: &str) -> Night {

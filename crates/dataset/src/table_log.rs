@@ -275,8 +275,13 @@ impl TableLog {
 /// Returns the number of the version with this file name.
 #[must_use]
 pub fn version_of(name: &str) -> Option<u64> {
-    let number = name.strip_suffix(".json").filter(|number| number.len() == 20)?;
-    number.bytes().all(|b| b.is_ascii_digit()).then(|| number.parse().ok())?
+    version_digits(name.strip_suffix(".json")?)
+}
+
+/// Parses a version, which has 20 digits in the names of a log.
+pub(crate) fn version_digits(digits: &str) -> Option<u64> {
+    let is_version = digits.len() == 20 && digits.bytes().all(|b| b.is_ascii_digit());
+    is_version.then(|| digits.parse().ok())?
 }
 
 fn damaged(url: &str, reason: &str) -> DatasetError {

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use arrow::array::{Array, ArrowPrimitiveType, AsArray, PrimitiveArray};
-use arrow::compute::cast;
+use arrow::array::Array;
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use futures::TryStreamExt;
 use serde::Serialize;
@@ -129,11 +128,11 @@ async fn read_decisions(storage: &Storage, request: &ReportRequest) -> Result<(V
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             let (ids, canonical, reasons) =
                 (columns.strings("doc_id")?, columns.strings("canonical_id")?, columns.strings("reason")?);
-            let distances = numbers::<Int32Type>(&columns, "distance")?;
+            let distances = columns.signed::<Int32Type>("distance")?;
             // Nights of earlier releases have no lost shares.
             let lost = batch.column_by_name(LOST_SHARE);
             let lost = lost.map(|_| columns.primitive::<Float64Type>(LOST_SHARE)).transpose()?;
-            let (cluster, sizes) = (columns.strings("cluster_id")?, numbers::<Int64Type>(&columns, "cluster_size")?);
+            let (cluster, sizes) = (columns.strings("cluster_id")?, columns.signed::<Int64Type>("cluster_size")?);
             for i in 0..batch.num_rows() {
                 if sizes.is_valid(i) && sizes.value(i) > 1 && cluster.value(i) == ids.value(i) {
                     clusters.insert(ids.value(i).to_owned(), sizes.value(i).unsigned_abs());
@@ -163,15 +162,6 @@ async fn read_decisions(storage: &Storage, request: &ReportRequest) -> Result<(V
     near.extend(exact);
     near.truncate(n_examples);
     Ok((largest, near))
-}
-
-/// Returns a column of numbers. Releases before tables published unsigned ones.
-fn numbers<T: ArrowPrimitiveType>(columns: &Columns<'_>, name: &str) -> Result<PrimitiveArray<T>> {
-    let signed = columns.batch.column_by_name(name).and_then(|column| cast(column, &T::DATA_TYPE).ok());
-    match signed.as_ref().and_then(|column| column.as_primitive_opt::<T>()) {
-        Some(numbers) => Ok(numbers.clone()),
-        None => Ok(columns.primitive::<T>(name)?.clone()),
-    }
 }
 
 /// Finds the texts of the `wanted` ids. It searches the documents of the night, and then those of earlier nights from

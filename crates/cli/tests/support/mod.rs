@@ -21,6 +21,14 @@ pub fn command(folder: &Path, args: &[&str]) -> Run {
     Run::new(Path::new(NEARPRINT), folder, args).timeout(600)
 }
 
+/// Asserts the exit code of a command that failed, and parts of its error.
+pub fn expect(done: &Ran, code: i32, parts: &[&str]) {
+    assert_eq!(done.code, code, "{}{}", done.stdout, done.stderr);
+    for part in parts {
+        assert!(done.error().contains(part), "{part:?} is not in {}", done.stderr);
+    }
+}
+
 pub fn nearprint_in(folder: &Path, args: &[&str]) -> Ran {
     command(folder, args).run().unwrap()
 }

@@ -20,9 +20,8 @@ use super::found::{Found, FoundTable};
 use super::reader::Format;
 use crate::error::{DatasetError, Result};
 use crate::parquet_file::ParquetFile;
-
-/// The folder of the log.
-const LOG: &str = "_delta_log";
+use crate::published::DELTA_LOG;
+use crate::table_log::version_digits;
 
 /// Reader features that may be on, because it shows elsewhere whether the table uses them in a way that matters here.
 const KNOWN_FEATURES: [&str; 4] = ["columnMapping", "deletionVectors", "timestampNtz", "vacuumProtocolCheck"];
@@ -135,7 +134,7 @@ impl Add {
 impl State {
     /// Reads a version of the table, or its newest one, and returns the version too.
     async fn read(root: &Folder, version: Option<u64>) -> Result<(Self, u64)> {
-        let log = root.join(LOG);
+        let log = root.join(DELTA_LOG);
         let names = LogNames::of(log.names().await?);
         let no_version = |what: &str| damaged(root, format!("its log has no version {what}"));
         let newest =
@@ -283,13 +282,13 @@ impl LogNames {
         for name in names {
             let parts: Vec<&str> = name.split('.').collect();
             match parts[..] {
-                [at, "json"] => found.commits.extend(version(at)),
+                [at, "json"] => found.commits.extend(version_digits(at)),
                 [at, "checkpoint", "parquet"] => {
-                    let version = version(at).into_iter();
+                    let version = version_digits(at).into_iter();
                     found.checkpoints.extend(version.map(|version| (version, BTreeSet::from([name.clone()]))));
                 }
                 [at, "checkpoint", part, of, "parquet"] => {
-                    if let (Some(version), Some(_), Some(of)) = (version(at), number(part), number(of)) {
+                    if let (Some(version), Some(_), Some(of)) = (version_digits(at), number(part), number(of)) {
                         several.entry((version, of)).or_default().insert(name.clone());
                     }
                 }
@@ -317,11 +316,6 @@ impl LogNames {
     fn first_whole(&self) -> Option<u64> {
         self.commits.first().filter(|first| **first == 0).or_else(|| self.checkpoints.keys().next()).copied()
     }
-}
-
-/// Parses a version, which has 20 digits in names.
-fn version(text: &str) -> Option<u64> {
-    number(text).filter(|_| text.len() == 20)
 }
 
 /// Parses a number that consists of digits alone.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::datatypes::{Int64Type, UInt64Type};
+use arrow::datatypes::Int64Type;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::{
     Columns, DocumentColumns, FileFilter, FilterOutput, FilterTarget, ParquetFile, ReadLimits, RowCounts, filter_file,
@@ -20,7 +20,7 @@ use self::decided::{Decided, DecidedCounts};
 use crate::error::{PipelineError, Result};
 use crate::night::manifest::InputRecord;
 use crate::night::published::{PublishedFiles, files_of, open_store};
-use crate::night::request::{check_date, night_pattern};
+use crate::night::request::{ANY_DATE, check_date, night_pattern};
 use crate::resources::Resources;
 
 /// The nights to filter, and the place of what is written.
@@ -183,7 +183,7 @@ impl FilterRequest {
             }
         }
         if let Some(documents) = &self.documents {
-            let documents = documents.replace("{dt}", "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]");
+            let documents = documents.replace("{dt}", ANY_DATE);
             if storage.reaches(&documents, output)? || output.contains(&storage.base_of(&documents)?) {
                 return refused("the documents", &documents);
             }
@@ -357,13 +357,9 @@ async fn quarantined(files: &[InputFile]) -> Result<BTreeMap<String, Vec<u64>>> 
         let mut batches = parquet.stream(parquet.whole(&["file", "row"]))?;
         while let Some(batch) = batches.try_next().await? {
             let columns = Columns { batch: &batch, file: &parquet.file.url };
-            // Nights of releases before results were tables have unsigned numbers.
-            let rows: Vec<u64> = match columns.primitive::<Int64Type>("row") {
-                Ok(rows) => rows.values().iter().map(|row| row.unsigned_abs()).collect(),
-                Err(_) => columns.primitive::<UInt64Type>("row")?.values().to_vec(),
-            };
-            for (url, row) in columns.strings("file")?.iter().zip(rows) {
-                by_file.entry(url.unwrap_or_default().to_owned()).or_default().push(row);
+            let rows = columns.signed::<Int64Type>("row")?;
+            for (url, row) in columns.strings("file")?.iter().zip(rows.values()) {
+                by_file.entry(url.unwrap_or_default().to_owned()).or_default().push(row.unsigned_abs());
             }
         }
     }

@@ -1,5 +1,6 @@
 //! A published night, as its manifest and the store describe it.
 
+use nearprint_dataset::FileRecord;
 use nearprint_storage::{Folder, InputFile, Storage, StorageError};
 use nearprint_store::{Night, Store, StoreError, missing_store};
 
@@ -28,18 +29,26 @@ pub(crate) async fn files_of(storage: &Storage, night: &Night) -> Result<Publish
     let (root, generation) = (storage.folder(night.output_root())?, generation(storage, night)?);
     let manifest = Manifest::read(&generation, night).await?;
     let (mut decisions, mut quarantine) = (Vec::new(), Vec::new());
-    for record in &manifest.files {
-        let of = match record.name.split('/').next() {
-            Some("decisions") => &mut decisions,
-            Some("quarantine") => &mut quarantine,
-            _ => continue,
-        };
-        let place = root.join(&night.file_path(&record.name));
-        let there = place.find().await?.filter(|file| file.size == record.bytes);
-        let damaged = || StoreError::damaged(place.url(), "it is gone, or has not the size that the manifest records");
-        of.push(there.ok_or_else(damaged)?);
+    for (dataset, files) in [("decisions", &mut decisions), ("quarantine", &mut quarantine)] {
+        for (place, record) in of_dataset(&root, &manifest, night, dataset) {
+            let there = place.find().await?.filter(|file| file.size == record.bytes);
+            let damaged =
+                || StoreError::damaged(place.url(), "it is gone, or has not the size that the manifest records");
+            files.push(there.ok_or_else(damaged)?);
+        }
     }
     Ok(PublishedFiles { manifest, generation, decisions, quarantine })
+}
+
+/// Returns the files of a dataset of a night in an output, in order, in whatever layout the night has.
+fn of_dataset<'a>(
+    root: &'a Folder,
+    manifest: &'a Manifest,
+    night: &'a Night,
+    dataset: &'a str,
+) -> impl Iterator<Item = (Folder, &'a FileRecord)> {
+    let files = manifest.files.iter().filter(move |file| file.name.split('/').next() == Some(dataset));
+    files.map(|file| (root.join(&night.file_path(&file.name)), file))
 }
 
 /// Returns the number of the commit, and the later nights that were made without this one.
@@ -99,8 +108,7 @@ pub async fn published_files(storage: &Storage, store_url: &str, dt: &str, datas
     let night = published(&store, dt)?;
     let manifest = Manifest::read(&generation(storage, night)?, night).await?;
     let root = storage.folder(night.output_root())?;
-    let of_dataset = manifest.files.iter().filter(|file| file.name.split('/').next() == Some(dataset));
-    Ok(of_dataset.map(|file| root.join(&night.file_path(&file.name)).url().to_owned()).collect())
+    Ok(of_dataset(&root, &manifest, night, dataset).map(|(place, _)| place.url().to_owned()).collect())
 }
 
 fn published<'a>(store: &'a Store, dt: &str) -> Result<&'a Night> {

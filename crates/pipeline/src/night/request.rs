@@ -17,7 +17,7 @@ use crate::stages::fingerprint::FingerprintRequest;
 use crate::stages::join::PairsMode;
 
 /// A glob that matches any date.
-const ANY_DATE: &str = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]";
+pub(crate) const ANY_DATE: &str = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]";
 
 /// The request of a night's work.
 #[derive(Debug, Clone)]

@@ -166,10 +166,10 @@ impl NearDuplicates {
         let (own, kernel) = (resources.clone(), resources.join_kernel()?);
         let runs = existing.files.iter().map(|f| existing_run(&f.parquet, bits)).collect();
         progress.start("tables", "fingerprints", batch.len() as u64);
-        let (batch, rows, queries, plan, forest_bytes, engine, read_ahead_bytes) = blocking("tables", move || {
+        let read_ahead_bytes = READ_AHEAD_BYTES.min(own.counted_bytes() / READ_AHEAD_SHARE);
+        let (batch, rows, queries, plan, forest_bytes, engine) = blocking("tables", move || {
             let (batch, rows, values) = group(batch, decides, &own)?;
-            let read_ahead = READ_AHEAD_BYTES.min(own.counted_bytes() / READ_AHEAD_SHARE);
-            let held = held_bytes + batch.memory_bytes() + rows.memory_bytes() + read_ahead;
+            let held = held_bytes + batch.memory_bytes() + rows.memory_bytes() + read_ahead_bytes;
             let mut left = Budget::new(&own, held, batch.len(), decides)?;
             let workload = Workload {
                 n_queries: values.len(),
@@ -191,7 +191,7 @@ impl NearDuplicates {
             left.take(plan.counted_bytes);
             let queries = QueryParts::try_new(values, plan.tables.clone(), plan.n_parts, kernel)?;
             let engine = Engine::new(&own, left.for_reduce(&own))?;
-            Ok::<_, PipelineError>((batch, rows, queries, plan, left.for_forest(&own), engine, read_ahead))
+            Ok::<_, PipelineError>((batch, rows, queries, plan, left.for_forest(&own), engine))
         })
         .await?;
         let existing = existing.files.into_iter().map(|f| (f.parquet.file.url.clone(), f)).collect();

@@ -154,14 +154,16 @@ async fn map_piece(
     sender: &Sender,
 ) -> Result<MapCounts> {
     // A piece whose columns are only read waits for its turn to be decoded with them; others wait before they are read.
-    let mut ahead = None;
-    if let Some(n_bytes) = packed_bytes(context, &slices)? {
-        let permit = context.room.read_ahead(n_bytes).await;
-        ahead = Some((fetch_columns(context, &slices).await?, permit));
-    }
+    let ahead = match packed_bytes(context, &slices)? {
+        Some(n_bytes) => {
+            let permit = context.room.read_ahead(n_bytes).await;
+            Some((fetch_columns(context, &slices).await?, permit))
+        }
+        None => None,
+    };
     let _permit = context.room.under_way.acquire().await;
     let (columns, permit) = match ahead {
-        Some((columns, permit)) => (columns, Some(permit)),
+        Some(read) => read,
         None => {
             // Decoding counts as computing, and takes memory of its own.
             let _computes = context.room.threads.acquire().await;
