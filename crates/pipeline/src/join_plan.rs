@@ -4,6 +4,7 @@ use nearprint_join::{ExistingRun, JoinCost, TablePlan, Workload};
 use serde::Serialize;
 
 use crate::error::{PipelineError, Result};
+use crate::machine;
 use crate::resources::Resources;
 use nearprint_dataset::ParquetFile;
 use nearprint_dataset::schema::FINGERPRINT;
@@ -11,17 +12,21 @@ use nearprint_storage::in_memory;
 
 /// The numbers of existing fingerprints that may be mapped together. The lists of a walk serve all rows of a piece, so
 /// larger pieces make tables cheaper that allow differing bits. The last piece would have few rows if pieces were not of equal
-/// size; a quarter more than a power of 2 keeps a little more than that in one piece.
-const PIECE_ROWS: [usize; 7] = [5 << 18, 5 << 19, 5 << 20, 5 << 21, 5 << 22, 5 << 23, 5 << 24];
+/// size; a sixteenth more than a power of 2 keeps a little more than that in one piece.
+const PIECE_ROWS: [usize; 7] = [17 << 16, 17 << 17, 17 << 18, 17 << 19, 17 << 20, 17 << 21, 17 << 22];
 /// The numbers of pieces that may be decoded, mapped, or wait for their documents. Two keep the threads busy while documents
 /// are fetched; one leaves more memory for tables.
 const PIECES_UNDER_WAY: [usize; 2] = [2, 1];
 /// The most rows of a piece beside which another is under way. Larger pieces take far longer to map than to decode, and
 /// the columns of the next one are read meanwhile in any case.
-const SHARED_PIECE_ROWS: usize = 5 << 22;
+const SHARED_PIECE_ROWS: usize = 17 << 20;
 
 /// The nanoseconds that it takes to get the memory of a row of a piece from the system.
 const TOUCH_NS: f64 = 8.0;
+/// The nanoseconds of a core that are lost with each piece: threads wait for the last stripes of one, and for the next.
+const PIECE_NS: f64 = 3e6;
+/// The factor by which a size of pieces must be cheaper than a smaller one.
+const WORTH_LARGER: f64 = 0.9;
 /// The most values of the queries' own that are mapped at once with the tables of one part.
 pub(crate) const OWN_ROWS: usize = 5 << 20;
 
@@ -94,9 +99,8 @@ impl JoinPlan {
         let sizes = sizes.filter(|&(rows, pieces)| pieces == 1 || rows <= SHARED_PIECE_ROWS);
         sizes.skip(1).fold(of(PIECE_ROWS[0], PIECES_UNDER_WAY[0]), |best, (piece_rows, pieces)| {
             let other = of(piece_rows, pieces);
-            // Another size must be clearly cheaper than the first.
             let fits = other.counted_bytes <= workload.memory_bytes;
-            if fits && other.cost.total_ns < 0.8 * best.cost.total_ns { other } else { best }
+            if fits && other.cost.total_ns < WORTH_LARGER * best.cost.total_ns { other } else { best }
         })
     }
 
@@ -116,6 +120,8 @@ impl JoinPlan {
         let tables = TablePlan::choose(bits, max_distance, &part);
         let mut cost = JoinCost::of(&tables, &part);
         cost.total_ns += as_f64((workload_rows * pieces_under_way) as u64) * TOUCH_NS;
+        let n_pieces = workload.n_existing().div_ceil(workload_rows.max(1) as u64);
+        cost.total_ns += as_f64(n_pieces) * PIECE_NS;
         let (n_existing, part_queries) = (workload.n_existing(), part.n_queries);
         let mut counted_bytes = cost.memory_bytes.saturating_sub(part.least_bytes());
         if n_parts > 1 {
@@ -184,8 +190,8 @@ pub struct PlanRequest {
     pub itself: bool,
 }
 
-/// The plan of a join of given sizes. The times hold for uniform fingerprints on the machine that the model was
-/// measured on.
+/// The plan of a join of given sizes. The times hold for uniform fingerprints on this machine. Its speed is measured, so
+/// they vary a little from one plan to the next; the plan itself does not.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanSummary {
     /// The plan in a few words.
@@ -210,6 +216,8 @@ pub struct PlanSummary {
     pub threads: usize,
     /// The instructions in use.
     pub kernel: &'static str,
+    /// The time that this machine takes for what the cost model expects to take 1.
+    pub measured_over_model: f64,
     /// The nanoseconds that it takes to read and map one existing fingerprint, on one core.
     pub estimated_ns_per_fingerprint: f64,
     /// The part of these nanoseconds that reading and decoding take.
@@ -319,8 +327,10 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
     };
     let plan = JoinPlan::choose(request.bits, request.max_distance, &workload)?;
     let tables: Vec<PlannedTable> = plan.tables.tables().iter().map(PlannedTable::of).collect();
+    let kernel = resources.join_kernel()?;
+    let measured_over_model = machine::measured_over_model(kernel, workload.threads)?;
     let decode_ns = if request.existing_rows == 0 { 0.0 } else { DECODE_NS * as_f64(plan.n_parts as u64) };
-    let total_ns = plan.cost.total_ns + decode_ns * as_f64(request.existing_rows);
+    let total_ns = measured_over_model * plan.cost.total_ns + decode_ns * as_f64(request.existing_rows);
     let of_queries = if request.itself { as_f64(request.query_rows) / 2.0 } else { 0.0 };
     let pairs = as_f64(request.query_rows) * (as_f64(request.existing_rows) + of_queries);
     let chance = nearprint_join::chance_of_near(request.bits, request.max_distance);
@@ -336,8 +346,9 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
         fingerprint_bytes: as_f64(plan.n_parts as u64) * fingerprint_bytes(request.existing_rows, runs, request.bits),
         sketches: PlannedSketches::of(candidates, request.existing_rows),
         threads: workload.threads,
-        kernel: resources.join_kernel()?.name().name(),
-        estimated_ns_per_fingerprint: plan.cost.ns_per_fingerprint + decode_ns,
+        kernel: kernel.name().name(),
+        measured_over_model,
+        estimated_ns_per_fingerprint: measured_over_model * plan.cost.ns_per_fingerprint + decode_ns,
         decode_ns_per_fingerprint: decode_ns,
         estimated_seconds: total_ns / 1e9 / as_f64(workload.threads as u64),
     })

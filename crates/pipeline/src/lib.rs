@@ -17,6 +17,7 @@ mod error;
 mod filter;
 mod join_command;
 mod join_plan;
+mod machine;
 mod night;
 mod resources;
 mod stages;

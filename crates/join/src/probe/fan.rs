@@ -29,6 +29,11 @@ pub(crate) struct Stem<F> {
 }
 
 impl<F: Width> Stem<F> {
+    /// Returns the number of keys of a fan: distances above, and values of the next bits.
+    pub(crate) fn n_keys(&self) -> usize {
+        (self.max_above as usize + 1) << self.bits
+    }
+
     /// Returns the next bits of a value.
     #[inline(always)]
     fn next(&self, value: F) -> usize {
@@ -125,7 +130,7 @@ impl<F: Width> Task for Build<'_, F> {
             let above = ((query ^ stem.value) & stem.mask).count_ones() as usize;
             (above << stem.bits | stem.next(query)) as u16
         }));
-        let n_keys = (stem.max_above as usize + 1) << stem.bits;
+        let n_keys = stem.n_keys();
         starts.clear();
         starts.resize(n_keys + 2, 0);
         // Keys are counted two places further on; when a query is placed, the start of its key moves on to that of the

@@ -22,8 +22,10 @@ use crate::probe::walk::Walker;
 const BUCKET_BITS: u32 = 10;
 /// The approximate least number of rows in a bucket.
 const BUCKET_ROWS: usize = 1 << 12;
-/// The number of leading bits of a stripe, the buckets that one thread joins one after another.
+/// The largest number of leading bits of a stripe, the buckets that one thread joins one after another.
 const STRIPE_BITS: u32 = 6;
+/// The number of stripes for each thread, at least, so that no thread waits long for the last stripe of another.
+const STRIPES_OF_THREAD: usize = 4;
 /// The largest bucket whose memory a thread keeps. Buckets of skewed fingerprints may have more rows.
 const KEPT_ROWS: usize = 1 << 22;
 /// The least number of rows that a thread writes into buckets.
@@ -138,7 +140,10 @@ impl<F: Width> PermutedTables<F> {
         let sorted_bits = needed.min(root + ROW_BITS).max(root);
         let worth = (n_rows / BUCKET_ROWS).checked_ilog2().unwrap_or(0);
         let bucket_bits = (sorted_bits - root).min(BUCKET_BITS).min(worth);
-        Cut { root, sorted_bits, bucket_bits, stripe_bits: bucket_bits.min(STRIPE_BITS) }
+        let least = (STRIPES_OF_THREAD * rayon::current_num_threads()).next_power_of_two().ilog2();
+        // A stripe begins with a pass over all queries, so that more stripes need as many rows each.
+        let worth = (n_rows / n_queries.max(1)).checked_ilog2().unwrap_or(0);
+        Cut { root, sorted_bits, bucket_bits, stripe_bits: bucket_bits.min(STRIPE_BITS.min(least.max(worth))) }
     }
 
     /// Finds the buckets of a run that is in the order of the table.

@@ -13,6 +13,8 @@ use crate::probe::fan::{FAN_BITS, Fan, Stem};
 
 /// The approximate number of fingerprints of a leaf.
 pub(crate) const LEAF_ROWS: usize = 16;
+/// The largest distance at which leaves have twice as many, and no list becomes a fan: lists are shorter from bit to bit.
+const FEW_DIFFERING: u32 = 4;
 /// The number of bits from one level to the next: four children share their parent's list, which costs as much as two
 /// levels of two children.
 pub(crate) const STEP_BITS: u32 = 2;
@@ -20,6 +22,8 @@ pub(crate) const STEP_BITS: u32 = 2;
 const SHORT_LIST: usize = 4;
 /// A list becomes a fan if at least so many more fingerprints are below its node.
 const FAN_ROWS: usize = 4 * LEAF_ROWS;
+/// A list becomes a fan if it has at least so many times as many queries as the fan has keys, each of which it touches.
+const FAN_QUERIES: usize = 2;
 /// The number of fingerprints whose leaves are found at once, to be compared while they are in the innermost cache.
 const SLICE_ROWS: usize = 4096;
 
@@ -129,7 +133,8 @@ impl<'a, F: Width> Walker<'a, F> {
             let stem = walk.stem(levels, *fan_level, group[0]);
             if *valid == *fan_level + 1 && !*fanned && levels[*fan_level].len > SHORT_LIST {
                 let ahead = run.get(at + FAN_ROWS);
-                if stem.bits > 0 && ahead.is_some_and(|&row| (row ^ group[0]) & stem.mask == F::ZERO) {
+                let worth = walk.max_distance > FEW_DIFFERING && levels[*fan_level].len >= FAN_QUERIES * stem.n_keys();
+                if worth && stem.bits > 0 && ahead.is_some_and(|&row| (row ^ group[0]) & stem.mask == F::ZERO) {
                     let Level { start, len, .. } = levels[*fan_level];
                     fan.build(walk.kernel, &values[start..start + len], stem);
                     *fanned = true;
@@ -210,7 +215,9 @@ impl Walk {
 
     /// Returns the depth at which ranges of uniform rows, or the lists, are short.
     pub(crate) fn leaf_depth(&self, root: u32, sorted_bits: u32, n_rows: usize, n_queries: usize) -> u32 {
-        let short_range = root + (n_rows / LEAF_ROWS).checked_ilog2().unwrap_or(0);
+        // At small distances lists are short, and it takes longer to begin a leaf than to compare twice as many rows.
+        let leaf_rows = if self.max_distance <= FEW_DIFFERING { 2 * LEAF_ROWS } else { LEAF_ROWS };
+        let short_range = root + (n_rows / leaf_rows).checked_ilog2().unwrap_or(0);
         // Bits below the prefix, which may all differ, hardly shorten a list.
         let useful = if root < self.prefix_bits { self.prefix_bits } else { self.bits };
         let deepest = short_range.min(sorted_bits).min(useful);
