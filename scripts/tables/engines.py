@@ -4,13 +4,15 @@
     python3 -m venv venv && venv/bin/pip install -r scripts/tables/requirements.txt
     venv/bin/python scripts/tables/engines.py target/release/nearprint
 
-After each thing that happens to a night (published, replaced, late, collected, dropped) every engine has to count the
-rows of every table by night as the manifests do. Prints the bytes of log that a night takes, and, with --nights N, the
+After each thing that happens to a night (published, replaced, late, documents forgotten, collected, dropped) every engine
+has to count the rows of every table by night as the manifests do. Those that read no log are asked where the docs say that
+a glob is right. Spark is asked too if pyspark is installed; it needs Java. Prints the bytes of log that a night takes, and, with --nights N, the
 seconds that each engine takes to open a table of N versions.
 """
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import tempfile
@@ -23,7 +25,12 @@ import polars as pl
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
-TABLES = ["pairs", "decisions", "skipped", "quarantine"]
+try:
+    from pyspark.sql import SparkSession
+except ImportError:
+    SparkSession = None
+
+TABLES = ["pairs", "decisions", "superseded", "skipped", "quarantine"]
 JOB = 'documents = "crawl"\nstore = "store"\noutput = "results"\ncreate_store = true\nmax_bad_rows = 9\n'
 
 
@@ -58,8 +65,19 @@ def pyarrow(root: Path, table: str) -> Counter:
     return Counter(str(dt) for dt in files.to_table(columns=["dt"])["dt"].to_pylist())
 
 
+def spark_glob(root: Path, table: str) -> Counter:
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    files = [str(path) for path in root.glob(f"{table}/*/*.parquet")]
+    if not files:
+        return Counter()
+    rows = session.read.option("basePath", str(root / table)).parquet(*files).groupBy("dt").count().collect()
+    return Counter({str(row["dt"]): row["count"] for row in rows})
+
+
 LOGS = {"deltalake": deltalake, "polars": polars, "duckdb delta": duckdb_delta}
-GLOBS = {"duckdb glob": duckdb_glob, "pyarrow": pyarrow}
+GLOBS = {"duckdb glob": duckdb_glob, "pyarrow": pyarrow} | ({"spark": spark_glob} if SparkSession else {})
 
 
 class Night:
@@ -136,15 +154,19 @@ def main() -> None:
         night = Night(options.nearprint, Path(folder))
         same = words(1)
         night.run("2026-11-19", [("a", same), ("b", same), ("c", words(2)), ("s", "short"), ("e", " ")])
-        night.run("2026-11-20", [("d", same), ("f", words(3)), ("g", words(3)), ("h", words(4))])
+        fuller = words(2) + " " + words(12, 30)
+        night.run("2026-11-20", [("d", same), ("f", words(3)), ("g", words(3)), ("h", words(4)), ("i", fuller)])
         good = compare(night, "published", engines | GLOBS)
-        night.run("2026-11-20", [("d", words(5)), ("f", words(6)), ("g", words(7))], "--replace")
+        night.run("2026-11-20", [("d", words(5)), ("f", words(6)), ("g", words(7)), ("j", fuller)], "--replace")
         good &= compare(night, "replaced", engines)
         night.run("2026-11-18", [("z", words(8)), ("y", words(9))], "--late")
         good &= compare(night, "late", engines)
         before = DeltaTable(night.results / "decisions", version=1).to_pyarrow_table()
-        print(f"time travel to before the replacement: {before.num_rows} rows, 9 expected")
-        good &= before.num_rows == 9
+        print(f"time travel to before the replacement: {before.num_rows} rows, 10 expected")
+        good &= before.num_rows == 10
+        (night.folder / "ids").write_text("a\nf\nnobody\n")
+        print(night.command("store", "forget", "store", "--ids", "ids"))
+        good &= compare(night, "forgotten", engines)
         night.command("store", "gc", "--config", "job.toml", "--grace-hours", "0")
         good &= compare(night, "collected", engines | GLOBS)
         night.command("store", "drop-night", "store", "--dt", "2026-11-19")

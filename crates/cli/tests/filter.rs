@@ -274,9 +274,10 @@ fn flags_stand_row_by_row_beside_the_ids() {
         [(b"a", same.as_bytes()), (b"b", same.as_bytes()), (b"c", b"\xff"), (b"d", b" ")];
     let bytes = raw_strings(&rows_of, WriterProperties::default()).unwrap();
     fs::write(in_night(&night, "a.parquet"), bytes).unwrap();
-    night.run(DT, &[]).expect_success();
+    let published = night.run(DT, &[]).expect_success().json();
     let done = filter(&night, &["--flag"]).expect_success();
     assert_eq!(counts(&done), [4, 1, 1, 1, 1]);
+    assert_eq!(done.json()["nights"][0]["generation"], published["generation"]);
     let flags = rows(&out(&night, "a.parquet"));
     assert_eq!(
         flags,

@@ -65,7 +65,7 @@ pub struct FilterSummary {
 pub struct FilteredNight {
     /// The night.
     pub dt: String,
-    /// The generation whose decisions were read.
+    /// The digest of the generation whose decisions were read.
     pub generation: String,
     /// The folder of the night's files.
     pub output: String,
@@ -105,6 +105,7 @@ impl FilterCounts {
 /// A night whose input and output were checked.
 struct Planned {
     dt: String,
+    generation: String,
     stale: bool,
     published: PublishedFiles,
     /// The files to read, each with its name in the output.
@@ -152,7 +153,7 @@ pub async fn filter(
     };
     for night in planned {
         let (dt, stale) = (night.dt.clone(), night.stale);
-        let (generation, url) = (night.published.generation.url().to_owned(), night.output.url().to_owned());
+        let (generation, url) = (night.generation.clone(), night.output.url().to_owned());
         let counts = filter_night(request, resources, progress, night, temp.path()).await?;
         summary.counts.add(counts);
         summary.nights.push(FilteredNight { dt, generation, output: url, stale, counts });
@@ -244,7 +245,14 @@ async fn plan(
             "it is stale: a night before it was published later; `run --replace` decides it anew"
         );
     }
-    Ok(Planned { dt: night.dt.clone(), stale, published, inputs: files.into_iter().zip(names).collect(), output })
+    Ok(Planned {
+        dt: night.dt.clone(),
+        generation: night.gen_digest.clone(),
+        stale,
+        published,
+        inputs: files.into_iter().zip(names).collect(),
+        output,
+    })
 }
 
 /// Returns an input file, if it is the one that the run read.
