@@ -5,8 +5,10 @@
     venv/bin/python scripts/tables/engines.py target/release/nearprint
 
 After each thing that happens to a night (published, replaced, late, documents forgotten, collected, dropped) every engine
-has to count the rows of every table by night as the manifests do. Those that read no log are asked where the docs say that
-a glob is right. Spark is asked too if pyspark is installed; it needs Java. Prints the bytes of log that a night takes, and, with --nights N, the
+has to count the rows of every table by night as the manifests do, also from a checkpoint alone, without the versions
+before it, and nearprint has to read a log after another program wrote a checkpoint of its own. Engines that read no log
+are asked where the docs say that a glob is right; Spark is one of them, if pyspark and Java are installed. Prints the
+bytes of log that a night takes, and, with --nights N, the
 seconds that each engine takes to open a table of N versions.
 """
 
@@ -138,6 +140,29 @@ def many(night: Night, n: int) -> None:
         print(f"{name}: {time.monotonic() - began:.2f} s to open and count")
 
 
+def checkpoints(night: Night, engines: dict) -> bool:
+    """Nights enough for a checkpoint; then the versions before it are gone for a while."""
+    for i in range(12):
+        dt = f"2026-10-{i + 1:02}"
+        night.run(dt, [(f"a{i}", words(100 + i)), (f"b{i}", words(100 + i))], "--no-breakers")
+    night.run("2026-10-03", [("c", words(200))], "--replace", "--no-breakers")
+    good = compare(night, "checkpoint", engines)
+    logs = [night.results / table / "_delta_log" for table in TABLES]
+    old = [version for log in logs for version in sorted(log.glob("*.json"))[:10]]
+    for version in old:
+        version.rename(version.with_suffix(".aside"))
+    good &= compare(night, "checkpoint alone", engines)
+    for version in old:
+        version.with_suffix(".aside").rename(version)
+    for table in TABLES:
+        DeltaTable(night.results / table).create_checkpoint()
+    night.run("2026-10-13", [("d", words(201)), ("e", words(201))], "--no-breakers")
+    good &= compare(night, "after the checkpoint of another program", engines)
+    status = night.command("check", "--config", "job.toml")["status"]
+    print(f"nearprint check: {status}")
+    return good and status == "sound"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("nearprint", type=lambda p: Path(p).resolve())
@@ -177,6 +202,8 @@ def main() -> None:
         for table in TABLES:
             sizes = [f.stat().st_size for f in sorted((night.results / table / "_delta_log").iterdir())]
             print(f"{table}: versions of {sizes} bytes")
+    with tempfile.TemporaryDirectory() as folder:
+        good &= checkpoints(Night(options.nearprint, Path(folder)), engines)
     if options.nights:
         with tempfile.TemporaryDirectory() as folder:
             many(Night(options.nearprint, Path(folder)), options.nights)

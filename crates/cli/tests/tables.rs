@@ -243,6 +243,87 @@ fn logs_depend_on_no_clock_and_name_no_place() {
     }
 }
 
+/// Nights that make version 10 of each table and one more, of which version 2 replaces a night.
+fn eleven_versions() -> Night {
+    let night = Night::new("");
+    let date = |day: u64| format!("2026-10-{day:02}");
+    for day in 1..=11 {
+        let dt = date(day);
+        night
+            .documents(&dt, &[("a", &text(day, 60)), ("b", &text(day, 60))])
+            .run(&dt, &["--no-breakers"])
+            .expect_success();
+        if day == 2 {
+            night.documents(&dt, &[("c", &text(50, 60))]).run(&dt, &["--replace", "--no-breakers"]).expect_success();
+        }
+    }
+    night
+}
+
+fn checkpoint(night: &Night, table: &str) -> std::path::PathBuf {
+    night.path().join(format!("results/{table}/_delta_log/00000000000000000010.checkpoint.parquet"))
+}
+
+#[test]
+fn after_ten_versions_a_checkpoint_is_read_in_place_of_those_before_it() {
+    let night = eleven_versions();
+    as_the_manifests_say(&night);
+    assert_eq!(check(&night)["status"], "sound");
+    let log = |table: &str| night.path().join(format!("results/{table}/_delta_log"));
+    for table in delta::TABLES {
+        let last = std::fs::read_to_string(log(table).join("_last_checkpoint")).unwrap();
+        // Protocol, metadata, a removed file and ten nights.
+        assert_eq!(last, "{\"size\":13,\"version\":10}", "{table}");
+        assert!(checkpoint(&night, table).is_file() && n_versions(&night, table) == 14, "{table}");
+        // Nobody but `check` reads these.
+        for version in 0..10 {
+            std::fs::write(log(table).join(format!("{version:020}.json")), "x").unwrap();
+        }
+    }
+    assert_eq!(check(&night)["status"], "damaged");
+    night.documents("2026-10-12", &[("z", &text(60, 60))]).run("2026-10-12", &["--no-breakers"]).expect_success();
+    let newest = std::fs::read_to_string(log("decisions").join("00000000000000000012.json")).unwrap();
+    assert_eq!(newest.matches("{\"add\"").count(), 1, "{newest}");
+    // The checkpoint knows which version removed the files of the replaced night, and so how long they have to stay.
+    let waiting = gc(&night, &[]);
+    assert_eq!((waiting["n_files"].as_u64(), waiting["n_waiting"].as_u64()), (Some(0), Some(11)), "{waiting}");
+    assert_eq!(gc(&night, &["--grace-hours", "0"])["n_waiting"], 0);
+}
+
+#[test]
+fn nothing_depends_on_a_checkpoint_and_whoever_writes_it_writes_the_same() {
+    let night = eleven_versions();
+    let before = snapshot(&night.path().join("results"));
+    let rerun = || night.run("2026-10-01", &[]).expect_success();
+    for table in delta::TABLES {
+        std::fs::remove_file(checkpoint(&night, table)).unwrap();
+        std::fs::remove_file(checkpoint(&night, table).with_file_name("_last_checkpoint")).unwrap();
+    }
+    assert_eq!(check(&night)["status"], "sound");
+    rerun();
+    assert_eq!(snapshot(&night.path().join("results")), before, "as another execution wrote it");
+
+    let place = checkpoint(&night, "decisions");
+    let whole = std::fs::read(&place).unwrap();
+    let cut = whole[..whole.len() / 2].to_vec();
+    let key = b"nearprint.checkpoint_sha256";
+    let digest = whole.windows(key.len()).position(|at| at == key).unwrap() + key.len() + 8;
+    let mut other = whole.clone();
+    other[digest] = if whole[digest] == b'0' { b'1' } else { b'0' };
+    for content in [cut, other, b"no Parquet".to_vec()] {
+        std::fs::write(&place, &content).unwrap();
+        let found = check(&night);
+        assert_eq!(found["status"], "damaged", "{found}");
+        assert!(found["problems"].to_string().contains("delete this checkpoint"), "{found}");
+        let passed_over = rerun();
+        assert!(passed_over.stderr.contains("reads the versions before it"), "{}", passed_over.stderr);
+        as_the_manifests_say(&night);
+    }
+    std::fs::remove_file(&place).unwrap();
+    rerun();
+    assert_eq!((check(&night)["status"].as_str(), std::fs::read(&place).unwrap()), (Some("sound"), whole));
+}
+
 fn has_log(path: &Path) -> bool {
     path.to_string_lossy().contains("_delta_log")
 }

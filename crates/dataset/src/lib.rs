@@ -7,6 +7,7 @@
 mod columns;
 mod date;
 mod delta;
+mod delta_log;
 mod documents;
 mod error;
 pub mod fingerprint_column;
@@ -32,6 +33,7 @@ pub mod fuzzing {
 
 pub use columns::{BATCH_ROWS, Columns, MAX_VALUE_BYTES, fixed};
 pub use date::{is_date, utc};
+pub use delta_log::version_of;
 pub use documents::{
     DocumentBatch, DocumentColumns, DocumentPlace, DocumentRange, DocumentReader, DocumentRows, Documents, FORMATS,
     Fate, Fates, FileFilter, FileList, FilterOutput, FilterTarget, Format, FoundText, ReadLimits, RowCounts, Unchecked,
@@ -42,5 +44,5 @@ pub use parquet_file::{ParquetFile, Read, count, selection};
 pub use publish::{is_sound, mend_files, publish, refuse_existing, upload};
 pub use published::{DELTA_LOG, DT, PUBLISHED, PublishedDataset, PublishedName, published_path};
 pub use quarantine::{BadFile, BadReason, BadRow, DuplicateIds, InputPolicy};
-pub use table_log::{RemovedFile, TableChange, TableFile, TableLog, version_of};
+pub use table_log::{RemovedFile, TableChange, TableFile, TableLog};
 pub use writer::{DatasetWriter, FILE_ROWS, FileRecord, StagedFile, create_folder, is_part_name, writer_properties};

@@ -2,21 +2,30 @@
 //!
 //! A version of the table is an object `_delta_log/NNNNNNNNNNNNNNNNNNNN.json`, one JSON action a line. It is created only
 //! if it does not exist yet, by the same means as the store's commits. So of two writers of one version one wins, and
-//! the other one reads what the winner wrote. There are no checkpoints.
+//! the other one reads what the winner wrote.
 //!
-//! Invariants: a version of nearprint's bears its own SHA-256. It has no time of a clock: its times follow from the
-//! nights and from its number, so the same change of the same version has the same bytes, whoever writes it and when.
+//! Every tenth version gets a checkpoint, so that readers need not read those before it. A checkpoint follows its version,
+//! and whoever finds it missing writes it. Nothing depends on one: the versions before it stay, and a checkpoint that is
+//! damaged, or that another program wrote, is passed over.
+//!
+//! Invariants: a version of nearprint's bears its own SHA-256, and so does a checkpoint. It has no time of a clock: its
+//! times follow from the nights and from its number, so the same change of the same version has the same bytes, whoever
+//! writes it and when. A checkpoint depends on the versions up to its own, and on the release that writes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::datatypes::{DataType, SchemaRef};
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_storage::{ErrorKind, Folder, Sha256Hex};
 use parquet::file::statistics::Statistics;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::delta_log::{
+    Action, Add, Checkpoint, LogNames, LogState, Metadata, Protocol, Remove, checkpoint_name, commit_name, digest,
+    parse, unescaped,
+};
 use crate::error::{DatasetError, Result};
 use crate::parquet_file::ParquetFile;
 use crate::published::{DELTA_LOG, DT, PublishedDataset};
@@ -31,6 +40,10 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 const ENGINE: &str = "nearprint ";
 /// The names that every version of nearprint's has for its own SHA-256.
 const OWN_SHA256: &str = "nearprintSha256";
+/// The versions whose numbers are multiples of this have a checkpoint, except the first.
+const CHECKPOINT_VERSIONS: u64 = 10;
+/// The object that names the newest checkpoint, for readers that do not list the log.
+const LAST_CHECKPOINT: &str = "_last_checkpoint";
 
 /// A file of a table's newest version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +83,11 @@ impl TableFile {
             bytes: parquet.file.size,
             statistics: statistics(&parquet, dataset.schema),
         })
+    }
+
+    fn of_add(path: String, add: &Add) -> Self {
+        let dt = add.partition_values.get(DT).cloned().flatten().unwrap_or_default();
+        Self { path, dt, bytes: add.size, statistics: add.stats.clone().unwrap_or_default() }
     }
 
     /// Returns the number of rows, if the log says it.
@@ -112,22 +130,67 @@ pub struct TableLog {
     dataset: &'static PublishedDataset,
     /// The number of versions that were read.
     n_versions: u64,
-    schema: Option<String>,
+    state: LogState,
     files: BTreeMap<String, TableFile>,
-    removed: Vec<RemovedFile>,
+    /// Whether the versions have actions that a checkpoint would lose. Other programs write such.
+    has_more: bool,
+    /// The newest checkpoint that is missing.
+    due: Option<DueCheckpoint>,
+}
+
+#[derive(Debug, Clone)]
+struct DueCheckpoint {
+    version: u64,
+    n_actions: usize,
+    content: Bytes,
 }
 
 impl TableLog {
     /// Reads the log of a dataset's table below an output. A table that does not exist yet has no versions and no files.
-    /// This takes one LIST, and one GET for each version.
+    /// This takes one LIST, some requests for the newest checkpoint, and one GET for each version after it.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`] if a version is missing or damaged; an error if the place does not answer.
+    /// [`DatasetError::Table`] if a version is missing or damaged; an error if the place does not answer.
     pub async fn open(output: &Folder, dataset: &'static PublishedDataset) -> Result<Self> {
-        let table = output.join(dataset.name);
-        let mut log = Self { table, dataset, n_versions: 0, schema: None, files: BTreeMap::new(), removed: Vec::new() };
-        log.refresh().await?;
+        let mut log = Self::unread(output, dataset);
+        let names = log.names().await?;
+        log.begin_at_checkpoint(&names).await?;
+        log.read(&names).await?;
         Ok(log)
+    }
+
+    /// Reads all versions of the log, and compares its newest checkpoint with them. This takes one GET for each version.
+    ///
+    /// # Errors
+    /// The same as those of [`open`](Self::open), or [`DatasetError::Table`] if the checkpoint is damaged.
+    pub async fn open_whole(output: &Folder, dataset: &'static PublishedDataset) -> Result<Self> {
+        let mut log = Self::unread(output, dataset);
+        let names = log.names().await?;
+        let own = log.own_checkpoint(&names, Unreadable::IsDamaged).await?;
+        let (before, after): (BTreeSet<u64>, BTreeSet<u64>) =
+            names.commits.iter().partition(|version| own.as_ref().is_some_and(|own| **version <= own.version));
+        log.read(&LogNames { commits: before, checkpoints: names.checkpoints.clone() }).await?;
+        if let Some(own) = own {
+            let actions = log.state.actions();
+            if log.n_versions != own.version + 1 || log.digest(&actions)? != own.sha256 {
+                let place = log.table.join(DELTA_LOG).join(&checkpoint_name(own.version));
+                return Err(damaged_checkpoint(place.url(), "it has not the state of its version"));
+            }
+        }
+        log.read(&LogNames { commits: after, ..names }).await?;
+        Ok(log)
+    }
+
+    fn unread(output: &Folder, dataset: &'static PublishedDataset) -> Self {
+        Self {
+            table: output.join(dataset.name),
+            dataset,
+            n_versions: 0,
+            state: LogState::default(),
+            files: BTreeMap::new(),
+            has_more: false,
+            due: None,
+        }
     }
 
     /// Reads the versions that were written since.
@@ -135,43 +198,119 @@ impl TableLog {
     /// # Errors
     /// The same as those of [`open`](Self::open).
     pub async fn refresh(&mut self) -> Result<()> {
-        let names = self.table.join(DELTA_LOG).names().await?;
-        let mut versions: Vec<u64> = names.iter().filter_map(|name| version_of(name)).collect();
-        versions.retain(|&version| version >= self.n_versions);
-        versions.sort_unstable();
+        let names = self.names().await?;
+        self.read(&names).await
+    }
+
+    async fn names(&self) -> Result<LogNames> {
+        Ok(LogNames::of(self.table.join(DELTA_LOG).names().await?))
+    }
+
+    /// Takes the state of nearprint's newest checkpoint, if there is one.
+    async fn begin_at_checkpoint(&mut self, names: &LogNames) -> Result<()> {
+        if let Some(own) = self.own_checkpoint(names, Unreadable::IsPassedOver).await? {
+            self.replay(own.version, own.actions);
+        }
+        Ok(())
+    }
+
+    /// Returns nearprint's newest checkpoint whose version is there.
+    async fn own_checkpoint(&self, names: &LogNames, unreadable: Unreadable) -> Result<Option<OwnCheckpoint>> {
+        let log = self.table.join(DELTA_LOG);
+        for (&version, parts) in names.checkpoints.iter().rev().filter(|(version, _)| names.commits.contains(version)) {
+            let url = log.join(&checkpoint_name(version)).url().to_owned();
+            let read = match Checkpoint::read(&log, parts, true).await {
+                Ok(Checkpoint { own_sha256: None, .. }) => continue,
+                Ok(Checkpoint { actions, own_sha256: Some(sha256) }) => match self.digest(&actions)? == sha256 {
+                    true => Ok(OwnCheckpoint { version, actions, sha256 }),
+                    false => Err("its content is not what its own SHA-256 says".to_owned()),
+                },
+                Err(error) if error.kind() == ErrorKind::BadData => Err(error.to_string()),
+                Err(error) => return Err(error),
+            };
+            match (read, unreadable) {
+                (Ok(own), _) => return Ok(Some(own)),
+                (Err(reason), Unreadable::IsDamaged) => return Err(damaged_checkpoint(&url, &reason)),
+                (Err(reason), Unreadable::IsPassedOver) => {
+                    tracing::warn!(checkpoint = url, "{reason}: reads the versions before it");
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn digest(&self, actions: &[Action]) -> Result<String> {
+        digest(actions).map_err(|e| DatasetError::Internal { stage: "table", reason: e.to_string() })
+    }
+
+    /// Reads the versions that are not read yet.
+    async fn read(&mut self, names: &LogNames) -> Result<()> {
+        let versions: Vec<u64> = names.commits.range(self.n_versions..).copied().collect();
         if let Some((wanted, _)) = (self.n_versions..).zip(&versions).find(|(wanted, there)| wanted != *there) {
             let place = self.place(wanted);
             return Err(damaged(place.url(), "this version of the table is gone"));
         }
+        let last = versions.last().map(|newest| newest - newest % CHECKPOINT_VERSIONS).filter(|&version| version > 0);
         let places: Vec<(u64, Folder)> = versions.into_iter().map(|version| (version, self.place(version))).collect();
         let read = places.into_iter().map(|(version, place)| async move {
             let gone = || damaged(place.url(), "this version of the table is gone");
             let content = place.get().await?.ok_or_else(gone)?;
-            Ok::<_, DatasetError>((version, actions(place.url(), &content)?))
+            Ok::<_, DatasetError>((version, commit(place.url(), &content)?))
         });
-        let read: Vec<(u64, Vec<Action>)> = futures::stream::iter(read).buffered(READS_AT_ONCE).try_collect().await?;
-        for (version, actions) in read {
-            self.replay(version, actions);
+        let mut read = futures::stream::iter(read).buffered(READS_AT_ONCE);
+        while let Some((version, commit)) = read.try_next().await? {
+            self.has_more |= commit.has_more;
+            self.replay(version, commit.actions);
+            if Some(version) == last {
+                let is_there = names.checkpoints.contains_key(&version);
+                self.due = if is_there { None } else { self.checkpoint(version)? };
+            }
         }
         Ok(())
     }
 
     fn replay(&mut self, version: u64, actions: Vec<Action>) {
-        for action in actions {
-            if let Some(metadata) = action.meta_data {
-                self.schema = Some(metadata.schema_string);
-            }
-            if let Some(remove) = action.remove {
-                self.files.remove(&remove.path);
-                self.removed.push(RemovedFile { path: remove.path, version });
-            }
-            if let Some(add) = action.add {
-                let dt = add.partition_values.get(DT).cloned().unwrap_or_default();
-                let (path, bytes, statistics) = (add.path, add.size, add.stats.unwrap_or_default());
-                self.files.insert(path.clone(), TableFile { path, dt, bytes, statistics });
+        let paths = |action: &Action| {
+            let of_add = action.add.iter().map(|add| unescaped(&add.path));
+            of_add.chain(action.remove.iter().map(|remove| unescaped(&remove.path))).collect::<Vec<_>>()
+        };
+        let changed: Vec<String> = actions.iter().flat_map(paths).collect();
+        self.state.apply(version, actions);
+        for path in changed {
+            match self.state.files.get(&path) {
+                Some(add) => drop(self.files.insert(path.clone(), TableFile::of_add(path, add))),
+                None => drop(self.files.remove(&path)),
             }
         }
         self.n_versions = version + 1;
+    }
+
+    /// Returns the checkpoint of the state, unless it would lose something.
+    fn checkpoint(&self, version: u64) -> Result<Option<DueCheckpoint>> {
+        if self.has_more || self.state.files.values().any(|add| add.deletion_vector.is_some()) {
+            return Ok(None);
+        }
+        let actions = self.state.actions();
+        Ok(Some(DueCheckpoint { version, n_actions: actions.len(), content: Checkpoint::encode(&actions)? }))
+    }
+
+    /// Writes the newest checkpoint that is missing. Writers that find the same one missing write the same, so it does
+    /// not matter who is first, and a writer that is killed leaves it to the next.
+    ///
+    /// # Errors
+    /// The checkpoint cannot be written. Nothing depends on it.
+    pub async fn write_checkpoint(&mut self) -> Result<()> {
+        let Some(DueCheckpoint { version, n_actions, content }) = self.due.take() else { return Ok(()) };
+        let log = self.table.join(DELTA_LOG);
+        log.join(&checkpoint_name(version)).put_if_absent(content).await?;
+        let last = log.join(LAST_CHECKPOINT);
+        let there = last.get().await?.and_then(|there| serde_json::from_slice::<Value>(&there).ok());
+        // It is a hint only: of two writers at once, the one with the older checkpoint may come last.
+        if there.and_then(|there| there.get("version")?.as_u64()).is_none_or(|there| there < version) {
+            let content = serde_json::json!({ "version": version, "size": n_actions });
+            last.put(content.to_string().into()).await?;
+        }
+        Ok(())
     }
 
     /// Returns the folder of the table.
@@ -194,9 +333,14 @@ impl TableLog {
         self.files().filter(move |file| file.dt == dt)
     }
 
-    /// Returns the files that were removed from the table at some time, in the order of versions.
-    pub fn removed(&self) -> &[RemovedFile] {
-        &self.removed
+    /// Returns the files that were removed from the table and not added again, in the order of versions.
+    #[must_use]
+    pub fn removed(&self) -> Vec<RemovedFile> {
+        let removed = self.state.removed.iter();
+        let mut removed: Vec<RemovedFile> =
+            removed.map(|(path, (version, _))| RemovedFile { path: path.clone(), version: *version }).collect();
+        removed.sort_by_key(|removed| removed.version);
+        removed
     }
 
     /// Writes the next version. Returns `false` if another writer was faster: read it, and look again what to change.
@@ -211,7 +355,7 @@ impl TableLog {
     }
 
     fn place(&self, version: u64) -> Folder {
-        self.table.join(DELTA_LOG).join(&format!("{version:020}.json"))
+        self.table.join(DELTA_LOG).join(&commit_name(version))
     }
 
     fn encode(&self, change: &TableChange, newest_night: &str, table_id: &str) -> Result<Bytes> {
@@ -222,8 +366,7 @@ impl TableLog {
             let removed = self.files.get(path)?;
             Some(&removed.dt)
         }));
-        let nights: Vec<&str> =
-            nights.map(String::as_str).collect::<std::collections::BTreeSet<_>>().into_iter().collect();
+        let nights: Vec<&str> = nights.map(String::as_str).collect::<BTreeSet<_>>().into_iter().collect();
         let info = serde_json::json!({
             "timestamp": time,
             "operation": "WRITE",
@@ -233,13 +376,12 @@ impl TableLog {
         });
         let mut actions = vec![Action { commit_info: Some(info), ..Action::default() }];
         if self.n_versions == 0 {
-            let protocol = Protocol { min_reader_version: 1, min_writer_version: 2 };
-            actions.push(Action { protocol: Some(protocol), ..Action::default() });
+            let protocol = Protocol { min_reader_version: 1, min_writer_version: 2, reader_features: None };
+            actions.push(Action::protocol(protocol));
         }
         let schema = schema_string(self.dataset.schema).map_err(|e| internal(e.to_string()))?;
-        if self.schema.as_ref() != Some(&schema) {
-            let metadata = MetaData::of(self.dataset.name, table_id, schema);
-            actions.push(Action { meta_data: Some(metadata), ..Action::default() });
+        if self.state.metadata.as_ref().map(|metadata| &metadata.schema_string) != Some(&schema) {
+            actions.push(Action::metadata(table_metadata(self.dataset.name, table_id, schema)));
         }
         for path in &change.removed {
             let gone = self.files.get(path);
@@ -250,8 +392,9 @@ impl TableLog {
                 extended_file_metadata: true,
                 partition_values: partition(gone.map_or("", |file| &file.dt)),
                 size: gone.map_or(0, |file| file.bytes),
+                tags: BTreeMap::new(),
             };
-            actions.push(Action { remove: Some(remove), ..Action::default() });
+            actions.push(Action::remove(remove));
         }
         for file in &change.added {
             let add = Add {
@@ -261,8 +404,9 @@ impl TableLog {
                 modification_time: time,
                 data_change: true,
                 stats: Some(file.statistics.clone()),
+                deletion_vector: None,
             };
-            actions.push(Action { add: Some(add), ..Action::default() });
+            actions.push(Action::add(add));
         }
         let lines: std::result::Result<Vec<String>, _> = actions.iter().map(serde_json::to_string).collect();
         let mut content = lines.map_err(|e| internal(e.to_string()))?.join("\n");
@@ -272,28 +416,41 @@ impl TableLog {
     }
 }
 
-/// Returns the number of the version with this file name.
-#[must_use]
-pub fn version_of(name: &str) -> Option<u64> {
-    version_digits(name.strip_suffix(".json")?)
-}
-
-/// Parses a version, which has 20 digits in the names of a log.
-pub(crate) fn version_digits(digits: &str) -> Option<u64> {
-    let is_version = digits.len() == 20 && digits.bytes().all(|b| b.is_ascii_digit());
-    is_version.then(|| digits.parse().ok())?
-}
-
 fn damaged(url: &str, reason: &str) -> DatasetError {
     let remedy = "move the folder `_delta_log` away and run any date again, which writes it anew from the store";
     DatasetError::Table { file: url.to_owned(), reason: format!("{}: {remedy}", nearprint_storage::one_line(reason)) }
 }
 
+/// What to do with a checkpoint of nearprint's that cannot be read.
+#[derive(Debug, Clone, Copy)]
+enum Unreadable {
+    IsDamaged,
+    IsPassedOver,
+}
+
+/// A checkpoint of nearprint's that has the digest that it bears.
+struct OwnCheckpoint {
+    version: u64,
+    actions: Vec<Action>,
+    sha256: String,
+}
+
+fn damaged_checkpoint(url: &str, reason: &str) -> DatasetError {
+    let remedy = "delete this checkpoint and `_last_checkpoint` beside it, which nothing depends on";
+    DatasetError::Table { file: url.to_owned(), reason: format!("{}: {remedy}", nearprint_storage::one_line(reason)) }
+}
+
+/// A version that was read.
+struct Commit {
+    actions: Vec<Action>,
+    /// Whether another program wrote it, and it has more than added and removed files.
+    has_more: bool,
+}
+
 /// Parses a version. A version of nearprint's must have the SHA-256 that it bears; those of other programs have none.
-fn actions(url: &str, content: &[u8]) -> Result<Vec<Action>> {
+fn commit(url: &str, content: &[u8]) -> Result<Commit> {
     let text = std::str::from_utf8(content).map_err(|_| damaged(url, "it is not UTF-8"))?;
-    let lines = text.lines().map(serde_json::from_str::<Action>).collect::<std::result::Result<Vec<_>, _>>();
-    let actions = lines.map_err(|e| damaged(url, &format!("it is not a version of a table ({e})")))?;
+    let actions = parse(content).map_err(|(_, e)| damaged(url, &format!("it is not a version of a table ({e})")))?;
     let info = actions.iter().find_map(|action| action.commit_info.as_ref());
     let info = info.ok_or_else(|| damaged(url, "it does not say who wrote it"))?;
     let word = |key: &str| info.get(key).and_then(Value::as_str);
@@ -302,7 +459,9 @@ fn actions(url: &str, content: &[u8]) -> Result<Vec<Action>> {
     if is_own && Sha256Hex::of(text.replacen(&own_field(own), &own_field(""), 1).as_bytes()).0 != own {
         return Err(damaged(url, "its content is not what its own SHA-256 says"));
     }
-    Ok(actions)
+    let is_known = |a: &Action| a.commit_info.is_some() || a.add.is_some() || a.remove.is_some();
+    let has_more = !is_own && !actions.iter().all(is_known);
+    Ok(Commit { actions, has_more })
 }
 
 fn own_field(sha256: &str) -> String {
@@ -317,86 +476,22 @@ fn time_of(newest_night: &str, version: u64) -> Option<i64> {
     Some((days + 1) * DAY_MS + i64::try_from(version).ok()?)
 }
 
-fn partition(dt: &str) -> BTreeMap<String, String> {
-    BTreeMap::from([(DT.to_owned(), dt.to_owned())])
+fn partition(dt: &str) -> BTreeMap<String, Option<String>> {
+    BTreeMap::from([(DT.to_owned(), Some(dt.to_owned()))])
 }
 
-/// A line of a version. Exactly one field of it is set, or none if it is an action that does not concern the files.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Action {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    commit_info: Option<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    protocol: Option<Protocol>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    meta_data: Option<MetaData>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    add: Option<Add>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    remove: Option<Remove>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Protocol {
-    min_reader_version: u32,
-    min_writer_version: u32,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct MetaData {
-    id: String,
-    #[serde(default)]
-    name: Option<String>,
-    format: Value,
-    schema_string: String,
-    partition_columns: Vec<String>,
-    #[serde(default)]
-    configuration: Map<String, Value>,
-}
-
-impl MetaData {
-    fn of(name: &str, table_id: &str, schema_string: String) -> Self {
-        let digest = Sha256Hex::of(format!("{table_id} {name}").as_bytes()).0;
-        let part = |from: usize, to: usize| digest.get(from..to).unwrap_or_default();
-        Self {
-            id: [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-"),
-            name: Some(name.to_owned()),
-            format: serde_json::json!({ "provider": "parquet", "options": {} }),
-            schema_string,
-            partition_columns: vec![DT.to_owned()],
-            configuration: Map::new(),
-        }
+/// Returns the metadata of a table. Its identity follows from that of the store.
+fn table_metadata(name: &str, table_id: &str, schema_string: String) -> Metadata {
+    let digest = Sha256Hex::of(format!("{table_id} {name}").as_bytes()).0;
+    let part = |from: usize, to: usize| digest.get(from..to).unwrap_or_default();
+    Metadata {
+        id: [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-"),
+        name: Some(name.to_owned()),
+        format: serde_json::json!({ "provider": "parquet", "options": {} }),
+        schema_string,
+        partition_columns: vec![DT.to_owned()],
+        configuration: BTreeMap::new(),
     }
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Add {
-    path: String,
-    partition_values: BTreeMap<String, String>,
-    size: u64,
-    modification_time: i64,
-    data_change: bool,
-    #[serde(default)]
-    stats: Option<String>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Remove {
-    path: String,
-    #[serde(default)]
-    deletion_timestamp: Option<i64>,
-    data_change: bool,
-    #[serde(default)]
-    extended_file_metadata: bool,
-    #[serde(default)]
-    partition_values: BTreeMap<String, String>,
-    #[serde(default)]
-    size: u64,
 }
 
 /// Returns the columns of a table as Delta writes them.

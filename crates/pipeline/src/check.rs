@@ -177,7 +177,7 @@ impl Tables {
             Entry::Vacant(place) => {
                 let mut tables = OutputTables::default();
                 for dataset in PUBLISHED {
-                    match TableLog::open(output, dataset).await {
+                    match TableLog::open_whole(output, dataset).await {
                         Ok(log) => tables.logs.push(log),
                         Err(error) => {
                             report.note(output.join(dataset.name).url(), Err(error.into()))?;

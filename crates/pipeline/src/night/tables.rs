@@ -37,11 +37,22 @@ pub(crate) async fn roll_forward(
         };
         let identity = opened.identity().await?.unwrap_or_default();
         if write_missing(storage, &opened, output, &mut logs, (newest, &identity), own).await? {
+            write_checkpoints(&mut logs).await;
             return Ok(logs);
         }
     }
     let reason = format!("{}: others wrote {MAX_ATTEMPTS} versions of a table meanwhile", output.url());
     Err(PipelineError::TryAgain { reason })
+}
+
+/// Writes the checkpoints that are due. A failure is only a warning, because nothing depends on them: the next run tries
+/// again.
+async fn write_checkpoints(logs: &mut [TableLog]) {
+    for log in logs {
+        if let Err(error) = log.write_checkpoint().await {
+            tracing::warn!(table = log.table().url(), %error, "no checkpoint was written");
+        }
+    }
 }
 
 /// Writes the next version of each table that lacks something of the state of the store, one after another, so that the

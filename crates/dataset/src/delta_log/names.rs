@@ -1,0 +1,102 @@
+//! The names in a log.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The names in a log. Names of other forms are passed over.
+#[derive(Debug, Default)]
+pub struct LogNames {
+    /// The versions of the commits.
+    pub commits: BTreeSet<u64>,
+    /// The files of each complete checkpoint, by version.
+    pub checkpoints: BTreeMap<u64, BTreeSet<String>>,
+}
+
+/// Returns the file name of the commit of a version.
+pub fn commit_name(version: u64) -> String {
+    format!("{version:020}.json")
+}
+
+/// Returns the file name of the checkpoint of a version that consists of one file.
+pub fn checkpoint_name(version: u64) -> String {
+    format!("{version:020}.checkpoint.parquet")
+}
+
+/// Returns the version of the commit with this file name.
+#[must_use]
+pub fn version_of(name: &str) -> Option<u64> {
+    version_digits(name.strip_suffix(".json")?)
+}
+
+/// Parses a version, which has 20 digits in the names of a log.
+fn version_digits(digits: &str) -> Option<u64> {
+    number(digits).filter(|_| digits.len() == 20)
+}
+
+/// Parses a number that consists of digits alone.
+fn number(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()))
+}
+
+impl LogNames {
+    /// Takes the names of the files in a log.
+    pub fn of(names: Vec<String>) -> Self {
+        let mut found = Self::default();
+        let mut several: BTreeMap<(u64, u64), BTreeSet<String>> = BTreeMap::new();
+        for name in names {
+            let parts: Vec<&str> = name.split('.').collect();
+            match parts[..] {
+                [at, "json"] => found.commits.extend(version_digits(at)),
+                [at, "checkpoint", "parquet"] => {
+                    let version = version_digits(at).into_iter();
+                    found.checkpoints.extend(version.map(|version| (version, BTreeSet::from([name.clone()]))));
+                }
+                [at, "checkpoint", part, of, "parquet"] => {
+                    if let (Some(version), Some(_), Some(of)) = (version_digits(at), number(part), number(of)) {
+                        several.entry((version, of)).or_default().insert(name.clone());
+                    }
+                }
+                _ => {}
+            }
+        }
+        for ((version, of), parts) in several {
+            if parts.len() as u64 == of {
+                found.checkpoints.entry(version).or_insert(parts);
+            }
+        }
+        found
+    }
+
+    /// Returns the newest version.
+    pub fn newest(&self) -> Option<u64> {
+        self.commits.last().copied().max(self.checkpoints.keys().last().copied())
+    }
+
+    /// Returns the newest checkpoint that is not newer than a version.
+    pub fn checkpoint(&self, version: u64) -> Option<(u64, &BTreeSet<String>)> {
+        self.checkpoints.range(..=version).next_back().map(|(version, parts)| (*version, parts))
+    }
+
+    /// Returns the oldest version that can be read.
+    pub fn first_whole(&self) -> Option<u64> {
+        self.commits.first().filter(|first| **first == 0).or_else(|| self.checkpoints.keys().next()).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LogNames;
+
+    #[test]
+    fn a_checkpoint_with_a_part_missing_does_not_count() {
+        let names = |all: &[&str]| LogNames::of(all.iter().map(|name| (*name).to_owned()).collect());
+        let one = "00000000000000000002.checkpoint.0000000001.0000000002.parquet";
+        let two = "00000000000000000002.checkpoint.0000000002.0000000002.parquet";
+        assert_eq!(names(&[one]).newest(), None);
+        assert_eq!(
+            names(&[one, two, "_last_checkpoint"]).checkpoint(7).map(|(at, parts)| (at, parts.len())),
+            Some((2, 2))
+        );
+        assert_eq!(names(&["00000000000000000003.json", one]).newest(), Some(3));
+        assert_eq!(names(&["00000000000000000003.crc", "x.json", "+3.json", "3.json"]).newest(), None);
+    }
+}
