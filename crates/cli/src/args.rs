@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use nearprint_dataset::DocumentPlace;
 use nearprint_pipeline::PairsMode;
 use nearprint_profile::profiles;
+use nearprint_study::DiffPlace;
 
 use crate::asked::Asked;
 use crate::bytes::Bytes;
@@ -85,6 +86,10 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Show the results of a published night
     Report(ReportArgs),
+    /// Measure what a published night lost: compare sampled dropped documents with those that stay in their place
+    Audit(AuditArgs),
+    /// Show what changed between two generations of a night, in one output or in two
+    Diff(DiffArgs),
     /// Write the surviving documents of published nights, in the formats of their files
     Filter(FilterArgs),
     /// Re-read everything that a store published, and compare it with the commits
@@ -107,6 +112,8 @@ impl Command {
             Self::Tune(_) => ("tune", None),
             Self::Explain(_) => ("explain", None),
             Self::Report(args) => ("report", Some(args.dt.clone())),
+            Self::Audit(args) => ("audit", Some(args.dt.clone())),
+            Self::Diff(args) => ("diff", Some(args.dt.clone())),
             Self::Filter(args) => ("filter", Some(args.dt.clone())),
             Self::Check(args) => ("check", args.dt.clone()),
             Self::Store(StoreCommand::Info(_)) => ("store info", None),
@@ -480,6 +487,54 @@ pub struct ReportArgs {
 }
 
 #[derive(Debug, Clone, Args)]
+pub struct AuditArgs {
+    /// Job file of the night's run
+    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    pub config: PathBuf,
+    /// The night
+    #[arg(long, value_name = "DATE")]
+    pub dt: String,
+    /// Number of dropped documents to draw
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = at_least_one)]
+    pub sample: usize,
+    /// Seed of the draw; the same seed draws the same documents
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Number of documents to show, those that lose most
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub examples: usize,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(after_help = DIFF_EXAMPLES)]
+pub struct DiffArgs {
+    /// Results: the `output` of a job, or OUTPUT@GENERATION with the first digits of a generation [default: the job
+    /// file's output]
+    #[arg(value_name = "A", required_unless_present = "config", value_parser = generation)]
+    pub a: Option<DiffPlace>,
+    /// Results to compare with A [default: A's newest generation with the one before it]
+    #[arg(value_name = "B", value_parser = generation)]
+    pub b: Option<DiffPlace>,
+    /// The night
+    #[arg(long, value_name = "DATE")]
+    pub dt: String,
+    /// Job file, for its output and [s3]
+    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    pub config: Option<PathBuf>,
+    /// Most examples of each kind of change; the counts are always complete
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub examples: usize,
+    /// Write Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub md: bool,
+}
+
+const DIFF_EXAMPLES: &str = "Examples:
+  nearprint diff results --dt 2026-11-19                    what the last --replace of the night changed
+  nearprint diff results-a results-b --dt 2026-11-19        two configurations of one night
+  nearprint diff results@5f0c9a2e --dt 2026-11-19           a generation, and the newest one";
+
+#[derive(Debug, Clone, Args)]
 #[command(after_help = FILTER_EXAMPLES)]
 pub struct FilterArgs {
     /// Job file of the nights' runs, for its store, documents and columns
@@ -617,6 +672,21 @@ fn named_html(text: &str) -> Result<String, String> {
 fn ending(text: &str, end: &str) -> Result<String, String> {
     let text = &place(text)?;
     if text.ends_with(end) { Ok(text.clone()) } else { Err(format!("name a file that ends in {end}")) }
+}
+
+/// The least digits that name a generation.
+const GENERATION_DIGITS: std::ops::RangeInclusive<usize> = 4..=32;
+
+/// Parses the root of results, with or without the first digits of a generation.
+fn generation(text: &str) -> Result<DiffPlace, String> {
+    let is_generation = |digits: &str| {
+        GENERATION_DIGITS.contains(&digits.len()) && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let (output, digits) = match text.rsplit_once('@').filter(|(_, digits)| is_generation(digits)) {
+        Some((output, digits)) => (output, Some(digits.to_owned())),
+        None => (text, None),
+    };
+    Ok(DiffPlace { output: place(output)?, generation: digits })
 }
 
 fn local_path() -> impl TypedValueParser<Value = PathBuf> {

@@ -37,4 +37,4 @@ pub use error::FingerprintError;
 pub use feature_hash::FeatureHash;
 pub use fingerprint::{Fingerprint, hamming_distance};
 pub use simhash::{FingerprintConfig, simhash, simhash_of_hashes};
-pub use sketch::{DistinctHashes, MAX_OCCURRENCE, Sketch, sketch, sketch_and_count, token_hash};
+pub use sketch::{DistinctHashes, MAX_OCCURRENCE, Sketch, sketch, sketch_and_count, sketch_elements, token_hash};

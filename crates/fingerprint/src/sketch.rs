@@ -69,9 +69,39 @@ impl TryFrom<&[u8]> for Sketch {
 /// If `sequence` has a position that `token_hashes` does not have, and `width` is more than 1.
 pub fn sketch(token_hashes: &[u64], counts: impl IntoIterator<Item = u64>, sequence: &[u32], width: usize) -> Sketch {
     let mut bins = Bins::default();
-    add_tokens(token_hashes, counts, &mut bins);
+    add_tokens(token_hashes, counts, |token| bins.add(token));
     add_shingles(token_hashes, sequence, width, |shingle| bins.add(shingle));
     bins.into_sketch()
+}
+
+/// Returns the hashes of the distinct elements that the [sketch] of a text's tokens sees, in ascending order. Two
+/// different elements of a text of a million have the same hash with a probability below 0.0000001.
+///
+/// ```
+/// use nearprint_fingerprint::{sketch_elements, token_hash};
+///
+/// // "a rose is a rose" has a second "a", a second "rose" and the shingle "is a", which "a rose is" lacks.
+/// let words = ["a", "rose", "is"].map(|word| token_hash(word.as_bytes(), 0));
+/// let long = sketch_elements(&words, [2, 2, 1], &[0, 1, 2, 0, 1], 2);
+/// let short = sketch_elements(&words, [1, 1, 1], &[0, 1, 2], 2);
+/// assert_eq!((long.len(), short.len()), (8, 5));
+/// assert!(short.iter().all(|element| long.contains(element)));
+/// ```
+///
+/// # Panics
+/// As [`sketch`].
+pub fn sketch_elements(
+    token_hashes: &[u64],
+    counts: impl IntoIterator<Item = u64>,
+    sequence: &[u32],
+    width: usize,
+) -> Vec<u64> {
+    let mut elements = Vec::new();
+    add_tokens(token_hashes, counts, |token| elements.push(token));
+    add_shingles(token_hashes, sequence, width, |shingle| elements.push(shingle));
+    elements.sort_unstable();
+    elements.dedup();
+    elements
 }
 
 /// Returns the [sketch] of a text's tokens, and the number of its distinct elements. `shingles` is memory that is
@@ -96,7 +126,7 @@ pub fn sketch_and_count(
     shingles: &mut DistinctHashes,
 ) -> (Sketch, u32) {
     let mut bins = Bins::default();
-    let n_tokens = add_tokens(token_hashes, counts, &mut bins);
+    let n_tokens = add_tokens(token_hashes, counts, |token| bins.add(token));
     shingles.clear_for(if width > 1 { sequence.len() } else { 0 });
     add_shingles(token_hashes, sequence, width, |shingle| {
         bins.add(shingle);
@@ -146,11 +176,12 @@ impl DistinctHashes {
 }
 
 /// Adds the hash of each occurrence of a token that is an element, and returns their number.
-fn add_tokens(token_hashes: &[u64], counts: impl IntoIterator<Item = u64>, bins: &mut Bins) -> u32 {
+#[inline]
+fn add_tokens(token_hashes: &[u64], counts: impl IntoIterator<Item = u64>, mut add: impl FnMut(u64)) -> u32 {
     let mut n = 0;
     for (hash, count) in token_hashes.iter().zip(counts) {
         for (_, occurrence) in (0..count).zip(OCCURRENCE) {
-            bins.add(fold(*hash, occurrence));
+            add(fold(*hash, occurrence));
             n += 1;
         }
     }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::LazyLock;
 
 use nearprint_fingerprint::{
-    DistinctHashes, FeatureHash, Sketch, simhash, simhash_of_hashes, sketch_and_count, token_hash,
+    DistinctHashes, FeatureHash, Sketch, simhash, simhash_of_hashes, sketch_and_count, sketch_elements, token_hash,
 };
 use nearprint_tokenize::{Analyzer, DistinctTokens, Resources, Scratch, TokenizerKind};
 use xxhash_rust::xxh3::xxh3_128;
@@ -173,6 +173,33 @@ impl TextFingerprinter {
             128 => Value::of_halves(simhash(features, config)),
             _ => simhash::<u64>(features, config).into(),
         }
+    }
+
+    /// Returns the hashes of the distinct features that the sketch of a text sees, in ascending order, also for a text
+    /// that has too few of them to be fingerprinted. Returns `None` if the profile makes no sketches.
+    ///
+    /// ```
+    /// use nearprint_profile::{TextFingerprinter, by_name};
+    ///
+    /// let fingerprinter = TextFingerprinter::try_new(by_name("default")?, &Default::default())?;
+    /// let of = |text| fingerprinter.sketch_features(text).unwrap();
+    /// // Three words and one shingle; a second "a" and a second "rose" are features of their own, with two shingles.
+    /// assert_eq!((of("a rose is").len(), of("A rose is, a rose!").len()), (4, 8));
+    /// # Ok::<(), nearprint_profile::ProfileError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// May panic if the normalised text has 4 GiB or more.
+    #[must_use]
+    pub fn sketch_features(&self, text: &str) -> Option<Vec<u64>> {
+        let wide = self.config.sketch.as_ref()?;
+        let normalized = self.analyzer.normalize(text);
+        SCRATCH.with_borrow_mut(|ThreadScratch { tokens: scratch, hashed }| {
+            let tokens = self.sketch_analyzer.as_ref().unwrap_or(&self.analyzer).distinct_tokens(&normalized, scratch);
+            hashed.hash_tokens(&tokens, wide.seed);
+            let counts = tokens.iter().map(|(_, count)| count);
+            Some(sketch_elements(&hashed.tokens, counts, tokens.sequence(), wide.shingle))
+        })
     }
 
     /// Returns the fingerprint of a text and the data that it was made from.

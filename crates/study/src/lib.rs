@@ -1,6 +1,8 @@
 //! Studies of how good the fingerprints are, and why. It scores profiles against known pairs, estimates scores from
-//! labels by hand, explains single pairs, and reports on nights.
+//! labels by hand, explains single pairs, reports on nights, measures what nights lost, and compares generations.
 
+mod audit;
+mod diff;
 mod error;
 pub mod evaluate;
 mod excerpts;
@@ -13,6 +15,13 @@ mod report;
 pub mod resemblance;
 pub mod tune;
 
+pub use audit::{
+    Audit, AuditRequest, AuditedDrop, EstimateError, LARGE_LOSS, Losses, LostShares, MeasuredDrop, Unmeasured, audit,
+    wilson,
+};
+pub use diff::{
+    Change, ChangeKind, ChangedDocument, Diff, DiffPlace, DiffRequest, DiffSide, DocumentsDiff, PairsDiff, diff,
+};
 pub use error::{Result, StudyError};
 pub use evaluate::{
     ByResemblance, ComponentCounts, DistanceScore, EvaluateRequest, Evaluation, Hundredth, Intervals, LengthScore,

@@ -1,6 +1,8 @@
 //! The commands, each in its own file.
 
+mod audit;
 mod check;
+mod diff;
 mod evaluate;
 mod explain;
 mod filter;
@@ -46,6 +48,8 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Evaluate(args) => evaluate::evaluate(&global, &args),
         Command::Explain(args) => explain::explain(&global, &args),
         Command::Report(args) => report::report(&global, &args),
+        Command::Audit(args) => audit::audit(&global, &args),
+        Command::Diff(args) => diff::diff(&global, &args),
         Command::Filter(args) => filter::filter(&global, &args),
         Command::Tune(args) => tune::tune(&global, &args),
         Command::Check(args) => check::check(&global, &args),

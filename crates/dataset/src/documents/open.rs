@@ -120,6 +120,19 @@ impl Documents {
         Ok(documents)
     }
 
+    /// Opens files that are known already. Files whose names have none of the [`endings`] are passed over.
+    ///
+    /// # Errors
+    /// An error that names the file and the column: a file cannot be read, or the columns do not exist or have not one
+    /// type.
+    pub async fn of_files(files: Vec<InputFile>, columns: DocumentColumns, max_doc_bytes: u64) -> Result<Self> {
+        let mut documents = Self { columns, context: ReadContext::new(max_doc_bytes), ..Self::default() };
+        let known = documents.known(files.into_iter());
+        documents.open_files(known, 0).await?;
+        documents.keep_types = one_schema(&documents.files, &documents.columns)?;
+        Ok(documents)
+    }
+
     /// Returns documents without files. [`read`](Self::read) opens the files one by one.
     #[must_use]
     pub fn unopened(

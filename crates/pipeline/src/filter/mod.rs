@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use self::decided::{Decided, DecidedCounts};
 use crate::error::{PipelineError, Result};
+use crate::night::inputs::{LOOK_UPS_AT_ONCE, NightInput};
 use crate::night::manifest::InputRecord;
 use crate::night::published::{PublishedFiles, files_of, open_store};
 use crate::night::request::{ANY_DATE, check_date, night_pattern};
@@ -112,9 +113,6 @@ struct Planned {
     inputs: Vec<(InputFile, String)>,
     output: Folder,
 }
-
-/// The number of input files that are looked up at once.
-const LOOK_UPS_AT_ONCE: usize = 16;
 
 const SUCCESS: &str = "_SUCCESS";
 
@@ -220,9 +218,7 @@ async fn plan(
     output: &Folder,
 ) -> Result<Planned> {
     let published = files_of(storage, night).await?;
-    let bad: BTreeSet<&str> = published.manifest.bad_files.iter().map(|bad| bad.url.as_str()).collect();
-    let mut read = published.manifest.inputs.clone();
-    read.retain(|input| !bad.contains(input.url.as_str()));
+    let read = published.manifest.read_inputs();
     let found = futures::stream::iter(read).map(|input| unchanged(storage, input)).buffered(LOOK_UPS_AT_ONCE);
     let files: Vec<InputFile> = found.try_collect().await?;
     let output = output.join(&format!("dt={}", night.dt));
@@ -257,18 +253,14 @@ async fn plan(
 
 /// Returns an input file, if it is the one that the run read.
 async fn unchanged(storage: &Storage, recorded: InputRecord) -> Result<InputFile> {
-    let Some(file) = storage.folder(&recorded.url)?.find().await? else {
-        let remedy = "the night was made from it: restore it; a relative path is one below the folder of the run";
-        return Err(StorageError::InputMissing { what: "input file", url: recorded.url, remedy }.into());
-    };
-    if file.size != recorded.bytes || file.version != recorded.version {
-        let reason = format!(
-            "it has changed since the night was published ({} bytes of {} then, {} of {} now)",
-            recorded.bytes, recorded.version, file.size, file.version
-        );
-        return Err(PipelineError::InputChanged { url: recorded.url, reason });
+    match NightInput::of(storage, recorded).await? {
+        NightInput::Unchanged(file) => Ok(file),
+        NightInput::Changed { url, reason } => Err(PipelineError::InputChanged { url, reason }),
+        NightInput::Gone { url } => {
+            let remedy = "the night was made from it: restore it; a relative path is one below the folder of the run";
+            Err(StorageError::InputMissing { what: "input file", url, remedy }.into())
+        }
     }
-    Ok(file)
 }
 
 /// Refuses a night's folder that has files, or, if these may be replaced, one that has other files.

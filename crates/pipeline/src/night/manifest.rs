@@ -1,5 +1,7 @@
 //! The manifest of a generation: its content, and the inputs that it was made from.
 
+use std::collections::BTreeSet;
+
 use nearprint_dataset::{BadFile, FileRecord, PublishedDataset};
 use nearprint_storage::{Folder, Sha256Hex};
 use nearprint_store::{JoinedRuns, MANIFEST, Night, StoreError};
@@ -39,6 +41,12 @@ impl Manifest {
             return Err(StoreError::damaged(manifest.url(), reason).into());
         }
         Ok(serde_json::from_slice(&content).map_err(|e| StoreError::damaged(manifest.url(), e))?)
+    }
+
+    /// Returns the inputs that the run read, without those that it passed over because they cannot be read.
+    pub(crate) fn read_inputs(&self) -> Vec<InputRecord> {
+        let bad: BTreeSet<&str> = self.bad_files.iter().map(|bad| bad.url.as_str()).collect();
+        self.inputs.iter().filter(|input| !bad.contains(input.url.as_str())).cloned().collect()
     }
 
     /// Returns the files of a dataset, with their paths below its table.

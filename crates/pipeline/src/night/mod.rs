@@ -2,6 +2,8 @@
 
 pub(crate) mod breakers;
 pub(crate) mod documents;
+mod generations;
+pub(crate) mod inputs;
 pub(crate) mod manifest;
 mod measure;
 mod plan;
@@ -14,6 +16,8 @@ pub(crate) mod summary;
 pub(crate) mod tables;
 
 pub use breakers::{Breakers, DocumentShare, DropRate, LargestCluster, MeanLoss, Measured, SourceLoss, TrippedBreaker};
+pub use generations::{Generation, Generations};
+pub use inputs::{JoinedNights, NightFiles, NightInput};
 pub use request::{MAX_LOST_SHARE, RunRequest};
 pub use run::{run, run_elsewhere};
 pub use summary::{RunCounts, RunStatus, RunSummary};

@@ -15,6 +15,8 @@ use crate::error::Result;
 pub(crate) struct PublishedFiles {
     pub(crate) manifest: Manifest,
     pub(crate) generation: Folder,
+    /// The digest that names the generation.
+    pub(crate) digest: String,
     /// The files of its decisions, one row a document.
     pub(crate) decisions: Vec<InputFile>,
     /// The files of the rows that are no documents.
@@ -37,7 +39,8 @@ pub(crate) async fn files_of(storage: &Storage, night: &Night) -> Result<Publish
             files.push(there.ok_or_else(damaged)?);
         }
     }
-    Ok(PublishedFiles { manifest, generation, decisions, quarantine })
+    let digest = night.gen_digest.clone();
+    Ok(PublishedFiles { manifest, generation, digest, decisions, quarantine })
 }
 
 /// Returns the files of a dataset of a night in an output, in order, in whatever layout the night has.
@@ -111,7 +114,11 @@ pub async fn published_files(storage: &Storage, store_url: &str, dt: &str, datas
     Ok(of_dataset(&root, &manifest, night, dataset).map(|(place, _)| place.url().to_owned()).collect())
 }
 
-fn published<'a>(store: &'a Store, dt: &str) -> Result<&'a Night> {
+/// Returns the night of a date.
+///
+/// # Errors
+/// [`StorageError::InputMissing`] if the night is not published.
+pub(crate) fn published<'a>(store: &'a Store, dt: &str) -> Result<&'a Night> {
     let missing = || StorageError::InputMissing {
         what: "published night",
         url: format!("{} dt={dt}", store.folder().url()),
