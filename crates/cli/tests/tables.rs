@@ -324,6 +324,38 @@ fn nothing_depends_on_a_checkpoint_and_whoever_writes_it_writes_the_same() {
     assert_eq!((check(&night)["status"].as_str(), std::fs::read(&place).unwrap()), (Some("sound"), whole));
 }
 
+#[test]
+fn a_run_killed_at_its_checkpoint_leaves_it_to_the_next() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        return eprintln!("no strace: skipped");
+    }
+    let night = eleven_versions();
+    let before = snapshot(&night.path().join("results"));
+    for name in ["00000000000000000010.checkpoint.parquet", "_last_checkpoint"] {
+        for table in delta::TABLES {
+            std::fs::remove_file(checkpoint(&night, table)).unwrap();
+            std::fs::remove_file(checkpoint(&night, table).with_file_name("_last_checkpoint")).unwrap();
+        }
+        let killed = Command::new("strace")
+            .args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=rename,renameat,renameat2,link,linkat", "-e"])
+            .args(["inject=rename,renameat,renameat2,link,linkat:signal=KILL", "-P"])
+            .arg(checkpoint(&night, "skipped").with_file_name(name))
+            .args([support::NEARPRINT, "run", "--config", "job.toml", "--dt", "2026-10-01"])
+            .current_dir(night.path())
+            .output()
+            .unwrap();
+        assert!(!killed.status.success(), "{name}");
+        assert_eq!(check(&night)["status"], "sound", "{name}");
+        as_the_manifests_say(&night);
+        night.run("2026-10-01", &[]).expect_success();
+        let now = snapshot(&night.path().join("results"));
+        let differ: Vec<_> =
+            before.keys().chain(now.keys()).filter(|path| before.get(*path) != now.get(*path)).collect();
+        // A hint that was not written is left to the next checkpoint.
+        assert!(differ.iter().all(|path| path.ends_with("_last_checkpoint")), "{name}: {differ:?}");
+    }
+}
+
 fn has_log(path: &Path) -> bool {
     path.to_string_lossy().contains("_delta_log")
 }
