@@ -113,7 +113,7 @@ impl Generate {
 }
 
 /// Returns a column. The ids, which are URLs of about 60 characters, and the sketches depend only on the fingerprints.
-fn column(name: &str, fingerprints: &[u64]) -> Result<ArrayRef> {
+pub fn column(name: &str, fingerprints: &[u64]) -> Result<ArrayRef> {
     Ok(match name {
         "doc_id" => Arc::new(StringArray::from_iter_values(fingerprints.iter().map(|&f| url(f)))),
         "sketch" => Arc::new(FixedSizeBinaryArray::try_from_iter(fingerprints.iter().map(|&f| sketch(f)))?),
@@ -121,7 +121,8 @@ fn column(name: &str, fingerprints: &[u64]) -> Result<ArrayRef> {
     })
 }
 
-fn url(fingerprint: u64) -> String {
+/// Returns a URL of about 60 characters.
+pub fn url(fingerprint: u64) -> String {
     let mut rng = Rng(fingerprint);
     let (site, folder) = (rng.next() % 50_000, rng.next() % (1 << 24));
     format!("https://www.site-{site:05}.example/{folder:06x}/articles/{fingerprint:016x}.html")

@@ -10,6 +10,7 @@ mod nights;
 mod reference;
 mod s3;
 mod self_join;
+mod store;
 mod text;
 
 use clap::Parser;
@@ -33,6 +34,8 @@ enum Command {
     Check(files::Check),
     /// Writes documents of many nights.
     Nights(nights::Args),
+    /// Makes a store of generated fingerprints.
+    Store(store::Args),
     /// Measures fingerprints and sketches of texts, compared with merely cutting the same texts into words.
     Text(text::Args),
     /// Reads all bytes of objects in ranges, and decodes nothing.
@@ -49,6 +52,7 @@ fn main() -> Result<()> {
         Command::Check(args) => args.run(),
         Command::SelfJoin(args) => args.run(),
         Command::Nights(args) => args.run(),
+        Command::Store(args) => args.run(),
         Command::Text(args) => text::run(&args),
         Command::S3Read(args) => args.run(),
         Command::S3Upload(args) => args.run(),

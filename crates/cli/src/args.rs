@@ -157,6 +157,10 @@ pub struct RunArgs {
     /// Store, instead of the job file's
     #[arg(long, value_name = "PATH", value_parser = place)]
     pub store: Option<String>,
+    /// Reference store: the night is joined with it too, and nothing is written there; may be repeated; instead of the
+    /// job file's
+    #[arg(long = "reference", value_name = "PATH", value_parser = place)]
+    pub references: Vec<String>,
     /// Output, instead of the job file's
     #[arg(long, value_name = "PATH", value_parser = place)]
     pub output: Option<String>,
@@ -170,7 +174,7 @@ pub struct RunArgs {
     pub input: InputArgs,
     #[command(flatten)]
     pub breakers: BreakerArgs,
-    /// Refuse documents, store and output that do not lie below PATH; may be repeated; instead of the job file's
+    /// Refuse documents, store, references and output that do not lie below PATH; may be repeated; instead of the job file's
     #[arg(long = "root", value_name = "PATH", value_parser = place)]
     pub roots: Vec<String>,
     /// Accept an S3 server that ignores If-None-Match; nobody else may write to the store

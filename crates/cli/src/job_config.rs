@@ -26,6 +26,7 @@ pub struct JobConfig {
     pub documents: Option<String>,
     pub documents_version: Option<u64>,
     pub store: Option<String>,
+    pub references: Vec<String>,
     pub output: Option<String>,
     pub create_store: bool,
     pub id_column: String,
@@ -68,6 +69,7 @@ impl Default for JobConfig {
             documents: None,
             documents_version: None,
             store: None,
+            references: Vec::new(),
             output: None,
             create_store: false,
             id_column: "id".to_owned(),
@@ -131,8 +133,9 @@ impl JobConfig {
         let dated = self.documents.iter().map(|place| ("documents", place, Dates::Allowed));
         let roots = self.roots.iter().map(|place| ("roots", place, Dates::None));
         let store = self.store.iter().map(|place| ("store", place, Dates::None));
+        let references = self.references.iter().map(|place| ("references", place, Dates::None));
         let output = self.output.iter().map(|place| ("output", place, Dates::None));
-        for (key, place, dates) in dated.chain(store).chain(output).chain(roots) {
+        for (key, place, dates) in dated.chain(store).chain(references).chain(output).chain(roots) {
             refuse_unexpanded(place, dates).map_err(|reason| (key, reason))?;
         }
         let paths = [

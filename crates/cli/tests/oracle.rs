@@ -249,11 +249,13 @@ fn nights_publish_what_the_definitions_say() {
             let decided = decide(&tonight, &existing, rank, &pairs);
 
             let context = format!("seed {seed}, {dt}");
-            let expected: Vec<[String; 5]> = accepted
+            let expected: Vec<[String; 6]> = accepted
                 .iter()
                 .map(|p| {
                     let scope = if p.new { "new_new" } else { "new_existing" };
-                    [p.a.clone(), p.b.clone(), p.distance.to_string(), p.sketch_distance.to_string(), scope.to_owned()]
+                    let distances = [p.distance, p.sketch_distance].map(|distance| distance.to_string());
+                    let [distance, sketch_distance] = distances;
+                    [p.a.clone(), p.b.clone(), distance, sketch_distance, scope.to_owned(), String::new()]
                 })
                 .collect();
             assert_eq!(night.published(&dt, "pairs"), expected, "{context}");

@@ -258,6 +258,32 @@ fn a_run_that_is_stopped_aborts_its_uploads() {
 }
 
 #[test]
+fn a_reference_on_s3_is_read_and_never_written() {
+    let Some((server, prefix)) = place("refs") else { return eprintln!("no S3 server named: skipped") };
+    let dir = tempfile::tempdir().unwrap();
+    let below = upload_night(&server, &prefix, "2026-11-19");
+    upload_night(&server, &prefix, DT);
+    let proxy = proxy_of(&server, Vec::new());
+    s3_job(dir.path(), &proxy.endpoint(), &prefix);
+    let reference = format!("s3://{prefix}/reference");
+    let earlier = ["run", "--config", "job.toml", "--dt", "2026-11-19", "--store", &reference, "--output", "earlier"];
+    nearprint_in(dir.path(), &earlier).expect_success();
+    let before = server.read_all(&format!("{below}/reference")).unwrap();
+    let n_requests = log(&proxy).len();
+    let summary = command(dir.path(), &RUN).args(&["--reference", &reference]).run().unwrap().expect_success().json();
+    assert_eq!(summary["references"][0]["store"], reference.as_str());
+    assert!(summary["references"][0]["n_existing"].as_u64().unwrap() > 0, "{summary}");
+    assert!(summary["n_new_existing"].as_u64().unwrap() > 0, "{summary}");
+    let to_reference: Vec<String> =
+        log(&proxy).split_off(n_requests).into_iter().filter(|line| line.contains("reference")).collect();
+    assert!(!to_reference.is_empty());
+    assert!(to_reference.iter().all(|line| line.starts_with("GET ") || line.starts_with("HEAD ")), "{to_reference:?}");
+    assert!(server.read_all(&format!("{below}/reference")).unwrap() == before);
+    let missing = command(dir.path(), &RUN).args(&["--reference", &format!("{reference}-elsewhere")]).run().unwrap();
+    assert_eq!(missing.code, 66, "{}", missing.stderr);
+}
+
+#[test]
 fn uploads_that_nobody_ends_are_found_and_aborted() {
     use object_store::multipart::MultipartStore;
     let Some((server, prefix)) = place("stale") else { return eprintln!("no S3 server named: skipped") };

@@ -30,6 +30,8 @@ pub const LOST_SHARE: &str = "lost_share";
 pub const TEXT_HASH: &str = "text_hash";
 /// The column of the ids of canonical documents.
 pub const CANONICAL_ID: &str = "canonical_id";
+/// The column of the reference stores of existing documents, as jobs name them. NULL is the night's own store.
+pub const REFERENCE: &str = "reference";
 
 fn schema(fields: Vec<Field>) -> SchemaRef {
     Arc::new(Schema::new(fields))
@@ -114,7 +116,7 @@ pub static SEGMENT: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
-/// The columns of pairs, sorted by (`id_a`, `id_b`).
+/// The columns of pairs, sorted by (`id_a`, `id_b`). Equal ones are in the order of the references, the own store last.
 pub static PAIRS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![
         required("id_a", DataType::Utf8),
@@ -122,6 +124,7 @@ pub static PAIRS: LazyLock<SchemaRef> = LazyLock::new(|| {
         required("distance", DataType::Int32),
         nullable("sketch_distance", DataType::Int32),
         required("scope", DataType::Utf8),
+        nullable(REFERENCE, DataType::Utf8),
     ])
 });
 
@@ -136,10 +139,12 @@ pub static DECISIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
         nullable("cluster_id", DataType::Utf8),
         nullable("cluster_size", DataType::Int64),
         nullable(LOST_SHARE, DataType::Float64),
+        nullable(REFERENCE, DataType::Utf8),
     ])
 });
 
-/// The columns of kept documents of earlier nights that a new document contains, sorted by (`earlier_id`, `new_id`).
+/// The columns of kept existing documents that a new document contains, sorted by (`earlier_id`, `new_id`). Equal ones are
+/// in the order of the references, the own store last.
 pub static SUPERSEDED: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![
         required("earlier_id", DataType::Utf8),
@@ -148,6 +153,7 @@ pub static SUPERSEDED: LazyLock<SchemaRef> = LazyLock::new(|| {
         required("sketch_distance", DataType::Int32),
         required("earlier_lost_share", DataType::Float64),
         required("new_lost_share", DataType::Float64),
+        nullable(REFERENCE, DataType::Utf8),
     ])
 });
 

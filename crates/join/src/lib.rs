@@ -43,6 +43,7 @@ mod rows;
 pub use decide::cluster::{Clusters, UnionFind, spanning_forest};
 pub use decide::component::{Representative, component};
 pub use decide::forest::{Candidate, DropRule, Far, Forest, Gathered, KeptExisting, Superseding};
+pub use decide::origin::Origin;
 pub use decide::star::{Canonical, ClassNeighbours, Decision, ExistingNeighbour, star};
 pub use error::{JoinError, Result};
 pub use kernel::{Kernel, KernelName, Width};

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use arrow::datatypes::SchemaRef;
 use serde::Serialize;
 
+use nearprint_dataset::schema::REFERENCE;
 use nearprint_dataset::{PUBLISHED, ParquetFile, PublishedDataset, TableLog};
 use nearprint_storage::{Folder, Progress, Storage, StorageError};
 use nearprint_store::{
@@ -48,12 +49,25 @@ pub struct CheckReport {
     /// The nights that are published, but that a table does not have yet, and nights that were dropped, but that a table
     /// still has. The next run into their output completes them.
     pub behind: Vec<String>,
+    /// The reference stores with which the nights were joined, by name. They are not read.
+    pub references: Vec<CheckedReference>,
     /// The number of files that no commit names.
     pub n_unreferenced_files: u64,
     /// The bytes of these files.
     pub unreferenced_bytes: u64,
     /// All problems that were found.
     pub problems: Vec<StoreProblem>,
+}
+
+/// A reference store with which nights were joined, as their manifests say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CheckedReference {
+    /// The store, as the nights name it.
+    pub store: String,
+    /// The number of nights that were joined with it.
+    pub n_nights: u64,
+    /// The newest of its commits with which one of them was joined.
+    pub commit: u64,
 }
 
 /// Checks every file of a store, and the results that it published.
@@ -70,12 +84,11 @@ pub struct CheckReport {
 /// # let [store, output] = ["store", "results"].map(|name| temp.path().join(name).display().to_string());
 /// # let (columns, profile, breakers) = (Default::default(), nearprint_profile::by_name("default")?, Breakers::off());
 /// # let request = RunRequest {
-/// #     dt: "2026-11-19".to_owned(), documents: documents.into(), store: store.clone(), output, columns, keep: Vec::new(),
-/// #     source_column: None, profile, analyzer_resources: Default::default(), input: Default::default(),
-/// #     pairs: Default::default(), max_pairs: 1_000_000, clusters: Default::default(), max_lost_share: None,
-/// #     late: false, replace: false,
-/// #     writers: Default::default(), breakers, roots: Default::default(), preflight: false, create_store: true,
-/// #     job_file: None,
+/// #     dt: "2026-11-19".to_owned(), documents: documents.into(), store: store.clone(), references: Vec::new(), output,
+/// #     columns, keep: Vec::new(), source_column: None, profile, analyzer_resources: Default::default(),
+/// #     input: Default::default(), pairs: Default::default(), max_pairs: 1_000_000, clusters: Default::default(),
+/// #     max_lost_share: None, late: false, replace: false, writers: Default::default(), breakers,
+/// #     roots: Default::default(), preflight: false, create_store: true, job_file: None,
 /// # };
 /// # run(&storage, &request, &Resources::default(), &progress).await?;
 /// // `store` is a store in which one night is published.
@@ -113,15 +126,15 @@ pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progres
     }
     let mut report = store.check_nights(nights.iter().copied(), progress).await?;
     let mut tables = Tables::default();
-    let mut behind = Vec::new();
+    let (mut behind, mut references) = (Vec::new(), BTreeMap::new());
     progress.start("check", "nights", nights.len() as u64);
     for night in &nights {
         let output = storage.folder(night.output_root())?;
-        if let Some(manifest) = check_generation(&store, &output, night, &mut report).await?
-            && night.is_in_tables()
-            && tables.of(&output, &mut report).await?.lack(night, &manifest, &mut report)?
-        {
-            behind.push(night.dt.clone());
+        if let Some(manifest) = check_generation(&store, &output, night, &mut report).await? {
+            note_references(&mut references, &manifest);
+            if night.is_in_tables() && tables.of(&output, &mut report).await?.lack(night, &manifest, &mut report)? {
+                behind.push(night.dt.clone());
+            }
         }
         progress.advance(1);
     }
@@ -148,10 +161,21 @@ pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progres
         n_files: report.n_files,
         bytes: report.bytes,
         behind,
+        references: references.into_values().collect(),
         n_unreferenced_files: leftovers.iter().map(|l| l.files.len() as u64).sum(),
         unreferenced_bytes: leftovers.iter().map(Leftover::bytes).sum(),
         problems: commits.problems,
     })
+}
+
+/// Adds the references of a night.
+fn note_references(references: &mut BTreeMap<String, CheckedReference>, manifest: &Manifest) {
+    for joined in &manifest.references {
+        let new = || CheckedReference { store: joined.store.clone(), n_nights: 0, commit: 0 };
+        let reference = references.entry(joined.store.clone()).or_insert_with(new);
+        reference.n_nights += 1;
+        reference.commit = reference.commit.max(joined.commit);
+    }
 }
 
 /// The tables of the outputs, each of which is read once.
@@ -276,13 +300,14 @@ async fn check_generation(
     Ok(Some(manifest))
 }
 
-/// Checks the columns of a published file.
+/// Checks the columns of a published file. Releases before references wrote none of the columns that name them.
 fn check_schema(parquet: &ParquetFile, name: &str) -> nearprint_store::Result<()> {
     let Some(dataset) = PublishedDataset::of(name) else {
         return Ok(());
     };
     let expected: &SchemaRef = dataset.schema;
-    for field in expected.fields() {
+    let is_older = !parquet.has_column(REFERENCE);
+    for field in expected.fields().iter().filter(|field| !is_older || field.name() != REFERENCE) {
         let data_type = parquet.data_type(field.name(), "its dataset has it")?;
         if data_type != field.data_type() {
             let reason = format!("column '{}' is {data_type}, expected {}", field.name(), field.data_type());
@@ -302,6 +327,7 @@ fn damaged(commits: CheckedCommits, folder: &Folder) -> CheckReport {
         n_files: 0,
         bytes: 0,
         behind: Vec::new(),
+        references: Vec::new(),
         n_unreferenced_files: 0,
         unreferenced_bytes: 0,
         problems: commits.problems,

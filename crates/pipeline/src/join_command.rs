@@ -2,13 +2,14 @@
 
 use std::time::Instant;
 
-use nearprint_join::{LossLimit, RowSet};
+use nearprint_join::{LossLimit, Origin, RowSet};
 use serde::Serialize;
 
 use crate::apart;
 use crate::engine::reduce::SpillStats;
 use crate::error::{PipelineError, Result};
 use crate::resources::Resources;
+use crate::stages::existing::ReferenceNames;
 use crate::stages::join::{Join, NearDuplicates, PairCounts, PairsMode};
 use crate::work::Work;
 use nearprint_dataset::ParquetFile;
@@ -136,7 +137,8 @@ pub async fn join(
     let batch = dataset::load(&queries, request.bits, needs_sketch, resources.counted_bytes()).await?;
     let started = Instant::now();
     let (itself, bits, decides, loss) = (request.itself, request.bits, None, LossLimit::NONE);
-    let join = Join { existing, itself, bits, verifier, decides, loss, held_bytes: 0 };
+    let (references, held_bytes) = (ReferenceNames::default(), 0);
+    let join = Join { existing, references, itself, bits, verifier, decides, loss, held_bytes };
     let near = NearDuplicates::new(batch, join, Work { storage, resources, progress, elsewhere: None }).await?;
     let temp = near.engine.temp.path();
     let (staged, counts, spill) = match request.pairs {
@@ -178,7 +180,8 @@ async fn existing_files(storage: &Storage, pattern: &str, needs_sketch: bool) ->
     let existing = files.into_iter().map(|parquet| {
         let numbered_from = numbered.then_some(n_live_rows);
         n_live_rows += parquet.n_rows();
-        ExistingFile { parquet, documents: ExistingDocuments::Here { shadowed: RowSet::default() }, numbered_from }
+        let documents = ExistingDocuments::Here { shadowed: RowSet::default() };
+        ExistingFile { parquet, documents, origin: Origin::OWN, numbered_from }
     });
     let files = existing.collect();
     Ok(Existing { files, n_live_rows })

@@ -25,7 +25,7 @@ mod store_commands;
 mod work;
 
 pub use apart::refuse_file;
-pub use check::{CheckReport, CheckRequest, check};
+pub use check::{CheckReport, CheckRequest, CheckedReference, check};
 pub use engine::reduce::SpillStats;
 pub use error::{PipelineError, Result};
 pub use filter::{FilterCounts, FilterRequest, FilterSummary, FilteredNight, filter};
@@ -34,9 +34,9 @@ pub use join_plan::{PlanRequest, PlanSummary, PlannedSketches, PlannedTable, pla
 pub use night::published::{published_files, published_night};
 pub use night::request::night_pattern;
 pub use night::{
-    Breakers, DocumentShare, DropRate, Generation, Generations, JoinedNights, LargestCluster, MAX_LOST_SHARE, MeanLoss,
-    Measured, NightFiles, NightInput, RunCounts, RunRequest, RunStatus, RunSummary, SourceLoss, TrippedBreaker, run,
-    run_elsewhere,
+    Breakers, DocumentShare, DropRate, Generation, Generations, JoinedNights, JoinedReference, LargestCluster,
+    MAX_LOST_SHARE, MeanLoss, Measured, NightFiles, NightInput, RunCounts, RunRequest, RunStatus, RunSummary,
+    SourceLoss, TrippedBreaker, run, run_elsewhere,
 };
 pub use resources::Resources;
 pub use stages::decide::{ClusterRule, DecisionCounts};

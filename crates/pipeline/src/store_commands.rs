@@ -69,12 +69,11 @@ pub async fn store_compact(
 /// # let [store, output] = ["store", "results"].map(|name| temp.path().join(name).display().to_string());
 /// # let (columns, profile, breakers) = (Default::default(), nearprint_profile::by_name("default")?, Breakers::off());
 /// # let request = RunRequest {
-/// #     dt: "2026-11-19".to_owned(), documents: documents.into(), store: store.clone(), output, columns, keep: Vec::new(),
-/// #     source_column: None, profile, analyzer_resources: Default::default(), input: Default::default(),
-/// #     pairs: Default::default(), max_pairs: 1_000_000, clusters: Default::default(), max_lost_share: None,
-/// #     late: false, replace: false,
-/// #     writers: Default::default(), breakers, roots: Default::default(), preflight: false, create_store: true,
-/// #     job_file: None,
+/// #     dt: "2026-11-19".to_owned(), documents: documents.into(), store: store.clone(), references: Vec::new(), output,
+/// #     columns, keep: Vec::new(), source_column: None, profile, analyzer_resources: Default::default(),
+/// #     input: Default::default(), pairs: Default::default(), max_pairs: 1_000_000, clusters: Default::default(),
+/// #     max_lost_share: None, late: false, replace: false, writers: Default::default(), breakers,
+/// #     roots: Default::default(), preflight: false, create_store: true, job_file: None,
 /// # };
 /// # run(&storage, &request, &Resources::default(), &progress).await?;
 /// // `store` is a store in which one night is published.

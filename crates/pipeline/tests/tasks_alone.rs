@@ -148,6 +148,7 @@ fn request(folder: &Path, output: &str, night: u32, pairs: PairsMode, clusters: 
         dt: format!("2026-11-2{night}"),
         documents: below("documents").into(),
         store: below(&format!("{output}/store")),
+        references: Vec::new(),
         output: below(&format!("{output}/results")),
         columns: DocumentColumns { keep: vec!["rank".to_owned()], ..DocumentColumns::default() },
         keep: vec![KeepKey { column: "rank".to_owned(), descending: true }],
@@ -204,15 +205,28 @@ fn nights_whose_tasks_each_ran_in_a_process_of_its_own_are_the_same_bytes() {
             Resources { threads: Some(2), spill_dir: Some(folder.path().join("spill")), ..Resources::default() };
         std::fs::create_dir(folder.path().join("spill")).unwrap();
         on_threads(async {
-            for night in 1..=3 {
+            for night in 1..=5 {
                 write_documents(&folder.path().join("documents"), night);
-                let here = request(folder.path(), "here", night, pairs, clusters);
-                let there = request(folder.path(), "there", night, pairs, clusters);
+            }
+            let mut reference = request(folder.path(), "reference", 4, pairs, clusters);
+            for night in [4, 5] {
+                reference.dt = format!("2026-11-2{night}");
+                run(&storage, &reference, &resources, &progress).await.unwrap();
+            }
+            let compact = CompactRequest::of(reference.store.clone());
+            store_compact(&storage, &compact, &resources, &progress).await.unwrap();
+            for night in 1..=3 {
+                let with_reference = |output| {
+                    let references = vec![reference.store.clone()];
+                    RunRequest { references, ..request(folder.path(), output, night, pairs, clusters) }
+                };
+                let (here, there) = (with_reference("here"), with_reference("there"));
                 let a = run(&storage, &here, &resources, &progress).await.unwrap();
                 let b = run_elsewhere(&storage, &there, &resources, &progress, &elsewhere).await.unwrap();
                 assert_eq!(a.counts, b.counts);
                 assert!(a.counts.documents.n_bad_files == 2 && a.counts.pairs.n_pairs > 100, "{:?}", a.counts);
-                assert!(night == 1 || a.counts.pairs.n_new_existing > 0, "{:?}", a.counts);
+                assert!(a.counts.pairs.n_new_existing > 0 && a.references[0].n_existing > 0, "{:?}", a.counts);
+                assert_eq!(a.references, b.references);
                 if night == 2 {
                     for of in [&here, &there] {
                         let request = CompactRequest::of(of.store.clone());

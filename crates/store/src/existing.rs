@@ -1,10 +1,10 @@
 //! The existing fingerprints of a join, and the places of their documents.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use nearprint_dataset::ParquetFile;
-use nearprint_join::RowSet;
+use nearprint_join::{Origin, RowSet};
 
 /// All existing fingerprints of a join.
 #[derive(Debug, Default)]
@@ -16,6 +16,12 @@ pub struct Existing {
 }
 
 impl Existing {
+    /// Adds the existing fingerprints of another store.
+    pub fn append(&mut self, other: Self) {
+        self.files.extend(other.files);
+        self.n_live_rows += other.n_live_rows;
+    }
+
     /// Returns the files with the documents that take part: those of runs, not of segments. A run that several files of
     /// a segment name comes once.
     pub fn run_files(&self) -> impl Iterator<Item = &ParquetFile> {
@@ -35,6 +41,8 @@ pub struct ExistingFile {
     pub parquet: ParquetFile,
     /// The places of its documents.
     pub documents: ExistingDocuments,
+    /// The store of its documents.
+    pub origin: Origin,
     /// `Some` if the file has no `doc_id`: the number of rows in the files of the dataset before it. Row numbers then
     /// stand in for the ids. They equal no id of another dataset.
     pub numbered_from: Option<u64>,
@@ -69,5 +77,42 @@ impl RunFile {
     pub fn n_live_rows(&self) -> u64 {
         let n = self.parquet.n_rows();
         n - self.shadowed.n_below(n)
+    }
+}
+
+/// For each text hash, the first by (id, origin) of the kept existing documents with that short text.
+#[derive(Debug, Default)]
+pub struct ExistingShort(HashMap<[u8; 16], ShortDocument>);
+
+/// A kept existing document with a short text.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ShortDocument {
+    /// The id.
+    pub id: String,
+    /// The store of the document.
+    pub origin: Origin,
+}
+
+impl ExistingShort {
+    /// Returns the first document with a short text.
+    #[must_use]
+    pub fn get(&self, hash: &[u8; 16]) -> Option<&ShortDocument> {
+        self.0.get(hash)
+    }
+
+    /// Adds a document, unless a known one with the same short text comes before it.
+    pub(crate) fn offer(&mut self, hash: [u8; 16], id: &str, origin: Origin) {
+        match self.0.get_mut(&hash) {
+            Some(first) if (first.id.as_str(), first.origin) <= (id, origin) => {}
+            Some(first) => *first = ShortDocument { id: id.to_owned(), origin },
+            None => drop(self.0.insert(hash, ShortDocument { id: id.to_owned(), origin })),
+        }
+    }
+
+    /// Adds the documents of other nights.
+    pub fn append(&mut self, other: Self) {
+        for (hash, ShortDocument { id, origin }) in other.0 {
+            self.offer(hash, &id, origin);
+        }
     }
 }

@@ -2,18 +2,19 @@
 //! that occur again.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::Array;
 use arrow::datatypes::{UInt32Type, UInt64Type};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
+use nearprint_join::Origin;
 use nearprint_storage::ErrorKind;
 
 use crate::commit::{Night, SegmentRecord};
 use crate::error::{Result, StoreError};
-use crate::existing::{Existing, ExistingDocuments, ExistingFile, RunFile};
+use crate::existing::{Existing, ExistingDocuments, ExistingFile, ExistingShort, RunFile};
 use crate::shadows::{Recrawls, Shadow, Shadowed};
 use crate::store::Store;
 use nearprint_dataset::schema::{CANONICAL_ID, DOC_ID, TEXT_HASH};
@@ -64,36 +65,29 @@ impl Store {
         Ok(ParquetFile::open(file).await?)
     }
 
+    /// Returns the nights with which a night of date `dt` is joined: those of earlier dates.
+    pub fn nights_before(&self, dt: &str) -> JoinedNights<'_> {
+        JoinedNights { store: self, nights: self.before(dt), origin: Origin::OWN }
+    }
+
+    /// Returns all nights, as those with which documents of elsewhere are joined.
+    pub fn all_nights(&self, origin: Origin) -> JoinedNights<'_> {
+        JoinedNights { store: self, nights: self.nights().iter().collect(), origin }
+    }
+
     /// Returns the fingerprints of all nights, with only the latest version of each document.
     ///
     /// # Errors
     /// A file of the store is damaged or cannot be read.
     pub async fn all_existing(&self) -> Result<Existing> {
-        let nights: Vec<&Night> = self.nights().iter().collect();
-        let shadowed = self.shadowed(&nights, Shadowed::new()).await?;
-        self.files(&nights, shadowed).await
-    }
-
-    /// Returns the rows that a join for `dt` does not see. These are versions of documents that a later night before
-    /// `dt` replaced, or that the query batch itself replaces.
-    ///
-    /// # Errors
-    /// A file of the store is damaged or cannot be read.
-    pub async fn shadowed_before(&self, dt: &str, recrawls: &Recrawls) -> Result<Shadowed> {
-        self.shadowed(&self.before(dt), recrawls.shadowed()).await
-    }
-
-    /// Returns the existing fingerprints of a join for `dt`: those of nights with earlier dates that are not shadowed.
-    ///
-    /// # Errors
-    /// A file of the store is damaged or cannot be read.
-    pub async fn existing(&self, dt: &str, shadowed: Shadowed) -> Result<Existing> {
-        self.files(&self.before(dt), shadowed).await
+        let nights = self.all_nights(Origin::OWN);
+        let shadowed = nights.shadowed(&Recrawls::default()).await?;
+        nights.existing(shadowed).await
     }
 
     /// Returns the files of segments, and those of runs that no segment covers. Each fingerprint is in exactly one of
     /// them.
-    async fn files(&self, nights: &[&Night], mut shadowed: Shadowed) -> Result<Existing> {
+    async fn files(&self, nights: &[&Night], origin: Origin, mut shadowed: Shadowed) -> Result<Existing> {
         let with_some: Vec<&Night> = nights.iter().copied().filter(|n| n.run.n_fingerprints > 0).collect();
         let opened: Vec<ParquetFile> =
             at_once(with_some.iter().map(|night| self.open_file(night, "fingerprints").boxed()).collect())
@@ -107,11 +101,12 @@ impl Store {
         let n_live_rows = runs.values().map(RunFile::n_live_rows).sum();
         let mut files = Vec::new();
         for segment in self.segments() {
-            files.extend(self.segment_files(segment, &mut runs).await?);
+            files.extend(self.segment_files(segment, origin, &mut runs).await?);
         }
         let own = |RunFile { parquet, shadowed }| ExistingFile {
             parquet,
             documents: ExistingDocuments::Here { shadowed },
+            origin,
             numbered_from: None,
         };
         files.extend(runs.into_values().map(own));
@@ -123,6 +118,7 @@ impl Store {
     async fn segment_files(
         &self,
         segment: &SegmentRecord,
+        origin: Origin,
         runs: &mut BTreeMap<&str, RunFile>,
     ) -> Result<Vec<ExistingFile>> {
         let covered = segment.runs.iter().filter_map(|digest| runs.get(digest.as_str()));
@@ -138,6 +134,7 @@ impl Store {
         let part = |parquet| ExistingFile {
             parquet,
             documents: ExistingDocuments::InRuns { runs: Arc::clone(&covered) },
+            origin,
             numbered_from: None,
         };
         Ok(parts.into_iter().map(part).collect())
@@ -315,45 +312,62 @@ pub struct OwnIds<'a> {
     pub id_of: &'a (dyn Fn(u32) -> Cow<'a, str> + Sync),
 }
 
-/// For each text hash, the smallest id among the kept existing documents with that short text.
-pub type ExistingShort = HashMap<[u8; 16], String>;
+/// Nights of a store with which a night is joined. The night may be of the same store, or of another.
+#[derive(Debug)]
+pub struct JoinedNights<'a> {
+    store: &'a Store,
+    nights: Vec<&'a Night>,
+    origin: Origin,
+}
 
-impl Store {
-    /// Returns the documents with short texts that were kept in nights before `dt`, are not shadowed, and have one of
-    /// the `wanted` text hashes.
+impl JoinedNights<'_> {
+    /// Returns the digests of their runs, by date.
+    #[must_use]
+    pub fn digests(&self) -> Vec<String> {
+        self.nights.iter().map(|night| night.run.digest.clone()).collect()
+    }
+
+    /// Returns the rows that the join does not see: versions of documents that a later one of these nights replaced, or,
+    /// in the night's own store alone, that the query batch itself replaces.
     ///
     /// # Errors
     /// A file of the store is damaged or cannot be read.
-    pub async fn existing_short(
-        &self,
-        wanted: &HashSet<[u8; 16]>,
-        dt: &str,
-        shadowed: &Shadowed,
-    ) -> Result<ExistingShort> {
-        let mut found = ExistingShort::new();
+    pub async fn shadowed(&self, recrawls: &Recrawls) -> Result<Shadowed> {
+        let replaced = if self.origin == Origin::OWN { recrawls.shadowed() } else { Shadowed::new() };
+        self.store.shadowed(&self.nights, replaced).await
+    }
+
+    /// Returns the existing fingerprints of the join, without the shadowed ones.
+    ///
+    /// # Errors
+    /// A file of the store is damaged or cannot be read.
+    pub async fn existing(&self, shadowed: Shadowed) -> Result<Existing> {
+        self.store.files(&self.nights, self.origin, shadowed).await
+    }
+
+    /// Returns the documents with short texts that are kept and not shadowed, and have one of the `wanted` text hashes.
+    ///
+    /// # Errors
+    /// A file of the store is damaged or cannot be read.
+    pub async fn existing_short(&self, wanted: &HashSet<[u8; 16]>, shadowed: &Shadowed) -> Result<ExistingShort> {
+        let mut found = ExistingShort::default();
         if wanted.is_empty() {
             return Ok(found);
         }
-        let nights: Vec<&Night> = self.before(dt).into_iter().filter(|n| n.run.n_short > 0).collect();
-        let mut of_nights =
-            at_once(nights.iter().map(|night| self.short_of(night, wanted, shadowed).boxed()).collect());
+        let nights = self.nights.iter().filter(|night| night.run.n_short > 0);
+        let mut of_nights = at_once(nights.map(|night| self.short_of(night, wanted, shadowed).boxed()).collect());
         while let Some(of_night) = of_nights.try_next().await? {
-            for (hash, id) in of_night {
-                let smallest = found.entry(hash).or_insert_with(|| id.clone());
-                if id < *smallest {
-                    *smallest = id;
-                }
-            }
+            found.append(of_night);
         }
         Ok(found)
     }
 
     /// Works like [`existing_short`](Self::existing_short) for one night.
     async fn short_of(&self, night: &Night, wanted: &HashSet<[u8; 16]>, shadowed: &Shadowed) -> Result<ExistingShort> {
-        let mut found = ExistingShort::new();
-        let parquet = self.open_file(night, "short").await?;
+        let mut found = ExistingShort::default();
+        let parquet = self.store.open_file(night, "short").await?;
         let mut batches = parquet.stream(parquet.whole(&[TEXT_HASH, DOC_ID, CANONICAL_ID]))?;
-        let (mut run_row, _) = self.first_rows(night)?;
+        let (mut run_row, _) = self.store.first_rows(night)?;
         let shadowed = shadowed.get(&night.run.digest);
         while let Some(rows) = batches.try_next().await? {
             let columns = Columns { batch: &rows, file: &parquet.file.url };
@@ -363,11 +377,7 @@ impl Store {
                 let hash: Option<[u8; 16]> = fixed(hashes, i);
                 let live = canonical.is_null(i) && !shadowed.is_some_and(|s| s.contains(run_row));
                 if let Some(hash) = hash.filter(|h| live && wanted.contains(h)) {
-                    let id = ids.value(i);
-                    let smallest = found.entry(hash).or_insert_with(|| id.to_owned());
-                    if id < smallest.as_str() {
-                        id.clone_into(smallest);
-                    }
+                    found.offer(hash, ids.value(i), self.origin);
                 }
                 run_row += 1;
             }

@@ -264,12 +264,30 @@ impl Store {
         if commit.config_digest == digest {
             return Ok(());
         }
+        let remedy = "use its profile (`profile = \"han-bigrams\"` if it was made with the default before November 2026) and the release that made it, or start a new store";
+        Err(self.of_other_config(commit, digest, remedy))
+    }
+
+    /// Refuses this store as a reference of a night with the configuration `digest`, if its fingerprints cannot be
+    /// compared with the night's.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`] if the store has another configuration.
+    pub fn refuse_as_reference(&self, digest: &str) -> Result<()> {
+        let remedy = "take it out of `references`, or name a store that was made of the same documents with this one's profile and release";
+        match &self.commit {
+            Some(commit) if commit.config_digest != digest => Err(self.of_other_config(commit, digest, remedy)),
+            _ => Ok(()),
+        }
+    }
+
+    fn of_other_config(&self, commit: &Commit, digest: &str, remedy: &str) -> StoreError {
         let reason = format!(
-            "the store was made with another configuration (its digest {}, this one's {}): use its profile (`profile = \"han-bigrams\"` if it was made with the default before November 2026) and the release that made it, or start a new store",
+            "the store was made with another configuration (its digest {}, this one's {}): {remedy}",
             short(&commit.config_digest),
             short(digest)
         );
-        Err(StoreError::Refused { url: self.folder.url().to_owned(), reason })
+        StoreError::Refused { url: self.folder.url().to_owned(), reason }
     }
 
     /// Makes a night visible, in place of one with the same date. If other nights were committed first, the result is

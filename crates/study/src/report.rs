@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::error::Result;
 use crate::excerpts::excerpts;
-use nearprint_dataset::schema::LOST_SHARE;
+use nearprint_dataset::schema::{LOST_SHARE, REFERENCE};
 use nearprint_dataset::{Columns, DocumentColumns, Documents, InputPolicy, ParquetFile};
 use nearprint_pipeline::{RunSummary, night_pattern, published_files, published_night};
 use nearprint_storage::{ErrorKind, Storage};
@@ -48,6 +48,8 @@ pub struct Example {
     pub doc_id: String,
     /// The canonical document.
     pub canonical_id: String,
+    /// The reference store that has the canonical document. `None` means that it is of the night, or of an earlier one.
+    pub reference: Option<String>,
     /// The Hamming distance of the two.
     pub distance: Option<i32>,
     /// The share of its features that the document loses with the canonical one. `None` means that it is unknown.
@@ -55,7 +57,7 @@ pub struct Example {
     /// `exact` or `near`.
     pub reason: String,
     /// Excerpts of the two texts around their first difference, or from their beginning. `None` means that a text was
-    /// not found.
+    /// not found; those of reference stores are not looked for.
     pub excerpts: Option<(String, String)>,
 }
 
@@ -78,11 +80,12 @@ const CONTEXT_CHARS: usize = 30;
 /// # let [store, output] = ["store", "results"].map(|name| temp.path().join(name).display().to_string());
 /// # let (columns, profile, breakers) = (Default::default(), nearprint_profile::by_name("default")?, Breakers::off());
 /// # let request = RunRequest {
-/// #     dt: "2026-11-19".to_owned(), documents: documents.clone().into(), store: store.clone(), output, columns,
-/// #     keep: Vec::new(), source_column: None, profile, analyzer_resources: Default::default(),
-/// #     input: Default::default(), pairs: Default::default(), max_pairs: 1_000_000, clusters: Default::default(),
-/// #     max_lost_share: None, late: false, replace: false, writers: Default::default(), breakers, roots: Default::default(),
-/// #     preflight: false, create_store: true, job_file: None,
+/// #     dt: "2026-11-19".to_owned(), documents: documents.clone().into(), store: store.clone(),
+/// #     references: Vec::new(), output, columns, keep: Vec::new(), source_column: None, profile,
+/// #     analyzer_resources: Default::default(), input: Default::default(), pairs: Default::default(),
+/// #     max_pairs: 1_000_000, clusters: Default::default(), max_lost_share: None, late: false, replace: false,
+/// #     writers: Default::default(), breakers, roots: Default::default(), preflight: false, create_store: true,
+/// #     job_file: None,
 /// # };
 /// # run(&Storage::default(), &request, &Resources::default(), &Default::default()).await?;
 /// // The night of this date is published in `store`.
@@ -106,9 +109,11 @@ const CONTEXT_CHARS: usize = 30;
 pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightReport> {
     let (summary, earlier) = published_night(storage, &request.store, &request.dt).await?;
     let (largest_clusters, mut examples) = read_decisions(storage, request).await?;
-    let wanted: BTreeSet<&str> = examples.iter().flat_map(|e| [e.doc_id.as_str(), &e.canonical_id]).collect();
+    // An id of a reference store may be that of another document here.
+    let own = examples.iter().filter(|example| example.reference.is_none());
+    let wanted: BTreeSet<&str> = own.flat_map(|e| [e.doc_id.as_str(), &e.canonical_id]).collect();
     let texts = find_texts(storage, request, &earlier, wanted).await?;
-    for example in &mut examples {
+    for example in examples.iter_mut().filter(|example| example.reference.is_none()) {
         let both = texts.get(&example.doc_id).zip(texts.get(&example.canonical_id));
         example.excerpts = both.map(|(a, b)| excerpts(a, b, EXCERPT_CHARS, CONTEXT_CHARS));
     }
@@ -132,6 +137,8 @@ async fn read_decisions(storage: &Storage, request: &ReportRequest) -> Result<(V
             // Nights of earlier releases have no lost shares.
             let lost = batch.column_by_name(LOST_SHARE);
             let lost = lost.map(|_| columns.primitive::<Float64Type>(LOST_SHARE)).transpose()?;
+            // Nights of earlier releases have no references either.
+            let references = batch.column_by_name(REFERENCE).map(|_| columns.strings(REFERENCE)).transpose()?;
             let (cluster, sizes) = (columns.strings("cluster_id")?, columns.signed::<Int64Type>("cluster_size")?);
             for i in 0..batch.num_rows() {
                 if sizes.is_valid(i) && sizes.value(i) > 1 && cluster.value(i) == ids.value(i) {
@@ -145,6 +152,7 @@ async fn read_decisions(storage: &Storage, request: &ReportRequest) -> Result<(V
                     let example = Example {
                         doc_id: ids.value(i).to_owned(),
                         canonical_id: canonical.value(i).to_owned(),
+                        reference: references.as_ref().filter(|r| r.is_valid(i)).map(|r| r.value(i).to_owned()),
                         distance: distances.is_valid(i).then(|| distances.value(i)),
                         lost_share,
                         reason: reasons.value(i).to_owned(),

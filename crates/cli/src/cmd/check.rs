@@ -39,6 +39,15 @@ fn text(found: &CheckReport, status: &str) -> String {
             "{dt}: not all tables have followed the store yet: the next run into their output completes it"
         );
     }
+    for reference in &found.references {
+        let _ = writeln!(
+            out,
+            "{}: reference of {}, up to its commit {}; not read",
+            reference.store,
+            counted(reference.n_nights, "night"),
+            reference.commit
+        );
+    }
     if found.n_unreferenced_files > 0 {
         let _ = writeln!(
             out,

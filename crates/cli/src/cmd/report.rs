@@ -40,7 +40,9 @@ fn text(night: &NightReport) -> String {
         let _ = writeln!(out, "\nDropped ({}{distance}{lost})", example.reason);
         let (dropped, kept) = example.excerpts.clone().unwrap_or_default();
         for (name, id, text) in [("drop", &example.doc_id, dropped), ("keep", &example.canonical_id, kept)] {
-            let _ = writeln!(out, "  {name}  {}", legible(id));
+            let store = example.reference.as_deref().filter(|_| name == "keep");
+            let of = store.map_or(String::new(), |store| format!("  (reference {})", legible(store)));
+            let _ = writeln!(out, "  {name}  {}{of}", legible(id));
             if !text.is_empty() {
                 let _ = writeln!(out, "        {text}");
             }

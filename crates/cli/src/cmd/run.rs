@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use nearprint_dataset::DocumentPlace;
-use nearprint_pipeline::{Breakers, Measured, PipelineError, RunCounts, RunRequest, RunSummary};
+use nearprint_pipeline::{Breakers, JoinedReference, Measured, PipelineError, RunCounts, RunRequest, RunSummary};
 use nearprint_storage::{Requests, Roots, RunLock};
 use nearprint_store::Writers;
 use nearprint_study::legible;
 
-use super::{Outcome, Session, grouped};
+use super::{Outcome, Session, counted, grouped};
 use crate::args::{Global, RunArgs};
 use crate::documents::place;
 use crate::exit_code::{BAD_DATA, Failure};
@@ -27,6 +27,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
         dt: args.dt.clone(),
         documents: documents(&job, args)?,
         store: job.required("store", args.store.as_ref().or(job.store.as_ref()))?,
+        references: if args.references.is_empty() { job.references.clone() } else { args.references.clone() },
         output: job.required("output", args.output.as_ref().or(job.output.as_ref()))?,
         columns,
         keep,
@@ -108,7 +109,7 @@ pub(super) fn text(summary: &RunSummary, breakers: &Breakers) -> String {
     let status = summary.status.name().replace('_', " ");
     // Writing to a string cannot fail.
     let _ = writeln!(out, "{} {status}: {} (commit {})", summary.dt, summary.output, summary.commit);
-    counts(&mut out, &summary.counts);
+    counts(&mut out, &summary.counts, &summary.references);
     if let Some(measured) = &summary.measured {
         self::measured(&mut out, measured, breakers);
     }
@@ -158,7 +159,7 @@ fn measured(out: &mut String, measured: &Measured, breakers: &Breakers) {
     }
 }
 
-fn counts(out: &mut String, counts: &RunCounts) {
+fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) {
     let documents = &counts.documents;
     let mut line = |name: &str, n: u64, note: String| {
         let _ = writeln!(out, "  {name:<10} {:>12}{note}", grouped(n));
@@ -168,7 +169,12 @@ fn counts(out: &mut String, counts: &RunCounts) {
         documents.n_documents,
         format!("  files: {}, recrawled: {}", grouped(documents.n_files), grouped(counts.n_same_id)),
     );
-    line("existing", counts.n_existing, "  fingerprints of earlier nights".to_owned());
+    let of = if references.is_empty() { "" } else { " and references" };
+    line("existing", counts.n_existing, format!("  fingerprints of earlier nights{of}"));
+    for JoinedReference { store, commit, n_nights, n_existing, .. } in references {
+        let note = format!("  of these from {}, {} at commit {commit}", legible(store), counted(*n_nights, "night"));
+        line("reference", *n_existing, note);
+    }
     let pairs = &counts.pairs;
     line(
         "pairs",

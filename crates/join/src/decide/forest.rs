@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use crate::decide::cluster::UnionFind;
+use crate::decide::origin::Origin;
 use crate::error::{JoinError, Result};
 use crate::rows::lost_share::{LossLimit, lost_share};
 use crate::rows::query_rows::{ClassOfRows, QueryRows};
@@ -43,6 +44,8 @@ pub enum Far<'a> {
         fingerprint: u64,
         /// The id of the document.
         id: &'a str,
+        /// The store of the document.
+        origin: Origin,
         /// The hash of its normalised text.
         text_hash: Option<[u8; 16]>,
         /// The number of its distinct features, if they were counted.
@@ -54,7 +57,7 @@ pub enum Far<'a> {
     },
 }
 
-/// The state of a pass over candidates sorted by (distance, row, id of the far side).
+/// The state of a pass over candidates sorted by (distance, row, id of the far side, origin).
 #[derive(Debug)]
 pub struct Forest {
     rows: Arc<QueryRows>,
@@ -84,8 +87,8 @@ pub struct Gathered {
     /// The class of each row.
     pub classes: ClassOfRows,
     /// The kept existing document for each class that the rule asks for, among those near the class for which its rows
-    /// may be dropped: for the star rule the nearest, by (distance, id); for the component rule the one with the
-    /// smallest id.
+    /// may be dropped: for the star rule the first by (distance, id, origin), which is the nearest; for the component
+    /// rule the first by (id, origin).
     pub kept: HashMap<u32, KeptExisting>,
     /// The classes near a kept existing document for which their rows may not be dropped, because too much would be
     /// lost.
@@ -103,6 +106,8 @@ pub struct KeptExisting {
     pub distance: u8,
     /// The id of the document.
     pub id: Box<str>,
+    /// The store of the document.
+    pub origin: Origin,
     /// The hash of its normalised text.
     pub text_hash: Option<[u8; 16]>,
     /// The fingerprint of the document.
@@ -120,6 +125,8 @@ pub struct Superseding {
     pub class: u32,
     /// The id of the existing document.
     pub id: Box<str>,
+    /// The store of the existing document.
+    pub origin: Origin,
     /// The Hamming distance from the class.
     pub distance: u8,
     /// The distance of the sketches.
@@ -191,9 +198,9 @@ impl Forest {
             }
             match far {
                 Far::New(other) => gathering.paired.insert(other),
-                Far::Existing { fingerprint, id, text_hash, n_features, is_kept: true, .. } => {
-                    let found =
-                        KeptExisting { distance, id: id.into(), text_hash, fingerprint, node, lost_share: None };
+                Far::Existing { fingerprint, id, origin, text_hash, n_features, is_kept: true, .. } => {
+                    let id = id.into();
+                    let found = KeptExisting { distance, id, origin, text_hash, fingerprint, node, lost_share: None };
                     gathering.offer(&self.rows, row, found, n_features.zip(sketch_distance), has_id)?;
                 }
                 Far::Existing { .. } => {}
@@ -227,9 +234,9 @@ impl Gathering {
         has_id: impl Fn(u32, &str) -> bool,
     ) -> Result<()> {
         let class = self.classes.of(row).ok_or(JoinError::NoFingerprint { row })?;
-        // The members of a larger class already make pairs with each other.
+        // The members of a larger class already make pairs with each other. An id of a reference names another document.
         if let [only] = *rows.members(class)
-            && !has_id(only, &found.id)
+            && (found.origin != Origin::OWN || !has_id(only, &found.id))
         {
             self.paired.insert(only);
         }
@@ -238,14 +245,21 @@ impl Gathering {
         if let Some((lost_share_of_class, (own, (existing, sketch_distance)))) = lost.zip(counted)
             && !self.limit.allows(lost)
         {
-            let KeptExisting { distance, id, .. } = found;
+            let KeptExisting { distance, id, origin, .. } = found;
             let lost_share = lost_share(existing, own, sketch_distance);
             self.less.insert(class);
             if self.limit.allows(Some(lost_share)) {
                 // A vector that grows may hold half as much again, and its former memory.
                 self.held_bytes += 3 * size_of::<Superseding>() + id.len() + 16;
-                let sides = Superseding { class, id, distance, sketch_distance, lost_share, lost_share_of_class };
-                self.superseding.push(sides);
+                self.superseding.push(Superseding {
+                    class,
+                    id,
+                    origin,
+                    distance,
+                    sketch_distance,
+                    lost_share,
+                    lost_share_of_class,
+                });
             }
             return Ok(());
         }
@@ -258,8 +272,10 @@ impl Gathering {
             Entry::Occupied(mut entry) => {
                 let known = entry.get();
                 let is_better = match self.rule {
-                    DropRule::Star => (found.distance, &found.id) < (known.distance, &known.id),
-                    DropRule::Component => found.id < known.id,
+                    DropRule::Star => {
+                        (found.distance, &found.id, found.origin) < (known.distance, &known.id, known.origin)
+                    }
+                    DropRule::Component => (&found.id, found.origin) < (&known.id, known.origin),
                 };
                 if is_better {
                     entry.insert(found);

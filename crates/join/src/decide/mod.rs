@@ -3,4 +3,5 @@
 pub mod cluster;
 pub mod component;
 pub mod forest;
+pub mod origin;
 pub mod star;

@@ -13,13 +13,13 @@ use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::streaming::PartitionStream;
 use futures::StreamExt;
 use nearprint_dataset::Columns;
-use nearprint_join::{Candidate, Far, Forest, Gathered};
+use nearprint_join::{Candidate, Far, Forest, Gathered, Origin};
 use nearprint_storage::locked;
 use nearprint_tasks::{ClassPairs, QueryBatch, Want, pair_schema};
 
 use crate::error::{PipelineError, Result};
 
-/// One pass over the forest's candidates, which are distinct and sorted by (distance, a, id_b). It returns those that
+/// One pass over the forest's candidates, which are distinct and sorted by (distance, a, id_b, store_b). It returns those that
 /// join two components as rows of pairs, and gathers the data that decisions need.
 pub(crate) struct ForestPass {
     pub(crate) input: Arc<dyn ExecutionPlan>,
@@ -48,6 +48,7 @@ impl ForestState {
         let (b, fingerprint_b) =
             (columns.primitive::<UInt32Type>("b")?, columns.primitive::<UInt64Type>("fingerprint_b")?);
         let (ids, text_hashes) = (columns.strings("id_b")?, columns.binaries("text_hash_b")?);
+        let stores = columns.primitive::<UInt8Type>("store_b")?;
         let sketch_distances = columns.primitive::<UInt16Type>("sketch_distance")?;
         let n_features = columns.primitive::<UInt32Type>("n_features_b")?;
         let (new, edge, kept) = (columns.booleans("new")?, columns.booleans("edge")?, columns.booleans("kept")?);
@@ -59,6 +60,7 @@ impl ForestState {
                 Far::Existing {
                     fingerprint: fingerprint_b.value(i),
                     id: ids.value(i),
+                    origin: Origin::from(stores.value(i)),
                     text_hash: text_hashes.is_valid(i).then(|| text_hash(text_hashes.value(i))).transpose()?,
                     n_features: n_features.is_valid(i).then(|| n_features.value(i)),
                     is_edge: edge.value(i),

@@ -7,6 +7,7 @@ use nearprint_storage::{Folder, Sha256Hex};
 use nearprint_store::{JoinedRuns, MANIFEST, Night, StoreError};
 use serde::{Deserialize, Serialize};
 
+use super::references::JoinedReference;
 use super::summary::RunCounts;
 use crate::error::Result;
 
@@ -24,6 +25,9 @@ pub(crate) struct Manifest {
     #[serde(default)]
     pub(crate) bad_files: Vec<BadFile>,
     pub(crate) joined: Vec<String>,
+    /// Left out if there are none, as in nights of releases without references.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) references: Vec<JoinedReference>,
     pub(crate) counts: RunCounts,
     pub(crate) files: Vec<FileRecord>,
 }

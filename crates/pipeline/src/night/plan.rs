@@ -8,12 +8,14 @@ use nearprint_store::{Night, Store, night_records};
 
 use super::documents;
 use super::manifest::InputRecord;
+use super::references::References;
 use super::request::RunRequest;
 use crate::error::{PipelineError, Result};
 
 /// The plan of a run, before any document is read.
 pub(crate) struct Plan {
     pub(crate) store: Store,
+    pub(crate) references: References,
     pub(crate) documents: Documents,
     pub(crate) config_digest: String,
     pub(crate) joined: Vec<String>,
@@ -37,21 +39,22 @@ pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan
     store.refuse_output_of_another(identity.as_deref(), &output).await?;
     store.refuse_lost_commits(&output).await?;
     store.refuse_unmounted_output(storage, &output).await?;
+    let references = References::open(storage, &request.references, &config_digest, identity.as_deref()).await?;
     let documents = documents::open(storage, request).await?;
     for file in documents.files() {
         request.roots.refuse_file_outside(storage, &file.url)?;
     }
     let newest_input = documents.files().map(|f| f.modified).max().map(utc);
-    let joined: Vec<String> = store.before(&request.dt).into_iter().map(|n| n.run.digest.clone()).collect();
+    let joined = store.nights_before(&request.dt).digests();
     let mut inputs: Vec<InputRecord> = documents
         .files()
         .chain(documents.bad.iter().map(|(file, _)| file))
         .map(|f| InputRecord { url: f.url.clone(), bytes: f.size, version: f.version.clone() })
         .collect();
     inputs.sort();
-    let digest = request_digest(request, &config_digest, &inputs, &joined)?;
+    let digest = request_digest(request, &config_digest, &inputs, &joined, &references)?;
     let records = output.join(&night_records(&request.dt));
-    Ok(Plan { store, documents, config_digest, joined, inputs, digest, newest_input, output, records })
+    Ok(Plan { store, references, documents, config_digest, joined, inputs, digest, newest_input, output, records })
 }
 
 /// Refuses a store that is missing. It may be on a disk that is not mounted, or have another name, so a new one is made
@@ -71,6 +74,7 @@ pub(crate) fn request_digest(
     config_digest: &str,
     inputs: &[InputRecord],
     joined: &[String],
+    references: &References,
 ) -> Result<String> {
     let keep: Vec<(&str, bool)> = request.keep.iter().map(|k| (k.column.as_str(), k.descending)).collect();
     let mut parts = serde_json::json!({
@@ -92,6 +96,11 @@ pub(crate) fn request_digest(
     if max_lost_share < 1.0 {
         parts["max_lost_share"] = max_lost_share.into();
     }
+    // Left out if there are none, so that nights without references keep their digests.
+    let references = references.states();
+    if !references.is_empty() {
+        parts["references"] = serde_json::json!(references);
+    }
     Ok(Sha256Hex::of(parts.to_string().as_bytes()).0[..32].to_owned())
 }
 
@@ -100,7 +109,7 @@ pub(crate) fn refuse_republishing(plan: &Plan, request: &RunRequest) -> Result<(
         return Ok(());
     }
     let reason = format!(
-        "{} is published from other inputs, configuration or earlier nights: keep it, or publish anew with `replace`",
+        "{} is published from other inputs, configuration, earlier nights or references: keep it, or publish anew with `replace`",
         request.dt
     );
     Err(PipelineError::OutputExists { url: plan.output.url().to_owned(), reason })

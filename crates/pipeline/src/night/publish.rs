@@ -9,6 +9,7 @@ use super::breakers::Measured;
 use super::manifest::Manifest;
 use super::plan::Plan;
 use super::published::{already_published, commit_and_stale};
+use super::references::JoinedReference;
 use super::request::RunRequest;
 use super::summary::{RunCounts, RunStatus, RunSummary};
 use super::tables::roll_forward;
@@ -21,6 +22,7 @@ pub(crate) struct Staged {
     pub(crate) run: StagedRun,
     pub(crate) bad_files: Vec<BadFile>,
     pub(crate) counts: RunCounts,
+    pub(crate) references: Vec<JoinedReference>,
     pub(crate) spill: SpillStats,
     pub(crate) n_tables: usize,
     pub(crate) n_parts: usize,
@@ -104,6 +106,7 @@ pub(crate) async fn publish(
         generation: Some(gen_digest),
         commit,
         counts: staged.counts,
+        references: staged.references,
         spill: staged.spill,
         n_tables: staged.n_tables,
         n_parts: staged.n_parts,

@@ -76,6 +76,7 @@ pub(crate) async fn already_published(storage: &Storage, store: &Store, night: &
         generation: Some(night.gen_digest.clone()),
         commit,
         counts: read.counts,
+        references: read.references,
         spill: SpillStats::default(),
         n_tables: 0,
         n_parts: 0,

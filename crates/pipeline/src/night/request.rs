@@ -11,6 +11,7 @@ use nearprint_tasks::KeepKey;
 use nearprint_tokenize::Resources as AnalyzerResources;
 
 use super::breakers::Breakers;
+use super::references::{Written, refuse_written};
 use crate::error::{PipelineError, Result};
 use crate::stages::decide::ClusterRule;
 use crate::stages::fingerprint::FingerprintRequest;
@@ -29,6 +30,10 @@ pub struct RunRequest {
     pub documents: DocumentPlace,
     /// The store.
     pub store: String,
+    /// Reference stores, of the same configuration. The night is joined with all their nights too, and documents that
+    /// they have represent the night's. Of existing documents that are equally near and have equal ids, the first
+    /// reference's comes first, and the own store's last. Nothing is ever written there.
+    pub references: Vec<String>,
     /// The root of the results.
     pub output: String,
     /// The columns of the documents.
@@ -100,10 +105,11 @@ impl RunRequest {
         }
     }
 
-    /// Returns the places of its documents, store, output and job file that are on local disks.
+    /// Returns the places of its documents, store, references, output and job file that are on local disks.
     pub(crate) fn local_places(&self, storage: &Storage) -> Vec<PathBuf> {
         let documents = self.night_documents();
-        let urls = documents.patterns().into_iter().chain([self.store.as_str(), &self.output]);
+        let references = self.references.iter().map(String::as_str);
+        let urls = documents.patterns().into_iter().chain([self.store.as_str(), &self.output]).chain(references);
         let places = urls.filter_map(|url| storage.base_of(url).ok());
         places.filter_map(|place| place.local_path().map(Path::to_path_buf)).chain(self.job_file.clone()).collect()
     }
@@ -121,14 +127,16 @@ impl RunRequest {
         self.documents.check(storage)?;
         let documents = self.night_documents();
         let documents = documents.patterns().into_iter().map(|url| ("documents", url));
-        for (key, url) in documents.chain([("store", self.store.as_str()), ("output", &self.output)]) {
+        let references = self.references.iter().map(|url| ("references", url.as_str()));
+        for (key, url) in documents.chain([("store", self.store.as_str()), ("output", &self.output)]).chain(references)
+        {
             self.roots.refuse_outside(storage, key, url)?;
         }
         self.refuse_overlaps(storage, spill)
     }
 
     /// Refuses a run whose nights could reach its own store or results. Also refuses results and a store of which one
-    /// lies in the other, or in whose place there is a file.
+    /// lies in the other, or in whose place there is a file, and references that a run would write into.
     fn refuse_overlaps(&self, storage: &Storage, spill: &Path) -> Result<()> {
         let (store, output) = (storage.folder(&self.store)?, storage.folder(&self.output)?);
         store.refuse_file_in_its_way()?;
@@ -157,7 +165,8 @@ impl RunRequest {
             let why = "no command may take the files of one for those of the other";
             return Err(overlap("output", &self.output, "store", &self.store, why));
         }
-        Ok(())
+        let written = Written { store: &self.store, output: &self.output, spill: &spill };
+        refuse_written(storage, &self.references, &written)
     }
 
     /// Returns the place of the night's documents.

@@ -24,6 +24,7 @@ use crate::engine::reduce::SpillStats;
 use crate::error::{PipelineError, Result};
 use crate::resources::Resources;
 use crate::stages::decide::{Decisions, Found};
+use crate::stages::existing::{ExistingOfAll, existing_of_all};
 use crate::stages::fingerprint::{Fingerprinted, fingerprint_documents, write_quarantine, write_skipped};
 use crate::stages::join::{Join, NearDuplicates, PairCounts, PairsMode};
 use crate::stages::store_run;
@@ -48,6 +49,7 @@ const MAX_ATTEMPTS: usize = 5;
 ///     dt: "2026-11-19".to_owned(),
 ///     documents: documents.into(), // "crawl", if the night's files are in crawl/dt=2026-11-19
 ///     store,
+///     references: Vec::new(),
 ///     output,
 ///     columns: DocumentColumns::default(),
 ///     keep: Vec::new(),
@@ -206,6 +208,7 @@ async fn execute(work: Work<'_>, request: &RunRequest, mut plan: Plan) -> Result
         ignored_inputs,
         bad_files: staged.bad_files.clone(),
         joined: plan.joined.clone(),
+        references: staged.references.clone(),
         counts: staged.counts.clone(),
         files: staged.files.iter().map(|f| f.record.clone()).collect(),
     };
@@ -223,9 +226,9 @@ async fn stage(
     let mut done = fingerprint_documents(&request.fingerprint_request(), documents, work).await?;
     let recrawls = store_run::recrawls(&plan.store, &done.batch, &request.dt).await?;
     done.batch.put_first(|row| recrawls.is_incumbent(row));
-    let shadowed = plan.store.shadowed_before(&request.dt, &recrawls).await?;
-    let short = store_run::existing_short(&plan.store, &done.batch, &request.dt, &shadowed).await?;
-    let existing = plan.store.existing(&request.dt, shadowed).await?;
+    let stores: Vec<_> = plan.references.nights().chain([plan.store.nights_before(&request.dt)]).collect();
+    let ExistingOfAll { existing, short, n_live_rows } = existing_of_all(&stores, &recrawls, &done.batch).await?;
+    let references = plan.references.joined(&n_live_rows);
     let mut files = write_skipped(&done.batch, folder, "skipped")?;
     files.extend(write_quarantine(&done, folder, "quarantine")?);
     let bad_files = done.bad_files();
@@ -234,21 +237,22 @@ async fn stage(
     let held_bytes = recrawls.memory_bytes();
     let (decides, loss) = (Some(request.clusters), request.loss_limit()?);
     warn_of_uncounted(&existing, loss);
-    let join = Join { existing, itself: true, bits, verifier, decides, loss, held_bytes };
+    let names = plan.references.names();
+    let join = Join { existing, references: names.clone(), itself: true, bits, verifier, decides, loss, held_bytes };
     let near = NearDuplicates::new(batch, join, work).await?;
     let (written, pairs, spill, found) = write_pairs(&near, request, folder).await?;
     files.extend(written);
     let (n_existing, n_tables, n_parts) = (near.n_existing(), near.n_tables(), near.n_parts());
     let (batch, rows) = near.into_batch();
     work.progress.start("decide", "documents", batch.len() as u64);
-    let decisions = Decisions::new(&batch, &rows, found, short)?;
+    let decisions = Decisions::new(&batch, &rows, found, short, names)?;
     files.extend(decisions.write(&batch, folder)?);
     files.sort_by(|a, b| a.record.name.cmp(&b.record.name));
     let run = store_run::write_run(&batch, &decisions, &recrawls, &plan.config_digest, &folder.join("run"))?;
     let n_same_id = recrawls.n_same_id();
     let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decisions.counts() };
     let measured = Measured::of(&batch, &decisions, &request.breakers, loss);
-    Ok(Staged { files, run, bad_files, counts, spill, n_tables, n_parts, measured })
+    Ok(Staged { files, run, bad_files, counts, references, spill, n_tables, n_parts, measured })
 }
 
 /// Warns of fingerprints of earlier releases, whose features were not counted: what is near them is dropped for them
@@ -257,8 +261,8 @@ fn warn_of_uncounted(existing: &Existing, loss: LossLimit) {
     let n: u64 = existing.run_files().filter(|file| !file.has_column(N_FEATURES)).map(ParquetFile::n_rows).sum();
     if n > 0 && loss != LossLimit::NONE {
         tracing::warn!(
-            "{n} fingerprints of earlier nights are from a release that did not count features: documents near these are \
-             dropped whatever they lose, and their lost share is NULL"
+            "{n} fingerprints of earlier nights or references are from a release that did not count features: documents \
+             near these are dropped whatever they lose, and their lost share is NULL"
         );
     }
 }
@@ -272,6 +276,7 @@ fn stopped(request: &RunRequest, plan: &Plan, staged: Staged, tripped: Vec<Tripp
         generation: None,
         commit: plan.store.info().commit,
         counts: staged.counts,
+        references: staged.references,
         spill: staged.spill,
         n_tables: staged.n_tables,
         n_parts: staged.n_parts,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::breakers::{Measured, TrippedBreaker};
+use super::references::JoinedReference;
 use crate::engine::reduce::SpillStats;
 use crate::stages::decide::DecisionCounts;
 use crate::stages::fingerprint::FingerprintCounts;
@@ -50,6 +51,9 @@ pub struct RunSummary {
     /// The counts of the night.
     #[serde(flatten)]
     pub counts: RunCounts,
+    /// The reference stores with which the night was joined, in the order of their list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub references: Vec<JoinedReference>,
     /// The data that the reduce spilled, in this execution.
     pub spill: SpillStats,
     /// The number of permuted tables of the queries, in this execution.
@@ -83,7 +87,7 @@ pub struct RunCounts {
     /// The counts of documents.
     #[serde(flatten)]
     pub documents: FingerprintCounts,
-    /// The number of fingerprints of earlier nights that probed.
+    /// The number of fingerprints of earlier nights, and of references, that probed.
     pub n_existing: u64,
     /// The number of documents whose ids an earlier night has.
     pub n_same_id: u64,

@@ -10,12 +10,13 @@ use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, 
 use nearprint_fingerprint::hamming_distance;
 use nearprint_join::{
     Canonical, ClassNeighbours, Clusters, Decision, DropRule, ExistingNeighbour, Gathered, KeptExisting, LossLimit,
-    QueryRows, Representative, Superseding, UnionFind, component, lost_share, star,
+    Origin, QueryRows, Representative, Superseding, UnionFind, component, lost_share, star,
 };
 use nearprint_store::ExistingShort;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{PipelineError, Result};
+use crate::stages::existing::ReferenceNames;
 use nearprint_dataset::{BATCH_ROWS, DatasetWriter, StagedFile};
 
 use nearprint_dataset::schema::{DECISIONS, SUPERSEDED};
@@ -90,7 +91,8 @@ pub(crate) struct Decisions {
     clusters: Clusters,
     existing: HashMap<u32, KeptExisting>,
     existing_short: ExistingShort,
-    /// The kept existing documents that kept rows contain, in order of (id, row).
+    references: ReferenceNames,
+    /// The kept existing documents that kept rows contain, in order of (id, row, origin).
     superseded: Vec<(Superseding, u32)>,
 }
 
@@ -143,6 +145,7 @@ impl Decisions {
         rows: &QueryRows,
         found: Found,
         existing_short: ExistingShort,
+        references: ReferenceNames,
     ) -> Result<Self> {
         // Every document counts as skipped until it is decided.
         let skipped = |row| keep_or(Outcome::Skip(batch.skipped.get(row).copied().unwrap_or(SkipReason::Empty)));
@@ -151,6 +154,7 @@ impl Decisions {
             clusters: Clusters::default(),
             existing: HashMap::new(),
             existing_short,
+            references,
             superseded: Vec::new(),
         };
         let Found { rule, loss, mut gathered, class_pairs } = found;
@@ -191,13 +195,28 @@ impl Decisions {
         let existing = match self.rows[row as usize].canonical {
             CanonicalOf::Itself => return Ok(None),
             CanonicalOf::Row(other) => return Ok(Some(batch.id(other))),
-            CanonicalOf::Existing(of) => self.existing.get(&of).map(|kept| &*kept.id),
-            CanonicalOf::ExistingShort => {
-                batch.text_hashes.get(row).and_then(|hash| self.existing_short.get(hash)).map(String::as_str)
-            }
+            CanonicalOf::Existing(_) | CanonicalOf::ExistingShort => self.existing_canonical(batch, row),
         };
         let unknown = || defect(format!("'{}' is dropped for no document", batch.id(row).escape_debug()));
-        existing.map(|id| Some(Cow::Borrowed(id))).ok_or_else(unknown)
+        existing.map(|(id, _)| Some(Cow::Borrowed(id))).ok_or_else(unknown)
+    }
+
+    /// Returns the id and the store of a dropped document's canonical one, if that is an existing document.
+    fn existing_canonical(&self, batch: &QueryBatch, row: u32) -> Option<(&str, Origin)> {
+        match self.rows[row as usize].canonical {
+            CanonicalOf::Itself | CanonicalOf::Row(_) => None,
+            CanonicalOf::Existing(of) => self.existing.get(&of).map(|kept| (&*kept.id, kept.origin)),
+            CanonicalOf::ExistingShort => {
+                let hash = batch.text_hashes.get(row)?;
+                self.existing_short.get(hash).map(|short| (short.id.as_str(), short.origin))
+            }
+        }
+    }
+
+    /// Returns the reference store of a dropped document's canonical one. `None` means that the document is not dropped,
+    /// or that its canonical one is in the night's own store.
+    fn reference(&self, batch: &QueryBatch, row: u32) -> Option<&str> {
+        self.references.of(self.existing_canonical(batch, row)?.1)
     }
 
     /// Returns the share of its features that a dropped document loses with its canonical one. `None` means that the
@@ -267,6 +286,7 @@ impl Decisions {
                 Arc::new(cluster.collect::<StringArray>()),
                 Arc::new(sizes.collect::<Int64Array>()),
                 Arc::new(rows().map(|row| self.lost_share(batch, row)).collect::<Float64Array>()),
+                Arc::new(rows().map(|row| self.reference(batch, row)).collect::<StringArray>()),
             ];
             let rows = RecordBatch::try_new(Arc::clone(&DECISIONS), arrays);
             writer.write(rows.map_err(|e| defect(e.to_string()))?)?;
@@ -287,6 +307,7 @@ impl Decisions {
                 Arc::new(Int32Array::from_iter_values(of().map(|of| i32::from(of.sketch_distance)))),
                 Arc::new(Float64Array::from_iter_values(of().map(|of| of.lost_share))),
                 Arc::new(Float64Array::from_iter_values(of().map(|of| of.lost_share_of_class))),
+                Arc::new(of().map(|of| self.references.of(of.origin)).collect::<StringArray>()),
             ];
             let rows = RecordBatch::try_new(Arc::clone(&SUPERSEDED), arrays);
             writer.write(rows.map_err(|e| defect(e.to_string()))?)?;
@@ -324,10 +345,11 @@ impl Decisions {
         star(fingerprinted_rows(batch), |row| gathered.classes.of(row), neighbours, nearest, decide);
         let by_kept = |of: Superseding| fuller.get(&of.class).map(|&row| (of, row));
         self.superseded = superseding.into_iter().filter_map(by_kept).collect();
-        self.superseded.sort_unstable_by(|(a, row_a), (b, row_b)| (&a.id, row_a).cmp(&(&b.id, row_b)));
+        self.superseded
+            .sort_unstable_by(|(a, row_a), (b, row_b)| (&a.id, row_a, a.origin).cmp(&(&b.id, row_b, b.origin)));
     }
 
-    /// Decides by component. The canonical document of a component is its kept existing document with the smallest id
+    /// Decides by component. The canonical document of a component is its first kept existing document by (id, origin)
     /// or, if it has none, its first row in keep order.
     fn by_component(&mut self, batch: &QueryBatch, gathered: &mut Gathered) -> Result<()> {
         for (_, found) in std::mem::take(&mut gathered.kept) {
@@ -338,7 +360,7 @@ impl Decisions {
                     entry.insert(found);
                 }
                 Entry::Occupied(mut entry) => {
-                    if found.id < entry.get().id {
+                    if (&found.id, found.origin) < (&entry.get().id, entry.get().origin) {
                         entry.insert(found);
                     }
                 }
@@ -374,7 +396,7 @@ impl Decisions {
     fn short_texts(&mut self, batch: &QueryBatch) {
         let mut first: HashMap<[u8; 16], u32> = HashMap::new();
         for (row, hash) in short_rows(batch) {
-            let canonical = if self.existing_short.contains_key(&hash) {
+            let canonical = if self.existing_short.get(&hash).is_some() {
                 CanonicalOf::ExistingShort
             } else {
                 match *first.entry(hash).or_insert(row) {

@@ -13,7 +13,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::displayable;
 use datafusion_physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use futures::TryStreamExt;
-use nearprint_join::{Forest, Gathered, LossLimit, QueryRows, SELF_ROWS, Verifier, Workload};
+use nearprint_join::{Forest, Gathered, LossLimit, Origin, QueryRows, SELF_ROWS, Verifier, Workload};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::forest_pass::{ForestPass, ForestState};
@@ -25,6 +25,7 @@ use crate::error::{PipelineError, Result};
 use crate::join_plan::{JoinPlan, OWN_ROWS, existing_run};
 use crate::resources::Resources;
 use crate::stages::decide::{ClusterRule, Decisions, Found};
+use crate::stages::existing::ReferenceNames;
 use crate::work::Work;
 use nearprint_dataset::schema::PAIRS;
 use nearprint_dataset::{Columns, DatasetWriter, StagedFile, create_folder};
@@ -66,6 +67,7 @@ pub(crate) struct NearDuplicates {
     queries: Arc<QueryParts>,
     verifier: Verifier,
     existing: Arc<HashMap<String, ExistingFile>>,
+    references: ReferenceNames,
     n_existing: u64,
     piece_rows: u64,
     pieces_under_way: usize,
@@ -137,6 +139,7 @@ fn spec_folder(engine: &Engine, want: Want) -> PathBuf {
 /// The existing fingerprints to join with a batch, and the settings of the join.
 pub(crate) struct Join {
     pub(crate) existing: Existing,
+    pub(crate) references: ReferenceNames,
     /// Whether the batch is joined with itself too.
     pub(crate) itself: bool,
     pub(crate) bits: u32,
@@ -161,7 +164,7 @@ impl NearDuplicates {
     /// Plans the join, and builds the tables.
     pub(crate) async fn new(batch: QueryBatch, join: Join, work: Work<'_>) -> Result<Self> {
         let (resources, progress) = (work.resources, work.progress.clone());
-        let Join { existing, itself, bits, verifier, decides, loss, held_bytes } = join;
+        let Join { existing, references, itself, bits, verifier, decides, loss, held_bytes } = join;
         let n_existing = existing.n_live_rows;
         let (own, kernel) = (resources.clone(), resources.join_kernel()?);
         let runs = existing.files.iter().map(|f| existing_run(&f.parquet, bits)).collect();
@@ -201,6 +204,7 @@ impl NearDuplicates {
             queries: Arc::new(queries),
             verifier,
             existing: Arc::new(existing),
+            references,
             n_existing,
             piece_rows: plan.piece_rows as u64,
             pieces_under_way: plan.pieces_under_way,
@@ -462,6 +466,8 @@ impl NearDuplicates {
         let id_a = a.values().iter().map(|&row| self.batch.id(row));
         let id_b = (0..rows.num_rows())
             .map(|i| if new.value(i) { self.batch.id(b.value(i)) } else { Cow::Borrowed(id_b.value(i)) });
+        let stores = columns.primitive::<UInt8Type>("store_b")?.values();
+        let references = stores.iter().map(|&store| self.references.of(Origin::from(store)));
         let scopes = new.values().iter().map(|new| if new { "new_new" } else { "new_existing" });
         let arrays: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(id_a)),
@@ -469,6 +475,7 @@ impl NearDuplicates {
             Arc::new(columns.primitive::<UInt8Type>("distance")?.unary::<_, Int32Type>(i32::from)),
             Arc::new(columns.primitive::<UInt16Type>("sketch_distance")?.unary::<_, Int32Type>(i32::from)),
             Arc::new(StringArray::from_iter_values(scopes)),
+            Arc::new(references.collect::<StringArray>()),
         ];
         RecordBatch::try_new(Arc::clone(&PAIRS), arrays)
             .map_err(|e| PipelineError::Internal { stage: "pairs", reason: e.to_string() })

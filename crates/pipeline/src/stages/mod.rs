@@ -1,6 +1,7 @@
 //! The stages of a night: fingerprint, join, decide, and write the run files for the store.
 
 pub(crate) mod decide;
+pub(crate) mod existing;
 pub(crate) mod fingerprint;
 pub(crate) mod join;
 pub(crate) mod store_run;

@@ -1,13 +1,12 @@
 //! The run files of a night for the store: its documents in the order of a run, with their decisions.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use nearprint_dataset::BATCH_ROWS;
 use nearprint_dataset::schema::{EMPTY, RUN, SHORT};
-use nearprint_store::{ExistingShort, OwnIds, Recrawls, RunWriter, Shadowed, StagedRun, Store, id_hash};
+use nearprint_store::{OwnIds, Recrawls, RunWriter, StagedRun, Store, id_hash};
 use nearprint_tasks::{QueryBatch, RowColumns, SkipReason};
 
 use crate::error::{PipelineError, Result};
@@ -46,20 +45,6 @@ pub(crate) async fn recrawls(store: &Store, batch: &QueryBatch, dt: &str) -> Res
     drop(order);
     by_hash.sort_unstable();
     Ok(store.recrawls(dt, &OwnIds { by_hash: &by_hash, id_of: &|row| batch.id(row) }).await?)
-}
-
-/// Returns the short texts of earlier nights that the batch has too. Only texts that are kept and not
-/// shadowed count.
-pub(crate) async fn existing_short(
-    store: &Store,
-    batch: &QueryBatch,
-    dt: &str,
-    shadowed: &Shadowed,
-) -> Result<ExistingShort> {
-    let short = |row: &u32| batch.skipped.get(*row) == Some(&SkipReason::TooShort);
-    let wanted: HashSet<[u8; 16]> =
-        batch.rows().filter(short).filter_map(|row| batch.text_hashes.get(row).copied()).collect();
-    Ok(store.existing_short(&wanted, dt, shadowed).await?)
 }
 
 /// Writes the run files below a folder.

@@ -12,16 +12,18 @@ use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::schema::{CANONICAL_ID, DOC_ID, N_FEATURES, SKETCH, TEXT_HASH};
 use nearprint_dataset::{BATCH_ROWS, Columns, DatasetError, ParquetFile, Read, fixed, selection, sketch_column};
 use nearprint_fingerprint::Sketch;
+use nearprint_join::Origin;
 use nearprint_store::{ExistingDocuments, ExistingFile, RunFile};
 
 use super::context::{MapContext, Want};
 use super::counts::Fetched;
 use crate::error::{Result, TaskError};
 
-/// An existing document that shares a pair, and the row of the batch with the same id.
+/// An existing document that shares a pair, and the row of the batch that is the same document.
 #[derive(Debug)]
 pub(super) struct ExistingDocument {
     pub(super) id: String,
+    pub(super) origin: Origin,
     pub(super) sketch: Option<Sketch>,
     /// The number of distinct features. `None` in files of earlier releases.
     pub(super) n_features: Option<u32>,
@@ -29,6 +31,8 @@ pub(super) struct ExistingDocument {
     pub(super) kept: bool,
     /// The first row of the batch whose id is not smaller than the document's.
     pub(super) before_row: u32,
+    /// The row of the batch with the same id. `None` for documents of a reference: an id names one document within its
+    /// store only.
     pub(super) same_id_row: Option<u32>,
 }
 
@@ -36,6 +40,7 @@ pub(super) struct ExistingDocument {
 pub(super) struct DocumentRows<'a> {
     parquet: &'a ParquetFile,
     row_groups: Range<usize>,
+    origin: Origin,
     /// `Some` if ids are row numbers, counted on from this one.
     numbered_from: Option<u64>,
     /// The rows of the row groups, ascending, and the position of each among the wanted rows.
@@ -58,6 +63,7 @@ pub(super) async fn places<'a>(
             return Ok(vec![DocumentRows {
                 parquet: &existing.parquet,
                 row_groups: row_groups.clone(),
+                origin: existing.origin,
                 numbered_from: existing.numbered_from.map(|first| first + before),
                 rows: live,
             }]);
@@ -172,7 +178,7 @@ fn rows_of_run<'a>(
         return Err(unknown(format!("row {row} of run {run}")).into());
     }
     let row_groups = 0..file.parquet.n_row_groups();
-    Ok(Some(DocumentRows { parquet: &file.parquet, row_groups, numbered_from: None, rows }))
+    Ok(Some(DocumentRows { parquet: &file.parquet, row_groups, origin: segment.origin, numbered_from: None, rows }))
 }
 
 /// Fetches, by page index, the ids of the rows of a file and the columns that decisions need.
@@ -181,7 +187,7 @@ async fn documents_of(
     of_file: &DocumentRows<'_>,
     fetched: &Fetched,
 ) -> Result<Vec<ExistingDocument>> {
-    let DocumentRows { parquet, row_groups, numbered_from, .. } = of_file;
+    let DocumentRows { parquet, row_groups, origin, numbered_from, .. } = of_file;
     let rows = of_file.wanted();
     let number = |row: u32| numbered_from.map(|first| (first + u64::from(row)).to_string());
     let mut columns = Vec::new();
@@ -197,7 +203,7 @@ async fn documents_of(
     }
     if columns.is_empty() {
         let numbers = rows.iter().filter_map(|&row| number(row));
-        let documents = numbers.map(|id| ExistingDocument::new(context, id, false)).collect();
+        let documents = numbers.map(|id| ExistingDocument::new(context, id, *origin, false)).collect();
         return all_found(parquet, rows.len(), documents);
     }
     let row_groups: Vec<usize> = row_groups.clone().collect();
@@ -225,8 +231,8 @@ async fn documents_of(
                 return Err(DatasetError::bad_file(&parquet.file.url, reason).into());
             }
             let mut document = match (&ids, number(row)) {
-                (Some(ids), _) => ExistingDocument::new(context, ids.value(i).to_owned(), true),
-                (None, Some(id)) => ExistingDocument::new(context, id, false),
+                (Some(ids), _) => ExistingDocument::new(context, ids.value(i).to_owned(), *origin, true),
+                (None, Some(id)) => ExistingDocument::new(context, id, *origin, false),
                 (None, None) => {
                     return Err(TaskError::internal("map", format!("{} row {row}: no id", parquet.file.url)));
                 }
@@ -242,11 +248,11 @@ async fn documents_of(
 
 impl ExistingDocument {
     /// Builds a document. Its id is a name if `is_name`, and otherwise only the number of its row.
-    fn new(context: &MapContext, id: String, is_name: bool) -> Self {
+    fn new(context: &MapContext, id: String, origin: Origin, is_name: bool) -> Self {
         let before_row = context.batch.first_row_not_before(&id);
-        let same = is_name && context.ids_are_names && context.batch.has_id(before_row, &id);
-        let same_id_row = same.then_some(before_row);
-        Self { id, sketch: None, n_features: None, text_hash: None, kept: true, before_row, same_id_row }
+        let is_own = is_name && context.ids_are_names && origin == Origin::OWN;
+        let same_id_row = (is_own && context.batch.has_id(before_row, &id)).then_some(before_row);
+        Self { id, origin, sketch: None, n_features: None, text_hash: None, kept: true, before_row, same_id_row }
     }
 }
 

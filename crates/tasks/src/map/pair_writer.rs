@@ -7,7 +7,7 @@ use arrow::array::{
     UInt32Builder, UInt64Builder,
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use nearprint_join::{Pair, RowPair, lost_share, spanning_forest};
+use nearprint_join::{Origin, Pair, RowPair, lost_share, spanning_forest};
 
 use super::class_pairs::OwnClassPairs;
 use super::context::{MapContext, Want};
@@ -18,17 +18,19 @@ use nearprint_dataset::BATCH_ROWS;
 
 /// The columns of pairs for the reduce, which sorts by all of them in this order. `a` is a row of the batch, and so is
 /// `b` if the other document is `new`. The `id_b` of an existing document stands between the ids of the rows `b` − 1
-/// and `b`. So `b`, `new`, `id_b` sort as ids do, and new documents need not carry their ids.
-const ALL_PAIRS: [&str; 6] = ["a", "b", "new", "id_b", "distance", "sketch_distance"];
+/// and `b`. So `b`, `new`, `id_b` sort as ids do, and new documents need not carry their ids. `store_b` is the number of
+/// the [`Origin`] of an existing document.
+const ALL_PAIRS: [&str; 7] = ["a", "b", "new", "id_b", "store_b", "distance", "sketch_distance"];
 
 /// The columns of forest candidates, nearest first: the columns of pairs, and the `fingerprint_b`, `text_hash_b` and
 /// `n_features_b` of an existing document. An `edge` may join two components. A `kept` document may become canonical.
-const FOREST: [&str; 11] = [
+const FOREST: [&str; 12] = [
     "distance",
     "a",
     "b",
     "new",
     "id_b",
+    "store_b",
     "sketch_distance",
     "fingerprint_b",
     "edge",
@@ -44,7 +46,7 @@ pub fn pair_schema(want: Want) -> SchemaRef {
         let (data_type, nullable) = match *name {
             "a" | "b" => (DataType::UInt32, false),
             "id_b" => (DataType::Utf8, false),
-            "distance" => (DataType::UInt8, false),
+            "distance" | "store_b" => (DataType::UInt8, false),
             "sketch_distance" => (DataType::UInt16, true),
             "fingerprint_b" => (DataType::UInt64, true),
             "text_hash_b" => (DataType::Binary, true),
@@ -78,6 +80,7 @@ struct PairRows {
     n: usize,
     a: UInt32Builder,
     id_b: StringBuilder,
+    store_b: UInt8Builder,
     distance: UInt8Builder,
     sketch_distance: UInt16Builder,
     new: BooleanBuilder,
@@ -184,8 +187,8 @@ impl<'a> PairWriter<'a> {
     }
 
     /// Writes the few pairs of a class and an existing fingerprint that are needed. The forest needs the first pair by
-    /// (id_a, id_b). Of the kept existing documents, decisions need the one with the smallest id among those for which
-    /// the class may be dropped. If there is none, they need those that may be dropped for the class, or any if there is
+    /// (id_a, id_b). Of the kept existing documents, decisions need the first by (id, origin) among those for which the
+    /// class may be dropped. If there is none, they need those that may be dropped for the class, or any if there is
     /// none of these either.
     fn few_of_class<'d>(
         &mut self,
@@ -252,8 +255,8 @@ impl<'a> PairWriter<'a> {
         rows.distance.append_value(distance);
         rows.sketch_distance.append_option(sketch_distance);
         match far {
-            Far::New(row) => rows.far(*row, true, ""),
-            Far::Existing { document, .. } => rows.far(document.before_row, false, &document.id),
+            Far::New(row) => rows.far(*row, true, "", Origin::OWN),
+            Far::Existing { document, .. } => rows.far(document.before_row, false, &document.id, document.origin),
         }
         if self.context.want == Want::Forest {
             rows.candidate(far);
@@ -280,10 +283,11 @@ fn send_notes(sender: &Sender, notes: Option<RecordBatch>) -> Result<()> {
 }
 
 impl PairRows {
-    fn far(&mut self, b: u32, new: bool, id: &str) {
+    fn far(&mut self, b: u32, new: bool, id: &str, origin: Origin) {
         self.b.append_value(b);
         self.new.append_value(new);
         self.id_b.append_value(id);
+        self.store_b.append_value(origin.into());
     }
 
     fn candidate(&mut self, far: &Far<'_>) {
@@ -305,6 +309,7 @@ impl PairRows {
             match name {
                 "a" => Arc::new(self.a.finish()),
                 "id_b" => Arc::new(self.id_b.finish()),
+                "store_b" => Arc::new(self.store_b.finish()),
                 "distance" => Arc::new(self.distance.finish()),
                 "sketch_distance" => Arc::new(self.sketch_distance.finish()),
                 "new" => Arc::new(self.new.finish()),
@@ -326,7 +331,7 @@ impl PairRows {
 
 type Found<'d> = (&'d ExistingDocument, Option<u16>);
 
-/// The documents with the two smallest ids. Two are held, because a row never pairs with the document of its own id.
+/// The first two documents by (id, origin). Two are held, because a row never pairs with the document of its own id.
 #[derive(Default)]
 struct Smallest<'d> {
     two: [Option<Found<'d>>; 2],
@@ -334,8 +339,9 @@ struct Smallest<'d> {
 
 impl<'d> Smallest<'d> {
     fn offer(&mut self, found: Found<'d>) {
-        let before = |other: &Option<Found<'d>>| other.is_none_or(|(document, _)| found.0.id < document.id);
-        let known = self.two.iter().flatten().any(|(document, _)| document.id == found.0.id);
+        let key = |(document, _): Found<'d>| (&document.id, document.origin);
+        let before = |other: &Option<Found<'d>>| other.is_none_or(|other| key(found) < key(other));
+        let known = self.two.iter().flatten().any(|&other| key(other) == key(found));
         if known {
             return;
         }

@@ -15,7 +15,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
 use futures::TryStreamExt;
 use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, SKETCH_BYTES};
 use nearprint_dataset::{BATCH_ROWS, Columns, DatasetWriter, ParquetFile};
-use nearprint_join::{Kernel, LossLimit, QueryRows, RowSet, TablePlan, Verifier};
+use nearprint_join::{Kernel, LossLimit, Origin, QueryRows, RowSet, TablePlan, Verifier};
 use nearprint_storage::{InputFile, Progress, Storage, StorageError};
 use nearprint_store::{ExistingDocuments, ExistingFile, RunFile};
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,8 @@ pub struct MapSpec {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct ExistingSpec {
     file: FileVersion,
+    /// The store of the documents, as the number of its [`Origin`].
+    origin: u8,
     numbered_from: Option<u64>,
     /// The runs that the file's rows name by their positions in this list. `None` means that the file itself has the
     /// documents.
@@ -174,7 +176,8 @@ impl ExistingSpec {
                 Some(runs.iter().map(|run| run.as_ref().map(|run| FileVersion::of(&run.parquet))).collect())
             }
         };
-        Self { file: FileVersion::of(&existing.parquet), numbered_from: existing.numbered_from, runs }
+        let (file, numbered_from) = (FileVersion::of(&existing.parquet), existing.numbered_from);
+        Self { file, origin: existing.origin.into(), numbered_from, runs }
     }
 
     async fn open(&self, storage: &Storage, shadowed: &mut HashMap<String, RowSet>) -> Result<ExistingFile> {
@@ -194,7 +197,8 @@ impl ExistingSpec {
                 ExistingDocuments::InRuns { runs: Arc::new(runs) }
             }
         };
-        Ok(ExistingFile { parquet: self.file.open(storage).await?, documents, numbered_from: self.numbered_from })
+        let (parquet, origin) = (self.file.open(storage).await?, Origin::from(self.origin));
+        Ok(ExistingFile { parquet, documents, origin, numbered_from: self.numbered_from })
     }
 }
 
