@@ -99,6 +99,7 @@ fn pairs_with_existing_files_in_any_order_equal_the_oracle_and_leave_out_the_own
                     d.to_string(),
                     String::new(),
                     "new_existing".to_owned(),
+                    String::new(),
                 ]
             })
             .filter(|p| p[0] != p[1]);

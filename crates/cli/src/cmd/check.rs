@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use nearprint_pipeline::{CheckReport, CheckRequest};
+use nearprint_study::legible;
 
 use super::{Outcome, Session, counted};
 use crate::args::{CheckArgs, Global};
@@ -43,7 +44,7 @@ fn text(found: &CheckReport, status: &str) -> String {
         let _ = writeln!(
             out,
             "{}: reference of {}, up to its commit {}; not read",
-            reference.store,
+            legible(&reference.store),
             counted(reference.n_nights, "night"),
             reference.commit
         );
