@@ -49,6 +49,8 @@ fn text(audit: &Audit) -> String {
         (missing.n_changed, "file changed since the run"),
         (missing.n_keeper_not_found, "text of the document that stays not found"),
         (missing.n_keeper_changed, "its file changed since the run, or its night was replaced or dropped"),
+        (missing.n_keeper_in_reference, "the document that stays is in a reference store, whose texts are not read"),
+        (missing.n_keeper_forgotten, "the document that stays was forgotten"),
     ] {
         if n > 0 {
             let _ = writeln!(out, "  not measured: {}  {what}", grouped(n));

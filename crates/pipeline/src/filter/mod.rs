@@ -106,7 +106,6 @@ impl FilterCounts {
 /// A night whose input and output were checked.
 struct Planned {
     dt: String,
-    generation: String,
     stale: bool,
     published: PublishedFiles,
     /// The files to read, each with its name in the output.
@@ -151,7 +150,7 @@ pub async fn filter(
     };
     for night in planned {
         let (dt, stale) = (night.dt.clone(), night.stale);
-        let (generation, url) = (night.generation.clone(), night.output.url().to_owned());
+        let (generation, url) = (night.published.digest.clone(), night.output.url().to_owned());
         let counts = filter_night(request, resources, progress, night, temp.path()).await?;
         summary.counts.add(counts);
         summary.nights.push(FilteredNight { dt, generation, output: url, stale, counts });

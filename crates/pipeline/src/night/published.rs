@@ -14,7 +14,6 @@ use crate::error::Result;
 #[derive(Debug)]
 pub(crate) struct PublishedFiles {
     pub(crate) manifest: Manifest,
-    pub(crate) generation: Folder,
     /// The digest that names the generation.
     pub(crate) digest: String,
     /// The files of its decisions, one row a document.
@@ -40,7 +39,7 @@ pub(crate) async fn files_of(storage: &Storage, night: &Night) -> Result<Publish
         }
     }
     let digest = night.gen_digest.clone();
-    Ok(PublishedFiles { manifest, generation, digest, decisions, quarantine })
+    Ok(PublishedFiles { manifest, digest, decisions, quarantine })
 }
 
 /// Returns the files of a dataset of a night in an output, in order, in whatever layout the night has.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow::array::Array;
 use arrow::datatypes::Float64Type;
 use futures::TryStreamExt;
-use nearprint_dataset::schema::LOST_SHARE;
+use nearprint_dataset::schema::{LOST_SHARE, REFERENCE};
 use nearprint_dataset::{Columns, DocumentColumns, Documents, ParquetFile, ReadLimits};
 use nearprint_pipeline::{JoinedNights, NightFiles, NightInput, Resources};
 use nearprint_profile::{ProfileConfig, TextFingerprinter};
@@ -61,8 +61,8 @@ pub struct Audit {
     pub n_drops: u64,
     /// The number of these that were drawn, all with the same probability.
     pub n_sampled: u64,
-    /// The drawn documents whose texts could not be compared, by the reason. Each counts once, its own text before that
-    /// of its keeper.
+    /// The drawn documents whose texts could not be compared, by the reason. Each counts once: a keeper
+    /// that cannot be read before its own text, and that before its keeper's.
     pub unmeasured: Unmeasured,
     /// What the measured documents lost. Exact copies are among them, and lose nothing.
     pub all: Losses,
@@ -94,13 +94,18 @@ pub struct Unmeasured {
     /// The keeper's text was not found in the files that are as the run of its night read them, and others have changed
     /// since, or a night was replaced or dropped.
     pub n_keeper_changed: u64,
+    /// The keeper is a document of a reference store, whose texts are not read.
+    pub n_keeper_in_reference: u64,
+    /// The keeper was forgotten.
+    pub n_keeper_forgotten: u64,
 }
 
 impl Unmeasured {
     /// Returns the number of documents.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.n_not_found + self.n_changed + self.n_keeper_not_found + self.n_keeper_changed
+        let of_keepers = self.n_keeper_not_found + self.n_keeper_changed;
+        self.n_not_found + self.n_changed + of_keepers + self.n_keeper_in_reference + self.n_keeper_forgotten
     }
 }
 
@@ -179,11 +184,30 @@ pub async fn audit(
     })
 }
 
+/// The document that stays in the place of a dropped one.
+#[derive(Debug, Clone)]
+enum Keeper {
+    /// A document of this night or an earlier one.
+    Own(String),
+    InReference,
+    Forgotten,
+}
+
+impl Keeper {
+    /// Returns the id of a document whose text may be read.
+    fn own(&self) -> Option<&str> {
+        match self {
+            Self::Own(id) => Some(id),
+            Self::InReference | Self::Forgotten => None,
+        }
+    }
+}
+
 /// A dropped document as its night published it.
 #[derive(Debug, Clone)]
 struct Dropped {
     doc_id: String,
-    canonical_id: String,
+    keeper: Keeper,
     reason: String,
     lost_share: Option<f64>,
 }
@@ -196,15 +220,22 @@ async fn draw(decisions: &[InputFile], request: &AuditRequest, progress: &Progre
     let (mut n_drops, mut drawn) = (0, Vec::new());
     for file in decisions {
         let parquet = ParquetFile::open(file.clone()).await?;
-        let wanted = ["doc_id", "decision", "canonical_id", "reason", LOST_SHARE];
+        let wanted = ["doc_id", "decision", "canonical_id", "reason", LOST_SHARE, REFERENCE];
         let mut batches = parquet.stream(parquet.whole(&wanted))?;
         while let Some(batch) = batches.try_next().await? {
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             let (ids, decisions) = (columns.strings("doc_id")?, columns.strings("decision")?);
             let (canonical, reasons) = (columns.strings("canonical_id")?, columns.strings("reason")?);
-            // Nights of earlier releases have no lost shares.
+            // Nights of earlier releases have no lost shares and no references.
             let lost = batch.column_by_name(LOST_SHARE);
             let lost = lost.map(|_| columns.primitive::<Float64Type>(LOST_SHARE)).transpose()?;
+            let references = batch.column_by_name(REFERENCE);
+            let references = references.map(|_| columns.strings(REFERENCE)).transpose()?;
+            let keeper = |row| match () {
+                () if references.is_some_and(|references| references.is_valid(row)) => Keeper::InReference,
+                () if canonical.is_null(row) => Keeper::Forgotten,
+                () => Keeper::Own(canonical.value(row).to_owned()),
+            };
             for row in (0..batch.num_rows()).filter(|&row| decisions.value(row) == "drop") {
                 n_drops += 1;
                 let place = if drawn.len() < request.n_sample { drawn.len() } else { random.below(n_drops) };
@@ -213,7 +244,7 @@ async fn draw(decisions: &[InputFile], request: &AuditRequest, progress: &Progre
                 }
                 let drop = Dropped {
                     doc_id: ids.value(row).to_owned(),
-                    canonical_id: canonical.value(row).to_owned(),
+                    keeper: keeper(row),
                     reason: reasons.value(row).to_owned(),
                     lost_share: lost.filter(|lost| lost.is_valid(row)).map(|lost| lost.value(row)),
                 };
@@ -261,7 +292,7 @@ impl Reader<'_> {
         progress: &Progress,
     ) -> Result<Texts> {
         let mut texts = Texts { nights_are_gone: nights.n_gone > 0, ..Texts::default() };
-        let mut keepers: BTreeSet<&str> = drops.iter().map(|drop| drop.canonical_id.as_str()).collect();
+        let mut keepers: BTreeSet<&str> = drops.iter().filter_map(|drop| drop.keeper.own()).collect();
         let mut wanted: BTreeSet<&str> = drops.iter().map(|drop| drop.doc_id.as_str()).collect();
         let mut own = Some(own);
         progress.start("read", "texts", (keepers.len() + wanted.len()) as u64);
@@ -336,6 +367,7 @@ async fn ids_among(decisions: &[InputFile], wanted: &BTreeSet<&str>) -> Result<V
 struct Pair {
     drop: Dropped,
     text: Arc<str>,
+    keeper_id: String,
     keeper_dt: String,
     keeper: Arc<str>,
 }
@@ -346,10 +378,22 @@ fn pairs(drops: &[Dropped], texts: Texts) -> (Vec<Pair>, Unmeasured) {
     let unknown = if texts.nights_are_gone { Text::Changed } else { Text::NotFound };
     for drop in drops {
         let text_of = |id: &str| texts.by_id.get(id).unwrap_or(&unknown);
-        match (text_of(&drop.doc_id), text_of(&drop.canonical_id)) {
+        let keeper_id = match &drop.keeper {
+            Keeper::Own(id) => id,
+            Keeper::InReference => {
+                unmeasured.n_keeper_in_reference += 1;
+                continue;
+            }
+            Keeper::Forgotten => {
+                unmeasured.n_keeper_forgotten += 1;
+                continue;
+            }
+        };
+        match (text_of(&drop.doc_id), text_of(keeper_id)) {
             (Text::Found { text, .. }, Text::Found { dt, text: keeper }) => pairs.push(Pair {
                 drop: drop.clone(),
                 text: Arc::clone(text),
+                keeper_id: keeper_id.clone(),
                 keeper_dt: dt.clone(),
                 keeper: Arc::clone(keeper),
             }),
@@ -396,7 +440,7 @@ impl Pair {
     fn audited(&self, measured: &MeasuredDrop) -> AuditedDrop {
         AuditedDrop {
             doc_id: self.drop.doc_id.clone(),
-            canonical_id: self.drop.canonical_id.clone(),
+            canonical_id: self.keeper_id.clone(),
             canonical_dt: self.keeper_dt.clone(),
             reason: self.drop.reason.clone(),
             estimated_lost_share: measured.estimated,

@@ -285,7 +285,7 @@ impl Changes {
                 let kind = match () {
                     () if decision != other => ChangeKind::Decision,
                     () if reason != other_reason => ChangeKind::Reason,
-                    () if a.canonical(i) != b.canonical(j) => ChangeKind::Canonical,
+                    () if !a.has_same_canonical(i, b, j) => ChangeKind::Canonical,
                     () if !a.has_same_details(i, b, j) => ChangeKind::Details,
                     () => {
                         self.n_same += 1;

@@ -3,7 +3,7 @@
 use arrow::array::{Array, Float64Array, Int32Array, Int64Array, PrimitiveArray, StringArray};
 use arrow::datatypes::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type};
 use nearprint_dataset::Columns;
-use nearprint_dataset::schema::LOST_SHARE;
+use nearprint_dataset::schema::{LOST_SHARE, REFERENCE};
 
 use super::sorted::SortedRows;
 use crate::error::Result;
@@ -14,6 +14,8 @@ pub struct Decisions {
     decisions: StringArray,
     reasons: StringArray,
     canonical: StringArray,
+    /// `None` in nights of releases without references.
+    references: Option<StringArray>,
     distances: Int32Array,
     clusters: StringArray,
     cluster_sizes: Int64Array,
@@ -22,8 +24,17 @@ pub struct Decisions {
 }
 
 impl SortedRows for Decisions {
-    const COLUMNS: &'static [&'static str] =
-        &["doc_id", "decision", "canonical_id", "distance", "reason", "cluster_id", "cluster_size", LOST_SHARE];
+    const COLUMNS: &'static [&'static str] = &[
+        "doc_id",
+        "decision",
+        "canonical_id",
+        "distance",
+        "reason",
+        "cluster_id",
+        "cluster_size",
+        LOST_SHARE,
+        REFERENCE,
+    ];
 
     fn of(columns: Columns<'_>) -> Result<Self> {
         let lost = columns.batch.column_by_name(LOST_SHARE);
@@ -32,6 +43,7 @@ impl SortedRows for Decisions {
             decisions: columns.strings("decision")?.clone(),
             reasons: columns.strings("reason")?.clone(),
             canonical: columns.strings("canonical_id")?.clone(),
+            references: references(&columns)?,
             distances: columns.signed::<Int32Type>("distance")?,
             clusters: columns.strings("cluster_id")?.clone(),
             cluster_sizes: columns.signed::<Int64Type>("cluster_size")?,
@@ -59,6 +71,12 @@ impl Decisions {
         text(&self.canonical, row)
     }
 
+    /// Returns whether two rows have the same canonical document, of the same store.
+    pub fn has_same_canonical(&self, row: usize, other: &Self, at: usize) -> bool {
+        self.canonical(row) == other.canonical(at)
+            && optional(self.references.as_ref(), row) == optional(other.references.as_ref(), at)
+    }
+
     /// Returns whether two rows have the same distance, cluster and lost share.
     pub fn has_same_details(&self, row: usize, other: &Self, at: usize) -> bool {
         let lost = |rows: &Self, row| rows.lost_shares.as_ref().and_then(|lost| value(lost, row)).map(f64::to_bits);
@@ -68,6 +86,16 @@ impl Decisions {
             && lost(self, row) == lost(other, at)
             && cluster.0 == cluster.1
     }
+}
+
+/// Returns the stores of existing documents, if the rows name them.
+fn references(columns: &Columns<'_>) -> Result<Option<StringArray>> {
+    let named = columns.batch.column_by_name(REFERENCE);
+    Ok(named.map(|_| columns.strings(REFERENCE)).transpose()?.cloned())
+}
+
+fn optional(values: Option<&StringArray>, row: usize) -> Option<&str> {
+    values.and_then(|values| text(values, row))
 }
 
 fn text(values: &StringArray, row: usize) -> Option<&str> {
@@ -85,10 +113,12 @@ pub struct Pairs {
     distances: Int32Array,
     sketch_distances: Int32Array,
     scopes: StringArray,
+    /// `None` in nights of releases without references.
+    references: Option<StringArray>,
 }
 
 impl SortedRows for Pairs {
-    const COLUMNS: &'static [&'static str] = &["id_a", "id_b", "distance", "sketch_distance", "scope"];
+    const COLUMNS: &'static [&'static str] = &["id_a", "id_b", "distance", "sketch_distance", "scope", REFERENCE];
 
     fn of(columns: Columns<'_>) -> Result<Self> {
         Ok(Self {
@@ -97,6 +127,7 @@ impl SortedRows for Pairs {
             distances: columns.signed::<Int32Type>("distance")?,
             sketch_distances: columns.signed::<Int32Type>("sketch_distance")?,
             scopes: columns.strings("scope")?.clone(),
+            references: references(&columns)?,
         })
     }
 
@@ -110,10 +141,11 @@ impl SortedRows for Pairs {
 }
 
 impl Pairs {
-    /// Returns whether two rows have the same distances and the same scope.
+    /// Returns whether two rows have the same distances, scope and store of the existing document.
     pub fn has_same_details(&self, row: usize, other: &Self, at: usize) -> bool {
         value(&self.distances, row) == value(&other.distances, at)
             && value(&self.sketch_distances, row) == value(&other.sketch_distances, at)
             && self.scopes.value(row) == other.scopes.value(at)
+            && optional(self.references.as_ref(), row) == optional(other.references.as_ref(), at)
     }
 }
