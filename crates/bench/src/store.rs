@@ -9,7 +9,7 @@ use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, N_FEATURES, RUN, SKETCH, wi
 use nearprint_dataset::upload;
 use nearprint_profile::{ALGORITHM_VERSION, by_name};
 use nearprint_storage::{Progress, Storage, TempFolder};
-use nearprint_store::{JoinedRuns, MadeBy, Night, RunWriter, StagedRun, Store, id_hash};
+use nearprint_store::{MadeBy, Night, RunWriter, StagedRun, Store, id_hash};
 use nearprint_tokenize::Resources;
 
 use crate::data::Sets;
@@ -56,7 +56,8 @@ impl Args {
             upload(&store.run_folder(&run.record.digest), &run.files, &Progress::default()).await?;
             let dt = format!("2025-01-{:02}", night + 1);
             let night = Night {
-                joined: JoinedRuns::of(&store.nights_before(&dt).digests()),
+                joined: store.joined_before(&dt),
+                joined_as: None,
                 run: run.record,
                 output: format!("{}-results/_nearprint/dt={dt}", self.output.display()),
                 request: format!("generated {dt}"),
@@ -64,7 +65,7 @@ impl Args {
                 manifest_sha256: String::new(),
                 dt,
             };
-            if !store.commit(&night, &made_by).await? {
+            if !store.commit(&night, None, &made_by).await? {
                 return Err(format!("{}: another writer was faster", self.output.display()).into());
             }
         }

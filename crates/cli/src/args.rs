@@ -121,6 +121,7 @@ impl Command {
             Self::Store(StoreCommand::Compact(_)) => ("store compact", None),
             Self::Store(StoreCommand::Gc(_)) => ("store gc", None),
             Self::Store(StoreCommand::Init(_)) => ("store init", None),
+            Self::Store(StoreCommand::Forget(_)) => ("store forget", None),
             Self::Store(StoreCommand::DropNight(args)) => ("store drop-night", Some(args.dt.clone())),
         };
         Asked { command, dt }
@@ -578,7 +579,9 @@ pub enum StoreCommand {
     Compact(CompactArgs),
     /// Remove a night from the store: one with a wrong date, or one that should no longer count
     DropNight(DropNightArgs),
-    /// Delete everything that no commit names: replaced and dropped nights, leftovers of killed runs, superseded
+    /// Forget old nights, or single documents, as if the store had never had them
+    Forget(ForgetArgs),
+    /// Delete everything that no commit names: replaced, dropped and forgotten nights, leftovers of killed runs, superseded
     /// segments, old commits
     Gc(GcArgs),
 }
@@ -590,6 +593,19 @@ pub struct DropNightArgs {
     /// The night, such as 2062-11-20
     #[arg(long, value_name = "DATE")]
     pub dt: String,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(group = clap::ArgGroup::new("what").required(true))]
+pub struct ForgetArgs {
+    #[command(flatten)]
+    pub place: StoreArgs,
+    /// Forget all nights before DATE, with their results
+    #[arg(long, value_name = "DATE", group = "what")]
+    pub before: Option<String>,
+    /// Forget the documents whose ids FILE lists, one a line, in all nights and their results; `-`: standard input
+    #[arg(long, value_name = "FILE", value_parser = local_path(), group = "what")]
+    pub ids: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Args)]

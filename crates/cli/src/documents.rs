@@ -1,9 +1,10 @@
-//! The place of the documents of a command: a path or URL, or the lines of a file.
+//! The documents of a command: their place, which is a path or URL, or the lines of a file; or a list of their ids.
 
 use std::io::Read;
 use std::path::Path;
 
 use nearprint_dataset::{DocumentPlace, FileList};
+use nearprint_store::ForgottenIds;
 
 use crate::exit_code::{Failure, USAGE};
 use crate::place::{Dates, refuse_unexpanded};
@@ -24,7 +25,14 @@ pub fn place(
     }
 }
 
-fn read_list(path: &Path) -> Result<FileList, Failure> {
+/// Reads the ids of documents, one a line. Blank lines do not count.
+pub fn read_ids(path: &Path) -> Result<ForgottenIds, Failure> {
+    let (_, content) = read_lines("--ids", path)?;
+    Ok(ForgottenIds::new(content.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned)))
+}
+
+/// Reads a file of lines that a flag names. Returns the name for messages and the text.
+fn read_lines(flag: &str, path: &Path) -> Result<(String, String), Failure> {
     let is_stdin = path == Path::new(STDIN);
     let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
     let mut content = String::new();
@@ -32,8 +40,14 @@ fn read_list(path: &Path) -> Result<FileList, Failure> {
         true => std::io::stdin().lock().read_to_string(&mut content).map(drop),
         false => std::fs::read_to_string(path).map(|text| content = text),
     };
-    read.map_err(|e| Failure::reading(&format!("--files-from {name}"), &e))?;
-    let list = FileList::parse(&name, content.strip_prefix('\u{feff}').unwrap_or(&content));
+    read.map_err(|e| Failure::reading(&format!("{flag} {name}"), &e))?;
+    let text = content.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(content);
+    Ok((name, text))
+}
+
+fn read_list(path: &Path) -> Result<FileList, Failure> {
+    let (name, content) = read_lines("--files-from", path)?;
+    let list = FileList::parse(&name, &content);
     for (number, line) in list.lines() {
         let refused = |reason| Failure::new(USAGE, format!("{name}: line {number}: {reason}"));
         refuse_unexpanded(line, Dates::None).map_err(refused)?;

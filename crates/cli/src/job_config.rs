@@ -1,6 +1,6 @@
 //! Job files, which are TOML. They name a profile and may override it. Unknown keys are refused.
 
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::path::{Path, PathBuf};
 
 use nearprint_dataset::{DocumentColumns, DuplicateIds, InputPolicy};
@@ -29,6 +29,7 @@ pub struct JobConfig {
     pub references: Vec<String>,
     pub output: Option<String>,
     pub create_store: bool,
+    pub keep_nights: Option<NonZeroU32>,
     pub id_column: String,
     pub text_column: String,
     pub source_column: Option<String>,
@@ -72,6 +73,7 @@ impl Default for JobConfig {
             references: Vec::new(),
             output: None,
             create_store: false,
+            keep_nights: None,
             id_column: "id".to_owned(),
             text_column: "text".to_owned(),
             source_column: None,

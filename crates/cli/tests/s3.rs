@@ -592,3 +592,41 @@ fn survivors_and_lists_are_the_same_on_s3_as_on_disk() {
     let again = ["fingerprint", "--config", "job.toml", "--documents", &out, "--output", "kept", "--json"];
     assert_eq!(nearprint_in(dir.path(), &again).expect_success().json()["n_documents"], from_s3["n_keep"]);
 }
+
+#[test]
+fn documents_and_nights_are_forgotten_on_s3_as_on_disk() {
+    let Some((server, prefix)) = place("forget") else { return eprintln!("no S3 server named: skipped") };
+    let dir = tempfile::tempdir().unwrap();
+    let below = prefix.split_once('/').unwrap().1.to_owned();
+    s3_job(dir.path(), &server.endpoint, &prefix);
+    let page = support::text(1, 60);
+    for (dt, ids) in [("2026-11-19", ["forget-me", "b"]), ("2026-11-20", ["c", "d"])] {
+        let pages = [&page, &support::text(ids[1].len() as u64 + u64::from(ids[1].as_bytes()[0]), 60)];
+        let lines = ids.iter().zip(pages).map(|(id, text)| format!("{{\"id\": \"{id}\", \"text\": \"{text}\"}}\n"));
+        let key = format!("{below}/documents/dt={dt}/pages.jsonl");
+        server.put(&key, lines.collect::<String>().into_bytes()).unwrap();
+        let run = ["run", "--config", "job.toml", "--dt", dt, "--json"];
+        nearprint_in(dir.path(), &run).expect_success();
+    }
+    std::fs::write(dir.path().join("ids"), "forget-me\n").unwrap();
+    let said = |args: &[&str]| {
+        nearprint_in(dir.path(), &[args, &["--config", "job.toml", "--json"]].concat()).expect_success().json()
+    };
+    let done = said(&["store", "forget", "--ids", "ids"]);
+    assert_eq!((done["n_found"].as_u64(), done["n_represented"].as_u64()), (Some(1), Some(1)), "{done}");
+    assert_eq!(said(&["check"])["status"], "sound");
+    said(&["store", "gc", "--grace-hours", "0"]);
+    let files = |part: &str| server.read_all(&format!("{below}/{part}")).unwrap();
+    let mut n_files = 0;
+    for (key, content) in files("store").into_iter().chain(files("results")) {
+        assert!(!content.windows(9).any(|window| window == b"forget-me"), "{key}");
+        n_files += 1;
+    }
+    assert!(n_files > 20, "{n_files}");
+    let done = said(&["store", "forget", "--before", "2026-11-20"]);
+    assert_eq!(done["nights"], serde_json::json!(["2026-11-19"]));
+    said(&["store", "gc", "--grace-hours", "0"]);
+    assert!(files("results").keys().all(|key| !key.contains("2026-11-19")));
+    assert_eq!(said(&["check"])["status"], "sound");
+    assert_eq!(said(&["run", "--dt", "2026-11-20"])["status"], "already_published");
+}

@@ -527,8 +527,9 @@ fn type_name(data_type: &DataType) -> &'static str {
     }
 }
 
-/// Returns the statistics of a file: its rows, and of each column the NULLs and the smallest and largest value, as far as
-/// the footer has them for all row groups. Long strings are cut there, such that they remain bounds.
+/// Returns the statistics of a file: its rows, and of each column the NULLs, as far as the footer has them for all row
+/// groups. Columns of integers also have the smallest and the largest value. Strings have none: versions of a table are
+/// never deleted, and so they must not name documents, which a store may have to forget.
 fn statistics(parquet: &ParquetFile, schema: &SchemaRef) -> String {
     let (mut least, mut most, mut nulls) = (Map::new(), Map::new(), Map::new());
     for field in schema.fields() {
@@ -541,10 +542,11 @@ fn statistics(parquet: &ParquetFile, schema: &SchemaRef) -> String {
         let n_null = chunks.iter().map(|(chunk, _)| chunk.null_count_opt()).sum::<Option<u64>>();
         nulls.extend(n_null.map(|n| (field.name().clone(), Value::from(n))));
         let with_values = chunks.iter().filter(|(chunk, rows)| chunk.null_count_opt() != Some(*rows));
-        let bounds = with_values.map(|(chunk, _)| bounds(chunk)).collect::<Option<Vec<_>>>();
-        if let Some((min, max)) = bounds.and_then(|all| all.into_iter().reduce(Bounds::wider)).map(Bounds::values) {
-            least.insert(field.name().clone(), min);
-            most.insert(field.name().clone(), max);
+        let bounds = with_values.map(|(chunk, _)| bounds(chunk)).collect::<Option<Vec<(i64, i64)>>>();
+        let wider = |a: (i64, i64), b: (i64, i64)| (a.0.min(b.0), a.1.max(b.1));
+        if let Some((min, max)) = bounds.and_then(|all| all.into_iter().reduce(wider)) {
+            least.insert(field.name().clone(), min.into());
+            most.insert(field.name().clone(), max.into());
         }
     }
     let all = serde_json::json!({
@@ -553,38 +555,11 @@ fn statistics(parquet: &ParquetFile, schema: &SchemaRef) -> String {
     all.to_string()
 }
 
-/// The smallest and the largest value of a column.
-enum Bounds<'a> {
-    Strings(&'a str, &'a str),
-    Numbers(i64, i64),
-}
-
-/// Returns the bounds of a column in a row group, or `None` if the footer does not have them.
-fn bounds(chunk: &Statistics) -> Option<Bounds<'_>> {
+/// Returns the bounds of a column of integers in a row group, or `None` if the footer does not have them.
+fn bounds(chunk: &Statistics) -> Option<(i64, i64)> {
     match chunk {
-        Statistics::ByteArray(known) => {
-            Some(Bounds::Strings(known.min_opt()?.as_utf8().ok()?, known.max_opt()?.as_utf8().ok()?))
-        }
-        Statistics::Int32(known) => Some(Bounds::Numbers((*known.min_opt()?).into(), (*known.max_opt()?).into())),
-        Statistics::Int64(known) => Some(Bounds::Numbers(*known.min_opt()?, *known.max_opt()?)),
+        Statistics::Int32(known) => Some(((*known.min_opt()?).into(), (*known.max_opt()?).into())),
+        Statistics::Int64(known) => Some((*known.min_opt()?, *known.max_opt()?)),
         _ => None,
-    }
-}
-
-impl Bounds<'_> {
-    /// Joins the bounds of two row groups. A column has one type, so they are of one kind.
-    fn wider(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Strings(a, b), Self::Strings(c, d)) => Self::Strings(a.min(c), b.max(d)),
-            (Self::Numbers(a, b), Self::Numbers(c, d)) => Self::Numbers(a.min(c), b.max(d)),
-            (one, _) => one,
-        }
-    }
-
-    fn values(self) -> (Value, Value) {
-        match self {
-            Self::Strings(min, max) => (min.into(), max.into()),
-            Self::Numbers(min, max) => (min.into(), max.into()),
-        }
     }
 }

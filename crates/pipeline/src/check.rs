@@ -18,7 +18,7 @@ use nearprint_store::{
 use crate::error::{PipelineError, Result};
 use crate::night::manifest::Manifest;
 use crate::night::request::check_date;
-use crate::night::tables::{have_night, is_current};
+use crate::night::tables::{dropped_nights, is_current};
 
 /// The request of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +87,7 @@ pub struct CheckedReference {
 /// #     dt: "2026-11-19".to_owned(), documents: documents.into(), store: store.clone(), references: Vec::new(), output,
 /// #     columns, keep: Vec::new(), source_column: None, profile, analyzer_resources: Default::default(),
 /// #     input: Default::default(), pairs: Default::default(), max_pairs: 1_000_000, clusters: Default::default(),
-/// #     max_lost_share: None, late: false, replace: false, writers: Default::default(), breakers,
+/// #     max_lost_share: None, late: false, replace: false, keep_nights: None, writers: Default::default(), breakers,
 /// #     roots: Default::default(), preflight: false, create_store: true, job_file: None,
 /// # };
 /// # run(&storage, &request, &Resources::default(), &progress).await?;
@@ -141,10 +141,9 @@ pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progres
     let outputs = store.output_roots(storage, request.output.as_deref())?;
     check_identities(&store, &outputs, &mut report).await?;
     let (own, _) = store.own(outputs).await;
-    let dropped = store.changed_night().filter(|dt| store.night(dt).is_none());
     for output in &own {
         let of_output = tables.of(output, &mut report).await?;
-        behind.extend(dropped.filter(|dt| have_night(&of_output.logs, dt)).map(str::to_owned));
+        behind.extend(dropped_nights(&store, &of_output.logs));
         of_output.check_unknown(&store, &mut report).await?;
     }
     let leftovers = match tables.are_sound() {
@@ -248,7 +247,7 @@ impl OutputTables {
     async fn check_unknown(&self, store: &Store, report: &mut StoreReport) -> Result<()> {
         let unknown = |store: &Store| {
             let dates = self.logs.iter().flat_map(|log| log.files().map(|file| file.dt.clone()));
-            dates.filter(|dt| store.night(dt).is_none() && store.changed_night() != Some(dt)).collect::<BTreeSet<_>>()
+            dates.filter(|dt| store.night(dt).is_none() && !store.has_dropped(dt)).collect::<BTreeSet<_>>()
         };
         // A run may have published it since the store was opened.
         if unknown(store).is_empty() {

@@ -15,6 +15,7 @@ mod check;
 mod engine;
 mod error;
 mod filter;
+mod forget;
 mod join_command;
 mod join_plan;
 mod machine;
@@ -29,6 +30,7 @@ pub use check::{CheckReport, CheckRequest, CheckedReference, check};
 pub use engine::reduce::SpillStats;
 pub use error::{PipelineError, Result};
 pub use filter::{FilterCounts, FilterRequest, FilterSummary, FilteredNight, filter};
+pub use forget::{ForgetIdsRequest, ForgetIdsSummary, store_forget_ids};
 pub use join_command::{JoinRequest, JoinSummary, join};
 pub use join_plan::{PlanRequest, PlanSummary, PlannedSketches, PlannedTable, plan};
 pub use night::published::{published_files, published_night};
@@ -45,5 +47,6 @@ pub use stages::fingerprint::{
 };
 pub use stages::join::{PairCounts, PairsMode};
 pub use store_commands::{
-    DropNightRequest, DropNightSummary, store_check, store_compact, store_drop_night, store_gc, store_info, store_init,
+    DropNightRequest, DropNightSummary, ForgetBeforeRequest, ForgetBeforeSummary, store_check, store_compact,
+    store_drop_night, store_forget_before, store_gc, store_info, store_init,
 };

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::night::published::{commit_and_stale, open_store};
 use crate::night::request::check_date;
-use crate::night::tables::roll_forward;
+use crate::night::tables::roll_all_forward;
 use crate::resources::Resources;
 
 /// Describes the store at a place by its newest commit.
@@ -72,7 +72,7 @@ pub async fn store_compact(
 /// #     dt: "2026-11-19".to_owned(), documents: documents.into(), store: store.clone(), references: Vec::new(), output,
 /// #     columns, keep: Vec::new(), source_column: None, profile, analyzer_resources: Default::default(),
 /// #     input: Default::default(), pairs: Default::default(), max_pairs: 1_000_000, clusters: Default::default(),
-/// #     max_lost_share: None, late: false, replace: false, writers: Default::default(), breakers,
+/// #     max_lost_share: None, late: false, replace: false, keep_nights: None, writers: Default::default(), breakers,
 /// #     roots: Default::default(), preflight: false, create_store: true, job_file: None,
 /// # };
 /// # run(&storage, &request, &Resources::default(), &progress).await?;
@@ -92,15 +92,73 @@ pub async fn store_drop_night(storage: &Storage, request: &DropNightRequest) -> 
     let store = open_store(storage, &request.store).await?;
     store.probe_conditional_put(request.writers).await?;
     let dropped = store.drop_night(&request.dt).await?;
-    // If this command is killed here, the next run into the output takes the night out of the tables.
-    let output = storage.folder(dropped.output_root())?;
-    match dropped.is_in_tables() {
-        true => drop(roll_forward(storage, store.folder(), &output, None).await?),
-        false => delete_pointer(&output, &dropped).await?,
-    }
+    leave_outputs(storage, store.folder(), std::slice::from_ref(&dropped)).await?;
     let store = open_store(storage, &request.store).await?;
     let (commit, stale) = commit_and_stale(&store, &dropped);
     Ok(DropNightSummary { store: request.store.clone(), dt: request.dt.clone(), commit, stale })
+}
+
+/// Makes a store forget all nights before a date. Later joins do as if it had never had them, and later nights do not
+/// become stale. Their results stay until `store gc`, but nothing names them any more.
+///
+/// # Errors
+/// [`StorageError::Usage`](nearprint_storage::StorageError::Usage) if the date is later than the newest night; an error if
+/// the date does not exist, or if the store or an output cannot be read or written.
+pub async fn store_forget_before(storage: &Storage, request: &ForgetBeforeRequest) -> Result<ForgetBeforeSummary> {
+    check_date(&request.before)?;
+    let store = open_store(storage, &request.store).await?;
+    store.probe_conditional_put(request.writers).await?;
+    let forgotten = store.forget_before(&request.before).await?;
+    leave_outputs(storage, store.folder(), &forgotten).await?;
+    // An execution before this one may have committed and died.
+    roll_all_forward(storage, store.folder(), store.nights()).await?;
+    let store = open_store(storage, &request.store).await?;
+    Ok(ForgetBeforeSummary {
+        store: request.store.clone(),
+        before: request.before.clone(),
+        commit: store.sequence(),
+        nights: forgotten.iter().map(|night| night.dt.clone()).collect(),
+        n_documents: forgotten.iter().map(|night| night.run.n_documents()).sum(),
+        n_nights_left: store.nights().len() as u64,
+    })
+}
+
+/// Takes nights that a store has no more out of the tables of their outputs. If a command is killed before this, the next
+/// run into the output does it.
+async fn leave_outputs(storage: &Storage, store: &Folder, nights: &[Night]) -> Result<()> {
+    roll_all_forward(storage, store, nights).await?;
+    for night in nights.iter().filter(|night| !night.is_in_tables()) {
+        delete_pointer(&storage.folder(night.output_root())?, night).await?;
+    }
+    Ok(())
+}
+
+/// The request to forget all nights before a date.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForgetBeforeRequest {
+    /// The store.
+    pub store: String,
+    /// The date of the first night that stays. It must not be later than the newest night.
+    pub before: String,
+    /// The processes that write to the store.
+    pub writers: Writers,
+}
+
+/// The summary of forgotten nights.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ForgetBeforeSummary {
+    /// The store.
+    pub store: String,
+    /// The date of the first night that stays.
+    pub before: String,
+    /// The number of the store's newest commit.
+    pub commit: u64,
+    /// The forgotten nights, by date. If there are none, nothing was committed.
+    pub nights: Vec<String>,
+    /// The number of documents of the forgotten nights.
+    pub n_documents: u64,
+    /// The number of nights that the store still has.
+    pub n_nights_left: u64,
 }
 
 /// The request to drop a night.

@@ -4,7 +4,7 @@
 //! of [`PAGE_NIGHTS`] nights. A page is an object of its own. It is named by its content, and all commits with the same
 //! nights share it. So the data that a night adds to the history does not grow with the number of nights before it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub struct Commit {
     pub sequence: u64,
     /// The number of the commit before this one, or `None` in the first.
     pub parent: Option<u64>,
-    /// The date of the night that was last added, replaced or dropped, by this commit or one before it.
+    /// The date of the night that was last added, replaced or dropped by itself, by this commit or one before it.
     pub dt: String,
     /// The digest of the configuration of all fingerprints.
     pub config_digest: String,
@@ -36,6 +36,8 @@ pub struct Commit {
     pub nights: Vec<Night>,
     /// The segments that `store compact` made.
     pub segments: Vec<SegmentRecord>,
+    /// What the store has forgotten, or `None` if it has forgotten no night by its age.
+    pub forgotten: Option<Forgotten>,
     /// The names that `store gc` is deleting. A commit that needs one of them is refused.
     pub removing: Vec<Removal>,
     /// The digests of the pages from which the commit was read. [`encode`](Self::encode) ignores them.
@@ -71,6 +73,9 @@ pub struct CommitFile {
     /// compacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     segments: Option<String>,
+    /// The field is left out in a store that has forgotten no night by its age.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    forgotten: Option<Forgotten>,
     /// The field is left out if the list is empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     removing: Vec<Removal>,
@@ -99,6 +104,16 @@ pub struct Removal {
     pub names: Vec<String>,
 }
 
+/// The nights that a store has forgotten by their age. Invariant: no night of the commit has an earlier date.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Forgotten {
+    /// The date. All nights before it are forgotten.
+    pub before: String,
+    /// The digest of their runs, with which the lists of joined runs of later nights begin ([`JoinedRuns`]).
+    pub runs: String,
+}
+
 /// A night: its run in the store, and its results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -109,6 +124,10 @@ pub struct Night {
     pub run: RunRecord,
     /// The digest of the list of runs with which the night was joined ([`JoinedRuns`]).
     pub joined: String,
+    /// The digest by which the lists of later nights name the night's run, if ids were forgotten in the run since the
+    /// first of them was joined. It is the digest that the run had then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joined_as: Option<String>,
     /// The folder with the manifests of the night's generations: `<output>/_nearprint/dt=D`. In nights that were published
     /// before results were tables, it is `<output>/dt=D`, which holds the files too.
     pub output: String,
@@ -123,6 +142,13 @@ pub struct Night {
 }
 
 impl Night {
+    /// Returns the digest by which lists of joined runs name the night's run. Forgetting ids in a run leaves it as it
+    /// is, so later nights do not become stale.
+    #[must_use]
+    pub fn joined_as(&self) -> &str {
+        self.joined_as.as_ref().unwrap_or(&self.run.digest)
+    }
+
     /// Returns the root of the results: the output, as it was given to the run that published the night.
     #[must_use]
     pub fn output_root(&self) -> &str {
@@ -175,6 +201,14 @@ pub struct RunRecord {
     pub files: Vec<FileRecord>,
 }
 
+impl RunRecord {
+    /// Returns the number of documents, with and without a fingerprint.
+    #[must_use]
+    pub fn n_documents(&self) -> u64 {
+        self.files.iter().filter(|file| file.name.starts_with("ids/")).map(|file| file.rows).sum()
+    }
+}
+
 /// The merged fingerprints of several runs, in `segments/<digest>`. A segment is derived from its runs, which remain
 /// the source of truth.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -191,15 +225,23 @@ pub struct SegmentRecord {
 }
 
 /// The digest of the runs with which a night is joined. The runs are added one after another, by date.
+///
+/// Forgotten nights stay in the digest: it begins with theirs. So a night that was joined with them is stale only if one
+/// of the nights that are left has changed.
 #[derive(Debug, Clone, Default)]
 pub struct JoinedRuns(String);
 
 impl JoinedRuns {
-    /// Returns the digest of a list of runs, which are given by their digests.
-    pub fn of<'a>(digests: impl IntoIterator<Item = &'a String>) -> String {
-        let mut joined = Self::default();
+    /// Returns the digest of a list of runs, which are given by their digests. `forgotten` is the digest of the forgotten
+    /// runs before them, if there are any.
+    pub fn of<'a>(forgotten: Option<&str>, digests: impl IntoIterator<Item = &'a String>) -> String {
+        let mut joined = Self::after(forgotten);
         digests.into_iter().for_each(|digest| joined.push(digest));
         joined.digest()
+    }
+
+    fn after(forgotten: Option<&str>) -> Self {
+        Self(forgotten.unwrap_or_default().to_owned())
     }
 
     fn push(&mut self, digest: &str) {
@@ -212,10 +254,13 @@ impl JoinedRuns {
     }
 
     /// Returns each night with the digest of all runs before it. The nights must be sorted by date.
-    pub fn before_each(nights: &[Night]) -> impl Iterator<Item = (&Night, String)> {
-        nights.iter().scan(Self::default(), |joined, night| {
+    pub fn before_each<'a>(
+        forgotten: Option<&str>,
+        nights: &'a [Night],
+    ) -> impl Iterator<Item = (&'a Night, String)> + use<'a> {
+        nights.iter().scan(Self::after(forgotten), |joined, night| {
             let before = joined.digest();
-            joined.push(&night.run.digest);
+            joined.push(night.joined_as());
             Some((night, before))
         })
     }
@@ -343,6 +388,7 @@ impl CommitFile {
             config_digest: self.config_digest,
             nights,
             segments,
+            forgotten: self.forgotten,
             removing: self.removing,
             pages,
         })
@@ -408,11 +454,52 @@ impl Commit {
             pages,
             nights: latest.to_vec(),
             segments,
+            forgotten: self.forgotten.clone(),
             removing: self.removing.clone(),
             sha256: None,
         };
         encoded.commit = to_json(&CommitFile { sha256: Some(file.own_sha256()?), ..file })?;
         Ok(encoded)
+    }
+
+    /// Returns the commit after this one, with the same state.
+    #[must_use]
+    pub fn next(&self) -> Self {
+        Self { sequence: self.sequence + 1, parent: Some(self.sequence), ..self.clone() }
+    }
+
+    /// Returns the commit with other nights. It has only the segments of which at least half of the rows are of their
+    /// runs: no join would read the others, so they would take up room for nothing.
+    #[must_use]
+    pub fn with_nights(self, nights: Vec<Night>) -> Self {
+        let rows: HashMap<&str, u64> = nights.iter().map(|n| (n.run.digest.as_str(), n.run.n_fingerprints)).collect();
+        let n_live =
+            |segment: &SegmentRecord| -> u64 { segment.runs.iter().filter_map(|run| rows.get(run.as_str())).sum() };
+        let segments = self.segments.into_iter().filter(|segment| is_worth_reading(n_live(segment), segment)).collect();
+        Self { nights, segments, ..self }
+    }
+
+    /// Returns the commit without the nights before a date, and these nights. Nothing changes if there are none.
+    #[must_use]
+    pub fn forgetting_before(mut self, date: &str) -> (Self, Vec<Night>) {
+        let (gone, left): (Vec<Night>, Vec<Night>) =
+            std::mem::take(&mut self.nights).into_iter().partition(|night| night.dt.as_str() < date);
+        if !gone.is_empty() {
+            let mut runs = JoinedRuns::after(self.forgotten.as_ref().map(|forgotten| forgotten.runs.as_str()));
+            gone.iter().for_each(|night| runs.push(night.joined_as()));
+            self.forgotten = Some(Forgotten { before: date.to_owned(), runs: runs.0 });
+        }
+        (self.with_nights(left), gone)
+    }
+
+    /// Returns the commit without all nights but the `n` newest.
+    #[must_use]
+    pub fn keeping(self, n: usize) -> Self {
+        let oldest = self.nights.len().checked_sub(n).and_then(|first| self.nights.get(first));
+        match oldest.map(|night| night.dt.clone()) {
+            Some(oldest) => self.forgetting_before(&oldest).0,
+            None => self,
+        }
     }
 
     /// Returns the names of everything that the commit needs, in the form that removals use.
@@ -421,6 +508,11 @@ impl Commit {
         let segments = self.segments.iter().map(|s| segment_name(&s.digest));
         nights.chain(segments).chain(self.pages.iter().map(|page| page_name(page)))
     }
+}
+
+/// Returns whether a join reads a segment, of whose rows `n_live` take part, and not their runs.
+pub fn is_worth_reading(n_live: u64, segment: &SegmentRecord) -> bool {
+    n_live > 0 && 2 * n_live >= segment.n_rows
 }
 
 impl Encoded {
@@ -489,7 +581,8 @@ impl FirstCommit {
         let night = |night: FirstNight| Night {
             dt: night.dt,
             run: night.run,
-            joined: JoinedRuns::of(&night.joined),
+            joined: JoinedRuns::of(None, &night.joined),
+            joined_as: None,
             output: night.output,
             request: night.gen_digest.clone(),
             gen_digest: night.gen_digest,
@@ -503,6 +596,7 @@ impl FirstCommit {
             config_digest: self.config_digest,
             nights: self.nights.into_iter().map(night).collect(),
             segments: self.segments,
+            forgotten: None,
             removing: self.removing,
             pages: Vec::new(),
         }

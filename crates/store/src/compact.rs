@@ -197,12 +197,7 @@ impl Store {
         let Some(before) = &self.commit else {
             return Ok(None);
         };
-        let commit = Commit {
-            sequence: before.sequence + 1,
-            parent: Some(before.sequence),
-            segments: vec![segment.clone()],
-            ..before.clone()
-        };
+        let commit = Commit { segments: vec![segment.clone()], ..before.next() };
         Ok(self.put_commit(&commit).await?.then_some(commit.sequence))
     }
 }

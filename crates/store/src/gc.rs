@@ -489,9 +489,8 @@ impl Store {
         let Some(before) = &self.commit else {
             return Ok(None);
         };
-        let sequence = before.sequence + 1;
-        let commit = Commit { sequence, parent: Some(before.sequence), removing, ..before.clone() };
-        Ok(self.put_commit(&commit).await?.then_some(sequence))
+        let commit = Commit { removing, ..before.next() };
+        Ok(self.put_commit(&commit).await?.then_some(commit.sequence))
     }
 }
 

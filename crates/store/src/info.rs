@@ -19,6 +19,9 @@ pub struct StoreInfo {
     pub n_short: u64,
     /// The size of all runs in bytes.
     pub bytes: u64,
+    /// The date before which the store has forgotten all nights, or `None` if it has forgotten none by its age.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forgotten_before: Option<String>,
     /// The nights, by date.
     pub nights: Vec<NightInfo>,
     /// The segments that `store compact` made.
@@ -32,7 +35,7 @@ pub struct SegmentInfo {
     pub digest: String,
     /// The number of runs that the segment merges.
     pub n_runs: u64,
-    /// How many of these runs still belong to a night. The others were replaced.
+    /// How many of these runs still belong to a night. The others were replaced, dropped or forgotten.
     pub n_live_runs: u64,
     /// The number of fingerprints.
     pub n_rows: u64,
@@ -58,6 +61,6 @@ pub struct NightInfo {
     /// The root of the results into which the night was published.
     pub output: String,
     /// Whether nights of earlier dates were added, replaced or dropped after this one was joined. `run --replace` joins
-    /// it again.
+    /// it again. Forgotten nights and ids do not count.
     pub stale: bool,
 }

@@ -36,13 +36,14 @@
 //! let night = Night {
 //!     dt: "2026-11-20".to_owned(),
 //!     run: run.record,
-//!     joined: JoinedRuns::of(&Vec::new()),
+//!     joined: JoinedRuns::of(None, &Vec::new()),
+//!     joined_as: None,
 //!     output: "out/results/_nearprint/dt=2026-11-20".to_owned(),
 //!     request: "of the request".to_owned(),
 //!     gen_digest: "of the generation".to_owned(),
 //!     manifest_sha256: "of the manifest".to_owned(),
 //! };
-//! assert!(store.commit(&night, &made_by).await?);
+//! assert!(store.commit(&night, None, &made_by).await?);
 //!
 //! let newest = Store::open(store.folder()).await?;
 //! assert_eq!((newest.sequence(), newest.info().n_fingerprints), (1, 2));
@@ -57,6 +58,7 @@ mod commit;
 mod compact;
 mod error;
 mod existing;
+mod forget;
 mod gc;
 mod history;
 mod identity;
@@ -78,10 +80,11 @@ pub mod fuzzing {
 }
 
 pub use check::{StoreProblem, StoreReport, check_content};
-pub use commit::{Commit, JoinedRuns, Night, RunRecord, to_json};
+pub use commit::{Commit, Forgotten, JoinedRuns, Night, RunRecord, to_json};
 pub use compact::{CompactRequest, CompactSummary};
 pub use error::{Result, StoreError};
 pub use existing::{Existing, ExistingDocuments, ExistingFile, ExistingShort, RunFile, ShortDocument};
+pub use forget::{ForgottenIds, Found, RunWithout};
 pub use gc::{GcRequest, GcSummary, Leftover, RemovedFiles, gc};
 pub use history::CheckedCommits;
 pub use identity::check_identities;

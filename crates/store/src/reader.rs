@@ -12,7 +12,7 @@ use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use nearprint_join::Origin;
 use nearprint_storage::ErrorKind;
 
-use crate::commit::{Night, SegmentRecord};
+use crate::commit::{JoinedRuns, Night, SegmentRecord, is_worth_reading};
 use crate::error::{Result, StoreError};
 use crate::existing::{Existing, ExistingDocuments, ExistingFile, ExistingShort, RunFile};
 use crate::shadows::{Recrawls, Shadow, Shadowed};
@@ -123,7 +123,7 @@ impl Store {
     ) -> Result<Vec<ExistingFile>> {
         let covered = segment.runs.iter().filter_map(|digest| runs.get(digest.as_str()));
         let n_rows: u64 = covered.map(|run| run.parquet.n_rows()).sum();
-        if n_rows == 0 || 2 * n_rows < segment.n_rows {
+        if !is_worth_reading(n_rows, segment) {
             return Ok(Vec::new());
         }
         let Some(parts) = self.open_segment(segment).await? else {
@@ -179,7 +179,7 @@ impl Store {
         Ok(shadowed)
     }
 
-    async fn shadows(&self, night: &Night) -> Result<Vec<Shadow>> {
+    pub(crate) async fn shadows(&self, night: &Night) -> Result<Vec<Shadow>> {
         let (mut found, mut names) = (Vec::new(), Names::default());
         let parquet = self.open_file(night, "shadows").await?;
         let mut batches = parquet.stream(parquet.whole(&["run", "by", "row"]))?;
@@ -244,7 +244,7 @@ impl Store {
     }
 
     /// Returns the first row of a run's short texts, and that of its documents without text.
-    fn first_rows(&self, night: &Night) -> Result<(u32, u32)> {
+    pub(crate) fn first_rows(&self, night: &Night) -> Result<(u32, u32)> {
         let (n_fingerprints, n_short) = (night.run.n_fingerprints, night.run.n_short);
         let too_many = |_| {
             let reason =
@@ -321,10 +321,16 @@ pub struct JoinedNights<'a> {
 }
 
 impl JoinedNights<'_> {
-    /// Returns the digests of their runs, by date.
+    /// Returns the digests of their runs, by date, as lists of joined runs name them.
     #[must_use]
     pub fn digests(&self) -> Vec<String> {
-        self.nights.iter().map(|night| night.run.digest.clone()).collect()
+        self.nights.iter().map(|night| night.joined_as().to_owned()).collect()
+    }
+
+    /// Returns the digest of this list, which begins with the runs that the store has forgotten.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        JoinedRuns::of(self.store.forgotten_runs(), &self.digests())
     }
 
     /// Returns the rows that the join does not see: versions of documents that a later one of these nights replaced, or,

@@ -1,11 +1,12 @@
 //! The state of a store, and the commits that change it (docs/store-format.md).
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use nearprint_dataset::{FileRecord, is_sound, mend_files};
 use nearprint_storage::{Folder, StorageError};
 
-use crate::commit::{Commit, JoinedRuns, Night, Removal, RunRecord, SegmentRecord, Stored};
+use crate::commit::{Commit, Forgotten, JoinedRuns, Night, Removal, RunRecord, SegmentRecord, Stored};
 use crate::error::{Result, StoreError};
 use crate::info::{NightInfo, SegmentInfo, StoreInfo};
 use crate::names::{
@@ -176,24 +177,56 @@ impl Store {
         Ok(Some(KeptRun { record: night.run.clone(), n_mended_files }))
     }
 
-    /// Commits that a night no longer exists, and returns the night.
+    /// Commits that a night no longer exists, and returns the night. Later nights become stale.
     ///
     /// # Errors
     /// [`StorageError::InputMissing`] if the store has no such night; [`StoreError::TryAgain`] if others commit again and
     /// again; an error if the store cannot be read or written.
     pub async fn drop_night(&self, dt: &str) -> Result<Night> {
+        let missing = || StorageError::InputMissing {
+            what: "night",
+            url: format!("{} dt={dt}", self.folder.url()),
+            remedy: "`store info` lists the nights",
+        };
+        let dropped = self.recommit(|before| {
+            let (gone, left): (Vec<Night>, _) = before.nights.iter().cloned().partition(|night| night.dt == dt);
+            let dropped = gone.into_iter().next().ok_or_else(missing)?;
+            Ok(Some((Commit { dt: dt.to_owned(), ..before.next() }.with_nights(left), dropped)))
+        });
+        Ok(dropped.await?.ok_or_else(missing)?)
+    }
+
+    /// Commits that the store forgets all nights before a date, and returns these nights, by date. Nothing is committed
+    /// if there are none. Later nights do not become stale. At least the newest night stays.
+    ///
+    /// # Errors
+    /// [`StorageError::Usage`] if the date is later than the newest night; [`StoreError::TryAgain`] if others commit
+    /// again and again; an error if the store cannot be read or written.
+    pub async fn forget_before(&self, date: &str) -> Result<Vec<Night>> {
+        let forgotten = self.recommit(|before| {
+            if let Some(newest) = before.nights.last().filter(|night| night.dt.as_str() < date) {
+                let reason = format!(
+                    "its newest night is {}, so it would forget all nights: name a date that is not after it",
+                    newest.dt
+                );
+                return Err(StorageError::Usage { reason: format!("{}: {reason}", self.folder.url()) }.into());
+            }
+            let (commit, forgotten) = before.next().forgetting_before(date);
+            Ok((!forgotten.is_empty()).then_some((commit, forgotten)))
+        });
+        Ok(forgotten.await?.unwrap_or_default())
+    }
+
+    /// Makes a commit from the newest one, again and again if others are faster, and returns what `change` says about it.
+    /// Nothing is committed if there is no commit yet, or if `change` gives none.
+    async fn recommit<T>(&self, change: impl Fn(&Commit) -> Result<Option<(Commit, T)>>) -> Result<Option<T>> {
         let mut store = Self { folder: self.folder.clone(), commit: self.commit.clone() };
         for _ in 0..MAX_ATTEMPTS {
-            let (Some(commit), Some(night)) = (&store.commit, store.night(dt).cloned()) else {
-                let url = format!("{} dt={dt}", self.folder.url());
-                return Err(
-                    StorageError::InputMissing { what: "night", url, remedy: "`store info` lists the nights" }.into()
-                );
+            let Some((commit, done)) = store.commit.as_ref().map(&change).transpose()?.flatten() else {
+                return Ok(None);
             };
-            let nights = commit.nights.iter().filter(|night| night.dt != dt).cloned().collect();
-            let made_by = MadeBy { config_digest: commit.config_digest.clone(), algorithm: commit.algorithm };
-            if store.put_nights(dt, nights, &made_by).await? {
-                return Ok(night);
+            if store.put_commit(&commit).await? {
+                return Ok(Some(done));
             }
             store = Self::open(&self.folder).await?;
         }
@@ -243,14 +276,36 @@ impl Store {
         self.nights().iter().find(|n| n.dt == dt)
     }
 
-    /// Returns the date of the night that was last added, replaced or dropped, or `None` before the first night.
+    /// Returns the date of the night that was last added, replaced or dropped by itself, or `None` before the first
+    /// night.
     pub fn changed_night(&self) -> Option<&str> {
         self.commit.as_ref().map(|commit| commit.dt.as_str())
+    }
+
+    /// Returns what the store has forgotten, or `None` if it has forgotten no night by its age.
+    pub fn forgotten(&self) -> Option<&Forgotten> {
+        self.commit.as_ref()?.forgotten.as_ref()
+    }
+
+    /// Returns whether the newest commit says that the store has a night no more: because the night was the last to be
+    /// dropped, or by its age.
+    pub fn has_dropped(&self, dt: &str) -> bool {
+        let is_forgotten = self.forgotten().is_some_and(|forgotten| dt < forgotten.before.as_str());
+        is_forgotten || self.changed_night() == Some(dt) && self.night(dt).is_none()
     }
 
     /// Returns the nights with which a night of date `dt` is joined: those of earlier dates.
     pub fn before(&self, dt: &str) -> Vec<&Night> {
         self.nights().iter().filter(|n| n.dt.as_str() < dt).collect()
+    }
+
+    /// Returns the digest of the list of runs with which a night of date `dt` is joined.
+    pub fn joined_before(&self, dt: &str) -> String {
+        self.nights_before(dt).digest()
+    }
+
+    pub(crate) fn forgotten_runs(&self) -> Option<&str> {
+        self.forgotten().map(|forgotten| forgotten.runs.as_str())
     }
 
     /// Refuses a store whose fingerprints cannot be compared with those of the configuration `digest`.
@@ -290,16 +345,16 @@ impl Store {
         StoreError::Refused { url: self.folder.url().to_owned(), reason }
     }
 
-    /// Makes a night visible, in place of one with the same date. If other nights were committed first, the result is
-    /// `false`, because this night may have to be joined with them. It is also `false` if `store gc` has given up the
-    /// night's files in the meantime, or if others commit again and again. If only a compaction was faster, the night
-    /// is committed on top of it.
+    /// Makes a night visible, in place of one with the same date. The same commit forgets all nights but the `keep_nights`
+    /// newest. If other nights were committed first, the result is `false`, because this night may have to be joined with
+    /// them. It is also `false` if `store gc` has given up the night's files in the meantime, or if others commit again
+    /// and again. If only a compaction was faster, the night is committed on top of it.
     ///
     /// # Errors
     /// [`StoreError::TryAgain`] if `store gc` is deleting something that the commit needs; an error if the store cannot
     /// be read or written.
-    pub async fn commit(&self, night: &Night, made_by: &MadeBy) -> Result<bool> {
-        if self.put_night(night, made_by).await? {
+    pub async fn commit(&self, night: &Night, keep_nights: Option<NonZeroU32>, made_by: &MadeBy) -> Result<bool> {
+        if self.put_night(night, keep_nights, made_by).await? {
             return Ok(true);
         }
         let names = [run_name(&night.run.digest), generation_name(&night.gen_digest)];
@@ -308,34 +363,32 @@ impl Store {
             if newest.nights() != self.nights() || self.gave_up_since(&newest, &names).await? {
                 return Ok(false);
             }
-            if newest.put_night(night, made_by).await? {
+            if newest.put_night(night, keep_nights, made_by).await? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    async fn put_night(&self, night: &Night, made_by: &MadeBy) -> Result<bool> {
+    async fn put_night(&self, night: &Night, keep_nights: Option<NonZeroU32>, made_by: &MadeBy) -> Result<bool> {
         let mut nights: BTreeMap<String, Night> = self.nights().iter().map(|n| (n.dt.clone(), n.clone())).collect();
         nights.insert(night.dt.clone(), night.clone());
-        self.put_nights(&night.dt, nights.into_values().collect(), made_by).await
-    }
-
-    /// Writes a commit that adds, replaces or drops the night `dt`.
-    async fn put_nights(&self, dt: &str, nights: Vec<Night>, made_by: &MadeBy) -> Result<bool> {
-        let live: HashSet<&str> = nights.iter().map(|n| n.run.digest.as_str()).collect();
-        let is_live = |segment: &&SegmentRecord| segment.runs.iter().any(|run| live.contains(run.as_str()));
-        let segments = self.segments().iter().filter(is_live).cloned().collect();
         let commit = Commit {
             algorithm: made_by.algorithm,
             sequence: self.sequence() + 1,
             parent: self.commit.as_ref().map(|c| c.sequence),
-            dt: dt.to_owned(),
+            dt: night.dt.clone(),
             config_digest: made_by.config_digest.clone(),
-            nights,
-            segments,
+            nights: Vec::new(),
+            segments: self.segments().to_vec(),
+            forgotten: self.forgotten().cloned(),
             removing: self.removing().to_vec(),
             pages: Vec::new(),
+        };
+        let commit = commit.with_nights(nights.into_values().collect());
+        let commit = match keep_nights {
+            Some(n) => commit.keeping(usize::try_from(n.get()).unwrap_or(usize::MAX)),
+            None => commit,
         };
         self.put_commit(&commit).await
     }
@@ -380,8 +433,9 @@ impl Store {
 
     /// Describes the content of the store.
     pub fn info(&self) -> StoreInfo {
-        let nights: Vec<NightInfo> =
-            JoinedRuns::before_each(self.nights()).map(|(night, before)| night_info(night, &before)).collect();
+        let nights: Vec<NightInfo> = JoinedRuns::before_each(self.forgotten_runs(), self.nights())
+            .map(|(night, before)| night_info(night, &before))
+            .collect();
         StoreInfo {
             store: self.folder.url().to_owned(),
             commit: self.sequence(),
@@ -390,6 +444,7 @@ impl Store {
             n_fingerprints: nights.iter().map(|n| n.n_fingerprints).sum(),
             n_short: nights.iter().map(|n| n.n_short).sum(),
             bytes: nights.iter().map(|n| n.bytes).sum(),
+            forgotten_before: self.forgotten().map(|forgotten| forgotten.before.clone()),
             nights,
             segments: self.segments().iter().map(|segment| self.segment_info(segment)).collect(),
         }

@@ -53,8 +53,12 @@ fn line(counts: &FilterCounts) -> String {
     } else {
         String::new()
     };
+    let forgotten = match rows.n_forgotten {
+        0 => String::new(),
+        n => format!(" + {} forgotten", grouped(n)),
+    };
     format!(
-        "{} = {} kept + {} dropped + {} skipped + {} in quarantine; {}, {} written{bad}",
+        "{} = {} kept + {} dropped + {} skipped{forgotten} + {} in quarantine; {}, {} written{bad}",
         counted(rows.n_rows, "row"),
         grouped(rows.n_keep),
         grouped(rows.n_drop),

@@ -41,6 +41,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
         max_lost_share: job.max_lost_share,
         late: args.late,
         replace: args.replace,
+        keep_nights: job.keep_nights,
         writers: if args.single_writer { Writers::One } else { job.writers() },
         breakers: job.breakers(&args.breakers),
         roots: Roots(if args.roots.is_empty() { job.roots.clone() } else { args.roots.clone() }),
@@ -123,6 +124,9 @@ pub(super) fn text(summary: &RunSummary, breakers: &Breakers) -> String {
             "  stale      {}: made without this night; run them with --replace",
             summary.stale.join(", ")
         );
+    }
+    if !summary.forgotten.is_empty() {
+        let _ = writeln!(out, "  forgotten  {}: older than keep_nights", summary.forgotten.join(", "));
     }
     out
 }

@@ -1,14 +1,15 @@
-//! `nearprint store`: init, info, check, compact, drop-night and gc.
+//! `nearprint store`: init, info, check, compact, drop-night, forget and gc.
 
 use std::fmt::Write;
 use std::time::Duration;
 
-use nearprint_pipeline::DropNightRequest;
+use nearprint_pipeline::{DropNightRequest, ForgetBeforeRequest, ForgetIdsRequest, ForgetIdsSummary};
 use nearprint_store::{CompactRequest, CompactSummary, GcRequest, GcSummary, StoreInfo, StoreReport};
 
 use super::{Outcome, Session, counted, grouped};
-use crate::args::{CompactArgs, DropNightArgs, GcArgs, Global, StoreArgs, StoreCommand};
-use crate::exit_code::BAD_DATA;
+use crate::args::{CompactArgs, DropNightArgs, ForgetArgs, GcArgs, Global, StoreArgs, StoreCommand};
+use crate::documents::read_ids;
+use crate::exit_code::{BAD_DATA, Failure};
 use crate::job_config::JobConfig;
 
 pub(super) fn store(global: &Global, command: &StoreCommand) -> Outcome {
@@ -18,11 +19,12 @@ pub(super) fn store(global: &Global, command: &StoreCommand) -> Outcome {
         StoreCommand::Check(args) => check(global, args),
         StoreCommand::Compact(args) => compact(global, args),
         StoreCommand::DropNight(args) => drop_night(global, args),
+        StoreCommand::Forget(args) => forget(global, args),
         StoreCommand::Gc(args) => gc(global, args),
     }
 }
 
-fn open(global: &Global, args: &StoreArgs) -> Result<(Session, String), crate::exit_code::Failure> {
+fn open(global: &Global, args: &StoreArgs) -> Result<(Session, String), Failure> {
     let job = JobConfig::read_or_default(args.config.as_deref())?;
     let url = job.required("store", args.store.as_ref().or(job.store.as_ref()))?;
     Ok((Session::new(&job, global), url))
@@ -51,6 +53,73 @@ fn drop_night(global: &Global, args: &DropNightArgs) -> Outcome {
         let _ = writeln!(text, "  stale      {stale}: made with this night; run them with --replace");
     }
     Ok(session.report("store drop-night", "done", &summary, text))
+}
+
+fn forget(global: &Global, args: &ForgetArgs) -> Outcome {
+    let (session, store) = open(global, &args.place)?;
+    let writers = JobConfig::read_or_default(args.place.config.as_deref())?.writers();
+    match (&args.before, &args.ids) {
+        (Some(before), _) => forget_before(&session, ForgetBeforeRequest { store, before: before.clone(), writers }),
+        (None, Some(ids)) => forget_ids(&session, ForgetIdsRequest { store, ids: read_ids(ids)?, writers }),
+        (None, None) => Err(Failure::usage("name --before or --ids")),
+    }
+}
+
+fn forget_before(session: &Session, request: ForgetBeforeRequest) -> Outcome {
+    let summary = session
+        .block_on(|storage, _, _| async move { nearprint_pipeline::store_forget_before(&storage, &request).await })?;
+    let (store, commit, before) = (&summary.store, summary.commit, &summary.before);
+    let (status, text) = match (summary.nights.first(), summary.nights.last()) {
+        (Some(first), Some(last)) => {
+            let nights = counted(summary.nights.len() as u64, "night");
+            let documents = counted(summary.n_documents, "document");
+            let left = counted(summary.n_nights_left, "night");
+            let which = format!("{nights} with {documents}, {first} to {last}");
+            ("forgotten", format!("{store}: forgot {which}; {left} left (commit {commit})\n"))
+        }
+        _ => ("nothing_to_forget", format!("{store}: no night before {before} (commit {commit})\n")),
+    };
+    Ok(session.report("store forget", status, &summary, text))
+}
+
+fn forget_ids(session: &Session, request: ForgetIdsRequest) -> Outcome {
+    let summary = session.block_on(|storage, resources, progress| async move {
+        nearprint_pipeline::store_forget_ids(&storage, &request, &resources, &progress).await
+    })?;
+    let status = if summary.is_committed() { "forgotten" } else { "nothing_to_forget" };
+    Ok(session.report("store forget", status, &summary, forget_ids_text(&summary)))
+}
+
+fn forget_ids_text(summary: &ForgetIdsSummary) -> String {
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "{}: forgot {} of {} ({} not found): {} in {} of the store, results of {} (commit {})",
+        summary.store,
+        grouped(summary.n_found),
+        counted(summary.n_ids, "id"),
+        grouped(summary.n_not_found),
+        counted(summary.n_documents, "document"),
+        counted(summary.nights.len() as u64, "night"),
+        counted(summary.results.len() as u64, "night"),
+        summary.commit
+    );
+    if summary.n_represented > 0 {
+        let n = counted(summary.n_represented, "document");
+        let _ = writeln!(out, "  {n} that they represented represent themselves in the store from now on");
+    }
+    if !summary.results_before_tables.is_empty() {
+        let nights = summary.results_before_tables.join(", ");
+        let _ =
+            writeln!(out, "  the results of {nights} are of a release before tables and stay as they are: delete them");
+    }
+    if summary.is_committed() {
+        let _ = writeln!(
+            out,
+            "  the former files stay until `store gc` deletes them, 24 hours from now; --grace-hours 0: at once"
+        );
+    }
+    out
 }
 
 fn info(global: &Global, args: &StoreArgs) -> Outcome {
@@ -87,9 +156,12 @@ fn info_text(info: &StoreInfo) -> String {
             night.run
         );
     }
+    if let Some(before) = &info.forgotten_before {
+        let _ = writeln!(out, "  all nights before {before} are forgotten");
+    }
     for segment in &info.segments {
         let replaced = segment.n_runs - segment.n_live_runs;
-        let replaced = if replaced > 0 { format!("  {replaced} replaced since") } else { String::new() };
+        let replaced = if replaced > 0 { format!("  {replaced} replaced or forgotten since") } else { String::new() };
         let _ = writeln!(
             out,
             "  segment     {:>14} fingerprints  {:>10} runs   {:>16} bytes  {}{replaced}",

@@ -19,6 +19,8 @@ pub enum Fate {
     Drop,
     /// It has no text.
     Skip,
+    /// The night has forgotten it.
+    Forgotten,
 }
 
 /// The decisions about the documents of a night.
@@ -77,6 +79,8 @@ pub struct RowCounts {
     pub n_drop: u64,
     /// The number of rows whose documents have no text.
     pub n_skip: u64,
+    /// The number of rows whose documents were forgotten since the run.
+    pub n_forgotten: u64,
     /// The number of rows that are no documents.
     pub n_quarantine: u64,
 }
@@ -87,6 +91,7 @@ impl std::ops::AddAssign for RowCounts {
         self.n_keep += more.n_keep;
         self.n_drop += more.n_drop;
         self.n_skip += more.n_skip;
+        self.n_forgotten += more.n_forgotten;
         self.n_quarantine += more.n_quarantine;
     }
 }
@@ -134,6 +139,7 @@ impl Judge {
             Fate::Keep => &mut self.counts.n_keep,
             Fate::Drop => &mut self.counts.n_drop,
             Fate::Skip => &mut self.counts.n_skip,
+            Fate::Forgotten => &mut self.counts.n_forgotten,
         } += 1;
         Ok(fate == Fate::Keep)
     }

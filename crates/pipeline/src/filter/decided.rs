@@ -8,8 +8,11 @@ use nearprint_store::StoreError;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::Result;
+use crate::night::manifest::Manifest;
+use crate::stages::decide::DecisionCounts;
 
-/// The documents of a night that are not kept, by the hash of their ids. All others are kept.
+/// The documents of a night that are not kept, by the hash of their ids. All others are kept, unless documents were
+/// forgotten: then those are kept that were, and all others are forgotten.
 ///
 /// A document takes 16 bytes. Of 10⁸ documents, two have the same hash of 128 bits with a probability of 1.5 · 10⁻²³.
 /// If that happened, or somebody had chosen ids for it, more rows would be dropped than the night has dropped: the
@@ -18,7 +21,10 @@ use crate::error::Result;
 pub struct Decided {
     dropped: IdHashes,
     skipped: IdHashes,
+    /// The documents that are kept, if others were forgotten.
+    kept: Option<IdHashes>,
     n_kept: u64,
+    n_forgotten: u64,
 }
 
 /// The numbers of a night's documents by decision.
@@ -27,16 +33,30 @@ pub struct DecidedCounts {
     pub n_keep: u64,
     pub n_drop: u64,
     pub n_skip: u64,
+    pub n_forgotten: u64,
 }
 
 impl Decided {
     /// The bytes that a document takes that is not kept: its hash, and its share of the starts.
     pub const DOCUMENT_BYTES: u64 = 17;
 
-    /// Reads the files of decisions. `n_drop` and `n_skip` are the numbers that the manifest has.
-    pub async fn read(files: Vec<InputFile>, n_drop: u64, n_skip: u64) -> Result<Self> {
+    /// Returns the number of documents that are held.
+    pub fn n_held(manifest: &Manifest) -> u64 {
+        let DecisionCounts { n_keep, n_drop, n_skip, .. } = manifest.counts.decisions;
+        n_drop + n_skip + if manifest.forgotten.is_some() { n_keep } else { 0 }
+    }
+
+    /// Reads the files of decisions of a night.
+    pub async fn read(files: Vec<InputFile>, manifest: &Manifest) -> Result<Self> {
         let reserved = |n: u64| IdHashes::with_capacity(usize::try_from(n).unwrap_or_default());
-        let mut decided = Self { dropped: reserved(n_drop), skipped: reserved(n_skip), n_kept: 0 };
+        let DecisionCounts { n_keep, n_drop, n_skip, .. } = manifest.counts.decisions;
+        let mut decided = Self {
+            dropped: reserved(n_drop),
+            skipped: reserved(n_skip),
+            kept: manifest.forgotten.as_ref().map(|_| reserved(n_keep)),
+            n_kept: 0,
+            n_forgotten: manifest.forgotten.as_ref().map_or(0, |forgotten| forgotten.n_documents),
+        };
         for file in files {
             let parquet = ParquetFile::open(file).await?;
             let mut batches = parquet.stream(parquet.whole(&["doc_id", "decision"]))?;
@@ -45,7 +65,12 @@ impl Decided {
                 let (ids, decisions) = (columns.strings("doc_id")?, columns.strings("decision")?);
                 for row in 0..ids.len() {
                     match decisions.value(row) {
-                        "keep" => decided.n_kept += 1,
+                        "keep" => {
+                            decided.n_kept += 1;
+                            if let Some(kept) = &mut decided.kept {
+                                kept.push(ids.value(row));
+                            }
+                        }
                         "drop" => decided.dropped.push(ids.value(row)),
                         "skip" => decided.skipped.push(ids.value(row)),
                         other => {
@@ -59,11 +84,19 @@ impl Decided {
         }
         decided.dropped.sort();
         decided.skipped.sort();
+        if let Some(kept) = &mut decided.kept {
+            kept.sort();
+        }
         Ok(decided)
     }
 
     pub fn counts(&self) -> DecidedCounts {
-        DecidedCounts { n_keep: self.n_kept, n_drop: self.dropped.len(), n_skip: self.skipped.len() }
+        DecidedCounts {
+            n_keep: self.n_kept,
+            n_drop: self.dropped.len(),
+            n_skip: self.skipped.len(),
+            n_forgotten: self.n_forgotten,
+        }
     }
 }
 
@@ -73,6 +106,7 @@ impl Fates for Decided {
         match () {
             () if self.dropped.has(hash) => Fate::Drop,
             () if self.skipped.has(hash) => Fate::Skip,
+            () if self.kept.as_ref().is_some_and(|kept| !kept.has(hash)) => Fate::Forgotten,
             () => Fate::Keep,
         }
     }

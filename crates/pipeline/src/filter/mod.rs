@@ -240,14 +240,7 @@ async fn plan(
             "it is stale: a night before it was published later; `run --replace` decides it anew"
         );
     }
-    Ok(Planned {
-        dt: night.dt.clone(),
-        generation: night.gen_digest.clone(),
-        stale,
-        published,
-        inputs: files.into_iter().zip(names).collect(),
-        output,
-    })
+    Ok(Planned { dt: night.dt.clone(), stale, published, inputs: files.into_iter().zip(names).collect(), output })
 }
 
 /// Returns an input file, if it is the one that the run read.
@@ -285,15 +278,14 @@ async fn filter_night(
     night: Planned,
     temp: &Path,
 ) -> Result<FilterCounts> {
-    let recorded = &night.published.manifest.counts;
-    let not_kept = recorded.decisions.n_drop + recorded.decisions.n_skip;
-    if not_kept.saturating_mul(Decided::DOCUMENT_BYTES) > resources.counted_bytes() as u64 {
-        let reason = format!("the decisions about {not_kept} documents take {} bytes each", Decided::DOCUMENT_BYTES);
+    let manifest = &night.published.manifest;
+    let n_held = Decided::n_held(manifest);
+    if n_held.saturating_mul(Decided::DOCUMENT_BYTES) > resources.counted_bytes() as u64 {
+        let reason = format!("the decisions about {n_held} documents take {} bytes each", Decided::DOCUMENT_BYTES);
         return Err(PipelineError::Resources { reason });
     }
-    progress.start("decisions", "documents", recorded.documents.n_documents);
-    let decisions = night.published.decisions.clone();
-    let decided = Decided::read(decisions, recorded.decisions.n_drop, recorded.decisions.n_skip).await?;
+    progress.start("decisions", "documents", manifest.counts.documents.n_documents);
+    let decided = Decided::read(night.published.decisions.clone(), manifest).await?;
     let expected = decided.counts();
     let mut quarantined = quarantined(&night.published.quarantine).await?;
     let fates = Arc::new(decided);
@@ -368,15 +360,16 @@ async fn quarantined(files: &[InputFile]) -> Result<BTreeMap<String, Vec<u64>>> 
 
 /// Refuses counts of rows that are not those of the night.
 fn refuse_difference(dt: &str, expected: DecidedCounts, rows: &RowCounts) -> Result<()> {
-    let DecidedCounts { n_keep, n_drop, n_skip } = expected;
-    let is_sum = rows.n_rows == rows.n_keep + rows.n_drop + rows.n_skip + rows.n_quarantine;
+    let DecidedCounts { n_keep, n_drop, n_skip, n_forgotten } = expected;
+    let n_decided = rows.n_keep + rows.n_drop + rows.n_skip + rows.n_forgotten;
+    let is_sum = rows.n_rows == n_decided + rows.n_quarantine && rows.n_forgotten == n_forgotten;
     if is_sum && (rows.n_keep, rows.n_drop, rows.n_skip) == (n_keep, n_drop, n_skip) {
         return Ok(());
     }
     let reason = format!(
-        "of {} rows {} are kept, {} dropped, {} skipped and {} in quarantine, but the night kept {n_keep}, dropped {n_drop} and skipped \
-         {n_skip}: check that id_column is that of the run, and do not use the files that were written",
-        rows.n_rows, rows.n_keep, rows.n_drop, rows.n_skip, rows.n_quarantine
+        "of {} rows {} are kept, {} dropped, {} skipped, {} forgotten and {} in quarantine, but the night kept {n_keep}, dropped \
+         {n_drop}, skipped {n_skip} and forgot {n_forgotten}: check that id_column is that of the run, and do not use the files that were written",
+        rows.n_rows, rows.n_keep, rows.n_drop, rows.n_skip, rows.n_forgotten, rows.n_quarantine
     );
     Err(PipelineError::DoesNotAddUp { dt: dt.to_owned(), reason })
 }

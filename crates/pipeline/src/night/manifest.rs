@@ -28,8 +28,22 @@ pub(crate) struct Manifest {
     /// Left out if there are none, as in nights of releases without references.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) references: Vec<JoinedReference>,
+    /// The digest of the runs before these that the store had forgotten then, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) forgotten_runs: Option<String>,
+    /// The counts of the run. Documents that were forgotten since are among them.
     pub(crate) counts: RunCounts,
+    /// What was forgotten since the run, or `None` if the results are those of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) forgotten: Option<Forgotten>,
     pub(crate) files: Vec<FileRecord>,
+}
+
+/// What a night's results lack since documents were forgotten.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Forgotten {
+    /// The number of the night's documents that were forgotten.
+    pub(crate) n_documents: u64,
 }
 
 impl Manifest {
@@ -67,7 +81,8 @@ impl Manifest {
 
     /// Returns whether the manifest agrees with the commit about the night.
     pub(crate) fn is_of(&self, night: &Night, config_digest: &str) -> bool {
-        self.dt == night.dt && JoinedRuns::of(&self.joined) == night.joined && self.config_digest == config_digest
+        let joined = JoinedRuns::of(self.forgotten_runs.as_deref(), &self.joined);
+        self.dt == night.dt && joined == night.joined && self.config_digest == config_digest
     }
 }
 

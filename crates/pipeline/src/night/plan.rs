@@ -7,7 +7,8 @@ use nearprint_storage::{Folder, Sha256Hex, Storage, StorageError};
 use nearprint_store::{Night, Store, night_records};
 
 use super::documents;
-use super::manifest::InputRecord;
+use super::manifest::{InputRecord, Manifest};
+use super::published::generation;
 use super::references::References;
 use super::request::RunRequest;
 use crate::error::{PipelineError, Result};
@@ -18,6 +19,7 @@ pub(crate) struct Plan {
     pub(crate) references: References,
     pub(crate) documents: Documents,
     pub(crate) config_digest: String,
+    /// The digests of the runs with which the night is joined, as lists of joined runs name them.
     pub(crate) joined: Vec<String>,
     pub(crate) inputs: Vec<InputRecord>,
     /// The digest of everything that the night's results depend on.
@@ -52,9 +54,25 @@ pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan
         .map(|f| InputRecord { url: f.url.clone(), bytes: f.size, version: f.version.clone() })
         .collect();
     inputs.sort();
-    let digest = request_digest(request, &config_digest, &inputs, &joined, &references)?;
+    let before_forgetting = joined_before_forgetting(storage, &store, request).await?;
+    let digest =
+        request_digest(request, &config_digest, &inputs, before_forgetting.as_ref().unwrap_or(&joined), &references)?;
     let records = output.join(&night_records(&request.dt));
     Ok(Plan { store, references, documents, config_digest, joined, inputs, digest, newest_input, output, records })
+}
+
+/// Returns the runs that a published night was joined with, if the store has forgotten some of them and the others are the
+/// same. A run of the same request then finds the night published. With `replace`, it is joined with those that are left.
+async fn joined_before_forgetting(
+    storage: &Storage,
+    store: &Store,
+    request: &RunRequest,
+) -> Result<Option<Vec<String>>> {
+    let is_same = |night: &&Night| night.joined == store.joined_before(&night.dt);
+    match store.night(&request.dt).filter(|_| !request.replace && store.forgotten().is_some()).filter(is_same) {
+        Some(night) => Ok(Some(Manifest::read(&generation(storage, night)?, night).await?.joined)),
+        None => Ok(None),
+    }
 }
 
 /// Refuses a store that is missing. It may be on a disk that is not mounted, or have another name, so a new one is made
@@ -120,6 +138,25 @@ pub(crate) fn refuse_late(store: &Store, request: &RunRequest) -> Result<()> {
         Some(newest) if newest.dt > request.dt && !request.late => {
             let reason =
                 format!("{} is older than the store's newest night {}: say `late` to add it", request.dt, newest.dt);
+            Err(PipelineError::Usage { reason })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a night that the store has forgotten by its age, or would forget in the very commit that adds it.
+pub(crate) fn refuse_forgotten(store: &Store, request: &RunRequest) -> Result<()> {
+    let dt = request.dt.as_str();
+    if let Some(forgotten) = store.forgotten().filter(|forgotten| dt < forgotten.before.as_str()) {
+        let reason = format!("{dt} is refused: the store has forgotten all nights before {}", forgotten.before);
+        return Err(PipelineError::Usage { reason });
+    }
+    let n_newer = store.nights().iter().filter(|night| night.dt.as_str() > dt).count();
+    match request.keep_nights {
+        Some(n) if n_newer >= n.get() as usize => {
+            let reason = format!(
+                "{dt} is refused: the store has {n_newer} newer nights and would forget it at once: raise `keep_nights` = {n}"
+            );
             Err(PipelineError::Usage { reason })
         }
         _ => Ok(()),

@@ -1,5 +1,7 @@
 //! Publication: it writes the generation, the run files, and the commit that makes both visible. The tables follow.
 
+use std::collections::BTreeSet;
+
 use nearprint_dataset::{BadFile, FileRecord, StagedFile, mend_files, upload};
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Progress, Sha256Hex, Storage};
@@ -70,9 +72,9 @@ pub(crate) async fn publish(
             ..summary
         }));
     }
-    let (run, run_files) = match kept {
-        Some(kept) => (kept.record, Vec::new()),
-        None => (staged.run.record.clone(), staged.run.files.clone()),
+    let (run, joined_as, run_files) = match kept {
+        Some(kept) => (kept.record, published.and_then(|night| night.joined_as.clone()), Vec::new()),
+        None => (staged.run.record.clone(), None, staged.run.files.clone()),
     };
     let gen_digest = manifest_sha256[..32].to_owned();
     plan.store.refuse_removing(&generation_name(&gen_digest))?;
@@ -80,7 +82,8 @@ pub(crate) async fn publish(
     let night = Night {
         dt: request.dt.clone(),
         run,
-        joined: JoinedRuns::of(&plan.joined),
+        joined: JoinedRuns::of(manifest.forgotten_runs.as_deref(), &plan.joined),
+        joined_as,
         output: plan.records.url().to_owned(),
         request: plan.digest.clone(),
         gen_digest: gen_digest.clone(),
@@ -90,14 +93,14 @@ pub(crate) async fn publish(
     plan.output.join(&night.generation_path()).join(MANIFEST).put(content).await?;
     upload(&plan.store.run_folder(&night.run.digest), &run_files, progress).await?;
     let made_by = MadeBy { config_digest: plan.config_digest.clone(), algorithm: ALGORITHM_VERSION };
-    if !plan.store.commit(&night, &made_by).await? {
+    if !plan.store.commit(&night, request.keep_nights, &made_by).await? {
         return Ok(Err(gen_digest));
     }
     roll_forward(storage, plan.store.folder(), &plan.output, Some(&request.dt)).await?;
-    if let Some(before) = published {
-        leave(storage, plan, before).await;
-    }
     let store = Store::open(plan.store.folder()).await?;
+    let forgotten: Vec<&Night> = plan.store.nights().iter().filter(|night| store.has_dropped(&night.dt)).collect();
+    leave(storage, plan, published.into_iter().chain(forgotten.iter().copied())).await;
+    let forgotten = forgotten.into_iter().map(|night| night.dt.clone()).collect();
     let (commit, stale) = commit_and_stale(&store, &night);
     Ok(Ok(RunSummary {
         status: RunStatus::Published,
@@ -111,6 +114,7 @@ pub(crate) async fn publish(
         n_tables: staged.n_tables,
         n_parts: staged.n_parts,
         stale,
+        forgotten,
         n_mended_files: 0,
         newest_input: plan.newest_input.clone(),
         breakers: Vec::new(),
@@ -127,18 +131,21 @@ fn named(files: &[StagedFile], night: &Night) -> Vec<StagedFile> {
     files.iter().map(named).collect()
 }
 
-/// Takes a night out of the tables of the output in which it was published before. A failure is only a warning: the next
-/// run into that output does it.
-async fn leave(storage: &Storage, plan: &Plan, before: &Night) {
-    let left = async {
-        let output = storage.folder(before.output_root())?;
-        if before.is_in_tables() && !output.is_same_place(&plan.output) {
-            roll_forward(storage, plan.store.folder(), &output, None).await?;
+/// Takes nights that were replaced or forgotten out of the tables of other outputs than that of the run. A failure is only
+/// a warning: the next run into that output does it.
+async fn leave(storage: &Storage, plan: &Plan, nights: impl Iterator<Item = &Night>) {
+    let roots: BTreeSet<&str> = nights.filter(|night| night.is_in_tables()).map(Night::output_root).collect();
+    for root in roots {
+        let left = async {
+            let output = storage.folder(root)?;
+            if !output.is_same_place(&plan.output) {
+                roll_forward(storage, plan.store.folder(), &output, None).await?;
+            }
+            Ok::<_, PipelineError>(())
+        };
+        if let Err(error) = left.await {
+            tracing::warn!(output = root, %error, "nights are still in its tables: run any date there");
         }
-        Ok::<_, PipelineError>(())
-    };
-    if let Err(error) = left.await {
-        tracing::warn!(output = before.output_root(), %error, "the night is still in its tables: run any date there");
     }
 }
 

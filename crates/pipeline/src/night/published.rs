@@ -80,6 +80,7 @@ pub(crate) async fn already_published(storage: &Storage, store: &Store, night: &
         n_tables: 0,
         n_parts: 0,
         stale,
+        forgotten: Vec::new(),
         n_mended_files: 0,
         newest_input: None,
         breakers: Vec::new(),

@@ -2,7 +2,7 @@
 
 use nearprint_join::Origin;
 use nearprint_storage::{Folder, Storage, StorageError, redact};
-use nearprint_store::{JoinedNights, JoinedRuns, Store};
+use nearprint_store::{JoinedNights, Store};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{PipelineError, Result};
@@ -78,7 +78,7 @@ impl References {
     /// Returns the name of each store and the digest of its run files: what the results of a night depend on.
     pub(crate) fn states(&self) -> Vec<(&str, String)> {
         let names = self.0.iter().map(|reference| reference.name.as_str());
-        names.zip(self.nights().map(|nights| JoinedRuns::of(&nights.digests()))).collect()
+        names.zip(self.nights().map(|nights| nights.digest())).collect()
     }
 
     /// Returns what a night says about the references. `n_existing` has the number of fingerprints that probed, for each

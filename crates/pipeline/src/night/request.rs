@@ -1,5 +1,6 @@
 //! The request of a run, and the checks of it before any file is read.
 
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use nearprint_dataset::{DocumentColumns, DocumentPlace, InputPolicy, PUBLISHED, is_date};
@@ -62,6 +63,9 @@ pub struct RunRequest {
     pub late: bool,
     /// Whether a published night is replaced.
     pub replace: bool,
+    /// The number of nights that the store keeps: the newest, with this one. The commit of the night forgets all others.
+    /// `None` means all.
+    pub keep_nights: Option<NonZeroU32>,
     /// The processes that write to the store.
     pub writers: Writers,
     /// The limits that stop the night before it is published.

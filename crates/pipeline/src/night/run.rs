@@ -13,7 +13,7 @@ use nearprint_tasks::Elsewhere;
 
 use super::breakers::{Measured, TrippedBreaker};
 use super::manifest::Manifest;
-use super::plan::{Plan, moved, plan, refuse_late, refuse_republishing};
+use super::plan::{Plan, moved, plan, refuse_forgotten, refuse_late, refuse_republishing};
 use super::preflight;
 use super::publish::{Attempt, Staged, publish, still_published};
 use super::published::already_published;
@@ -63,6 +63,7 @@ const MAX_ATTEMPTS: usize = 5;
 ///     max_lost_share: None,
 ///     late: false,
 ///     replace: false,
+///     keep_nights: None,
 ///     writers: Writers::Several,
 ///     breakers: Breakers::default(),
 ///     roots: Roots::default(),
@@ -139,12 +140,14 @@ async fn attempt(work: Work<'_>, request: &RunRequest, written: &mut Option<Stri
         }
         Some(_) => refuse_republishing(&plan, request)?,
         None => {
+            refuse_forgotten(&plan.store, request)?;
             refuse_late(&plan.store, request)?;
             if !request.replace && have_night(&tables, &request.dt) {
                 return refuse_unknown_night(&plan, request).await;
             }
         }
     }
+    refuse_forgotten(&plan.store, request)?;
     plan.store.refuse_output_without_tables(storage, &plan.output)?;
     if request.preflight {
         preflight::refuse_full(&resources.temp_parent(), plan.documents.n_rows())?;
@@ -209,7 +212,9 @@ async fn execute(work: Work<'_>, request: &RunRequest, mut plan: Plan) -> Result
         bad_files: staged.bad_files.clone(),
         joined: plan.joined.clone(),
         references: staged.references.clone(),
+        forgotten_runs: plan.store.forgotten().map(|forgotten| forgotten.runs.clone()),
         counts: staged.counts.clone(),
+        forgotten: None,
         files: staged.files.iter().map(|f| f.record.clone()).collect(),
     };
     publish(work.storage, request, &plan, staged, &manifest, work.progress).await
@@ -281,6 +286,7 @@ fn stopped(request: &RunRequest, plan: &Plan, staged: Staged, tripped: Vec<Tripp
         n_tables: staged.n_tables,
         n_parts: staged.n_parts,
         stale: Vec::new(),
+        forgotten: Vec::new(),
         n_mended_files: 0,
         newest_input: plan.newest_input.clone(),
         breakers: tripped,

@@ -63,6 +63,9 @@ pub struct RunSummary {
     pub n_parts: usize,
     /// The later nights whose results were made without this one. `--replace` joins them anew.
     pub stale: Vec<String>,
+    /// The nights that this execution's commit made the store forget.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forgotten: Vec<String>,
     /// The number of files of a published night that were damaged or gone, and that `--replace` wrote again.
     #[serde(skip_serializing_if = "is_zero")]
     pub n_mended_files: u64,

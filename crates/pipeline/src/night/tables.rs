@@ -1,5 +1,7 @@
 //! The tables of an output. The store's commit makes a night visible; the logs of the tables follow it.
 
+use std::collections::BTreeSet;
+
 use nearprint_dataset::{PUBLISHED, TableChange, TableFile, TableLog};
 use nearprint_storage::{Folder, Storage};
 use nearprint_store::{Night, Store, StoreError};
@@ -11,7 +13,7 @@ use crate::error::{PipelineError, Result};
 const MAX_ATTEMPTS: usize = 20;
 
 /// Brings the tables of an output to the state of the store: a night that was added or replaced comes with all its files
-/// in one version of each table, and a night that was dropped, or is now published elsewhere, goes. If a run dies before
+/// in one version of each table, and a night that was dropped or forgotten, or is now published elsewhere, goes. If a run dies before
 /// this, the next run into the output does it. Returns the logs as they are then.
 ///
 /// Invariants: a log is read before the store, and the next version is created only if nobody else did meanwhile. So a
@@ -55,6 +57,19 @@ async fn write_checkpoints(logs: &mut [TableLog]) {
     }
 }
 
+/// Brings the tables of all outputs of some nights to the state of the store.
+///
+/// # Errors
+/// The same as those of [`roll_forward`], without those of a night of its own.
+pub(crate) async fn roll_all_forward(storage: &Storage, store: &Folder, nights: &[Night]) -> Result<()> {
+    let in_tables = nights.iter().filter(|night| night.is_in_tables());
+    let roots: BTreeSet<&str> = in_tables.map(Night::output_root).collect();
+    for root in roots {
+        roll_forward(storage, store, &storage.folder(root)?, None).await?;
+    }
+    Ok(())
+}
+
 /// Writes the next version of each table that lacks something of the state of the store, one after another, so that the
 /// order of the tables holds. Returns `false` if another writer was faster: its version is read, and the rest is not
 /// written.
@@ -91,6 +106,12 @@ pub(crate) fn have_night(logs: &[TableLog], dt: &str) -> bool {
     logs.iter().any(|log| log.night(dt).next().is_some())
 }
 
+/// Returns the nights that tables have and that the store says it has no more.
+pub(crate) fn dropped_nights(store: &Store, logs: &[TableLog]) -> BTreeSet<String> {
+    let dates: BTreeSet<&str> = logs.iter().flat_map(|log| log.files().map(|file| file.dt.as_str())).collect();
+    dates.into_iter().filter(|dt| store.has_dropped(dt)).map(str::to_owned).collect()
+}
+
 /// Returns what a table lacks of the state of the store.
 async fn change(
     storage: &Storage,
@@ -119,8 +140,8 @@ async fn change(
             }
         }
     }
-    if let Some(dropped) = store.changed_night().filter(|dt| store.night(dt).is_none()) {
-        remove(&mut change, dropped);
+    for dropped in dropped_nights(store, std::slice::from_ref(log)) {
+        remove(&mut change, &dropped);
     }
     Ok(change)
 }
