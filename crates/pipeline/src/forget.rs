@@ -135,12 +135,12 @@ async fn attempt(
         if let Some(without) = runs.remove(&night.dt) {
             new.joined_as = Some(night.joined_as().to_owned());
             new.run = without.run.record;
-            upload(&store.run_folder(&new.run.digest), &without.run.files, progress).await?;
+            upload(&store.run_folder(&new.run.digest), &without.run.files, &Progress::default()).await?;
         }
         if !night.is_in_tables() {
             summary.results_before_tables.push(night.dt.clone());
         } else if let Some(left) = results_without(storage, night, ids, temp.path()).await? {
-            left.publish(storage, store, &mut new, progress).await?;
+            left.publish(storage, store, &mut new).await?;
             summary.results.push(night.dt.clone());
         }
         if new != *night {
@@ -162,7 +162,7 @@ struct ResultsLeft {
 
 impl ResultsLeft {
     /// Writes the generation, and makes `night` name it.
-    async fn publish(self, storage: &Storage, store: &Store, night: &mut Night, progress: &Progress) -> Result<()> {
+    async fn publish(self, storage: &Storage, store: &Store, night: &mut Night) -> Result<()> {
         let content = to_json(&self.manifest)?;
         night.manifest_sha256 = Sha256Hex::of(&content).0;
         night.gen_digest = night.manifest_sha256[..32].to_owned();
@@ -173,7 +173,7 @@ impl ResultsLeft {
             StagedFile { record, path: file.path }
         };
         let files: Vec<StagedFile> = self.files.into_iter().map(named).collect();
-        upload(&root, &files, progress).await?;
+        upload(&root, &files, &Progress::default()).await?;
         Ok(root.join(&night.generation_path()).join(MANIFEST).put(content).await?)
     }
 }
