@@ -2,7 +2,7 @@
 
     python3 scripts/benchmarks/measure.py --folder /big/disk --results docs/benchmarks/results.jsonl [part ...]
 
-Parts: kernels, together, growth, queries, distances, ratio, skew, peers, documents, sketches, model, nights, whole (2^33 fingerprints, 37 GB); without
+Parts: kernels, together, growth, queries, distances, ratio, skew, peers, documents, sketches, model, nights, rolling, whole (2^33 fingerprints, 37 GB); without
 names all but whole and nights. Needs release builds of nearprint and nearprint-bench below target/ or CARGO_TARGET_DIR, and for peers a C++
 compiler and the network. Every measurement is a whole process or says its own seconds; those that are compared alternate in one run.
 """
@@ -360,6 +360,35 @@ def nights(results, folder):
     shutil.rmtree(place)
 
 
+def rolling(results, folder):
+    """365 nights of 2^10 documents with keep_nights = 90, compacted and collected every ten nights: bytes and seconds."""
+    place = folder / "rolling"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    subprocess.run(
+        [BENCH, "nights", "--nights", "365", "--log-documents", "10", "--words", "60", "--repeats", "20", "--output", place / "documents"],
+        check=True, stdout=subprocess.DEVNULL,
+    )
+    job = place / "job.toml"
+    places = "".join(f'{key} = "{place}/{key}"\n' for key in ("documents", "store"))
+    job.write_text(f'{places}output = "{place}/results"\ncreate_store = true\nkeep_nights = 90\n', encoding="utf-8")
+
+    def size(*folders):
+        return sum(file.stat().st_size for folder in folders for file in folder.rglob("*") if file.is_file())
+
+    for number, night in enumerate(sorted((place / "documents").iterdir()), 1):
+        lines, seconds, _ = run(NEARPRINT, "run", "--config", job, "--dt", night.name.removeprefix("dt="), "--no-breakers", "--json")
+        if number % 10 == 0:
+            run(NEARPRINT, "store", "compact", place / "store", "--json")
+            run(NEARPRINT, "store", "gc", "--config", job, "--grace-hours", "0", "--json")
+        if number % 5 == 0:
+            results.add(
+                night=number, seconds=seconds, store_bytes=size(place / "store"), results_bytes=size(place / "results"),
+                log_bytes=size(*(place / "results").glob("*/_delta_log")), n_existing=lines[-1]["n_existing"],
+            )
+    shutil.rmtree(place)
+
+
 def whole(results, folder):
     """2^33 x 2^20, the paper's sizes: 37 GB, once with a cold page cache and twice more."""
     place = folder / "whole"
@@ -373,7 +402,7 @@ def whole(results, folder):
 
 PARTS = {
     f.__name__: f
-    for f in (kernels, together, growth, queries, distances, ratio, skew, peers, documents, sketches, model, nights, whole)
+    for f in (kernels, together, growth, queries, distances, ratio, skew, peers, documents, sketches, model, nights, rolling, whole)
 }
 
 

@@ -91,6 +91,14 @@ def main():
     if runs:
         line(folder / "seconds_by_night.svg", {"nearprint run": list(enumerate(runs[-1]["seconds"], 1))[::14]}, "night", "seconds",
              "365 nights of $2^{16}$ documents, never compacted", x_powers=False, log_y=False)
+    rolled = [r for r in lines if r["part"] == "rolling"]
+    if rolled:
+        title = "365 nights of $2^{10}$ documents, keep_nights = 90"
+        mebibytes = {name: [(r["night"], r[f"{key}_bytes"] / 2**20) for r in rolled]
+                     for name, key in (("store", "store"), ("results", "results"), ("of them logs", "log"))}
+        line(folder / "bytes_by_rolling_night.svg", mebibytes, "night", "MiB", title, x_powers=False, log_y=False)
+        line(folder / "seconds_by_rolling_night.svg", {"nearprint run": [(r["night"], r["seconds"]) for r in rolled]}, "night", "seconds", title,
+             x_powers=False, log_y=False)
 
 
 if __name__ == "__main__":

@@ -36,8 +36,9 @@ const READS_AT_ONCE: usize = 16;
 const READ_ATTEMPTS: usize = 10;
 /// A day in milliseconds.
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
-/// What `engineInfo` begins with in the versions that nearprint writes.
-const ENGINE: &str = "nearprint ";
+/// What `engineInfo` is in the versions that nearprint writes. It has no release, so that another release that completes
+/// the tables writes the same bytes; earlier builds added theirs.
+const ENGINE: &str = "nearprint";
 /// The names that every version of nearprint's has for its own SHA-256.
 const OWN_SHA256: &str = "nearprintSha256";
 /// The versions whose numbers are multiples of this have a checkpoint, except the first.
@@ -371,7 +372,7 @@ impl TableLog {
             "timestamp": time,
             "operation": "WRITE",
             "operationParameters": { "nights": nights.join(",") },
-            "engineInfo": concat!("nearprint ", env!("CARGO_PKG_VERSION")),
+            "engineInfo": ENGINE,
             OWN_SHA256: "",
         });
         let mut actions = vec![Action { commit_info: Some(info), ..Action::default() }];
