@@ -6,7 +6,7 @@ use crate::error::{JoinError, Result};
 use crate::kernel::{Kernel, Width};
 use crate::plan::cost::{ExistingRun, Workload};
 use crate::plan::table_plan::TablePlan;
-use crate::probe::queries::{MapScratch, Queries};
+use crate::probe::queries::{MapScratch, Pair, Queries};
 use crate::rows::column::Column;
 use crate::rows::query_rows::{QueryRows, RowPair};
 use crate::rows::verify::Verifier;
@@ -156,25 +156,51 @@ impl HammingJoin {
     /// # Errors
     /// The same as those of [`pairs_within`].
     pub fn between<F: Width>(&self, left: &[F], right: &[F]) -> Result<Vec<NearPair>> {
-        self.verifier::<F>()?;
-        let (rows, values) = QueryRows::group(column(left)?, Column::default().into())?;
-        let (existing, existing_values) = QueryRows::group(column(right)?, Column::default().into())?;
+        let verifier = self.verifier::<F>()?;
+        let mut pairs = Vec::new();
+        let left = QueryRows::group(column(left)?, Column::default().into())?;
+        let right = QueryRows::group(column(right)?, Column::default().into())?;
+        self.rows_between(left, right, &verifier, F::BITS, |pair, _| pairs.push(pair))?;
+        pairs.sort_unstable();
+        Ok(pairs)
+    }
+
+    /// Calls `found` with every verified pair of a row of `left` and a row of `right`, and the distance of their
+    /// sketches if sketches are verified, in no particular order. This is the join of two sets of documents with
+    /// sketches. `left` and `right` are results of [`QueryRows::group`], and `bits` is the number of bits of the
+    /// fingerprints.
+    ///
+    /// # Errors
+    /// The same as those of [`rows_within`](Self::rows_within).
+    pub fn rows_between<F: Width>(
+        &self,
+        (rows, values): (QueryRows, Vec<F>),
+        (existing, existing_values): (QueryRows, Vec<F>),
+        verifier: &Verifier,
+        bits: u32,
+        mut found: impl FnMut(NearPair, Option<u16>),
+    ) -> Result<()> {
         let run = ExistingRun { n_rows: existing_values.len() as u64, density_rows: existing_values.len() as u64 };
-        let plan = self.plan(F::BITS, values.len(), vec![run], false);
+        let plan = self.plan(bits, values.len(), vec![run], false);
         let queries = Queries::try_new(values, plan, self.kernel)?;
-        let (mut pairs, mut scratch, mut first) = (Vec::new(), MapScratch::default(), 0);
+        let (mut scratch, mut first) = (MapScratch::default(), 0);
         for piece in existing_values.chunks(PIECE_ROWS) {
-            queries.map(piece, &mut scratch, |pair| {
-                for a in rows.classes_of(pair.query).flat_map(|class| rows.members(class)) {
-                    for b in existing.classes_of(first + pair.existing).flat_map(|class| existing.members(class)) {
-                        pairs.push(NearPair { a: *a, b: *b, distance: pair.distance });
+            queries.map(piece, &mut scratch, |Pair { query, existing: value, distance }| {
+                for class_a in rows.classes_of(query) {
+                    for class_b in existing.classes_of(first + value) {
+                        let (sketch_a, sketch_b) = (rows.sketch(class_a), existing.sketch(class_b));
+                        let Some(sketches) = verifier.verify(distance, sketch_a, sketch_b) else { continue };
+                        for &a in rows.members(class_a) {
+                            for &b in existing.members(class_b) {
+                                found(NearPair { a, b, distance }, sketches.bits());
+                            }
+                        }
                     }
                 }
             });
             first += number(piece.len());
         }
-        pairs.sort_unstable();
-        Ok(pairs)
+        Ok(())
     }
 
     /// Calls `found` with every verified pair of rows, in no particular order. This is the join of documents with
