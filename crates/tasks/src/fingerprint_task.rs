@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::{BAD, FILE, KEEP_PREFIX, LENGTH, LOW_HALF, ROW, SKIPPED, SkipReason, fixed_size_binary};
 use crate::error::{Result, TaskError};
+use crate::pool::in_pool;
 use crate::stream::{TaskBatch, produce};
 
 /// The specification that all fingerprint tasks of a run share.
@@ -285,7 +286,7 @@ fn fingerprint_texts(context: &FingerprintContext, url: &str, batch: &DocumentBa
             reason: format!("{url} row {}: {}", batch.rows[i], panic_text(&*panic)),
         })
     };
-    let done: Vec<Option<Done>> = (0..views.len()).into_par_iter().map(fingerprint).collect::<Result<_>>()?;
+    let done: Vec<Option<Done>> = in_pool(|| (0..views.len()).into_par_iter().map(fingerprint).collect::<Result<_>>())?;
     let of_text = |&i: &usize| {
         let unknown = || defect(format!("{url} row {}: not fingerprinted", batch.rows[i]));
         done[i].clone().ok_or_else(unknown)

@@ -15,6 +15,7 @@ mod batch;
 mod error;
 mod fingerprint_task;
 mod map;
+mod pool;
 mod query_parts;
 mod runner;
 mod stream;
@@ -23,6 +24,7 @@ pub use batch::{CollectPolicy, Collecting, KeepKey, LENGTH, QueryBatch, RowColum
 pub use error::{Result, TaskError};
 pub use fingerprint_task::{FileNote, FingerprintContext, FingerprintSpec, FingerprintTask, fingerprint_task};
 pub use map::{ClassPairs, FileSlice, MapContext, MapCounts, MapSpec, MapTask, Room, Want, map_task, pair_schema};
+pub use pool::{in_pool, use_pool};
 pub use query_parts::{PartTables, QueryParts};
 pub use runner::{Elsewhere, FingerprintRunner, TaskBatches, TaskRunner};
 pub use stream::TaskBatch;

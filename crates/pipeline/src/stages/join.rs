@@ -33,7 +33,7 @@ use nearprint_storage::{Progress, blocking, locked};
 use nearprint_store::{Existing, ExistingFile};
 use nearprint_tasks::{
     ClassPairs, Elsewhere, FileSlice, MapContext, MapCounts, MapSpec, MapTask, QueryBatch, QueryParts, Room,
-    TaskBatches, TaskRunner, Want,
+    TaskBatches, TaskRunner, Want, in_pool,
 };
 
 /// The pairs that are written.
@@ -496,10 +496,10 @@ fn group(
     let height = batch.memory_bytes().saturating_add(QueryRows::grouping_bytes::<u64>(batch.len()));
     refuse_over("the query batch and its tables", height, resources.counted_bytes())?;
     let (sketches, n_features) = (Arc::clone(&batch.sketches), Arc::clone(&batch.n_features));
-    let (rows, values) = match given_up {
-        Some(fingerprints) => QueryRows::group_counted(fingerprints, sketches, n_features)?,
-        None => QueryRows::group_counted(&batch.fingerprints, sketches, n_features)?,
-    };
+    let (rows, values) = in_pool(|| match given_up {
+        Some(fingerprints) => QueryRows::group_counted(fingerprints, sketches, n_features),
+        None => QueryRows::group_counted(&batch.fingerprints, sketches, n_features),
+    })?;
     Ok((batch, rows, values))
 }
 

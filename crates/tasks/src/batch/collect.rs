@@ -18,6 +18,7 @@ use super::query_batch::{
     FILE, Ids, KEEP_PREFIX, KeepKey, LENGTH, LOW_HALF, QueryBatch, ROW, SKIPPED, SkipReason, Sources, defect,
 };
 use crate::error::{Result, TaskError};
+use crate::pool::in_pool;
 use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, TEXT_HASH};
 use nearprint_dataset::{BadReason, BadRow, Columns, DuplicateIds, fixed};
 use nearprint_storage::{in_memory, row_number};
@@ -388,7 +389,7 @@ impl ArrivedIds {
             rest.iter().take(8).chain(&[0; 8]).take(8).fold(0u64, |key, &byte| key << 8 | u64::from(byte))
         };
         let mut order: Vec<(u64, u32)> = (0..n).map(|at| (key(at), at)).collect();
-        order.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.get(a.1).cmp(self.get(b.1))));
+        in_pool(|| order.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.get(a.1).cmp(self.get(b.1)))));
         order.into_iter().map(|(_, at)| at).collect()
     }
 

@@ -12,6 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::batch::QueryBatch;
 use crate::error::{Result, TaskError};
+use crate::pool::in_pool;
 use crate::query_parts::QueryParts;
 
 /// A task that probes the query tables.
@@ -166,7 +167,7 @@ impl Room {
     ) -> Result<T> {
         let _permit = self.together.acquire().await;
         let own = Arc::clone(self);
-        self.compute(move || Ok(map(&mut locked(&own.shared)))).await
+        self.compute(move || Ok(in_pool(|| map(&mut locked(&own.shared))))).await
     }
 
     /// Takes memory for `n` fingerprints, which may still hold others. [`keep_values`](Self::keep_values) gives it back.

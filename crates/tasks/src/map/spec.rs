@@ -24,6 +24,7 @@ use super::context::{MapContext, MapTask, Room, Want};
 use crate::batch::{CollectPolicy, Collecting};
 use crate::batch::{FILE, QueryBatch, ROW, RowColumns};
 use crate::error::{Result, TaskError};
+use crate::pool::in_pool;
 use crate::query_parts::QueryParts;
 
 /// The settings that all map tasks of a join share, besides the query batch and the shadowed rows.
@@ -131,7 +132,7 @@ impl MapSpec {
         let spec: Self = serde_json::from_slice(&json).map_err(defect)?;
         let batch = read_batch(storage, folder).await?;
         let (sketches, n_features) = (Arc::clone(&batch.sketches), Arc::clone(&batch.n_features));
-        let (rows, values) = QueryRows::group_counted(&batch.fingerprints, sketches, n_features)?;
+        let (rows, values) = in_pool(|| QueryRows::group_counted(&batch.fingerprints, sketches, n_features))?;
         let max_distance = u32::from(spec.max_distance);
         let plan = match &spec.prefix_distances {
             Some(distances) => TablePlan::new(spec.bits, max_distance, distances)?,

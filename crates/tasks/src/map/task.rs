@@ -19,6 +19,7 @@ use super::existing_documents::{ExistingDocument, fetch_documents, fetch_sketche
 use super::existing_values::ExistingValues;
 use super::pair_writer::PairWriter;
 use crate::error::{Result, TaskError};
+use crate::pool::in_pool;
 use crate::query_parts::PartTables;
 use crate::stream::{Sender, TaskBatch, produce};
 
@@ -177,7 +178,7 @@ async fn map_piece(
             let values = decode(&own, &slice.file, &columns)?;
             Ok((slice, values))
         });
-        decoded.collect::<Result<Vec<(FileSlice, ExistingValues)>>>()
+        in_pool(|| decoded.collect::<Result<Vec<(FileSlice, ExistingValues)>>>())
     };
     let piece = Arc::new(context.room.compute(decode).await?);
     drop(permit);
@@ -196,7 +197,7 @@ async fn map_piece(
         let sliced = Arc::clone(&piece);
         let of_slices = move || {
             let of_slice = |(_, values): &(FileSlice, ExistingValues)| pairs_of(&pairs, values.values());
-            Ok(sliced.par_iter().map(of_slice).collect::<Vec<Vec<Pair>>>())
+            Ok(in_pool(|| sliced.par_iter().map(of_slice).collect::<Vec<Vec<Pair>>>()))
         };
         let pairs = context.room.compute(of_slices).await?;
         counts.n_candidates += pairs.iter().map(|pairs| pairs.len() as u64).sum::<u64>();
