@@ -1,32 +1,44 @@
 //! Exit codes, which follow sysexits.h.
 
 use std::io::Write;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use nearprint_storage::{ErrorKind, Requests};
 use nearprint_study::StudyError;
 
+use crate::error_place::ErrorPlace;
+
 /// The reason why a command ends without success.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Failure {
+    /// The exit code.
     pub code: u8,
+    /// The message, which names what it is about and says what the user should do.
     pub message: String,
     /// The requests to object stores until then, if there were any.
     pub requests: Option<Requests>,
+    /// The file, column and row that the message is about, as far as it is about one.
+    pub place: Box<ErrorPlace>,
 }
 
 pub const USAGE: u8 = 64;
 pub const BAD_DATA: u8 = 65;
 pub const INPUT_MISSING: u8 = 66;
+const STORE_UNAVAILABLE: u8 = 69;
 pub const BUG: u8 = 70;
+const OUTPUT_EXISTS: u8 = 73;
 pub const LOCAL_IO: u8 = 74;
+const TRY_AGAIN: u8 = 75;
 pub const PERMISSION: u8 = 77;
 pub const CONFIG: u8 = 78;
 
 impl<E: Into<StudyError>> From<E> for Failure {
     fn from(error: E) -> Self {
         let error = error.into();
-        Self::new(of_kind(error.kind()), error.to_string())
+        let place = Box::new(ErrorPlace::of(&error));
+        Self { place, ..Self::new(of_kind(error.kind()), error.to_string()) }
     }
 }
 
@@ -35,10 +47,10 @@ fn of_kind(kind: ErrorKind) -> u8 {
         ErrorKind::Usage => USAGE,
         ErrorKind::BadData => BAD_DATA,
         ErrorKind::InputMissing => INPUT_MISSING,
-        ErrorKind::StoreUnavailable => 69,
-        ErrorKind::OutputExists => 73,
+        ErrorKind::StoreUnavailable => STORE_UNAVAILABLE,
+        ErrorKind::OutputExists => OUTPUT_EXISTS,
         ErrorKind::LocalIo => LOCAL_IO,
-        ErrorKind::TryAgain => 75,
+        ErrorKind::TryAgain => TRY_AGAIN,
         ErrorKind::Permission => PERMISSION,
         ErrorKind::Config => CONFIG,
         _ => BUG,
@@ -46,16 +58,42 @@ fn of_kind(kind: ErrorKind) -> u8 {
 }
 
 impl Failure {
+    /// Makes a failure that is about no file.
     pub fn new(code: u8, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), requests: None }
+        Self { code, message: message.into(), requests: None, place: Box::default() }
     }
 
-    pub fn config(message: impl Into<String>) -> Self {
+    /// Returns the name of the exit code, such as `bad_data`, or `other` for a code that the user chose.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self.code {
+            USAGE => "usage",
+            BAD_DATA => "bad_data",
+            INPUT_MISSING => "input_missing",
+            STORE_UNAVAILABLE => "store_unavailable",
+            BUG => "bug",
+            OUTPUT_EXISTS => "output_exists",
+            LOCAL_IO => "local_io",
+            TRY_AGAIN => "try_again",
+            PERMISSION => "permission",
+            CONFIG => "config",
+            _ => "other",
+        }
+    }
+
+    /// Returns the failure as one that is about a file, and a line of it if that is known.
+    pub(crate) fn at(mut self, file: &Path, line: Option<u64>) -> Self {
+        self.place.file = Some(file.display().to_string());
+        self.place.row = line;
+        self
+    }
+
+    pub(crate) fn config(message: impl Into<String>) -> Self {
         Self::new(CONFIG, message)
     }
 
     /// Describes a failure to read a file. `what` names the file, and the flag or key that gave it.
-    pub fn reading(what: &str, error: &std::io::Error) -> Self {
+    pub(crate) fn reading(what: &str, error: &std::io::Error) -> Self {
         use std::io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound, PermissionDenied};
         let (code, remedy) = match error.kind() {
             NotFound | NotADirectory => (INPUT_MISSING, ""),
@@ -67,21 +105,27 @@ impl Failure {
         Self::new(code, format!("{what}: {error}{remedy}"))
     }
 
-    pub fn usage(message: impl Into<String>) -> Self {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(USAGE, message)
     }
 
-    pub fn panicked() -> Self {
+    pub(crate) fn panicked() -> Self {
         let what = LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Self::bug(&what)
+    }
+
+    /// Describes a defect of nearprint.
+    #[must_use]
+    pub fn bug(what: &str) -> Self {
         Self::new(BUG, format!("internal error: {what}: please report it"))
     }
 
-    pub fn signalled(name: &str, code: u8) -> Self {
+    pub(crate) fn signalled(name: &str, code: u8) -> Self {
         Self::new(code, format!("stopped by {name} before the end: run it again"))
     }
 
     /// Writes the message to standard error as one line, and returns it.
-    pub fn say(&self) -> String {
+    pub(crate) fn say(&self) -> String {
         let message: String = self.message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let _ = writeln!(std::io::stderr(), "nearprint: error: {message}");
         message

@@ -123,9 +123,9 @@ impl JobConfig {
     /// Reads a job file.
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let said = || format!("job file {}", path.display());
-        let text = std::fs::read_to_string(path).map_err(|e| Failure::reading(&said(), &e))?;
-        let job: Self = toml::from_str(&text).map_err(|e| Failure::config(toml_error(path, &text, &e)))?;
-        let unexpanded = |(key, reason)| Failure::config(format!("{}: {key}: {reason}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|e| Failure::reading(&said(), &e).at(path, None))?;
+        let job: Self = toml::from_str(&text).map_err(|e| toml_failure(path, &text, &e))?;
+        let unexpanded = |(key, reason)| Failure::config(format!("{}: {key}: {reason}", path.display())).at(path, None);
         job.refuse_unexpanded().map_err(unexpanded)?;
         Ok(job)
     }
@@ -412,14 +412,14 @@ fn merge(into: &mut Value, from: Value) {
     }
 }
 
-fn toml_error(path: &Path, text: &str, error: &toml::de::Error) -> String {
+fn toml_failure(path: &Path, text: &str, error: &toml::de::Error) -> Failure {
     let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
     let at = line.map_or(String::new(), |line| format!(" line {line}:"));
     let message = without_value(&one_line(error.message()));
     // A message about a value does not name its key.
     let key = line.and_then(|line| text.lines().nth(line - 1)?.split_once('=')).map(|(key, _)| key.trim());
     let key = key.filter(|key| !message.contains(key)).map_or(String::new(), |key| format!(" {key}:"));
-    format!("{}:{at}{key} {message}", path.display())
+    Failure::config(format!("{}:{at}{key} {message}", path.display())).at(path, line.map(|line| line as u64))
 }
 
 /// Removes a string of the wrong type from the message, because it may be a secret in the wrong place.

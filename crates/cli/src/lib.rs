@@ -6,8 +6,10 @@ mod asked;
 mod bytes;
 mod cmd;
 mod documents;
+mod error_place;
 mod exit_code;
 mod flags;
+mod host;
 mod job_config;
 mod place;
 mod progress;
@@ -15,20 +17,24 @@ mod summary;
 
 use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;
-use std::process::ExitCode;
 
 use clap::Parser;
+use serde_json::Value;
 
-use args::Cli;
-use exit_code::Failure;
+use args::{Cli, Command};
+
+pub use error_place::ErrorPlace;
+pub use exit_code::Failure;
+pub use host::Stop;
 
 /// Runs the command with `arguments`, of which the first is the name of the program. The command reports its work on
 /// standard output and standard error. The exit code is one of those that docs/operations.md lists. Call this function
 /// only in a process of its own, because it sets the panic hook, the log and the thread pool.
-pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return summary::of_clap(&error),
+        Err(error) => return summary::of_clap(&error, arguments.iter().any(|argument| argument == "--json")),
     };
     let json = cli.global.json;
     let asked = cli.command.asked();
@@ -42,5 +48,35 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             let message = flags::with_flags(asked.command, &failure.message);
             summary::print_failure(&Failure { message, ..failure }, json, Some(asked))
         }
+    }
+}
+
+/// A night that failed.
+#[derive(Debug)]
+pub struct FailedNight {
+    /// The failure.
+    pub failure: Failure,
+    /// The summary, if the night was stopped by a breaker.
+    pub summary: Option<Value>,
+}
+
+/// Runs a night for a program that goes on afterwards. `arguments` are those of the command after `run`. The result is
+/// the summary that the command prints with `--json`. Nothing is printed and no handler of signals is set; log lines go
+/// to the program's own subscriber. Several nights may run at once, each on threads of its own.
+///
+/// # Errors
+/// Whatever makes the command fail, a breaker that stopped the night, or `stop`.
+pub fn night(arguments: impl IntoIterator<Item = OsString>, stop: &Stop) -> Result<Value, Box<FailedNight>> {
+    let failed = |failure| Box::new(FailedNight { failure, summary: None });
+    let command = ["nearprint", "run"].map(OsString::from);
+    let cli = Cli::try_parse_from(command.into_iter().chain(arguments));
+    let cli = cli.map_err(|error| failed(summary::usage_of_clap(&error)))?;
+    let Command::Run(args) = cli.command else {
+        return Err(failed(Failure::bug("a night that is another command")));
+    };
+    let report = cmd::night(&cli.global, &args, stop).map_err(failed)?;
+    match report.failure {
+        Some(failure) => Err(Box::new(FailedNight { failure, summary: Some(report.json) })),
+        None => Ok(report.json),
     }
 }

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    nearprint_cli::run(std::env::args_os())
+    ExitCode::from(nearprint_cli::run(std::env::args_os()))
 }

@@ -1,7 +1,6 @@
 //! The output of a command at its end: text for people, or one JSON line for programs. One value gives both.
 
 use std::io::Write;
-use std::process::ExitCode;
 
 use serde_json::{Map, Value};
 
@@ -20,7 +19,7 @@ pub struct Report {
     pub json: Value,
     pub exit_code: u8,
     /// The failure of a step after the work itself was done.
-    failure: Option<Failure>,
+    pub failure: Option<Failure>,
 }
 
 impl Report {
@@ -73,13 +72,13 @@ fn peak_rss_bytes() -> Option<u64> {
 
 /// Prints the report. If the reader has gone away, that is no failure, and the exit code stays as it is. Any other
 /// failure to write is reported, and the exit code is 74.
-pub fn print(report: &Report, json: bool) -> ExitCode {
+pub fn print(report: &Report, json: bool) -> u8 {
     if let Some(failure) = &report.failure {
         failure.say();
     }
     let text = if json { json_line(&report.json) } else { report.text.clone() };
     match write(&text) {
-        Ok(()) => ExitCode::from(report.exit_code),
+        Ok(()) => report.exit_code,
         Err(error) => print_failure(&Failure::new(LOCAL_IO, format!("standard output: {error}")), false, None),
     }
 }
@@ -108,7 +107,7 @@ fn without_controls(json: &str) -> String {
 /// Prints the failure as one line on standard error. With `json`, the summary follows on standard output, so that it is
 /// the last line of the two streams together. If neither stream can be written to, only the exit code reports the
 /// failure.
-pub fn print_failure(failure: &Failure, json: bool, asked: Option<Asked>) -> ExitCode {
+pub fn print_failure(failure: &Failure, json: bool, asked: Option<Asked>) -> u8 {
     let message = failure.say();
     if json {
         let mut summary = serde_json::json!({
@@ -128,20 +127,24 @@ pub fn print_failure(failure: &Failure, json: bool, asked: Option<Asked>) -> Exi
         }
         let _ = write(&json_line(&summary));
     }
-    ExitCode::from(failure.code)
+    failure.code
 }
 
 /// Prints a message of clap. The exit code is 64 for usage errors, and 0 for help and version, which are no errors.
-pub fn of_clap(error: &clap::Error) -> ExitCode {
+pub fn of_clap(error: &clap::Error, json: bool) -> u8 {
     use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
-    let json = std::env::args().any(|a| a == "--json");
     if json && !matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand) {
-        let text = error.to_string();
-        let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
-        let message = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
-        return print_failure(&Failure::usage(message.trim_start_matches("error: ")), true, None);
+        return print_failure(&usage_of_clap(error), true, None);
     }
     // If standard output is closed, printing help does not fail.
     let _ = error.print();
-    if matches!(error.kind(), DisplayHelp | DisplayVersion) { ExitCode::SUCCESS } else { ExitCode::from(USAGE) }
+    if matches!(error.kind(), DisplayHelp | DisplayVersion) { 0 } else { USAGE }
+}
+
+/// Makes a failure from a message of clap about the arguments.
+pub fn usage_of_clap(error: &clap::Error) -> Failure {
+    let text = error.to_string();
+    let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let message = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    Failure::usage(message.trim_start_matches("error: "))
 }

@@ -17,6 +17,7 @@ mod tune;
 
 use std::fmt::{Display, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nearprint_dataset::DocumentPlace;
@@ -25,22 +26,29 @@ use nearprint_storage::{IfExists, Progress, Requests, Storage};
 
 use nearprint_profile::ProfileError;
 use nearprint_study::StudyError;
+use nearprint_tasks::use_pool;
 use nearprint_tokenize::TokenizeError;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinError, JoinHandle};
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, Global, RunArgs};
 use crate::exit_code::Failure;
 use crate::flags::with_flags;
+use crate::host::{Host, Stop};
 use crate::job_config::JobConfig;
 use crate::summary::Report;
 
 type Outcome = Result<Report, Failure>;
 
+/// Runs a night for a program that goes on afterwards.
+pub fn night(global: &Global, args: &RunArgs, stop: &Stop) -> Outcome {
+    run::run(Host::Program(stop.clone()), global, args)
+}
+
 pub fn dispatch(cli: Cli) -> Outcome {
     let global = cli.global;
     match cli.command {
-        Command::Run(args) => run::run(&global, &args),
+        Command::Run(args) => run::run(Host::Process, &global, &args),
         Command::Fingerprint(args) => fingerprint::fingerprint(&global, &args),
         Command::Idf(command) => idf::idf(&global, &command),
         Command::Join(args) => join::join(&global, &args),
@@ -59,6 +67,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
 
 /// The resources of a command.
 struct Session {
+    host: Host,
     storage: Storage,
     resources: Resources,
     progress: Progress,
@@ -76,8 +85,13 @@ const IDLE_THREAD: Duration = Duration::from_millis(10);
 const STACK_BYTES: usize = 8 << 20;
 
 impl Session {
-    fn new(job: &JobConfig, global: &crate::args::Global) -> Self {
+    fn new(job: &JobConfig, global: &Global) -> Self {
+        Self::within(Host::Process, job, global)
+    }
+
+    fn within(host: Host, job: &JobConfig, global: &Global) -> Self {
         Self {
+            host,
             storage: Storage::new(job.s3()),
             resources: job.resources(global),
             progress: Progress::default(),
@@ -87,8 +101,8 @@ impl Session {
         }
     }
 
-    /// Does `work` and shows its progress until the work ends or a signal arrives. If the work fails or is stopped, its
-    /// open uploads are aborted.
+    /// Does `work` and shows its progress until the work ends or a signal arrives, or whatever else stops the command. If
+    /// the work fails or is stopped, its open uploads are aborted.
     ///
     /// The work may compute for a long time without waiting for anything. So other threads do the work, and this thread
     /// waits for signals. It has its own runtime, because the working runtime may have no free thread.
@@ -105,8 +119,8 @@ impl Session {
         let outcome = waiting.block_on(async {
             let done = tokio::select! {
                 done = &mut work => self.ended(done),
-                () = crate::progress::show(self.progress.clone()) => Err(Failure::panicked()),
-                failure = signalled() => {
+                () = self.host.show(self.progress.clone()) => Err(Failure::panicked()),
+                failure = self.host.stopped() => {
                     end(work).await;
                     Err(failure)
                 }
@@ -117,21 +131,35 @@ impl Session {
             done
         });
         working.shutdown_background();
-        nearprint_storage::remove_temp_folders();
+        // A program may have other nights under way, whose folders these are too.
+        if let Host::Process = self.host {
+            nearprint_storage::remove_temp_folders();
+        }
         outcome.map_err(|failure| Failure { requests: self.requests(), ..failure })
     }
 
     fn ended<T, E: Into<StudyError>>(&self, done: Result<Result<T, E>, JoinError>) -> Result<T, Failure> {
-        done.map_err(|_| Failure::panicked())?.map_err(|e| self.failure(e.into()))
+        let panicked = |error: JoinError| match self.host {
+            Host::Process => Failure::panicked(),
+            Host::Program(_) => Failure::bug(&error.to_string()),
+        };
+        done.map_err(panicked)?.map_err(|e| self.failure(e.into()))
     }
 
     /// Makes the runtime that waits, on this thread alone, and the runtime that works.
     fn runtimes(&self) -> Result<(Runtime, Runtime), Failure> {
         let threads = self.resources.n_threads();
         let failed = |e: &dyn Display| Failure::new(74, format!("cannot start {threads} threads: {e}"));
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(|e| failed(&e))?;
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let waiting = Builder::new_current_thread().enable_all().build();
         let mut working = Builder::new_multi_thread();
+        match self.host {
+            Host::Process => pool.build_global().map_err(|e| failed(&e))?,
+            Host::Program(_) => {
+                let pool = Arc::new(pool.build().map_err(|e| failed(&e))?);
+                working.on_thread_start(move || use_pool(Arc::clone(&pool)));
+            }
+        }
         working.worker_threads(threads).thread_keep_alive(IDLE_THREAD).thread_stack_size(STACK_BYTES);
         let working = working.enable_all().build();
         Ok((waiting.map_err(|e| failed(&e))?, working.map_err(|e| failed(&e))?))
@@ -190,18 +218,6 @@ async fn end<T>(mut work: JoinHandle<T>) {
     work.abort();
     if tokio::time::timeout(GIVE_UP, &mut work).await.is_err() {
         tracing::debug!("stopped while it computes");
-    }
-}
-
-async fn signalled() -> Failure {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => Failure::signalled("SIGINT", 130),
-        _ = terminate.recv() => Failure::signalled("SIGTERM", 143),
     }
 }
 

@@ -18,9 +18,10 @@ use crate::args::{Global, RunArgs};
 use crate::documents::place;
 use crate::exit_code::{BAD_DATA, Failure};
 use crate::flags::with_flags;
+use crate::host::Host;
 use crate::job_config::JobConfig;
 
-pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
+pub(super) fn run(host: Host, global: &Global, args: &RunArgs) -> Outcome {
     let job = JobConfig::read(&args.config)?.with_input_args(&args.input);
     let (keep, columns) = job.keep()?;
     let request = RunRequest {
@@ -51,7 +52,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
     };
     let lock = args.lock_file.clone().or_else(|| job.lock.clone());
     let lock_wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
-    let session = Session::new(&job, global);
+    let session = Session::within(host, &job, global);
     let no_documents = Arc::new(AtomicBool::new(false));
     let found_none = Arc::clone(&no_documents);
     let breakers = request.breakers;
@@ -72,7 +73,7 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Outcome {
     }
     let why: Vec<String> = summary.breakers.iter().map(|breaker| with_flags("run", &breaker.message())).collect();
     let message = format!("stopped before publishing: {}", why.join("; "));
-    let mut report = report.but(Failure { code: BAD_DATA, message, requests: session.requests() });
+    let mut report = report.but(Failure { requests: session.requests(), ..Failure::new(BAD_DATA, message) });
     report.json["status"] = summary.status.name().into();
     Ok(report)
 }

@@ -1,0 +1,102 @@
+//! The file, column and row that an error is about.
+
+use nearprint_dataset::DatasetError;
+use nearprint_pipeline::PipelineError;
+use nearprint_storage::StorageError;
+use nearprint_store::StoreError;
+use nearprint_study::StudyError;
+use nearprint_tasks::TaskError;
+
+/// The file, column and row that an error is about, as far as it is about one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ErrorPlace {
+    /// The path or URL of a file, or of the place where files were expected.
+    pub file: Option<String>,
+    /// The column.
+    pub column: Option<String>,
+    /// The number of the row, counted from 1. For a text file it is the line.
+    pub row: Option<u64>,
+}
+
+impl ErrorPlace {
+    pub(crate) fn of(error: &StudyError) -> Self {
+        match error {
+            StudyError::Pipeline(error) => Self::of_pipeline(error),
+            _ => Self::default(),
+        }
+    }
+
+    fn of_pipeline(error: &PipelineError) -> Self {
+        match error {
+            PipelineError::NightsMissing { url }
+            | PipelineError::NightMissing { url, .. }
+            | PipelineError::OutputExists { url, .. }
+            | PipelineError::InputChanged { url, .. } => Self::file(url),
+            PipelineError::NoSpace { path, .. } => Self::file(&path.display().to_string()),
+            PipelineError::Dataset(error) => Self::of_dataset(error),
+            PipelineError::Task(error) => Self::of_task(error),
+            PipelineError::Store(error) => Self::of_store(error),
+            PipelineError::Storage(error) => Self::of_storage(error),
+            _ => Self::default(),
+        }
+    }
+
+    fn of_task(error: &TaskError) -> Self {
+        match error {
+            TaskError::Refused { url, .. } => Self::file(url),
+            TaskError::Dataset(error) => Self::of_dataset(error),
+            TaskError::Storage(error) => Self::of_storage(error),
+            _ => Self::default(),
+        }
+    }
+
+    fn of_store(error: &StoreError) -> Self {
+        match error {
+            StoreError::Damaged { file, .. } | StoreError::DamagedCommit { file, .. } => Self::file(file),
+            StoreError::Refused { url, .. } | StoreError::OutputExists { url, .. } => Self::file(url),
+            StoreError::Dataset(error) => Self::of_dataset(error),
+            StoreError::Storage(error) => Self::of_storage(error),
+            _ => Self::default(),
+        }
+    }
+
+    fn of_dataset(error: &DatasetError) -> Self {
+        match error {
+            DatasetError::BadFile { file, .. }
+            | DatasetError::BadFormat { file, .. }
+            | DatasetError::Table { file, .. }
+            | DatasetError::EmptyList { list: file }
+            | DatasetError::DocumentsMissing { url: file }
+            | DatasetError::NoDocuments { url: file, .. }
+            | DatasetError::NoMarker { url: file } => Self::file(file),
+            DatasetError::Listed { list, line, .. } => Self { row: Some(*line), ..Self::file(list) },
+            DatasetError::MissingColumn { file, column, .. } | DatasetError::ColumnType { file, column, .. } => {
+                Self { column: Some(column.clone()), ..Self::file(file) }
+            }
+            DatasetError::SchemaDrift { file, column, .. } => {
+                Self { column: Some(column.to_string()), ..Self::file(file) }
+            }
+            DatasetError::BadRow { file, row, .. } => Self { row: Some(*row), ..Self::file(file) },
+            DatasetError::Storage(error) => Self::of_storage(error),
+            _ => Self::default(),
+        }
+    }
+
+    fn of_storage(error: &StorageError) -> Self {
+        match error {
+            StorageError::BadFile { file, .. } => Self::file(file),
+            StorageError::NotUtf8 { file, line } => Self { row: Some(*line as u64), ..Self::file(file) },
+            StorageError::InputMissing { url, .. }
+            | StorageError::Table { url, .. }
+            | StorageError::OutputExists { url, .. }
+            | StorageError::ObjectStore { url, .. } => Self::file(url),
+            StorageError::Io { path, .. } => Self::file(&path.display().to_string()),
+            _ => Self::default(),
+        }
+    }
+
+    fn file(file: &str) -> Self {
+        Self { file: Some(file.to_owned()), ..Self::default() }
+    }
+}
