@@ -7,8 +7,20 @@ mod support;
 use support::root;
 
 /// The crates from the ground up: each may depend on those before it, and on no other.
-const FLOORS: [&str; 11] =
-    ["tokenize", "fingerprint", "join", "profile", "storage", "dataset", "store", "tasks", "pipeline", "study", "cli"];
+const FLOORS: [&str; 12] = [
+    "tokenize",
+    "fingerprint",
+    "join",
+    "profile",
+    "storage",
+    "dataset",
+    "store",
+    "tasks",
+    "pipeline",
+    "study",
+    "cli",
+    "python",
+];
 
 /// They do no I/O.
 const PURE: [&str; 4] = ["tokenize", "fingerprint", "join", "profile"];
@@ -42,7 +54,7 @@ fn datafusion_is_known_to_the_pipeline_alone_and_arrow_to_what_reads_and_writes(
         let dependencies = dependencies(name);
         assert!(!dependencies.contains("datafusion") || name == "pipeline", "{name} depends on DataFusion");
         let has_arrow = dependencies.lines().any(|line| line.starts_with("arrow") || line.starts_with("parquet"));
-        let may = matches!(name, "dataset" | "store" | "tasks" | "pipeline" | "study" | "cli");
+        let may = matches!(name, "dataset" | "store" | "tasks" | "pipeline" | "study" | "cli" | "python");
         assert!(!has_arrow || may, "{name} depends on Arrow");
         let has_object_store = dependencies.lines().any(|line| line.starts_with("object_store"));
         assert!(!has_object_store || name == "storage", "{name} depends on object_store");
@@ -103,11 +115,18 @@ fn unsafe_code_lives_only_in_kernels() {
 
 #[test]
 fn only_the_command_knows_clap_and_job_files() {
-    for name in &FLOORS[..FLOORS.len() - 1] {
+    for name in FLOORS.into_iter().filter(|&name| name != "cli") {
         let dependencies = dependencies(name);
         for foreign in ["clap", "toml", "indicatif", "anyhow"] {
             assert!(!dependencies.lines().any(|line| line.starts_with(foreign)), "{name} depends on {foreign}");
         }
+    }
+}
+
+#[test]
+fn only_the_wheel_knows_python() {
+    for name in FLOORS.into_iter().filter(|&name| name != "python") {
+        assert!(!dependencies(name).contains("pyo3"), "{name} depends on Python");
     }
 }
 

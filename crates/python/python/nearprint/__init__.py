@@ -1,0 +1,138 @@
+"""Near-duplicate documents, found exactly: fingerprints of texts, joins of fingerprints, whole nights, and the command.
+
+Columns and tables come in from anything that speaks Arrow's PyCapsule interface (pyarrow, Polars, DuckDB, pandas 3), and
+the results speak it too. Calls release the GIL and compute on threads of their own; `threads` limits them, and the
+default is all cores. Ctrl-C ends a call.
+
+>>> import nearprint
+>>> text = "Near-duplicate pages differ in a date, a counter or an advertisement, and in nothing that a reader would miss."
+>>> nearprint.hamming(nearprint.fingerprint(text), nearprint.fingerprint(text.upper()))
+0
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any, Protocol, Union
+
+from . import _nearprint
+from ._error import Error
+from ._nearprint import (
+    Array,
+    FingerprintContext,
+    MapContext,
+    Table,
+    TaskBatches,
+    __version__,
+    fingerprint,
+    fingerprint_task,
+    hamming,
+    join,
+    map_task,
+    pairs_within,
+    profile,
+    sketch,
+)
+
+__all__ = [
+    "Array",
+    "ArrowColumn",
+    "Error",
+    "FingerprintContext",
+    "MapContext",
+    "Table",
+    "TaskBatches",
+    "__version__",
+    "fingerprint",
+    "fingerprint_task",
+    "hamming",
+    "join",
+    "main",
+    "map_task",
+    "pairs_within",
+    "profile",
+    "run",
+    "sketch",
+]
+
+
+class _ArrayLike(Protocol):
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any: ...
+
+
+class _StreamLike(Protocol):
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+
+ArrowColumn = Union[_ArrayLike, _StreamLike]
+"""What speaks the PyCapsule interface: an array, a chunked array, a series, a table or a stream of batches."""
+
+Option = Union[str, int, float, bool, "os.PathLike[str]", Sequence[str], None]
+
+
+def run(config: str | os.PathLike[str], dt: str, **options: Option) -> dict[str, Any]:
+    """Run a night: fingerprint, join, decide, publish, advance the store.
+
+    Args:
+        config: the job file.
+        dt: the date of the night, such as "2026-11-20".
+        **options: the options of `nearprint run`, with underscores for hyphens: `create_store=True`, `replace=True`,
+            `late=True`, `documents="crawl"`, `threads=4`, `memory_limit="4GiB"`, `max_pairs=1000`, ... An option that
+            may be repeated takes a list. `None` and `False` leave an option out.
+
+    Returns:
+        The summary that the command prints with `--json`. Its `status` is "published" or "already_published".
+
+    Raises:
+        Error: whatever makes the command fail, with its exit code. If a breaker stopped the night, `exit_code` is 65
+            and `summary` has what was measured. After Ctrl-C nothing of the night is visible.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> os.makedirs(f"{folder.name}/crawl/dt=2026-11-20")
+    >>> text = "The quick brown fox jumps over the lazy dog near the old river bank."
+    >>> with open(f"{folder.name}/crawl/dt=2026-11-20/pages.jsonl", "w") as pages:
+    ...     for id, line in [("a", text), ("b", text.upper())]:
+    ...         _ = pages.write('{"id": "%s", "text": "%s"}\\n' % (id, line))
+    >>> with open(f"{folder.name}/job.toml", "w") as job:
+    ...     _ = job.write("".join(f'{key} = "{folder.name}/{key}"\\n' for key in ["store", "output"]))
+    >>> done = nearprint.run(f"{folder.name}/job.toml", "2026-11-20", documents=f"{folder.name}/crawl", create_store=True)
+    >>> done["status"], done["n_drop"]
+    ('published', 1)
+    >>> folder.cleanup()
+    """
+    arguments = ["--config", os.fspath(config), "--dt", dt]
+    for name, value in options.items():
+        # The command names what may be repeated in the singular.
+        flag = "--root" if name == "roots" else "--" + name.replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            arguments.append(flag)
+            continue
+        values = [value] if isinstance(value, (str, int, float, os.PathLike)) else value
+        for one in values:
+            arguments.append(f"{flag}={os.fspath(one) if isinstance(one, os.PathLike) else one}")
+    return _nearprint.run(arguments)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the `nearprint` command and return its exit code. The console script `nearprint` calls it.
+
+    The command writes to standard output and standard error, and takes over the signals and the threads of the process:
+    call it once, from the main thread of a process that exists for it. Programs call `run` and the other functions.
+
+    Args:
+        argv: the arguments after the name of the program; those of the process if None.
+    """
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    # Python would only note a signal and handle it after the command. The command handles it, or is killed by it.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return _nearprint.main(["nearprint", *arguments])

@@ -1,0 +1,7 @@
+"""The command as `python -m nearprint`."""
+
+import sys
+
+from nearprint import main
+
+sys.exit(main())

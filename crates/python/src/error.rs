@@ -1,0 +1,111 @@
+//! The exceptions of a call.
+
+use nearprint_cli::{ErrorPlace, FailedNight, Failure};
+use nearprint_pipeline::PipelineError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// The reason why a call has no result. It is made without the GIL, and becomes an exception with it.
+pub(crate) enum Problem {
+    /// An argument has a value that cannot be used: `ValueError`.
+    Value(String),
+    /// An argument has a type that cannot be used: `TypeError`.
+    Type(String),
+    /// An error of nearprint: `nearprint.Error`.
+    Failed(Box<FailedNight>),
+    /// An exception of Python code that the call ran, such as a reader of batches.
+    Raised(PyErr),
+}
+
+/// The result of a call.
+pub(crate) type Result<T> = std::result::Result<T, Problem>;
+
+impl Problem {
+    pub(crate) fn value(reason: impl ToString) -> Self {
+        Self::Value(reason.to_string())
+    }
+
+    pub(crate) fn bug(reason: &str) -> Self {
+        Failure::bug(reason).into()
+    }
+
+    /// Makes the exception.
+    pub(crate) fn raised(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Value(reason) => PyValueError::new_err(reason),
+            Self::Type(reason) => PyTypeError::new_err(reason),
+            Self::Failed(failed) => error(py, *failed).unwrap_or_else(|raised| raised),
+            Self::Raised(raised) => raised,
+        }
+    }
+}
+
+fn error(py: Python<'_>, FailedNight { failure, summary }: FailedNight) -> PyResult<PyErr> {
+    let attributes = PyDict::new(py);
+    attributes.set_item("kind", failure.kind())?;
+    attributes.set_item("exit_code", failure.code)?;
+    let ErrorPlace { file, column, row, .. } = *failure.place;
+    attributes.set_item("file", file)?;
+    attributes.set_item("column", column)?;
+    attributes.set_item("row", row)?;
+    if let Some(summary) = summary {
+        attributes.set_item("summary", from_json(py, &summary)?)?;
+    }
+    let class = py.import("nearprint._error")?.getattr("Error")?;
+    Ok(PyErr::from_value(class.call((failure.message,), Some(&attributes))?))
+}
+
+/// Returns the Python object that a JSON value stands for.
+pub(crate) fn from_json<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py, PyAny>> {
+    py.import("json")?.call_method1("loads", (value.to_string(),))
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(Box::new(FailedNight { failure, summary: None }))
+    }
+}
+
+impl From<Box<FailedNight>> for Problem {
+    fn from(failed: Box<FailedNight>) -> Self {
+        Self::Failed(failed)
+    }
+}
+
+impl From<PyErr> for Problem {
+    fn from(raised: PyErr) -> Self {
+        Self::Raised(raised)
+    }
+}
+
+impl From<arrow::error::ArrowError> for Problem {
+    fn from(error: arrow::error::ArrowError) -> Self {
+        match error {
+            arrow::error::ArrowError::ExternalError(inner) => match inner.downcast::<PyErr>() {
+                Ok(raised) => Self::Raised(*raised),
+                Err(other) => Self::value(other),
+            },
+            other => Self::value(other),
+        }
+    }
+}
+
+impl From<nearprint_join::JoinError> for Problem {
+    /// The sizes and distances that a join refuses are arguments of the call.
+    fn from(error: nearprint_join::JoinError) -> Self {
+        Self::value(error)
+    }
+}
+
+impl From<nearprint_profile::ProfileError> for Problem {
+    /// The profile that cannot be used is an argument of the call.
+    fn from(error: nearprint_profile::ProfileError) -> Self {
+        Self::value(error)
+    }
+}
+
+/// Makes the problem of an error of a task.
+pub(crate) fn failed(error: nearprint_tasks::TaskError) -> Problem {
+    Failure::from(PipelineError::from(error)).into()
+}

@@ -1,0 +1,209 @@
+//! Columns and tables that come in through the PyCapsule interface.
+
+use arrow::array::{Array, ArrayRef, AsArray, FixedSizeBinaryArray, StructArray, UInt64Array};
+use arrow::compute::{CastOptions, cast, cast_with_options, concat};
+use arrow::datatypes::{DataType, UInt64Type};
+use arrow::error::ArrowError;
+use nearprint_fingerprint::Sketch;
+use nearprint_join::Column;
+use pyo3::prelude::*;
+use pyo3_arrow::ffi::ArrayReader;
+use pyo3_arrow::input::AnyArray;
+
+use crate::error::{Problem, Result};
+
+/// A column, or a table with its columns, as a stream of arrays that is still to be read.
+pub(crate) struct Input {
+    /// The name of the argument, for messages.
+    name: &'static str,
+    arrays: Box<dyn ArrayReader + Send>,
+}
+
+/// A column of fingerprints or of sketches.
+pub(crate) enum BitColumn {
+    Fingerprints(UInt64Array),
+    Sketches(FixedSizeBinaryArray),
+}
+
+/// The fingerprints of documents, and their sketches if there are any.
+pub(crate) struct Fingerprints {
+    pub(crate) fingerprints: Column<u64>,
+    pub(crate) sketches: Option<Column<Sketch>>,
+}
+
+/// The bytes of a sketch.
+pub(crate) const SKETCH_BYTES: i32 = 32;
+
+/// The most rows of a join. One number is kept for no row.
+const MAX_ROWS: usize = u32::MAX as usize - 1;
+
+impl Input {
+    /// Takes an argument that speaks the PyCapsule interface.
+    pub(crate) fn of(name: &'static str, argument: &Bound<'_, PyAny>) -> Result<Self> {
+        if !argument.hasattr("__arrow_c_array__")? && !argument.hasattr("__arrow_c_stream__")? {
+            let got = argument.get_type().name()?;
+            return Err(Problem::Type(format!(
+                "{name}: {got} has neither __arrow_c_array__ nor __arrow_c_stream__: give a column of pyarrow, Polars, \
+                 DuckDB or pandas 3, such as pyarrow.array(list)"
+            )));
+        }
+        Ok(Self { name, arrays: argument.extract::<AnyArray>()?.into_reader()? })
+    }
+
+    /// Returns the name of the argument.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Iterates over the arrays of the column. A table of one column counts as this column.
+    pub(crate) fn columns(self) -> impl Iterator<Item = Result<ArrayRef>> {
+        let name = self.name;
+        self.arrays.map(move |array| only_column(name, array?))
+    }
+
+    /// Reads a column of fingerprints or of sketches.
+    pub(crate) fn bits(self) -> Result<BitColumn> {
+        let name = self.name;
+        let field = self.arrays.field();
+        let data_type = match field.data_type() {
+            DataType::Struct(fields) if fields.len() == 1 => fields[0].data_type(),
+            other => other,
+        };
+        if is_binary(data_type) {
+            let arrays = self.columns().map(|array| sketches(name, &array?)).collect::<Result<Vec<_>>>()?;
+            return Ok(BitColumn::Sketches(joined(&arrays, &SKETCH)?.as_fixed_size_binary().clone()));
+        }
+        let arrays = self.columns().map(|array| numbers(name, &array?)).collect::<Result<Vec<_>>>()?;
+        Ok(BitColumn::Fingerprints(joined(&arrays, &DataType::UInt64)?.as_primitive().clone()))
+    }
+
+    /// Reads fingerprints, and sketches if there are any: from a table with the columns `fingerprint` and, if it has
+    /// sketches, `sketch`, or from the column of fingerprints alone.
+    pub(crate) fn fingerprints(self) -> Result<Fingerprints> {
+        let name = self.name;
+        let mut read = Fingerprints { fingerprints: Column::default(), sketches: None };
+        let mut n_rows = 0;
+        for array in self.arrays {
+            let array = array?;
+            n_rows += array.len();
+            if n_rows > MAX_ROWS {
+                return Err(Problem::Value(format!("{name}: more than {MAX_ROWS} rows: join them in parts")));
+            }
+            let (values, wide) = match array.as_struct_opt().and_then(|table| Some((table, of_table(table)?))) {
+                None => (only_column(name, array)?, None),
+                Some((table, columns)) => {
+                    refuse_null_rows(name, table)?;
+                    columns
+                }
+            };
+            numbers(name, &values)?.as_primitive::<UInt64Type>().iter().for_each(|value| read.fingerprints.push(value));
+            if let Some(wide) = wide {
+                let column = read.sketches.get_or_insert_default();
+                let wide = sketches(name, &wide)?;
+                for bytes in wide.as_fixed_size_binary() {
+                    column.push(bytes.map(Sketch::try_from).transpose().map_err(|e| refused(name, &e))?);
+                }
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// Returns the columns `fingerprint` and `sketch` of a table, or `None` if it has no column of the first name.
+fn of_table(table: &StructArray) -> Option<(ArrayRef, Option<ArrayRef>)> {
+    Some((table.column_by_name("fingerprint")?.clone(), table.column_by_name("sketch").cloned()))
+}
+
+fn only_column(name: &str, array: ArrayRef) -> Result<ArrayRef> {
+    let Some(table) = array.as_struct_opt() else { return Ok(array) };
+    if table.num_columns() != 1 {
+        let columns = table.column_names().join(", ");
+        return Err(Problem::Value(format!("{name}: a table with the columns {columns}: choose one of them")));
+    }
+    refuse_null_rows(name, table)?;
+    Ok(table.column(0).clone())
+}
+
+fn refuse_null_rows(name: &str, table: &StructArray) -> Result<()> {
+    if table.null_count() > 0 {
+        return Err(Problem::Value(format!("{name}: a column of structs with nulls: give a table or a plain column")));
+    }
+    Ok(())
+}
+
+fn refused(name: &str, error: &dyn std::fmt::Display) -> Problem {
+    Problem::Value(format!("{name}: {error}"))
+}
+
+fn is_binary(data_type: &DataType) -> bool {
+    use DataType::{Binary, BinaryView, FixedSizeBinary, LargeBinary};
+    matches!(data_type, FixedSizeBinary(_) | Binary | LargeBinary | BinaryView)
+}
+
+const SKETCH: DataType = DataType::FixedSizeBinary(SKETCH_BYTES);
+
+/// A value that does not fit the type is an error, and does not become null.
+const EXACT: CastOptions<'static> = CastOptions { safe: false, format_options: FORMAT };
+const FORMAT: arrow::util::display::FormatOptions<'static> = arrow::util::display::FormatOptions::new();
+
+/// Returns integers as fingerprints.
+fn numbers(name: &str, array: &ArrayRef) -> Result<ArrayRef> {
+    let data_type = array.data_type();
+    if !data_type.is_integer() && !data_type.is_null() {
+        return Err(Problem::Type(format!(
+            "{name}: a column of {data_type}, expected UInt64: fingerprints are integers"
+        )));
+    }
+    let unsigned = |e: ArrowError| Problem::Value(format!("{name}: {e}: fingerprints are unsigned integers"));
+    cast_with_options(array, &DataType::UInt64, &EXACT).map_err(unsigned)
+}
+
+/// Returns byte strings as sketches.
+fn sketches(name: &str, array: &ArrayRef) -> Result<ArrayRef> {
+    let expected =
+        || format!("{name}: a column of {}, expected FixedSizeBinary(32): sketches have 32 bytes", array.data_type());
+    let array = match array.data_type() {
+        DataType::Null | DataType::FixedSizeBinary(SKETCH_BYTES) => array.clone(),
+        DataType::FixedSizeBinary(_) => return Err(Problem::Value(expected())),
+        data_type if is_binary(data_type) => cast(array, &DataType::LargeBinary)?,
+        _ => return Err(Problem::Type(expected())),
+    };
+    cast_with_options(&array, &SKETCH, &EXACT).map_err(|e| Problem::Value(format!("{}: {e}", expected())))
+}
+
+fn joined(arrays: &[ArrayRef], data_type: &DataType) -> Result<ArrayRef> {
+    if arrays.is_empty() {
+        return Ok(arrow::array::new_empty_array(data_type));
+    }
+    let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+    Ok(concat(&arrays)?)
+}
+
+/// A column of texts, checked.
+pub(crate) struct Texts(ArrayRef);
+
+impl Texts {
+    pub(crate) fn of(name: &str, array: &ArrayRef) -> Result<Self> {
+        let array = match array.data_type() {
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => array.clone(),
+            DataType::Null => cast(array, &DataType::Utf8)?,
+            DataType::Dictionary(_, values) if values.is_string() => cast(array, values)?,
+            other => return Err(Problem::Type(format!("{name}: a column of {other}, expected strings"))),
+        };
+        // What comes from elsewhere may be no UTF-8, though its type says so. An empty slice may have offsets into
+        // nothing, which no row needs.
+        if !array.is_empty() {
+            array.to_data().validate_full().map_err(|e| refused(name, &e))?;
+        }
+        Ok(Self(array))
+    }
+
+    /// Returns the text of each row.
+    pub(crate) fn texts(&self) -> Vec<Option<&str>> {
+        match self.0.data_type() {
+            DataType::Utf8View => self.0.as_string_view().iter().collect(),
+            DataType::LargeUtf8 => self.0.as_string::<i64>().iter().collect(),
+            _ => self.0.as_string::<i32>().iter().collect(),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The extension module of the Python package `nearprint`: the functions of the crates below over Arrow, and the
+//! command. The package in `python/nearprint` adds what Python itself says best, and has the stubs.
+//!
+//! Each call computes on threads of its own, without the GIL. Columns come and go through Arrow's PyCapsule interface,
+//! without copies of the texts.
+
+mod call;
+mod error;
+mod input;
+mod join;
+mod night;
+mod output;
+mod tasks;
+mod text;
+
+use pyo3::prelude::*;
+
+/// The compiled part of nearprint: import `nearprint` instead.
+#[pymodule]
+mod _nearprint {
+    #[pymodule_export]
+    use super::join::{hamming, join, pairs_within};
+    #[pymodule_export]
+    use super::night::{main, profile, run};
+    #[pymodule_export]
+    use super::output::{Array, Table};
+    #[pymodule_export]
+    use super::tasks::{FingerprintContext, MapContext, TaskBatches, fingerprint_task, map_task};
+    #[pymodule_export]
+    use super::text::{fingerprint, sketch};
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,109 @@
+"""Tasks: a specification and descriptions in, Arrow batches out."""
+
+import json
+import os
+import shutil
+
+import nearprint
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import ROOT
+
+
+@pytest.fixture
+def file(tmp_path):
+    """The first sample night, with a date that its version is."""
+    path = tmp_path / "part-00000.parquet"
+    shutil.copyfile(ROOT / "sample_data/documents/dt=2026-11-19/part-00000.parquet", path)
+    os.utime(path, (1767225600, 1767225600))
+    return path
+
+
+def specification(**changes):
+    spec = {
+        "columns": {"id": "id", "text": "text", "keep": []},
+        "keep_types": [],
+        "profile": nearprint.profile(),
+        "analyzer_resources": {"user_dictionary": None, "stop_words": None, "idf": None},
+        "max_doc_bytes": 1 << 26,
+        "passes_over_files": False,
+        "memory_limit": None,
+        "threads": 2,
+    }
+    return json.dumps({**spec, **changes})
+
+
+def description(file, version="2026-01-01T00:00:00+00:00"):
+    place = {"file": str(file), "version": version, "row_groups": {"start": 0, "end": 1}}
+    return json.dumps({"range": place, "position": 0})
+
+
+def read(batches):
+    """The rows and the notes of a task, as pyarrow tables."""
+    read = {"rows": [], "notes": []}
+    for kind, batch in batches:
+        read[kind].append(pa.table(batch))
+    return read
+
+
+def test_a_fingerprint_task_gives_the_fingerprints_of_its_range(documents, file):
+    context = nearprint.FingerprintContext(specification())
+    for _ in range(2):
+        rows = pa.concat_tables(read(nearprint.fingerprint_task(context, description(file)))["rows"])
+        assert rows["doc_id"].to_pylist() == [str(id) for id in documents["id"].to_pylist()]
+        assert rows["fingerprint"].to_pylist() == nearprint.fingerprint(documents["text"]).to_pylist()
+        assert rows["sketch"].to_pylist() == nearprint.sketch(documents["text"]).to_pylist()
+
+
+def test_tasks_fail_as_the_command_does(file):
+    with pytest.raises(ValueError, match="spec"):
+        nearprint.FingerprintContext("{}")
+    context = nearprint.FingerprintContext(specification())
+    with pytest.raises(ValueError, match="task"):
+        nearprint.fingerprint_task(context, "{}")
+    batches = nearprint.fingerprint_task(context, description(file, version="another"))
+    with pytest.raises(nearprint.Error) as raised:
+        next(batches)
+    assert (raised.value.kind, raised.value.exit_code) == ("try_again", 75)
+    assert list(batches) == [], "an exception ends the batches"
+
+
+def test_a_map_task_gives_the_pairs_of_its_batch(tmp_path):
+    fingerprints = [0b0000, 0b0111, 2**64 - 1, None]
+    ids = ["a", "b", "c", "d"]
+    spec = {
+        "bits": 64,
+        "prefix_distances": None,
+        "n_parts": 1,
+        "max_distance": 3,
+        "max_sketch_distance": None,
+        "max_lost_share": 1.0,
+        "itself": True,
+        "ids_are_names": True,
+        "want": "all_pairs",
+        "notes_classes": False,
+        "existing": [],
+    }
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    batch = pa.table(
+        {
+            "doc_id": ids,
+            "fingerprint": pa.array(fingerprints, pa.uint64()),
+            "sketch": pa.nulls(4, pa.binary(32)),
+            "n_features": pa.nulls(4, pa.uint32()),
+        }
+    )
+    shadowed = pa.table({"file": pa.array([], pa.string()), "row": pa.array([], pa.uint32())})
+    for name, table in [("batch", batch), ("shadowed", shadowed)]:
+        (tmp_path / name).mkdir()
+        pq.write_table(table, tmp_path / name / "part-00000.parquet", write_page_checksum=True)
+    task = json.dumps({"itself": {"values": {"start": 0, "end": 3}, "part": 0}})
+    context = nearprint.MapContext(tmp_path, [task], threads=2)
+    done = read(nearprint.map_task(context, task))
+    pairs = pa.concat_tables(done["rows"]).to_pylist()
+    assert [(pair["a"], pair["b"], pair["distance"]) for pair in pairs] == [(0, 1, 3)]
+    assert done["notes"][-1]["n_candidates"].to_pylist() == [1]
+    with pytest.raises(nearprint.Error) as raised:
+        nearprint.MapContext(tmp_path / "none", [task])
+    assert raised.value.file.endswith("spec.json")
