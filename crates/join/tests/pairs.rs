@@ -1,7 +1,12 @@
 //! The one-call joins against comparing everything with everything.
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
 
-use nearprint_join::{HammingJoin, JoinError, Kernel, ids_between, naive, pairs_between, pairs_within};
+use std::sync::Arc;
+
+use nearprint_fingerprint::Sketch;
+use nearprint_join::{
+    Column, HammingJoin, JoinError, Kernel, QueryRows, Verifier, ids_between, naive, pairs_between, pairs_within,
+};
 use proptest::prelude::*;
 
 /// Fingerprints of which many are near to each other, and some the same.
@@ -51,4 +56,27 @@ fn a_distance_that_every_two_fingerprints_are_within_is_refused() {
         assert_eq!(pairs_within(&[1u64, 2], k), Err(JoinError::Distance { max_distance: k, bits: 64 }));
     }
     assert_eq!(pairs_within(&[0u64, u64::MAX >> 1], 63).unwrap().len(), 1);
+}
+
+#[test]
+fn rows_of_two_sets_pair_only_where_their_sketches_are_near() {
+    let sketch = |byte: u8| Some(Sketch([byte; 32]));
+    let side = |fingerprints: &[u64], sketches: &[Option<Sketch>]| {
+        let fingerprints: Column<u64> = fingerprints.iter().copied().map(Some).collect();
+        QueryRows::group(fingerprints, Arc::new(sketches.iter().copied().collect())).unwrap()
+    };
+    let left = || side(&[7, 7, 7, u64::MAX], &[sketch(0), sketch(1), None, sketch(0)]);
+    let right = || side(&[6, 0, 7], &[sketch(0), sketch(0), None]);
+    let found = |max_sketch_distance| {
+        let (mut found, verifier) = (Vec::new(), Verifier { max_distance: 1, max_sketch_distance });
+        let join = HammingJoin::new(1);
+        join.rows_between(left(), right(), &verifier, 64, |p, sketches| found.push((p.a, p.b, p.distance, sketches)))
+            .unwrap();
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(found(Some(31)), [(0, 0, 1, Some(0))]);
+    assert_eq!(found(Some(32)), [(0, 0, 1, Some(0)), (1, 0, 1, Some(32))]);
+    let all = (0..3).flat_map(|a| [(a, 0, 1, None), (a, 2, 0, None)]);
+    assert_eq!(found(None), all.collect::<Vec<_>>());
 }
