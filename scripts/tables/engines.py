@@ -8,8 +8,8 @@ After each thing that happens to a night (published, replaced, late, documents f
 has to count the rows of every table by night as the manifests do, also from a checkpoint alone, without the versions
 before it, and nearprint has to read a log after another program wrote a checkpoint of its own. Engines that read no log
 are asked where the docs say that a glob is right; Spark is one of them, if pyspark and Java are installed. Prints the
-bytes of log that a night takes, and, with --nights N, the
-seconds that each engine takes to open a table of N versions.
+bytes of log that a night takes. With --kills N, runs that replace a night are killed at random times, and each engine has to
+see one state of it, whole. With --nights N, prints the seconds that each engine takes to open a table of N versions.
 """
 
 import argparse
@@ -93,11 +93,14 @@ class Night:
             raise SystemExit(f"nearprint {' '.join(args)}: {ran.stderr}")
         return json.loads(ran.stdout.splitlines()[-1])
 
-    def run(self, dt: str, rows: list[tuple[str, str]], *more: str) -> None:
+    def write(self, dt: str, rows: list[tuple[str, str]]) -> None:
         place = self.folder / f"crawl/dt={dt}/pages.jsonl"
         place.parent.mkdir(parents=True, exist_ok=True)
         lines = [json.dumps({"id": name, "text": text}) for name, text in rows] + ["no document"]
         place.write_text("\n".join(lines) + "\n")
+
+    def run(self, dt: str, rows: list[tuple[str, str]], *more: str) -> None:
+        self.write(dt, rows)
         self.command("run", "--config", "job.toml", "--dt", dt, *more)
 
     def manifests(self, table: str) -> Counter:
@@ -120,6 +123,39 @@ def compare(night: Night, what: str, engines: dict) -> bool:
                 good = False
                 print(f"{what}: {table}: {name} counts {dict(found)}, the manifests {dict(expected)}")
     print(f"{what}: {', '.join(engines)}: {'as the manifests say' if good else 'DIFFERENT'}")
+    return good
+
+
+def killed(night: Night, engines: dict, n_kills: int) -> bool:
+    """Kills replacements of a night at random times; each engine has to see the night of before or the new one, whole."""
+    draw = random.Random(7)
+    dt, good, seen = "2026-11-19", True, Counter()
+    # Two states of the night in turn: so many documents, and rows of its tables.
+    states = [[(f"k{i}", words(i)) for i in range(n)] for n in (5, 9)]
+    night.run(dt, states[0], "--no-breakers")
+    began = time.monotonic()
+    night.run(dt, states[1], "--replace", "--no-breakers")
+    seconds = time.monotonic() - began
+    for number in range(n_kills):
+        rows = states[number % 2]
+        night.write(dt, rows)
+        run = subprocess.Popen(
+            [night.nearprint, "run", "--config", "job.toml", "--dt", dt, "--replace", "--no-breakers"],
+            cwd=night.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+        time.sleep(draw.uniform(0.6, 1.6) * seconds)
+        run.kill()
+        run.wait()
+        counts = {read(night.results, "decisions")[dt] for read in engines.values()}
+        if len(counts) != 1 or not counts <= {5, 9}:
+            good = False
+            print(f"kill {number}: the engines count {counts} decisions")
+        seen[counts.pop() == len(rows)] += 1
+        for table in TABLES:
+            for read in engines.values():
+                read(night.results, table)
+        night.run(dt, rows, "--replace", "--no-breakers")
+    print(f"{n_kills} kills: {seen[False]} times the night of before, {seen[True]} times the new one: {'whole' if good else 'NOT WHOLE'}")
     return good
 
 
@@ -167,6 +203,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("nearprint", type=lambda p: Path(p).resolve())
     parser.add_argument("--nights", type=int, default=0)
+    parser.add_argument("--kills", type=int, default=0, help="kill so many runs that replace a night, at random times")
     parser.add_argument("--delta-extension", metavar="FILE", help="DuckDB's extension delta, if it cannot be fetched")
     options = parser.parse_args()
     engines = dict(LOGS)
@@ -204,6 +241,9 @@ def main() -> None:
             print(f"{table}: versions of {sizes} bytes")
     with tempfile.TemporaryDirectory() as folder:
         good &= checkpoints(Night(options.nearprint, Path(folder)), engines)
+    if options.kills:
+        with tempfile.TemporaryDirectory() as folder:
+            good &= killed(Night(options.nearprint, Path(folder)), engines, options.kills)
     if options.nights:
         with tempfile.TemporaryDirectory() as folder:
             many(Night(options.nearprint, Path(folder)), options.nights)
