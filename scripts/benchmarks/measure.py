@@ -193,7 +193,7 @@ def model(results, folder):
             plans = {k: planned(log_existing, log_queries, k) for k in range(13)}
             # Chance pairs are not part of the model, and a quarter of a minute is enough to tell.
             possible = [k for k, plan in plans.items() if plan["chance_pairs"] < 1 << 20 and plan["estimated_seconds"] < 15]
-            for max_distance in {possible[i * 5 % len(possible)] for i in (workload, workload + len(possible) // 2 + 1)}:
+            for max_distance in {possible[(5 * i + 2) % len(possible)] for i in (workload, workload + len(possible) // 2 + 1)}:
                 plan = plans[max_distance]
                 found = whole_joins(place, max_distance)
                 ratio = plan["estimated_seconds"] / found["seconds"]

@@ -45,6 +45,9 @@ impl ErrorPlace {
     fn of_task(error: &TaskError) -> Self {
         match error {
             TaskError::Refused { url, .. } => Self::file(url),
+            TaskError::Elsewhere { file, column, row, .. } => {
+                Self { file: file.clone(), column: column.clone(), row: *row }
+            }
             TaskError::Dataset(error) => Self::of_dataset(error),
             TaskError::Storage(error) => Self::of_storage(error),
             _ => Self::default(),

@@ -23,6 +23,7 @@ use serde_json::Value;
 
 use args::{Cli, Command};
 
+pub use cmd::Engine;
 pub use error_place::ErrorPlace;
 pub use exit_code::Failure;
 pub use host::Stop;
@@ -31,6 +32,11 @@ pub use host::Stop;
 /// standard output and standard error. The exit code is one of those that docs/operations.md lists. Call this function
 /// only in a process of its own, because it sets the panic hook, the log and the thread pool.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    run_with(arguments, None)
+}
+
+/// As [`run`], but an engine, if there is one, runs the tasks of a night.
+pub fn run_with(arguments: impl IntoIterator<Item = OsString>, elsewhere: Option<&Engine>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
@@ -40,7 +46,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let asked = cli.command.asked();
     progress::init_logging(cli.global.verbose);
     exit_code::keep_panics_to_one_line();
-    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| cmd::dispatch(cli)));
+    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| cmd::dispatch(cli, elsewhere)));
     let outcome = outcome.unwrap_or_else(|_| Err(Failure::panicked()));
     match outcome {
         Ok(report) => summary::print(&report, json),
@@ -62,11 +68,16 @@ pub struct FailedNight {
 
 /// Runs a night for a program that goes on afterwards. `arguments` are those of the command after `run`. The result is
 /// the summary that the command prints with `--json`. Nothing is printed and no handler of signals is set; log lines go
-/// to the program's own subscriber. Several nights may run at once, each on threads of its own.
+/// to the program's own subscriber. Several nights may run at once, each on threads of its own. An engine, if there is
+/// one, runs the tasks.
 ///
 /// # Errors
 /// Whatever makes the command fail, a breaker that stopped the night, or `stop`.
-pub fn night(arguments: impl IntoIterator<Item = OsString>, stop: &Stop) -> Result<Value, Box<FailedNight>> {
+pub fn night(
+    arguments: impl IntoIterator<Item = OsString>,
+    stop: &Stop,
+    elsewhere: Option<&Engine>,
+) -> Result<Value, Box<FailedNight>> {
     let failed = |failure| Box::new(FailedNight { failure, summary: None });
     let command = ["nearprint", "run"].map(OsString::from);
     let cli = Cli::try_parse_from(command.into_iter().chain(arguments));
@@ -74,7 +85,7 @@ pub fn night(arguments: impl IntoIterator<Item = OsString>, stop: &Stop) -> Resu
     let Command::Run(args) = cli.command else {
         return Err(failed(Failure::bug("a night that is another command")));
     };
-    let report = cmd::night(&cli.global, &args, stop).map_err(failed)?;
+    let report = cmd::night(&cli.global, &args, stop, elsewhere).map_err(failed)?;
     match report.failure {
         Some(failure) => Err(Box::new(FailedNight { failure, summary: Some(report.json) })),
         None => Ok(report.json),

@@ -331,7 +331,7 @@ fn plan_says_how_a_join_would_be_done_before_it_is() {
     assert!(allowed > 6, "{wider}");
     // Times are compared as the model has them; each plan measures this machine anew.
     let seconds_of = |plan: &serde_json::Value| {
-        plan["estimated_seconds"].as_f64().unwrap() / plan["measured_over_model"].as_f64().unwrap()
+        plan["estimated_map_seconds"].as_f64().unwrap() / plan["measured_over_model"].as_f64().unwrap()
     };
     let large = "--existing-rows 2^30 --query-rows 10000000 --max-distance 3 --memory-limit";
     let (whole, parts) = (plan(&format!("{large} 4GiB")), plan(&format!("{large} 300MiB")));

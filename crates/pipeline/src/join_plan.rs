@@ -222,7 +222,9 @@ pub struct PlanSummary {
     pub estimated_ns_per_fingerprint: f64,
     /// The part of these nanoseconds that reading and decoding take.
     pub decode_ns_per_fingerprint: f64,
-    /// The seconds of the whole map phase.
+    /// The seconds of the map phase.
+    pub estimated_map_seconds: f64,
+    /// The seconds of the whole join: the map phase, reading and grouping the queries, and the start of the process.
     pub estimated_seconds: f64,
 }
 
@@ -286,9 +288,19 @@ pub struct PlannedTable {
     pub max_prefix_distance: u32,
 }
 
-/// The nanoseconds that it takes to read a fingerprint from the page cache and decode it, about. A join of few queries
-/// takes this for each.
-const DECODE_NS: f64 = 1.0;
+/// The nanoseconds that it takes to read a fingerprint from the page cache, decode it and hand it to the map, about. A
+/// join of few queries takes this for each.
+const DECODE_NS: f64 = 4.0;
+
+/// The time of a large map over that of the small one by which the machine is measured: less of it stays in caches.
+const LARGE_OVER_SMALL: f64 = 1.2;
+
+/// The nanoseconds that it takes to read a query, find its equals and put it into the tables, about, on any number of
+/// threads. docs/benchmarks.md has the measurements.
+const QUERY_NS: f64 = 150.0;
+
+/// The nanoseconds between the start of a process and its first task, and between its last task and its end.
+const PROCESS_NS: f64 = 30e6;
 
 /// Plans a join without doing it.
 ///
@@ -328,9 +340,11 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
     let plan = JoinPlan::choose(request.bits, request.max_distance, &workload)?;
     let tables: Vec<PlannedTable> = plan.tables.tables().iter().map(PlannedTable::of).collect();
     let kernel = resources.join_kernel()?;
-    let measured_over_model = machine::measured_over_model(kernel, workload.threads)?;
+    let measured_over_model = LARGE_OVER_SMALL * machine::measured_over_model(kernel, workload.threads)?;
     let decode_ns = if request.existing_rows == 0 { 0.0 } else { DECODE_NS * as_f64(plan.n_parts as u64) };
     let total_ns = measured_over_model * plan.cost.total_ns + decode_ns * as_f64(request.existing_rows);
+    let map_seconds = total_ns / 1e9 / as_f64(workload.threads as u64);
+    let around_ns = PROCESS_NS + QUERY_NS * as_f64(request.query_rows);
     let of_queries = if request.itself { as_f64(request.query_rows) / 2.0 } else { 0.0 };
     let pairs = as_f64(request.query_rows) * (as_f64(request.existing_rows) + of_queries);
     let chance = nearprint_join::chance_of_near(request.bits, request.max_distance);
@@ -350,7 +364,8 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
         measured_over_model,
         estimated_ns_per_fingerprint: measured_over_model * plan.cost.ns_per_fingerprint + decode_ns,
         decode_ns_per_fingerprint: decode_ns,
-        estimated_seconds: total_ns / 1e9 / as_f64(workload.threads as u64),
+        estimated_map_seconds: map_seconds,
+        estimated_seconds: map_seconds + around_ns / 1e9,
     })
 }
 

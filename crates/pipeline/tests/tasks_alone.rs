@@ -9,24 +9,23 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arrow_ipc::reader::StreamReader;
-use arrow_ipc::writer::StreamWriter;
+use arrow::array::BinaryArray;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::{DocumentColumns, InputPolicy};
 use nearprint_pipeline::{Breakers, ClusterRule, PairsMode, Resources, RunRequest, run, run_elsewhere, store_compact};
-use nearprint_storage::{Progress, Roots, Storage};
+use nearprint_storage::{Progress, Roots, S3Config, Storage};
 use nearprint_store::{CompactRequest, Writers};
 use nearprint_tasks::{
-    Elsewhere, FingerprintContext, FingerprintSpec, FingerprintTask, KeepKey, MapSpec, MapTask, TaskBatch, TaskBatches,
-    fingerprint_task, map_task,
+    Elsewhere, FingerprintContext, FingerprintSpec, FingerprintTask, Form, KeepKey, MapSpec, MapTask, Messages, Weighed,
+    Workers, fingerprint_task, messages_of,
 };
 use serde::{Deserialize, Serialize};
 
 /// What a process is told.
 #[derive(Serialize, Deserialize)]
 enum Description {
-    Fingerprint(Box<FingerprintSpec>, FingerprintTask),
-    Map(PathBuf, MapTask),
+    Fingerprint(Box<FingerprintSpec>, u32, FingerprintTask),
+    Map(PathBuf, u32, MapTask),
 }
 
 /// Where a process finds its description, and where its batches go.
@@ -37,82 +36,87 @@ const DESCRIPTION: &str = "NEARPRINT_TEST_TASK";
 fn one_task() {
     let Ok(description) = std::env::var(DESCRIPTION) else { return };
     let json = std::fs::read(&description).unwrap();
-    let batches = on_threads(async move {
+    let messages = on_threads(async move {
         let storage = Storage::default();
-        let batches = match serde_json::from_slice(&json).unwrap() {
-            Description::Fingerprint(spec, task) => {
-                fingerprint_task(&Arc::new(FingerprintContext::try_new(&spec, &storage).unwrap()), &task)
+        let messages = match serde_json::from_slice(&json).unwrap() {
+            Description::Fingerprint(spec, number, task) => {
+                let context = Arc::new(FingerprintContext::try_new(&spec, &storage).unwrap());
+                messages_of(number, fingerprint_task(&context, &task), Form::Batches)
             }
-            Description::Map(folder, task) => {
-                let context = MapSpec::open(&storage, &folder, std::slice::from_ref(&task), 1).await.unwrap();
-                map_task(&context, &task)
+            Description::Map(folder, number, task) => {
+                let join = Arc::new(MapSpec::load(&storage, &folder, 1).await.unwrap());
+                messages_of(number, join.run(task), Form::Keys(join.pair_schema()))
             }
         };
-        batches.try_collect::<Vec<TaskBatch>>().await.unwrap()
+        messages.try_collect::<Vec<BinaryArray>>().await.unwrap()
     });
-    for (i, batch) in batches.into_iter().enumerate() {
-        let (kind, batch) = match batch {
-            TaskBatch::Rows(batch) => ("rows", batch),
-            TaskBatch::Notes(batch) => ("notes", batch),
-        };
-        let file = std::fs::File::create(format!("{description}.{i:05}.{kind}")).unwrap();
-        let mut writer = StreamWriter::try_new(file, &batch.schema()).unwrap();
-        writer.write(&batch).unwrap();
-        writer.finish().unwrap();
-    }
+    let messages: Vec<&[u8]> = messages.iter().flat_map(|array| array.iter().flatten()).collect();
+    std::fs::write(format!("{description}.messages"), serde_json::to_vec(&messages).unwrap()).unwrap();
 }
 
 fn on_threads<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(work)
 }
 
-/// Runs each task in a process of its own.
+/// Runs each task in a process of its own, and some of them twice.
 struct Processes {
     folder: PathBuf,
     n: AtomicUsize,
-    n_notes: Arc<AtomicUsize>,
+    n_class_pairs: AtomicUsize,
 }
 
 impl Processes {
-    fn run(&self, description: &Description) -> TaskBatches {
+    fn run(&self, description: &Description) -> Vec<Vec<u8>> {
         let place = self.folder.join(format!("task-{:05}", self.n.fetch_add(1, Ordering::Relaxed)));
         std::fs::write(&place, serde_json::to_vec(description).unwrap()).unwrap();
-        let n_notes = Arc::clone(&self.n_notes);
-        let ran = async move {
-            let batches = tokio::task::spawn_blocking(move || batches_of(&place)).await.unwrap();
-            n_notes.fetch_add(batches.iter().filter(|b| matches!(b, TaskBatch::Notes(_))).count(), Ordering::Relaxed);
-            futures::stream::iter(batches.into_iter().map(Ok))
-        };
-        futures::stream::once(ran).flatten().boxed()
+        let own = std::env::current_exe().unwrap();
+        let ran = Command::new(own).args(["--exact", "one_task"]).env(DESCRIPTION, &place).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
+        serde_json::from_slice(&std::fs::read(place.with_extension("messages")).unwrap()).unwrap()
     }
 }
 
-fn batches_of(place: &Path) -> Vec<TaskBatch> {
-    let own = std::env::current_exe().unwrap();
-    let ran = Command::new(own).args(["--exact", "one_task"]).env(DESCRIPTION, place).output().unwrap();
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
-    let prefix = format!("{}.", place.file_name().unwrap().to_str().unwrap());
-    let names = std::fs::read_dir(place.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<PathBuf> =
-        names.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(&prefix)).collect();
-    files.sort();
-    let read = |path: &PathBuf| {
-        let batch = StreamReader::try_new(std::fs::File::open(path).unwrap(), None).unwrap().next().unwrap().unwrap();
-        match path.extension().unwrap().to_str().unwrap() {
-            "rows" => TaskBatch::Rows(batch),
-            _ => TaskBatch::Notes(batch),
-        }
-    };
-    files.iter().map(read).collect()
+/// Returns messages as an engine would, some at a time.
+fn moved(messages: &[Vec<u8>]) -> Messages {
+    let arrays: Vec<BinaryArray> =
+        messages.chunks(37).map(|some| BinaryArray::from_iter_values(some.iter())).collect();
+    futures::stream::iter(arrays.into_iter().map(Ok)).boxed()
 }
 
 impl Elsewhere for Processes {
-    fn fingerprint(&self, spec: &FingerprintSpec, task: &FingerprintTask) -> TaskBatches {
-        self.run(&Description::Fingerprint(Box::new(spec.clone()), task.clone()))
+    fn workers(&self) -> Workers {
+        Workers { n: 2, threads: 1, memory_bytes: 1 << 30 }
     }
 
-    fn map(&self, folder: &Path, task: &MapTask) -> TaskBatches {
-        self.run(&Description::Map(folder.to_owned(), task.clone()))
+    fn fingerprint(
+        &self,
+        spec: &FingerprintSpec,
+        tasks: Vec<Weighed<FingerprintTask>>,
+        _: &S3Config,
+        _: &Progress,
+    ) -> Messages {
+        let run = |(number, task): (u32, Weighed<FingerprintTask>)| {
+            assert!(task.bytes > 0);
+            self.run(&Description::Fingerprint(Box::new(spec.clone()), number, task.task))
+        };
+        let mut messages: Vec<Vec<u8>> = (0..).zip(tasks).flat_map(run).collect();
+        // They may come in any order.
+        messages.sort_by_key(|message| message.iter().map(|&byte| u64::from(byte)).sum::<u64>());
+        moved(&messages)
+    }
+
+    fn map(&self, folder: &Path, tasks: Vec<Weighed<MapTask>>, _: &S3Config, _: &Progress) -> Messages {
+        let mut messages = Vec::new();
+        for (number, task) in (0..).zip(tasks) {
+            // A task that runs again adds nothing.
+            for _ in 0..=number % 2 {
+                messages.extend(self.run(&Description::Map(folder.to_owned(), number, task.task.clone())));
+            }
+        }
+        messages.sort();
+        messages.dedup();
+        self.n_class_pairs.fetch_add(messages.iter().filter(|message| message[0] == 4).count(), Ordering::Relaxed);
+        moved(&messages)
     }
 }
 
@@ -197,10 +201,10 @@ fn nights_whose_tasks_each_ran_in_a_process_of_its_own_are_the_same_bytes() {
         (PairsMode::All, ClusterRule::Component),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let processes = Processes { folder: folder.path().join("tasks"), n: 0.into(), n_notes: Arc::default() };
+        let processes =
+            Arc::new(Processes { folder: folder.path().join("tasks"), n: 0.into(), n_class_pairs: 0.into() });
         std::fs::create_dir(&processes.folder).unwrap();
-        let n_notes = Arc::clone(&processes.n_notes);
-        let elsewhere: Arc<dyn Elsewhere> = Arc::new(processes);
+        let elsewhere: Arc<dyn Elsewhere> = Arc::<Processes>::clone(&processes);
         let (storage, progress) = (Storage::default(), Progress::default());
         let resources =
             Resources { threads: Some(2), spill_dir: Some(folder.path().join("spill")), ..Resources::default() };
@@ -238,6 +242,6 @@ fn nights_whose_tasks_each_ran_in_a_process_of_its_own_are_the_same_bytes() {
         });
         let (here, there) = (published(&folder.path().join("here")), published(&folder.path().join("there")));
         assert!(here == there && here.len() == 31, "{:?}\n{:?}", here.keys(), there.keys());
-        assert!(clusters == ClusterRule::Component || n_notes.load(Ordering::Relaxed) > 3);
+        assert!(clusters == ClusterRule::Component || processes.n_class_pairs.load(Ordering::Relaxed) > 3);
     }
 }

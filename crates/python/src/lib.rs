@@ -5,6 +5,7 @@
 //! without copies of the texts.
 
 mod call;
+mod engine;
 mod error;
 mod input;
 mod join;
@@ -19,13 +20,18 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _nearprint {
     #[pymodule_export]
+    use super::engine::Progress;
+    #[pymodule_export]
     use super::join::{hamming, join, pairs_within};
     #[pymodule_export]
     use super::night::{main, profile, run};
     #[pymodule_export]
     use super::output::{Array, Table};
     #[pymodule_export]
-    use super::tasks::{FingerprintContext, MapContext, TaskBatches, fingerprint_task, map_task};
+    use super::tasks::{
+        FingerprintContext, MapContext, TaskBatches, TaskMessages, fingerprint_messages, fingerprint_task, map_messages,
+        map_task,
+    };
     #[pymodule_export]
     use super::text::{fingerprint, sketch};
 

@@ -8,24 +8,33 @@ use nearprint_profile::by_name;
 use pyo3::prelude::*;
 
 use crate::call::stoppable;
+use crate::engine::of_argument;
 use crate::error::{Problem, from_json};
 
 /// The time that a night may take to end after it was stopped. It takes half a second if a thread is still computing.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Runs a night. `arguments` are those of the command after `run`.
+/// Runs a night. `arguments` are those of the command after `run`. `engine`, if there is one, runs the tasks.
 #[pyfunction]
-pub(crate) fn run(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<Bound<'_, PyAny>> {
+#[pyo3(signature = (arguments, engine=None))]
+pub(crate) fn run<'py>(
+    py: Python<'py>,
+    arguments: Vec<OsString>,
+    engine: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let engine = of_argument(engine)?;
     let stop = Stop::default();
     let told = stop.clone();
-    let summary = stoppable(py, PATIENCE, move || stop.stop(), move || Ok(night(arguments, &told)?))?;
+    let summary = stoppable(py, PATIENCE, move || stop.stop(), move || Ok(night(arguments, &told, engine.as_ref())?))?;
     from_json(py, &summary)
 }
 
-/// Runs the command. `arguments` begin with the name of the program.
+/// Runs the command. `arguments` begin with the name of the program. `engine`, if there is one, runs the tasks of `run`.
 #[pyfunction]
-pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
-    py.detach(|| nearprint_cli::run(arguments))
+#[pyo3(signature = (arguments, engine=None))]
+pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>, engine: Option<Bound<'_, PyAny>>) -> PyResult<u8> {
+    let engine = of_argument(engine)?;
+    Ok(py.detach(|| nearprint_cli::run_with(arguments, engine.as_ref())))
 }
 
 /// Return all settings of a named profile, as the specification of fingerprint tasks has them.

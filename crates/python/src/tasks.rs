@@ -5,15 +5,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::stream::BoxStream;
 use nearprint_storage::{S3Config, Storage, locked};
-use nearprint_tasks::{FingerprintContext as Fingerprinting, MapContext as Mapping, MapSpec, TaskBatch, use_pool};
+use nearprint_tasks::{
+    FingerprintContext as Fingerprinting, Form, LoadedJoin, MapSpec, Messages, TaskBatch, messages_of, use_pool,
+};
 use pyo3::prelude::*;
 use serde_json::from_str;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::call::{LOOK, no_threads, pool, stoppable};
 use crate::error::{Problem, Result, failed};
-use crate::output::Table;
+use crate::output::{Array, Table};
 
 /// The threads on which the tasks of a context run. They end without anybody waiting for them.
 struct Threads(Option<Runtime>);
@@ -25,6 +28,27 @@ impl Threads {
         runtime.worker_threads(n).on_thread_start(move || use_pool(Arc::clone(&pool)));
         let runtime = runtime.enable_all().build().map_err(|e| no_threads(&e))?;
         Ok(Arc::new(Self(Some(runtime))))
+    }
+
+    /// Waits for the next item of a stream, and looks for signals meanwhile.
+    fn next<T: Send>(
+        &self,
+        py: Python<'_>,
+        stream: &Mutex<Option<BoxStream<'static, nearprint_tasks::Result<T>>>>,
+    ) -> PyResult<Option<T>> {
+        let Some(mut items) = locked(stream).take() else { return Ok(None) };
+        loop {
+            let next = py.detach(|| self.block_on(async { tokio::time::timeout(LOOK, items.next()).await }));
+            match next.map_err(|e| e.raised(py))? {
+                Err(_) => py.check_signals()?,
+                Ok(None) => return Ok(None),
+                Ok(Some(item)) => {
+                    let item = item.map_err(|e| failed(e).raised(py))?;
+                    *locked(stream) = Some(items);
+                    return Ok(Some(item));
+                }
+            }
+        }
     }
 
     fn block_on<T>(&self, work: impl Future<Output = T>) -> Result<T> {
@@ -49,6 +73,7 @@ impl Drop for Threads {
 pub struct FingerprintContext {
     context: Arc<Fingerprinting>,
     threads: Arc<Threads>,
+    n: usize,
 }
 
 #[pymethods]
@@ -60,33 +85,31 @@ impl FingerprintContext {
             let spec: nearprint_tasks::FingerprintSpec = described("spec", spec)?;
             let threads = Threads::start(spec.threads)?;
             let context = Fingerprinting::try_new(&spec, &storage(s3)?).map_err(failed)?;
-            Ok(Self { context: Arc::new(context), threads })
+            Ok(Self { context: Arc::new(context), threads, n: spec.threads })
         };
         py.detach(made).map_err(|e: Problem| e.raised(py))
     }
 }
 
-/// What the map tasks of a join share: MapContext(folder, tasks, *, threads=1, s3=None).
+/// What the map tasks of a join share: MapContext(folder, *, threads=1, s3=None).
 ///
-/// `folder` has the specification and the query batch, which are loaded once. `tasks` are the descriptions, as JSON, of
-/// the tasks that this context will run: only the files that they name are opened. `s3` is the section [s3] of a job as
-/// JSON. Raises ValueError if a description cannot be read, and Error if a file cannot, or has changed ("try_again").
+/// `folder` has the specification and the query batch, which are loaded once; afterwards it may be removed. `s3` is the
+/// section [s3] of a job as JSON. Raises Error if a file of the folder cannot be read.
 #[pyclass(frozen, module = "nearprint")]
 pub struct MapContext {
-    context: Arc<Mapping>,
+    join: Arc<LoadedJoin>,
     threads: Arc<Threads>,
 }
 
 #[pymethods]
 impl MapContext {
     #[new]
-    #[pyo3(signature = (folder, tasks, *, threads=1, s3=None))]
-    fn new(py: Python<'_>, folder: PathBuf, tasks: Vec<String>, threads: usize, s3: Option<String>) -> PyResult<Self> {
+    #[pyo3(signature = (folder, *, threads=1, s3=None))]
+    fn new(py: Python<'_>, folder: PathBuf, threads: usize, s3: Option<String>) -> PyResult<Self> {
         let made = move || {
-            let tasks = tasks.iter().map(|task| described("tasks", task)).collect::<Result<Vec<_>>>()?;
             let (storage, runtime) = (storage(s3.as_deref())?, Threads::start(threads)?);
-            let opened = runtime.block_on(MapSpec::open(&storage, &folder, &tasks, threads))?;
-            Ok(Self { context: opened.map_err(failed)?, threads: runtime })
+            let loaded = runtime.block_on(MapSpec::load(&storage, &folder, threads))?;
+            Ok(Self { join: Arc::new(loaded.map_err(failed)?), threads: runtime })
         };
         stoppable(py, Duration::ZERO, || (), made)
     }
@@ -117,7 +140,7 @@ pub(crate) fn fingerprint_task(py: Python<'_>, context: &FingerprintContext, tas
 ///
 /// Args:
 ///     context: what the map tasks of a join share.
-///     task: the description of the task, as JSON: one of those that the context was opened with.
+///     task: the description of the task, as JSON. The files that it names are opened.
 ///
 /// Returns:
 ///     An iterator over pairs of a kind and a Table: ("rows", pairs), ("notes", counts and pairs of classes).
@@ -128,7 +151,7 @@ pub(crate) fn fingerprint_task(py: Python<'_>, context: &FingerprintContext, tas
 #[pyfunction]
 pub(crate) fn map_task(py: Python<'_>, context: &MapContext, task: &str) -> PyResult<TaskBatches> {
     let task = described("task", task).map_err(|e| e.raised(py))?;
-    let batches = nearprint_tasks::map_task(&context.context, &task);
+    let batches = context.join.run(task);
     Ok(TaskBatches { threads: Arc::clone(&context.threads), batches: Mutex::new(Some(batches)) })
 }
 
@@ -147,23 +170,68 @@ impl TaskBatches {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<(&'static str, Table)>> {
-        let Some(mut batches) = locked(&self.batches).take() else { return Ok(None) };
-        loop {
-            let next = py.detach(|| self.threads.block_on(async { tokio::time::timeout(LOOK, batches.next()).await }));
-            match next.map_err(|e| e.raised(py))? {
-                Err(_) => py.check_signals()?,
-                Ok(None) => return Ok(None),
-                Ok(Some(batch)) => {
-                    let (kind, batch) = match batch.map_err(|e| failed(e).raised(py))? {
-                        TaskBatch::Rows(batch) => ("rows", batch),
-                        TaskBatch::Notes(batch) => ("notes", batch),
-                    };
-                    *locked(&self.batches) = Some(batches);
-                    return Ok(Some((kind, batch.into())));
-                }
-            }
-        }
+        Ok(self.threads.next(py, &self.batches)?.map(|batch| match batch {
+            TaskBatch::Rows(batch) => ("rows", batch.into()),
+            TaskBatch::Notes(batch) => ("notes", batch.into()),
+        }))
     }
+}
+
+/// The columns of messages of some tasks: `nearprint.Array`s of binary values. An exception ends them.
+#[pyclass(frozen, module = "nearprint")]
+pub struct TaskMessages {
+    threads: Arc<Threads>,
+    /// `None` after the end, and while a thread waits for the next column.
+    messages: Mutex<Option<Messages>>,
+}
+
+#[pymethods]
+impl TaskMessages {
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Array>> {
+        let next = self.threads.next(py, &self.messages)?;
+        Ok(next.map(|array| Array::new("message", Arc::new(array))))
+    }
+}
+
+/// Return the messages of fingerprint tasks, each as a pair of its number and its description, for an engine to move.
+#[pyfunction]
+pub(crate) fn fingerprint_messages(
+    py: Python<'_>,
+    context: &FingerprintContext,
+    tasks: Vec<(u32, String)>,
+) -> PyResult<TaskMessages> {
+    let (own, at_once) = (Arc::clone(&context.context), context.n);
+    let run = move |task| nearprint_tasks::fingerprint_task(&own, &task);
+    let messages = messages(tasks, Form::Batches, at_once, run).map_err(|e| e.raised(py))?;
+    Ok(TaskMessages { threads: Arc::clone(&context.threads), messages: Mutex::new(Some(messages)) })
+}
+
+/// Return the messages of map tasks, each as a pair of its number and its description, for an engine to sort, make
+/// distinct and move.
+#[pyfunction]
+pub(crate) fn map_messages(py: Python<'_>, context: &MapContext, tasks: Vec<(u32, String)>) -> PyResult<TaskMessages> {
+    let join = Arc::clone(&context.join);
+    let form = Form::Keys(join.pair_schema());
+    // While a piece is mapped, the columns of the next one are read.
+    let messages = messages(tasks, form, 2, move |task| join.run(task)).map_err(|e| e.raised(py))?;
+    Ok(TaskMessages { threads: Arc::clone(&context.threads), messages: Mutex::new(Some(messages)) })
+}
+
+/// Returns the messages of tasks, of which so many are under way at once.
+fn messages<T: serde::de::DeserializeOwned + Send + 'static>(
+    tasks: Vec<(u32, String)>,
+    form: Form,
+    at_once: usize,
+    run: impl Fn(T) -> nearprint_tasks::TaskBatches + Send + 'static,
+) -> Result<Messages> {
+    let tasks = tasks.iter().map(|(number, task)| Ok((*number, described::<T>("tasks", task)?)));
+    let tasks = tasks.collect::<Result<Vec<_>>>()?;
+    let sent = move |(number, task)| messages_of(number, run(task), form.clone());
+    Ok(futures::stream::iter(tasks).map(sent).flatten_unordered(at_once).boxed())
 }
 
 fn described<T: serde::de::DeserializeOwned>(name: &str, json: &str) -> Result<T> {

@@ -99,11 +99,11 @@ def test_a_map_task_gives_the_pairs_of_its_batch(tmp_path):
         (tmp_path / name).mkdir()
         pq.write_table(table, tmp_path / name / "part-00000.parquet", write_page_checksum=True)
     task = json.dumps({"itself": {"values": {"start": 0, "end": 3}, "part": 0}})
-    context = nearprint.MapContext(tmp_path, [task], threads=2)
+    context = nearprint.MapContext(tmp_path, threads=2)
     done = read(nearprint.map_task(context, task))
     pairs = pa.concat_tables(done["rows"]).to_pylist()
     assert [(pair["a"], pair["b"], pair["distance"]) for pair in pairs] == [(0, 1, 3)]
     assert done["notes"][-1]["n_candidates"].to_pylist() == [1]
     with pytest.raises(nearprint.Error) as raised:
-        nearprint.MapContext(tmp_path / "none", [task])
+        nearprint.MapContext(tmp_path / "none")
     assert raised.value.file.endswith("spec.json")

@@ -38,6 +38,12 @@ impl Storage {
         Self { s3, shared, buckets: Arc::default() }
     }
 
+    /// Returns the settings by which `s3://` places are accessed.
+    #[must_use]
+    pub fn s3(&self) -> &S3Config {
+        &self.s3
+    }
+
     /// Returns the counts of the requests that were sent to object stores so far.
     #[must_use]
     pub fn requests(&self) -> Requests {

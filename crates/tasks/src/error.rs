@@ -48,6 +48,20 @@ pub enum TaskError {
         /// The reason why the task stopped.
         reason: String,
     },
+    /// A task failed elsewhere, or the engine that runs tasks did.
+    #[error("{message}")]
+    Elsewhere {
+        /// The kind of the error.
+        kind: ErrorKind,
+        /// The message of the error, which says what the user should do.
+        message: String,
+        /// The file that it is about, as far as it is about one.
+        file: Option<String>,
+        /// The column.
+        column: Option<String>,
+        /// The row, counted from 1.
+        row: Option<u64>,
+    },
     /// nearprint has a defect.
     #[error("internal error in {stage}: {reason}: please report it")]
     Internal {
@@ -82,6 +96,7 @@ impl TaskError {
             Self::Refused { .. } | Self::Config { .. } => ErrorKind::Config,
             Self::Resources { .. } => ErrorKind::LocalIo,
             Self::TryAgain { .. } => ErrorKind::TryAgain,
+            Self::Elsewhere { kind, .. } => *kind,
             Self::Internal { .. } => ErrorKind::Bug,
             Self::Join(_) | Self::Profile(ProfileError::Width { .. }) => ErrorKind::Usage,
             Self::Profile(_) => ErrorKind::Config,

@@ -34,15 +34,25 @@ impl QueryParts {
     /// # Panics
     /// Panics if `n_parts` is 0.
     pub fn try_new(values: Vec<u64>, plan: TablePlan, n_parts: usize, kernel: Kernel) -> Result<Self> {
+        let mut parts = Self::unbuilt(values, plan, n_parts, kernel);
+        if parts.n_parts == 1 {
+            let values = std::mem::take(&mut parts.values);
+            let queries = Arc::new(Queries::try_new(values, parts.plan.clone(), kernel)?);
+            parts.tables = Mutex::new(Some((0, queries)));
+        }
+        Ok(parts)
+    }
+
+    /// Holds the values for others, who build the tables. Here no tables are built before they are asked for.
+    ///
+    /// # Panics
+    /// Panics if `n_parts` is 0.
+    #[must_use]
+    pub fn unbuilt(values: Vec<u64>, plan: TablePlan, n_parts: usize, kernel: Kernel) -> Self {
         let n_values = values.len();
         let part_values = n_values.div_ceil(n_parts).max(1);
         let n_parts = n_values.div_ceil(part_values).max(1);
-        let (values, tables) = if n_parts == 1 {
-            (Vec::new(), Some((0, Arc::new(Queries::try_new(values, plan.clone(), kernel)?))))
-        } else {
-            (values, None)
-        };
-        Ok(Self { plan, kernel, values, n_values, part_values, n_parts, tables: Mutex::new(tables) })
+        Self { plan, kernel, values, n_values, part_values, n_parts, tables: Mutex::new(None) }
     }
 
     /// Returns the number of parts.

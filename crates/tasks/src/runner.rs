@@ -1,54 +1,56 @@
-//! Runners of the tasks of a stage: this process, or others that have only the descriptions.
+//! Engines that run the tasks of a stage elsewhere, from their descriptions.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use futures::stream::BoxStream;
+use nearprint_storage::{Progress, S3Config};
 
 use crate::error::Result;
-use crate::fingerprint_task::{FingerprintContext, FingerprintSpec, FingerprintTask, fingerprint_task};
-use crate::map::map_task;
-use crate::map::{MapContext, MapTask};
+use crate::fingerprint_task::{FingerprintSpec, FingerprintTask};
+use crate::map::MapTask;
+use crate::messages::Messages;
 use crate::stream::TaskBatch;
 
 /// The batches of a task. No work starts before they are polled.
 pub type TaskBatches = BoxStream<'static, Result<TaskBatch>>;
 
-/// Runs the map tasks of one join.
-pub trait TaskRunner: Send + Sync + 'static {
-    /// Runs a task.
-    fn map(&self, task: &MapTask) -> TaskBatches;
+/// A task, and the bytes that it reads, about. An engine gives its workers equal shares of bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Weighed<T> {
+    /// The task.
+    pub task: T,
+    /// The bytes.
+    pub bytes: u64,
 }
 
-/// Runs tasks elsewhere, from their descriptions and the specification that they share.
+/// The processes of an engine that run map tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Workers {
+    /// The number of tasks that run at once.
+    pub n: usize,
+    /// The number of threads of each task.
+    pub threads: usize,
+    /// The bytes that each process may take.
+    pub memory_bytes: usize,
+}
+
+/// Runs tasks elsewhere, from their descriptions and the specification that they share. A stage's tasks have the numbers
+/// from 0 on, in the order of the list. Their batches come back as [messages](crate::messages_of).
 pub trait Elsewhere: Send + Sync + 'static {
-    /// Runs a fingerprint task.
-    fn fingerprint(&self, spec: &FingerprintSpec, task: &FingerprintTask) -> TaskBatches;
+    /// Returns the processes that run tasks.
+    fn workers(&self) -> Workers;
 
-    /// Runs a map task of a join whose specification is in a folder, as [`MapSpec`](crate::MapSpec) writes it.
-    fn map(&self, folder: &Path, task: &MapTask) -> TaskBatches;
-}
+    /// Runs all fingerprint tasks of a run. The messages, of the form [`Batches`](crate::Form::Batches), may come in any
+    /// order.
+    fn fingerprint(
+        &self,
+        spec: &FingerprintSpec,
+        tasks: Vec<Weighed<FingerprintTask>>,
+        s3: &S3Config,
+        progress: &Progress,
+    ) -> Messages;
 
-impl TaskRunner for Arc<MapContext> {
-    fn map(&self, task: &MapTask) -> TaskBatches {
-        map_task(self, task)
-    }
-}
-
-/// The runner of the fingerprint tasks of one run.
-pub enum FingerprintRunner {
-    /// This process runs them.
-    Here(Arc<FingerprintContext>),
-    /// Something else runs them, from their specification.
-    Elsewhere(Arc<dyn Elsewhere>, Box<FingerprintSpec>),
-}
-
-impl FingerprintRunner {
-    /// Runs a task.
-    pub fn run(&self, task: &FingerprintTask) -> TaskBatches {
-        match self {
-            Self::Here(context) => fingerprint_task(context, task),
-            Self::Elsewhere(elsewhere, spec) => elsewhere.fingerprint(spec, task),
-        }
-    }
+    /// Runs all map tasks of a join whose specification is in a folder, as [`MapSpec`](crate::MapSpec) writes it. The
+    /// messages, of the form [`Keys`](crate::Form::Keys), come in ascending order, each once.
+    fn map(&self, folder: &Path, tasks: Vec<Weighed<MapTask>>, s3: &S3Config, progress: &Progress) -> Messages;
 }

@@ -26,7 +26,7 @@ use nearprint_storage::{IfExists, Progress, Requests, Storage};
 
 use nearprint_profile::ProfileError;
 use nearprint_study::StudyError;
-use nearprint_tasks::use_pool;
+use nearprint_tasks::{Elsewhere, use_pool};
 use nearprint_tokenize::TokenizeError;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinError, JoinHandle};
@@ -40,15 +40,19 @@ use crate::summary::Report;
 
 type Outcome = Result<Report, Failure>;
 
+/// An engine that runs tasks.
+pub type Engine = Arc<dyn Elsewhere>;
+
 /// Runs a night for a program that goes on afterwards.
-pub fn night(global: &Global, args: &RunArgs, stop: &Stop) -> Outcome {
-    run::run(Host::Program(stop.clone()), global, args)
+pub fn night(global: &Global, args: &RunArgs, stop: &Stop, elsewhere: Option<&Engine>) -> Outcome {
+    run::run(Host::Program(stop.clone()), global, args, elsewhere)
 }
 
-pub fn dispatch(cli: Cli) -> Outcome {
+/// Runs a command. An engine, if there is one, runs the tasks of `run`.
+pub fn dispatch(cli: Cli, elsewhere: Option<&Engine>) -> Outcome {
     let global = cli.global;
     match cli.command {
-        Command::Run(args) => run::run(Host::Process, &global, &args),
+        Command::Run(args) => run::run(Host::Process, &global, &args, elsewhere),
         Command::Fingerprint(args) => fingerprint::fingerprint(&global, &args),
         Command::Idf(command) => idf::idf(&global, &command),
         Command::Join(args) => join::join(&global, &args),

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use nearprint_dataset::DocumentPlace;
-use nearprint_pipeline::{Breakers, JoinedReference, Measured, PipelineError, RunCounts, RunRequest, RunSummary};
+use nearprint_pipeline::{Breakers, JoinedReference, Measured, PipelineError, RunCounts, RunRequest, RunSummary, run_elsewhere};
 use nearprint_storage::{Requests, Roots, RunLock};
 use nearprint_store::Writers;
 use nearprint_study::legible;
 
-use super::{Outcome, Session, counted, grouped};
+use super::{Engine, Outcome, Session, counted, grouped};
 use crate::args::{Global, RunArgs};
 use crate::documents::place;
 use crate::exit_code::{BAD_DATA, Failure};
@@ -21,7 +21,7 @@ use crate::flags::with_flags;
 use crate::host::Host;
 use crate::job_config::JobConfig;
 
-pub(super) fn run(host: Host, global: &Global, args: &RunArgs) -> Outcome {
+pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option<&Engine>) -> Outcome {
     let job = JobConfig::read(&args.config)?.with_input_args(&args.input);
     let (keep, columns) = job.keep()?;
     let request = RunRequest {
@@ -55,10 +55,13 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs) -> Outcome {
     let session = Session::within(host, &job, global);
     let no_documents = Arc::new(AtomicBool::new(false));
     let found_none = Arc::clone(&no_documents);
-    let breakers = request.breakers;
+    let (breakers, elsewhere) = (request.breakers, elsewhere.cloned());
     let done = session.block_on(|storage, resources, progress| async move {
         let _lock = held(lock, lock_wait).await?;
-        let done = nearprint_pipeline::run(&storage, &request, &resources, &progress).await;
+        let done = match &elsewhere {
+            None => nearprint_pipeline::run(&storage, &request, &resources, &progress).await,
+            Some(engine) => run_elsewhere(&storage, &request, &resources, &progress, engine).await,
+        };
         found_none.store(done.as_ref().is_err_and(PipelineError::is_without_documents), Ordering::Relaxed);
         done
     });

@@ -1,6 +1,8 @@
 //! `ProbeExec`: the map phase. Each of its partitions probes the query tables with the fingerprints of one task.
+//! `ElsewhereExec`: the map phase and its reduce, of which an engine elsewhere returns the rows.
 
 use std::fmt::{Display, Formatter};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -9,29 +11,36 @@ use arrow::datatypes::SchemaRef;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::Columns;
-use nearprint_storage::locked;
-use nearprint_tasks::{ClassPairs, MapCounts, MapTask, TaskBatch, TaskRunner, Want, pair_schema};
+use nearprint_storage::{Progress, S3Config, locked};
+use nearprint_tasks::{
+    ClassPairs, Elsewhere, Form, MapContext, MapCounts, MapTask, TaskBatch, Want, Weighed, map_task, pair_schema,
+    received,
+};
 
 use super::part_turns::PartTurns;
 use super::task_exec::Tasks;
 use crate::error::{PipelineError, Result};
 
-/// The map tasks of a join, and the destinations of their notes.
-pub(crate) struct ProbeTasks {
-    pub(crate) tasks: Vec<MapTask>,
-    pub(crate) runner: Arc<dyn TaskRunner>,
-    pub(crate) turns: Arc<PartTurns>,
-    pub(crate) want: Want,
+/// What map tasks return besides rows, and the limit of their rows.
+pub(crate) struct Notes {
     /// The destination of the pairs of classes.
     pub(crate) class_pairs: Arc<ClassPairs>,
     /// The most pairs of new documents that all tasks together may find, if all pairs are asked for. Each pair is found
     /// once. `n_new_pairs` counts the pairs that were found.
     pub(crate) max_new_pairs: u64,
     pub(crate) n_new_pairs: AtomicU64,
-    /// The text that EXPLAIN shows about the tables.
-    pub(crate) tables: String,
     /// The counts of all tasks that are done.
     pub(crate) counts: Arc<Mutex<MapCounts>>,
+}
+
+/// The map tasks of a join, which run here.
+pub(crate) struct ProbeTasks {
+    pub(crate) tasks: Vec<MapTask>,
+    pub(crate) context: Arc<MapContext>,
+    pub(crate) turns: Arc<PartTurns>,
+    pub(crate) notes: Notes,
+    /// The text that EXPLAIN shows about the tables.
+    pub(crate) tables: String,
 }
 
 impl std::fmt::Debug for ProbeTasks {
@@ -50,7 +59,7 @@ impl Tasks for ProbeTasks {
     const NAME: &'static str = "ProbeExec";
 
     fn schema(&self) -> SchemaRef {
-        pair_schema(self.want)
+        pair_schema(self.context.want)
     }
 
     fn n_tasks(&self) -> usize {
@@ -61,17 +70,67 @@ impl Tasks for ProbeTasks {
         let own = Arc::clone(&self);
         let started = async move {
             let turn = own.turns.of(own.tasks[i].part()).await;
-            own.runner.map(&own.tasks[i]).map(move |batch| {
+            map_task(&own.context, &own.tasks[i]).map(move |batch| {
                 let _until_done = &turn;
                 batch.map_err(PipelineError::from)
             })
         };
         let batches = futures::stream::once(started).flatten();
-        batches.try_filter_map(move |batch| futures::future::ready(self.take(batch))).boxed()
+        batches.try_filter_map(move |batch| futures::future::ready(self.notes.take(batch))).boxed()
     }
 }
 
-impl ProbeTasks {
+/// The map tasks of a join, which run elsewhere. Their rows come back distinct and sorted.
+pub(crate) struct ElsewhereTasks {
+    pub(crate) elsewhere: Arc<dyn Elsewhere>,
+    pub(crate) tasks: Vec<Weighed<MapTask>>,
+    /// The folder of the specification.
+    pub(crate) folder: PathBuf,
+    pub(crate) s3: S3Config,
+    pub(crate) progress: Progress,
+    pub(crate) want: Want,
+    pub(crate) notes: Notes,
+    /// The text that EXPLAIN shows about the tables.
+    pub(crate) tables: String,
+}
+
+impl std::fmt::Debug for ElsewhereTasks {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl Display for ElsewhereTasks {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, tasks={}", self.tables, self.tasks.len())
+    }
+}
+
+impl Tasks for ElsewhereTasks {
+    const NAME: &'static str = "ElsewhereExec";
+
+    fn schema(&self) -> SchemaRef {
+        pair_schema(self.want)
+    }
+
+    /// All tasks are one here: their rows come as one stream.
+    fn n_tasks(&self) -> usize {
+        usize::from(!self.tasks.is_empty())
+    }
+
+    fn run(self: Arc<Self>, _: usize) -> BoxStream<'static, Result<RecordBatch>> {
+        let messages = self.elsewhere.map(&self.folder, self.tasks.clone(), &self.s3, &self.progress);
+        match received(messages, self.tasks.len(), &Form::Keys(self.schema())) {
+            Ok(batches) => {
+                let batches = batches.map_err(PipelineError::from);
+                batches.try_filter_map(move |batch| futures::future::ready(self.notes.take(batch))).boxed()
+            }
+            Err(error) => futures::stream::once(futures::future::ready(Err(error.into()))).boxed(),
+        }
+    }
+}
+
+impl Notes {
     /// Takes a batch of a task. Rows go on to the reduce. Notes do not.
     fn take(&self, batch: TaskBatch) -> Result<Option<RecordBatch>> {
         let rows = match batch {

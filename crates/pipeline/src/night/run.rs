@@ -26,7 +26,7 @@ use crate::resources::Resources;
 use crate::stages::decide::{Decisions, Found};
 use crate::stages::existing::{ExistingOfAll, existing_of_all};
 use crate::stages::fingerprint::{Fingerprinted, fingerprint_documents, write_quarantine, write_skipped};
-use crate::stages::join::{Join, NearDuplicates, PairCounts, PairsMode};
+use crate::stages::join::{Join, NearDuplicates, PairCounts, PairsMode, refuse_beyond_driver};
 use crate::stages::store_run;
 use crate::work::Work;
 
@@ -94,10 +94,11 @@ pub async fn run(
     run_with(Work { storage, resources, progress, elsewhere: None }, request).await
 }
 
-/// Runs a night with tasks that run elsewhere.
+/// Runs a night with tasks that run elsewhere. The query batch, the forest and the decisions stay here.
 ///
 /// # Errors
-/// Any error of [`run`] occurs, or a task fails elsewhere.
+/// Any error of [`run`] occurs, or a task fails elsewhere. [`PipelineError::Resources`] if the night has more documents
+/// than the memory limit holds, before any work if their number is known.
 pub async fn run_elsewhere(
     storage: &Storage,
     request: &RunRequest,
@@ -228,6 +229,9 @@ async fn stage(
     documents: Documents,
     folder: &Path,
 ) -> Result<Staged> {
+    if work.elsewhere.is_some() {
+        refuse_beyond_driver(documents.n_rows(), work.resources)?;
+    }
     let mut done = fingerprint_documents(&request.fingerprint_request(), documents, work).await?;
     let recrawls = store_run::recrawls(&plan.store, &done.batch, &request.dt).await?;
     done.batch.put_first(|row| recrawls.is_incumbent(row));

@@ -1,6 +1,6 @@
 //! Fingerprints documents for the query batch, and runs the `fingerprint` command.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
@@ -21,8 +21,8 @@ use nearprint_dataset::{
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::{IfExists, Progress, Storage, row_number};
 use nearprint_tasks::{
-    CollectPolicy, Collecting, FileNote, FingerprintContext, FingerprintRunner, FingerprintSpec, FingerprintTask,
-    KeepKey, QueryBatch, RowColumns, SkipReason, TaskBatch,
+    CollectPolicy, Collecting, FileNote, FingerprintContext, FingerprintSpec, FingerprintTask, Form, KeepKey,
+    QueryBatch, RowColumns, SkipReason, TaskBatch, TaskBatches, Weighed, fingerprint_task, received,
 };
 
 /// The request to fingerprint documents.
@@ -143,10 +143,7 @@ pub(crate) async fn fingerprint_documents(
     let documents = Arc::new(documents);
     let urls: Vec<String> = documents.files().map(|file| file.url.clone()).collect();
     work.progress.start("fingerprint", "documents", documents.n_rows().unwrap_or(0));
-    let runner = Arc::new(runner(request, &documents, threads, work)?);
-    let tasks = tasks(&documents, &urls)?;
-    // Each task is spawned when it is polled, and is done before another one takes its place.
-    let mut batches = futures::stream::iter(tasks).map(|task| runner.run(&task)).flatten_unordered(threads);
+    let mut batches = batches(request, &documents, tasks(&documents, &urls)?, work)?;
     let mut collecting = Collecting::new(&request.keep, request.source.as_deref(), resources.counted_bytes());
     let mut notes = FileNote::default();
     while let Some(batch) = batches.try_next().await? {
@@ -173,12 +170,15 @@ pub(crate) async fn fingerprint_documents(
     Ok(Fingerprinted { batch, counts, documents, urls, notes })
 }
 
-fn runner(
+/// Returns the batches of all tasks, in any order.
+fn batches(
     request: &FingerprintRequest,
     documents: &Arc<Documents>,
-    threads: usize,
+    tasks: Vec<Weighed<FingerprintTask>>,
     work: Work<'_>,
-) -> Result<FingerprintRunner> {
+) -> Result<TaskBatches> {
+    let workers = work.elsewhere.map(|elsewhere| elsewhere.workers());
+    let threads = workers.map_or(work.resources.n_threads(), |workers| workers.threads);
     let spec = FingerprintSpec {
         columns: request.columns.clone(),
         keep_types: documents.keep_types().iter().map(ToString::to_string).collect(),
@@ -186,24 +186,36 @@ fn runner(
         analyzer_resources: request.analyzer_resources.clone(),
         max_doc_bytes: request.input.max_doc_bytes,
         passes_over_files: request.input.max_bad_files > 0,
-        memory_limit: work.resources.memory_limit,
+        memory_limit: workers.map_or(work.resources.memory_limit, |workers| Some(workers.memory_bytes)),
         threads,
     };
     if let Some(elsewhere) = work.elsewhere {
-        return Ok(FingerprintRunner::Elsewhere(Arc::clone(elsewhere), Box::new(spec)));
+        let n_tasks = tasks.len();
+        let messages = elsewhere.fingerprint(&spec, tasks, work.storage.s3(), work.progress);
+        return Ok(received(messages, n_tasks, &Form::Batches)?);
     }
     let context = FingerprintContext::with_documents(&spec, Arc::clone(documents), work.progress.clone())?;
-    Ok(FingerprintRunner::Here(Arc::new(context)))
+    let context = Arc::new(context);
+    // Each task is spawned when it is polled, and is done before another one takes its place.
+    let run = move |Weighed { task, .. }: Weighed<FingerprintTask>| fingerprint_task(&context, &task);
+    Ok(futures::stream::iter(tasks).map(run).flatten_unordered(threads).boxed())
 }
 
 /// Returns the tasks for the ranges of the documents, with the positions of their files among `urls`, which are sorted.
-fn tasks(documents: &Documents, urls: &[String]) -> Result<Vec<FingerprintTask>> {
+/// The bytes of a file are shared equally by its ranges.
+fn tasks(documents: &Documents, urls: &[String]) -> Result<Vec<Weighed<FingerprintTask>>> {
+    let ranges = documents.ranges();
+    let mut n_ranges: HashMap<String, u64> = HashMap::new();
+    ranges.iter().for_each(|range| *n_ranges.entry(range.file.clone()).or_default() += 1);
+    let sizes: HashMap<&str, u64> = documents.files().map(|file| (file.url.as_str(), file.size)).collect();
     let task = |range: DocumentRange| {
         let unknown = |_| PipelineError::Internal { stage: "fingerprint", reason: format!("no file {}", range.file) };
         let position = row_number(urls.binary_search(&range.file).map_err(unknown)?);
-        Ok(FingerprintTask { range, position })
+        let size = sizes.get(range.file.as_str()).copied().unwrap_or(0);
+        let bytes = size / n_ranges.get(&range.file).copied().unwrap_or(1).max(1);
+        Ok(Weighed { task: FingerprintTask { range, position }, bytes })
     };
-    documents.ranges().into_iter().map(task).collect()
+    ranges.into_iter().map(task).collect()
 }
 
 fn refuse_mostly_bad(bad: &[BadRow], n_before: usize, allowed: u64, urls: &[String]) -> Result<()> {

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::forest_pass::{ForestPass, ForestState};
 use crate::engine::part_turns::PartTurns;
-use crate::engine::probe_exec::ProbeTasks;
+use crate::engine::probe_exec::{ElsewhereTasks, Notes, ProbeTasks};
 use crate::engine::reduce::{Engine, SpillStats, spill_stats};
 use crate::engine::task_exec::TaskExec;
 use crate::error::{PipelineError, Result};
@@ -27,13 +27,13 @@ use crate::resources::Resources;
 use crate::stages::decide::{ClusterRule, Decisions, Found};
 use crate::stages::existing::ReferenceNames;
 use crate::work::Work;
-use nearprint_dataset::schema::PAIRS;
+use nearprint_dataset::schema::{FINGERPRINT, PAIRS};
 use nearprint_dataset::{Columns, DatasetWriter, StagedFile, create_folder};
-use nearprint_storage::{Progress, blocking, locked};
+use nearprint_storage::{Progress, S3Config, blocking, in_memory, locked};
 use nearprint_store::{Existing, ExistingFile};
 use nearprint_tasks::{
-    ClassPairs, Elsewhere, FileSlice, MapContext, MapCounts, MapSpec, MapTask, QueryBatch, QueryParts, Room,
-    TaskBatches, TaskRunner, Want, in_pool,
+    ClassPairs, Elsewhere, FileSlice, MapContext, MapCounts, MapSpec, MapTask, QueryBatch, QueryParts, Room, Want,
+    Weighed, Workers, in_pool,
 };
 
 /// The pairs that are written.
@@ -82,20 +82,11 @@ pub(crate) struct NearDuplicates {
     pub(crate) engine: Engine,
     progress: Progress,
     elsewhere: Option<Arc<dyn Elsewhere>>,
+    /// The threads that map at once, here or elsewhere.
+    map_threads: usize,
+    s3: S3Config,
     /// The counts of the newest map phase.
     counts: Arc<Mutex<MapCounts>>,
-}
-
-/// A runner that gives map tasks to another, which reads their specification in a folder.
-struct Sent {
-    elsewhere: Arc<dyn Elsewhere>,
-    folder: PathBuf,
-}
-
-impl TaskRunner for Sent {
-    fn map(&self, task: &MapTask) -> TaskBatches {
-        self.elsewhere.map(&self.folder, task)
-    }
 }
 
 /// The plan below a forest pass, the pass, and the destination of its pairs of classes.
@@ -160,6 +151,42 @@ const READ_AHEAD_SHARE: usize = 16;
 /// The most rows in a slice of a piece. The documents behind pairs are fetched slice by slice.
 const SLICE_ROWS: u64 = 1 << 22;
 
+/// The fewest tasks that an engine gets for each of its workers, if the row groups allow. So a worker that is slow or
+/// fails delays the others by less than a third.
+const TASKS_OF_WORKER: usize = 3;
+
+/// Refuses more documents than the driver of an engine can hold, before any work. What each document takes at least is
+/// its fingerprint, the hash of its text, its place in the groups and in the forest, and its decision.
+pub(crate) fn refuse_beyond_driver(n_documents: Option<u64>, resources: &Resources) -> Result<()> {
+    let n = in_memory(n_documents.unwrap_or(0));
+    let bytes = n.saturating_mul(LEAST_DOCUMENT_BYTES)
+        + QueryRows::grouping_bytes::<u64>(n)
+        + Forest::bytes_of(n, true)
+        + Decisions::bytes_of(n);
+    refuse_over(&format!("{n} documents of one night, which the driver holds, and their decisions"), bytes, resources.counted_bytes())
+}
+
+/// The bytes of a fingerprint and of the hash of a text.
+const LEAST_DOCUMENT_BYTES: usize = 8 + 16;
+
+/// The share of a worker's memory that is left to its program, its allocator and the documents of pairs, as a divisor.
+const WORKER_SHARE: usize = 4;
+
+/// Returns the bytes that the query batch leaves to tables in the memory of a worker.
+fn worker_table_bytes(workers: &Workers, batch: &QueryBatch, rows: &QueryRows) -> Result<usize> {
+    let usable = workers.memory_bytes - workers.memory_bytes / WORKER_SHARE;
+    let held = batch.memory_bytes() + rows.memory_bytes();
+    if held >= usable {
+        let reason = format!(
+            "each worker holds the query batch, {held} bytes; a worker may take {} in all, of which {usable} for it \
+             and its tables: give workers more, or split the night",
+            workers.memory_bytes
+        );
+        return Err(PipelineError::Config { key: "worker_memory".to_owned(), reason });
+    }
+    Ok(usable - held)
+}
+
 impl NearDuplicates {
     /// Plans the join, and builds the tables.
     pub(crate) async fn new(batch: QueryBatch, join: Join, work: Work<'_>) -> Result<Self> {
@@ -170,17 +197,22 @@ impl NearDuplicates {
         let runs = existing.files.iter().map(|f| existing_run(&f.parquet, bits)).collect();
         progress.start("tables", "fingerprints", batch.len() as u64);
         let read_ahead_bytes = READ_AHEAD_BYTES.min(own.counted_bytes() / READ_AHEAD_SHARE);
+        let workers = work.elsewhere.map(|elsewhere| elsewhere.workers());
         let (batch, rows, queries, plan, forest_bytes, engine) = blocking("tables", move || {
             let (batch, rows, values) = group(batch, decides, &own)?;
             let held = held_bytes + batch.memory_bytes() + rows.memory_bytes() + read_ahead_bytes;
             let mut left = Budget::new(&own, held, batch.len(), decides)?;
+            let (memory_bytes, threads) = match workers {
+                None => (left.for_tables(), own.n_threads()),
+                Some(workers) => (worker_table_bytes(&workers, &batch, &rows)?, workers.threads),
+            };
             let workload = Workload {
                 n_queries: values.len(),
                 existing: runs,
                 piece_rows: 0,
                 itself,
-                memory_bytes: left.for_tables(),
-                threads: own.n_threads(),
+                memory_bytes,
+                threads,
                 pieces_under_way: 0,
             };
             let plan = JoinPlan::choose(bits, u32::from(verifier.max_distance), &workload)?;
@@ -191,13 +223,21 @@ impl NearDuplicates {
                 estimated_ns = plan.cost.ns_per_fingerprint,
                 "join planned"
             );
-            left.take(plan.counted_bytes);
-            let queries = QueryParts::try_new(values, plan.tables.clone(), plan.n_parts, kernel)?;
+            let queries = if workers.is_some() {
+                QueryParts::unbuilt(values, plan.tables.clone(), plan.n_parts, kernel)
+            } else {
+                left.take(plan.counted_bytes);
+                QueryParts::try_new(values, plan.tables.clone(), plan.n_parts, kernel)?
+            };
             let engine = Engine::new(&own, left.for_reduce(&own))?;
             Ok::<_, PipelineError>((batch, rows, queries, plan, left.for_forest(&own), engine))
         })
         .await?;
         let existing = existing.files.into_iter().map(|f| (f.parquet.file.url.clone(), f)).collect();
+        let piece_rows = match workers {
+            None => plan.piece_rows as u64,
+            Some(workers) => (plan.piece_rows as u64).min(n_existing.div_ceil((TASKS_OF_WORKER * workers.n) as u64)),
+        };
         Ok(Self {
             batch: Arc::new(batch),
             rows: Arc::new(rows),
@@ -206,7 +246,7 @@ impl NearDuplicates {
             existing: Arc::new(existing),
             references,
             n_existing,
-            piece_rows: plan.piece_rows as u64,
+            piece_rows,
             pieces_under_way: plan.pieces_under_way,
             read_ahead_bytes,
             itself,
@@ -216,6 +256,8 @@ impl NearDuplicates {
             engine,
             progress,
             elsewhere: work.elsewhere.cloned(),
+            map_threads: workers.map_or(resources.n_threads(), |workers| workers.n * workers.threads),
+            s3: work.storage.s3().clone(),
             counts: Arc::default(),
         })
     }
@@ -292,7 +334,7 @@ impl NearDuplicates {
         let (part, all) = (self.queries.part(part), self.queries.n_values());
         let rows = match self.queries.n_parts() {
             1 => SELF_ROWS,
-            _ => ((all - part.start) / self.engine.threads()).clamp(SELF_ROWS, OWN_ROWS),
+            _ => ((all - part.start) / self.map_threads).clamp(SELF_ROWS, OWN_ROWS),
         };
         let cut = |range: Range<usize>| range.clone().step_by(rows).map(move |at| at..range.end.min(at + rows));
         cut(part.clone()).chain(cut(part.end..all)).collect()
@@ -319,7 +361,6 @@ impl NearDuplicates {
         let tasks = self.tasks();
         let counts = Arc::clone(&self.counts);
         *locked(&counts) = MapCounts::default();
-        let turns = PartTurns::new(self.n_parts(), tasks.iter().map(MapTask::part));
         self.progress.start(
             if want == Want::Forest { "join (forest)" } else { "join (all pairs)" },
             "fingerprints",
@@ -339,31 +380,44 @@ impl NearDuplicates {
             room: Room::new(self.engine.threads(), self.pieces_under_way, self.read_ahead_bytes),
             progress: self.progress.clone(),
         };
-        let probes = ProbeTasks {
-            tasks,
-            tables: self.tables_in_words(),
-            runner: self.runner(context)?,
-            turns: Arc::new(turns),
-            want,
-            class_pairs,
-            max_new_pairs,
-            n_new_pairs: AtomicU64::new(0),
-            counts: Arc::clone(&counts),
+        let notes =
+            Notes { class_pairs, max_new_pairs, n_new_pairs: AtomicU64::new(0), counts: Arc::clone(&counts) };
+        let tables = self.tables_in_words();
+        let (tables, plan) = match &self.elsewhere {
+            None => {
+                let turns = PartTurns::new(self.n_parts(), tasks.iter().map(MapTask::part));
+                let probes = ProbeTasks { tasks, context: Arc::new(context), turns: Arc::new(turns), notes, tables };
+                (probes.to_string(), self.engine.reduce(TaskExec::plan(probes))?)
+            }
+            Some(elsewhere) => {
+                let folder = spec_folder(&self.engine, want);
+                create_folder(&folder)?;
+                MapSpec::write(&context, &folder)?;
+                let (elsewhere, tasks) = (Arc::clone(elsewhere), self.weighed(tasks));
+                let (s3, progress) = (self.s3.clone(), self.progress.clone());
+                let sent = ElsewhereTasks { elsewhere, tasks, folder, s3, progress, want, notes, tables };
+                (sent.to_string(), TaskExec::plan(sent))
+            }
         };
-        let tables = probes.to_string();
-        let plan = self.engine.reduce(TaskExec::plan(probes))?;
         tracing::debug!(plan = text_of(&plan), "reduce");
         Ok(Reduced { plan, tables, counts })
     }
 
-    fn runner(&self, context: MapContext) -> Result<Arc<dyn TaskRunner>> {
-        let Some(elsewhere) = &self.elsewhere else {
-            return Ok(Arc::new(Arc::new(context)));
+    /// Returns tasks with the bytes of fingerprints that they read.
+    fn weighed(&self, tasks: Vec<MapTask>) -> Vec<Weighed<MapTask>> {
+        let bytes_of = |slice: &FileSlice| {
+            let parquet = &self.existing[&slice.file].parquet;
+            let chunk = |group| parquet.column_chunk(group, FINGERPRINT).map(|chunk| chunk.compressed_size().unsigned_abs());
+            slice.row_groups.clone().filter_map(chunk).sum::<u64>()
         };
-        let folder = spec_folder(&self.engine, context.want);
-        create_folder(&folder)?;
-        MapSpec::write(&context, &folder)?;
-        Ok(Arc::new(Sent { elsewhere: Arc::clone(elsewhere), folder }))
+        let weighed = |task: MapTask| {
+            let bytes = match &task {
+                MapTask::Existing { slices, .. } => slices.iter().map(bytes_of).sum(),
+                MapTask::Itself { values, .. } => 8 * values.len() as u64,
+            };
+            Weighed { task, bytes }
+        };
+        tasks.into_iter().map(weighed).collect()
     }
 
     /// Describes the tables for plans in logs, as in `bits=64, k=3, tables=4, parts=1`.

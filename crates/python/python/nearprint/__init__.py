@@ -16,7 +16,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Union
 
 from . import _nearprint
@@ -105,6 +105,12 @@ def run(config: str | os.PathLike[str], dt: str, **options: Option) -> dict[str,
     ('published', 1)
     >>> folder.cleanup()
     """
+    summary: dict[str, Any] = _nearprint.run(arguments_of(config, dt, options))
+    return summary
+
+
+def arguments_of(config: str | os.PathLike[str], dt: str, options: Mapping[str, Option]) -> list[str]:
+    """The arguments of the command for the options of `run`."""
     arguments = ["--config", os.fspath(config), "--dt", dt]
     for name, value in options.items():
         # The command names what may be repeated in the singular.
@@ -117,7 +123,7 @@ def run(config: str | os.PathLike[str], dt: str, **options: Option) -> dict[str,
         values = [value] if isinstance(value, (str, int, float, os.PathLike)) else value
         for one in values:
             arguments.append(f"{flag}={os.fspath(one) if isinstance(one, os.PathLike) else one}")
-    return _nearprint.run(arguments)
+    return arguments
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -130,9 +136,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the arguments after the name of the program; those of the process if None.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
+    own_process()
+    return _nearprint.main(["nearprint", *arguments])
+
+
+def own_process() -> None:
+    """Gives the output and the signals of the process to the command."""
     if sys.stdout is not None:
         sys.stdout.flush()
     # Python would only note a signal and handle it after the command. The command handles it, or is killed by it.
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    return _nearprint.main(["nearprint", *arguments])

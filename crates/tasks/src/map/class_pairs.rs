@@ -18,6 +18,11 @@ static CLASS_PAIRS: LazyLock<SchemaRef> = LazyLock::new(|| {
     Arc::new(Schema::new(fields.to_vec()))
 });
 
+/// Returns the schema of the notes of map tasks that are pairs of classes.
+pub(crate) fn class_pair_schema() -> SchemaRef {
+    Arc::clone(&CLASS_PAIRS)
+}
+
 /// Verified pairs of different classes, each once, from all mappers.
 #[derive(Debug)]
 pub struct ClassPairs {

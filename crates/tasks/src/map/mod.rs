@@ -10,8 +10,9 @@ mod spec;
 mod task;
 
 pub use class_pairs::ClassPairs;
+pub(crate) use class_pairs::class_pair_schema;
 pub use context::{FileSlice, MapContext, MapTask, Room, Want};
 pub use counts::MapCounts;
 pub use pair_writer::pair_schema;
-pub use spec::MapSpec;
+pub use spec::{LoadedJoin, MapSpec};
 pub use task::map_task;

@@ -12,7 +12,7 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, SKETCH_BYTES};
 use nearprint_dataset::{BATCH_ROWS, Columns, DatasetWriter, ParquetFile};
 use nearprint_join::{Kernel, LossLimit, Origin, QueryRows, RowSet, TablePlan, Verifier};
@@ -21,11 +21,14 @@ use nearprint_store::{ExistingDocuments, ExistingFile, RunFile};
 use serde::{Deserialize, Serialize};
 
 use super::context::{MapContext, MapTask, Room, Want};
+use super::pair_writer::pair_schema;
+use super::task::map_task;
 use crate::batch::{CollectPolicy, Collecting};
 use crate::batch::{FILE, QueryBatch, ROW, RowColumns};
 use crate::error::{Result, TaskError};
 use crate::pool::in_pool;
 use crate::query_parts::QueryParts;
+use crate::runner::TaskBatches;
 
 /// The settings that all map tasks of a join share, besides the query batch and the shadowed rows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -93,6 +96,9 @@ static SHADOWED: LazyLock<SchemaRef> = LazyLock::new(|| {
 
 const SPEC: &str = "spec.json";
 
+/// The bytes of columns that wait for their task's turn in a process that runs some tasks.
+const READ_AHEAD_BYTES: usize = 64 << 20;
+
 impl MapSpec {
     /// Writes the specification of a context into a folder.
     ///
@@ -122,12 +128,11 @@ impl MapSpec {
         write_shadowed(&files, folder)
     }
 
-    /// Builds the context of tasks from the folder of a specification. Only the existing files that `tasks` name are
-    /// opened.
+    /// Loads the specification and the query batch of a join from their folder, which is not read again.
     ///
     /// # Errors
-    /// A file cannot be read, or an existing file has changed since it was listed.
-    pub async fn open(storage: &Storage, folder: &Path, tasks: &[MapTask], threads: usize) -> Result<Arc<MapContext>> {
+    /// A file cannot be read, or does not hold what [`write`](Self::write) wrote.
+    pub async fn load(storage: &Storage, folder: &Path, threads: usize) -> Result<LoadedJoin> {
         let json = std::fs::read(folder.join(SPEC)).map_err(StorageError::io(folder.join(SPEC)))?;
         let spec: Self = serde_json::from_slice(&json).map_err(defect)?;
         let batch = read_batch(storage, folder).await?;
@@ -138,24 +143,68 @@ impl MapSpec {
             Some(distances) => TablePlan::new(spec.bits, max_distance, distances)?,
             None => TablePlan::scan(spec.bits, max_distance),
         };
-        let queries = QueryParts::try_new(values, plan, spec.n_parts, Kernel::best())?;
-        let named: BTreeSet<&str> = tasks
-            .iter()
-            .flat_map(|task| match task {
-                MapTask::Existing { slices, .. } => slices.as_slice(),
-                MapTask::Itself { .. } => &[],
-            })
-            .map(|slice| slice.file.as_str())
-            .collect();
-        let mut shadowed = read_shadowed(storage, folder).await?;
-        let mut files = HashMap::new();
-        for existing in spec.existing.iter().filter(|existing| named.contains(existing.file.url.as_str())) {
-            files.insert(existing.file.url.clone(), existing.open(storage, &mut shadowed).await?);
-        }
-        Ok(Arc::new(MapContext {
+        Ok(LoadedJoin {
             batch: Arc::new(batch),
             rows: Arc::new(rows),
-            queries: Arc::new(queries),
+            queries: Arc::new(QueryParts::try_new(values, plan, spec.n_parts, Kernel::best())?),
+            shadowed: read_shadowed(storage, folder).await?,
+            spec,
+            storage: storage.clone(),
+            room: Room::new(threads, 1, READ_AHEAD_BYTES),
+        })
+    }
+}
+
+/// The specification and the query batch of a join, in the memory of a process that runs some of its map tasks.
+#[derive(Debug)]
+pub struct LoadedJoin {
+    spec: MapSpec,
+    batch: Arc<QueryBatch>,
+    rows: Arc<QueryRows>,
+    queries: Arc<QueryParts>,
+    shadowed: HashMap<String, RowSet>,
+    storage: Storage,
+    room: Arc<Room>,
+}
+
+impl LoadedJoin {
+    /// Returns the schema of the pairs of this join.
+    #[must_use]
+    pub fn pair_schema(&self) -> SchemaRef {
+        pair_schema(self.spec.want)
+    }
+
+    /// Returns the batches of a task, as [`map_task`] does. The existing files that it names are opened first.
+    pub fn run(self: &Arc<Self>, task: MapTask) -> TaskBatches {
+        let own = Arc::clone(self);
+        let started = async move {
+            match own.context(std::slice::from_ref(&task)).await {
+                Ok(context) => map_task(&context, &task),
+                Err(error) => futures::stream::once(futures::future::ready(Err(error))).boxed(),
+            }
+        };
+        futures::stream::once(started).flatten().boxed()
+    }
+
+    /// Builds the context of some tasks. Only the existing files that they name are opened.
+    ///
+    /// # Errors
+    /// A file cannot be read, or has changed since it was listed.
+    pub async fn context(&self, tasks: &[MapTask]) -> Result<Arc<MapContext>> {
+        let slices = tasks.iter().flat_map(|task| match task {
+            MapTask::Existing { slices, .. } => slices.as_slice(),
+            MapTask::Itself { .. } => &[],
+        });
+        let named: BTreeSet<&str> = slices.map(|slice| slice.file.as_str()).collect();
+        let mut files = HashMap::new();
+        for existing in self.spec.existing.iter().filter(|existing| named.contains(existing.file.url.as_str())) {
+            files.insert(existing.file.url.clone(), existing.open(&self.storage, &self.shadowed).await?);
+        }
+        let spec = &self.spec;
+        Ok(Arc::new(MapContext {
+            batch: Arc::clone(&self.batch),
+            rows: Arc::clone(&self.rows),
+            queries: Arc::clone(&self.queries),
             verifier: Verifier { max_distance: spec.max_distance, max_sketch_distance: spec.max_sketch_distance },
             loss: LossLimit(spec.max_lost_share),
             itself: spec.itself,
@@ -163,7 +212,7 @@ impl MapSpec {
             want: spec.want,
             notes_classes: spec.notes_classes,
             files: Arc::new(files),
-            room: Room::new(threads, 2, 0),
+            room: Arc::clone(&self.room),
             progress: Progress::default(),
         }))
     }
@@ -181,9 +230,9 @@ impl ExistingSpec {
         Self { file, origin: existing.origin.into(), numbered_from, runs }
     }
 
-    async fn open(&self, storage: &Storage, shadowed: &mut HashMap<String, RowSet>) -> Result<ExistingFile> {
+    async fn open(&self, storage: &Storage, shadowed: &HashMap<String, RowSet>) -> Result<ExistingFile> {
         let documents = match &self.runs {
-            None => ExistingDocuments::Here { shadowed: shadowed.remove(&self.file.url).unwrap_or_default() },
+            None => ExistingDocuments::Here { shadowed: shadowed.get(&self.file.url).cloned().unwrap_or_default() },
             Some(named) => {
                 let mut runs = Vec::with_capacity(named.len());
                 for run in named {

@@ -1,0 +1,347 @@
+"""Nights on Apache Spark: the tasks run in the cluster, and the store, the files and the bytes are those of one machine.
+
+    import nearprint.spark
+    summary = nearprint.spark.run("job.toml", "2026-11-20", spark=spark)
+
+The driver lists the documents, and Spark's Python workers fingerprint them. The driver holds the batch of new documents and
+broadcasts it; the workers probe it with the existing fingerprints, Spark sorts the pairs and makes them distinct, and the
+driver decides and commits. docs/spark.md says what clusters need.
+
+Workers read documents and the store themselves, so both must be in a place that all machines reach: a bucket, or a shared
+file system. They must have this package, in the same version as the driver.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import pathlib
+import re
+import sys
+import tempfile
+import threading
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import Error, FingerprintContext, MapContext, Option, _nearprint, arguments_of, own_process
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark import Broadcast
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["main", "run"]
+
+WORKER_MEMORY = 1 << 30
+"""The bytes that a worker process may take, unless the caller says otherwise."""
+
+SHARES = 4
+"""The number of shares of the tasks for each worker. More balance better, and each costs the time of a Spark task."""
+
+LOOK_SECONDS = 0.5
+
+MARK = "nearprint-error "
+"""What precedes an error of nearprint, as JSON, in the message of a worker's exception."""
+
+
+def run(
+    config: str | os.PathLike[str],
+    dt: str,
+    *,
+    spark: SparkSession | None = None,
+    workers: int | None = None,
+    worker_memory: int = WORKER_MEMORY,
+    **options: Option,
+) -> dict[str, Any]:
+    """Run a night on Spark. The driver publishes it with the same protocol and the same bytes as `nearprint.run`.
+
+    Args:
+        config: the job file, on the driver.
+        dt: the date of the night, such as "2026-11-20".
+        spark: the session, or None for the one that `SparkSession.builder.getOrCreate()` returns.
+        workers: the number of tasks that the cluster runs at once; by default what Spark says when the night begins. A
+            cluster that grows later needs it.
+        worker_memory: the bytes that a Python worker process may take. It holds the batch of new documents and tables of
+            them; a batch that is too large for its tables is joined in parts. Default: 1 GiB.
+        **options: as `nearprint.run`. `threads` and `memory_limit` are those of the driver.
+
+    Returns:
+        The summary, as `nearprint.run` returns it.
+
+    Raises:
+        Error: as `nearprint.run`. If Spark gives up, `kind` is "try_again" and nothing of the night is visible.
+    """
+    with _engine(spark, dt, workers, worker_memory) as engine:
+        summary: dict[str, Any] = _nearprint.run(arguments_of(config, dt, options), engine)
+        return summary
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a night on Spark as the command `nearprint run` does, and return its exit code. `spark-submit` is for this.
+
+    The command logs to standard error and prints its summary to standard output. Call it once, from the main thread.
+
+    Args:
+        argv: the arguments of `nearprint run`; those of the process if None. In addition there are `--workers N` and
+            `--worker-memory BYTES`, as `run` has them.
+    """
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    workers, arguments = _taken(arguments, "--workers")
+    worker_memory, arguments = _taken(arguments, "--worker-memory")
+    try:
+        n, memory = _number("--workers", workers), _number("--worker-memory", worker_memory)
+    except ValueError as error:
+        print(f"nearprint: error: {error}", file=sys.stderr)
+        return 64
+    if "--help" in arguments or "-h" in arguments:
+        return _nearprint.main(["nearprint", "run", *arguments])
+    date, _ = _taken(arguments, "--dt")
+    with _engine(None, date or "", n, memory or WORKER_MEMORY) as engine:
+        own_process()
+        return _nearprint.main(["nearprint", "run", *arguments], engine)
+
+
+def _taken(arguments: list[str], flag: str) -> tuple[str | None, list[str]]:
+    """Returns the value of a flag, and the arguments without it."""
+    for at, argument in enumerate(arguments):
+        if argument == flag and at + 1 < len(arguments):
+            return arguments[at + 1], arguments[:at] + arguments[at + 2 :]
+        if argument.startswith(flag + "="):
+            return argument.partition("=")[2], arguments[:at] + arguments[at + 1 :]
+    return None, arguments
+
+
+UNITS = {"": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
+
+
+def _number(flag: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    match = re.fullmatch(r"([1-9][0-9]*)([A-Za-z]*)", text)
+    if not match or match[2].upper() not in UNITS:
+        raise ValueError(f"{flag} {text}: give a number, such as 8 for workers or 2GiB for memory")
+    return int(match[1]) * UNITS[match[2].upper()]
+
+
+@contextlib.contextmanager
+def _engine(spark: SparkSession | None, dt: str, workers: int | None, worker_memory: int) -> Iterator[_Engine]:
+    """An engine, whose jobs are cancelled at the end if any is still under way."""
+    if spark is None:
+        from pyspark.sql import SparkSession
+
+        spark = SparkSession.builder.appName(f"nearprint {dt}").getOrCreate()
+    engine = _Engine(spark, dt, workers, worker_memory)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+class _Engine:
+    """Runs the tasks of one night. Its methods are called from other threads than the one that made it."""
+
+    def __init__(self, spark: SparkSession, dt: str, workers: int | None, worker_memory: int) -> None:
+        self.spark, self.context = spark, spark.sparkContext
+        self.threads = int(self.context.getConf().get("spark.task.cpus", "1"))
+        self.n = workers or max(1, self.context.defaultParallelism // self.threads)
+        self.worker_memory = worker_memory
+        self.group = f"nearprint {dt} {uuid.uuid4()}"
+        self.broadcasts: list[Broadcast[Any]] = []
+
+    def close(self) -> None:
+        self.context.cancelJobGroup(self.group)
+        for broadcast in self.broadcasts:
+            broadcast.destroy()
+
+    def workers(self) -> tuple[int, int, int]:
+        return self.n, self.threads, self.worker_memory
+
+    def fingerprint(
+        self, spec: str, tasks: list[tuple[str, int]], s3: str, progress: _nearprint.Progress
+    ) -> Iterator[pa.Array]:
+        shares = shared(tasks, SHARES * self.n)
+        work = functools.partial(_fingerprint, _nearprint.__version__, self._kept((spec, s3, shares)))
+        sent = self._work(work, len(shares))
+        # The shuffle lets all workers run at once, and the driver take their output at its own pace.
+        moved = sent.repartition(min(len(shares), 2 * self.n), "task").select("message")
+        return self._messages(moved, len(shares), progress)
+
+    def map(
+        self, folder: str, tasks: list[tuple[str, int]], s3: str, progress: _nearprint.Progress
+    ) -> Iterator[pa.Array]:
+        files = {}
+        for path in sorted(pathlib.Path(folder).rglob("*")):
+            if path.is_file():
+                files[str(path.relative_to(folder))] = path.read_bytes()
+        shares = shared(tasks, SHARES * self.n)
+        join = self._kept((files, s3, self.threads, shares))
+        sent = self._work(functools.partial(_map, _nearprint.__version__, f"{self.group} {folder}", join), len(shares))
+        reduced = sent.select("message").distinct().orderBy("message")
+        packed = reduced.mapInArrow(_pack, "message binary")
+        return (array for batch in self._messages(packed, len(shares), progress) for array in _unpacked(batch))
+
+    def _kept(self, value: Any) -> Broadcast[Any]:
+        broadcast = self.context.broadcast(value)
+        self.broadcasts.append(broadcast)
+        return broadcast
+
+    def _work(self, work: Any, n_shares: int) -> DataFrame:
+        numbers = self.spark.range(0, n_shares, 1, max(n_shares, 1))
+        return numbers.mapInArrow(work, "task bigint, message binary")
+
+    def _messages(self, frame: DataFrame, n_shares: int, progress: _nearprint.Progress) -> Iterator[pa.Array]:
+        """Iterates over the messages of a frame, and reports how many of its first tasks are done."""
+        import pyarrow as pa
+
+        self.context.setJobGroup(self.group, self.group.rpartition(" ")[0])
+        done = threading.Event()
+        watcher = threading.Thread(target=self._watch, args=(n_shares, progress, done), daemon=True)
+        watcher.start()
+        try:
+            for row in frame.toLocalIterator(prefetchPartitions=True):
+                yield pa.array([bytes(row.message)], pa.binary())
+        except Exception as error:
+            raise _told(error) from error
+        finally:
+            done.set()
+            watcher.join()
+
+    def _watch(self, n_shares: int, progress: _nearprint.Progress, done: threading.Event) -> None:
+        """Reports the share of a stage's tasks that are done. The stage that does the work has a task for each share."""
+        tracker = self.context.statusTracker()
+        old = set(tracker.getJobIdsForGroup(self.group))
+        while not done.wait(LOOK_SECONDS):
+            for job in set(tracker.getJobIdsForGroup(self.group)) - old:
+                info = tracker.getJobInfo(job)
+                for number in info.stageIds if info else ():
+                    stage = tracker.getStageInfo(number)
+                    if stage and stage.numTasks == n_shares:
+                        progress.reach(stage.numCompletedTasks / n_shares)
+
+
+def shared(tasks: list[tuple[str, int]], n: int) -> list[list[tuple[int, str]]]:
+    """Cuts numbered tasks into at most n shares of about the same bytes, which keep the order of the tasks.
+
+    >>> shared([("a", 5), ("b", 1), ("c", 2), ("d", 2)], 2)
+    [[(0, 'a')], [(1, 'b'), (2, 'c'), (3, 'd')]]
+    """
+    total = sum(weight + 1 for _, weight in tasks)
+    shares: list[list[tuple[int, str]]] = []
+    before = 0
+    for number, (task, weight) in enumerate(tasks):
+        # A task belongs to the share in which its middle lies.
+        share = min(n - 1, (2 * before + weight + 1) * n // (2 * total))
+        before += weight + 1
+        if not shares or share != newest:
+            shares.append([])
+        newest = share
+        shares[-1].append((number, task))
+    return shares
+
+
+def _told(error: Exception) -> Error:
+    """The error of nearprint that made a Spark job fail, or one that says to try again: Spark itself gave up."""
+    if isinstance(error, Error):
+        return error
+    text = str(error)
+    at = text.find(MARK)
+    if at >= 0:
+        told, _ = json.JSONDecoder().raw_decode(text[at + len(MARK) :])
+        return Error(told.pop("message"), **told)
+    if "No module named 'nearprint'" in text:
+        reason = "the Python of Spark's workers has no nearprint: install it on all machines, and let PYSPARK_PYTHON name that Python"
+        return Error(reason, kind="config", exit_code=78)
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
+    return Error(f"Spark gave up: {' '.join(lines)[:500]}: run it again", kind="try_again", exit_code=75)
+
+
+# What follows runs in the worker processes.
+
+
+def _fingerprint(version: str, kept: Broadcast[Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    with _reported():
+        _refuse_other(version)
+        spec, s3, shares = kept.value
+        context = FingerprintContext(spec, s3=s3)
+        for tasks in _of(shares, batches):
+            yield from _records(tasks[0][0], _nearprint.fingerprint_messages(context, tasks))
+
+
+_joins: dict[str, MapContext] = {}
+"""The join that this process has loaded, by its name. Spark runs many tasks in one process, one after another."""
+
+
+def _map(
+    version: str, name: str, kept: Broadcast[Any], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    with _reported():
+        _refuse_other(version)
+        files, s3, threads, shares = kept.value
+        if name not in _joins:
+            _joins.clear()
+            with tempfile.TemporaryDirectory(prefix="nearprint-") as folder:
+                for place, content in files.items():
+                    path = pathlib.Path(folder, place)
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(content)
+                _joins[name] = MapContext(folder, threads=threads, s3=s3)
+        for tasks in _of(shares, batches):
+            yield from _records(tasks[0][0], _nearprint.map_messages(_joins[name], tasks))
+
+
+def _of(shares: list[list[tuple[int, str]]], batches: Iterable[pa.RecordBatch]) -> Iterator[list[tuple[int, str]]]:
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            yield shares[number]
+
+
+def _records(task: int, messages: Iterable[Any]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    for column in messages:
+        column = pa.array(column)
+        tasks = pa.array([task] * len(column), pa.int64())
+        yield pa.RecordBatch.from_arrays([tasks, column], names=["task", "message"])
+
+
+def _pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Makes one value of a batch of messages: rows that leave Spark one by one are slow."""
+    import pyarrow as pa
+
+    for batch in batches:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        packed = pa.array([sink.getvalue().to_pybytes()], pa.binary())
+        yield pa.RecordBatch.from_arrays([packed], names=["message"])
+
+
+def _unpacked(packed: pa.Array) -> Iterator[pa.Array]:
+    import pyarrow as pa
+
+    for value in packed:
+        for batch in pa.ipc.open_stream(value.as_buffer()):
+            yield batch.column(0)
+
+
+@contextlib.contextmanager
+def _reported() -> Iterator[None]:
+    """Turns an error of nearprint into an exception whose message the driver can read again."""
+    try:
+        yield
+    except Error as error:
+        told = {name: getattr(error, name) for name in ("kind", "exit_code", "file", "column", "row")}
+        raise RuntimeError(MARK + json.dumps({"message": str(error), **told})) from None
+
+
+def _refuse_other(version: str) -> None:
+    if version != _nearprint.__version__:
+        reason = f"the driver has nearprint {version}, a worker has {_nearprint.__version__}: install the same version"
+        raise Error(reason, kind="config", exit_code=78)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

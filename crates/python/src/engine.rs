@@ -1,0 +1,201 @@
+//! Engines that are driven from Python: an object with methods runs the tasks of a night elsewhere.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use arrow::array::{AsArray, BinaryArray};
+use futures::StreamExt;
+use nearprint_storage::{ErrorKind, Progress as Counter, S3Config, locked};
+use nearprint_tasks::{
+    Elsewhere, FingerprintSpec, FingerprintTask, MapTask, Messages, TaskError, Weighed, Workers,
+};
+use pyo3::prelude::*;
+use pyo3::types::PyIterator;
+use serde::Serialize;
+use tokio::sync::mpsc::{Sender, channel};
+
+use crate::input::Input;
+
+/// An object that runs the tasks of a night, as `nearprint.spark` has one. `workers()` returns the number of processes,
+/// the threads of each and the bytes of each. `fingerprint(spec, tasks, s3, progress)` and `map(folder, tasks, s3,
+/// progress)` return iterators over columns of messages; `tasks` are pairs of a description and its bytes.
+pub(crate) struct PythonEngine {
+    engine: Arc<Py<PyAny>>,
+    workers: Workers,
+}
+
+impl PythonEngine {
+    pub(crate) fn new(engine: &Bound<'_, PyAny>) -> PyResult<nearprint_cli::Engine> {
+        let (n, threads, memory_bytes) = engine.call_method0("workers")?.extract()?;
+        let workers = Workers { n, threads, memory_bytes };
+        Ok(Arc::new(Self { engine: Arc::new(engine.clone().unbind()), workers }))
+    }
+
+    /// Calls a method, which returns an iterator, and passes on what it iterates over.
+    fn messages(&self, method: &'static str, call: Call) -> Messages {
+        let engine = Arc::clone(&self.engine);
+        let started = async move {
+            let (sender, receiver) = channel(2);
+            // The iterator waits for the engine. It stays on one thread, which the program's own threads do not wait for.
+            let spawned = std::thread::Builder::new().name("nearprint-engine".to_owned()).spawn(move || {
+                let sent = Python::attach(|py| iterate(py, engine.bind(py), method, call, &sender));
+                if let Err(error) = sent {
+                    // After the end of the stage nobody waits for the error any more.
+                    let _ = sender.blocking_send(Err(error));
+                }
+            });
+            let failed = spawned.err().map(|e| internal(&e));
+            let sent = futures::stream::unfold(receiver, |mut receiver| async move {
+                let item = receiver.recv().await?;
+                Some((item, receiver))
+            });
+            futures::stream::iter(failed.map(Err)).chain(sent)
+        };
+        futures::stream::once(started).flatten().boxed()
+    }
+}
+
+/// The arguments of a method.
+struct Call {
+    /// The specification as JSON, or the path of its folder.
+    spec: String,
+    tasks: Vec<(String, u64)>,
+    s3: String,
+    progress: Progress,
+}
+
+impl Call {
+    fn of<T: Serialize>(
+        spec: String,
+        tasks: Vec<Weighed<T>>,
+        s3: &S3Config,
+        progress: &Counter,
+    ) -> Result<Self, TaskError> {
+        let described = |task: Weighed<T>| Ok::<_, TaskError>((json(&task.task)?, task.bytes));
+        let tasks = tasks.into_iter().map(described).collect::<Result<_, _>>()?;
+        let progress = Progress { counter: progress.clone(), done: Mutex::new(0) };
+        Ok(Self { spec, tasks, s3: json(s3)?, progress })
+    }
+}
+
+fn json<T: Serialize>(value: &T) -> Result<String, TaskError> {
+    serde_json::to_string(value).map_err(|e| internal(&e))
+}
+
+fn internal(error: &dyn std::fmt::Display) -> TaskError {
+    TaskError::Internal { stage: "engine", reason: error.to_string() }
+}
+
+fn iterate(
+    py: Python<'_>,
+    engine: &Bound<'_, PyAny>,
+    method: &str,
+    call: Call,
+    sender: &Sender<Result<BinaryArray, TaskError>>,
+) -> Result<(), TaskError> {
+    let raised = |e: PyErr| failed(py, &e);
+    let Call { spec, tasks, s3, progress } = call;
+    let returned = engine.call_method1(method, (spec, tasks, s3, progress)).map_err(raised)?;
+    for item in PyIterator::from_object(&returned).map_err(raised)? {
+        let arrays = columns(&item.map_err(raised)?).map_err(|e| failed(py, &e))?;
+        for array in arrays {
+            if py.detach(|| sender.blocking_send(Ok(array))).is_err() {
+                // The stage has ended early: a generator learns it by being closed.
+                return returned.call_method0("close").map(|_| ()).map_err(raised);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn columns(item: &Bound<'_, PyAny>) -> PyResult<Vec<BinaryArray>> {
+    let py = item.py();
+    let input = Input::of("messages", item).map_err(|e| e.raised(py))?;
+    let arrays = input.columns().map(|array| {
+        let array = array.map_err(|e| e.raised(py))?;
+        let binary = array.as_binary_opt::<i32>().cloned();
+        binary.ok_or_else(|| pyo3::exceptions::PyTypeError::new_err("messages: expected a column of Binary"))
+    });
+    arrays.collect()
+}
+
+/// Returns the error that an engine's exception stands for. An exception that is no `nearprint.Error` is a defect.
+fn failed(py: Python<'_>, raised: &PyErr) -> TaskError {
+    let value = raised.value(py);
+    let attribute = |name: &str| value.getattr(name).ok();
+    let text = |name: &str| attribute(name).and_then(|value| value.extract::<String>().ok());
+    let kind = match text("kind").as_deref() {
+        Some("usage") => ErrorKind::Usage,
+        Some("bad_data") => ErrorKind::BadData,
+        Some("input_missing") => ErrorKind::InputMissing,
+        Some("store_unavailable") => ErrorKind::StoreUnavailable,
+        Some("output_exists") => ErrorKind::OutputExists,
+        Some("local_io") => ErrorKind::LocalIo,
+        Some("try_again") => ErrorKind::TryAgain,
+        Some("permission") => ErrorKind::Permission,
+        Some("config") => ErrorKind::Config,
+        Some("bug") => ErrorKind::Bug,
+        _ => return TaskError::Internal { stage: "engine", reason: raised.to_string() },
+    };
+    let row = attribute("row").and_then(|value| value.extract().ok());
+    TaskError::Elsewhere { kind, message: value.to_string(), file: text("file"), column: text("column"), row }
+}
+
+impl Elsewhere for PythonEngine {
+    fn workers(&self) -> Workers {
+        self.workers
+    }
+
+    fn fingerprint(
+        &self,
+        spec: &FingerprintSpec,
+        tasks: Vec<Weighed<FingerprintTask>>,
+        s3: &S3Config,
+        progress: &Counter,
+    ) -> Messages {
+        match json(spec).and_then(|spec| Call::of(spec, tasks, s3, progress)) {
+            Ok(call) => self.messages("fingerprint", call),
+            Err(error) => once(error),
+        }
+    }
+
+    fn map(&self, folder: &Path, tasks: Vec<Weighed<MapTask>>, s3: &S3Config, progress: &Counter) -> Messages {
+        match Call::of(folder.display().to_string(), tasks, s3, progress) {
+            Ok(call) => self.messages("map", call),
+            Err(error) => once(error),
+        }
+    }
+}
+
+fn once(error: TaskError) -> Messages {
+    futures::stream::once(futures::future::ready(Err(error))).boxed()
+}
+
+/// The progress of a stage, which an engine reports.
+#[pyclass(frozen, module = "nearprint")]
+pub struct Progress {
+    counter: Counter,
+    done: Mutex<u64>,
+}
+
+#[pymethods]
+impl Progress {
+    /// Report that a share of the stage's work is done. A smaller share than before changes nothing.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "a share of a count, for people"
+    )]
+    fn reach(&self, share: f64) {
+        let reached = (self.counter.snapshot().total as f64 * share.clamp(0.0, 1.0)) as u64;
+        let mut done = locked(&self.done);
+        self.counter.advance(reached.saturating_sub(*done));
+        *done = reached.max(*done);
+    }
+}
+
+/// Returns the engine of an argument that may be None.
+pub(crate) fn of_argument(engine: Option<Bound<'_, PyAny>>) -> PyResult<Option<nearprint_cli::Engine>> {
+    engine.as_ref().map(PythonEngine::new).transpose()
+}

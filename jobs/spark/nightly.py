@@ -1,0 +1,13 @@
+"""One night on Spark, for spark-submit:
+
+    spark-submit --master spark://HOST:7077 jobs/spark/nightly.py --config job.toml --dt 2026-11-20
+
+Takes the arguments of `nearprint run`, and --workers and --worker-memory; logs, summary and exit codes are those of the command.
+"""
+
+import sys
+
+import nearprint.spark
+
+if __name__ == "__main__":
+    sys.exit(nearprint.spark.main())
