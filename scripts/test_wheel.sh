@@ -13,6 +13,14 @@ cd "$(dirname "$0")/.."
 say() { echo "test_wheel: $*" >&2; }
 
 command -v python3 >/dev/null || { say "needs python3"; exit 69; }
+# Spark needs it. Elsewhere than on Debian or Ubuntu, its tests are left out where there is none.
+if ! command -v java >/dev/null && command -v apt-get >/dev/null; then
+  run_as_root=()
+  [ "$(id -u)" -eq 0 ] || run_as_root=(sudo -n)
+  "${run_as_root[@]}" apt-get update -q >&2 &&
+    "${run_as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends default-jre-headless >&2 ||
+    say "cannot install Java: the tests on Spark are left out"
+fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 [ -n "$wheel" ] || wheel=$(bash scripts/wheel.sh "$@" "$scratch")

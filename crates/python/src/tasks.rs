@@ -65,9 +65,10 @@ impl Drop for Threads {
     }
 }
 
-/// What the fingerprint tasks of a run share: FingerprintContext(spec, *, s3=None).
+/// What the fingerprint tasks of a run share: FingerprintContext(spec, *, s3=None, base=None).
 ///
 /// `spec` is the specification as JSON; its `threads` are those of the context. `s3` is the section [s3] of a job as JSON.
+/// Relative paths lie below `base`, or the working folder if it is None.
 /// Raises ValueError if the specification cannot be read, and Error if its profile cannot be used.
 #[pyclass(frozen, module = "nearprint")]
 pub struct FingerprintContext {
@@ -79,22 +80,23 @@ pub struct FingerprintContext {
 #[pymethods]
 impl FingerprintContext {
     #[new]
-    #[pyo3(signature = (spec, *, s3=None))]
-    fn new(py: Python<'_>, spec: &str, s3: Option<&str>) -> PyResult<Self> {
+    #[pyo3(signature = (spec, *, s3=None, base=None))]
+    fn new(py: Python<'_>, spec: &str, s3: Option<&str>, base: Option<PathBuf>) -> PyResult<Self> {
         let made = || {
             let spec: nearprint_tasks::FingerprintSpec = described("spec", spec)?;
             let threads = Threads::start(spec.threads)?;
-            let context = Fingerprinting::try_new(&spec, &storage(s3)?).map_err(failed)?;
+            let context = Fingerprinting::try_new(&spec, &storage(s3, base)?).map_err(failed)?;
             Ok(Self { context: Arc::new(context), threads, n: spec.threads })
         };
         py.detach(made).map_err(|e: Problem| e.raised(py))
     }
 }
 
-/// What the map tasks of a join share: MapContext(folder, *, threads=1, s3=None).
+/// What the map tasks of a join share: MapContext(folder, *, threads=1, s3=None, base=None).
 ///
 /// `folder` has the specification and the query batch, which are loaded once; afterwards it may be removed. `s3` is the
-/// section [s3] of a job as JSON. Raises Error if a file of the folder cannot be read.
+/// section [s3] of a job as JSON. Relative paths of other files lie below `base`, or the working folder if it is None.
+/// Raises Error if a file of the folder cannot be read.
 #[pyclass(frozen, module = "nearprint")]
 pub struct MapContext {
     join: Arc<LoadedJoin>,
@@ -104,10 +106,16 @@ pub struct MapContext {
 #[pymethods]
 impl MapContext {
     #[new]
-    #[pyo3(signature = (folder, *, threads=1, s3=None))]
-    fn new(py: Python<'_>, folder: PathBuf, threads: usize, s3: Option<String>) -> PyResult<Self> {
+    #[pyo3(signature = (folder, *, threads=1, s3=None, base=None))]
+    fn new(
+        py: Python<'_>,
+        folder: PathBuf,
+        threads: usize,
+        s3: Option<String>,
+        base: Option<PathBuf>,
+    ) -> PyResult<Self> {
         let made = move || {
-            let (storage, runtime) = (storage(s3.as_deref())?, Threads::start(threads)?);
+            let (storage, runtime) = (storage(s3.as_deref(), base)?, Threads::start(threads)?);
             let loaded = runtime.block_on(MapSpec::load(&storage, &folder, threads))?;
             Ok(Self { join: Arc::new(loaded.map_err(failed)?), threads: runtime })
         };
@@ -239,6 +247,7 @@ fn described<T: serde::de::DeserializeOwned>(name: &str, json: &str) -> Result<T
 }
 
 /// Returns the places that tasks read, with the settings `[s3]` of a job as JSON.
-fn storage(s3: Option<&str>) -> Result<Storage> {
-    Ok(Storage::new(s3.map(|json| described::<S3Config>("s3", json)).transpose()?.unwrap_or_default()))
+fn storage(s3: Option<&str>, base: Option<PathBuf>) -> Result<Storage> {
+    let s3 = s3.map(|json| described::<S3Config>("s3", json)).transpose()?;
+    Ok(Storage::new(s3.unwrap_or_default()).below(base.unwrap_or_default()))
 }

@@ -42,13 +42,15 @@ pub struct Folder {
     pub(crate) local: Option<PathBuf>,
 }
 
-/// Returns the folder at a local path, which need not exist.
+/// Returns the folder at a local path, which need not exist. A relative one is below `base`; its URL is the path as it is
+/// given.
 ///
 /// # Errors
 /// [`StorageError::Io`] if the path cannot be made absolute; [`StorageError::Usage`] if object_store cannot represent
 /// it.
-pub fn local_folder(path: &str) -> Result<Folder> {
-    let absolute = resolved(path).map_err(StorageError::io(path))?;
+pub fn local_folder(base: &LocalPath, path: &str) -> Result<Folder> {
+    let below = base.join(path);
+    let absolute = resolved(below.to_str().unwrap_or(path)).map_err(StorageError::io(path))?;
     let invalid = |e: object_store::path::Error| StorageError::Usage { reason: format!("{path}: {e}") };
     let prefix = Path::from_absolute_path(&absolute).map_err(invalid)?;
     Ok(Folder { backend: Backend::Disk, prefix, url: path.to_owned(), local: Some(absolute) })

@@ -1,6 +1,7 @@
 //! Opening places by path or URL, and finding the files that a pattern names.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use object_store::path::Path;
@@ -20,6 +21,8 @@ pub struct Storage {
     s3: S3Config,
     shared: Arc<Shared>,
     buckets: Arc<Mutex<BTreeMap<String, Arc<Bucket>>>>,
+    /// The folder below which relative local paths lie. Empty stands for the working folder.
+    base: PathBuf,
 }
 
 impl Default for Storage {
@@ -35,7 +38,13 @@ impl Storage {
     #[must_use]
     pub fn new(s3: S3Config) -> Self {
         let shared = Arc::new(Shared::new(&s3));
-        Self { s3, shared, buckets: Arc::default() }
+        Self { s3, shared, buckets: Arc::default(), base: PathBuf::new() }
+    }
+
+    /// Returns this storage with another folder below which relative local paths lie: that of the process that named them.
+    #[must_use]
+    pub fn below(self, base: PathBuf) -> Self {
+        Self { base, ..self }
     }
 
     /// Returns the settings by which `s3://` places are accessed.
@@ -82,8 +91,8 @@ impl Storage {
         let url = if url == "/" { url } else { url.trim_end_matches('/') };
         match url.split_once("://") {
             Some(("s3", rest)) => self.s3_folder(url, rest),
-            Some(("file", path)) => local_folder(path),
-            None => local_folder(url),
+            Some(("file", path)) => local_folder(&self.base, path),
+            None => local_folder(&self.base, url),
             Some((scheme, _)) => {
                 let reason = format!("{url}: no support for {scheme}://: use a local path or s3://bucket/prefix");
                 Err(StorageError::Usage { reason })

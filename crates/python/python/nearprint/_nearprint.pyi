@@ -25,12 +25,19 @@ class Table:
 
 @final
 class FingerprintContext:
-    def __new__(cls, spec: str, *, s3: str | None = None) -> FingerprintContext: ...
+    def __new__(
+        cls, spec: str, *, s3: str | None = None, base: str | os.PathLike[str] | None = None
+    ) -> FingerprintContext: ...
 
 @final
 class MapContext:
     def __new__(
-        cls, folder: str | os.PathLike[str], *, threads: int = 1, s3: str | None = None
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        threads: int = 1,
+        s3: str | None = None,
+        base: str | os.PathLike[str] | None = None,
     ) -> MapContext: ...
 
 @final

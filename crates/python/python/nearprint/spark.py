@@ -163,7 +163,7 @@ class _Engine:
         self, spec: str, tasks: list[tuple[str, int]], s3: str, progress: _nearprint.Progress
     ) -> Iterator[pa.Array]:
         shares = shared(tasks, SHARES * self.n)
-        work = functools.partial(_fingerprint, _nearprint.__version__, self._kept((spec, s3, shares)))
+        work = functools.partial(_fingerprint, _nearprint.__version__, self._kept((spec, s3, os.getcwd(), shares)))
         sent = self._work(work, len(shares))
         # The shuffle lets all workers run at once, and the driver take their output at its own pace.
         moved = sent.repartition(min(len(shares), 2 * self.n), "task").select("message")
@@ -177,7 +177,7 @@ class _Engine:
             if path.is_file():
                 files[str(path.relative_to(folder))] = path.read_bytes()
         shares = shared(tasks, SHARES * self.n)
-        join = self._kept((files, s3, self.threads, shares))
+        join = self._kept((files, s3, os.getcwd(), self.threads, shares))
         sent = self._work(functools.partial(_map, _nearprint.__version__, f"{self.group} {folder}", join), len(shares))
         reduced = sent.select("message").distinct().orderBy("message")
         packed = reduced.mapInArrow(_pack, "message binary")
@@ -264,8 +264,8 @@ def _told(error: Exception) -> Error:
 def _fingerprint(version: str, kept: Broadcast[Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     with _reported():
         _refuse_other(version)
-        spec, s3, shares = kept.value
-        context = FingerprintContext(spec, s3=s3)
+        spec, s3, base, shares = kept.value
+        context = FingerprintContext(spec, s3=s3, base=base)
         for tasks in _of(shares, batches):
             yield from _records(tasks[0][0], _nearprint.fingerprint_messages(context, tasks))
 
@@ -279,7 +279,7 @@ def _map(
 ) -> Iterator[pa.RecordBatch]:
     with _reported():
         _refuse_other(version)
-        files, s3, threads, shares = kept.value
+        files, s3, base, threads, shares = kept.value
         if name not in _joins:
             _joins.clear()
             with tempfile.TemporaryDirectory(prefix="nearprint-") as folder:
@@ -287,7 +287,7 @@ def _map(
                     path = pathlib.Path(folder, place)
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_bytes(content)
-                _joins[name] = MapContext(folder, threads=threads, s3=s3)
+                _joins[name] = MapContext(folder, threads=threads, s3=s3, base=base)
         for tasks in _of(shares, batches):
             yield from _records(tasks[0][0], _nearprint.map_messages(_joins[name], tasks))
 

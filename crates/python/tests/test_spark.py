@@ -1,0 +1,96 @@
+"""Nights on a standalone Spark cluster on loopback: a master and two workers, each a process of its own."""
+
+import hashlib
+import importlib.util
+import json
+import pathlib
+import shutil
+
+import nearprint
+import pytest
+from conftest import ROOT
+
+pytest.importorskip("pyspark")
+if shutil.which("java") is None:
+    pytest.skip("no Java", allow_module_level=True)
+
+spec = importlib.util.spec_from_file_location("cluster", ROOT / "scripts/spark/cluster.py")
+cluster_module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(cluster_module)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    with cluster_module.Cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+def options(tmp_path, name):
+    places = {"store": tmp_path / name / "store", "output": tmp_path / name / "results"}
+    return [part for key, place in places.items() for part in (f"--{key}", str(place))]
+
+
+def published(folder):
+    """The data files of a store and its results."""
+    files = sorted(pathlib.Path(folder).rglob("*.parquet"))
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_nights_are_the_same_bytes_as_on_one_machine(tmp_path, cluster, command):
+    job = ["--config", ROOT / "jobs/sample.toml", "--json"]
+    for dt in ["2026-11-19", "2026-11-20"]:
+        here = command("run", *job, "--dt", dt, *options(tmp_path, "here"), cwd=ROOT)
+        assert here.returncode == 0, here.stderr
+        there = cluster.submit(*map(str, job), "--dt", dt, *options(tmp_path, "there"))
+        assert there.returncode == 0, there.stdout
+        here, there = (json.loads(done.stdout.splitlines()[-1]) for done in (here, there))
+        same = ["status", "n_documents", "n_keep", "n_drop", "n_pairs"]
+        assert [here[name] for name in same] == [there[name] for name in same]
+    assert published(tmp_path / "here") == published(tmp_path / "there")
+    again = cluster.submit(*map(str, job), "--dt", "2026-11-19", *options(tmp_path, "there"))
+    assert json.loads(again.stdout.splitlines()[-1])["status"] == "already_published"
+
+
+def test_errors_of_workers_are_those_of_the_command(tmp_path, cluster):
+    night = tmp_path / "crawl/dt=2026-11-19"
+    night.mkdir(parents=True)
+    good = ROOT / "sample_data/documents/dt=2026-11-19/part-00000.parquet"
+    content = bytearray(good.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 64] = bytes(64)
+    (night / "damaged.parquet").write_bytes(content)
+    job = ["--config", str(ROOT / "jobs/sample.toml"), "--json", "--dt", "2026-11-19", "--documents", str(tmp_path / "crawl")]
+    done = cluster.submit(*job, *options(tmp_path, "there"))
+    assert done.returncode == 65, done.stdout
+    assert "damaged.parquet" in done.stdout.splitlines()[-1]
+    assert published(tmp_path / "there") == {}
+
+
+def test_wrong_arguments_are_refused_as_the_command_refuses_them(cluster):
+    done = cluster.submit("--config", "job.toml", "--dt", "2026-11-19", "--worker-memory", "much")
+    assert done.returncode == 64 and "--worker-memory" in done.stdout
+    done = cluster.submit("--config", "no-such-job.toml", "--dt", "2026-11-19")
+    assert done.returncode == 66 and "no-such-job.toml" in done.stdout
+
+
+def test_shares_have_about_the_same_bytes_and_all_tasks_in_their_order():
+    from nearprint.spark import shared
+
+    tasks = [(str(number), number * 37 % 101) for number in range(200)]
+    for n in (1, 3, 8, 200, 1000):
+        shares = shared(tasks, n)
+        assert len(shares) <= n
+        assert [task for share in shares for task in share] == list(enumerate(str(number) for number in range(200)))
+        weights = [sum(tasks[number][1] for number, _ in share) for share in shares]
+        assert max(weights) <= sum(weights) / n + 2 * 101
+    assert shared([], 4) == []
+
+
+def test_an_error_that_spark_passes_on_is_read_again():
+    from nearprint.spark import MARK, _told
+
+    told = {"message": 'a "file": {x}', "kind": "bad_data", "exit_code": 65, "file": "f", "column": None, "row": 7}
+    error = _told(RuntimeError(f"Traceback ...\n RuntimeError: {MARK}{json.dumps(told)}\n\tat org.apache"))
+    assert (str(error), error.exit_code, error.file, error.row) == (told["message"], 65, "f", 7)
+    lost = _told(RuntimeError("Job aborted due to stage failure: ExecutorLostFailure"))
+    assert isinstance(lost, nearprint.Error) and lost.exit_code == 75
