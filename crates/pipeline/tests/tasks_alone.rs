@@ -13,7 +13,7 @@ use arrow::array::BinaryArray;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::{DocumentColumns, InputPolicy};
 use nearprint_pipeline::{Breakers, ClusterRule, PairsMode, Resources, RunRequest, run, run_elsewhere, store_compact};
-use nearprint_storage::{Progress, Roots, S3Config, Storage};
+use nearprint_storage::{ErrorKind, Progress, Roots, S3Config, Storage};
 use nearprint_store::{CompactRequest, Writers};
 use nearprint_tasks::{
     Elsewhere, FingerprintContext, FingerprintSpec, FingerprintTask, Form, KeepKey, MapSpec, MapTask, Messages, Weighed,
@@ -61,11 +61,17 @@ fn on_threads<T>(work: impl Future<Output = T>) -> T {
 /// Runs each task in a process of its own, and some of them twice.
 struct Processes {
     folder: PathBuf,
+    memory_bytes: usize,
     n: AtomicUsize,
     n_class_pairs: AtomicUsize,
 }
 
 impl Processes {
+    fn new(folder: PathBuf, memory_bytes: usize) -> Arc<Self> {
+        std::fs::create_dir(&folder).unwrap();
+        Arc::new(Self { folder, memory_bytes, n: 0.into(), n_class_pairs: 0.into() })
+    }
+
     fn run(&self, description: &Description) -> Vec<Vec<u8>> {
         let place = self.folder.join(format!("task-{:05}", self.n.fetch_add(1, Ordering::Relaxed)));
         std::fs::write(&place, serde_json::to_vec(description).unwrap()).unwrap();
@@ -85,7 +91,7 @@ fn moved(messages: &[Vec<u8>]) -> Messages {
 
 impl Elsewhere for Processes {
     fn workers(&self) -> Workers {
-        Workers { n: 2, threads: 1, memory_bytes: 1 << 30 }
+        Workers { n: 2, threads: 1, memory_bytes: self.memory_bytes }
     }
 
     fn fingerprint(
@@ -201,9 +207,7 @@ fn nights_whose_tasks_each_ran_in_a_process_of_its_own_are_the_same_bytes() {
         (PairsMode::All, ClusterRule::Component),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let processes =
-            Arc::new(Processes { folder: folder.path().join("tasks"), n: 0.into(), n_class_pairs: 0.into() });
-        std::fs::create_dir(&processes.folder).unwrap();
+        let processes = Processes::new(folder.path().join("tasks"), 1 << 30);
         let elsewhere: Arc<dyn Elsewhere> = Arc::<Processes>::clone(&processes);
         let (storage, progress) = (Storage::default(), Progress::default());
         let resources =
@@ -244,4 +248,37 @@ fn nights_whose_tasks_each_ran_in_a_process_of_its_own_are_the_same_bytes() {
         assert!(here == there && here.len() == 31, "{:?}\n{:?}", here.keys(), there.keys());
         assert!(clusters == ClusterRule::Component || processes.n_class_pairs.load(Ordering::Relaxed) > 3);
     }
+}
+
+/// Runs a night elsewhere with so much memory for the driver and for each worker. Returns its error, and how many tasks ran.
+fn refused(driver_bytes: Option<usize>, worker_bytes: usize) -> (nearprint_pipeline::PipelineError, usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let processes = Processes::new(folder.path().join("tasks"), worker_bytes);
+    let elsewhere: Arc<dyn Elsewhere> = Arc::<Processes>::clone(&processes);
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents/dt=2026-11-19");
+    let night = RunRequest {
+        documents: sample.into(),
+        columns: DocumentColumns::default(),
+        keep: Vec::new(),
+        ..request(folder.path(), "there", 1, PairsMode::Forest, ClusterRule::Star)
+    };
+    let resources = Resources { threads: Some(1), memory_limit: driver_bytes, ..Resources::default() };
+    let ran = on_threads(async {
+        run_elsewhere(&Storage::default(), &night, &resources, &Progress::default(), &elsewhere).await
+    });
+    (ran.unwrap_err(), processes.n.load(Ordering::Relaxed))
+}
+
+#[test]
+fn a_night_that_the_driver_cannot_hold_is_refused_before_any_task_runs() {
+    let (error, n_tasks) = refused(Some(1 << 13), 1 << 30);
+    assert!(error.to_string().starts_with("155 documents of one night, which the driver holds"), "{error}");
+    assert_eq!((error.kind(), n_tasks), (ErrorKind::LocalIo, 0));
+}
+
+#[test]
+fn a_batch_that_no_worker_can_hold_is_refused_by_the_name_of_its_setting() {
+    let (error, n_tasks) = refused(None, 1 << 13);
+    assert!(error.to_string().starts_with("worker_memory: each worker holds the query batch"), "{error}");
+    assert_eq!((error.kind(), n_tasks), (ErrorKind::Config, 1));
 }

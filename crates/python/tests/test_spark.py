@@ -6,7 +6,7 @@ import json
 import pathlib
 import shutil
 
-import nearprint
+import nearprint.spark
 import pytest
 from conftest import ROOT
 
@@ -66,11 +66,10 @@ def test_errors_of_workers_are_those_of_the_command(tmp_path, cluster):
     assert published(tmp_path / "there") == {}
 
 
-def test_wrong_arguments_are_refused_as_the_command_refuses_them(cluster):
-    done = cluster.submit("--config", "job.toml", "--dt", "2026-11-19", "--worker-memory", "much")
-    assert done.returncode == 64 and "--worker-memory" in done.stdout
-    done = cluster.submit("--config", "no-such-job.toml", "--dt", "2026-11-19")
-    assert done.returncode == 66 and "no-such-job.toml" in done.stdout
+def test_wrong_arguments_are_refused_before_spark_begins(capsys):
+    arguments = ["--config", "job.toml", "--dt", "2026-11-19", "--worker-memory", "much"]
+    assert nearprint.spark.main(arguments) == 64
+    assert "--worker-memory much: give a number" in capsys.readouterr().err
 
 
 def test_shares_have_about_the_same_bytes_and_all_tasks_in_their_order():

@@ -11,6 +11,9 @@ Workers read documents and the store themselves, so both must be in a place that
 file system. They must have this package, in the same version as the driver.
 """
 
+# pyarrow has no types.
+# mypy: disable-error-code="import-untyped"
+
 from __future__ import annotations
 
 import contextlib
@@ -230,14 +233,14 @@ def shared(tasks: list[tuple[str, int]], n: int) -> list[list[tuple[int, str]]]:
     """
     total = sum(weight + 1 for _, weight in tasks)
     shares: list[list[tuple[int, str]]] = []
-    before = 0
+    before, newest = 0, -1
     for number, (task, weight) in enumerate(tasks):
         # A task belongs to the share in which its middle lies.
         share = min(n - 1, (2 * before + weight + 1) * n // (2 * total))
         before += weight + 1
-        if not shares or share != newest:
+        if share != newest:
             shares.append([])
-        newest = share
+            newest = share
         shares[-1].append((number, task))
     return shares
 
