@@ -47,6 +47,16 @@ def test_examples_on_the_pages_run(page, tmp_path):
         assert done.returncode == 0, done.stderr
 
 
+def test_the_tour_of_the_sample_data_finds_the_same_pairs_with_every_engine(tmp_path):
+    for folder in ["sample_data", "jobs"]:
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    done = subprocess.run([sys.executable, str(ROOT / "docs/python_tour.py")], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    pairs = re.findall(r"(\d+) pairs(?: in (?:Polars|DuckDB))?\b", done.stdout)
+    assert len(pairs) == 3 and len(set(pairs)) == 1, done.stdout
+    assert done.stdout.count("published:") == 2, done.stdout
+
+
 USER = """
 from typing import Any
 
