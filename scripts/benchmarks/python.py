@@ -1,0 +1,277 @@
+"""Measures the wheel of the Python package beside the command and the Rust call; appends JSON lines and prints a table in Markdown.
+
+    cargo build --release -p nearprint-bench
+    python3 scripts/benchmarks/python.py --wheel FILE.whl --folder /a/disk/with/2GB --results docs/benchmarks/python.jsonl [part ...]
+    python3 scripts/benchmarks/python.py --results docs/benchmarks/python.jsonl --table
+
+Needs python3 with pyarrow and numpy (for make_documents.py), GNU time, the network for pyarrow, and for pairs_within a release build of
+nearprint-bench below target/ or CARGO_TARGET_DIR. The wheel is installed into a fresh venv below --folder. Parts:
+
+- install: bytes of the wheel; seconds of `pip install WHEEL pyarrow`, without pip's cache, and then of the first example of README.md.
+- fingerprint: a process that reads a Parquet file with pyarrow, calls `fingerprint`, and writes ids and fingerprints with pyarrow, beside
+  `nearprint fingerprint` of the same wheel, both with --threads. They alternate. Each runs on a small and on a large file; documents per
+  second are those of the difference, so starting a process does not count. `whole` counts it. With the default profile both compute
+  sketches too; the command also writes them.
+- pairs_within: `pairs_within(column, 3, threads=1)` of 2^23 uniform values beside `nearprint-bench self`, which writes these values. They
+  alternate; seconds are those of the call alone, by their own clocks, from the values in memory to the pairs.
+- threads: four Python threads that call `fingerprint` at once, beside the same calls one after another.
+"""
+
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BENCH = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/nearprint-bench"
+PYARROW = "pyarrow==26.0.1"
+
+FINGERPRINT = """
+import sys, time
+import nearprint, pyarrow as pa, pyarrow.parquet as pq
+_, source, target, profile, threads = sys.argv
+table = pq.read_table(source)
+started = time.perf_counter()
+fingerprints = nearprint.fingerprint(table["text"], profile, threads=int(threads))
+seconds = time.perf_counter() - started
+pq.write_table(pa.table({"doc_id": table["id"], "fingerprint": pa.array(fingerprints)}), target)
+print('{"seconds": %r, "version": "%s"}' % (seconds, nearprint.__version__))
+"""
+
+PAIRS = """
+import json, sys, time
+import nearprint, pyarrow as pa
+with open(sys.argv[1], "rb") as file:
+    values = file.read()
+column = pa.Array.from_buffers(pa.uint64(), len(values) // 8, [None, pa.py_buffer(values)])
+started = time.perf_counter()
+pairs = nearprint.pairs_within(column, 3, threads=1)
+seconds = time.perf_counter() - started
+print(json.dumps({"seconds": seconds, "n_pairs": len(pairs), "n_rows": len(column)}))
+"""
+
+THREADS = """
+import json, sys, threading, time
+import nearprint, pyarrow.parquet as pq
+table = pq.read_table(sys.argv[1])
+quarter = table.num_rows // 4
+columns = [table["text"].slice(i * quarter, quarter).combine_chunks() for i in range(4)]
+limit = int(sys.argv[2]) or None
+
+def call(column):
+    nearprint.fingerprint(column, threads=limit)
+
+def in_turn():
+    for column in columns:
+        call(column)
+
+def at_once():
+    threads = [threading.Thread(target=call, args=(column,)) for column in columns]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+def seconds(work):
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+seconds(in_turn)
+times = [(seconds(in_turn), seconds(at_once)) for _ in range(int(sys.argv[3]))]
+print(json.dumps({"n_documents": 4 * quarter, "in_turn_seconds": [t[0] for t in times], "at_once_seconds": [t[1] for t in times]}))
+"""
+
+
+class Results:
+    """A file of JSON lines; each line names its part."""
+
+    def __init__(self, path, part):
+        self.path, self.part = path, part
+
+    def add(self, **fields):
+        line = json.dumps({"part": self.part, "load": round(os.getloadavg()[0], 1), **fields})
+        print(line, flush=True)
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+
+def run(*arguments):
+    """Runs a command; gives its last line of JSON, its seconds and its peak memory in KiB."""
+    started = time.monotonic()
+    done = subprocess.run(["/usr/bin/time", "-f", "%M", *map(str, arguments)], capture_output=True, text=True, check=False)
+    seconds = time.monotonic() - started
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, arguments))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return lines[-1] if lines else {}, seconds, int(done.stderr.strip().splitlines()[-1])
+
+
+def spread(values):
+    return {"median": statistics.median(values), "smallest": min(values), "largest": max(values)}
+
+
+def python_of(args):
+    """The interpreter of the venv with the wheel."""
+    python = args.folder / "venv/bin/python"
+    if not python.exists():
+        sys.exit(f"{python} does not exist: run the part install first")
+    return python
+
+
+def install(results, args):
+    place = args.folder / "venv"
+    shutil.rmtree(place, ignore_errors=True)
+    _, venv_seconds, _ = run(sys.executable, "-m", "venv", place)
+    _, pip_seconds, _ = run(place / "bin/pip", "install", "--quiet", "--no-cache-dir", "--disable-pip-version-check", args.wheel, PYARROW)
+    example = re.search(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[1]
+    started = time.monotonic()
+    done = subprocess.run([place / "bin/python", "-c", example], cwd=ROOT, capture_output=True, text=True, check=True)
+    first_seconds = time.monotonic() - started
+    with zipfile.ZipFile(args.wheel) as wheel:
+        unpacked = sum(member.file_size for member in wheel.infolist())
+    results.add(
+        wheel=args.wheel.name, wheel_bytes=args.wheel.stat().st_size, unpacked_bytes=unpacked, venv_seconds=venv_seconds, pip_seconds=pip_seconds,
+        first_pairs_seconds=first_seconds, seconds=pip_seconds + first_seconds, output=done.stdout.strip(), python=platform.python_version(),
+        processor=next((line.split(":")[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8") if line.startswith("model name")), ""),
+        cores=os.cpu_count(),
+    )
+
+
+def documents(args):
+    """A small and a large file of documents from templates, of 200 words each."""
+    files = []
+    for count in (args.documents // 10, args.documents):
+        place = args.folder / f"documents-{count}"
+        if not place.exists():
+            make = [ROOT / "scripts/make_documents.py", "--templates", 1000, "--count", count, "--out", place]
+            subprocess.run([sys.executable, *map(str, make)], check=True, stdout=subprocess.DEVNULL)
+        files.append((count, place / "part-00000.parquet"))
+    return files
+
+
+def fingerprint(results, args):
+    python, threads = python_of(args), os.cpu_count()
+    (few, small), (many, large) = documents(args)
+    out = args.folder / "fingerprints"
+
+    def whole(ours, source, profile):
+        shutil.rmtree(out, ignore_errors=True)
+        if ours:
+            out.mkdir()
+            done, seconds, rss = run(python, "-c", FINGERPRINT, source, out / "out.parquet", profile, threads)
+            return seconds, rss, done["seconds"]
+        command = ["fingerprint", "--documents", source, "--profile", profile, "--output", out, "--threads", threads]
+        _, seconds, rss = run(python.with_name("nearprint"), *command)
+        return seconds, rss, None
+
+    for profile in ("default", "paper"):
+        rates, wholes, calls, rss = {True: [], False: []}, {True: [], False: []}, [], {}
+        for number in range(args.rounds + 1):
+            for ours in (True, False) if number % 2 else (False, True):
+                first, second = whole(ours, small, profile), whole(ours, large, profile)
+                if number > 0:
+                    rates[ours].append((many - few) / (second[0] - first[0]))
+                    wholes[ours].append(second[0])
+                    rss[ours] = max(second[1], rss.get(ours, 0))
+                    calls += [many / second[2]] if ours else []
+        results.add(
+            profile=profile, threads=threads, n_documents=many, small_documents=few, rounds=args.rounds,
+            documents_per_second=spread(rates[True]), command_documents_per_second=spread(rates[False]), call_documents_per_second=spread(calls),
+            ratio=statistics.median(rates[True]) / statistics.median(rates[False]),
+            whole_seconds=spread(wholes[True]), command_whole_seconds=spread(wholes[False]), rss_kib=rss[True], command_rss_kib=rss[False],
+        )
+    shutil.rmtree(out, ignore_errors=True)
+
+
+def pairs_within(results, args):
+    python, raw = python_of(args), args.folder / "self.u64"
+    ours, theirs, wholes = [], [], []
+    for number in range(args.rounds + 1):
+        bench, whole, bench_rss = run(BENCH, "self", "--log-rows", args.log_rows, "--raw", raw)
+        line, own_whole, rss = run(python, "-c", PAIRS, raw)
+        if line["n_pairs"] != bench["n_pairs"]:
+            sys.exit(f"{line['n_pairs']} pairs, and {bench['n_pairs']} of nearprint-bench")
+        if number > 0:
+            ours.append(line["seconds"])
+            theirs.append(bench["seconds"])
+            wholes.append(own_whole)
+    raw.unlink()
+    results.add(
+        log_rows=args.log_rows, max_distance=3, threads=1, rounds=args.rounds, n_pairs=line["n_pairs"], seconds=spread(ours),
+        rust_seconds=spread(theirs), ratio=statistics.median(theirs) / statistics.median(ours), whole_seconds=spread(wholes), rss_kib=rss,
+        rust_rss_kib=bench_rss,
+    )
+
+
+def threads(results, args):
+    python, (_, (_, large)) = python_of(args), documents(args)
+    for limit in (1, 0):
+        line, _, _ = run(python, "-c", THREADS, large, limit, args.rounds)
+        in_turn, at_once = (spread(line[key]) for key in ("in_turn_seconds", "at_once_seconds"))
+        results.add(
+            limit=limit or "all cores", cores=os.cpu_count(), n_documents=line["n_documents"], rounds=args.rounds, in_turn_seconds=in_turn,
+            at_once_seconds=at_once, times_faster=in_turn["median"] / at_once["median"],
+        )
+
+
+PARTS = {part.__name__: part for part in (install, fingerprint, pairs_within, threads)}
+
+
+def range_of(value, form):
+    return f"{value['median']:{form}} ({value['smallest']:{form}} to {value['largest']:{form}})"
+
+
+def print_table(results):
+    """The last line of each measurement."""
+    last = {}
+    for line in map(json.loads, results.read_text(encoding="utf-8").splitlines()):
+        if line["part"] in PARTS:
+            last[line["part"], line.get("profile"), line.get("limit")] = line
+    print("| what | Python | beside it | ratio | goal |\n|---|---|---|---|---|")
+    for line in last.values():
+        if line["part"] == "install":
+            row = ["`pip install`, then the first pairs", f"{line['seconds']:.1f} s", f"{line['pip_seconds']:.1f} s of pip, {line['first_pairs_seconds']:.1f} s", "", "60 s"]
+            print("| size of the wheel | " + f"{line['wheel_bytes'] / 2**20:.1f} MiB | {line['unpacked_bytes'] / 2**20:.1f} MiB unpacked | | |")
+        elif line["part"] == "fingerprint":
+            row = [f"`fingerprint`, profile {line['profile']}, {line['threads']} threads, documents/s", range_of(line["documents_per_second"], ",.0f"), "the command: " + range_of(line["command_documents_per_second"], ",.0f"), f"**{line['ratio']:.2f}**", "0.95"]
+            whole = [f"the same, whole process, {line['n_documents']:,} documents", range_of(line["whole_seconds"], ".2f") + " s", range_of(line["command_whole_seconds"], ".2f") + " s", f"{line['command_whole_seconds']['median'] / line['whole_seconds']['median']:.2f}", ""]
+            print("| " + " | ".join(whole) + " |")
+        elif line["part"] == "pairs_within":
+            row = [f"`pairs_within`, 2^{line['log_rows']} uniform values, k = 3, one thread", range_of(line["seconds"], ".3f") + " s", "Rust: " + range_of(line["rust_seconds"], ".3f") + " s", f"**{line['ratio']:.2f}**", "0.95"]
+        else:
+            row = [f"four calls of `fingerprint` at once, `threads`: {line['limit']}", range_of(line["at_once_seconds"], ".2f") + " s", "one after another: " + range_of(line["in_turn_seconds"], ".2f") + " s", f"{line['times_faster']:.2f}", ""]
+        print("| " + " | ".join(row) + " |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--wheel", type=Path)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--rounds", type=int, default=5, help="after one that does not count")
+    parser.add_argument("--documents", type=int, default=200_000, help="of the large file; the small one has a tenth")
+    parser.add_argument("--log-rows", type=int, default=23, help="binary logarithm of the values of pairs_within")
+    parser.add_argument("--table", action="store_true", help="only print the table of the results")
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
+    args = parser.parse_args()
+    if not args.table:
+        if not (args.wheel and args.folder):
+            parser.error("--wheel and --folder are needed to measure")
+        args.folder = args.folder.resolve()
+        args.folder.mkdir(parents=True, exist_ok=True)
+        for part in args.parts or PARTS:
+            PARTS[part](Results(args.results, part), args)
+    print_table(args.results)
+
+
+if __name__ == "__main__":
+    main()
