@@ -238,18 +238,39 @@ def print_table(results):
             last[line["part"], line.get("profile"), line.get("limit")] = line
     print("| what | Python | beside it | ratio | goal |\n|---|---|---|---|---|")
     for line in last.values():
-        if line["part"] == "install":
-            row = ["`pip install`, then the first pairs", f"{line['seconds']:.1f} s", f"{line['pip_seconds']:.1f} s of pip, {line['first_pairs_seconds']:.1f} s", "", "60 s"]
-            print("| size of the wheel | " + f"{line['wheel_bytes'] / 2**20:.1f} MiB | {line['unpacked_bytes'] / 2**20:.1f} MiB unpacked | | |")
-        elif line["part"] == "fingerprint":
-            row = [f"`fingerprint`, profile {line['profile']}, {line['threads']} threads, documents/s", range_of(line["documents_per_second"], ",.0f"), "the command: " + range_of(line["command_documents_per_second"], ",.0f"), f"**{line['ratio']:.2f}**", "0.95"]
-            whole = [f"the same, whole process, {line['n_documents']:,} documents", range_of(line["whole_seconds"], ".2f") + " s", range_of(line["command_whole_seconds"], ".2f") + " s", f"{line['command_whole_seconds']['median'] / line['whole_seconds']['median']:.2f}", ""]
-            print("| " + " | ".join(whole) + " |")
-        elif line["part"] == "pairs_within":
-            row = [f"`pairs_within`, 2^{line['log_rows']} uniform values, k = 3, one thread", range_of(line["seconds"], ".3f") + " s", "Rust: " + range_of(line["rust_seconds"], ".3f") + " s", f"**{line['ratio']:.2f}**", "0.95"]
-        else:
-            row = [f"four calls of `fingerprint` at once, `threads`: {line['limit']}", range_of(line["at_once_seconds"], ".2f") + " s", "one after another: " + range_of(line["in_turn_seconds"], ".2f") + " s", f"{line['times_faster']:.2f}", ""]
-        print("| " + " | ".join(row) + " |")
+        for row in ROWS[line["part"]](line):
+            print("| " + " | ".join(row) + " |")
+
+
+def install_rows(line):
+    parts = f"{line['pip_seconds']:.1f} s of pip, {line['first_pairs_seconds']:.1f} s"
+    yield "`pip install`, then the first pairs", f"**{line['seconds']:.1f} s**", parts, "", "60 s"
+    yield "size of the wheel", f"{line['wheel_bytes'] / 2**20:.1f} MiB", f"{line['unpacked_bytes'] / 2**20:.1f} MiB unpacked", "", ""
+
+
+def fingerprint_rows(line):
+    what = f"`fingerprint`, profile {line['profile']}, {line['threads']} threads, documents/s"
+    ours, command = (range_of(line[key], ",.0f") for key in ("documents_per_second", "command_documents_per_second"))
+    yield what, ours, f"the command: {command}", f"**{line['ratio']:.2f}**", "0.95"
+    whole, command = line["whole_seconds"], line["command_whole_seconds"]
+    what = f"the same, whole process, {line['n_documents']:,} documents"
+    yield what, range_of(whole, ".2f") + " s", range_of(command, ".2f") + " s", f"{command['median'] / whole['median']:.2f}", ""
+    yield "the same, the call alone, documents/s", range_of(line["call_documents_per_second"], ",.0f"), "", "", ""
+
+
+def pairs_within_rows(line):
+    what = f"`pairs_within`, 2^{line['log_rows']} uniform values, k = 3, one thread"
+    ours, rust = (range_of(line[key], ".3f") + " s" for key in ("seconds", "rust_seconds"))
+    yield what, ours, f"Rust: {rust}", f"**{line['ratio']:.2f}**", "0.95"
+
+
+def threads_rows(line):
+    at_once, in_turn = (range_of(line[key], ".2f") + " s" for key in ("at_once_seconds", "in_turn_seconds"))
+    what = f"four calls of `fingerprint` at once, `threads`: {line['limit']}"
+    yield what, at_once, f"one after another: {in_turn}", f"{line['times_faster']:.2f}", ""
+
+
+ROWS = {"install": install_rows, "fingerprint": fingerprint_rows, "pairs_within": pairs_within_rows, "threads": threads_rows}
 
 
 def main():

@@ -132,7 +132,13 @@ def measure(args, truth, name, more):
         "seed": truth.summary["seed"], "load": load, **truth.score(done["kind"], found, False), "real": truth.score(done["kind"], found, True),
     }
     shutil.rmtree(place)
-    return {key: round(value, 4) if isinstance(value, float) else value for key, value in line.items()}
+    return rounded(line)
+
+
+def rounded(line):
+    if isinstance(line, dict):
+        return {key: rounded(value) for key, value in line.items()}
+    return round(line, 4) if isinstance(line, float) else line
 
 
 def figure(value):
