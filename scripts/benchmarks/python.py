@@ -52,10 +52,10 @@ import nearprint, pyarrow as pa
 with open(sys.argv[1], "rb") as file:
     values = file.read()
 column = pa.Array.from_buffers(pa.uint64(), len(values) // 8, [None, pa.py_buffer(values)])
-started = time.perf_counter()
+started, cpu_started = time.perf_counter(), time.process_time()
 pairs = nearprint.pairs_within(column, 3, threads=1)
-seconds = time.perf_counter() - started
-print(json.dumps({"seconds": seconds, "n_pairs": len(pairs), "n_rows": len(column)}))
+seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started
+print(json.dumps({"seconds": seconds, "cpu_seconds": cpu_seconds, "n_pairs": len(pairs), "n_rows": len(column)}))
 """
 
 THREADS = """
@@ -105,14 +105,15 @@ class Results:
 
 
 def run(*arguments):
-    """Runs a command; gives its last line of JSON, its seconds and its peak memory in KiB."""
+    """Runs a command; gives its last line of JSON with its seconds, its processor seconds and its peak memory."""
     started = time.monotonic()
-    done = subprocess.run(["/usr/bin/time", "-f", "%M", *map(str, arguments)], capture_output=True, text=True, check=False)
+    done = subprocess.run(["/usr/bin/time", "-f", "%U %S %M", *map(str, arguments)], capture_output=True, text=True, check=False)
     seconds = time.monotonic() - started
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, arguments))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return lines[-1] if lines else {}, seconds, int(done.stderr.strip().splitlines()[-1])
+    user, system, rss = done.stderr.strip().splitlines()[-1].split()
+    return (lines[-1] if lines else {}) | {"whole": seconds, "cpu": float(user) + float(system), "rss_kib": int(rss)}
 
 
 def spread(values):
@@ -130,8 +131,8 @@ def python_of(args):
 def install(results, args):
     place = args.folder / "venv"
     shutil.rmtree(place, ignore_errors=True)
-    _, venv_seconds, _ = run(sys.executable, "-m", "venv", place)
-    _, pip_seconds, _ = run(place / "bin/pip", "install", "--quiet", "--no-cache-dir", "--disable-pip-version-check", args.wheel, PYARROW)
+    venv_seconds = run(sys.executable, "-m", "venv", place)["whole"]
+    pip_seconds = run(place / "bin/pip", "install", "--quiet", "--no-cache-dir", "--disable-pip-version-check", args.wheel, PYARROW)["whole"]
     example = re.search(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[1]
     started = time.monotonic()
     done = subprocess.run([place / "bin/python", "-c", example], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -167,55 +168,56 @@ def fingerprint(results, args):
         shutil.rmtree(out, ignore_errors=True)
         if ours:
             out.mkdir()
-            done, seconds, rss = run(python, "-c", FINGERPRINT, source, out / "out.parquet", profile, threads)
-            return seconds, rss, done["seconds"]
+            return run(python, "-c", FINGERPRINT, source, out / "out.parquet", profile, threads)
         command = ["fingerprint", "--documents", source, "--profile", profile, "--output", out, "--threads", threads]
-        _, seconds, rss = run(python.with_name("nearprint"), *command)
-        return seconds, rss, None
+        return run(python.with_name("nearprint"), *command)
 
     for profile in ("default", "paper"):
-        rates, wholes, calls, rss = {True: [], False: []}, {True: [], False: []}, [], {}
+        runs = {True: [], False: []}
         for number in range(args.rounds + 1):
             for ours in (True, False) if number % 2 else (False, True):
                 first, second = whole(ours, small, profile), whole(ours, large, profile)
                 if number > 0:
-                    rates[ours].append((many - few) / (second[0] - first[0]))
-                    wholes[ours].append(second[0])
-                    rss[ours] = max(second[1], rss.get(ours, 0))
-                    calls += [many / second[2]] if ours else []
+                    runs[ours].append((first, second))
+        rate = {o: spread([(many - few) / (b["whole"] - a["whole"]) for a, b in runs[o]]) for o in runs}
+        cpu_rate = {o: spread([(many - few) / (b["cpu"] - a["cpu"]) for a, b in runs[o]]) for o in runs}
+        wholes = {o: spread([b["whole"] for _, b in runs[o]]) for o in runs}
+        rss = {o: max(b["rss_kib"] for _, b in runs[o]) for o in runs}
         results.add(
             profile=profile, threads=threads, n_documents=many, small_documents=few, rounds=args.rounds,
-            documents_per_second=spread(rates[True]), command_documents_per_second=spread(rates[False]), call_documents_per_second=spread(calls),
-            ratio=statistics.median(rates[True]) / statistics.median(rates[False]),
-            whole_seconds=spread(wholes[True]), command_whole_seconds=spread(wholes[False]), rss_kib=rss[True], command_rss_kib=rss[False],
+            documents_per_second=rate[True], command_documents_per_second=rate[False], ratio=rate[True]["median"] / rate[False]["median"],
+            documents_per_cpu_second=cpu_rate[True], command_documents_per_cpu_second=cpu_rate[False],
+            cpu_ratio=cpu_rate[True]["median"] / cpu_rate[False]["median"],
+            call_documents_per_second=spread([many / b["seconds"] for _, b in runs[True]]),
+            whole_seconds=wholes[True], command_whole_seconds=wholes[False], rss_kib=rss[True], command_rss_kib=rss[False],
         )
     shutil.rmtree(out, ignore_errors=True)
 
 
 def pairs_within(results, args):
     python, raw = python_of(args), args.folder / "self.u64"
-    ours, theirs, wholes = [], [], []
+    ours, theirs = [], []
     for number in range(args.rounds + 1):
-        bench, whole, bench_rss = run(BENCH, "self", "--log-rows", args.log_rows, "--raw", raw)
-        line, own_whole, rss = run(python, "-c", PAIRS, raw)
+        bench, line = run(BENCH, "self", "--log-rows", args.log_rows, "--raw", raw), run(python, "-c", PAIRS, raw)
         if line["n_pairs"] != bench["n_pairs"]:
             sys.exit(f"{line['n_pairs']} pairs, and {bench['n_pairs']} of nearprint-bench")
         if number > 0:
-            ours.append(line["seconds"])
-            theirs.append(bench["seconds"])
-            wholes.append(own_whole)
+            ours.append(line)
+            theirs.append(bench)
     raw.unlink()
+    seconds, rust = (spread([run["seconds"] for run in runs]) for runs in (ours, theirs))
     results.add(
-        log_rows=args.log_rows, max_distance=3, threads=1, rounds=args.rounds, n_pairs=line["n_pairs"], seconds=spread(ours),
-        rust_seconds=spread(theirs), ratio=statistics.median(theirs) / statistics.median(ours), whole_seconds=spread(wholes), rss_kib=rss,
-        rust_rss_kib=bench_rss,
+        log_rows=args.log_rows, max_distance=3, threads=1, rounds=args.rounds, n_pairs=line["n_pairs"], seconds=seconds, rust_seconds=rust,
+        ratio=rust["median"] / seconds["median"], ratio_of_smallest=rust["smallest"] / seconds["smallest"],
+        cpu_seconds=spread([run["cpu_seconds"] for run in ours]), whole_seconds=spread([run["whole"] for run in ours]),
+        rss_kib=max(run["rss_kib"] for run in ours), rust_rss_kib=max(run["rss_kib"] for run in theirs),
     )
 
 
 def threads(results, args):
     python, (_, (_, large)) = python_of(args), documents(args)
     for limit in (1, 0):
-        line, _, _ = run(python, "-c", THREADS, large, limit, args.rounds)
+        line = run(python, "-c", THREADS, large, limit, args.rounds)
         in_turn, at_once = (spread(line[key]) for key in ("in_turn_seconds", "at_once_seconds"))
         results.add(
             limit=limit or "all cores", cores=os.cpu_count(), n_documents=line["n_documents"], rounds=args.rounds, in_turn_seconds=in_turn,
@@ -252,6 +254,8 @@ def fingerprint_rows(line):
     what = f"`fingerprint`, profile {line['profile']}, {line['threads']} threads, documents/s"
     ours, command = (range_of(line[key], ",.0f") for key in ("documents_per_second", "command_documents_per_second"))
     yield what, ours, f"the command: {command}", f"**{line['ratio']:.2f}**", "0.95"
+    ours, command = (range_of(line[key], ",.0f") for key in ("documents_per_cpu_second", "command_documents_per_cpu_second"))
+    yield "the same, documents per second of a core", ours, command, f"**{line['cpu_ratio']:.2f}**", ""
     whole, command = line["whole_seconds"], line["command_whole_seconds"]
     what = f"the same, whole process, {line['n_documents']:,} documents"
     yield what, range_of(whole, ".2f") + " s", range_of(command, ".2f") + " s", f"{command['median'] / whole['median']:.2f}", ""
@@ -261,7 +265,8 @@ def fingerprint_rows(line):
 def pairs_within_rows(line):
     what = f"`pairs_within`, 2^{line['log_rows']} uniform values, k = 3, one thread"
     ours, rust = (range_of(line[key], ".3f") + " s" for key in ("seconds", "rust_seconds"))
-    yield what, ours, f"Rust: {rust}", f"**{line['ratio']:.2f}**", "0.95"
+    ratio = f"**{line['ratio']:.2f}**, of the smallest {line['ratio_of_smallest']:.2f}"
+    yield what, ours, f"Rust: {rust}", ratio, "0.95"
 
 
 def threads_rows(line):

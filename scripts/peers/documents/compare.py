@@ -11,7 +11,8 @@ text_dedup_requirements.txt. Each tool is a file below tools/ and runs in a proc
 to use one thread. Appends one JSON line a tool (part "comparison") and prints a table of the last line of each tool.
 
 - whole_seconds: from the start of the process to its end, with writing what was found; seconds: reading the documents and finding pairs,
-  without imports; cpu_seconds: processor time of the process and its children. It is above whole_seconds where a tool uses more threads.
+  without imports; cpu_seconds: processor time of the whole process and its children, which other programs disturb least. It would be above
+  whole_seconds if a tool used more than the one thread that it is told to use.
 - rss_kib: peak resident size of the largest process of the tool.
 - precision = pos found / (found - gray found), recall = pos found / pos, over pairs of documents. Of clusters, all pairs of a cluster count.
   `real` has the same for pairs of two real documents.
@@ -151,13 +152,13 @@ def print_table(results):
     for line in map(json.loads, results.read_text(encoding="utf-8").splitlines()):
         if line["part"] == "comparison":
             last[line["tool"]] = line
-    print("| tool | settings | s | s, whole process | documents/s | peak MiB | precision | recall | F1 | F1, real pairs | lines |")
-    print("|" + "---|" * 11)
+    print("| tool | settings | processor s | documents/s of a core | by the clock, s | without imports | peak MiB | precision | recall | F1 | F1, real pairs | lines |")
+    print("|" + "---|" * 12)
     for name in TOOLS:
         if line := last.get(name):
             scores = [figure(line[key]) for key in ("precision", "recall", "f1")] + [figure(line["real"]["f1"])]
-            threads = "" if line["cpu_seconds"] < 1.1 * line["whole_seconds"] else f" ({line['cpu_seconds']:.0f} of processor time)"
-            numbers = [f"{line['seconds']:.1f}", f"{line['whole_seconds']:.1f}{threads}", f"{line['n_documents'] / line['seconds']:,.0f}", f"{line['rss_kib'] / 1024:,.0f}"]
+            seconds = [f"{line[key]:.1f}" for key in ("whole_seconds", "seconds")]
+            numbers = [f"{line['cpu_seconds']:.1f}", f"{line['n_documents'] / line['cpu_seconds']:,.0f}", *seconds, f"{line['rss_kib'] / 1024:,.0f}"]
             what = TOOLS[name][3] + (" (clusters)" if line["kind"] == "clusters" else "")
             print("| " + " | ".join([line["version"], what, *numbers, *scores, str(line["lines"])]) + " |")
 
