@@ -387,6 +387,33 @@ pub struct PlanArgs {
     /// Also join the queries with each other
     #[arg(long = "self")]
     pub itself: bool,
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+}
+
+/// The cluster of `plan --workers`.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "On a cluster")]
+pub struct ClusterArgs {
+    /// Plan for so many worker processes, of --threads threads each [default of --threads: 1]
+    #[arg(long, value_name = "N", requires_all = ["worker_memory", "bandwidth"], conflicts_with = "memory_limit",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub workers: Option<u32>,
+    /// Memory that a worker process may take, such as 16GiB
+    #[arg(long, value_name = "BYTES", requires = "workers")]
+    pub worker_memory: Option<Bytes>,
+    /// Bytes that a worker process reads from storage in a second, such as 200MB
+    #[arg(long, value_name = "BYTES", requires = "workers")]
+    pub bandwidth: Option<Bytes>,
+    /// Candidates are verified by sketches, as in a job with max_sketch_distance
+    #[arg(long, requires = "workers")]
+    pub sketches: bool,
+    /// Share of the queries that make pairs, which are shuffled
+    #[arg(long, value_name = "SHARE", default_value_t = 0.3, requires = "workers", value_parser = share)]
+    pub near_duplicates: f64,
+    /// Time of a worker over that of the cost model, as plan --workers prints it where it runs [default: measured here]
+    #[arg(long, value_name = "X", requires = "workers", value_parser = positive)]
+    pub measured_over_model: Option<f64>,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -725,6 +752,11 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 fn count(text: &str) -> Result<u64, String> {
     let power = || 2u64.checked_pow(text.strip_prefix("2^")?.parse().ok()?);
     text.parse().ok().or_else(power).ok_or_else(|| "a number such as 1000000 or 2^20".to_owned())
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| "a number above 0".to_owned())
 }
 
 fn any_bits(text: &str) -> Result<u32, String> {

@@ -61,7 +61,8 @@ pub(crate) struct JoinPlan {
 }
 
 impl JoinPlan {
-    /// Returns the cheapest plan for a workload. The pieces of the workload are chosen too.
+    /// Returns the cheapest plan for a workload. The pieces of the workload are chosen too: of at most its `piece_rows`, if
+    /// they are not 0.
     ///
     /// # Errors
     /// [`PipelineError::Resources`] if only a scan or parts fit the memory of the workload, and they would take far
@@ -112,6 +113,7 @@ impl JoinPlan {
         piece_rows: usize,
         pieces_under_way: usize,
     ) -> Self {
+        let piece_rows = if workload.piece_rows > 0 { piece_rows.min(workload.piece_rows) } else { piece_rows };
         // Parts of the queries are joined with each other in ranges that are no larger.
         let piece_rows = if workload.itself && n_parts > 1 { piece_rows.min(OWN_ROWS) } else { piece_rows };
         let workload = Workload { piece_rows, pieces_under_way, ..workload.clone() };
@@ -145,7 +147,7 @@ impl JoinPlan {
 /// Returns the work of one of `n_parts` parts of the queries. If the queries are joined with each other, a part is
 /// joined with the queries from its own first one on: on average, with half of all queries, and half of its own. All
 /// values are held beside its tables.
-fn part_of(workload: &Workload, n_parts: usize) -> Workload {
+pub(crate) fn part_of(workload: &Workload, n_parts: usize) -> Workload {
     if n_parts == 1 {
         return workload.clone();
     }
@@ -260,20 +262,20 @@ impl PlannedSketches {
 
 /// The rows of a page of sketches, its bytes with its header, the rows of a row group, and the bytes of the page index of
 /// its sketches, as docs/store-format.md gives them.
-const PAGE_SKETCHES: f64 = 128.0;
-const SKETCH_PAGE_BYTES: f64 = 4_126.0;
-const ROW_GROUP_ROWS: f64 = (1 << 20) as f64;
-const SKETCH_INDEX_BYTES: f64 = 110_000.0;
+pub(crate) const PAGE_SKETCHES: f64 = 128.0;
+pub(crate) const SKETCH_PAGE_BYTES: f64 = 4_126.0;
+pub(crate) const ROW_GROUP_ROWS: f64 = (1 << 20) as f64;
+pub(crate) const SKETCH_INDEX_BYTES: f64 = 110_000.0;
 
 /// The factor by which files of fingerprints are larger than the entropy of sorted values.
 const OVER_ENTROPY: f64 = 1.05;
 
 /// Returns the bytes of `n` uniform fingerprints in sorted runs of equal size.
-fn fingerprint_bytes(n: u64, runs: u64, bits: u32) -> f64 {
+pub(crate) fn fingerprint_bytes(n: u64, runs: u64, bits: u32) -> f64 {
     if n == 0 {
         return 0.0;
     }
-    let entropy = f64::from(bits) - (as_f64(n) / as_f64(runs)).max(1.0).log2() + std::f64::consts::LOG2_E;
+    let entropy = f64::from(bits) - (as_f64(n) / as_f64(runs.max(1))).max(1.0).log2() + std::f64::consts::LOG2_E;
     as_f64(n) * OVER_ENTROPY * entropy.clamp(0.0, f64::from(bits)) / 8.0
 }
 
@@ -290,10 +292,7 @@ pub struct PlannedTable {
 
 /// The nanoseconds that it takes to read a fingerprint from the page cache, decode it and hand it to the map, about. A
 /// join of few queries takes this for each.
-const DECODE_NS: f64 = 4.0;
-
-/// The time of a large map over that of the small one by which the machine is measured: less of it stays in caches.
-const LARGE_OVER_SMALL: f64 = 1.2;
+pub(crate) const DECODE_NS: f64 = 4.0;
 
 /// The nanoseconds that it takes to read a query, find its equals and put it into the tables, about, on any number of
 /// threads. docs/benchmarks.md has the measurements.
@@ -325,12 +324,9 @@ const PROCESS_NS: f64 = 30e6;
 /// [`PipelineError::Config`] if the kernel does not exist. [`PipelineError::Join`] if it cannot run here.
 /// [`PipelineError::Resources`] if the limit leaves no memory for tables.
 pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary> {
-    let runs = request.runs.max(1);
-    let of_run = |i: u64| request.existing_rows / runs + u64::from(i < request.existing_rows % runs);
-    let run = |i: u64| ExistingRun { n_rows: of_run(i), density_rows: of_run(i) };
     let workload = Workload {
         n_queries: in_memory(request.query_rows),
-        existing: (0..runs).map(run).collect(),
+        existing: request.existing(),
         piece_rows: 0,
         itself: request.itself,
         memory_bytes: resources.memory_limit.map_or(4 << 30, |limit| limit / 2),
@@ -340,7 +336,7 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
     let plan = JoinPlan::choose(request.bits, request.max_distance, &workload)?;
     let tables: Vec<PlannedTable> = plan.tables.tables().iter().map(PlannedTable::of).collect();
     let kernel = resources.join_kernel()?;
-    let measured_over_model = LARGE_OVER_SMALL * machine::measured_over_model(kernel, workload.threads)?;
+    let measured_over_model = machine::measured_over_model(kernel, workload.threads)?;
     let decode_ns = if request.existing_rows == 0 { 0.0 } else { DECODE_NS * as_f64(plan.n_parts as u64) };
     let total_ns = measured_over_model * plan.cost.total_ns + decode_ns * as_f64(request.existing_rows);
     let map_seconds = total_ns / 1e9 / as_f64(workload.threads as u64);
@@ -357,7 +353,8 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
         candidates_per_fingerprint: plan.cost.candidates_per_fingerprint,
         chance_pairs: pairs * chance,
         memory_bytes: plan.cost.memory_bytes,
-        fingerprint_bytes: as_f64(plan.n_parts as u64) * fingerprint_bytes(request.existing_rows, runs, request.bits),
+        fingerprint_bytes: as_f64(plan.n_parts as u64)
+            * fingerprint_bytes(request.existing_rows, request.runs, request.bits),
         sketches: PlannedSketches::of(candidates, request.existing_rows),
         threads: workload.threads,
         kernel: kernel.name().name(),
@@ -369,8 +366,17 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
     })
 }
 
+impl PlanRequest {
+    /// Returns the runs of existing fingerprints.
+    pub(crate) fn existing(&self) -> Vec<ExistingRun> {
+        let runs = self.runs.max(1);
+        let of_run = |i: u64| self.existing_rows / runs + u64::from(i < self.existing_rows % runs);
+        (0..runs).map(|i| ExistingRun { n_rows: of_run(i), density_rows: of_run(i) }).collect()
+    }
+}
+
 impl PlannedTable {
-    fn of(table: &nearprint_join::Table) -> Self {
+    pub(crate) fn of(table: &nearprint_join::Table) -> Self {
         Self {
             prefix_bits: table.block().width,
             low_bit: table.block().low,

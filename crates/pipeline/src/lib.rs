@@ -12,6 +12,7 @@
 
 mod apart;
 mod check;
+mod cluster_plan;
 mod engine;
 mod error;
 mod filter;
@@ -27,6 +28,9 @@ mod work;
 
 pub use apart::refuse_file;
 pub use check::{CheckReport, CheckRequest, CheckedReference, check};
+pub use cluster_plan::{
+    ClusterBytes, ClusterLimit, ClusterPlan, ClusterRequest, ClusterSeconds, measured_over_model, plan_on_cluster,
+};
 pub use engine::reduce::SpillStats;
 pub use error::{PipelineError, Result};
 pub use filter::{FilterCounts, FilterRequest, FilterSummary, FilteredNight, filter};

@@ -1,9 +1,11 @@
 //! `nearprint plan`.
 
-use nearprint_pipeline::PlanRequest;
+use nearprint_pipeline::{
+    ClusterPlan, ClusterRequest, PlanRequest, PlannedTable, measured_over_model, plan_on_cluster,
+};
 
-use super::{Outcome, Session, grouped, in_bytes};
-use crate::args::{Global, PlanArgs};
+use super::{Outcome, Session, counted, grouped, in_bytes};
+use crate::args::{ClusterArgs, Global, PlanArgs};
 use crate::job_config::JobConfig;
 
 pub(super) fn plan(global: &Global, args: &PlanArgs) -> Outcome {
@@ -16,22 +18,11 @@ pub(super) fn plan(global: &Global, args: &PlanArgs) -> Outcome {
         runs: args.runs,
         itself: args.itself,
     };
-    let plan = nearprint_pipeline::plan(&request, &session.resources)?;
-    let mut text = format!(
-        "{} existing in {} sorted run{}, {} queries, max_distance {}\n{}\n",
-        grouped(args.existing_rows),
-        grouped(args.runs),
-        if args.runs == 1 { "" } else { "s" },
-        grouped(args.query_rows),
-        args.max_distance,
-        plan.strategy
-    );
-    for (number, table) in (1..).zip(&plan.tables) {
-        text += &format!(
-            "  table {number}: led by {} bits from bit {} up, {} of which may differ\n",
-            table.prefix_bits, table.low_bit, table.max_prefix_distance
-        );
+    if args.cluster.workers.is_some() {
+        return on_cluster(&session, &request, &args.cluster);
     }
+    let plan = nearprint_pipeline::plan(&request, &session.resources)?;
+    let mut text = format!("{}{}\n{}", of_sizes(&request), plan.strategy, of_tables(&plan.tables));
     text += &format!(
         "compared      {:.1} queries per existing fingerprint\nchance pairs  {:.1} of uniform fingerprints\nreads         \
          {} of fingerprints; with sketches, {} more for {:.0} candidates by chance, in {:.0} pages\nmemory        {} MiB \
@@ -52,4 +43,123 @@ pub(super) fn plan(global: &Global, args: &PlanArgs) -> Outcome {
         plan.decode_ns_per_fingerprint,
     );
     Ok(session.report("plan", "done", &plan, text))
+}
+
+fn of_sizes(request: &PlanRequest) -> String {
+    format!(
+        "{} existing in {} sorted run{}, {} queries, max_distance {}\n",
+        grouped(request.existing_rows),
+        grouped(request.runs),
+        if request.runs == 1 { "" } else { "s" },
+        grouped(request.query_rows),
+        request.max_distance,
+    )
+}
+
+fn of_tables(tables: &[PlannedTable]) -> String {
+    let line = |(number, table): (usize, &PlannedTable)| {
+        format!(
+            "  table {number}: led by {} bits from bit {} up, {} of which may differ\n",
+            table.prefix_bits, table.low_bit, table.max_prefix_distance
+        )
+    };
+    (1..).zip(tables).map(line).collect()
+}
+
+fn on_cluster(session: &Session, request: &PlanRequest, args: &ClusterArgs) -> Outcome {
+    let threads = session.resources.threads.unwrap_or(1);
+    let speed = match args.measured_over_model {
+        Some(given) => given,
+        None => measured_over_model(&session.resources, threads)?,
+    };
+    let bytes = |given: Option<crate::bytes::Bytes>| given.map_or(0, |bytes| bytes.0);
+    let cluster = ClusterRequest {
+        workers: args.workers.unwrap_or(1) as usize,
+        threads,
+        worker_memory: bytes(args.worker_memory),
+        bandwidth: bytes(args.bandwidth) as u64,
+        sketches: args.sketches,
+        near_duplicates: args.near_duplicates,
+        measured_over_model: speed,
+    };
+    let plan = plan_on_cluster(request, &cluster)?;
+    let text = of_sizes(request)
+        + &of_cluster(&cluster)
+        + &format!("{}\n{}", plan.strategy, of_tables(&plan.tables))
+        + &in_words(&plan, args.measured_over_model.is_some());
+    Ok(session.report("plan", "done", &plan, text))
+}
+
+fn of_cluster(cluster: &ClusterRequest) -> String {
+    format!(
+        "on {} of {}, with {} and {} a second each\n",
+        counted(cluster.workers as u64, "worker"),
+        counted(cluster.threads as u64, "thread"),
+        in_bytes(as_f64(cluster.worker_memory)),
+        in_bytes(as_f64(usize::try_from(cluster.bandwidth).unwrap_or(usize::MAX))),
+    )
+}
+
+/// Describes a plan line by line.
+fn in_words(plan: &ClusterPlan, speed_is_given: bool) -> String {
+    let (bytes, seconds) = (&plan.bytes, &plan.seconds);
+    let speed =
+        if speed_is_given { "as given" } else { "measured on this machine: workers may be slower, or less busy" };
+    let lines = [
+        (
+            "tasks",
+            format!(
+                "{} of {}; {} for the busiest worker",
+                grouped(plan.n_tasks),
+                counted(plan.piece_rows as u64, "fingerprint"),
+                grouped(plan.tasks_of_worker)
+            ),
+        ),
+        (
+            "reads",
+            format!(
+                "{}, in {:.0} requests: {} of fingerprints, {} of sketches, {} for documents of pairs",
+                in_bytes(bytes.read),
+                plan.requests,
+                in_bytes(bytes.fingerprints),
+                in_bytes(bytes.sketches),
+                in_bytes(bytes.documents)
+            ),
+        ),
+        ("of a worker", format!("{} at most", in_bytes(bytes.read_by_worker))),
+        ("batch", format!("{} to each worker", in_bytes(bytes.batch))),
+        (
+            "shuffles",
+            format!(
+                "{} for {:.0} pairs, if {:.0} % of the queries make pairs; chance makes {:.0}",
+                in_bytes(bytes.shuffled),
+                plan.pairs,
+                100.0 * plan.near_duplicates,
+                plan.chance_pairs
+            ),
+        ),
+        (
+            "memory",
+            format!(
+                "{} of a worker, {} of the driver, beside their virtual machines",
+                in_bytes(as_f64(bytes.worker_memory)),
+                in_bytes(as_f64(bytes.driver_memory))
+            ),
+        ),
+        (
+            "estimate",
+            format!(
+                "{:.0} s: load {:.1}, map {:.1} while it reads {:.1}, shuffle {:.1}, driver {:.1}, engine {:.1}",
+                seconds.total, seconds.load, seconds.map, seconds.read, seconds.shuffle, seconds.driver, seconds.engine
+            ),
+        ),
+        ("waits for", plan.limit.name().to_owned()),
+        ("speed", format!("{:.2} times the time of the cost model, {speed}", plan.measured_over_model)),
+    ];
+    lines.into_iter().map(|(name, line)| format!("{name:<14}{line}\n")).collect()
+}
+
+#[allow(clippy::cast_precision_loss, reason = "for people")]
+fn as_f64(n: usize) -> f64 {
+    n as f64
 }
