@@ -219,7 +219,7 @@ impl HammingJoin {
     ) -> Result<()> {
         let all = 0..values.len();
         let queries = Queries::try_new(values, self.plan(bits, all.len(), Vec::new(), true), self.kernel)?;
-        for value in numbers(&all) {
+        for value in rows.repeated(numbers(&all)) {
             rows.all_pairs(value, value, 0, verifier, &mut found);
         }
         queries.map_self(all, &mut MapScratch::default(), |pair| {

@@ -65,7 +65,7 @@ mod price {
     /// The requests for scattered pages that a worker has under way, as `map_piece` of the crate `tasks` does.
     pub(super) const REQUESTS_AT_ONCE: f64 = 8.0;
 
-    /// The bytes a second at which the driver serves the batch to all workers together. Estimate: half of a network
+    /// The bytes a second at which the driver, or a worker that has the batch, hands it on. Estimate: half of a network
     /// interface of 10 Gbit/s.
     pub(super) const SERVED_BYTES: f64 = 600e6;
     /// The bytes a second that a thread of a worker writes, sends and sorts in a shuffle. Estimate.
@@ -85,9 +85,9 @@ mod price {
 
 /// The tasks that each worker gets at least, if there are as many row groups. So a slow worker delays the others by less
 /// than a third.
-const TASKS_OF_WORKER: u64 = 3;
+pub(crate) const TASKS_OF_WORKER: u64 = 3;
 /// The share of a worker's memory that is left to its program, its allocator and the documents of pairs, as a divisor.
-const LEFT_SHARE: usize = 4;
+pub(crate) const LEFT_SHARE: usize = 4;
 /// The bytes of a document of the batch in the memory of a worker: its id with an offset, its fingerprint, and its places
 /// among the groups. With sketches: the sketch and the number of features.
 const WORKER_DOCUMENT_BYTES: usize = 64 + 8 + 8 + 12;
@@ -169,7 +169,7 @@ pub struct ClusterBytes {
     pub read: f64,
     /// What the busiest worker reads of it.
     pub read_by_worker: f64,
-    /// The query batch, which the driver serves to each worker.
+    /// The query batch, which the driver broadcasts to the workers.
     pub batch: f64,
     /// The pairs that are shuffled, once for each shuffle.
     pub shuffled: f64,
@@ -182,7 +182,7 @@ pub struct ClusterBytes {
 /// The seconds of the steps of a join on a cluster.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct ClusterSeconds {
-    /// Serving the batch to all workers, and building the tables in each.
+    /// Broadcasting the batch to all workers, and building the tables in each.
     pub load: f64,
     /// Reading, as the busiest worker does it.
     pub read: f64,
@@ -202,7 +202,7 @@ pub struct ClusterSeconds {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClusterLimit {
-    /// The network of the driver, which serves the batch to every worker.
+    /// The network, over which the batch goes to every worker.
     BatchToWorkers,
     /// The processors of the workers, while each builds the tables.
     TablesOnWorkers,
@@ -225,7 +225,7 @@ impl ClusterLimit {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::BatchToWorkers => "the driver's network, which serves the batch to every worker",
+            Self::BatchToWorkers => "the batch on its way to the workers",
             Self::TablesOnWorkers => "every worker's tables",
             Self::StorageBandwidth => "the bandwidth of storage",
             Self::StorageRequests => "the requests to storage",
@@ -516,7 +516,8 @@ impl<'a> Sizes<'a> {
 
     fn steps(&self, workload: &Workload, plan: &JoinPlan, tasks: Tasks, bytes: &ClusterBytes, requests: f64) -> Steps {
         let (speed, workers) = (self.cluster.measured_over_model, as_f64(self.workers));
-        let served = workers * bytes.batch / price::SERVED_BYTES;
+        // In each round, the workers that have the batch hand it on to as many others.
+        let served = (1.0 + workers.log2()) * bytes.batch / price::SERVED_BYTES;
         let fetched = bytes.batch / as_f64(self.cluster.bandwidth.max(1));
         let (tables_ns, own_ns) = own_ns(workload, plan);
         let tables = self.n_queries * price::LOAD_DOCUMENT_NS + speed * tables_ns / self.threads;

@@ -16,6 +16,7 @@ use futures::TryStreamExt;
 use nearprint_join::{Forest, Gathered, LossLimit, Origin, QueryRows, SELF_ROWS, Verifier, Workload};
 use serde::{Deserialize, Serialize};
 
+use crate::cluster_plan::{LEFT_SHARE, TASKS_OF_WORKER};
 use crate::engine::forest_pass::{ForestPass, ForestState};
 use crate::engine::part_turns::PartTurns;
 use crate::engine::probe_exec::{ElsewhereTasks, Notes, ProbeTasks};
@@ -151,10 +152,6 @@ const READ_AHEAD_SHARE: usize = 16;
 /// The most rows in a slice of a piece. The documents behind pairs are fetched slice by slice.
 const SLICE_ROWS: u64 = 1 << 22;
 
-/// The fewest tasks that an engine gets for each of its workers, if the row groups allow. So a worker that is slow or
-/// fails delays the others by less than a third.
-const TASKS_OF_WORKER: usize = 3;
-
 /// Refuses more documents than the driver of an engine can hold, before any work. What each document takes at least is
 /// its fingerprint, the hash of its text, its place in the groups and in the forest, and its decision.
 pub(crate) fn refuse_beyond_driver(n_documents: Option<u64>, resources: &Resources) -> Result<()> {
@@ -169,12 +166,14 @@ pub(crate) fn refuse_beyond_driver(n_documents: Option<u64>, resources: &Resourc
 /// The bytes of a fingerprint and of the hash of a text.
 const LEAST_DOCUMENT_BYTES: usize = 8 + 16;
 
-/// The share of a worker's memory that is left to its program, its allocator and the documents of pairs, as a divisor.
-const WORKER_SHARE: usize = 4;
+/// Returns the most existing fingerprints of a task.
+fn most_piece_rows(n_existing: u64, workers: &Workers) -> usize {
+    in_memory(n_existing.div_ceil(TASKS_OF_WORKER * workers.n as u64)).max(1)
+}
 
 /// Returns the bytes that the query batch leaves to tables in the memory of a worker.
 fn worker_table_bytes(workers: &Workers, batch: &QueryBatch, rows: &QueryRows) -> Result<usize> {
-    let usable = workers.memory_bytes - workers.memory_bytes / WORKER_SHARE;
+    let usable = workers.memory_bytes - workers.memory_bytes / LEFT_SHARE;
     let held = batch.memory_bytes() + rows.memory_bytes();
     if held >= usable {
         let reason = format!(
@@ -209,7 +208,7 @@ impl NearDuplicates {
             let workload = Workload {
                 n_queries: values.len(),
                 existing: runs,
-                piece_rows: 0,
+                piece_rows: workers.map_or(0, |workers| most_piece_rows(n_existing, &workers)),
                 itself,
                 memory_bytes,
                 threads,
@@ -234,10 +233,6 @@ impl NearDuplicates {
         })
         .await?;
         let existing = existing.files.into_iter().map(|f| (f.parquet.file.url.clone(), f)).collect();
-        let piece_rows = match workers {
-            None => plan.piece_rows as u64,
-            Some(workers) => (plan.piece_rows as u64).min(n_existing.div_ceil((TASKS_OF_WORKER * workers.n) as u64)),
-        };
         Ok(Self {
             batch: Arc::new(batch),
             rows: Arc::new(rows),
@@ -246,7 +241,7 @@ impl NearDuplicates {
             existing: Arc::new(existing),
             references,
             n_existing,
-            piece_rows,
+            piece_rows: plan.piece_rows as u64,
             pieces_under_way: plan.pieces_under_way,
             read_ahead_bytes,
             itself,
