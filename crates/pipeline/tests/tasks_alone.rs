@@ -16,8 +16,8 @@ use nearprint_pipeline::{Breakers, ClusterRule, PairsMode, Resources, RunRequest
 use nearprint_storage::{ErrorKind, Progress, Roots, S3Config, Storage};
 use nearprint_store::{CompactRequest, Writers};
 use nearprint_tasks::{
-    Elsewhere, FingerprintContext, FingerprintSpec, FingerprintTask, Form, KeepKey, MapSpec, MapTask, Messages, Weighed,
-    Workers, fingerprint_task, messages_of,
+    Elsewhere, FingerprintContext, FingerprintSpec, FingerprintTask, Form, KeepKey, MapSpec, MapTask, Messages,
+    Weighed, Workers, fingerprint_task, messages_of,
 };
 use serde::{Deserialize, Serialize};
 
@@ -84,8 +84,7 @@ impl Processes {
 
 /// Returns messages as an engine would, some at a time.
 fn moved(messages: &[Vec<u8>]) -> Messages {
-    let arrays: Vec<BinaryArray> =
-        messages.chunks(37).map(|some| BinaryArray::from_iter_values(some.iter())).collect();
+    let arrays: Vec<BinaryArray> = messages.chunks(37).map(|some| BinaryArray::from_iter_values(some.iter())).collect();
     futures::stream::iter(arrays.into_iter().map(Ok)).boxed()
 }
 

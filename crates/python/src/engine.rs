@@ -6,9 +6,7 @@ use std::sync::{Arc, Mutex};
 use arrow::array::{AsArray, BinaryArray};
 use futures::StreamExt;
 use nearprint_storage::{ErrorKind, Progress as Counter, S3Config, locked};
-use nearprint_tasks::{
-    Elsewhere, FingerprintSpec, FingerprintTask, MapTask, Messages, TaskError, Weighed, Workers,
-};
+use nearprint_tasks::{Elsewhere, FingerprintSpec, FingerprintTask, MapTask, Messages, TaskError, Weighed, Workers};
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use serde::Serialize;
@@ -25,7 +23,7 @@ pub(crate) struct PythonEngine {
 }
 
 impl PythonEngine {
-    pub(crate) fn new(engine: &Bound<'_, PyAny>) -> PyResult<nearprint_cli::Engine> {
+    fn of(engine: &Bound<'_, PyAny>) -> PyResult<nearprint_cli::Engine> {
         let (n, threads, memory_bytes) = engine.call_method0("workers")?.extract()?;
         let workers = Workers { n, threads, memory_bytes };
         Ok(Arc::new(Self { engine: Arc::new(engine.clone().unbind()), workers }))
@@ -99,7 +97,7 @@ fn iterate(
     for item in PyIterator::from_object(&returned).map_err(raised)? {
         let arrays = columns(&item.map_err(raised)?).map_err(|e| failed(py, &e))?;
         for array in arrays {
-            if py.detach(|| sender.blocking_send(Ok(array))).is_err() {
+            if py.detach(|| sender.blocking_send(Ok(array)).is_err()) {
                 // The stage has ended early: a generator learns it by being closed.
                 return returned.call_method0("close").map(|_| ()).map_err(raised);
             }
@@ -197,5 +195,5 @@ impl Progress {
 
 /// Returns the engine of an argument that may be None.
 pub(crate) fn of_argument(engine: Option<Bound<'_, PyAny>>) -> PyResult<Option<nearprint_cli::Engine>> {
-    engine.as_ref().map(PythonEngine::new).transpose()
+    engine.as_ref().map(PythonEngine::of).transpose()
 }

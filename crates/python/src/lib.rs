@@ -29,8 +29,8 @@ mod _nearprint {
     use super::output::{Array, Table};
     #[pymodule_export]
     use super::tasks::{
-        FingerprintContext, MapContext, TaskBatches, TaskMessages, fingerprint_messages, fingerprint_task, map_messages,
-        map_task,
+        FingerprintContext, MapContext, TaskBatches, TaskMessages, fingerprint_messages, fingerprint_task,
+        map_messages, map_task,
     };
     #[pymodule_export]
     use super::text::{fingerprint, sketch};

@@ -24,7 +24,9 @@ mod stream;
 pub use batch::{CollectPolicy, Collecting, KeepKey, LENGTH, QueryBatch, RowColumns, SkipReason, Sources, dataset};
 pub use error::{Result, TaskError};
 pub use fingerprint_task::{FileNote, FingerprintContext, FingerprintSpec, FingerprintTask, fingerprint_task};
-pub use map::{ClassPairs, FileSlice, LoadedJoin, MapContext, MapCounts, MapSpec, MapTask, Room, Want, map_task, pair_schema};
+pub use map::{
+    ClassPairs, FileSlice, LoadedJoin, MapContext, MapCounts, MapSpec, MapTask, Room, Want, map_task, pair_schema,
+};
 pub use messages::{Form, Messages, messages_of, received};
 pub use pool::{in_pool, use_pool};
 pub use query_parts::{PartTables, QueryParts};

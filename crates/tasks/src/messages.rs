@@ -260,10 +260,7 @@ impl Receiving {
         let n_batches: usize = self.ended.values().map(|&n| n as usize).sum();
         if self.ended.len() != self.n_tasks || n_batches != self.arrived.len() {
             let (ended, arrived) = (self.ended.len(), self.arrived.len());
-            return Err(astray(format!(
-                "{ended} of {} tasks and {arrived} of {n_batches} batches came",
-                self.n_tasks
-            )));
+            return Err(astray(format!("{ended} of {} tasks and {arrived} of {n_batches} batches came", self.n_tasks)));
         }
         Ok(())
     }

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use nearprint_dataset::DocumentPlace;
-use nearprint_pipeline::{Breakers, JoinedReference, Measured, PipelineError, RunCounts, RunRequest, RunSummary, run_elsewhere};
+use nearprint_pipeline::{
+    Breakers, JoinedReference, Measured, PipelineError, RunCounts, RunRequest, RunSummary, run_elsewhere,
+};
 use nearprint_storage::{Requests, Roots, RunLock};
 use nearprint_store::Writers;
 use nearprint_study::legible;

@@ -160,7 +160,11 @@ pub(crate) fn refuse_beyond_driver(n_documents: Option<u64>, resources: &Resourc
         + QueryRows::grouping_bytes::<u64>(n)
         + Forest::bytes_of(n, true)
         + Decisions::bytes_of(n);
-    refuse_over(&format!("{n} documents of one night, which the driver holds, and their decisions"), bytes, resources.counted_bytes())
+    refuse_over(
+        &format!("{n} documents of one night, which the driver holds, and their decisions"),
+        bytes,
+        resources.counted_bytes(),
+    )
 }
 
 /// The bytes of a fingerprint and of the hash of a text.
@@ -375,8 +379,7 @@ impl NearDuplicates {
             room: Room::new(self.engine.threads(), self.pieces_under_way, self.read_ahead_bytes),
             progress: self.progress.clone(),
         };
-        let notes =
-            Notes { class_pairs, max_new_pairs, n_new_pairs: AtomicU64::new(0), counts: Arc::clone(&counts) };
+        let notes = Notes { class_pairs, max_new_pairs, n_new_pairs: AtomicU64::new(0), counts: Arc::clone(&counts) };
         let tables = self.tables_in_words();
         let (tables, plan) = match &self.elsewhere {
             None => {
@@ -402,7 +405,8 @@ impl NearDuplicates {
     fn weighed(&self, tasks: Vec<MapTask>) -> Vec<Weighed<MapTask>> {
         let bytes_of = |slice: &FileSlice| {
             let parquet = &self.existing[&slice.file].parquet;
-            let chunk = |group| parquet.column_chunk(group, FINGERPRINT).map(|chunk| chunk.compressed_size().unsigned_abs());
+            let chunk =
+                |group| parquet.column_chunk(group, FINGERPRINT).map(|chunk| chunk.compressed_size().unsigned_abs());
             slice.row_groups.clone().filter_map(chunk).sum::<u64>()
         };
         let weighed = |task: MapTask| {
