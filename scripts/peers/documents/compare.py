@@ -42,6 +42,7 @@ TOOLS = {
     "faiss of nearprint": ("faiss_of_nearprint", "faiss-cpu", {}, "`IndexBinaryFlat` over the fingerprints of nearprint, distance 12"),
     "datasketch": ("datasketch_lsh", "datasketch", {}, "`MinHashLSH(threshold=0.5, num_perm=128)`, words (its documentation)"),
     "datasketch chosen": ("datasketch_batch", "datasketch", {"threshold": 0.7}, "the same with `update_batch`, threshold 0.7"),
+    "datasketch 0.8": ("datasketch_batch", "datasketch", {"threshold": 0.8}, "the same, threshold 0.8"),
     "text-dedup": ("text_dedup_minhash", "text-dedup", {}, "`text_dedup.minhash` (its README): 5-grams, threshold 0.7"),
     "text-dedup chosen": ("text_dedup_spaced", "text-dedup", {"threshold": 0.6}, "the same, Han and kana set apart, threshold 0.6"),
 }
