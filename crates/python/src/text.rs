@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, FixedSizeBinaryArray, UInt64Array};
 use nearprint_fingerprint::Sketch;
-use nearprint_profile::{Outcome, TextFingerprinter, by_name};
+use nearprint_profile::{Outcome, ProfileConfig, TextFingerprinter, by_name};
 use nearprint_storage::panic_text;
 use nearprint_tokenize::Resources;
 use pyo3::prelude::*;
@@ -51,7 +51,7 @@ pub(crate) fn fingerprint<'py>(
     profile: &str,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let fingerprinter = fingerprinter(profile).map_err(|e| e.raised(py))?;
+    let fingerprinter = without_sketches(profile).and_then(fingerprinter).map_err(|e| e.raised(py))?;
     if let Ok(text) = text.cast::<PyString>() {
         let outcome = of_text(py, &fingerprinter, text.to_str()?)?;
         return Ok(value(&outcome).into_pyobject(py)?);
@@ -98,7 +98,7 @@ pub(crate) fn sketch<'py>(
     profile: &str,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let fingerprinter = fingerprinter(profile).map_err(|e| e.raised(py))?;
+    let fingerprinter = by_name(profile).map_err(Problem::from).and_then(fingerprinter).map_err(|e| e.raised(py))?;
     if fingerprinter.config().sketch.is_none() {
         let none = format!("profile '{profile}' makes no sketches: use another, such as default");
         return Err(Problem::Value(none).raised(py));
@@ -117,8 +117,16 @@ pub(crate) fn sketch<'py>(
     Ok(Bound::new(py, Array::new("sketch", sketches))?.into_any())
 }
 
-fn fingerprinter(profile: &str) -> Result<TextFingerprinter> {
-    Ok(TextFingerprinter::try_new(by_name(profile)?, &Resources::default())?)
+fn fingerprinter(profile: ProfileConfig) -> Result<TextFingerprinter> {
+    Ok(TextFingerprinter::try_new(profile, &Resources::default())?)
+}
+
+/// Returns a named profile without its sketches, which take about half of the time of a text. Fingerprints are the same.
+fn without_sketches(profile: &str) -> Result<ProfileConfig> {
+    let mut config = by_name(profile)?;
+    config.sketch = None;
+    config.join.max_sketch_distance = None;
+    Ok(config)
 }
 
 fn of_text(py: Python<'_>, fingerprinter: &TextFingerprinter, text: &str) -> PyResult<Outcome> {

@@ -10,6 +10,8 @@
 //! MapSpec, query batch ─────► MapContext ─┐
 //!                                MapTask ─┴─► map_task ────────► TaskBatch::{Rows, Notes}
 //! ```
+//!
+//! Elsewhere, a [`LoadedJoin`] stands for the second context, and the batches travel as [messages](messages_of).
 
 mod batch;
 mod error;

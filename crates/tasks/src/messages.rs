@@ -67,11 +67,7 @@ pub fn messages_of(task: u32, batches: TaskBatches, form: Form) -> Messages {
             Err(error) => Some((Err(error), None)),
         }
     });
-    sent.flat_map(|arrays| match arrays {
-        Ok(arrays) => futures::stream::iter(arrays.into_iter().map(Ok).collect::<Vec<_>>()),
-        Err(error) => futures::stream::iter(vec![Err(error)]),
-    })
-    .boxed()
+    flat(sent)
 }
 
 /// What a task has sent so far.
@@ -147,18 +143,15 @@ pub fn received(messages: Messages, n_tasks: usize, form: &Form) -> Result<TaskB
             Err(error) => Some((Err(error), None)),
         }
     });
-    Ok(flat(batches).boxed())
+    Ok(flat(batches))
 }
 
-fn flat(
-    batches: impl Stream<Item = Result<Vec<TaskBatch>>> + Send + 'static,
-) -> impl Stream<Item = Result<TaskBatch>> + Send {
-    batches.flat_map(|batches| {
-        futures::stream::iter(match batches {
-            Ok(batches) => batches.into_iter().map(Ok).collect(),
-            Err(error) => vec![Err(error)],
-        })
-    })
+/// Returns the items of lists, one by one.
+fn flat<T: Send + 'static>(
+    lists: impl Stream<Item = Result<Vec<T>>> + Send + 'static,
+) -> BoxStream<'static, Result<T>> {
+    let items = lists.map_ok(|items| futures::stream::iter(items.into_iter().map(Ok)));
+    items.try_flatten().boxed()
 }
 
 /// What arrived so far.

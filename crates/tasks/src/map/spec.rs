@@ -178,7 +178,7 @@ impl LoadedJoin {
     pub fn run(self: &Arc<Self>, task: MapTask) -> TaskBatches {
         let own = Arc::clone(self);
         let started = async move {
-            match own.context(std::slice::from_ref(&task)).await {
+            match own.context(&task).await {
                 Ok(context) => map_task(&context, &task),
                 Err(error) => futures::stream::once(futures::future::ready(Err(error))).boxed(),
             }
@@ -186,16 +186,13 @@ impl LoadedJoin {
         futures::stream::once(started).flatten().boxed()
     }
 
-    /// Builds the context of some tasks. Only the existing files that they name are opened.
-    ///
-    /// # Errors
-    /// A file cannot be read, or has changed since it was listed.
-    pub async fn context(&self, tasks: &[MapTask]) -> Result<Arc<MapContext>> {
-        let slices = tasks.iter().flat_map(|task| match task {
+    /// Builds the context of a task. Only the existing files that it names are opened.
+    async fn context(&self, task: &MapTask) -> Result<Arc<MapContext>> {
+        let slices = match task {
             MapTask::Existing { slices, .. } => slices.as_slice(),
             MapTask::Itself { .. } => &[],
-        });
-        let named: BTreeSet<&str> = slices.map(|slice| slice.file.as_str()).collect();
+        };
+        let named: BTreeSet<&str> = slices.iter().map(|slice| slice.file.as_str()).collect();
         let mut files = HashMap::new();
         for existing in self.spec.existing.iter().filter(|existing| named.contains(existing.file.url.as_str())) {
             files.insert(existing.file.url.clone(), existing.open(&self.storage, &self.shadowed).await?);
