@@ -32,5 +32,5 @@ pub use map::{
 pub use messages::{Form, Messages, messages_of, received};
 pub use pool::{in_pool, use_pool};
 pub use query_parts::{PartTables, QueryParts};
-pub use runner::{Elsewhere, TaskBatches, Weighed, Workers};
-pub use stream::TaskBatch;
+pub use runner::{Elsewhere, Weighed, Workers};
+pub use stream::{TaskBatch, TaskBatches};

@@ -18,8 +18,7 @@ use futures::{Stream, StreamExt, TryStreamExt};
 
 use crate::error::{Result, TaskError};
 use crate::map::{MapCounts, class_pair_schema};
-use crate::runner::TaskBatches;
-use crate::stream::TaskBatch;
+use crate::stream::{TaskBatch, TaskBatches};
 
 /// The messages of tasks: values of a binary column.
 pub type Messages = BoxStream<'static, Result<BinaryArray>>;

@@ -2,17 +2,11 @@
 
 use std::path::Path;
 
-use futures::stream::BoxStream;
 use nearprint_storage::{Progress, S3Config};
 
-use crate::error::Result;
 use crate::fingerprint_task::{FingerprintSpec, FingerprintTask};
 use crate::map::MapTask;
 use crate::messages::Messages;
-use crate::stream::TaskBatch;
-
-/// The batches of a task. No work starts before they are polled.
-pub type TaskBatches = BoxStream<'static, Result<TaskBatch>>;
 
 /// A task, and the bytes that it reads, about. An engine gives its workers equal shares of bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]

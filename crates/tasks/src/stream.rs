@@ -15,9 +15,12 @@ pub enum TaskBatch {
     Notes(RecordBatch),
 }
 
+/// The batches of a task. No work starts before they are polled.
+pub type TaskBatches = BoxStream<'static, Result<TaskBatch>>;
+
 /// Returns the batches that a producer sends from an asynchronous task of its own. That task stops when the batches are
 /// no longer wanted. A panic becomes an error.
-pub(crate) fn produce<F, P>(stage: &'static str, producer: P) -> BoxStream<'static, Result<TaskBatch>>
+pub(crate) fn produce<F, P>(stage: &'static str, producer: P) -> TaskBatches
 where
     F: Future<Output = Result<()>> + Send + 'static,
     P: FnOnce(Sender) -> F + Send + 'static,

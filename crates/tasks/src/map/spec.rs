@@ -28,7 +28,7 @@ use crate::batch::{FILE, QueryBatch, ROW, RowColumns};
 use crate::error::{Result, TaskError};
 use crate::pool::in_pool;
 use crate::query_parts::QueryParts;
-use crate::runner::TaskBatches;
+use crate::stream::TaskBatches;
 
 /// The settings that all map tasks of a join share, besides the query batch and the shadowed rows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
