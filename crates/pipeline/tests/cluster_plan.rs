@@ -122,7 +122,7 @@ fn the_plan_names_what_the_join_waits_for() {
     let hard = PlanRequest { max_distance: 12, ..usual };
     let near = ClusterRequest { bandwidth: 10_000_000_000, sketches: true, ..without_pairs.clone() };
     assert_eq!(plan(&hard, &near).limit, ClusterLimit::Processors);
-    let wide = ClusterRequest { workers: 2000, worker_memory: 64 << 30, ..without_pairs.clone() };
+    let wide = ClusterRequest { workers: 2000, worker_memory: 64 << 30, bandwidth: 5_000_000, ..without_pairs.clone() };
     assert_eq!(plan(&request(1_000_000_000, 50_000_000, 0), &wide).limit, ClusterLimit::BatchToWorkers);
     let none = ClusterRequest { workers: 1, ..without_pairs.clone() };
     assert_eq!(plan(&request(0, 100, 3), &none).limit, ClusterLimit::Engine);

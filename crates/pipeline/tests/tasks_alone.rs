@@ -254,8 +254,9 @@ fn refused(driver_bytes: Option<usize>, worker_bytes: usize) -> (nearprint_pipel
     let folder = tempfile::tempdir().unwrap();
     let processes = Processes::new(folder.path().join("tasks"), worker_bytes);
     let elsewhere: Arc<dyn Elsewhere> = Arc::<Processes>::clone(&processes);
-    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents/dt=2026-11-19");
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents");
     let night = RunRequest {
+        dt: "2026-11-19".to_owned(),
         documents: sample.into(),
         columns: DocumentColumns::default(),
         keep: Vec::new(),
