@@ -170,6 +170,7 @@ def prepared(folder, bucket):
     split(place / "documents/dt=2026-01-01/part-0.parquet", 16)
     bucket.upload(place / "documents", "spark/documents")
     (place / "job.toml").write_text(f'documents = "s3://{bucket.name}/spark/documents"\n')
+    return reference(folder, bucket)
 
 
 def split(path, n):
@@ -299,8 +300,7 @@ VICTIMS = ("executor", "worker", "python", "executor", "worker")
 
 def kills(results, folder, options):
     bucket = Bucket()
-    prepared(folder, bucket)
-    expected, _ = reference(folder, bucket)
+    expected, _ = prepared(folder, bucket)
     chance = random.Random(options.seed)
     for number in range(options.n):
         wanted, what = PHASES[number % len(PHASES)], VICTIMS[number % len(VICTIMS)]
@@ -332,8 +332,7 @@ def kills(results, folder, options):
 def drivers(results, folder, options):
     """The driver is killed before, during and after the commit; then the night runs again."""
     bucket = Bucket()
-    prepared(folder, bucket)
-    expected, expected_commits = reference(folder, bucket)
+    expected, expected_commits = prepared(folder, bucket)
     chance = random.Random(options.seed)
     for number in range(options.n):
         moment = ("before", "during", "after")[number % 3]

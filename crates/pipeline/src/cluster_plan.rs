@@ -85,9 +85,9 @@ mod price {
 
 /// The tasks that each worker gets at least, if there are as many row groups. So a slow worker delays the others by less
 /// than a third.
-pub(crate) const TASKS_OF_WORKER: u64 = 3;
+const TASKS_OF_WORKER: u64 = 3;
 /// The share of a worker's memory that is left to its program, its allocator and the documents of pairs, as a divisor.
-pub(crate) const LEFT_SHARE: usize = 4;
+const LEFT_SHARE: usize = 4;
 /// The bytes of a document of the batch in the memory of a worker: its id with an offset, its fingerprint, and its places
 /// among the groups. With sketches: the sketch and the number of features.
 const WORKER_DOCUMENT_BYTES: usize = 64 + 8 + 8 + 12;
@@ -314,6 +314,16 @@ pub fn plan_on_cluster(request: &PlanRequest, cluster: &ClusterRequest) -> Resul
     })
 }
 
+/// Returns the most existing fingerprints of a task. Tasks are whole row groups.
+pub(crate) fn most_piece_rows(existing_rows: u64, workers: u64) -> usize {
+    in_memory(existing_rows.div_ceil(TASKS_OF_WORKER * workers)).max(whole_usize(ROW_GROUP_ROWS))
+}
+
+/// Returns the bytes of a worker's memory that are for the query batch and its tables.
+pub(crate) fn usable_bytes(worker_memory: usize) -> usize {
+    worker_memory - worker_memory / LEFT_SHARE
+}
+
 /// The error of a planner that got the memory of a worker.
 fn beyond_worker(error: PipelineError) -> PipelineError {
     match error {
@@ -467,7 +477,7 @@ impl<'a> Sizes<'a> {
     /// its tasks.
     fn workload(&self) -> Result<Workload> {
         let limit = self.cluster.worker_memory;
-        let (usable, held) = (limit - limit / LEFT_SHARE, self.held_bytes());
+        let (usable, held) = (usable_bytes(limit), self.held_bytes());
         if held >= usable {
             let reason = format!(
                 "each worker holds the query batch, about {held} bytes; of {limit} bytes, {usable} are for it and its \
@@ -475,13 +485,10 @@ impl<'a> Sizes<'a> {
             );
             return Err(PipelineError::Config { key: "--worker-memory".to_owned(), reason });
         }
-        let piece_rows = self.request.existing_rows.div_ceil(TASKS_OF_WORKER * self.workers);
-        // Tasks are whole row groups.
-        let piece_rows = in_memory(piece_rows).max(whole_usize(ROW_GROUP_ROWS));
         Ok(Workload {
             n_queries: in_memory(self.request.query_rows),
             existing: self.request.existing(),
-            piece_rows,
+            piece_rows: most_piece_rows(self.request.existing_rows, self.workers),
             itself: self.request.itself,
             memory_bytes: usable - held,
             threads: self.cluster.threads.max(1),

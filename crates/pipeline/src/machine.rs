@@ -17,9 +17,9 @@ const LARGE_OVER_SMALL: f64 = 1.2;
 /// How often it is measured. The fastest counts: the first one gets its memory from the system.
 const N_ROUNDS: usize = 3;
 
-/// Returns the time that a map takes here, judged by a small one, as a multiple of the time that the cost model expects. The model
-/// knows the proportions of its steps; what they take depends on the processor, the kernel, and on how much of a core
-/// each thread has. More threads than there are cores are taken for those of a larger machine.
+/// Returns the time that a map takes here, judged by a small one, as a multiple of the time that the cost model expects.
+/// The model knows the proportions of its steps; what they take depends on the processor, the kernel, and on how much
+/// of a core each thread has. More threads than there are cores are taken for those of a larger machine.
 ///
 /// # Errors
 /// [`PipelineError::Join`] if the plan does not suit the kernel. [`PipelineError::Resources`] if the threads cannot be

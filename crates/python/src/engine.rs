@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use arrow::array::{AsArray, BinaryArray};
 use futures::StreamExt;
-use nearprint_storage::{ErrorKind, Progress as Counter, S3Config, locked};
+use nearprint_cli::kind_named;
+use nearprint_storage::{Progress as Counter, S3Config, locked};
 use nearprint_tasks::{Elsewhere, FingerprintSpec, FingerprintTask, MapTask, Messages, TaskError, Weighed, Workers};
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
@@ -122,18 +123,8 @@ fn failed(py: Python<'_>, raised: &PyErr) -> TaskError {
     let value = raised.value(py);
     let attribute = |name: &str| value.getattr(name).ok();
     let text = |name: &str| attribute(name).and_then(|value| value.extract::<String>().ok());
-    let kind = match text("kind").as_deref() {
-        Some("usage") => ErrorKind::Usage,
-        Some("bad_data") => ErrorKind::BadData,
-        Some("input_missing") => ErrorKind::InputMissing,
-        Some("store_unavailable") => ErrorKind::StoreUnavailable,
-        Some("output_exists") => ErrorKind::OutputExists,
-        Some("local_io") => ErrorKind::LocalIo,
-        Some("try_again") => ErrorKind::TryAgain,
-        Some("permission") => ErrorKind::Permission,
-        Some("config") => ErrorKind::Config,
-        Some("bug") => ErrorKind::Bug,
-        _ => return TaskError::Internal { stage: "engine", reason: raised.to_string() },
+    let Some(kind) = text("kind").as_deref().and_then(kind_named) else {
+        return TaskError::Internal { stage: "engine", reason: raised.to_string() };
     };
     let row = attribute("row").and_then(|value| value.extract().ok());
     TaskError::Elsewhere { kind, message: value.to_string(), file: text("file"), column: text("column"), row }

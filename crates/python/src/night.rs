@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use nearprint_cli::{Stop, night};
+use nearprint_cli::{Bytes, Stop, night};
 use nearprint_profile::by_name;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::call::stoppable;
@@ -35,6 +36,12 @@ pub(crate) fn run<'py>(
 pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>, engine: Option<Bound<'_, PyAny>>) -> PyResult<u8> {
     let engine = of_argument(engine)?;
     Ok(py.detach(|| nearprint_cli::run_with(arguments, engine.as_ref())))
+}
+
+/// Returns the bytes of a size such as 4GiB, as the command reads it.
+#[pyfunction]
+pub(crate) fn bytes_of(text: &str) -> PyResult<usize> {
+    text.parse::<Bytes>().map(|bytes| bytes.0).map_err(PyValueError::new_err)
 }
 
 /// Return all settings of a named profile, as the specification of fingerprint tasks has them.

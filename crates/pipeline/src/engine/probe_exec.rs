@@ -43,12 +43,6 @@ pub(crate) struct ProbeTasks {
     pub(crate) tables: String,
 }
 
-impl std::fmt::Debug for ProbeTasks {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{self}")
-    }
-}
-
 impl Display for ProbeTasks {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}, tasks={}", self.tables, self.tasks.len())
@@ -92,12 +86,6 @@ pub(crate) struct ElsewhereTasks {
     pub(crate) notes: Notes,
     /// The text that EXPLAIN shows about the tables.
     pub(crate) tables: String,
-}
-
-impl std::fmt::Debug for ElsewhereTasks {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{self}")
-    }
 }
 
 impl Display for ElsewhereTasks {

@@ -20,7 +20,7 @@ use futures::{StreamExt, TryStreamExt};
 use crate::error::{PipelineError, Result};
 
 /// Tasks of one kind.
-pub(crate) trait Tasks: Debug + Display + Send + Sync + 'static {
+pub(crate) trait Tasks: Display + Send + Sync + 'static {
     /// The name of the plan node.
     const NAME: &'static str;
 
@@ -62,7 +62,7 @@ impl<T: Tasks> TaskExec<T> {
 
 impl<T: Tasks> Debug for TaskExec<T> {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {:?}", T::NAME, self.tasks)
+        write!(f, "{} {}", T::NAME, self.tasks)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Fingerprints documents for the query batch, and runs the `fingerprint` command.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
@@ -19,7 +19,7 @@ use nearprint_dataset::{
     InputPolicy, ReadLimits, StagedFile,
 };
 use nearprint_profile::ProfileConfig;
-use nearprint_storage::{IfExists, Progress, Storage, row_number};
+use nearprint_storage::{IfExists, InputFile, Progress, Storage, row_number};
 use nearprint_tasks::{
     CollectPolicy, Collecting, FileNote, FingerprintContext, FingerprintSpec, FingerprintTask, Form, KeepKey,
     QueryBatch, RowColumns, SkipReason, TaskBatch, TaskBatches, Weighed, fingerprint_task, received,
@@ -204,18 +204,17 @@ fn batches(
 /// Returns the tasks for the ranges of the documents, with the positions of their files among `urls`, which are sorted.
 /// The bytes of a file are shared equally by its ranges.
 fn tasks(documents: &Documents, urls: &[String]) -> Result<Vec<Weighed<FingerprintTask>>> {
-    let ranges = documents.ranges();
-    let mut n_ranges: HashMap<String, u64> = HashMap::new();
-    ranges.iter().for_each(|range| *n_ranges.entry(range.file.clone()).or_default() += 1);
-    let sizes: HashMap<&str, u64> = documents.files().map(|file| (file.url.as_str(), file.size)).collect();
-    let task = |range: DocumentRange| {
-        let unknown = |_| PipelineError::Internal { stage: "fingerprint", reason: format!("no file {}", range.file) };
-        let position = row_number(urls.binary_search(&range.file).map_err(unknown)?);
-        let size = sizes.get(range.file.as_str()).copied().unwrap_or(0);
-        let bytes = size / n_ranges.get(&range.file).copied().unwrap_or(1).max(1);
-        Ok(Weighed { task: FingerprintTask { range, position }, bytes })
-    };
-    ranges.into_iter().map(task).collect()
+    let files: Vec<&InputFile> = documents.files().collect();
+    let mut tasks = Vec::new();
+    for of_file in documents.ranges().chunk_by(|a, b| a.file == b.file) {
+        let file = &of_file[0].file;
+        let unknown = |_| PipelineError::Internal { stage: "fingerprint", reason: format!("no file {file}") };
+        let position = urls.binary_search(file).map_err(unknown)?;
+        let bytes = files[position].size / of_file.len() as u64;
+        let task = |range: &DocumentRange| FingerprintTask { range: range.clone(), position: row_number(position) };
+        tasks.extend(of_file.iter().map(|range| Weighed { task: task(range), bytes }));
+    }
+    Ok(tasks)
 }
 
 fn refuse_mostly_bad(bad: &[BadRow], n_before: usize, allowed: u64, urls: &[String]) -> Result<()> {
@@ -316,7 +315,7 @@ pub struct FingerprintSummary {
 /// ```
 /// use nearprint_dataset::DocumentColumns;
 /// use nearprint_pipeline::{FingerprintRequest, Resources, fingerprint};
-/// use nearprint_storage::{IfExists, Progress, Storage};
+/// use nearprint_storage::{IfExists, InputFile, Progress, Storage};
 ///
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
 /// # let temp = tempfile::tempdir()?;

@@ -16,7 +16,7 @@ use futures::TryStreamExt;
 use nearprint_join::{Forest, Gathered, LossLimit, Origin, QueryRows, SELF_ROWS, Verifier, Workload};
 use serde::{Deserialize, Serialize};
 
-use crate::cluster_plan::{LEFT_SHARE, TASKS_OF_WORKER};
+use crate::cluster_plan::{most_piece_rows, usable_bytes};
 use crate::engine::forest_pass::{ForestPass, ForestState};
 use crate::engine::part_turns::PartTurns;
 use crate::engine::probe_exec::{ElsewhereTasks, Notes, ProbeTasks};
@@ -170,14 +170,9 @@ pub(crate) fn refuse_beyond_driver(n_documents: Option<u64>, resources: &Resourc
 /// The bytes of a fingerprint and of the hash of a text.
 const LEAST_DOCUMENT_BYTES: usize = 8 + 16;
 
-/// Returns the most existing fingerprints of a task.
-fn most_piece_rows(n_existing: u64, workers: &Workers) -> usize {
-    in_memory(n_existing.div_ceil(TASKS_OF_WORKER * workers.n as u64)).max(1)
-}
-
 /// Returns the bytes that the query batch leaves to tables in the memory of a worker.
 fn worker_table_bytes(workers: &Workers, batch: &QueryBatch, rows: &QueryRows) -> Result<usize> {
-    let usable = workers.memory_bytes - workers.memory_bytes / LEFT_SHARE;
+    let usable = usable_bytes(workers.memory_bytes);
     let held = batch.memory_bytes() + rows.memory_bytes();
     if held >= usable {
         let reason = format!(
@@ -212,7 +207,7 @@ impl NearDuplicates {
             let workload = Workload {
                 n_queries: values.len(),
                 existing: runs,
-                piece_rows: workers.map_or(0, |workers| most_piece_rows(n_existing, &workers)),
+                piece_rows: workers.map_or(0, |workers| most_piece_rows(n_existing, workers.n as u64)),
                 itself,
                 memory_bytes,
                 threads,

@@ -21,12 +21,11 @@ import functools
 import json
 import os
 import pathlib
-import re
 import sys
 import tempfile
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import Error, FingerprintContext, MapContext, Option, _nearprint, arguments_of, own_process
@@ -95,7 +94,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     workers, arguments = _taken(arguments, "--workers")
     worker_memory, arguments = _taken(arguments, "--worker-memory")
     try:
-        n, memory = _number("--workers", workers), _number("--worker-memory", worker_memory)
+        n = _number("--workers", workers, int)
+        memory = _number("--worker-memory", worker_memory, _nearprint.bytes_of)
     except ValueError as error:
         print(f"nearprint: error: {error}", file=sys.stderr)
         return 64
@@ -117,16 +117,15 @@ def _taken(arguments: list[str], flag: str) -> tuple[str | None, list[str]]:
     return None, arguments
 
 
-UNITS = {"": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
-
-
-def _number(flag: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    match = re.fullmatch(r"([1-9][0-9]*)([A-Za-z]*)", text)
-    if not match or match[2].upper() not in UNITS:
+def _number(flag: str, text: str | None, read: Callable[[str], int]) -> int | None:
+    """Returns the value of a flag as `read` reads it, which is above 0."""
+    try:
+        number = None if text is None else read(text)
+    except ValueError:
+        number = 0
+    if number is not None and number < 1:
         raise ValueError(f"{flag} {text}: give a number, such as 8 for workers or 2GiB for memory")
-    return int(match[1]) * UNITS[match[2].upper()]
+    return number
 
 
 @contextlib.contextmanager
