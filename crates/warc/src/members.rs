@@ -1,0 +1,241 @@
+//! The compressed members of a file, one after another.
+
+use std::io::{self, BufRead};
+
+use flate2::{Decompress, FlushDecompress, Status};
+use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
+
+use crate::error::{Result, WarcError};
+use crate::fields::{Fields, header_end};
+use crate::input::{Input, Pieces};
+
+/// How a file is packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packing {
+    /// Not at all.
+    Plain,
+    /// By gzip, with a member for each record or for several.
+    Gzip,
+    /// By zstd, with a frame for each record or for several.
+    Zstd,
+}
+
+impl Packing {
+    /// Returns how a file is packed, according to its name.
+    #[must_use]
+    pub fn of(name: &str) -> Self {
+        match name.rsplit('.').next() {
+            Some(ending) if ending.eq_ignore_ascii_case("gz") => Self::Gzip,
+            Some(ending) if ending.eq_ignore_ascii_case("zst") => Self::Zstd,
+            _ => Self::Plain,
+        }
+    }
+
+    fn magic(self) -> &'static [u8] {
+        match self {
+            Self::Plain => &[],
+            Self::Gzip => b"\x1f\x8b\x08",
+            Self::Zstd => b"\x28\xb5\x2f\xfd",
+        }
+    }
+}
+
+/// The first bytes of a zstd frame that holds a dictionary, as packed WARC files have it.
+const DICTIONARY: &[u8] = b"\x5d\x2a\x4d\x18";
+
+/// What a read gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Got {
+    /// So many bytes of the member.
+    Bytes(usize),
+    /// A member begins at this position of the file.
+    Member(u64),
+    /// The file ended.
+    End,
+    /// The member cannot be unpacked any further.
+    Bad,
+}
+
+/// Unpacks the members of a file.
+pub struct Members<P> {
+    input: Input<P>,
+    packing: Packing,
+    member: Option<Unpacker>,
+    /// The position at which the member begins that is read.
+    start: u64,
+}
+
+enum Unpacker {
+    Plain,
+    Gzip(Decompress),
+    Zstd(Decoder<'static>),
+}
+
+impl Unpacker {
+    fn new(packing: Packing) -> io::Result<Self> {
+        Ok(match packing {
+            Packing::Plain => Self::Plain,
+            Packing::Gzip => Self::Gzip(Decompress::new_gzip(15)),
+            Packing::Zstd => Self::Zstd(Decoder::new()?),
+        })
+    }
+
+    /// Unpacks some bytes. Returns the numbers of bytes consumed and written, and whether the member ended.
+    fn unpack(&mut self, from: &[u8], into: &mut [u8]) -> io::Result<(usize, usize, bool)> {
+        match self {
+            Self::Plain => {
+                let n = from.len().min(into.len());
+                into[..n].copy_from_slice(&from[..n]);
+                Ok((n, n, false))
+            }
+            Self::Gzip(unpacker) => {
+                let (before_in, before_out) = (unpacker.total_in(), unpacker.total_out());
+                let status = unpacker.decompress(from, into, FlushDecompress::None)?;
+                let since = |now: u64, before: u64| usize::try_from(now - before).unwrap_or_default();
+                let (consumed, n) = (since(unpacker.total_in(), before_in), since(unpacker.total_out(), before_out));
+                Ok((consumed, n, status == Status::StreamEnd))
+            }
+            Self::Zstd(unpacker) => {
+                let (mut from, mut into) = (InBuffer::around(from), OutBuffer::around(into));
+                let hint = unpacker.run(&mut from, &mut into)?;
+                Ok((from.pos, into.pos(), hint == 0))
+            }
+        }
+    }
+}
+
+/// The bytes of a member that show whether a record begins it.
+const PROBE_BYTES: usize = 16 << 10;
+
+impl<P: Pieces> Members<P> {
+    pub fn new(pieces: P, packing: Packing, start: u64) -> Self {
+        Self { input: Input::new(pieces, start), packing, member: None, start }
+    }
+
+    /// Returns the position at which the member begins that was read last.
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Returns the position up to which the file was consumed.
+    pub fn position(&self) -> u64 {
+        self.input.position()
+    }
+
+    /// Reads bytes of a member, which are never none, or passes to the next member.
+    ///
+    /// # Errors
+    /// The source of the bytes failed.
+    pub fn read(&mut self, into: &mut [u8]) -> Result<Got> {
+        let got = self.try_read(into);
+        got.or_else(|_| self.input.take_failure().map_or(Ok(Got::Bad), |source| Err(self.failed(source))))
+    }
+
+    fn failed(&self, source: io::Error) -> WarcError {
+        WarcError::Read { position: self.input.position(), source }
+    }
+
+    fn try_read(&mut self, into: &mut [u8]) -> io::Result<Got> {
+        loop {
+            let Some(member) = &mut self.member else { return self.begin() };
+            let found = self.input.fill_buf()?;
+            if found.is_empty() {
+                let is_plain = matches!(member, Unpacker::Plain);
+                return Ok(if is_plain { Got::End } else { Got::Bad });
+            }
+            let (consumed, n, ended) = member.unpack(found, into)?;
+            self.input.consume(consumed);
+            if ended {
+                self.member = None;
+            }
+            match n {
+                0 if consumed == 0 && !ended => return Ok(Got::Bad),
+                0 => {}
+                n => return Ok(Got::Bytes(n)),
+            }
+        }
+    }
+
+    /// Begins the member that comes next.
+    fn begin(&mut self) -> io::Result<Got> {
+        self.input.mark();
+        self.start = self.input.position();
+        let magic = self.packing.magic();
+        let found = self.input.peek(magic.len().max(1))?;
+        if found.is_empty() {
+            return Ok(Got::End);
+        }
+        if !found.starts_with(magic) {
+            return Ok(Got::Bad);
+        }
+        self.member = Some(Unpacker::new(self.packing)?);
+        Ok(Got::Member(self.start))
+    }
+
+    /// Refuses a file that begins as those do that are packed with a dictionary.
+    ///
+    /// # Errors
+    /// It is such a file, or the source of the bytes failed.
+    pub fn refuse_dictionary(&mut self) -> Result<()> {
+        let begins = self.input.peek(DICTIONARY.len()).map_err(|source| self.failed(source))?;
+        if self.packing == Packing::Zstd && begins == DICTIONARY { Err(WarcError::ZstdDictionary) } else { Ok(()) }
+    }
+
+    /// Goes on with the first member at or behind a position that begins with a record. Returns whether there is one.
+    ///
+    /// # Errors
+    /// The source of the bytes failed.
+    pub fn find(&mut self, from: u64) -> Result<bool> {
+        self.member = None;
+        self.input.go_back(from);
+        let found = self.try_find();
+        found.map_err(|error| {
+            let source = self.input.take_failure().unwrap_or(error);
+            self.failed(source)
+        })
+    }
+
+    fn try_find(&mut self) -> io::Result<bool> {
+        let magic = self.packing.magic();
+        let Some(&first) = magic.first() else { return Ok(false) };
+        loop {
+            self.input.mark();
+            let bytes = self.input.fill_buf()?;
+            if bytes.is_empty() {
+                return Ok(false);
+            }
+            let Some(at) = memchr::memchr(first, bytes) else {
+                let n = bytes.len();
+                self.input.consume(n);
+                continue;
+            };
+            self.input.consume(at);
+            if self.input.peek(magic.len())? == magic && begins_with_record(self.packing, &self.input.peek(PROBE_BYTES)?)
+            {
+                return Ok(true);
+            }
+            self.input.consume(1);
+        }
+    }
+}
+
+/// Returns whether a member begins with the header of a record.
+fn begins_with_record(packing: Packing, member: &[u8]) -> bool {
+    let mut unpacked = vec![0; PROBE_BYTES];
+    let (mut read, mut written) = (0, 0);
+    let Ok(mut unpacker) = Unpacker::new(packing) else { return false };
+    while let Ok((consumed, n, ended)) = unpacker.unpack(&member[read..], &mut unpacked[written..]) {
+        (read, written) = (read + consumed, written + n);
+        if ended || (consumed == 0 && n == 0) || written == unpacked.len() {
+            break;
+        }
+    }
+    is_header(&unpacked[..written])
+}
+
+/// Returns whether bytes begin with the header of a record. A header that is cut off is none.
+pub fn is_header(bytes: &[u8]) -> bool {
+    let Some(end) = bytes.starts_with(b"WARC/").then(|| header_end(bytes)).flatten() else { return false };
+    let fields = Fields::new(&bytes[..end]);
+    fields.get("warc-type").is_some() && fields.get("content-length").is_some_and(|n| n.parse::<u64>().is_ok())
+}

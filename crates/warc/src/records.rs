@@ -1,0 +1,435 @@
+//! The records of a file, and what lies between them.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use crate::digest;
+use crate::error::{Damage, Result, WarcError};
+use crate::fields::{Fields, header_end};
+use crate::input::Pieces;
+use crate::members::{Got, Members, Packing, is_header};
+
+/// The limits of what is held of a file.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// The size in bytes above which a block is passed over without being held.
+    pub max_block_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_block_bytes: 64 << 20 }
+    }
+}
+
+/// The block of a record: what follows its header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Block<'a> {
+    /// The bytes.
+    Held(&'a [u8]),
+    /// The block is larger than it may be. It has so many bytes.
+    TooLarge(u64),
+}
+
+impl<'a> Block<'a> {
+    /// Returns the bytes, if they are held.
+    #[must_use]
+    pub fn held(&self) -> Option<&'a [u8]> {
+        match *self {
+            Self::Held(bytes) => Some(bytes),
+            Self::TooLarge(_) => None,
+        }
+    }
+}
+
+/// A record.
+#[derive(Debug, Clone, Copy)]
+pub struct Record<'a> {
+    /// Where the record begins. In a plain file it is the offset of its first byte. In a packed file it is the offset
+    /// of the member that it begins in, plus the number of records before it in that member.
+    pub position: u64,
+    /// The bytes of the file that hold this record and no other: `None` if it shares a member with another one.
+    pub alone: Option<(u64, u64)>,
+    /// The fields of the header.
+    pub header: Fields<'a>,
+    /// The block.
+    pub block: Block<'a>,
+}
+
+/// A stretch of the file that holds no record that can be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Broken {
+    /// Where it begins, as for a record.
+    pub position: u64,
+    /// What is wrong.
+    pub damage: Damage,
+}
+
+/// What comes next in a file.
+#[derive(Debug)]
+pub enum Next<'a> {
+    /// A record.
+    Record(Record<'a>),
+    /// Something else.
+    Broken(Broken),
+}
+
+/// The largest header of a record.
+const MAX_HEADER_BYTES: usize = 64 << 10;
+/// Bytes that are unpacked at once.
+const STEP_BYTES: usize = 64 << 10;
+/// The size of the window above which it is made smaller when it can be.
+const KEPT_WINDOW_BYTES: usize = 4 << 20;
+
+/// Reads the records that begin in a range of a file. A record of a packed file begins where its member does. If the
+/// range does not begin with the file, reading begins at the first member in it that begins with a record. So ranges
+/// that cover a packed file give every record once. A plain file has one range, because nothing in it tells a record
+/// from a record in a page.
+///
+/// Memory does not grow with the file, but with the largest block that may be held.
+pub struct Records<P> {
+    members: Members<P>,
+    packing: Packing,
+    range: Range<u64>,
+    limits: Limits,
+    begun: bool,
+    /// The unpacked bytes: those of `at..end` are not consumed yet.
+    window: Vec<u8>,
+    at: usize,
+    end: usize,
+    /// The number of unpacked bytes before the window.
+    before: u64,
+    /// The members that begin at or behind `at`: the place in the window and that in the file.
+    starts: VecDeque<(usize, u64)>,
+    /// The member that the bytes at `at` belong to, and the number of its records so far.
+    member: u64,
+    n_in_member: u64,
+    stop: Option<Stop>,
+}
+
+/// Why there are no bytes behind the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    End,
+    Bad,
+}
+
+/// A record in the window.
+struct Found {
+    position: u64,
+    alone: Option<(u64, u64)>,
+    first_line_end: usize,
+    header_bytes: usize,
+    block: std::result::Result<usize, u64>,
+    /// The bytes from the record's first to the first of what follows.
+    bytes: usize,
+}
+
+impl<P: Pieces> Records<P> {
+    /// Creates the reader of a range. The first piece begins where the range does.
+    pub fn new(pieces: P, packing: Packing, range: Range<u64>, limits: Limits) -> Self {
+        Self {
+            members: Members::new(pieces, packing, range.start),
+            packing,
+            limits,
+            begun: false,
+            window: Vec::new(),
+            at: 0,
+            end: 0,
+            before: range.start,
+            range,
+            starts: VecDeque::new(),
+            member: 0,
+            n_in_member: 0,
+            stop: None,
+        }
+    }
+
+    /// Returns the next record, or a stretch that holds none.
+    ///
+    /// # Errors
+    /// The bytes of the file could not be had, or the file has a format that is not read.
+    pub fn next_record(&mut self) -> Result<Option<Next<'_>>> {
+        if !self.begun && !self.begin()? {
+            return Ok(None);
+        }
+        self.skip_blank()?;
+        self.shrink();
+        let Some(position) = self.place() else { return Ok(None) };
+        match self.find_record(position)? {
+            Ok(found) => Ok(Some(Next::Record(self.take(&found)))),
+            Err(damage) => {
+                self.pass_over(damage)?;
+                Ok(Some(Next::Broken(Broken { position, damage })))
+            }
+        }
+    }
+
+    fn begin(&mut self) -> Result<bool> {
+        self.begun = true;
+        if self.range.start == 0 {
+            self.members.refuse_dictionary()?;
+            return Ok(true);
+        }
+        self.members.find(self.range.start)
+    }
+
+    /// Unpacks until `n` bytes are in the window, or until there are no more.
+    fn fill(&mut self, n: usize) -> Result<bool> {
+        while self.end - self.at < n && self.stop.is_none() {
+            self.make_room();
+            match self.members.read(&mut self.window[self.end..])? {
+                Got::Bytes(n) => self.end += n,
+                Got::Member(start) => self.starts.push_back((self.end, start)),
+                Got::End => self.stop = Some(Stop::End),
+                Got::Bad => {
+                    if self.starts.back().map_or(self.member, |&(_, start)| start) != self.members.start() {
+                        self.starts.push_back((self.end, self.members.start()));
+                    }
+                    self.stop = Some(Stop::Bad);
+                }
+            }
+        }
+        Ok(self.end - self.at >= n)
+    }
+
+    fn make_room(&mut self) {
+        if self.window.len() - self.end >= STEP_BYTES / 4 {
+            return;
+        }
+        let held = self.end - self.at;
+        if self.at >= held {
+            self.window.copy_within(self.at..self.end, 0);
+            self.starts.iter_mut().for_each(|(at, _)| *at = at.saturating_sub(self.at));
+            self.before += self.at as u64;
+            (self.at, self.end) = (0, held);
+        }
+        if self.window.len() - self.end < STEP_BYTES / 4 {
+            let more = self.window.len().max(STEP_BYTES);
+            self.window.resize(self.window.len() + more, 0);
+        }
+    }
+
+    /// Frees a large window that is almost empty.
+    fn shrink(&mut self) {
+        if self.window.len() > KEPT_WINDOW_BYTES && self.end - self.at < STEP_BYTES {
+            let held = self.window[self.at..self.end].to_vec();
+            self.starts.iter_mut().for_each(|(at, _)| *at = at.saturating_sub(self.at));
+            self.before += self.at as u64;
+            (self.at, self.end) = (0, held.len());
+            self.window = held;
+        }
+    }
+
+    /// Passes over the line ends between records.
+    fn skip_blank(&mut self) -> Result<()> {
+        while self.fill(1)? && matches!(self.window[self.at], b'\r' | b'\n') {
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    /// Returns the position of what comes next, or `None` at the end of the file or of the range.
+    fn place(&mut self) -> Option<u64> {
+        if self.at == self.end && self.stop == Some(Stop::End) {
+            return None;
+        }
+        if self.packing == Packing::Plain {
+            return Some(self.before + self.at as u64);
+        }
+        let mut is_new = false;
+        while let Some(&(_, start)) = self.starts.front().filter(|&&(at, _)| at <= self.at) {
+            self.starts.pop_front();
+            (self.member, self.n_in_member, is_new) = (start, 0, true);
+        }
+        if !is_new {
+            self.n_in_member += 1;
+        }
+        (self.member < self.range.end).then_some(self.member + self.n_in_member)
+    }
+
+    fn find_record(&mut self, position: u64) -> Result<std::result::Result<Found, Damage>> {
+        let header_bytes = match self.find_header(position)? {
+            Ok(bytes) => bytes,
+            Err(damage) => return Ok(Err(damage)),
+        };
+        let header = &self.window[self.at..self.at + header_bytes];
+        let first_line_end = memchr::memchr(b'\n', header).map_or(header_bytes, |at| at + 1);
+        let fields = Fields::new(&header[first_line_end..]);
+        let Some(length) = fields.get("content-length").and_then(|length| length.parse::<u64>().ok()) else {
+            return Ok(Err(Damage::NoLength));
+        };
+        let digest = fields.get("warc-block-digest").map(String::from);
+        let held = usize::try_from(length).ok().filter(|_| length <= self.limits.max_block_bytes);
+        let Some(block) = held else { return self.skip_large(position, header_bytes, first_line_end, length) };
+        if !self.fill(header_bytes + block)? {
+            return Ok(Err(self.cut_off()));
+        }
+        let agrees = |records: &Self| {
+            let from = records.at + header_bytes;
+            digest.as_ref().map(|digest| digest::agrees(digest, &records.window[from..from + block]))
+        };
+        let (bytes, alone) = match self.find_end(header_bytes + block, position)? {
+            // What follows is damaged, not this record.
+            Err(Damage::WrongLength) if agrees(self) == Some(true) => (header_bytes + block, None),
+            Err(damage) => return Ok(Err(damage)),
+            Ok(found) => found,
+        };
+        // The checksum of a packed member says as much.
+        if self.packing == Packing::Plain && agrees(self) == Some(false) {
+            return Ok(Err(Damage::WrongDigest));
+        }
+        Ok(Ok(Found { position, alone, first_line_end, header_bytes, block: Ok(block), bytes }))
+    }
+
+    /// Returns the size of the header that begins here.
+    fn find_header(&mut self, position: u64) -> Result<std::result::Result<usize, Damage>> {
+        let mut wanted = 1 << 10;
+        loop {
+            let more = self.fill(wanted)?;
+            let bytes = &self.window[self.at..self.end];
+            if position == 0 && bytes.starts_with(b"filedesc:") {
+                return Err(WarcError::Arc);
+            }
+            let n = bytes.len().min(5);
+            if bytes[..n] != b"WARC/"[..n] {
+                return Ok(Err(Damage::NoHeader));
+            }
+            if let Some(end) = header_end(&bytes[..bytes.len().min(MAX_HEADER_BYTES)]) {
+                return Ok(Ok(end));
+            }
+            if !more {
+                return Ok(Err(self.cut_off()));
+            }
+            if wanted >= MAX_HEADER_BYTES {
+                return Ok(Err(Damage::LongHeader));
+            }
+            wanted *= 2;
+        }
+    }
+
+    fn cut_off(&self) -> Damage {
+        if self.stop == Some(Stop::Bad) { Damage::BadMember } else { Damage::CutOff }
+    }
+
+    /// Passes over the line ends behind a record of `bytes` bytes. There must be another record, or the end of the
+    /// member. Returns the bytes up to there, and the bytes of the file that hold this record alone.
+    #[allow(clippy::type_complexity, reason = "a size, and a range if there is one")]
+    fn find_end(
+        &mut self,
+        mut bytes: usize,
+        position: u64,
+    ) -> Result<std::result::Result<(usize, Option<(u64, u64)>), Damage>> {
+        loop {
+            let more = self.fill(bytes + 1)?;
+            let here = self.at + bytes;
+            if let Some(&(_, next)) = self.starts.iter().find(|&&(at, _)| at == here) {
+                let alone = (self.n_in_member == 0).then_some((self.member, next));
+                return Ok(Ok((bytes, alone)));
+            }
+            match (more, self.stop) {
+                (false, Some(Stop::Bad)) => return Ok(Err(Damage::BadMember)),
+                (false, _) => {
+                    let from = if self.packing == Packing::Plain { position } else { self.member };
+                    let alone = (self.n_in_member == 0).then(|| (from, self.members.position()));
+                    return Ok(Ok((bytes, alone)));
+                }
+                (true, _) if matches!(self.window[here], b'\r' | b'\n') => bytes += 1,
+                (true, _) => break,
+            }
+        }
+        self.fill(bytes + 5)?;
+        if !self.window[self.at + bytes..self.end].starts_with(b"WARC/") {
+            return Ok(Err(Damage::WrongLength));
+        }
+        let alone = (self.packing == Packing::Plain).then_some((position, position + bytes as u64));
+        Ok(Ok((bytes, alone)))
+    }
+
+    /// Passes over a block that is too large to be held.
+    fn skip_large(
+        &mut self,
+        position: u64,
+        header_bytes: usize,
+        first_line_end: usize,
+        length: u64,
+    ) -> Result<std::result::Result<Found, Damage>> {
+        let header = self.window[self.at..self.at + header_bytes].to_vec();
+        self.at += header_bytes;
+        let mut left = length;
+        while left > 0 {
+            if !self.fill(1)? {
+                return Ok(Err(self.cut_off()));
+            }
+            let n = usize::try_from(left).unwrap_or(usize::MAX).min(self.end - self.at);
+            self.at += n;
+            left -= n as u64;
+        }
+        let (after, alone) = match self.find_end(0, position)? {
+            Ok(found) => found,
+            Err(damage) => return Ok(Err(damage)),
+        };
+        // The header stands before what follows, as if the block were empty.
+        self.before += (self.at + after) as u64;
+        self.starts.iter_mut().for_each(|(at, _)| *at = (*at).saturating_sub(self.at + after) + header_bytes);
+        self.before -= header_bytes as u64;
+        let rest = &self.window[self.at + after..self.end];
+        self.window = [&header, rest].concat();
+        (self.at, self.end) = (0, self.window.len());
+        Ok(Ok(Found { position, alone, first_line_end, header_bytes, block: Err(length), bytes: header_bytes }))
+    }
+
+    fn take(&mut self, found: &Found) -> Record<'_> {
+        let from = self.at;
+        self.at += found.bytes;
+        let block = from + found.header_bytes;
+        Record {
+            position: found.position,
+            alone: found.alone,
+            header: Fields::new(&self.window[from + found.first_line_end..block]),
+            block: match found.block {
+                Ok(bytes) => Block::Held(&self.window[block..block + bytes]),
+                Err(bytes) => Block::TooLarge(bytes),
+            },
+        }
+    }
+
+    /// Goes on behind damage: at the next member if this one is bad, and otherwise at the next header.
+    fn pass_over(&mut self, damage: Damage) -> Result<()> {
+        if damage == Damage::BadMember {
+            self.starts.clear();
+            (self.at, self.end) = (0, 0);
+            let found = self.members.find(self.members.start() + 1)?;
+            self.stop = (!found).then_some(Stop::End);
+            return Ok(());
+        }
+        self.at = (self.at + 1).min(self.end);
+        loop {
+            let next_member = self.starts.iter().map(|&(at, _)| at).find(|&at| at >= self.at);
+            let until = next_member.unwrap_or(self.end);
+            if let Some(at) = self.header_in(self.at..until) {
+                self.at = at;
+                return Ok(());
+            }
+            if let Some(at) = next_member {
+                self.at = at;
+                return Ok(());
+            }
+            // A header may begin in the last bytes.
+            self.at = self.end.saturating_sub(MAX_HEADER_BYTES).max(self.at);
+            let held = self.end - self.at;
+            if !self.fill(held + STEP_BYTES)? && self.starts.iter().all(|&(at, _)| at < self.at) {
+                let last = self.header_in(self.at..self.end);
+                self.at = last.unwrap_or(self.end);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Returns where a header begins a line in a range of the window.
+    fn header_in(&self, range: Range<usize>) -> Option<usize> {
+        let bytes = &self.window[range.clone()];
+        let found = memchr::memmem::find_iter(bytes, b"\nWARC/").map(|at| range.start + at + 1);
+        found.into_iter().find(|&at| is_header(&self.window[at..self.end]))
+    }
+}

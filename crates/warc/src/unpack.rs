@@ -1,0 +1,114 @@
+//! The encodings of HTTP bodies: chunks, and the content encodings gzip, deflate, br and zstd.
+
+use std::borrow::Cow;
+use std::io::{self, Read};
+
+use crate::fields::lines;
+
+/// A body that cannot be decoded to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The encoding is damaged, or the body is cut off.
+    Damaged,
+    /// The decoded body is larger than it may be.
+    TooLarge,
+}
+
+/// What was decoded, and what kept it from being decoded further.
+pub type Decoded<'a> = (Cow<'a, [u8]>, Option<Fault>);
+
+/// Joins the chunks of a body. A body that does not begin with a chunk was stored without them, and is returned as it
+/// is.
+pub fn join_chunks(body: &[u8]) -> Decoded<'_> {
+    if body.is_empty() || chunk(body).is_none() {
+        return (body.into(), None);
+    }
+    let mut joined = Vec::with_capacity(body.len());
+    let mut rest = body;
+    while let Some((size, after)) = chunk(rest) {
+        if size == 0 {
+            return (joined.into(), None);
+        }
+        let Some(data) = rest.get(after..).filter(|data| data.len() >= size) else {
+            joined.extend_from_slice(&rest[after..]);
+            return (joined.into(), Some(Fault::Damaged));
+        };
+        joined.extend_from_slice(&data[..size]);
+        let behind = &data[size..];
+        rest = behind.strip_prefix(b"\r\n").or_else(|| behind.strip_prefix(b"\n")).unwrap_or(behind);
+    }
+    (joined.into(), Some(Fault::Damaged))
+}
+
+/// Returns the size of the chunk that begins the bytes, and where its data begins.
+fn chunk(bytes: &[u8]) -> Option<(usize, usize)> {
+    let line_end = memchr::memchr(b'\n', &bytes[..bytes.len().min(1 << 10)])?;
+    let line = lines(&bytes[..line_end]).next()?;
+    let digits = line.split(|&byte| byte == b';').next()?.trim_ascii();
+    let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    Some((usize::from_str_radix(digits, 16).ok()?, line_end + 1))
+}
+
+/// Decodes a body from one content encoding. A body that does not begin as its encoding has it was stored decoded, and
+/// is returned as it is; so is one of an encoding that is not known.
+pub fn decode<'a>(body: Cow<'a, [u8]>, encoding: &str, max_bytes: u64) -> Decoded<'a> {
+    let decoded = match encoding.trim().to_ascii_lowercase().as_str() {
+        "gzip" | "x-gzip" if body.starts_with(b"\x1f\x8b") => {
+            read_all(flate2::bufread::MultiGzDecoder::new(&*body), max_bytes)
+        }
+        "deflate" if is_zlib(&body) => read_all(flate2::bufread::ZlibDecoder::new(&*body), max_bytes),
+        "deflate" if !body.is_empty() => {
+            let bare = read_all(flate2::bufread::DeflateDecoder::new(&*body), max_bytes);
+            if bare.0.is_empty() && bare.1.is_some() { return (body, None) } else { bare }
+        }
+        "br" if !body.is_empty() => {
+            let unpacked = read_all(brotli::Decompressor::new(&*body, 16 << 10), max_bytes);
+            // Brotli has no magic number: what looks like text is text.
+            if unpacked.1.is_some() && body.trim_ascii_start().starts_with(b"<") { return (body, None) } else { unpacked }
+        }
+        "zstd" if body.starts_with(b"\x28\xb5\x2f\xfd") => match zstd::Decoder::with_buffer(&*body) {
+            Ok(decoder) => read_all(decoder, max_bytes),
+            Err(_) => (Vec::new(), Some(Fault::Damaged)),
+        },
+        _ => return (body, None),
+    };
+    (decoded.0.into(), decoded.1)
+}
+
+fn is_zlib(body: &[u8]) -> bool {
+    matches!(body, [method, flags, ..] if method & 0x0f == 8 && (u16::from(*method) << 8 | u16::from(*flags)) % 31 == 0)
+}
+
+fn read_all(decoder: impl Read, max_bytes: u64) -> (Vec<u8>, Option<Fault>) {
+    let mut bytes = Vec::new();
+    let read: io::Result<usize> = decoder.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes);
+    let fault = match read {
+        Ok(n) if n as u64 > max_bytes => Some(Fault::TooLarge),
+        Ok(_) => None,
+        Err(_) => Some(Fault::Damaged),
+    };
+    (bytes, fault)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fault, decode, join_chunks};
+
+    #[test]
+    fn chunks_are_joined_and_a_body_without_them_stays() {
+        assert_eq!(join_chunks(b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n"), (b"abcde".as_slice().into(), None));
+        assert_eq!(join_chunks(b"<html>\n"), (b"<html>\n".as_slice().into(), None));
+        assert_eq!(join_chunks(b"3\r\nabc\r\nZ"), (b"abc".as_slice().into(), Some(Fault::Damaged)));
+        assert_eq!(join_chunks(b"9\r\nabc"), (b"abc".as_slice().into(), Some(Fault::Damaged)));
+    }
+
+    #[test]
+    fn a_body_that_grows_too_large_is_cut_and_said_so() {
+        let bomb = zstd::encode_all(std::io::repeat(b'a').take(1 << 20), 1).unwrap();
+        use std::io::Read;
+        let (body, fault) = decode(bomb.into(), "zstd", 100);
+        assert_eq!((body.len(), fault), (101, Some(Fault::TooLarge)));
+        let (body, fault) = decode(b"<p>plain</p>".as_slice().into(), "gzip", 100);
+        assert_eq!((&*body, fault), (b"<p>plain</p>".as_slice(), None));
+    }
+}
