@@ -1,0 +1,115 @@
+//! The character set of a page.
+
+use std::borrow::Cow;
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
+
+/// The bytes in which a page may name its character set.
+const PRESCAN_BYTES: usize = 4 << 10;
+/// The bytes that detection looks at.
+const DETECT_BYTES: usize = 256 << 10;
+
+/// Decodes a page. The character set is that of its byte order mark; or that of `content_type`, the field of the HTTP
+/// header; or that of its `<meta>`; or one that is detected. Bytes that are no characters become U+FFFD.
+///
+/// ```
+/// use nearprint_html::decode;
+///
+/// assert_eq!(decode(b"\xd6\xd0\xce\xc4", Some("text/html; charset=gb2312")), "中文");
+/// assert_eq!(decode(b"<meta charset=Shift_JIS>\x93\xfa\x96{", None), "<meta charset=Shift_JIS>日本");
+/// ```
+#[must_use]
+pub fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Cow<'a, str> {
+    let named = || content_type.and_then(|value| label_in(value.as_bytes())).and_then(Encoding::for_label);
+    let encoding = named().or_else(|| of_meta(bytes)).unwrap_or_else(|| detect(bytes));
+    // A byte order mark takes precedence.
+    encoding.decode(bytes).0
+}
+
+/// Returns the character set that a `<meta>` at the beginning of the page names.
+fn of_meta(bytes: &[u8]) -> Option<&'static Encoding> {
+    let head = bytes[..bytes.len().min(PRESCAN_BYTES)].to_ascii_lowercase();
+    let mut rest = head.as_slice();
+    while let Some(at) = find(rest, b"<") {
+        rest = &rest[at..];
+        if let Some(comment) = rest.strip_prefix(b"<!--") {
+            rest = &comment[find(comment, b"-->")?..];
+            continue;
+        }
+        let tag = &rest[..find(rest, b">").unwrap_or(rest.len())];
+        if tag.starts_with(b"<meta")
+            && let Some(encoding) = label_in(tag).and_then(Encoding::for_label)
+        {
+            // Bytes in which an ASCII `<meta>` was read are not UTF-16.
+            let is_wide = encoding == UTF_16LE || encoding == UTF_16BE;
+            return Some(if is_wide { UTF_8 } else { encoding }).map(|e| if e == X_USER_DEFINED { WINDOWS_1252 } else { e });
+        }
+        rest = &rest[tag.len().max(1)..];
+    }
+    None
+}
+
+/// Returns what follows `charset=`.
+fn label_in(value: &[u8]) -> Option<&[u8]> {
+    let value_start = (0..value.len()).find(|&at| {
+        value[at..].get(..7).is_some_and(|word| word.eq_ignore_ascii_case(b"charset"))
+            && value[at + 7..].trim_ascii_start().starts_with(b"=")
+    })?;
+    let rest = value[value_start + 7..].trim_ascii_start().get(1..)?.trim_ascii_start();
+    let (rest, quote) = match rest {
+        [quote @ (b'"' | b'\''), rest @ ..] => (rest, Some(*quote)),
+        _ => (rest, None),
+    };
+    let ends = |byte: &u8| match quote {
+        Some(quote) => *byte == quote,
+        None => byte.is_ascii_whitespace() || matches!(byte, b';' | b'"' | b'\'' | b'>' | b'/' | b','),
+    };
+    Some(&rest[..rest.iter().position(ends).unwrap_or(rest.len())])
+}
+
+fn detect(bytes: &[u8]) -> &'static Encoding {
+    let bytes = &bytes[..bytes.len().min(DETECT_BYTES)];
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+    detector.feed(bytes, true);
+    detector.guess(None, Utf8Detection::Allow)
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|window| window == what)
+}
+
+#[cfg(test)]
+mod tests {
+    use encoding_rs::{BIG5, EUC_KR, GB18030, SHIFT_JIS, WINDOWS_1251};
+
+    use super::decode;
+
+    const CHINESE: &str = "今天天气很好，我们去公园散步。公园里有很多人在跑步、打太极拳，孩子们在草地上玩。";
+    const JAPANESE: &str = "今日はとても良い天気なので、公園へ散歩に行きました。子どもたちが遊んでいました。";
+    const KOREAN: &str = "오늘은 날씨가 아주 좋아서 우리는 공원에 산책하러 갔습니다. 아이들이 놀고 있었습니다.";
+    const RUSSIAN: &str = "Сегодня очень хорошая погода, и мы пошли гулять в парк, где играли дети.";
+
+    #[test]
+    fn a_character_set_is_taken_from_the_header_or_the_meta_or_is_detected() {
+        let all = [(GB18030, CHINESE), (SHIFT_JIS, JAPANESE), (EUC_KR, KOREAN), (WINDOWS_1251, RUSSIAN)];
+        for (encoding, text) in all.into_iter().chain([(BIG5, "今天天氣很好，我們去公園散步。公園裡有很多人在跑步。")]) {
+            let (bytes, ..) = encoding.encode(text);
+            assert_eq!(decode(&bytes, None), text, "detected {}", encoding.name());
+            let header = format!("text/html;Charset = \"{}\"", encoding.name());
+            assert_eq!(decode(&bytes, Some(&header)), text, "header {}", encoding.name());
+            let meta = format!("<!-- <meta charset=utf-8> --><meta http-equiv=x content='text/html; charset={}'>", encoding.name());
+            let page = [meta.as_bytes(), &bytes].concat();
+            assert_eq!(decode(&page, Some("text/html")), format!("{meta}{text}"), "meta {}", encoding.name());
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_takes_precedence_over_the_header_and_the_header_over_the_meta() {
+        assert_eq!(decode(b"\xef\xbb\xbf\xc3\xa9", Some("text/html; charset=windows-1252")), "é");
+        assert_eq!(decode(b"\xff\xfeA\0", None), "A");
+        assert_eq!(decode(b"<meta charset=utf-8>\xe9", Some("text/html; charset=iso-8859-1")), "<meta charset=utf-8>é");
+        assert_eq!(decode(b"<meta charset=utf-16>a", None), "<meta charset=utf-16>a");
+        assert_eq!(decode(b"a\xff", Some("text/html; charset=utf-8")), "a\u{fffd}");
+    }
+}

@@ -1,0 +1,54 @@
+//! Which text of a page is taken.
+
+use serde::{Deserialize, Serialize};
+
+use crate::dom::Dom;
+use crate::error::Result;
+use crate::render::text_of_nodes;
+use crate::{main_text, select};
+
+/// The version of the rules by which texts are taken from pages. It grows with each change that gives a page another
+/// text.
+pub const EXTRACTOR_VERSION: u32 = 1;
+
+/// Which text of a page is taken.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HtmlText {
+    /// The main text: without navigation, notices, footers and the like.
+    #[default]
+    Main,
+    /// All text that a browser would show.
+    All,
+    /// The text of the elements that a CSS selector names, in the order of the page.
+    Selector(String),
+}
+
+impl HtmlText {
+    /// Checks the selector, if there is one.
+    ///
+    /// # Errors
+    /// It is no CSS selector that is understood.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Self::Main | Self::All => Ok(()),
+            Self::Selector(selector) => select::parse(selector).map(drop),
+        }
+    }
+}
+
+/// Returns the text of a page. Each block is a line; white space within a block is one blank, except in `<pre>`.
+///
+/// # Errors
+/// The selector is none that is understood.
+pub fn text_of(html: &str, mode: &HtmlText) -> Result<String> {
+    let dom = Dom::parse(html);
+    match mode {
+        HtmlText::Main => Ok(main_text::main_text(&dom)),
+        HtmlText::All => Ok(text_of_nodes(&dom, &[Dom::ROOT], |_| true)),
+        HtmlText::Selector(selector) => {
+            let found = select::select(&dom, &select::parse(selector)?);
+            Ok(text_of_nodes(&dom, &found, |_| true))
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Kinds of elements.
+
+/// Elements without content.
+const VOID: [&str; 16] = [
+    "area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "img", "input", "link", "meta", "param",
+    "source", "wbr",
+];
+
+/// Elements that begin and end lines.
+const BLOCKS: [&str; 49] = [
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "dir", "div", "dl",
+    "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hr",
+    "html", "legend", "li", "main", "menu", "nav", "ol", "optgroup", "option", "p", "pre", "section", "summary", "table",
+    "tbody", "tfoot", "thead", "title", "tr", "ul", "xmp",
+];
+
+/// Elements whose start ends a paragraph.
+const END_A_PARAGRAPH: [&str; 37] = [
+    "address", "article", "aside", "blockquote", "center", "dd", "details", "dialog", "dir", "div", "dl", "dt", "fieldset",
+    "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "menu",
+    "nav", "ol", "p", "pre", "section", "summary", "table", "ul", "xmp",
+];
+
+/// Elements whose content a browser does not show as text.
+const UNSEEN: [&str; 18] = [
+    "script", "style", "template", "noscript", "noframes", "noembed", "iframe", "object", "svg", "math", "canvas", "audio",
+    "video", "select", "textarea", "datalist", "applet", "map",
+];
+
+pub fn is_void(name: &str) -> bool {
+    VOID.contains(&name)
+}
+
+pub fn is_block(name: &str) -> bool {
+    BLOCKS.contains(&name)
+}
+
+pub fn ends_paragraph(name: &str) -> bool {
+    END_A_PARAGRAPH.contains(&name)
+}
+
+pub fn is_unseen(name: &str) -> bool {
+    UNSEEN.contains(&name)
+}
