@@ -52,6 +52,7 @@ pub use plan::cost::{ExistingRun, JoinCost, SELF_ROWS, Workload};
 pub use plan::near::chance_of_near;
 pub use plan::permutation::{Block, Permutation};
 pub use plan::table_plan::{Table, TablePlan};
+pub use probe::near_values::near_values;
 pub use probe::queries::{MapScratch, NearExisting, Pair, Queries, TogetherScratch, TooManyPairs};
 pub use probe::reduce::reduce;
 pub use rows::column::Column;

@@ -100,6 +100,14 @@ impl Store {
         Ok(opened.commit.is_some().then_some(opened))
     }
 
+    /// Returns whether no commit follows this state. Commit numbers have no gaps, so this takes one request.
+    ///
+    /// # Errors
+    /// The place does not answer.
+    pub async fn is_newest(&self) -> Result<bool> {
+        Ok(self.folder.join(COMMITS).join(&commit_name(self.sequence() + 1)).find().await?.is_none())
+    }
+
     /// Returns the store's folder.
     pub fn folder(&self) -> &Folder {
         &self.folder
