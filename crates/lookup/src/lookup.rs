@@ -143,7 +143,9 @@ impl Lookup {
         near.retain(|near| !self.opened.nights[near.night].shadowed.contains(near.row));
         near.sort_unstable();
         let of_night: Vec<&[Near]> = near.chunk_by(|a, b| a.night == b.night).collect();
-        let fetches = of_night.into_iter().map(|near| self.matches(near, sketch, text_hash, counts));
+        // A list, because the compiler does not see that a stream of a closure may go to another thread.
+        let fetches: Vec<_> =
+            of_night.into_iter().map(|near| self.matches(near, sketch, text_hash, counts)).collect();
         let matches: Vec<Vec<Match>> = futures::stream::iter(fetches).buffered(NIGHTS_AT_ONCE).try_collect().await?;
         Ok((answer, matches.concat()))
     }
@@ -200,7 +202,7 @@ impl Lookup {
     async fn short(&self, text_hash: TextHash, counts: &Counts) -> Result<(Answer, Vec<Match>)> {
         let answer = Answer { short: true, reason: Some("too_short"), ..Answer::default() };
         let nights = self.opened.nights.iter().filter(|night| night.run.night.run.n_short > 0);
-        let of_nights = nights.map(|night| self.short_of(night, text_hash, counts));
+        let of_nights: Vec<_> = nights.map(|night| self.short_of(night, text_hash, counts)).collect();
         let matches: Vec<Vec<Match>> = futures::stream::iter(of_nights).buffered(NIGHTS_AT_ONCE).try_collect().await?;
         Ok((answer, matches.concat()))
     }
