@@ -94,6 +94,8 @@ pub enum Command {
     Filter(FilterArgs),
     /// Re-read everything that a store published, and compare it with the commits
     Check(CheckArgs),
+    /// Find the documents of a store that are near a text or a fingerprint
+    Query(QueryArgs),
     /// Create, inspect and maintain a store
     #[command(subcommand)]
     Store(StoreCommand),
@@ -116,6 +118,8 @@ impl Command {
             Self::Diff(args) => ("diff", Some(args.dt.clone())),
             Self::Filter(args) => ("filter", Some(args.dt.clone())),
             Self::Check(args) => ("check", args.dt.clone()),
+            Self::Query(_) => ("query", None),
+            Self::Store(StoreCommand::Index(_)) => ("store index", None),
             Self::Store(StoreCommand::Info(_)) => ("store info", None),
             Self::Store(StoreCommand::Check(_)) => ("store check", None),
             Self::Store(StoreCommand::Compact(_)) => ("store compact", None),
@@ -594,6 +598,52 @@ const FILTER_EXAMPLES: &str = "Examples:
   nearprint filter --config job.toml --dt 2026-11-01 --to 2026-11-20 --output s3://crawl/survivors
   nearprint filter --config job.toml --dt 2026-11-20 --output flags --flag";
 
+#[derive(Debug, Clone, Args)]
+#[command(group = clap::ArgGroup::new("asked").required(true), after_help = QUERY_EXAMPLES)]
+pub struct QueryArgs {
+    /// Store, instead of the job file's
+    #[arg(long, value_name = "PATH", required_unless_present = "config", value_parser = place)]
+    pub store: Option<String>,
+    /// Job file, for its store, its profile and its distances
+    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    pub config: Option<PathBuf>,
+    /// The text of a document
+    #[arg(long, value_name = "TEXT", group = "asked")]
+    pub text: Option<String>,
+    /// A file with the text of a document
+    #[arg(long, value_name = "FILE", group = "asked", value_parser = local_path())]
+    pub file: Option<PathBuf>,
+    /// A fingerprint, in hex or decimal
+    #[arg(long, value_name = "NUMBER", group = "asked")]
+    pub fingerprint: Option<String>,
+    /// The sketch of --fingerprint, in hex; without it, sketches are not compared
+    #[arg(long, value_name = "HEX", requires = "fingerprint")]
+    pub sketch: Option<String>,
+    /// Queries, one JSON object a line, {"id", "text"} or {"id", "fingerprint", "sketch"}; `-`: standard input. The answers
+    /// come one a line, in order
+    #[arg(long, value_name = "FILE", group = "asked", value_parser = local_path())]
+    pub jsonl: Option<PathBuf>,
+    /// Largest Hamming distance of a match [default: the profile's]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..=63))]
+    pub max_distance: Option<u32>,
+    /// Largest sketch distance of a match [default: the profile's]
+    #[arg(long, value_name = "N")]
+    pub max_sketch_distance: Option<u32>,
+    /// List the nearest N matches, and count the others; 0: list all
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub max_matches: usize,
+    #[arg(long, value_name = "NAME", help = profile_help())]
+    pub profile: Option<String>,
+    /// Override one key of the profile, such as tokenize.features.weight=count; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+}
+
+const QUERY_EXAMPLES: &str = "Examples:
+  nearprint query --config job.toml --file page.txt
+  nearprint query --store s3://crawl/store --fingerprint 0x1f3a9c0042bd77e1 --max-distance 3
+  nearprint query --config job.toml --jsonl - < pages.jsonl > answers.jsonl";
+
 #[derive(Debug, Clone, Subcommand)]
 pub enum StoreCommand {
     /// Create an empty store for a first night
@@ -604,12 +654,14 @@ pub enum StoreCommand {
     Check(StoreArgs),
     /// Merge the fingerprints of all nights into one segment, which later joins read instead
     Compact(CompactArgs),
+    /// Write sorted copies of all fingerprints, by which `query` finds a document at once
+    Index(StoreArgs),
     /// Remove a night from the store: one with a wrong date, or one that should no longer count
     DropNight(DropNightArgs),
     /// Forget old nights, or single documents, as if the store had never had them
     Forget(ForgetArgs),
     /// Delete everything that no commit names: replaced, dropped and forgotten nights, leftovers of killed runs, superseded
-    /// segments, old commits
+    /// segments and indexes, old commits
     Gc(GcArgs),
 }
 

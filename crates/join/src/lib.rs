@@ -49,6 +49,7 @@ pub use error::{JoinError, Result};
 pub use kernel::{Kernel, KernelName, Width};
 pub use pairs::{HammingJoin, NearIds, NearPair, ids_between, ids_within, pairs_between, pairs_within};
 pub use plan::cost::{ExistingRun, JoinCost, SELF_ROWS, Workload};
+pub use plan::lookup_plan::LookupPlan;
 pub use plan::near::chance_of_near;
 pub use plan::permutation::{Block, Permutation};
 pub use plan::table_plan::{Table, TablePlan};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::Array;
 use futures::TryStreamExt;
 use nearprint_dataset::schema::{CANONICAL_ID, DOC_ID, SKETCH, TEXT_HASH};
+use nearprint_dataset::sketch_column::SketchPages;
 use nearprint_dataset::{BATCH_ROWS, Columns, DatasetError, ParquetFile, Read, fixed, selection, sketch_column};
 use nearprint_fingerprint::Sketch;
 
@@ -24,11 +25,16 @@ pub struct Document {
 ///
 /// # Errors
 /// The file is damaged or cannot be read.
-pub async fn sketches(parquet: &ParquetFile, rows: &[u32], counts: &Counts) -> Result<Vec<Option<Sketch>>> {
+pub async fn sketches(
+    parquet: &ParquetFile,
+    pages: &SketchPages,
+    rows: &[u32],
+    counts: &Counts,
+) -> Result<Vec<Option<Sketch>>> {
     if !parquet.has_column(SKETCH) {
         return Ok(vec![None; rows.len()]);
     }
-    let found = sketch_column::fetch(parquet, 0..parquet.n_row_groups(), rows, &counts.sketches).await?;
+    let found = sketch_column::fetch_known(parquet, pages, rows, &counts.sketches).await?;
     Ok(found.into_iter().map(|sketch| sketch.map(Sketch)).collect())
 }
 

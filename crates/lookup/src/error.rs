@@ -26,6 +26,12 @@ pub enum LookupError {
         /// The fault of its value, and the remedy.
         reason: String,
     },
+    /// An index contradicts itself.
+    #[error("{reason}: write it anew with `store index`, after its files were deleted")]
+    Damaged {
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The profile cannot be used.
     #[error(transparent)]
     Profile(#[from] ProfileError),
@@ -72,6 +78,7 @@ impl LookupError {
         match self {
             Self::Query { .. } | Self::Profile(ProfileError::Width { .. }) | Self::Join(_) => ErrorKind::Usage,
             Self::Config { .. } | Self::Profile(_) => ErrorKind::Config,
+            Self::Damaged { .. } => ErrorKind::BadData,
             Self::Store(error) => error.kind(),
             Self::Dataset(error) => error.kind(),
             Self::Storage(error) => error.kind(),

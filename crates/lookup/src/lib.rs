@@ -12,6 +12,16 @@ mod lookup;
 mod near;
 mod nights;
 mod query;
+mod tables;
+
+/// Threads share lookups, and tasks that answer queries move from thread to thread.
+const _: () = {
+    const fn is_send<T: Send>(_: &T) {}
+    const fn of_answer<'a>(lookup: &'a Lookup, query: &'a Query) -> impl FnOnce() {
+        move || is_send(&lookup.answer(query))
+    }
+    let _ = of_answer;
+};
 
 pub use answer::{Answer, Decision, Match, State};
 pub use error::{LookupError, Result};

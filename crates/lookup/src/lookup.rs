@@ -1,14 +1,15 @@
 //! A lookup: a state of a store, and the answers from it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use futures::future::{BoxFuture, FutureExt};
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{Origin, SketchDistance, Verifier};
 use nearprint_profile::Outcome;
 use nearprint_storage::Folder;
-use nearprint_store::{Recrawls, Store, missing_store};
+use nearprint_store::{Night, Recrawls, Store, missing_store};
 
 use crate::answer::{Answer, Decision, Match, State};
 use crate::counts::Counts;
@@ -17,6 +18,7 @@ use crate::error::{LookupError, Result};
 use crate::near::{Near, scan};
 use crate::nights::{Memory, OpenNight, OpenRun, TextHash};
 use crate::query::{LookupOptions, LookupProfile, Query};
+use crate::tables::{NearRow, Tables};
 
 /// Answers queries from the state of a store at one commit. Clones share that state, and many threads may use one.
 #[derive(Debug, Clone)]
@@ -34,7 +36,18 @@ pub struct Lookup {
 struct Opened {
     store: Store,
     nights: Vec<OpenNight>,
+    indexes: Vec<Covered>,
+    /// The positions of the nights that no index covers.
+    scanned: Vec<usize>,
     n_live_rows: u64,
+}
+
+/// An index, and the nights whose rows it has.
+#[derive(Debug)]
+struct Covered {
+    tables: Arc<Tables>,
+    /// The position of the night of each run; `None` for a run that takes no part any more, or that another index has.
+    nights: Vec<Option<usize>>,
 }
 
 /// The number of nights that are read at the same time.
@@ -50,7 +63,8 @@ impl Lookup {
         let verifier = options.verifier(profile.config())?;
         let store = Store::open_existing(folder).await?.ok_or_else(|| missing_store(folder.url()))?;
         let memory = Memory::new(options.memory_bytes);
-        let opened = Arc::new(Opened::of(store, &profile, None).await?);
+        let opening = Opening { profile: &profile, options: &options, memory: &memory, before: None };
+        let opened = Arc::new(opening.open(store).await?);
         Ok(Self { folder: folder.clone(), profile, options, verifier, memory, opened })
     }
 
@@ -67,7 +81,9 @@ impl Lookup {
         if store.sequence() <= self.opened.store.sequence() {
             return Ok(false);
         }
-        self.opened = Arc::new(Opened::of(store, &self.profile, Some(&self.opened)).await?);
+        let Self { profile, options, memory, opened, .. } = &*self;
+        let opened = Opening { profile, options, memory, before: Some(opened) }.open(store).await?;
+        self.opened = Arc::new(opened);
         Ok(true)
     }
 
@@ -76,13 +92,15 @@ impl Lookup {
     pub fn state(&self) -> State {
         let nights = &self.opened.nights;
         let rows = |night: &OpenNight| night.run.night.run.n_fingerprints;
+        let n_rows: u64 = nights.iter().map(rows).sum();
+        let n_scanned_rows = self.opened.scanned.iter().map(|&night| rows(&nights[night])).sum();
         State {
             store: self.folder.url().to_owned(),
             commit: self.opened.store.sequence(),
             n_nights: nights.len() as u64,
             n_live_rows: self.opened.n_live_rows,
-            n_indexed_rows: 0,
-            n_scanned_rows: nights.iter().map(rows).sum(),
+            n_indexed_rows: n_rows - n_scanned_rows,
+            n_scanned_rows,
             n_short: nights.iter().map(|night| night.run.night.run.n_short).sum(),
         }
     }
@@ -99,7 +117,8 @@ impl Lookup {
         &self.options
     }
 
-    /// Returns every document of the store within the limits, and no other.
+    /// Returns every document of the store within the limits, and no other. Many queries may be answered at the same
+    /// time.
     ///
     /// # Errors
     /// [`LookupError::Query`] if the fingerprint has more bits than the profile's; an error if a file of the store is
@@ -143,22 +162,37 @@ impl Lookup {
         near.retain(|near| !self.opened.nights[near.night].shadowed.contains(near.row));
         near.sort_unstable();
         let of_night: Vec<&[Near]> = near.chunk_by(|a, b| a.night == b.night).collect();
-        // A list, because the compiler does not see that a stream of a closure may go to another thread.
-        let fetches: Vec<_> =
-            of_night.into_iter().map(|near| self.matches(near, sketch, text_hash, counts)).collect();
-        let matches: Vec<Vec<Match>> = futures::stream::iter(fetches).buffered(NIGHTS_AT_ONCE).try_collect().await?;
-        Ok((answer, matches.concat()))
+        let mut fetches = Vec::new();
+        for near in of_night {
+            fetches.push(self.matches(near, sketch, text_hash, counts).boxed());
+        }
+        Ok((answer, at_once(fetches).await?))
     }
 
     /// Returns the rows whose fingerprints are near, in no particular order.
     async fn candidates(&self, fingerprint: u64, counts: &Counts) -> Result<Vec<Near>> {
-        let mut near = Vec::new();
-        for (position, night) in self.opened.nights.iter().enumerate() {
-            let limit = (self.options.kernel, self.options.max_distance);
-            let found = scan(&night.run, &self.opened.store, &self.memory, fingerprint, limit, counts).await?;
-            near.extend(found.into_iter().map(|(row, distance)| Near { night: position, row, distance }));
+        let Opened { indexes, scanned, .. } = &*self.opened;
+        let mut scans = Vec::new();
+        for &night in scanned {
+            scans.push(self.scanned(night, fingerprint, counts).boxed());
+        }
+        let mut near = at_once(scans).await?;
+        for index in indexes {
+            let found = index.tables.near(self.options.kernel, fingerprint, counts).await?;
+            let of_night = |found: NearRow| {
+                let NearRow { run, row, distance } = found;
+                index.nights[run].map(|night| Near { night, row, distance })
+            };
+            near.extend(found.into_iter().filter_map(of_night));
         }
         Ok(near)
+    }
+
+    async fn scanned(&self, night: usize, fingerprint: u64, counts: &Counts) -> Result<Vec<Near>> {
+        let Opened { store, nights, .. } = &*self.opened;
+        let limit = (self.options.kernel, self.options.max_distance);
+        let found = scan(&nights[night].run, store, &self.memory, fingerprint, limit, counts).await?;
+        Ok(found.into_iter().map(|(row, distance)| Near { night, row, distance }).collect())
     }
 
     /// Returns those of the near rows of one night, which ascend, whose sketches match.
@@ -171,10 +205,10 @@ impl Lookup {
     ) -> Result<Vec<Match>> {
         let Some(first) = near.first() else { return Ok(Vec::new()) };
         let run = &self.opened.nights[first.night].run;
-        let parquet = run.fingerprints(&self.opened.store).await?;
+        let (parquet, pages) = run.with_sketches(&self.opened.store).await?;
         let rows: Vec<u32> = near.iter().map(|near| near.row).collect();
         let known = match sketch {
-            Some(_) => sketches(parquet, &rows, counts).await?,
+            Some(_) => sketches(parquet, pages, &rows, counts).await?,
             None => vec![None; rows.len()],
         };
         let mut near: Vec<(&Near, Option<u32>)> =
@@ -201,10 +235,13 @@ impl Lookup {
 
     async fn short(&self, text_hash: TextHash, counts: &Counts) -> Result<(Answer, Vec<Match>)> {
         let answer = Answer { short: true, reason: Some("too_short"), ..Answer::default() };
-        let nights = self.opened.nights.iter().filter(|night| night.run.night.run.n_short > 0);
-        let of_nights: Vec<_> = nights.map(|night| self.short_of(night, text_hash, counts)).collect();
-        let matches: Vec<Vec<Match>> = futures::stream::iter(of_nights).buffered(NIGHTS_AT_ONCE).try_collect().await?;
-        Ok((answer, matches.concat()))
+        let mut of_nights = Vec::new();
+        for night in &self.opened.nights {
+            if night.run.night.run.n_short > 0 {
+                of_nights.push(self.short_of(night, text_hash, counts).boxed());
+            }
+        }
+        Ok((answer, at_once(of_nights).await?))
     }
 
     async fn short_of(&self, night: &OpenNight, text_hash: TextHash, counts: &Counts) -> Result<Vec<Match>> {
@@ -234,6 +271,16 @@ impl Lookup {
     }
 }
 
+/// Does what some nights need at the same time. The results come in the order of the futures.
+async fn at_once<T>(futures: Vec<BoxFuture<'_, Result<Vec<T>>>>) -> Result<Vec<T>> {
+    let mut of_nights = futures::stream::iter(futures).buffered(NIGHTS_AT_ONCE);
+    let mut all = Vec::new();
+    while let Some(of_night) = of_nights.try_next().await? {
+        all.extend(of_night);
+    }
+    Ok(all)
+}
+
 /// The order of an answer. Documents without a sketch come after those with one.
 fn order(found: &Match) -> (u32, u32, &str, &str) {
     (found.distance, found.sketch_distance.unwrap_or(Sketch::BITS + 1), &found.dt, &found.id)
@@ -249,28 +296,63 @@ fn matched(document: Document, dt: &str, (distance, sketch_distance): (u32, Opti
     Match { id, dt: dt.to_owned(), distance, sketch_distance, decision, canonical_id, exact }
 }
 
-impl Opened {
-    /// Opens a state. Runs that `before` has stay open.
-    async fn of(store: Store, profile: &LookupProfile, before: Option<&Self>) -> Result<Self> {
-        store.refuse_other_config(profile.digest())?;
-        let known: HashMap<&str, &Arc<OpenRun>> = before
+/// What a state is opened with.
+struct Opening<'a> {
+    profile: &'a LookupProfile,
+    options: &'a LookupOptions,
+    memory: &'a Arc<Memory>,
+    /// The state before this one. Runs and indexes that it has stay open.
+    before: Option<&'a Opened>,
+}
+
+impl Opening<'_> {
+    async fn open(&self, store: Store) -> Result<Opened> {
+        store.refuse_other_config(self.profile.digest())?;
+        let known: HashMap<&str, &Arc<OpenRun>> = self
+            .before
             .into_iter()
             .flat_map(|before| &before.nights)
             .map(|night| (night.run.night.run.digest.as_str(), &night.run))
             .collect();
-        let mut shadowed: BTreeMap<String, _> =
-            store.all_nights(Origin::OWN).shadowed(&Recrawls::default()).await?.into_iter().collect();
-        let mut nights = Vec::new();
-        let mut n_live_rows = 0;
-        for night in store.nights() {
-            let digest = night.run.digest.as_str();
-            let open = known.get(digest).filter(|open| open.night.dt == night.dt);
-            let run = open.map_or_else(|| Arc::new(OpenRun::new(night.clone())), |open| Arc::clone(open));
-            let shadowed: nearprint_join::RowSet = shadowed.remove(digest).unwrap_or_default();
-            let n_rows = night.run.n_fingerprints;
-            n_live_rows += n_rows - shadowed.n_below(n_rows);
-            nights.push(OpenNight { run, shadowed });
+        let shadowed = store.all_nights(Origin::OWN).shadowed(&Recrawls::default()).await?;
+        let open = |night: &Night| {
+            let known = known.get(night.run.digest.as_str()).filter(|known| known.night.dt == night.dt);
+            let run = known.map_or_else(|| Arc::new(OpenRun::new(night.clone())), |known| Arc::clone(known));
+            OpenNight { run, shadowed: shadowed.get(&night.run.digest).cloned().unwrap_or_default() }
+        };
+        let nights: Vec<OpenNight> = store.nights().iter().map(open).collect();
+        let indexes = self.indexes(&store, &nights).await?;
+        let covered: HashSet<usize> = indexes.iter().flat_map(|index| &index.nights).flatten().copied().collect();
+        let scanned = (0..nights.len()).filter(|night| !covered.contains(night)).collect();
+        let live = |night: &OpenNight| {
+            let n_rows = night.run.night.run.n_fingerprints;
+            n_rows - night.shadowed.n_below(n_rows)
+        };
+        let n_live_rows = nights.iter().map(live).sum();
+        Ok(Opened { store, nights, indexes, scanned, n_live_rows })
+    }
+
+    async fn indexes(&self, store: &Store, nights: &[OpenNight]) -> Result<Vec<Covered>> {
+        let digest = |night: &'_ OpenNight| night.run.night.run.digest.clone();
+        let positions: HashMap<String, usize> = nights.iter().map(digest).zip(0..).collect();
+        let known = self.before.into_iter().flat_map(|before| &before.indexes);
+        let known: HashMap<&str, &Arc<Tables>> =
+            known.map(|known| (known.tables.digest.as_str(), &known.tables)).collect();
+        let mut taken = HashSet::new();
+        let mut covered = Vec::new();
+        for index in store.open_indexes().await? {
+            let tables = match known.get(index.digest.as_str()) {
+                Some(known) => Some(Arc::clone(known)),
+                None => {
+                    let bits = self.profile.config().bits;
+                    Tables::of(&index, bits, self.options.max_distance, self.memory)?.map(Arc::new)
+                }
+            };
+            let Some(tables) = tables else { continue };
+            let position = |run: &String| positions.get(run).copied().filter(|night| taken.insert(*night));
+            let nights = tables.runs.iter().map(position).collect();
+            covered.push(Covered { tables, nights });
         }
-        Ok(Self { store, nights, n_live_rows })
+        Ok(covered)
     }
 }

@@ -33,19 +33,23 @@ pub async fn scan(
     (kernel, max_distance): (Kernel, u32),
     counts: &Counts,
 ) -> Result<Vec<(u32, u32)>> {
-    let mut near = Vec::new();
+    let (mut near, mut scratch) = (Vec::new(), Vec::new());
     if run.night.run.n_fingerprints == 0 {
         return Ok(near);
     }
     if let Some(values) = run.values(store, memory, counts).await? {
-        near_values(kernel, values, query, max_distance, |at, distance| near.push((row_number(at), distance)));
+        near_values(kernel, values, query, max_distance, &mut scratch, |at, distance| {
+            near.push((row_number(at), distance));
+        });
         return Ok(near);
     }
     let n_row_groups = run.fingerprints(store).await?.n_row_groups();
     let mut first = 0;
     for group in 0..n_row_groups {
         let values = run.row_group(store, group, counts).await?;
-        near_values(kernel, &values, query, max_distance, |at, distance| near.push((row_number(first + at), distance)));
+        near_values(kernel, &values, query, max_distance, &mut scratch, |at, distance| {
+            near.push((row_number(first + at), distance));
+        });
         first += values.len();
     }
     Ok(near)

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::TryStreamExt;
 use nearprint_dataset::schema::TEXT_HASH;
+use nearprint_dataset::sketch_column::SketchPages;
 use nearprint_dataset::{Columns, ParquetFile, fingerprint_column, fixed};
 use nearprint_join::RowSet;
 use nearprint_store::{Night, Store};
@@ -57,7 +58,7 @@ pub struct OpenNight {
 #[derive(Debug)]
 pub struct OpenRun {
     pub night: Night,
-    fingerprints: OnceCell<ParquetFile>,
+    fingerprints: OnceCell<(ParquetFile, SketchPages)>,
     short: OnceCell<ParquetFile>,
     short_hashes: OnceCell<Vec<TextHash>>,
     /// The sorted fingerprints, if there is room for them.
@@ -76,7 +77,16 @@ impl OpenRun {
     }
 
     pub async fn fingerprints(&self, store: &Store) -> Result<&ParquetFile> {
-        let open = || async { Ok(store.open_file(&self.night, "fingerprints").await?) };
+        self.with_sketches(store).await.map(|(parquet, _)| parquet)
+    }
+
+    /// Returns the file of fingerprints, and the places of its pages of sketches.
+    pub async fn with_sketches(&self, store: &Store) -> Result<&(ParquetFile, SketchPages)> {
+        let open = || async {
+            let parquet = store.open_file(&self.night, "fingerprints").await?;
+            let pages = SketchPages::of(&parquet);
+            Ok((parquet, pages))
+        };
         self.fingerprints.get_or_try_init(open).await
     }
 

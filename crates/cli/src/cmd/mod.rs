@@ -10,6 +10,7 @@ mod fingerprint;
 mod idf;
 mod join;
 mod plan;
+mod query;
 mod report;
 mod run;
 mod store;
@@ -65,6 +66,7 @@ pub fn dispatch(cli: Cli, elsewhere: Option<&Engine>) -> Outcome {
         Command::Filter(args) => filter::filter(&global, &args),
         Command::Tune(args) => tune::tune(&global, &args),
         Command::Check(args) => check::check(&global, &args),
+        Command::Query(args) => query::query(&global, &args),
         Command::Store(command) => store::store(&global, &command),
     }
 }
