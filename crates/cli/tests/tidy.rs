@@ -7,7 +7,7 @@ mod support;
 use support::root;
 
 /// The crates from the ground up: each may depend on those before it, and on no other.
-const FLOORS: [&str; 13] = [
+const FLOORS: [&str; 14] = [
     "tokenize",
     "fingerprint",
     "join",
@@ -19,6 +19,7 @@ const FLOORS: [&str; 13] = [
     "tasks",
     "pipeline",
     "study",
+    "serve",
     "cli",
     "python",
 ];
@@ -120,6 +121,15 @@ fn only_the_command_knows_clap_and_job_files() {
         let dependencies = dependencies(name);
         for foreign in ["clap", "toml", "indicatif", "anyhow"] {
             assert!(!dependencies.lines().any(|line| line.starts_with(foreign)), "{name} depends on {foreign}");
+        }
+    }
+}
+
+#[test]
+fn http_is_served_by_one_crate() {
+    for name in FLOORS.into_iter().filter(|&name| name != "serve") {
+        for foreign in ["axum", "prometheus-client"] {
+            assert!(!dependencies(name).contains(foreign), "{name} depends on {foreign}");
         }
     }
 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::{Outcome, Session, counted, grouped};
-use crate::args::{Global, ProfileArgs, QueryArgs};
+use crate::args::{Global, LookupArgs, ProfileArgs, QueryArgs};
 use crate::exit_code::{BAD_DATA, Failure};
 use crate::job_config::JobConfig;
 use crate::summary::{json_line, write_line};
@@ -28,12 +28,9 @@ const STDIN: &str = "-";
 const MAX_LINE_BYTES: usize = 64 << 20;
 
 pub(super) fn query(global: &Global, args: &QueryArgs) -> Outcome {
-    let job = JobConfig::read_or_default(args.config.as_deref())?.with_profile_args(&profile_args(args))?;
-    let url = job.required("store", args.store.as_ref().or(job.store.as_ref()))?;
-    let profile = LookupProfile::try_new(job.profile_config()?, &job.analyzer_resources()?).map_err(of_lookup)?;
-    let options = options(global, args, &profile)?;
+    let job = job(&args.lookup)?;
+    let opening = Opening::new(global, &job, &args.lookup, args.max_matches)?;
     let session = Session::new(&job, global);
-    let opening = Opening { url, profile: Arc::new(profile), options };
     match &args.jsonl {
         Some(path) => stream(&session, opening, path),
         None => {
@@ -43,18 +40,23 @@ pub(super) fn query(global: &Global, args: &QueryArgs) -> Outcome {
     }
 }
 
-/// Makes the options that choose a profile those of other commands.
-fn profile_args(args: &QueryArgs) -> ProfileArgs {
-    ProfileArgs {
+/// Reads the job, with the options that choose a profile.
+pub(super) fn job(args: &LookupArgs) -> Result<JobConfig, Failure> {
+    JobConfig::read_or_default(args.config.as_deref())?.with_profile_args(&ProfileArgs {
         config: args.config.clone(),
         profile: args.profile.clone(),
         overrides: args.overrides.clone(),
         id_column: None,
         text_column: None,
-    }
+    })
 }
 
-fn options(global: &Global, args: &QueryArgs, profile: &LookupProfile) -> Result<LookupOptions, Failure> {
+fn options(
+    global: &Global,
+    args: &LookupArgs,
+    max_matches: usize,
+    profile: &LookupProfile,
+) -> Result<LookupOptions, Failure> {
     let own = LookupOptions::of(profile.config());
     let named = |name: &String| KernelName::ALL.into_iter().find(|kernel| kernel.name() == name);
     let kernel = global.kernel.as_ref().and_then(named).map_or(Ok(own.kernel), Kernel::try_new);
@@ -63,7 +65,7 @@ fn options(global: &Global, args: &QueryArgs, profile: &LookupProfile) -> Result
     Ok(LookupOptions {
         max_distance: args.max_distance.unwrap_or(own.max_distance),
         max_sketch_distance: args.max_sketch_distance.or(own.max_sketch_distance),
-        max_matches: args.max_matches,
+        max_matches,
         memory_bytes,
         kernel: kernel.map_err(|e: JoinError| StudyError::from(e))?,
     })
@@ -91,14 +93,26 @@ fn text_of(path: &Path) -> Result<String, Failure> {
 }
 
 /// A store that is about to be opened.
-struct Opening {
+pub(super) struct Opening {
     url: String,
     profile: Arc<LookupProfile>,
     options: LookupOptions,
 }
 
 impl Opening {
-    async fn open(self, storage: &Storage) -> Result<Lookup, StudyError> {
+    pub(super) fn new(
+        global: &Global,
+        job: &JobConfig,
+        args: &LookupArgs,
+        max_matches: usize,
+    ) -> Result<Self, Failure> {
+        let url = job.required("store", args.store.as_ref().or(job.store.as_ref()))?;
+        let profile = LookupProfile::try_new(job.profile_config()?, &job.analyzer_resources()?).map_err(of_lookup)?;
+        let options = options(global, args, max_matches, &profile)?;
+        Ok(Self { url, profile: Arc::new(profile), options })
+    }
+
+    pub(super) async fn open(self, storage: &Storage) -> Result<Lookup, StudyError> {
         Lookup::open(&storage.folder(&self.url)?, self.profile, self.options).await.map_err(of_lookup)
     }
 }
@@ -284,7 +298,7 @@ fn read_lines(name: &str, mut input: Lines, lines: &mpsc::Sender<Result<(u64, Ve
     }
 }
 
-fn told(kind: ErrorKind, message: String) -> StudyError {
+pub(super) fn told(kind: ErrorKind, message: String) -> StudyError {
     PipelineError::Told { kind, message }.into()
 }
 
