@@ -114,8 +114,7 @@ async fn explain(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) ->
     if media_type(&headers) != Some("application/json") {
         return Err(unsupported("application/json"));
     }
-    let Comparison { a, b } =
-        parsed(&body::whole(body, app.options.max_body, app.options.timeouts.body).await?)?;
+    let Comparison { a, b } = parsed(&body::whole(body, app.options.max_body, app.options.timeouts.body).await?)?;
     let _comparison = app.comparison()?;
     let explanation = app.answers.explain(a, b).await?;
     let json = serde_json::to_value(explanation).map_err(|error| internal("explain", &error))?;

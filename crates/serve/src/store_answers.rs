@@ -102,7 +102,8 @@ impl Answers for StoreAnswers {
         // Long texts take seconds, in which a thread that others wait for must not compute.
         let handle = tokio::runtime::Handle::current();
         let explained = tokio::task::spawn_blocking(move || handle.block_on(explain(&storage, &request))).await;
-        let panicked = |error: tokio::task::JoinError| ServeError::Internal { stage: "explain", reason: error.to_string() };
+        let panicked =
+            |error: tokio::task::JoinError| ServeError::Internal { stage: "explain", reason: error.to_string() };
         Ok(explained.map_err(panicked)??)
     }
 
