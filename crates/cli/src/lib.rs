@@ -26,7 +26,7 @@ use args::{Cli, Command};
 pub use bytes::Bytes;
 pub use cmd::Engine;
 pub use error_place::ErrorPlace;
-pub use exit_code::{Failure, kind_named};
+pub use exit_code::Failure;
 pub use host::Stop;
 
 /// Runs the command with `arguments`, of which the first is the name of the program. The command reports its work on

@@ -97,6 +97,15 @@ pub fn write(text: &str) -> std::io::Result<()> {
     }
 }
 
+/// Writes a line of an answer to standard output at once. Returns `false` if the reader has gone away.
+pub fn write_line(line: &str) -> std::io::Result<bool> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(line.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        done => done.map(|()| true),
+    }
+}
+
 /// Escapes the control characters that JSON leaves as they are. A terminal obeys some of U+007F to U+009F. These
 /// characters can occur only inside strings.
 fn without_controls(json: &str) -> String {

@@ -10,8 +10,10 @@ mod fingerprint;
 mod idf;
 mod join;
 mod plan;
+mod query;
 mod report;
 mod run;
+mod serve;
 mod store;
 mod tune;
 
@@ -65,6 +67,8 @@ pub fn dispatch(cli: Cli, elsewhere: Option<&Engine>) -> Outcome {
         Command::Filter(args) => filter::filter(&global, &args),
         Command::Tune(args) => tune::tune(&global, &args),
         Command::Check(args) => check::check(&global, &args),
+        Command::Query(args) => query::query(&global, &args),
+        Command::Serve(args) => serve::serve(&global, &args),
         Command::Store(command) => store::store(&global, &command),
     }
 }
@@ -118,13 +122,26 @@ impl Session {
         W: Future<Output = Result<T, E>> + Send + 'static,
         E: Into<StudyError> + Send + 'static,
     {
+        self.block_on_or(self.host.stopped(), work)
+    }
+
+    /// Does `work` as [`block_on`](Self::block_on) does, but `stopped` alone stops it.
+    fn block_on_or<T: Send + 'static, E, W>(
+        &self,
+        stopped: impl Future<Output = Failure>,
+        work: impl FnOnce(Storage, Resources, Progress) -> W,
+    ) -> Result<T, Failure>
+    where
+        W: Future<Output = Result<T, E>> + Send + 'static,
+        E: Into<StudyError> + Send + 'static,
+    {
         let (waiting, working) = self.runtimes()?;
         let mut work = working.spawn(work(self.storage.clone(), self.resources.clone(), self.progress.clone()));
         let outcome = waiting.block_on(async {
             let done = tokio::select! {
                 done = &mut work => self.ended(done),
                 () = self.host.show(self.progress.clone()) => Err(Failure::panicked()),
-                failure = self.host.stopped() => {
+                failure = stopped => {
                     end(work).await;
                     Err(failure)
                 }
