@@ -42,6 +42,9 @@ pub struct Global {
     /// Print one JSON summary as the last line
     #[arg(long, global = true)]
     pub json: bool,
+    /// Write the JSON summary to FILE too, also after a failure; replaces what an earlier command wrote
+    #[arg(long, global = true, value_name = "FILE", value_parser = named_json())]
+    pub summary_file: Option<PathBuf>,
     /// Threads [default: all cores]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
@@ -124,7 +127,7 @@ impl Command {
             Self::Store(StoreCommand::Forget(_)) => ("store forget", None),
             Self::Store(StoreCommand::DropNight(args)) => ("store drop-night", Some(args.dt.clone())),
         };
-        Asked { command, dt }
+        Asked { command: command.to_owned(), dt }
     }
 }
 
@@ -734,6 +737,13 @@ fn generation(text: &str) -> Result<DiffPlace, String> {
         None => (text, None),
     };
     Ok(DiffPlace { output: place(output)?, generation: digits })
+}
+
+/// Accepts only the name of a JSON file, so that a slip on the command line does not overwrite documents.
+fn named_json() -> impl TypedValueParser<Value = PathBuf> {
+    local_path().try_map(|path| {
+        if path.extension() == Some("json".as_ref()) { Ok(path) } else { Err("name a file that ends in .json") }
+    })
 }
 
 fn local_path() -> impl TypedValueParser<Value = PathBuf> {

@@ -38,7 +38,8 @@ use crate::host::{Host, Stop};
 use crate::job_config::JobConfig;
 use crate::summary::Report;
 
-type Outcome = Result<Report, Failure>;
+/// The outcome of a command.
+pub type Outcome = Result<Report, Failure>;
 
 /// An engine that runs tasks.
 pub type Engine = Arc<dyn Elsewhere>;
