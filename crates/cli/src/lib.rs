@@ -15,6 +15,7 @@ mod place;
 mod progress;
 mod refused;
 mod summary;
+mod watch;
 
 use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;
@@ -22,10 +23,11 @@ use std::panic::AssertUnwindSafe;
 use clap::Parser;
 use serde_json::Value;
 
-use args::{Cli, Command, Global};
+use args::{Cli, Command, Global, RunArgs};
 use asked::Asked;
 use cmd::Outcome;
 use summary::SummaryFile;
+use watch::Watch;
 
 pub use bytes::Bytes;
 pub use cmd::Engine;
@@ -48,9 +50,13 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, elsewhere: Option
         Err(error) => return summary::of_clap(&error, &arguments),
     };
     let (global, asked) = (cli.global.clone(), cli.command.asked());
+    let run = match &cli.command {
+        Command::Run(args) => Some(args.clone()),
+        _ => None,
+    };
     progress::init_logging(global.verbose);
     exit_code::keep_panics_to_one_line();
-    let outcome = watched(&global, &asked, || {
+    let outcome = watched(&global, &asked, run.as_ref(), || {
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| cmd::dispatch(cli, elsewhere)));
         outcome.unwrap_or_else(|_| Err(Failure::panicked())).map_err(|failure| {
             let message = flags::with_flags(&asked.command, &failure.message);
@@ -63,17 +69,22 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, elsewhere: Option
     }
 }
 
-/// Does the work of a command, and leaves its summary where the options ask for it.
-fn watched(global: &Global, asked: &Asked, work: impl FnOnce() -> Outcome) -> Outcome {
+/// Does the work of a command, leaves its summary where the options ask for it, and tells about a run.
+fn watched(global: &Global, asked: &Asked, run: Option<&RunArgs>, work: impl FnOnce() -> Outcome) -> Outcome {
     let file = global.summary_file.as_deref().map(SummaryFile::prepare).transpose()?;
-    let outcome = work();
-    let Some(file) = file else {
-        return outcome;
+    let mut watching = None;
+    let outcome = Watch::start(run).and_then(|watch| {
+        watching = Some(watch);
+        work()
+    });
+    let summary = match &outcome {
+        Ok(report) => report.json.clone(),
+        Err(failure) => summary::of_failure(failure, Some(asked)),
     };
-    let written = match &outcome {
-        Ok(report) => file.write(&report.json),
-        Err(failure) => file.write(&summary::of_failure(failure, Some(asked))),
-    };
+    let written = file.map_or(Ok(()), |file| file.write(&summary));
+    if let Some(watch) = watching {
+        watch.end(&summary);
+    }
     match (outcome, written) {
         (Ok(report), Err(unwritten)) if report.exit_code == 0 => Ok(report.but(unwritten)),
         (outcome, Err(unwritten)) => {
@@ -113,7 +124,8 @@ pub fn night(
         return Err(failed(Failure::bug("a night that is another command")));
     };
     let asked = Asked { command: "run".to_owned(), dt: Some(args.dt.clone()) };
-    let report = watched(&cli.global, &asked, || cmd::night(&cli.global, &args, stop, elsewhere)).map_err(failed)?;
+    let report = watched(&cli.global, &asked, Some(&args), || cmd::night(&cli.global, &args, stop, elsewhere))
+        .map_err(failed)?;
     match report.failure {
         Some(failure) => Err(Box::new(FailedNight { failure, summary: Some(report.json) })),
         None => Ok(report.json),

@@ -210,6 +210,13 @@ impl Session {
         if let Some(requests) = self.requests() {
             report.json["requests"] = serde_json::json!(requests);
         }
+        let stages = self.progress.durations();
+        if !stages.is_empty() {
+            let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+            let stages = stages.into_iter().map(|(stage, time)| (stage, milliseconds(time)));
+            report.json["stage_ms"] =
+                stages.map(|(stage, ms)| (stage.to_owned(), ms.into())).collect::<serde_json::Map<_, _>>().into();
+        }
         report
     }
 }
