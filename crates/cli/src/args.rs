@@ -43,6 +43,9 @@ pub struct Global {
     /// Print one JSON summary as the last line
     #[arg(long, global = true)]
     pub json: bool,
+    /// Write the JSON summary to FILE too, also after a failure; replaces what an earlier command wrote
+    #[arg(long, global = true, value_name = "FILE", value_parser = named_json())]
+    pub summary_file: Option<PathBuf>,
     /// Threads [default: all cores]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
@@ -132,7 +135,7 @@ impl Command {
             Self::Store(StoreCommand::Forget(_)) => ("store forget", None),
             Self::Store(StoreCommand::DropNight(args)) => ("store drop-night", Some(args.dt.clone())),
         };
-        Asked { command, dt }
+        Asked { command: command.to_owned(), dt }
     }
 }
 
@@ -198,6 +201,25 @@ pub struct RunArgs {
     /// Exit code if the night has no documents
     #[arg(long, value_name = "N", default_value_t = crate::exit_code::INPUT_MISSING)]
     pub empty_exit_code: u8,
+    #[command(flatten)]
+    pub watch: WatchArgs,
+}
+
+/// What tells others about a run.
+#[derive(Debug, Clone, Args)]
+pub struct WatchArgs {
+    /// Replace FILE with metrics for Prometheus, also after a failure; for node_exporter's textfile collector
+    #[arg(long, value_name = "FILE", value_parser = named_prom())]
+    pub metrics_file: Option<PathBuf>,
+    /// Send OpenLineage events to a URL, or append them to a file
+    #[arg(long, value_name = "URL|FILE", value_parser = place)]
+    pub openlineage: Option<String>,
+    /// Namespace of the job in OpenLineage events
+    #[arg(long, value_name = "NAME", env = "OPENLINEAGE_NAMESPACE", default_value = "nearprint")]
+    pub openlineage_namespace: String,
+    /// Parent of the run in OpenLineage events: NAMESPACE/JOB/RUN_ID
+    #[arg(long, value_name = "PARENT", env = "OPENLINEAGE_PARENT_ID")]
+    pub openlineage_parent: Option<String>,
 }
 
 /// The breakers, instead of the job file's.
@@ -832,6 +854,23 @@ fn generation(text: &str) -> Result<DiffPlace, String> {
         None => (text, None),
     };
     Ok(DiffPlace { output: place(output)?, generation: digits })
+}
+
+/// Accepts only the name of a JSON file, so that a slip on the command line does not overwrite documents.
+fn named_json() -> impl TypedValueParser<Value = PathBuf> {
+    local_path().try_map(|path| with_extension(path, "json"))
+}
+
+/// Accepts only the name of a file that node_exporter reads.
+fn named_prom() -> impl TypedValueParser<Value = PathBuf> {
+    local_path().try_map(|path| with_extension(path, "prom"))
+}
+
+fn with_extension(path: PathBuf, extension: &str) -> Result<PathBuf, String> {
+    match path.extension() {
+        Some(end) if end == extension => Ok(path),
+        _ => Err(format!("name a file that ends in .{extension}")),
+    }
 }
 
 fn local_path() -> impl TypedValueParser<Value = PathBuf> {

@@ -115,11 +115,14 @@ impl Failure {
         Self::new(code, format!("stopped by {name} before the end: run it again"))
     }
 
-    /// Writes the message to standard error as one line, and returns it.
-    pub(crate) fn say(&self) -> String {
-        let message: String = self.message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let _ = writeln!(std::io::stderr(), "nearprint: error: {message}");
-        message
+    /// Returns the message as one line.
+    pub(crate) fn line(&self) -> String {
+        self.message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    }
+
+    /// Writes the message to standard error as one line.
+    pub(crate) fn say(&self) {
+        let _ = writeln!(std::io::stderr(), "nearprint: error: {}", self.line());
     }
 }
 

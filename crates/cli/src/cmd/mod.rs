@@ -40,7 +40,8 @@ use crate::host::{Host, Stop};
 use crate::job_config::JobConfig;
 use crate::summary::Report;
 
-type Outcome = Result<Report, Failure>;
+/// The outcome of a command.
+pub type Outcome = Result<Report, Failure>;
 
 /// An engine that runs tasks.
 pub type Engine = Arc<dyn Elsewhere>;
@@ -225,6 +226,13 @@ impl Session {
         let mut report = Report::new(command, status, value, self.started.elapsed(), text);
         if let Some(requests) = self.requests() {
             report.json["requests"] = serde_json::json!(requests);
+        }
+        let stages = self.progress.durations();
+        if !stages.is_empty() {
+            let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+            let stages = stages.into_iter().map(|(stage, time)| (stage, milliseconds(time)));
+            report.json["stage_ms"] =
+                stages.map(|(stage, ms)| (stage.to_owned(), ms.into())).collect::<serde_json::Map<_, _>>().into();
         }
         report
     }
