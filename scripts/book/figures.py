@@ -38,16 +38,16 @@ def chance():
         return 70 + k * 30
 
     def y(exponent):
-        return 250 - (exponent + 3) * 15
+        return 250 - (exponent + 6) * 12
 
     parts = [line(70, 250, 560, 250), line(70, 250, 70, 25)]
-    for exponent in range(-3, 13, 3):
+    for exponent in range(-6, 13, 3):
         label = text(62, y(exponent) + 4, f'10<tspan dy="-5" font-size="9">{exponent}</tspan>', "end")
         parts += [line(70, y(exponent), 560, y(exponent), "#e2e2e2"), label]
     for k in range(0, 17):
         pairs = 1e15 * sum(math.comb(64, i) for i in range(k + 1)) / 2**64
         height = y(math.log10(pairs))
-        parts.append(rect(x(k) - 9 + 15, min(height, 250), 18, abs(250 - height), BLUE if k == 12 else GREY, "none"))
+        parts.append(rect(x(k) + 6, height, 18, 250 - height, BLUE if k == 12 else GREY, "none"))
         parts.append(text(x(k) + 15, 268, k, "middle"))
     parts += [text(315, 290, "k: the most bits that may differ", "middle"),
               text(80, 18, "unrelated pairs within k: a million new fingerprints, a thousand million existing ones")]
@@ -71,18 +71,18 @@ def tables():
 
 
 def sketch():
-    parts = [text(10, 22, "elements"), text(250, 22, "256 bins, by the leading 8 bits of the hash"), text(250, 190, "256 bits")]
+    parts = [text(10, 22, "elements"), text(380, 60, "256 bins, by the leading 8 bits of the hash")]
     for at, (element, bin_at) in enumerate([("the", 1), ("quick", 3), ("brown", 1), ("the quick brown", 5), ("quick brown fox", 3)]):
-        parts += [text(10, 52 + 25 * at, element),
-                  line(130, 48 + 25 * at, 250 + 45 * bin_at + 20, 78, GREY if at in (2, 4) else BLUE, 'stroke-width="1.5"')]
+        is_least = at in (0, 1, 3)
+        parts += [text(10, 46 + 22 * at, element),
+                  line(130, 42 + 22 * at, 270 + 45 * bin_at, 180, BLUE if is_least else GREY, 'stroke-width="1.5"')]
     for bin_at in range(8):
-        is_full = bin_at in (1, 3, 5)
-        parts.append(rect(250 + 45 * bin_at, 80, 40, 34, "#DCE9F2" if is_full else "#ffffff"))
-        parts.append(text(270 + 45 * bin_at, 101, "least" if is_full else "lent", "middle", BLUE if is_full else GREY, 'font-size="11"'))
-        parts.append(line(270 + 45 * bin_at, 116, 270 + 45 * bin_at, 138))
-        parts.append(rect(250 + 45 * bin_at, 140, 40, 26, BLUE if (bin_at * 5 + 3) % 8 < 4 else "#ffffff"))
-    parts.append(text(10, 215, "Two texts that share most elements have the same least element in most bins, and so mostly the same bits."))
-    svg("sketch", 640, 230, "Hashes of elements fall into bins; the least hash of each bin gives a bit", parts)
+        is_full, x = bin_at in (1, 3, 5), 250 + 45 * bin_at
+        parts += [rect(x, 180, 40, 34, "#DCE9F2" if is_full else "#ffffff"),
+                  text(x + 20, 201, "least" if is_full else "lent", "middle", BLUE if is_full else GREY, 'font-size="11"'),
+                  line(x + 20, 214, x + 20, 236), rect(x, 236, 40, 26, BLUE if (bin_at * 5 + 3) % 8 < 4 else "#ffffff")]
+    parts += [text(160, 254, "256 bits"), text(10, 290, "Texts that share most elements have the same least element in most bins, and so mostly the same bits.")]
+    svg("sketch", 640, 305, "Hashes of elements fall into bins; the least hash of each bin gives a bit", parts)
 
 
 def star():
