@@ -12,8 +12,9 @@ nearprint-bench below target/ or CARGO_TARGET_DIR. The wheel is installed into a
   `nearprint fingerprint` of the same wheel, both with --threads. They alternate. Each runs on a small and on a large file; documents per
   second are those of the difference, so starting a process does not count. `whole` counts it. With the default profile both compute
   sketches too; the command also writes them.
-- pairs_within: `pairs_within(column, 3, threads=1)` of 2^23 uniform values beside `nearprint-bench self`, which writes these values. They
-  alternate; seconds are those of the call alone, by their own clocks, from the values in memory to the pairs.
+- pairs_within: `pairs_within(column, 3, threads=1)` of 2^23 uniform values beside `pairs_within` of the Rust library, which
+  `nearprint-bench self` calls on the same values, and beside its join of distinct values, which knows no rows. They alternate; seconds are
+  those of the call alone, by their own clocks, from the values in memory to the pairs.
 - threads: four Python threads that call `fingerprint` at once, beside the same calls one after another.
 """
 
@@ -205,10 +206,11 @@ def pairs_within(results, args):
             ours.append(line)
             theirs.append(bench)
     raw.unlink()
-    seconds, rust = (spread([run["seconds"] for run in runs]) for runs in (ours, theirs))
+    seconds, rust = spread([run["seconds"] for run in ours]), spread([run["row_seconds"] for run in theirs])
     results.add(
         log_rows=args.log_rows, max_distance=3, threads=1, rounds=args.rounds, n_pairs=line["n_pairs"], seconds=seconds, rust_seconds=rust,
         ratio=rust["median"] / seconds["median"], ratio_of_smallest=rust["smallest"] / seconds["smallest"],
+        distinct_seconds=spread([run["seconds"] for run in theirs]),
         cpu_seconds=spread([run["cpu_seconds"] for run in ours]), whole_seconds=spread([run["whole"] for run in ours]),
         rss_kib=max(run["rss_kib"] for run in ours), rust_rss_kib=max(run["rss_kib"] for run in theirs),
     )

@@ -1,8 +1,9 @@
-//! Measures the self-join in memory, on one thread. The sets are uniform, or skewed on purpose.
+//! Measures the self-join in memory, on one thread: that of distinct values (`seconds`), and that of rows by one call
+//! (`row_seconds`). The sets are uniform, or skewed on purpose.
 
 use std::time::Instant;
 
-use nearprint_join::{JoinCost, Kernel, MapScratch, Queries, TablePlan, Workload, naive};
+use nearprint_join::{JoinCost, Kernel, MapScratch, Queries, TablePlan, Workload, naive, pairs_within};
 
 use crate::data::Rng;
 use crate::files::write_raw;
@@ -68,19 +69,24 @@ impl Args {
             let prefix_distances: Vec<u32> = plan.tables().iter().map(|t| t.max_prefix_distance()).collect();
             let queries = Queries::try_new(values.clone(), plan, Kernel::best())?;
             let built = started.elapsed().as_secs_f64();
+            let n_values = queries.values().len();
             let mut n_pairs = 0u64;
-            queries.map_self(0..queries.values().len(), &mut MapScratch::default(), |_| n_pairs += 1);
+            queries.map_self(0..n_values, &mut MapScratch::default(), |_| n_pairs += 1);
             let seconds = started.elapsed().as_secs_f64();
+            drop(queries);
+            let started = Instant::now();
+            let n_row_pairs = pairs_within(&values, self.max_distance)?.len();
+            let row_seconds = started.elapsed().as_secs_f64();
             let expected = self.expected(&values);
             if expected.is_some_and(|expected| expected != n_pairs) {
                 return Err(format!("{n_pairs} pairs of {expected:?}").into());
             }
             print(&serde_json::json!({
-                "operation": "self", "spread": format!("{:?}", self.spread), "n_rows": queries.values().len(),
-                "max_distance": self.max_distance, "kernel": queries.kernel().name().name(), "threads": 1,
+                "operation": "self", "spread": format!("{:?}", self.spread), "n_rows": n_values,
+                "max_distance": self.max_distance, "kernel": Kernel::best().name().name(), "threads": 1,
                 "prefix_distances": prefix_distances, "seconds": seconds, "build_seconds": built,
                 "estimated_seconds": cost.total_ns / 1e9, "ns_per_fingerprint": seconds * 1e9 / values.len() as f64,
-                "n_pairs": n_pairs, "expected_pairs": expected,
+                "n_pairs": n_pairs, "expected_pairs": expected, "row_seconds": row_seconds, "n_row_pairs": n_row_pairs,
             }))
         })
     }

@@ -45,6 +45,9 @@ pub enum JoinError {
         /// The row.
         row: u32,
     },
+    /// The flag of [`HammingJoin::stopped_by`](crate::HammingJoin::stopped_by) was set before the join ended.
+    #[error("the join was stopped before its end: start it again")]
+    Stopped,
     /// There are more rows than a 32-bit row number can name.
     #[error("{rows} query rows are more than one batch holds ({}): split the night's documents", u32::MAX)]
     TooManyRows {

@@ -1,12 +1,17 @@
 //! Finds all near pairs of fingerprints in memory, by one call.
 
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
 
 use crate::error::{JoinError, Result};
 use crate::kernel::{Kernel, Width};
 use crate::plan::cost::{ExistingRun, Workload};
 use crate::plan::table_plan::TablePlan;
 use crate::probe::queries::{MapScratch, Pair, Queries};
+use crate::probe::radix_sort::sort;
 use crate::rows::column::Column;
 use crate::rows::query_rows::{QueryRows, RowPair};
 use crate::rows::verify::Verifier;
@@ -110,17 +115,20 @@ pub struct HammingJoin {
     max_distance: u32,
     kernel: Kernel,
     table_bytes: usize,
+    stopped: Arc<AtomicBool>,
 }
 
-/// The number of fingerprints that probe at once.
+/// The largest number of fingerprints that probe at once. Between two pieces a join looks whether it is stopped.
 const PIECE_ROWS: usize = 1 << 22;
+/// The smallest number of fingerprints for which a self-join uses one more thread.
+const THREAD_ROWS: usize = 1 << 16;
 
 impl HammingJoin {
     /// Makes a join of fingerprints that differ in at most `max_distance` bits. It uses the best kernel that the
     /// processor can run and tables of at most 1 GiB.
     #[must_use]
     pub fn new(max_distance: u32) -> Self {
-        Self { max_distance, kernel: Kernel::best(), table_bytes: 1 << 30 }
+        Self { max_distance, kernel: Kernel::best(), table_bytes: 1 << 30, stopped: Arc::default() }
     }
 
     /// Sets the kernel, which is the set of instructions that the join uses.
@@ -136,17 +144,54 @@ impl HammingJoin {
         Self { table_bytes, ..self }
     }
 
-    /// Joins fingerprints with each other, as [`pairs_within`] does.
+    /// Gives the join a flag that another thread may set to stop it. The join looks at the flag between pieces of four
+    /// million fingerprints, and then ends with [`JoinError::Stopped`].
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::AtomicBool;
+    ///
+    /// use nearprint_join::{HammingJoin, JoinError};
+    ///
+    /// let join = HammingJoin::new(3).stopped_by(Arc::new(AtomicBool::new(true)));
+    /// assert_eq!(join.within(&[1_u64, 2]), Err(JoinError::Stopped));
+    /// ```
+    #[must_use]
+    pub fn stopped_by(self, stopped: Arc<AtomicBool>) -> Self {
+        Self { stopped, ..self }
+    }
+
+    /// Joins fingerprints with each other on all threads of the rayon pool, as [`pairs_within`] does. Positions are looked up only for the values that are
+    /// in a pair, after the join of the distinct values.
     ///
     /// # Errors
     /// The same as those of [`pairs_within`].
     pub fn within<F: Width>(&self, fingerprints: &[F]) -> Result<Vec<NearPair>> {
-        let verifier = self.verifier::<F>()?;
-        let mut pairs = Vec::new();
-        let grouped = QueryRows::group(column(fingerprints)?, Column::default().into())?;
-        self.rows_within(grouped, &verifier, F::BITS, |p| {
-            pairs.push(NearPair { a: p.a, b: p.b, distance: p.distance })
-        })?;
+        self.verifier::<F>()?;
+        refuse_too_many(fingerprints.len())?;
+        let mut values = fingerprints.to_vec();
+        sort(&mut values, F::BITS);
+        let equal = values.chunk_by(|a, b| a == b).filter(|equal| equal.len() > 1);
+        let mut near: Vec<(F, F, u8)> = equal.map(|equal| (equal[0], equal[0], 0)).collect();
+        values.dedup();
+        let all = 0..values.len();
+        let queries = Queries::try_new(values, self.plan(F::BITS, all.len(), Vec::new(), true), self.kernel)?;
+        let value = |position: u32| queries.values()[position as usize];
+        let found =
+            self.map_self(&queries, |Pair { query, existing, distance }| (value(query), value(existing), distance))?;
+        near.extend(found.into_iter().flatten());
+        let mut wanted: Vec<F> = near.iter().flat_map(|&(a, b, _)| [a, b]).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let positions = Positions::of(fingerprints, wanted);
+        let mut pairs = Vec::with_capacity(near.len());
+        for (value_a, value_b, distance) in near {
+            let (of_a, of_b) = (positions.of_value(value_a), positions.of_value(value_b));
+            for &(_, a) in of_a {
+                let others = of_b.iter().map(|&(_, b)| b).filter(|&b| value_a != value_b || a < b);
+                pairs.extend(others.map(|b| NearPair { a: a.min(b), b: a.max(b), distance }));
+            }
+        }
         pairs.sort_unstable();
         Ok(pairs)
     }
@@ -185,6 +230,7 @@ impl HammingJoin {
         let queries = Queries::try_new(values, plan, self.kernel)?;
         let (mut scratch, mut first) = (MapScratch::default(), 0);
         for piece in existing_values.chunks(PIECE_ROWS) {
+            self.refuse_stopped()?;
             queries.map(piece, &mut scratch, |Pair { query, existing: value, distance }| {
                 for class_a in rows.classes_of(query) {
                     for class_b in existing.classes_of(first + value) {
@@ -222,10 +268,40 @@ impl HammingJoin {
         for value in rows.repeated(numbers(&all)) {
             rows.all_pairs(value, value, 0, verifier, &mut found);
         }
-        queries.map_self(all, &mut MapScratch::default(), |pair| {
-            rows.all_pairs(pair.query, pair.existing, pair.distance, verifier, &mut found);
-        });
+        let mut scratch = MapScratch::default();
+        for start in (0..queries.values().len()).step_by(PIECE_ROWS) {
+            self.refuse_stopped()?;
+            queries.map_self(start..queries.values().len().min(start + PIECE_ROWS), &mut scratch, |pair| {
+                rows.all_pairs(pair.query, pair.existing, pair.distance, verifier, &mut found);
+            });
+        }
         Ok(())
+    }
+
+    /// Joins the queries with each other, in pieces that the threads of the rayon pool share, and returns what
+    /// `near` makes of the pairs of each piece. All of them are in memory at once.
+    fn map_self<F: Width, T: Send>(
+        &self,
+        queries: &Queries<F>,
+        near: impl Fn(Pair) -> T + Sync,
+    ) -> Result<Vec<Vec<T>>> {
+        let n = queries.values().len();
+        let of_threads = rayon::current_num_threads().min(n / THREAD_ROWS).max(1);
+        let piece_rows = n.div_ceil(n.div_ceil(PIECE_ROWS).next_multiple_of(of_threads).max(1)).max(1);
+        let starts: Vec<usize> = (0..n).step_by(piece_rows).collect();
+        let pieces = starts.into_par_iter().map_init(MapScratch::default, |scratch, start| {
+            self.refuse_stopped()?;
+            let mut of_piece = Vec::new();
+            queries.map_self(start..n.min(start + piece_rows), scratch, |pair| of_piece.push(near(pair)));
+            Ok(of_piece)
+        });
+        let pieces = pieces.collect::<Result<Vec<Vec<T>>>>()?;
+        self.refuse_stopped()?;
+        Ok(pieces)
+    }
+
+    fn refuse_stopped(&self) -> Result<()> {
+        if self.stopped.load(Ordering::Relaxed) { Err(JoinError::Stopped) } else { Ok(()) }
     }
 
     fn plan(&self, bits: u32, n_queries: usize, existing: Vec<ExistingRun>, itself: bool) -> TablePlan {
@@ -248,10 +324,53 @@ impl HammingJoin {
     }
 }
 
-fn column<F: Copy>(fingerprints: &[F]) -> Result<Column<F>> {
-    if u32::try_from(fingerprints.len()).is_err() {
-        return Err(JoinError::TooManyRows { rows: fingerprints.len() });
+/// The positions of some fingerprints in a slice.
+struct Positions<F>(Vec<(F, u32)>);
+
+impl<F: Width> Positions<F> {
+    /// Finds the `wanted` values, which are in ascending order. A bitmap of their hashes passes over most of the others.
+    fn of(fingerprints: &[F], wanted: Vec<F>) -> Self {
+        let log_bits = (wanted.len().max(1).ilog2() + 5).max(6);
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "a hash has fewer bits than a slice of 2^32 rows has positions"
+        )]
+        let hash = |value: F| {
+            let folded = (value.low_bits() as u64) ^ (value >> (F::BITS / 2)).low_bits() as u64;
+            (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - log_bits)) as usize
+        };
+        let mut hashes = vec![0u64; 1 << (log_bits - 6)];
+        for &value in &wanted {
+            hashes[hash(value) / 64] |= 1 << (hash(value) % 64);
+        }
+        let known = |value: F| hashes[hash(value) / 64] >> (hash(value) % 64) & 1 == 1;
+        let mut found: Vec<(F, u32)> =
+            fingerprints.iter().copied().zip(0..).filter(|&(value, _)| known(value)).collect();
+        found.par_sort_unstable();
+        let mut at = 0;
+        found.retain(|&(value, _)| {
+            while wanted.get(at).is_some_and(|&next| next < value) {
+                at += 1;
+            }
+            wanted.get(at) == Some(&value)
+        });
+        Self(found)
     }
+
+    /// Returns the entries of a value, in ascending order of the position.
+    fn of_value(&self, value: F) -> &[(F, u32)] {
+        let from = self.0.partition_point(|&(other, _)| other < value);
+        let to = from + self.0[from..].partition_point(|&(other, _)| other == value);
+        &self.0[from..to]
+    }
+}
+
+fn refuse_too_many(rows: usize) -> Result<()> {
+    if u32::try_from(rows).is_ok_and(|rows| rows < u32::MAX) { Ok(()) } else { Err(JoinError::TooManyRows { rows }) }
+}
+
+fn column<F: Copy>(fingerprints: &[F]) -> Result<Column<F>> {
+    refuse_too_many(fingerprints.len())?;
     Ok(fingerprints.iter().map(|&fingerprint| Some(fingerprint)).collect())
 }
 

@@ -42,6 +42,36 @@ proptest! {
 }
 
 #[test]
+fn threads_share_a_set_and_find_the_same_pairs_and_none_twice() {
+    let mut state = 7u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state ^ state >> 29
+    };
+    // Enough for four pieces of four threads; every fourth value is near another, and some are the same.
+    let mut all: Vec<u64> = (0..1 << 18).map(|_| next()).collect();
+    for i in (0..all.len() / 2).step_by(2) {
+        let bits = 1 << (i % 64) | 1 << (i / 64 % 64);
+        all[i + 1] = if i % 64 == 0 { all[i] } else { all[i] ^ bits };
+    }
+    for k in [0, 2, 5] {
+        let on = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| HammingJoin::new(k).within(&all).unwrap())
+        };
+        let (one, four) = (on(1), on(4));
+        assert!(one.len() >= 1 << 10, "{} pairs", one.len());
+        assert!(one.is_sorted_by(|a, b| (a.a, a.b) < (b.a, b.b)) && one == four);
+        for pair in &one {
+            let distance = (all[pair.a as usize] ^ all[pair.b as usize]).count_ones();
+            assert!(distance == u32::from(pair.distance) && distance <= k);
+        }
+        let n_planted = (0..all.len() / 2).step_by(2).filter(|&i| (all[i] ^ all[i + 1]).count_ones() <= k).count();
+        assert!(one.len() >= n_planted);
+    }
+}
+
+#[test]
 fn widths_and_ids_are_the_callers() {
     let narrow = pairs_within(&[0b0000_u32, 0b0011, u32::MAX], 2).unwrap();
     assert_eq!(narrow.iter().map(|p| (p.a, p.b)).collect::<Vec<_>>(), [(0, 1)]);

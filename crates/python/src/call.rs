@@ -25,6 +25,11 @@ impl Cancelled {
         self.0.load(Ordering::Relaxed)
     }
 
+    /// Returns the flag, for work that looks at it itself.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+
     fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

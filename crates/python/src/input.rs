@@ -77,6 +77,21 @@ impl Input {
         Ok(BitColumn::Fingerprints(joined(&arrays, &DataType::UInt64)?.as_primitive().clone()))
     }
 
+    /// Reads fingerprints without their sketches: from a table with the column `fingerprint`, or from the column alone.
+    /// A column that came in one piece is not copied.
+    pub(crate) fn only_fingerprints(self) -> Result<UInt64Array> {
+        let name = self.name;
+        let mut arrays = Vec::new();
+        let mut n_rows = 0;
+        for array in self.arrays {
+            let (values, _) = fingerprint_columns(name, array?)?;
+            n_rows += values.len();
+            refuse_too_many(name, n_rows)?;
+            arrays.push(numbers(name, &values)?);
+        }
+        Ok(joined(&arrays, &DataType::UInt64)?.as_primitive().clone())
+    }
+
     /// Reads fingerprints, and sketches if there are any: from a table with the columns `fingerprint` and, if it has
     /// sketches, `sketch`, or from the column of fingerprints alone.
     pub(crate) fn fingerprints(self) -> Result<Fingerprints> {
@@ -86,16 +101,8 @@ impl Input {
         for array in self.arrays {
             let array = array?;
             n_rows += array.len();
-            if n_rows > MAX_ROWS {
-                return Err(Problem::Value(format!("{name}: more than {MAX_ROWS} rows: join them in parts")));
-            }
-            let (values, wide) = match array.as_struct_opt().and_then(|table| Some((table, of_table(table)?))) {
-                None => (only_column(name, array)?, None),
-                Some((table, columns)) => {
-                    refuse_null_rows(name, table)?;
-                    columns
-                }
-            };
+            refuse_too_many(name, n_rows)?;
+            let (values, wide) = fingerprint_columns(name, array)?;
             numbers(name, &values)?.as_primitive::<UInt64Type>().iter().for_each(|value| read.fingerprints.push(value));
             if let Some(wide) = wide {
                 let column = read.sketches.get_or_insert_default();
@@ -106,6 +113,24 @@ impl Input {
             }
         }
         Ok(read)
+    }
+}
+
+fn refuse_too_many(name: &str, n_rows: usize) -> Result<()> {
+    if n_rows > MAX_ROWS {
+        return Err(Problem::Value(format!("{name}: more than {MAX_ROWS} rows: join them in parts")));
+    }
+    Ok(())
+}
+
+/// Returns the fingerprints of a table or column, and the sketches if it is a table that has some.
+fn fingerprint_columns(name: &str, array: ArrayRef) -> Result<(ArrayRef, Option<ArrayRef>)> {
+    match array.as_struct_opt().and_then(|table| Some((table, of_table(table)?))) {
+        None => Ok((only_column(name, array)?, None)),
+        Some((table, columns)) => {
+            refuse_null_rows(name, table)?;
+            Ok(columns)
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use nearprint_profile::{JoinConfig, by_name};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
 
-use crate::call::{interruptible, pool};
+use crate::call::{Cancelled, interruptible, pool};
 use crate::error::{Problem, Result};
 use crate::input::{BitColumn, Fingerprints, Input};
 use crate::output::{Array, Table};
@@ -136,8 +136,8 @@ fn refuse_other_length(a: usize, b: usize) -> Result<()> {
 
 /// Return every pair of fingerprints of a column that differ in at most k bits.
 ///
-/// The join is exact: no pair is missing, whatever the fingerprints are. Ctrl-C returns at once; the join itself cannot be
-/// stopped, and ends on a thread of its own.
+/// The join is exact: no pair is missing, whatever the fingerprints are. Ctrl-C returns at once; the work ends after the
+/// four million fingerprints in hand.
 ///
 /// Args:
 ///     column: n fingerprints as integers of at most 64 bits. A null is in no pair. Of a table, the column `fingerprint`.
@@ -166,16 +166,18 @@ pub(crate) fn pairs_within(
 ) -> PyResult<Table> {
     let verifier = verifier("k", k, None).map_err(|e| e.raised(py))?;
     let input = Input::of("column", column).map_err(|e| e.raised(py))?;
-    interruptible(py, move |_| {
-        let Fingerprints { fingerprints, .. } = input.fingerprints()?;
+    interruptible(py, move |cancelled| {
+        let column = input.only_fingerprints()?;
+        let join = join_of(&verifier, cancelled);
         let pairs = pool(threads)?.install(|| {
-            let grouped = QueryRows::group(fingerprints, Arc::default())?;
-            let mut pairs = Vec::new();
-            join_of(&verifier).rows_within(grouped, &verifier, BITS, |pair| {
-                pairs.push(NearPair { a: pair.a, b: pair.b, distance: pair.distance });
-            })?;
-            pairs.sort_unstable();
-            Ok::<_, Problem>(pairs)
+            if column.null_count() == 0 {
+                return join.within(column.values());
+            }
+            let (rows, values): (Vec<u32>, Vec<u64>) =
+                (0..).zip(&column).filter_map(|(row, v)| Some((row, v?))).unzip();
+            let row = |position: u32| rows[position as usize];
+            let pairs = join.within(&values)?.into_iter();
+            Ok(pairs.map(|pair| NearPair { a: row(pair.a), b: row(pair.b), ..pair }).collect())
         })?;
         let columns = ["a", "b", "distance"].into_iter().zip(columns(&pairs));
         Ok(RecordBatch::try_from_iter(columns)?.into())
@@ -221,7 +223,7 @@ pub(crate) fn join(
     verifier("max_distance", max_distance, max_sketch_distance).map_err(|e| e.raised(py))?;
     let inputs = Input::of("queries", queries).and_then(|q| Ok((q, Input::of("existing", existing)?)));
     let (queries, existing) = inputs.map_err(|e| e.raised(py))?;
-    interruptible(py, move |_| {
+    interruptible(py, move |cancelled| {
         let (queries, existing) = (queries.fingerprints()?, existing.fingerprints()?);
         let both = queries.sketches.is_some() && existing.sketches.is_some();
         if max_sketch_distance.is_some() && !both {
@@ -234,7 +236,7 @@ pub(crate) fn join(
         let mut found = pool(threads)?.install(|| {
             let mut found = Vec::new();
             let (queries, existing) = (grouped(queries, both)?, grouped(existing, both)?);
-            join_of(&verifier).rows_between(queries, existing, &verifier, BITS, |pair, sketches| {
+            join_of(&verifier, cancelled).rows_between(queries, existing, &verifier, BITS, |pair, sketches| {
                 found.push((pair, sketches));
             })?;
             Ok::<_, Problem>(found)
@@ -254,8 +256,8 @@ fn grouped(side: Fingerprints, with_sketches: bool) -> Result<(QueryRows, Vec<u6
     Ok(QueryRows::group(side.fingerprints, Arc::new(sketches))?)
 }
 
-fn join_of(verifier: &Verifier) -> HammingJoin {
-    HammingJoin::new(verifier.max_distance.into())
+fn join_of(verifier: &Verifier, cancelled: &Cancelled) -> HammingJoin {
+    HammingJoin::new(verifier.max_distance.into()).stopped_by(cancelled.flag())
 }
 
 /// Returns the limits of a join. `name` is that of the argument with the largest distance.
