@@ -47,7 +47,10 @@ impl Args {
 
     async fn write(&self) -> Result<()> {
         let profile = by_name(&self.profile)?;
-        let made_by = MadeBy { config_digest: profile.digest(&Resources::default())?, algorithm: ALGORITHM_VERSION };
+        let made_by = MadeBy {
+            config_digest: profile.digest(&Resources::default(), &nearprint_profile::HtmlText::Main)?,
+            algorithm: ALGORITHM_VERSION,
+        };
         let has_sketches = profile.sketch.is_some();
         let folder = Storage::default().folder(&self.output.display().to_string())?;
         let started = Instant::now();

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use nearprint_dataset::DocumentPlace;
+use nearprint_dataset::{DocumentPlace, HtmlText, WarcId};
 use nearprint_pipeline::PairsMode;
 use nearprint_profile::profiles;
 use nearprint_study::DiffPlace;
@@ -316,6 +316,44 @@ pub struct ProfileArgs {
     /// Column of the texts
     #[arg(long, value_name = "NAME")]
     pub text_column: Option<String>,
+    /// Id of a document in a WARC file [default: url]
+    #[arg(long, value_name = "ID")]
+    pub warc_id: Option<WarcIdArg>,
+    /// Text of a web page: main, all, or selector=CSS [default: main]
+    #[arg(long, value_name = "TEXT", value_parser = html_text)]
+    pub html_text: Option<HtmlText>,
+}
+
+/// The id of a document in a WARC file.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum WarcIdArg {
+    /// The URL of the page
+    Url,
+    /// The time of the record, a blank, and the URL of the page
+    UrlTime,
+    /// The id of the record
+    RecordId,
+}
+
+impl From<WarcIdArg> for WarcId {
+    fn from(id: WarcIdArg) -> Self {
+        match id {
+            WarcIdArg::Url => Self::Url,
+            WarcIdArg::UrlTime => Self::UrlTime,
+            WarcIdArg::RecordId => Self::RecordId,
+        }
+    }
+}
+
+fn html_text(text: &str) -> Result<HtmlText, String> {
+    let mode = match text.split_once('=') {
+        None if text == "main" => HtmlText::Main,
+        None if text == "all" => HtmlText::All,
+        Some(("selector", selector)) => HtmlText::Selector(selector.to_owned()),
+        _ => return Err("write main, all, or selector=CSS".to_owned()),
+    };
+    mode.check().map(|()| mode).map_err(|error| error.to_string())
 }
 
 #[derive(Debug, Clone, Args)]
@@ -654,7 +692,7 @@ pub struct QueryArgs {
     /// The text of a document
     #[arg(long, value_name = "TEXT", group = "asked")]
     pub text: Option<String>,
-    /// A file with the text of a document
+    /// A file with the text of a document, or an HTML file
     #[arg(long, value_name = "FILE", group = "asked", value_parser = local_path())]
     pub file: Option<PathBuf>,
     /// A fingerprint, in hex or decimal

@@ -3,7 +3,7 @@
 use std::num::{NonZeroU16, NonZeroU32};
 use std::path::{Path, PathBuf};
 
-use nearprint_dataset::{DocumentColumns, DuplicateIds, InputPolicy};
+use nearprint_dataset::{DocumentColumns, DuplicateIds, HtmlText, InputPolicy, WarcId, WebPages};
 use nearprint_pipeline::{Breakers, ClusterRule, PairsMode, PipelineError, Resources};
 use nearprint_profile::{self as profile, ProfileConfig, ProfileError};
 use nearprint_storage::S3Config;
@@ -39,6 +39,8 @@ pub struct JobConfig {
     max_doc_bytes: Bytes,
     on_duplicate_id: DuplicateIds,
     binary_as_utf8: bool,
+    warc_id: WarcId,
+    html_text: HtmlText,
     allow_empty: bool,
     require_marker: Option<String>,
     pub pairs: PairsMode,
@@ -83,6 +85,8 @@ impl Default for JobConfig {
             max_doc_bytes: Bytes(64 << 20),
             on_duplicate_id: DuplicateIds::Fail,
             binary_as_utf8: false,
+            warc_id: WarcId::Url,
+            html_text: HtmlText::Main,
             allow_empty: false,
             require_marker: None,
             pairs: PairsMode::Forest,
@@ -168,6 +172,12 @@ impl JobConfig {
         }
         if let Some(column) = &args.text_column {
             self.text_column.clone_from(column);
+        }
+        if let Some(id) = args.warc_id {
+            self.warc_id = id.into();
+        }
+        if let Some(mode) = &args.html_text {
+            self.html_text.clone_from(mode);
         }
         for text in &args.overrides {
             self.set(text)?;
@@ -255,6 +265,11 @@ impl JobConfig {
         Ok(config)
     }
 
+    /// Returns which text of a web page is its document's.
+    pub fn html_text(&self) -> &HtmlText {
+        &self.html_text
+    }
+
     /// Reads the user dictionary, the stop words and the idf table.
     pub fn analyzer_resources(&self) -> Result<AnalyzerResources, Failure> {
         let read = |path: &Option<PathBuf>, key: &str| match path {
@@ -307,7 +322,9 @@ impl JobConfig {
         let mut keep: Vec<String> = keys.iter().map(|k| k.column.clone()).filter(|c| c != LENGTH).collect();
         keep.extend(self.source_column.clone().filter(|source| !keep.contains(source)));
         let (id, text) = (self.id_column.clone(), self.text_column.clone());
-        Ok((keys, DocumentColumns { id, text, keep, binary_as_utf8: self.binary_as_utf8 }))
+        self.html_text.check().map_err(|e| Failure::config(format!("html_text: {e}")))?;
+        let web = WebPages { warc_id: self.warc_id, html_text: self.html_text.clone(), root: None };
+        Ok((keys, DocumentColumns { id, text, keep, binary_as_utf8: self.binary_as_utf8, web }))
     }
 
     /// Returns the job with the command's input options applied.

@@ -7,10 +7,12 @@ mod support;
 use support::root;
 
 /// The crates from the ground up: each may depend on those before it, and on no other.
-const FLOORS: [&str; 14] = [
+const FLOORS: [&str; 16] = [
     "tokenize",
     "fingerprint",
     "join",
+    "warc",
+    "html",
     "profile",
     "storage",
     "dataset",
@@ -25,7 +27,7 @@ const FLOORS: [&str; 14] = [
 ];
 
 /// They do no I/O.
-const PURE: [&str; 4] = ["tokenize", "fingerprint", "join", "profile"];
+const PURE: [&str; 6] = ["tokenize", "fingerprint", "join", "warc", "html", "profile"];
 
 /// What a crate depends on, as its manifest has it.
 fn dependencies(name: &str) -> String {

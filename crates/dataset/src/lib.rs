@@ -37,10 +37,12 @@ pub use date::{is_date, utc};
 pub use delta_log::version_of;
 pub use documents::{
     DocumentBatch, DocumentColumns, DocumentPlace, DocumentRange, DocumentReader, DocumentRows, Documents, FORMATS,
-    Fate, Fates, FileFilter, FileList, FilterOutput, FilterTarget, Format, FoundText, ReadLimits, RowCounts, Unchecked,
-    endings, filter_file, is_document_name, keep_type_name,
+    Fate, Fates, FileFilter, FileList, FilterOutput, FilterTarget, Format, FoundText, Passed, PassedReason, ReadLimits,
+    RowCounts, Unchecked, WarcId, WebPages, endings, filter_file, holds_one_document, is_document_name, keep_type_name,
+    page_text,
 };
 pub use error::{DatasetError, Result};
+pub use nearprint_html::HtmlText;
 pub use parquet_file::{ParquetFile, Read, count, selection};
 pub use publish::{is_sound, mend_files, publish, refuse_existing, upload};
 pub use published::{DELTA_LOG, DT, PUBLISHED, PublishedDataset, PublishedName, published_path};

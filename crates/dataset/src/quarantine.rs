@@ -63,12 +63,24 @@ pub enum BadReason {
     TooLarge,
     /// An earlier row has this id.
     RepeatedId,
+    /// The record of a WARC file is damaged or cut off.
+    BrokenRecord,
+    /// The body of a response is damaged or cut off, and its record does not say that it is truncated.
+    BrokenBody,
 }
 
 impl BadReason {
     /// All reasons, in order.
-    pub const ALL: [Self; 6] =
-        [Self::NullId, Self::InvalidUtf8, Self::NotJson, Self::WrongType, Self::TooLarge, Self::RepeatedId];
+    pub const ALL: [Self; 8] = [
+        Self::NullId,
+        Self::InvalidUtf8,
+        Self::NotJson,
+        Self::WrongType,
+        Self::TooLarge,
+        Self::RepeatedId,
+        Self::BrokenRecord,
+        Self::BrokenBody,
+    ];
 
     /// Returns the name of the reason in datasets and summaries.
     #[must_use]
@@ -80,6 +92,8 @@ impl BadReason {
             Self::WrongType => "wrong_type",
             Self::TooLarge => "too_large",
             Self::RepeatedId => "repeated_id",
+            Self::BrokenRecord => "broken_record",
+            Self::BrokenBody => "broken_body",
         }
     }
 
@@ -102,7 +116,8 @@ impl BadReason {
 pub struct BadRow {
     /// The position of the file among the night's files.
     pub file: u32,
-    /// The number of the row, counted from 1. For a text file it is the line.
+    /// The number of the row, counted from 1. For a text file it is the line; for a WARC file it is the place of the
+    /// record in the file's bytes.
     pub row: u64,
     /// The reason.
     pub reason: BadReason,

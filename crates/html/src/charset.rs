@@ -43,7 +43,8 @@ fn of_meta(bytes: &[u8]) -> Option<&'static Encoding> {
         {
             // Bytes in which an ASCII `<meta>` was read are not UTF-16.
             let is_wide = encoding == UTF_16LE || encoding == UTF_16BE;
-            return Some(if is_wide { UTF_8 } else { encoding }).map(|e| if e == X_USER_DEFINED { WINDOWS_1252 } else { e });
+            return Some(if is_wide { UTF_8 } else { encoding })
+                .map(|e| if e == X_USER_DEFINED { WINDOWS_1252 } else { e });
         }
         rest = &rest[tag.len().max(1)..];
     }
@@ -93,12 +94,16 @@ mod tests {
     #[test]
     fn a_character_set_is_taken_from_the_header_or_the_meta_or_is_detected() {
         let all = [(GB18030, CHINESE), (SHIFT_JIS, JAPANESE), (EUC_KR, KOREAN), (WINDOWS_1251, RUSSIAN)];
-        for (encoding, text) in all.into_iter().chain([(BIG5, "今天天氣很好，我們去公園散步。公園裡有很多人在跑步。")]) {
+        for (encoding, text) in all.into_iter().chain([(BIG5, "今天天氣很好，我們去公園散步。公園裡有很多人在跑步。")])
+        {
             let (bytes, ..) = encoding.encode(text);
             assert_eq!(decode(&bytes, None), text, "detected {}", encoding.name());
             let header = format!("text/html;Charset = \"{}\"", encoding.name());
             assert_eq!(decode(&bytes, Some(&header)), text, "header {}", encoding.name());
-            let meta = format!("<!-- <meta charset=utf-8> --><meta http-equiv=x content='text/html; charset={}'>", encoding.name());
+            let meta = format!(
+                "<!-- <meta charset=utf-8> --><meta http-equiv=x content='text/html; charset={}'>",
+                encoding.name()
+            );
             let page = [meta.as_bytes(), &bytes].concat();
             assert_eq!(decode(&page, Some("text/html")), format!("{meta}{text}"), "meta {}", encoding.name());
         }

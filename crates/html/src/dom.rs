@@ -4,9 +4,7 @@ use std::cell::RefCell;
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
-use html5ever::tokenizer::{
-    BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
-};
+use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
 use html5ever::{Attribute, LocalName};
 
 use crate::names::{ends_paragraph, is_block, is_void};
@@ -119,7 +117,9 @@ impl Tree {
 
     fn push(&mut self, content: Content) -> NodeId {
         let parent = self.top();
-        self.nodes.push(Node { parent, depth: self.open.len(), content });
+        // A form that ended leaves the open elements, and yet lies around those that it began before.
+        let depth = self.nodes[parent].depth + 1;
+        self.nodes.push(Node { parent, depth, content });
         self.nodes.len() - 1
     }
 
@@ -149,15 +149,15 @@ impl Tree {
         match &*name {
             "html" if self.open.len() > 1 => return TokenSinkResult::Continue,
             "body" => self.leave_head(),
-            "base" | "basefont" | "bgsound" | "link" | "meta" | "title" | "noscript" | "noframes" | "style" | "script"
-            | "template" | "head" | "html" => {}
+            "base" | "basefont" | "bgsound" | "link" | "meta" | "title" | "noscript" | "noframes" | "style"
+            | "script" | "template" | "head" | "html" => {}
             _ => self.leave_head(),
         }
         self.imply_ends(&name);
         if self.nodes.len() < MAX_NODES {
             let id = self.push(Content::Element { name: name.clone(), attributes: tag.attrs });
             let is_foreign = tag.self_closing && self.open.iter().any(|&id| matches!(self.name(id), "svg" | "math"));
-            if !is_void(&name) && !is_foreign && self.open.len() < MAX_DEPTH {
+            if !is_void(&name) && !is_foreign && self.nodes[id].depth < MAX_DEPTH {
                 self.open.push(id);
             }
         }

@@ -16,7 +16,9 @@ pub fn text_of_nodes(dom: &Dom, wanted: &[NodeId], shows: impl Fn(NodeId) -> boo
         let mut id = root.max(passed);
         while id < nodes.len() && (id == root || nodes[id].depth > nodes[root].depth) {
             let node = &nodes[id];
-            if matches!(node.content, Content::Element { .. }) && (is_unseen(node.name()) || is_hidden(dom, id) || !shows(id)) {
+            if matches!(node.content, Content::Element { .. })
+                && (is_unseen(node.name()) || is_hidden(dom, id) || !shows(id))
+            {
                 lines.leave_to(node.depth);
                 id = end_of(dom, id);
                 continue;

@@ -20,9 +20,10 @@ pub fn select(dom: &Dom, selector: &Selector) -> Vec<NodeId> {
     for node in &dom.nodes()[1..] {
         let same = match &node.content {
             Content::Text(text) => Node::Text(Text { text: (&**text).into() }),
-            Content::Element { name, attributes } => {
-                Node::Element(Element::new(QualName::new(None, ns!(html), name.clone()), attributes.iter().map(copy).collect()))
-            }
+            Content::Element { name, attributes } => Node::Element(Element::new(
+                QualName::new(None, ns!(html), name.clone()),
+                attributes.iter().map(copy).collect(),
+            )),
         };
         let parent = html.tree.get_mut(ids[node.parent]).map(|mut parent| parent.append(same).id());
         ids.push(parent.unwrap_or(ids[0]));

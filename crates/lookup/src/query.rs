@@ -2,7 +2,7 @@
 
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{Kernel, Verifier};
-use nearprint_profile::{JoinConfig, Outcome, ProfileConfig, TextFingerprinter};
+use nearprint_profile::{HtmlText, JoinConfig, Outcome, ProfileConfig, TextFingerprinter};
 use nearprint_tokenize::Resources;
 use serde::Deserialize;
 
@@ -120,12 +120,13 @@ pub struct LookupProfile {
 }
 
 impl LookupProfile {
-    /// Makes the profile of a configuration; `resources` are the contents of the user's files.
+    /// Makes the profile of a configuration; `resources` are the contents of the user's files, and `html_text` is the
+    /// text that the store's nights took from web pages.
     ///
     /// # Errors
     /// [`LookupError::Profile`] if the configuration or a file cannot be used.
-    pub fn try_new(config: ProfileConfig, resources: &Resources) -> Result<Self> {
-        let digest = config.digest(resources)?;
+    pub fn try_new(config: ProfileConfig, resources: &Resources, html_text: &HtmlText) -> Result<Self> {
+        let digest = config.digest(resources, html_text)?;
         Ok(Self { fingerprinter: TextFingerprinter::try_new(config, resources)?, digest })
     }
 

@@ -38,4 +38,5 @@ mod text;
 pub use config::{ALGORITHM_VERSION, JoinConfig, ProfileConfig, SketchConfig};
 pub use error::{ProfileError, Result};
 pub use named::{NamedProfile, by_name, by_name_and_bits, profiles};
+pub use nearprint_html::HtmlText;
 pub use text::{DissectedText, FingerprintedText, Outcome, TextFingerprinter, fingerprint};

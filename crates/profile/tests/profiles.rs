@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
 use nearprint_fingerprint::{BitRule, FeatureHash, hamming_distance, simhash};
+use nearprint_html::HtmlText;
 use nearprint_profile as profile;
 use nearprint_profile::{Outcome, ProfileConfig, TextFingerprinter};
 use nearprint_tokenize::{Resources, TokenizerKind, Top, Weight};
@@ -123,7 +124,7 @@ const DIGESTS: [(&str, &str); 9] = [
 
 #[test]
 fn stores_of_a_tokenizer_that_cuts_otherwise_now_are_refused_and_no_others() {
-    let digest = |name: &str| profile::by_name(name).unwrap().digest(&Resources::default()).unwrap();
+    let digest = |name: &str| profile::by_name(name).unwrap().digest(&Resources::default(), &HtmlText::Main).unwrap();
     let before = [
         ("default", "1cc9460aa8c4042f7dd5ec1da57a2dedab7d04e83bf09e3723352455a71ab8c6"),
         ("cppjieba", "40e7b09ec716e1f4cd67a5614876d5e5b6293a8a73004193417cfa06aca83505"),

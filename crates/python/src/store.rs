@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, UInt64Type};
 use futures::{StreamExt, TryStreamExt};
 use nearprint_lookup::{Answer, Lookup, LookupError, LookupOptions, LookupProfile, Query};
 use nearprint_pipeline::PipelineError;
-use nearprint_profile::by_name;
+use nearprint_profile::{HtmlText, by_name};
 use nearprint_storage::Storage;
 use nearprint_tokenize::Resources;
 use pyo3::prelude::*;
@@ -78,7 +78,7 @@ impl Store {
     ) -> PyResult<Self> {
         let config = by_name(profile).map_err(|e| Problem::from(e).raised(py))?;
         let lookup = interruptible(py, move |_| {
-            let profile = LookupProfile::try_new(config, &Resources::default()).map_err(failed)?;
+            let profile = LookupProfile::try_new(config, &Resources::default(), &HtmlText::Main).map_err(failed)?;
             let own = LookupOptions::of(profile.config());
             let options = LookupOptions {
                 max_distance: max_distance.unwrap_or(own.max_distance),
@@ -230,7 +230,9 @@ fn failed(error: LookupError) -> Problem {
         LookupError::Store(error) => of(error.into()),
         LookupError::Dataset(error) => of(error.into()),
         LookupError::Storage(error) => of(error.into()),
-        error @ LookupError::Damaged { .. } => of(PipelineError::Told { kind: error.kind(), message: error.to_string() }),
+        error @ LookupError::Damaged { .. } => {
+            of(PipelineError::Told { kind: error.kind(), message: error.to_string() })
+        }
         other => Problem::value(other),
     }
 }

@@ -6,13 +6,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type, UInt64Type};
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
 use nearprint_dataset::schema::{FINGERPRINTS, N_FEATURES, SKETCH_BYTES, TEXT_HASH_BYTES};
 use nearprint_dataset::{
     BadReason, Columns, DatasetError, DocumentBatch, DocumentColumns, DocumentRange, DocumentRows, Documents,
-    ReadLimits,
+    PassedReason, ReadLimits,
 };
 use nearprint_profile::{FingerprintedText, Outcome, ProfileConfig, TextFingerprinter};
 use nearprint_storage::{Progress, Storage, blocking, panic_text};
@@ -99,9 +99,15 @@ impl FingerprintContext {
 const MAX_LENGTH: u64 = 0xFFFF_FFFF;
 
 /// The schema of the notes of fingerprint tasks. A note with a `reason` says that the file could not be read to its
-/// end, and that none of its rows counts. A note without a `reason` says that the file has pages without checksums.
+/// end, and that none of its rows counts. A note with `passed` says that `n` records of the file were passed over for
+/// that reason, because they are no documents. Any other note says that the file has pages without checksums.
 static FILE_NOTES: LazyLock<SchemaRef> = LazyLock::new(|| {
-    let fields = [Field::new(FILE, DataType::UInt32, false), Field::new("reason", DataType::Utf8, true)];
+    let fields = [
+        Field::new(FILE, DataType::UInt32, false),
+        Field::new("reason", DataType::Utf8, true),
+        Field::new("passed", DataType::Utf8, true),
+        Field::new("n", DataType::UInt64, false),
+    ];
     Arc::new(Schema::new(fields.to_vec()))
 });
 
@@ -112,6 +118,8 @@ pub struct FileNote {
     pub bad: BTreeMap<u32, String>,
     /// The files that have pages without checksums.
     pub unchecked: BTreeSet<u32>,
+    /// The numbers of records that were passed over, by file and reason.
+    pub passed: BTreeMap<(u32, String), u64>,
 }
 
 impl FileNote {
@@ -122,7 +130,12 @@ impl FileNote {
     pub fn add(&mut self, notes: &RecordBatch) -> Result<()> {
         let columns = Columns { batch: notes, file: "notes of fingerprinting" };
         let (files, reasons) = (columns.primitive::<UInt32Type>(FILE)?, columns.strings("reason")?);
+        let (passed, numbers) = (columns.strings("passed")?, columns.primitive::<UInt64Type>("n")?);
         for (i, &file) in files.values().iter().enumerate() {
+            if passed.is_valid(i) {
+                *self.passed.entry((file, passed.value(i).to_owned())).or_default() += numbers.value(i);
+                continue;
+            }
             if reasons.is_null(i) {
                 self.unchecked.insert(file);
                 continue;
@@ -137,9 +150,13 @@ impl FileNote {
     }
 }
 
-fn file_note(file: u32, reason: Option<&str>) -> Result<TaskBatch> {
-    let columns: Vec<ArrayRef> =
-        vec![Arc::new(UInt32Array::from(vec![file])), Arc::new(StringArray::from(vec![reason]))];
+fn file_note(file: u32, reason: Option<&str>, passed: Option<(PassedReason, u64)>) -> Result<TaskBatch> {
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(UInt32Array::from(vec![file])),
+        Arc::new(StringArray::from(vec![reason])),
+        Arc::new(StringArray::from(vec![passed.map(|(reason, _)| reason.name())])),
+        Arc::new(UInt64Array::from(vec![passed.map_or(0, |(_, n)| n)])),
+    ];
     RecordBatch::try_new(Arc::clone(&FILE_NOTES), columns).map(TaskBatch::Notes).map_err(defect)
 }
 
@@ -208,7 +225,7 @@ pub fn fingerprint_task(
 ) -> BoxStream<'static, Result<TaskBatch>> {
     let (context, task) = (Arc::clone(context), task.clone());
     produce("fingerprinting", move |sender| async move {
-        let DocumentRows { mut batches, unchecked } = context.documents.read(&task.range);
+        let DocumentRows { mut batches, unchecked, passed } = context.documents.read(&task.range);
         loop {
             match batches.try_next().await {
                 Ok(Some(batch)) => {
@@ -218,14 +235,17 @@ pub fn fingerprint_task(
                 }
                 Ok(None) => break,
                 Err(DatasetError::BadFile { reason, .. }) if context.passes_over_files => {
-                    sender.send(file_note(task.position, Some(&reason))?).await?;
+                    sender.send(file_note(task.position, Some(&reason), None)?).await?;
                     break;
                 }
                 Err(error) => return Err(error.into()),
             }
         }
         if unchecked.is_set() {
-            sender.send(file_note(task.position, None)?).await?;
+            sender.send(file_note(task.position, None, None)?).await?;
+        }
+        for counted in passed.counts() {
+            sender.send(file_note(task.position, None, Some(counted))?).await?;
         }
         Ok(())
     })

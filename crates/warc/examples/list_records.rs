@@ -48,7 +48,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 Ok(Some(Next::Broken(broken))) => {
                     n_broken += 1;
                     if !timed {
-                        println!("{{\"file\": {path:?}, \"broken\": \"{:?}\", \"at\": {}}}", broken.damage, broken.position);
+                        println!(
+                            "{{\"file\": {path:?}, \"broken\": \"{:?}\", \"at\": {}}}",
+                            broken.damage, broken.position
+                        );
                     }
                 }
                 Err(error) => {

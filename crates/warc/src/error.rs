@@ -13,10 +13,14 @@ pub enum WarcError {
         source: std::io::Error,
     },
     /// The file is an ARC file, the format before WARC.
-    #[error("it is an ARC file, which is not read: convert it to WARC, for example with: warcio recompress OLD.arc.gz NEW.warc.gz")]
+    #[error(
+        "it is an ARC file, which is not read: convert it to WARC, for example with: warcio recompress OLD.arc.gz NEW.warc.gz"
+    )]
     Arc,
     /// The file is packed with a dictionary of its own.
-    #[error("it is packed by zstd with a dictionary of its own, which is not read: pack it anew with gzip or with zstd alone")]
+    #[error(
+        "it is packed by zstd with a dictionary of its own, which is not read: pack it anew with gzip or with zstd alone"
+    )]
     ZstdDictionary,
 }
 

@@ -43,10 +43,14 @@ impl<'a> HttpMessage<'a> {
     /// Returns the body without chunks and content encodings.
     #[must_use]
     pub fn body(&self, max_bytes: u64) -> Body<'a> {
-        let is_chunked = self.fields.all("transfer-encoding").any(|value| value.to_ascii_lowercase().contains("chunked"));
+        let is_chunked =
+            self.fields.all("transfer-encoding").any(|value| value.to_ascii_lowercase().contains("chunked"));
         let (mut body, mut fault) = if is_chunked { unpack::join_chunks(self.body) } else { (self.body.into(), None) };
-        let encodings: Vec<String> =
-            self.fields.all("content-encoding").flat_map(|value| value.split(',').map(str::to_owned).collect::<Vec<_>>()).collect();
+        let encodings: Vec<String> = self
+            .fields
+            .all("content-encoding")
+            .flat_map(|value| value.split(',').map(str::to_owned).collect::<Vec<_>>())
+            .collect();
         for encoding in encodings.iter().rev() {
             let (decoded, more) = unpack::decode(body, encoding, max_bytes);
             (body, fault) = (decoded, fault.or(more));

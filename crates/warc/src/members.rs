@@ -210,7 +210,8 @@ impl<P: Pieces> Members<P> {
                 continue;
             };
             self.input.consume(at);
-            if self.input.peek(magic.len())? == magic && begins_with_record(self.packing, &self.input.peek(PROBE_BYTES)?)
+            if self.input.peek(magic.len())? == magic
+                && begins_with_record(self.packing, &self.input.peek(PROBE_BYTES)?)
             {
                 return Ok(true);
             }

@@ -46,7 +46,8 @@ impl<'a> Block<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {
     /// Where the record begins. In a plain file it is the offset of its first byte. In a packed file it is the offset
-    /// of the member that it begins in, plus the number of records before it in that member.
+    /// of the member that it begins in, plus the number of records before it in that member; and always more than that
+    /// of the record before.
     pub position: u64,
     /// The bytes of the file that hold this record and no other: `None` if it shares a member with another one.
     pub alone: Option<(u64, u64)>,
@@ -83,8 +84,12 @@ const KEPT_WINDOW_BYTES: usize = 4 << 20;
 
 /// Reads the records that begin in a range of a file. A record of a packed file begins where its member does. If the
 /// range does not begin with the file, reading begins at the first member in it that begins with a record. So ranges
-/// that cover a packed file give every record once. A plain file has one range, because nothing in it tells a record
-/// from a record in a page.
+/// that cover a packed file give every record once, unless a record holds the bytes of another packed WARC file as they
+/// are: only a range that begins with the file tells them apart. A plain file has one range, because nothing in it tells
+/// a record from a record in a page.
+///
+/// The checksum of a gzip member is known at its end. So only in a member with one record it vouches for the record
+/// before that is returned; damage in a member with several is reported behind those that were read.
 ///
 /// Memory does not grow with the file, but with the largest block that may be held.
 pub struct Records<P> {
@@ -104,6 +109,8 @@ pub struct Records<P> {
     /// The member that the bytes at `at` belong to, and the number of its records so far.
     member: u64,
     n_in_member: u64,
+    /// The least position of what comes next.
+    least: u64,
     stop: Option<Stop>,
 }
 
@@ -141,6 +148,7 @@ impl<P: Pieces> Records<P> {
             starts: VecDeque::new(),
             member: 0,
             n_in_member: 0,
+            least: 0,
             stop: None,
         }
     }
@@ -156,6 +164,9 @@ impl<P: Pieces> Records<P> {
         self.skip_blank()?;
         self.shrink();
         let Some(position) = self.place() else { return Ok(None) };
+        // A member may have more records than bytes.
+        let position = position.max(self.least);
+        self.least = position + 1;
         match self.find_record(position)? {
             Ok(found) => Ok(Some(Next::Record(self.take(&found)))),
             Err(damage) => {

@@ -25,7 +25,9 @@ pub fn join_chunks(body: &[u8]) -> Decoded<'_> {
     }
     let mut joined = Vec::with_capacity(body.len());
     let mut rest = body;
-    while let Some((size, after)) = chunk(rest) {
+    // The chunk that ends a body is often missing.
+    while !rest.is_empty() {
+        let Some((size, after)) = chunk(rest) else { return (joined.into(), Some(Fault::Damaged)) };
         if size == 0 {
             return (joined.into(), None);
         }
@@ -37,7 +39,7 @@ pub fn join_chunks(body: &[u8]) -> Decoded<'_> {
         let behind = &data[size..];
         rest = behind.strip_prefix(b"\r\n").or_else(|| behind.strip_prefix(b"\n")).unwrap_or(behind);
     }
-    (joined.into(), Some(Fault::Damaged))
+    (joined.into(), None)
 }
 
 /// Returns the size of the chunk that begins the bytes, and where its data begins.
@@ -64,7 +66,11 @@ pub fn decode<'a>(body: Cow<'a, [u8]>, encoding: &str, max_bytes: u64) -> Decode
         "br" if !body.is_empty() => {
             let unpacked = read_all(brotli::Decompressor::new(&*body, 16 << 10), max_bytes);
             // Brotli has no magic number: what looks like text is text.
-            if unpacked.1.is_some() && body.trim_ascii_start().starts_with(b"<") { return (body, None) } else { unpacked }
+            if unpacked.1.is_some() && body.trim_ascii_start().starts_with(b"<") {
+                return (body, None);
+            } else {
+                unpacked
+            }
         }
         "zstd" if body.starts_with(b"\x28\xb5\x2f\xfd") => match zstd::Decoder::with_buffer(&*body) {
             Ok(decoder) => read_all(decoder, max_bytes),
@@ -97,6 +103,7 @@ mod tests {
     #[test]
     fn chunks_are_joined_and_a_body_without_them_stays() {
         assert_eq!(join_chunks(b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n"), (b"abcde".as_slice().into(), None));
+        assert_eq!(join_chunks(b"3\r\nabc\r\n"), (b"abc".as_slice().into(), None));
         assert_eq!(join_chunks(b"<html>\n"), (b"<html>\n".as_slice().into(), None));
         assert_eq!(join_chunks(b"3\r\nabc\r\nZ"), (b"abc".as_slice().into(), Some(Fault::Damaged)));
         assert_eq!(join_chunks(b"9\r\nabc"), (b"abc".as_slice().into(), Some(Fault::Damaged)));

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
+use nearprint_dataset::{HtmlText, holds_one_document, page_text};
 use nearprint_join::{JoinError, Kernel, KernelName};
 use nearprint_lookup::{Answer, Asked, Lookup, LookupError, LookupOptions, LookupProfile, Query, State, parse_sketch};
 use nearprint_pipeline::PipelineError;
@@ -24,6 +25,8 @@ use crate::summary::{json_line, write_line};
 /// The path that stands for standard input.
 const STDIN: &str = "-";
 
+/// The largest HTML file that is a query.
+const MAX_PAGE_BYTES: u64 = 256 << 20;
 /// The longest line of queries.
 const MAX_LINE_BYTES: usize = 64 << 20;
 
@@ -34,7 +37,7 @@ pub(super) fn query(global: &Global, args: &QueryArgs) -> Outcome {
     match &args.jsonl {
         Some(path) => stream(&session, opening, path),
         None => {
-            let query = single(args, &opening.profile)?;
+            let query = single(args, &opening.profile, job.html_text())?;
             one(&session, opening, query)
         }
     }
@@ -48,6 +51,8 @@ pub(super) fn job(args: &LookupArgs) -> Result<JobConfig, Failure> {
         overrides: args.overrides.clone(),
         id_column: None,
         text_column: None,
+        warc_id: None,
+        html_text: None,
     })
 }
 
@@ -72,12 +77,12 @@ fn options(
 }
 
 /// The query that the flags give.
-fn single(args: &QueryArgs, profile: &LookupProfile) -> Result<Query, Failure> {
+fn single(args: &QueryArgs, profile: &LookupProfile, html_text: &HtmlText) -> Result<Query, Failure> {
     if let Some(text) = &args.text {
         return Ok(Query::Text(text.clone()));
     }
     if let Some(path) = &args.file {
-        return text_of(path).map(Query::Text);
+        return text_of(path, html_text).map(Query::Text);
     }
     let Some(fingerprint) = &args.fingerprint else {
         return Err(Failure::usage("give --text, --file, --fingerprint or --jsonl"));
@@ -88,8 +93,15 @@ fn single(args: &QueryArgs, profile: &LookupProfile) -> Result<Query, Failure> {
 }
 
 /// Returns the text of a document's file, which is UTF-8.
-fn text_of(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|e| Failure::reading(&format!("--file {}", path.display()), &e))
+/// The text of a file; of an HTML file, the text that the store's nights take from pages.
+fn text_of(path: &Path, html_text: &HtmlText) -> Result<String, Failure> {
+    let failed = |e: std::io::Error| Failure::reading(&format!("--file {}", path.display()), &e);
+    let name = path.display().to_string();
+    if holds_one_document(&name) {
+        let bytes = std::fs::read(path).map_err(failed)?;
+        return Ok(page_text(&name, &bytes, html_text, MAX_PAGE_BYTES).map_err(StudyError::from)?);
+    }
+    std::fs::read_to_string(path).map_err(failed)
 }
 
 /// A store that is about to be opened.
@@ -107,7 +119,8 @@ impl Opening {
         max_matches: usize,
     ) -> Result<Self, Failure> {
         let url = job.required("store", args.store.as_ref().or(job.store.as_ref()))?;
-        let profile = LookupProfile::try_new(job.profile_config()?, &job.analyzer_resources()?).map_err(of_lookup)?;
+        let profile = LookupProfile::try_new(job.profile_config()?, &job.analyzer_resources()?, job.html_text())
+            .map_err(of_lookup)?;
         let options = options(global, args, max_matches, &profile)?;
         Ok(Self { url, profile: Arc::new(profile), options })
     }

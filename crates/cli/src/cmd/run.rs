@@ -220,6 +220,12 @@ fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) 
         decisions.n_clusters,
         format!("  of two or more; the largest has {}", grouped(decisions.largest_cluster)),
     );
+    if documents.n_passed_records > 0 {
+        let by_reason =
+            documents.passed_records_by_reason.iter().map(|(reason, n)| format!("{} {reason}", grouped(*n)));
+        let note = format!("  records that are no documents: {}", by_reason.collect::<Vec<_>>().join(", "));
+        line("passed over", documents.n_passed_records, note);
+    }
     if documents.n_bad_rows > 0 {
         let by_reason = documents.bad_rows_by_reason.iter().map(|(reason, n)| format!("{} {reason}", grouped(*n)));
         let note = format!("  rows that are no documents: {}", by_reason.collect::<Vec<_>>().join(", "));

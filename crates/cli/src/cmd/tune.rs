@@ -95,6 +95,7 @@ fn estimate(session: &Session, job: &JobConfig, labels: &str) -> Outcome {
         labels: labels.to_owned(),
         profile: job.profile_config()?,
         analyzer_resources: job.analyzer_resources()?,
+        html_text: job.html_text().clone(),
     };
     let mut estimate =
         session.block_on(|storage, _, _| async move { estimate_from_labels(&storage, &request).await })?;

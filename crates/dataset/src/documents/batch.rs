@@ -7,6 +7,8 @@ use arrow::array::{Array, ArrayRef, BinaryViewArray, StringArray};
 use serde::{Deserialize, Serialize};
 
 use super::pages::ReadLimits;
+use super::passed::Passed;
+use super::web_pages::WebPages;
 use crate::quarantine::BadReason;
 
 /// Rows of a batch. There are enough of them to keep every core busy, and few enough to bound the memory of long texts.
@@ -24,11 +26,20 @@ pub struct DocumentColumns {
     /// Whether binary columns of Parquet files are read as text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub binary_as_utf8: bool,
+    /// How web pages are read.
+    #[serde(default, skip_serializing_if = "WebPages::is_default")]
+    pub web: WebPages,
 }
 
 impl Default for DocumentColumns {
     fn default() -> Self {
-        Self { id: "id".to_owned(), text: "text".to_owned(), keep: Vec::new(), binary_as_utf8: false }
+        Self {
+            id: "id".to_owned(),
+            text: "text".to_owned(),
+            keep: Vec::new(),
+            binary_as_utf8: false,
+            web: WebPages::default(),
+        }
     }
 }
 
@@ -41,7 +52,8 @@ pub struct DocumentBatch {
     pub texts: BinaryViewArray,
     /// One array for each column of the keep order: Int64, Float64 or LargeUtf8.
     pub keep: Vec<ArrayRef>,
-    /// Each row's number in the file, counted from 1. For a text file it is the line.
+    /// Each row's number in the file, counted from 1. For a text file it is the line; for a WARC file it is the place of
+    /// the record in the file's bytes, and ascends.
     pub rows: Vec<u64>,
     /// The reason for which a row is no document, as far as it shows without looking at the text.
     pub faults: Vec<Option<BadReason>>,
@@ -110,6 +122,8 @@ pub struct ReadContext {
     pub max_doc_bytes: u64,
     /// The flag that is set when a page without a checksum is read.
     pub unchecked: Unchecked,
+    /// Counts the records that are no documents and are passed over.
+    pub passed: Passed,
 }
 
 impl ReadContext {
@@ -118,9 +132,9 @@ impl ReadContext {
         Self { max_doc_bytes, ..Self::default() }
     }
 
-    /// Returns the same context with another flag.
-    pub fn reporting(&self, unchecked: &Unchecked) -> Self {
-        Self { unchecked: unchecked.clone(), ..self.clone() }
+    /// Returns the same context with another flag and other counts.
+    pub fn reporting(&self, unchecked: &Unchecked, passed: &Passed) -> Self {
+        Self { unchecked: unchecked.clone(), passed: passed.clone(), ..self.clone() }
     }
 
     /// Returns the largest size of a line. It is larger than that of a text, because a line also has escapes and other

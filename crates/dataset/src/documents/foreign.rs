@@ -10,39 +10,54 @@ pub struct Foreign {
     endings: &'static [&'static str],
     /// The bytes with which a file may begin.
     begins: &'static [&'static [u8]],
-    /// A command that writes a file `NEW` in Parquet from a file `OLD`.
+    /// The name and the ending of the format that it can be converted to.
+    into: (&'static str, &'static str),
+    /// A command that writes a file `NEW` in that format from a file `OLD`.
     command: &'static str,
 }
 
-const FOREIGN: [Foreign; 4] = [
+const PARQUET: (&str, &str) = ("Parquet", "parquet");
+
+const FOREIGN: [Foreign; 5] = [
+    Foreign {
+        name: "ARC",
+        endings: &["arc"],
+        begins: &[b"filedesc:"],
+        into: ("WARC", "warc.gz"),
+        command: "warcio recompress OLD NEW",
+    },
     Foreign {
         name: "CSV",
         endings: &["csv", "tsv"],
         begins: &[],
+        into: PARQUET,
         command: "duckdb -c \"COPY (FROM read_csv('OLD')) TO 'NEW'\"",
     },
     Foreign {
         name: "Arrow IPC (Feather)",
         endings: &["arrow", "feather", "ipc"],
         begins: &[b"ARROW1", b"FEA1"],
+        into: PARQUET,
         command: "python3 -c \"import pyarrow.feather as f, pyarrow.parquet as p; p.write_table(f.read_table('OLD'), 'NEW')\"",
     },
     Foreign {
         name: "Avro",
         endings: &["avro"],
         begins: &[b"Obj\x01"],
+        into: PARQUET,
         command: "duckdb -c \"INSTALL avro; LOAD avro; COPY (FROM read_avro('OLD')) TO 'NEW'\"",
     },
     Foreign {
         name: "ORC",
         endings: &["orc"],
         begins: &[b"ORC"],
+        into: PARQUET,
         command: "python3 -c \"import pyarrow.orc as o, pyarrow.parquet as p; p.write_table(o.read_table('OLD'), 'NEW')\"",
     },
 ];
 
 /// The number of bytes that tell the formats apart.
-pub const BEGINNING: usize = 6;
+pub const BEGINNING: usize = 9;
 
 /// Returns the format that is not read and that a file has according to its name.
 pub fn by_name(url: &str) -> Option<Foreign> {
@@ -68,9 +83,11 @@ impl Foreign {
     /// Returns the reason why a file of this format is refused, and the remedy.
     pub fn reason(self, url: &str) -> String {
         let stem = url.rsplit_once('.').map_or(url, |(stem, _)| stem);
-        let stem = stem.strip_suffix(".csv").or_else(|| stem.strip_suffix(".tsv")).unwrap_or(stem);
-        let command = self.command.replace("NEW", &format!("{stem}.parquet")).replace("OLD", url);
-        format!("it is {}, which is not read: write it as Parquet, for example with: {command}", self.name)
+        let own = |ending: &&str| stem.strip_suffix(ending)?.strip_suffix('.');
+        let stem = self.endings.iter().find_map(own).unwrap_or(stem);
+        let (format, ending) = self.into;
+        let command = self.command.replace("NEW", &format!("{stem}.{ending}")).replace("OLD", url);
+        format!("it is {}, which is not read: write it as {format}, for example with: {command}", self.name)
     }
 }
 
@@ -91,6 +108,11 @@ mod tests {
         let said = by_name("crawl/pages.csv.gz").unwrap().reason("crawl/pages.csv.gz");
         assert!(
             said.ends_with("duckdb -c \"COPY (FROM read_csv('crawl/pages.csv.gz')) TO 'crawl/pages.parquet'\""),
+            "{said}"
+        );
+        let said = by_name("old/a.arc.gz").unwrap().reason("old/a.arc.gz");
+        assert!(
+            said.ends_with("write it as WARC, for example with: warcio recompress old/a.arc.gz old/a.warc.gz"),
             "{said}"
         );
     }

@@ -4,13 +4,15 @@ use nearprint_storage::InputFile;
 
 use super::filter::{FileFilter, FilterTarget, RowCounts};
 use super::reader::Format;
-use super::{jsonl, jsonl_filter, parquet, parquet_filter};
+use super::{html, html_filter, jsonl, jsonl_filter, parquet, parquet_filter, warc, warc_filter};
 use crate::error::{DatasetError, Result};
 
 /// All formats. Messages and the help text take the names and endings from here.
 pub const FORMATS: &[Format] = &[
     Format { name: "Parquet", endings: &["parquet"], open: parquet::open, filter: parquet_filter::filter },
     Format { name: "JSONL", endings: &["jsonl", "ndjson"], open: jsonl::open, filter: jsonl_filter::filter },
+    Format { name: "WARC", endings: &["warc", "wet"], open: warc::open, filter: warc_filter::filter },
+    Format { name: "HTML", endings: &["html", "htm"], open: html::open, filter: html_filter::filter },
 ];
 
 /// The endings that may follow the ending of a format.
@@ -30,6 +32,12 @@ impl Format {
 #[must_use]
 pub fn is_document_name(url: &str) -> bool {
     Format::of(url).is_some()
+}
+
+/// Returns whether a file of this name is a document as a whole.
+#[must_use]
+pub fn holds_one_document(url: &str) -> bool {
+    Format::of(url).is_some_and(|format| format.name == "HTML")
 }
 
 /// Returns the endings of document files, for messages: `.parquet, .jsonl or .ndjson, .gz or .zst allowed after it`.

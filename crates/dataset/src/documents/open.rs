@@ -15,6 +15,7 @@ use super::formats::endings;
 use super::found::{Found, FoundTable};
 use super::keep_column::keep_type_name;
 use super::pages::ReadLimits;
+use super::passed::Passed;
 use super::place::DocumentPlace;
 use super::reader::{DocumentReader, Format};
 use crate::date::is_date;
@@ -38,6 +39,8 @@ pub struct DocumentRows {
     pub batches: BoxStream<'static, Result<DocumentBatch>>,
     /// Whether pages without checksums were read so far.
     pub unchecked: Unchecked,
+    /// The records that were passed over so far because they are no documents.
+    pub passed: Passed,
 }
 
 /// Document files whose columns were checked against each other. Their documents have not been read yet.
@@ -109,6 +112,7 @@ impl Documents {
             found => found?,
         };
         let mut documents = Self { columns, context: ReadContext::new(policy.max_doc_bytes), ..Self::default() };
+        documents.columns.web.set_root(storage, place)?;
         for (file, reason) in found.unusable.into_values() {
             let error = DatasetError::bad_file(&file.url, reason);
             documents.set_aside(file, error, policy.max_bad_files)?;
@@ -225,6 +229,11 @@ impl Documents {
         self.files.values().map(|reader| reader.n_rows()).sum()
     }
 
+    /// Returns the columns, with the folder below which pages have their ids.
+    pub fn columns(&self) -> &DocumentColumns {
+        &self.columns
+    }
+
     /// Returns the type of each keep-order column.
     pub fn keep_types(&self) -> &[DataType] {
         &self.keep_types
@@ -248,9 +257,9 @@ impl Documents {
     /// Panics if the file has no such row groups.
     #[must_use]
     pub fn read(&self, range: &DocumentRange) -> DocumentRows {
-        let unchecked = Unchecked::default();
-        let context = self.context.reporting(&unchecked);
-        let rows = |batches| DocumentRows { batches, unchecked };
+        let (unchecked, passed) = (Unchecked::default(), Passed::default());
+        let context = self.context.reporting(&unchecked, &passed);
+        let rows = |batches| DocumentRows { batches, unchecked, passed };
         if let Some(reader) = self.files.get(&range.file) {
             return rows(reader.read(range.row_groups.clone(), &self.columns, &self.keep_types, &context));
         }

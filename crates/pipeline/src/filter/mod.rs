@@ -10,7 +10,8 @@ use std::sync::Arc;
 use arrow::datatypes::Int64Type;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::{
-    Columns, DocumentColumns, FileFilter, FilterOutput, FilterTarget, ParquetFile, ReadLimits, RowCounts, filter_file,
+    Columns, DocumentColumns, FileFilter, FilterOutput, FilterTarget, ParquetFile, ReadLimits, RowCounts, WebPages,
+    filter_file, holds_one_document,
 };
 use nearprint_storage::{Folder, IfExists, InputFile, NewFile, Progress, Roots, Storage, StorageError};
 use nearprint_store::{Night, Store};
@@ -110,6 +111,8 @@ struct Planned {
     published: PublishedFiles,
     /// The files to read, each with its name in the output.
     inputs: Vec<(InputFile, String)>,
+    /// The columns of the run, with the folder below which HTML files have their ids.
+    columns: DocumentColumns,
     output: Folder,
 }
 
@@ -240,7 +243,10 @@ async fn plan(
             "it is stale: a night before it was published later; `run --replace` decides it anew"
         );
     }
-    Ok(Planned { dt: night.dt.clone(), stale, published, inputs: files.into_iter().zip(names).collect(), output })
+    let mut columns = request.columns.clone();
+    columns.web.root = base.as_ref().map(WebPages::root_of);
+    let inputs = files.into_iter().zip(names).collect();
+    Ok(Planned { dt: night.dt.clone(), stale, published, inputs, columns, output })
 }
 
 /// Returns an input file, if it is the one that the run read.
@@ -296,7 +302,7 @@ async fn filter_night(
     let mut filters = Vec::with_capacity(night.inputs.len());
     for (file, name) in night.inputs {
         let filter = FileFilter {
-            columns: request.columns.clone(),
+            columns: night.columns.clone(),
             output: request.what,
             fates: Arc::clone(&fates) as _,
             quarantined: quarantined.remove(&file.url).unwrap_or_default(),
@@ -335,8 +341,10 @@ async fn write(
     let new = NewFile::create(&place, temp).await?;
     let target = FilterTarget { file: new.handle()?, name: place.url().to_owned() };
     let bytes_read = file.size;
+    let is_page = holds_one_document(&file.url);
     let rows = filter_file(file, filter, target).await?;
-    let bytes_written = new.publish(if_exists).await?;
+    let is_gone = is_page && rows.n_keep == 0;
+    let bytes_written = if is_gone { 0 } else { new.publish(if_exists).await? };
     Ok(FilterCounts { rows, n_files: 1, n_bad_files: 0, bytes_read, bytes_written })
 }
 

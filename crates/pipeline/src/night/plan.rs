@@ -32,7 +32,7 @@ pub(crate) struct Plan {
 
 pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
     request.profile.join.verifier(request.profile.bits)?;
-    let config_digest = request.profile.digest(&request.analyzer_resources)?;
+    let config_digest = request.profile.digest(&request.analyzer_resources, &request.columns.web.html_text)?;
     let store = Store::open(&storage.folder(&request.store)?).await?;
     store.refuse_other_config(&config_digest)?;
     let identity = store.identity().await?;

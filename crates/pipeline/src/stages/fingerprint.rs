@@ -86,6 +86,12 @@ pub struct FingerprintCounts {
     /// The numbers of these rows by reason. Reasons without rows are left out.
     #[serde(default)]
     pub bad_rows_by_reason: BTreeMap<String, u64>,
+    /// The number of records of WARC files that are no documents by what they are, and were passed over.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub n_passed_records: u64,
+    /// The numbers of these records by reason. Reasons without records are left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub passed_records_by_reason: BTreeMap<String, u64>,
     /// The number of files that cannot be read, which were passed over as a whole.
     #[serde(default)]
     pub n_bad_files: u64,
@@ -95,6 +101,11 @@ pub struct FingerprintCounts {
     /// The number of Parquet files in which pages without a checksum were read. Damage to these may go unseen.
     #[serde(default)]
     pub n_files_without_checksums: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// The query batch, its counts, and the sources of its rows.
@@ -180,7 +191,7 @@ fn batches(
     let workers = work.elsewhere.map(|elsewhere| elsewhere.workers());
     let threads = workers.map_or(work.resources.n_threads(), |workers| workers.threads);
     let spec = FingerprintSpec {
-        columns: request.columns.clone(),
+        columns: documents.columns().clone(),
         keep_types: documents.keep_types().iter().map(ToString::to_string).collect(),
         profile: request.profile.clone(),
         analyzer_resources: request.analyzer_resources.clone(),
@@ -281,6 +292,10 @@ fn counts(batch: &QueryBatch, documents: &Documents, notes: &FileNote, bad_files
     for bad in &batch.bad_rows {
         *bad_rows_by_reason.entry(bad.reason.name().to_owned()).or_default() += 1;
     }
+    let mut passed_records_by_reason: BTreeMap<String, u64> = BTreeMap::new();
+    for ((_, reason), n) in notes.passed.iter().filter(|((file, _), _)| !notes.bad.contains_key(file)) {
+        *passed_records_by_reason.entry(reason.clone()).or_default() += n;
+    }
     FingerprintCounts {
         n_files: documents.files().count() as u64 - notes.bad.len() as u64,
         n_ignored_files: documents.ignored.len() as u64,
@@ -291,6 +306,8 @@ fn counts(batch: &QueryBatch, documents: &Documents, notes: &FileNote, bad_files
         n_null_text: skipped(SkipReason::NullText),
         n_bad_rows: batch.bad_rows.len() as u64,
         bad_rows_by_reason,
+        n_passed_records: passed_records_by_reason.values().sum(),
+        passed_records_by_reason,
         n_bad_files: bad_files.len() as u64,
         n_empty_files: documents.n_empty(),
         n_files_without_checksums: notes.unchecked.len() as u64,
@@ -347,7 +364,7 @@ pub async fn fingerprint(
     apart::refuse_folder(storage, &output, output_url, &inputs)?;
     nearprint_dataset::refuse_existing(&output, if_exists).await?;
     let documents = Documents::open(storage, &request.documents, request.columns.clone(), &request.input).await?;
-    let config_digest = request.profile.digest(&request.analyzer_resources)?;
+    let config_digest = request.profile.digest(&request.analyzer_resources, &request.columns.web.html_text)?;
     let work = Work { storage, resources, progress, elsewhere: None };
     let done = fingerprint_documents(request, documents, work).await?;
     let temp = resources.temp_dir()?;

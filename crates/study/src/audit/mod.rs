@@ -156,7 +156,7 @@ pub async fn audit(
     progress: &Progress,
 ) -> Result<Audit> {
     let fingerprinter = TextFingerprinter::try_new(request.profile.clone(), &request.analyzer_resources)?;
-    let digest = request.profile.digest(&request.analyzer_resources)?;
+    let digest = request.profile.digest(&request.analyzer_resources, &request.columns.web.html_text)?;
     let nights = JoinedNights::open(storage, &request.store, &request.dt, &digest).await?;
     let own = nights.files(&request.dt).await?;
     let generation = own.generation.clone();

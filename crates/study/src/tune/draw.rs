@@ -139,7 +139,7 @@ pub async fn draw_sheet(
     let pairs = sheet_pairs(storage, request, &sample, &ids).await?;
     let about = sheet::About {
         strata: (0..=request.max_distance).map(|d| sample.n_pairs(d)).collect(),
-        profile: request.profile.digest(&request.analyzer_resources)?,
+        profile: request.profile.digest(&request.analyzer_resources, &request.columns.web.html_text)?,
     };
     sheet.write(sheet::write(&pairs, &about)?).await?;
     if let Some(page) = &page {

@@ -12,7 +12,7 @@ use super::weights::{Stratum, Weights, draw, estimate, ratio, strata};
 use crate::error::Result;
 use crate::evaluate::truth::Label;
 use crate::random::{Random, percentile_interval};
-use nearprint_profile::ProfileConfig;
+use nearprint_profile::{HtmlText, ProfileConfig};
 use nearprint_storage::{Storage, StorageError};
 
 /// The labels, and the profile whose distances are evaluated.
@@ -24,6 +24,8 @@ pub struct LabelsRequest {
     pub profile: ProfileConfig,
     /// The contents of the user dictionary and the stop words.
     pub analyzer_resources: AnalyzerResources,
+    /// Which text of web pages the sheet was drawn from.
+    pub html_text: HtmlText,
 }
 
 /// The estimate at given distances.
@@ -126,6 +128,7 @@ pub struct Recommendation {
 ///     labels,
 ///     profile: nearprint_profile::by_name("default")?,
 ///     analyzer_resources: nearprint_tokenize::Resources::default(),
+///     html_text: nearprint_profile::HtmlText::Main,
 /// };
 /// let estimate = estimate_from_labels(&Storage::default(), &request).await?;
 /// assert_eq!((estimate.n_positive, estimate.n_negative, estimate.n_unlabelled), (1, 1, 0));
@@ -144,7 +147,8 @@ pub async fn estimate_from_labels(storage: &Storage, request: &LabelsRequest) ->
     let verifier = request.profile.join.verifier(request.profile.bits)?;
     let own_sketch = verifier.max_sketch_distance.filter(|_| labelled.has_sketches);
     let own = Limits { distance: verifier.max_distance.into(), sketch: own_sketch };
-    let warnings = labelled.warnings(&request.profile.digest(&request.analyzer_resources)?);
+    let warnings =
+        labelled.warnings(&request.profile.digest(&request.analyzer_resources, &request.html_text)?);
     Ok(LabelEstimate { warnings, ..labelled.summary(url, own, request.profile.bits) })
 }
 

@@ -1,0 +1,114 @@
+//! Documents in HTML files: each file is one. It may be packed by gzip or zstd.
+
+use std::io::Read;
+use std::ops::Range;
+
+use arrow::datatypes::DataType;
+use flate2::bufread::MultiGzDecoder;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use nearprint_html::HtmlText;
+use nearprint_storage::{InputFile, blocking};
+
+use super::batch::{DocumentBatch, DocumentColumns, ReadContext};
+use super::reader::{DocumentReader, Opened};
+use super::warc::check_mode;
+use super::warc_page::html_text;
+use super::web_rows::{WebRow, column_types, to_documents};
+use crate::error::{DatasetError, Result};
+use crate::quarantine::BadReason;
+
+/// Opens a file, and checks the columns and the selector.
+pub fn open(file: InputFile, columns: DocumentColumns, _: ReadContext) -> Opened {
+    Box::pin(async move {
+        check_mode(&columns.web.html_text)?;
+        let column_types = column_types(&file.url, &columns)?;
+        Ok(Box::new(HtmlFile { file, column_types }) as Box<dyn DocumentReader>)
+    })
+}
+
+#[derive(Debug)]
+struct HtmlFile {
+    file: InputFile,
+    column_types: Vec<(String, DataType)>,
+}
+
+impl DocumentReader for HtmlFile {
+    fn file(&self) -> &InputFile {
+        &self.file
+    }
+
+    fn column_types(&self) -> &[(String, DataType)] {
+        &self.column_types
+    }
+
+    fn n_rows(&self) -> Option<u64> {
+        Some(1)
+    }
+
+    fn row_group_ranges(&self, _: u64) -> Vec<Range<usize>> {
+        std::iter::once(0..1).collect()
+    }
+
+    fn row_group_of(&self, _: u64) -> Option<u32> {
+        None
+    }
+
+    fn held_bytes(&self) -> usize {
+        0
+    }
+
+    fn release(&mut self) {}
+
+    fn read(
+        &self,
+        _: Range<usize>,
+        columns: &DocumentColumns,
+        keep_types: &[DataType],
+        context: &ReadContext,
+    ) -> BoxStream<'static, Result<DocumentBatch>> {
+        let (file, columns, context) = (self.file.clone(), columns.clone(), context.clone());
+        let keep_types = keep_types.to_vec();
+        let read = async move {
+            let max_bytes = context.max_line_bytes();
+            let packed = if file.size > max_bytes { None } else { Some(file.read_range(0..file.size).await?) };
+            blocking("reading", move || {
+                let body = packed.map_or(Ok(None), |packed| unpacked(&file.url, &packed, max_bytes))?;
+                let mut row = WebRow { row: 1, id: Some(columns.web.id_of(&file.url).to_owned()), ..WebRow::default() };
+                row.content_type = Some("text/html".to_owned());
+                match body {
+                    Some(body) => row.text = Some(html_text(&body, None, &columns.web.html_text).into_bytes()),
+                    None => row.fault = Some(BadReason::TooLarge),
+                }
+                to_documents(&file.url, vec![row], &columns, &keep_types, &context)
+            })
+            .await
+        };
+        futures::stream::once(read).boxed()
+    }
+}
+
+/// Returns the text of the page in an HTML file, which may be packed by gzip or zstd.
+///
+/// # Errors
+/// It cannot be unpacked, it has more than `max_bytes`, or the selector is none.
+pub fn page_text(url: &str, bytes: &[u8], mode: &HtmlText, max_bytes: u64) -> Result<String> {
+    check_mode(mode)?;
+    let too_large = || DatasetError::bad_file(url, format!("it has more than {max_bytes} bytes"));
+    let page = unpacked(url, bytes, max_bytes)?.ok_or_else(too_large)?;
+    Ok(html_text(&page, None, mode))
+}
+
+/// Returns the bytes of the page, or `None` if there are too many of them.
+fn unpacked(url: &str, bytes: &[u8], max_bytes: u64) -> Result<Option<Vec<u8>>> {
+    let mut page = Vec::new();
+    let failed = |e: std::io::Error| DatasetError::bad_file(url, e);
+    let mut read = |unpacker: &mut dyn Read| unpacker.take(max_bytes + 1).read_to_end(&mut page).map(drop);
+    match url.rsplit('.').next() {
+        Some("gz") => read(&mut MultiGzDecoder::new(bytes)),
+        Some("zst") => zstd::Decoder::with_buffer(bytes).and_then(|mut unpacker| read(&mut unpacker)),
+        _ => read(&mut &*bytes),
+    }
+    .map_err(failed)?;
+    Ok((page.len() as u64 <= max_bytes).then_some(page))
+}

@@ -1,0 +1,32 @@
+//! Filtering HTML files: those of documents that are kept are copied.
+
+use std::io::Write;
+
+use futures::{FutureExt, TryStreamExt};
+use nearprint_storage::InputFile;
+
+use super::filter::{FileFilter, FilterTarget, Filtered, Judge};
+use super::warc_filter::refuse_flags;
+use crate::error::{DatasetError, Result};
+
+/// Copies the file if its document is kept. Otherwise nothing is written.
+pub fn filter(file: InputFile, filter: FileFilter, target: FilterTarget) -> Filtered {
+    async move {
+        refuse_flags(&file, filter.output)?;
+        let id = filter.columns.web.id_of(&file.url).to_owned();
+        let mut judge = Judge::new(filter);
+        if judge.keeps(&file.url, 1, || Some(&id))? {
+            copy(&file, target).await?;
+        }
+        judge.finish(&file.url)
+    }
+    .boxed()
+}
+
+async fn copy(file: &InputFile, mut target: FilterTarget) -> Result<()> {
+    let mut pieces = file.stream();
+    while let Some(piece) = pieces.try_next().await? {
+        target.file.write_all(&piece).map_err(DatasetError::io(&target.name))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! The document of a record of a WARC file, or the reason why there is none.
+
+use std::borrow::Cow;
+
+use chrono::DateTime;
+use nearprint_html::{HtmlText, decode, text_of};
+use nearprint_warc::{Block, Body, HttpMessage, Record};
+
+use super::batch::ReadContext;
+use super::passed::PassedReason;
+use super::web_pages::{WarcId, WebPages};
+use super::web_rows::WebRow;
+use crate::quarantine::BadReason;
+
+/// What a record is.
+pub enum Page {
+    /// It is no document.
+    Passed(PassedReason),
+    /// It is a document, or a row that fails to be one.
+    Row(WebRow),
+}
+
+/// What a page holds.
+struct Content<'a> {
+    /// The media type in lower case, without parameters.
+    media_type: String,
+    /// The field of the header that names the media type.
+    field: Option<Cow<'a, str>>,
+    body: Cow<'a, [u8]>,
+}
+
+/// Returns the document of a record. `reads_text` tells whether its text is wanted, or its id alone.
+pub fn page_of(record: &Record<'_>, web: &WebPages, context: &ReadContext, reads_text: bool) -> Page {
+    let field = |name: &str| record.header.get(name);
+    let url = field("warc-target-uri").map(|url| url.trim_matches(['<', '>']).to_owned());
+    let kind = field("warc-type").unwrap_or_default().to_ascii_lowercase();
+    if let Some(reason) = passed_type(&kind, url.as_deref()) {
+        return Page::Passed(reason);
+    }
+    let time = field("warc-date");
+    let mut row = WebRow {
+        // Rows are counted from 1.
+        row: record.position + 1,
+        id: id_of(record, web.warc_id, url.as_deref()),
+        fetch_time: time.and_then(|time| Some(DateTime::parse_from_rfc3339(&time).ok()?.timestamp_micros())),
+        url,
+        ..WebRow::default()
+    };
+    let Block::Held(block) = record.block else {
+        row.fault = Some(BadReason::TooLarge);
+        return Page::Row(row);
+    };
+    let content = match content(record, block, &kind, context.max_line_bytes()) {
+        Ok(content) => content,
+        Err(Failed::Passed(reason)) => return Page::Passed(reason),
+        Err(Failed::Fault(fault)) => {
+            row.fault = Some(fault);
+            return Page::Row(row);
+        }
+    };
+    row.text = reads_text.then(|| text(&content, &web.html_text));
+    row.content_type = Some(content.media_type);
+    Page::Row(row)
+}
+
+fn passed_type(kind: &str, url: Option<&str>) -> Option<PassedReason> {
+    let is_robots = || {
+        let path = url.and_then(|url| url.split_once("://")).and_then(|(_, rest)| rest.split_once('/'));
+        path.is_some_and(|(_, path)| path.split(['?', '#']).next() == Some("robots.txt"))
+    };
+    match kind {
+        "warcinfo" => Some(PassedReason::Warcinfo),
+        "request" => Some(PassedReason::Request),
+        "metadata" => Some(PassedReason::Metadata),
+        "revisit" => Some(PassedReason::Revisit),
+        "response" | "resource" | "conversion" => is_robots().then_some(PassedReason::Robots),
+        _ => Some(PassedReason::OtherType),
+    }
+}
+
+fn id_of(record: &Record<'_>, id: WarcId, url: Option<&str>) -> Option<String> {
+    let given = |value: &str| Some(value.to_owned()).filter(|value| !value.is_empty());
+    match id {
+        WarcId::Url => url.and_then(given),
+        WarcId::UrlTime => Some(format!("{} {}", record.header.get("warc-date")?, url?)),
+        WarcId::RecordId => given(record.header.get("warc-record-id")?.trim_matches(['<', '>'])),
+    }
+}
+
+enum Failed {
+    Passed(PassedReason),
+    Fault(BadReason),
+}
+
+fn content<'a>(record: &Record<'a>, block: &'a [u8], kind: &str, max_bytes: u64) -> Result<Content<'a>, Failed> {
+    let declared = record.header.get("content-type");
+    let is_http = kind == "response" && declared.as_deref().is_none_or(|kind| media_type(kind) == "application/http");
+    let (field, body) = match HttpMessage::parse(block).filter(|_| is_http) {
+        Some(message) => {
+            if !(200..300).contains(&message.status) {
+                return Err(Failed::Passed(PassedReason::HttpStatus));
+            }
+            let field = message.fields.get("content-type");
+            if field.as_deref().is_some_and(|field| !is_html(&media_type(field))) {
+                return Err(Failed::Passed(PassedReason::ContentType));
+            }
+            (field, decoded(record, &message, max_bytes)?)
+        }
+        None if is_http => return Err(Failed::Passed(PassedReason::ContentType)),
+        None => (declared, Cow::Borrowed(block)),
+    };
+    if body.trim_ascii().is_empty() {
+        return Err(Failed::Passed(PassedReason::EmptyBody));
+    }
+    let media_type = match field.as_deref().map(media_type) {
+        Some(media_type) => media_type,
+        // Nobody says what it is: HTML begins with a tag.
+        None if body.trim_ascii_start().starts_with(b"<") => "text/html".to_owned(),
+        None => String::new(),
+    };
+    let is_page = if kind == "conversion" { media_type == "text/plain" } else { is_html(&media_type) };
+    if is_page { Ok(Content { media_type, field, body }) } else { Err(Failed::Passed(PassedReason::ContentType)) }
+}
+
+fn decoded<'a>(record: &Record<'a>, message: &HttpMessage<'a>, max_bytes: u64) -> Result<Cow<'a, [u8]>, Failed> {
+    match message.body(max_bytes) {
+        Body::Whole(body) => Ok(body),
+        Body::Beginning(body) if record.header.get("warc-truncated").is_some() => Ok(body),
+        Body::Beginning(_) => Err(Failed::Fault(BadReason::BrokenBody)),
+        Body::TooLarge => Err(Failed::Fault(BadReason::TooLarge)),
+    }
+}
+
+fn text(content: &Content<'_>, mode: &HtmlText) -> Vec<u8> {
+    if content.media_type == "text/plain" {
+        // Text in a conversion record is UTF-8; if it is not, that is found out with all other texts.
+        return content.body.to_vec();
+    }
+    html_text(&content.body, content.field.as_deref(), mode).into_bytes()
+}
+
+/// Returns the text of an HTML page.
+pub fn html_text(body: &[u8], content_type: Option<&str>, mode: &HtmlText) -> String {
+    // The mode was checked when the file was opened.
+    text_of(&decode(body, content_type), mode).unwrap_or_default()
+}
+
+fn media_type(field: &str) -> String {
+    field.split([';', ',']).next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+fn is_html(media_type: &str) -> bool {
+    matches!(media_type, "text/html" | "application/xhtml+xml")
+}
