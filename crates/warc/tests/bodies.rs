@@ -1,0 +1,82 @@
+//! Bodies of HTTP responses, in every encoding.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
+use nearprint_warc::{Body, HttpMessage};
+
+const PAGE: &[u8] = b"<html><p>A page of some length, of some length, of some length.</p></html>";
+
+fn encoded(encoding: &str) -> Vec<u8> {
+    let level = Compression::default();
+    match encoding {
+        "gzip" => {
+            let mut into = GzEncoder::new(Vec::new(), level);
+            into.write_all(PAGE).unwrap();
+            into.finish().unwrap()
+        }
+        "deflate" => {
+            let mut into = ZlibEncoder::new(Vec::new(), level);
+            into.write_all(PAGE).unwrap();
+            into.finish().unwrap()
+        }
+        "bare deflate" => {
+            let mut into = DeflateEncoder::new(Vec::new(), level);
+            into.write_all(PAGE).unwrap();
+            into.finish().unwrap()
+        }
+        "br" => {
+            let mut into = brotli::CompressorWriter::new(Vec::new(), 4096, 5, 22);
+            into.write_all(PAGE).unwrap();
+            into.into_inner()
+        }
+        "zstd" => zstd::encode_all(PAGE, 3).unwrap(),
+        _ => PAGE.to_vec(),
+    }
+}
+
+fn chunked(body: &[u8]) -> Vec<u8> {
+    let chunks = body.chunks(7).map(|chunk| [format!("{:x}\r\n", chunk.len()).as_bytes(), chunk, b"\r\n"].concat());
+    chunks.chain([b"0\r\n\r\n".to_vec()]).flatten().collect()
+}
+
+fn response(fields: &str, body: &[u8]) -> Vec<u8> {
+    [format!("HTTP/1.1 200 OK\r\n{fields}\r\n").as_bytes(), body].concat()
+}
+
+#[test]
+fn a_body_is_decoded_from_every_encoding_in_chunks_and_without() {
+    for encoding in ["identity", "gzip", "deflate", "bare deflate", "br", "zstd"] {
+        let body = encoded(encoding);
+        let field = format!("Content-Encoding: {}\r\n", encoding.trim_start_matches("bare "));
+        let plain = response(&field, &body);
+        let in_chunks = response(&format!("{field}Transfer-Encoding: chunked\r\n"), &chunked(&body));
+        for block in [plain, in_chunks] {
+            let message = HttpMessage::parse(&block).unwrap();
+            assert_eq!((message.status, message.body(1000)), (200, Body::Whole(PAGE.into())), "{encoding}");
+            assert_eq!(message.body(20), Body::TooLarge, "{encoding}");
+        }
+    }
+}
+
+#[test]
+fn a_body_that_is_stored_decoded_under_the_fields_of_its_encoding_is_taken_as_it_is() {
+    for encoding in ["gzip", "deflate", "br", "zstd", "unknown"] {
+        let block = response(&format!("Content-Encoding: {encoding}\r\nTransfer-Encoding: chunked\r\n"), PAGE);
+        assert_eq!(HttpMessage::parse(&block).unwrap().body(1000), Body::Whole(PAGE.into()), "{encoding}");
+    }
+}
+
+#[test]
+fn a_body_that_is_cut_off_is_told_from_a_whole_one() {
+    for encoding in ["gzip", "deflate", "br", "zstd"] {
+        let body = encoded(encoding);
+        let block = response(&format!("Content-Encoding: {encoding}\r\n"), &body[..body.len() - 9]);
+        assert!(matches!(HttpMessage::parse(&block).unwrap().body(1000), Body::Beginning(_)), "{encoding}");
+    }
+    let chunks = chunked(PAGE);
+    let block = response("Transfer-Encoding: chunked\r\n", &chunks[..chunks.len() - 20]);
+    assert!(matches!(HttpMessage::parse(&block).unwrap().body(1000), Body::Beginning(_)));
+}

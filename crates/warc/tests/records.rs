@@ -1,0 +1,199 @@
+//! Records of files that the tests write: sound ones, cut into ranges, and damaged ones.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation, reason = "tests")]
+
+use std::io::Write;
+use std::ops::Range;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use nearprint_warc::{Block, Damage, HttpMessage, Limits, Next, Packing, Records, Slice, WarcError};
+use proptest::prelude::*;
+
+/// A record whose block is these bytes.
+fn record(n: usize, block: &[u8]) -> Vec<u8> {
+    let head =
+        format!("WARC/1.0\r\nWARC-Type: resource\r\nWARC-Record-ID: <{n}>\r\nContent-Length: {}\r\n\r\n", block.len());
+    [head.as_bytes(), block, b"\r\n\r\n"].concat()
+}
+
+fn packed(packing: Packing, bytes: &[u8]) -> Vec<u8> {
+    match packing {
+        Packing::Plain => bytes.to_vec(),
+        Packing::Zstd => zstd::encode_all(bytes, 3).unwrap(),
+        Packing::Gzip => {
+            let mut member = GzEncoder::new(Vec::new(), Compression::fast());
+            member.write_all(bytes).unwrap();
+            member.finish().unwrap()
+        }
+    }
+}
+
+/// What was read: the position, the id and the block of a record, or the damage.
+type Seen = (u64, Result<(String, Vec<u8>), Damage>);
+
+fn read(file: &[u8], packing: Packing, range: Range<usize>, limits: Limits) -> Vec<Seen> {
+    let (start, end) = (range.start as u64, range.end as u64);
+    let mut records = Records::new(Slice::new(&file[range.start..]), packing, start..end, limits);
+    let mut seen = Vec::new();
+    while let Some(next) = records.next_record().unwrap() {
+        seen.push(match next {
+            Next::Broken(broken) => (broken.position, Err(broken.damage)),
+            Next::Record(record) => {
+                let id = record.header.get("warc-record-id").unwrap_or_default().into_owned();
+                (record.position, Ok((id, record.block.held().unwrap_or(b"too large").to_vec())))
+            }
+        });
+        assert!(seen.len() <= file.len() + 1, "the reading does not end");
+    }
+    seen
+}
+
+fn whole(file: &[u8], packing: Packing) -> Vec<Seen> {
+    read(file, packing, 0..file.len(), Limits::default())
+}
+
+fn blocks() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    let noise = proptest::collection::vec(any::<u8>(), 0..3000);
+    let text = "[a-zA-Z \n]{0,300}".prop_map(String::into_bytes);
+    let looks_like_records = Just(record(77, b"a record in a page"));
+    let long = (1_usize..90_000).prop_map(|n| (0..n).map(|at| (at * at % 251) as u8).collect());
+    proptest::collection::vec(prop_oneof![noise, text, looks_like_records, long], 1..12)
+}
+
+fn packings() -> impl Strategy<Value = Packing> {
+    prop_oneof![Just(Packing::Gzip), Just(Packing::Zstd)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_cut_of_a_packed_file_into_ranges_gives_each_record_exactly_once(
+        blocks in blocks(),
+        packing in packings(),
+        shared in 1_usize..4,
+        cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..6),
+    ) {
+        let records: Vec<Vec<u8>> = blocks.iter().enumerate().map(|(n, block)| record(n, block)).collect();
+        let file: Vec<u8> = records.chunks(shared).flat_map(|some| packed(packing, &some.concat())).collect();
+        let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(file.len())).chain([0, file.len()]).collect();
+        ends.sort_unstable();
+        let by_range: Vec<Seen> =
+            ends.windows(2).flat_map(|ends| read(&file, packing, ends[0]..ends[1], Limits::default())).collect();
+        let expected: Vec<_> = blocks.iter().enumerate().map(|(n, block)| Ok((format!("<{n}>"), block.clone()))).collect();
+        prop_assert_eq!(by_range.iter().map(|(_, seen)| seen.clone()).collect::<Vec<_>>(), expected);
+        prop_assert!(by_range.is_sorted_by(|a, b| a.0 < b.0));
+        prop_assert_eq!(by_range, whole(&file, packing));
+    }
+
+    #[test]
+    fn a_damaged_file_gives_no_record_that_was_not_in_it_and_says_where_one_is_missing(
+        blocks in blocks(),
+        packing in packings(),
+        places in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..5),
+        kept in any::<prop::sample::Index>(),
+    ) {
+        let records: Vec<Vec<u8>> = blocks.iter().enumerate().map(|(n, block)| record(n, block)).collect();
+        // The checksum of zstd is an option of its writer.
+        let packing = if packing == Packing::Zstd { Packing::Gzip } else { packing };
+        let mut file: Vec<u8> = records.iter().flat_map(|record| packed(packing, record)).collect();
+        let sound = whole(&file, packing);
+        for (at, value) in places {
+            let at = at.index(file.len());
+            file[at] = value;
+        }
+        file.truncate(kept.index(file.len()).max(file.len() / 2));
+        let seen = whole(&file, packing);
+        let n_sound = seen.iter().filter(|(_, seen)| seen.is_ok()).count();
+        for (_, read) in seen.iter().filter(|(_, read)| read.is_ok()) {
+            prop_assert!(sound.iter().any(|(_, written)| written == read));
+        }
+        let is_cut_between_members = sound.iter().any(|&(position, _)| position == file.len() as u64);
+        prop_assert!(n_sound == sound.len() || n_sound < seen.len() || is_cut_between_members);
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_panic_or_run_forever(
+        blocks in blocks(),
+        packing in prop_oneof![Just(Packing::Plain), packings()],
+        places in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..20),
+        max_block_bytes in 0_u64..5000,
+        noise in proptest::collection::vec(any::<u8>(), 0..500),
+    ) {
+        let records: Vec<Vec<u8>> = blocks.iter().enumerate().map(|(n, block)| record(n, block)).collect();
+        let mut file: Vec<u8> = records.iter().flat_map(|record| packed(packing, record)).chain(noise).collect();
+        for (at, value) in places {
+            let at = at.index(file.len());
+            file[at] = value;
+        }
+        let seen = read(&file, packing, 0..file.len(), Limits { max_block_bytes });
+        prop_assert!(seen.is_sorted_by(|a, b| a.0 < b.0), "positions ascend");
+    }
+
+    #[test]
+    fn no_response_makes_the_decoding_of_bodies_panic(
+        encoding in prop_oneof![Just("gzip"), Just("deflate"), Just("br"), Just("zstd"), Just("x")],
+        chunked in any::<bool>(),
+        body in proptest::collection::vec(any::<u8>(), 0..300),
+    ) {
+        let transfer = if chunked { "Transfer-Encoding: chunked\r\n" } else { "" };
+        let head = format!("HTTP/1.1 200 OK\r\n{transfer}Content-Encoding: {encoding}\r\n\r\n");
+        let block = [head.as_bytes(), &body].concat();
+        let _ = HttpMessage::parse(&block).unwrap().body(1000);
+        let _ = HttpMessage::parse(&body);
+    }
+}
+
+#[test]
+fn a_damaged_member_costs_its_own_record_alone() {
+    for packing in [Packing::Gzip, Packing::Zstd] {
+        let members: Vec<Vec<u8>> = (0..5).map(|n| packed(packing, &record(n, &[b'a' + n as u8; 5000]))).collect();
+        let mut file = members.concat();
+        let start = members[0].len() + members[1].len();
+        file[start + members[2].len() / 2..start + members[2].len() - 8].fill(0xff);
+        let seen = whole(&file, packing);
+        let ids: Vec<_> = seen.iter().map(|(_, seen)| seen.as_ref().map(|(id, _)| id.as_str())).collect();
+        assert_eq!(ids, [Ok("<0>"), Ok("<1>"), Err(&Damage::BadMember), Ok("<3>"), Ok("<4>")], "{packing:?}");
+        assert_eq!(seen[2].0, start as u64);
+    }
+}
+
+#[test]
+fn a_wrong_length_costs_its_own_record_alone_in_a_plain_file() {
+    let wrong = b"WARC/1.0\r\nContent-Length: 3\r\n\r\nlonger\r\n\r\n".to_vec();
+    let file = [record(0, b"a"), wrong, record(2, b"c")].concat();
+    let seen: Vec<_> = whole(&file, Packing::Plain).into_iter().map(|(_, seen)| seen.map(|(id, _)| id)).collect();
+    assert_eq!(seen, [Ok("<0>".to_owned()), Err(Damage::WrongLength), Ok("<2>".to_owned())]);
+}
+
+#[test]
+fn a_block_that_is_too_large_is_passed_over_without_being_held() {
+    for packing in [Packing::Plain, Packing::Gzip, Packing::Zstd] {
+        let file: Vec<u8> = [record(0, b"a"), record(1, &vec![b'x'; 3 << 20]), record(2, b"c")]
+            .iter()
+            .flat_map(|r| packed(packing, r))
+            .collect();
+        let mut records =
+            Records::new(Slice::new(&file), packing, 0..file.len() as u64, Limits { max_block_bytes: 1000 });
+        let mut blocks = Vec::new();
+        while let Some(Next::Record(record)) = records.next_record().unwrap() {
+            blocks.push(match record.block {
+                Block::Held(bytes) => Ok(bytes.to_vec()),
+                Block::TooLarge(bytes) => Err(bytes),
+            });
+        }
+        assert_eq!(blocks, [Ok(b"a".to_vec()), Err(3 << 20), Ok(b"c".to_vec())], "{packing:?}");
+    }
+}
+
+#[test]
+fn files_of_other_formats_are_refused_with_a_way_out() {
+    let refusal = |file: &[u8], packing| {
+        let mut records = Records::new(Slice::new(file), packing, 0..file.len() as u64, Limits::default());
+        records.next_record().map(|next| next.is_some())
+    };
+    assert!(matches!(refusal(b"filedesc://a.arc 0.0.0.0 2022 text/plain 9\n", Packing::Plain), Err(WarcError::Arc)));
+    let arc = packed(Packing::Gzip, b"filedesc://a.arc 0.0.0.0 2022 text/plain 9\n");
+    assert!(matches!(refusal(&arc, Packing::Gzip), Err(WarcError::Arc)));
+    assert!(matches!(refusal(b"\x5d\x2a\x4d\x18dict", Packing::Zstd), Err(WarcError::ZstdDictionary)));
+}
