@@ -1,4 +1,4 @@
-"""Measures main texts against known ones, beside trafilatura and readability (pip install trafilatura readability-lxml).
+"""Measures main texts against known ones, beside trafilatura and readability (pip install trafilatura readability-lxml lxml_html_clean).
 
 Usage: measure_main_text.py PAGE_TEXT FOLDER
 

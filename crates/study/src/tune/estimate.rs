@@ -147,8 +147,7 @@ pub async fn estimate_from_labels(storage: &Storage, request: &LabelsRequest) ->
     let verifier = request.profile.join.verifier(request.profile.bits)?;
     let own_sketch = verifier.max_sketch_distance.filter(|_| labelled.has_sketches);
     let own = Limits { distance: verifier.max_distance.into(), sketch: own_sketch };
-    let warnings =
-        labelled.warnings(&request.profile.digest(&request.analyzer_resources, &request.html_text)?);
+    let warnings = labelled.warnings(&request.profile.digest(&request.analyzer_resources, &request.html_text)?);
     Ok(LabelEstimate { warnings, ..labelled.summary(url, own, request.profile.bits) })
 }
 

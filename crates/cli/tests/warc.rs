@@ -1,0 +1,290 @@
+//! Nights of WARC, WET and HTML files that the tests write.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
+
+mod support;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::json;
+use support::{Night, expect, nearprint_in, text};
+
+const DT: &str = "2026-11-20";
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut member = GzEncoder::new(Vec::new(), Compression::fast());
+    member.write_all(bytes).unwrap();
+    member.finish().unwrap()
+}
+
+fn record(kind: &str, url: &str, fields: &str, block: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <urn:{kind}:{url}>\r\nWARC-Target-URI: {url}\r\n\
+         WARC-Date: 2026-11-20T01:02:03Z\r\n{fields}Content-Length: {}\r\n\r\n",
+        block.len()
+    );
+    [head.as_bytes(), block, b"\r\n\r\n"].concat()
+}
+
+/// A response of status 200 with these HTTP fields.
+fn response(url: &str, fields: &str, body: &[u8]) -> Vec<u8> {
+    let block = [format!("HTTP/1.1 200 OK\r\n{fields}\r\n").as_bytes(), body].concat();
+    record("response", url, "Content-Type: application/http; msgtype=response\r\n", &block)
+}
+
+/// A page whose paragraphs are the text, within what is on every page of the site.
+fn html(text: &str) -> String {
+    let menu: String = (0..30).map(|n| format!("<li><a href='/{n}'>Section number {n} of the site</a></li>")).collect();
+    format!(
+        "<html><head><title>Site</title></head><body><nav><ul>{menu}</ul></nav><main><p>{text}</p></main><footer>All rights reserved by nobody, ask the office of the site</footer></body></html>"
+    )
+}
+
+const HTML: &str = "Content-Type: text/html; charset=utf-8\r\n";
+
+fn page(url: &str, text: &str) -> Vec<u8> {
+    response(url, HTML, html(text).as_bytes())
+}
+
+fn write(night: &Night, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = night.path().join(format!("documents/dt={DT}/{name}"));
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+fn decisions(night: &Night) -> Vec<(String, String)> {
+    night.decisions(DT).into_iter().map(|(id, row)| (id, row[0].clone())).collect()
+}
+
+fn kept_and_dropped(night: &Night, pairs: &[(&str, &str)]) {
+    let expected: Vec<(String, String)> = pairs.iter().map(|&(id, d)| (id.to_owned(), d.to_owned())).collect();
+    assert_eq!(decisions(night), expected);
+}
+
+/// Two pages with the same main text, another page, and a record of each kind that is no document.
+fn crawl() -> Vec<Vec<u8>> {
+    let (one, two) = (text(1, 80), text(2, 80));
+    let not_found = b"HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\n\r\n<p>gone</p>";
+    vec![
+        record("warcinfo", "", "Content-Type: application/warc-fields\r\n", b"software: test\r\n"),
+        record("request", "https://a.org/1", "Content-Type: application/http\r\n", b"GET /1 HTTP/1.1\r\n\r\n"),
+        page("https://a.org/1", &one),
+        page("https://a.org/2", &two),
+        response("https://b.org/copy", &format!("{HTML}Content-Encoding: gzip\r\n"), &gzip(html(&one).as_bytes())),
+        record("revisit", "https://a.org/1", "Content-Type: application/http\r\n", b"HTTP/1.1 200 OK\r\n\r\n"),
+        record("metadata", "https://a.org/1", "", b"x: y\r\n"),
+        record("continuation", "https://a.org/1", "", b"more"),
+        response("https://a.org/robots.txt", "Content-Type: text/html\r\n", b"User-agent: *"),
+        response("https://a.org/style.css", "Content-Type: text/css\r\n", b"p { color: red }"),
+        response("https://a.org/empty", HTML, b""),
+        record("response", "https://a.org/gone", "Content-Type: application/http\r\n", not_found),
+    ]
+}
+
+#[test]
+fn pages_become_documents_and_other_records_are_counted_by_reason_however_the_file_is_packed() {
+    let records = crawl();
+    let files = [
+        ("a.warc", records.concat()),
+        ("a.warc.gz", records.iter().flat_map(|record| gzip(record)).collect()),
+        ("shared.warc.gz", gzip(&records.concat())),
+        ("a.warc.zst", records.iter().flat_map(|record| zstd::encode_all(&record[..], 3).unwrap()).collect()),
+    ];
+    let by_reason = json!({
+        "warcinfo": 1, "request": 1, "revisit": 1, "metadata": 1, "other_type": 1, "robots": 1, "content_type": 1,
+        "empty_body": 1, "http_status": 1,
+    });
+    for (name, file) in files {
+        let night = Night::new("");
+        write(&night, name, &file);
+        let summary = night.run(DT, &[]).expect_success().json();
+        assert_eq!(
+            (&summary["n_passed_records"], &summary["passed_records_by_reason"]),
+            (&json!(9), &by_reason),
+            "{name}"
+        );
+        assert_eq!(summary["n_bad_rows"], 0);
+        kept_and_dropped(
+            &night,
+            &[("https://a.org/1", "keep"), ("https://a.org/2", "keep"), ("https://b.org/copy", "drop")],
+        );
+        let manifest = std::fs::read_to_string(night.generation(DT).join("manifest.json")).unwrap();
+        assert!(manifest.contains("\"passed_records_by_reason\""), "{manifest}");
+    }
+}
+
+#[test]
+fn broken_records_are_bad_rows_with_their_place_and_the_rest_is_read() {
+    let pages: Vec<Vec<u8>> = (0..4).map(|n| gzip(&page(&format!("https://a.org/{n}"), &text(n, 80)))).collect();
+    let mut file = pages.concat();
+    let start = pages[0].len();
+    file[start + 200..start + pages[1].len() - 8].fill(0xff);
+    let cut = response("https://a.org/cut", &format!("{HTML}Transfer-Encoding: chunked\r\n"), b"400\r\n<p>cut off");
+    file.extend(gzip(&cut));
+    let place = file.len();
+    file.extend(&pages[0][..pages[0].len() / 2]);
+
+    let night = Night::new("");
+    write(&night, "a.warc.gz", &file);
+    expect(&night.run(DT, &[]), 65, &["3 rows", "a.warc.gz"]);
+    let summary = night.run(DT, &["--max-bad-rows", "3"]).expect_success().json();
+    assert_eq!(summary["bad_rows_by_reason"], json!({"broken_body": 1, "broken_record": 2}));
+    kept_and_dropped(
+        &night,
+        &["0", "2", "3"].map(|n| (["https://a.org/", n].concat(), "keep")).each_ref().map(|(id, d)| (id.as_str(), *d)),
+    );
+    let rows: Vec<Vec<String>> = night.published(DT, "quarantine").into_iter().map(|row| row[2..].to_vec()).collect();
+    let at_cut = (pages.concat().len() + 1).to_string();
+    let expected = [
+        [(start + 1).to_string(), "broken_record".to_owned(), String::new()],
+        [at_cut, "broken_body".to_owned(), "https://a.org/cut".to_owned()],
+        [(place + 1).to_string(), "broken_record".to_owned(), String::new()],
+    ];
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn the_id_is_the_url_or_the_time_and_the_url_or_the_id_of_the_record() {
+    let ids = [
+        ("url", "https://a.org/1"),
+        ("url_time", "2026-11-20T01:02:03Z https://a.org/1"),
+        ("record_id", "urn:response:https://a.org/1"),
+    ];
+    for (choice, id) in ids {
+        let night = Night::new(&format!("warc_id = \"{choice}\"\n"));
+        write(&night, "a.warc.gz", &gzip(&page("https://a.org/1", &text(1, 80))));
+        night.run(DT, &[]).expect_success();
+        kept_and_dropped(&night, &[(id, "keep")]);
+    }
+}
+
+#[test]
+fn url_host_time_and_content_type_order_documents_and_name_their_source() {
+    let (one, two) = (text(1, 80), text(1, 80));
+    let earlier = String::from_utf8(page("https://z.org/1", &one)).unwrap().replace("T01:02:03Z", "T00:00:00Z");
+    let file = [page("https://a.org/1", &two), earlier.into_bytes()].concat();
+    for (keep, kept) in [
+        ("fetch_time asc", "https://z.org/1"),
+        ("fetch_time desc", "https://a.org/1"),
+        ("host desc", "https://z.org/1"),
+        ("url asc", "https://a.org/1"),
+    ] {
+        let night = Night::new(&format!("source_column = \"host\"\nkeep = [\"{keep}\"]\n"));
+        write(&night, "a.warc", &file);
+        night.run(DT, &[]).expect_success();
+        let keeps: Vec<String> = decisions(&night).into_iter().filter(|(_, d)| d == "keep").map(|(id, _)| id).collect();
+        assert_eq!(keeps, [kept], "{keep}");
+    }
+    let night = Night::new("keep = [\"title desc\"]\n");
+    write(&night, "a.warc", &file);
+    expect(&night.run(DT, &[]), 65, &["a.warc", "title", "url, host, fetch_time, content_type"]);
+}
+
+#[test]
+fn conversion_records_of_wet_files_are_documents() {
+    let plain = "Content-Type: text/plain\r\n";
+    let records = [
+        record("warcinfo", "", "", b"software: test\r\n"),
+        record("conversion", "https://a.org/1", plain, text(1, 80).as_bytes()),
+        record("conversion", "https://a.org/2", plain, text(1, 80).as_bytes()),
+    ];
+    let night = Night::new("");
+    write(&night, "a.warc.wet.gz", &records.iter().flat_map(|record| gzip(record)).collect::<Vec<_>>());
+    let summary = night.run(DT, &[]).expect_success().json();
+    assert_eq!(summary["passed_records_by_reason"], json!({"warcinfo": 1}));
+    kept_and_dropped(&night, &[("https://a.org/1", "keep"), ("https://a.org/2", "drop")]);
+}
+
+#[test]
+fn html_files_are_documents_by_their_paths_and_filter_copies_those_that_are_kept() {
+    let night = Night::new("");
+    write(&night, "a.org/1.html", html(&text(1, 80)).as_bytes());
+    write(&night, "a.org/2.htm", html(&text(2, 80)).as_bytes());
+    write(&night, "b.org/1.html.gz", &gzip(html(&text(1, 80)).as_bytes()));
+    night.run(DT, &[]).expect_success();
+    kept_and_dropped(&night, &[("a.org/1.html", "keep"), ("a.org/2.htm", "keep"), ("b.org/1.html.gz", "drop")]);
+    let args = ["filter", "--config", "job.toml", "--dt", DT, "--output", "kept"];
+    nearprint_in(night.path(), &args).expect_success();
+    let kept = files_below(&night.path().join("kept"));
+    let pages: Vec<&String> = kept.iter().filter(|name| name.contains(".org/")).collect();
+    assert_eq!(pages, [&format!("dt={DT}/a.org/1.html"), &format!("dt={DT}/a.org/2.htm")], "{kept:?}");
+}
+
+#[test]
+fn filter_copies_the_records_of_kept_documents_and_those_that_are_no_documents() {
+    let records: Vec<Vec<u8>> = crawl().iter().map(|record| gzip(record)).collect();
+    let night = Night::new("");
+    write(&night, "a.warc.gz", &records.concat());
+    night.run(DT, &[]).expect_success();
+    let args = ["filter", "--config", "job.toml", "--dt", DT, "--output", "kept"];
+    nearprint_in(night.path(), &args).expect_success();
+    let kept = std::fs::read(night.path().join(format!("kept/dt={DT}/a.warc.gz"))).unwrap();
+    let without_the_copy: Vec<u8> = [&records[..4], &records[5..]].concat().concat();
+    assert!(kept == without_the_copy, "the records are copied byte for byte");
+}
+
+fn files_below(folder: &Path) -> Vec<String> {
+    support::snapshot(folder).into_keys().map(|path| path.display().to_string()).collect()
+}
+
+#[test]
+fn a_store_of_another_text_of_pages_is_refused() {
+    let night = Night::new("allow_empty = true\n");
+    write(&night, "a.warc", &page("https://a.org/1", &text(1, 80)));
+    night.run(DT, &[]).expect_success();
+    let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
+    for (text, code) in [("\"all\"", 78), ("{ selector = \"main p\" }", 78), ("\"main\"", 0)] {
+        std::fs::write(night.path().join("job.toml"), format!("{job}html_text = {text}\n")).unwrap();
+        let done = night.run("2026-11-21", &[]);
+        assert_eq!(done.code, code, "{text}: {}", done.stderr);
+    }
+    std::fs::write(night.path().join("job.toml"), format!("{job}html_text = {{ selector = \"p[[\" }}\n")).unwrap();
+    expect(&night.run("2026-11-22", &[]), 78, &["html_text", "p[["]);
+}
+
+#[test]
+fn a_record_that_holds_a_packed_warc_file_gives_no_documents_of_it() {
+    let inner: Vec<u8> = (0..50).flat_map(|n| gzip(&page(&format!("https://inner.org/{n}"), &text(n, 80)))).collect();
+    let outer = response("https://a.org/file", "Content-Type: application/warc\r\n", &inner);
+    let mut stored = GzEncoder::new(Vec::new(), Compression::none());
+    stored.write_all(&outer).unwrap();
+    let night = Night::new("");
+    write(&night, "a.warc.gz", &[stored.finish().unwrap(), gzip(&page("https://a.org/1", &text(99, 80)))].concat());
+    let summary = night.run(DT, &[]).expect_success().json();
+    assert_eq!(summary["passed_records_by_reason"], json!({"content_type": 1}));
+    kept_and_dropped(&night, &[("https://a.org/1", "keep")]);
+}
+
+#[test]
+fn an_html_file_is_a_query() {
+    let night = Night::new("");
+    write(&night, "a.warc.gz", &gzip(&page("https://a.org/1", &text(1, 80))));
+    night.run(DT, &[]).expect_success();
+    std::fs::write(night.path().join("saved.html"), html(&text(1, 80))).unwrap();
+    let done = nearprint_in(night.path(), &["query", "--config", "job.toml", "--file", "saved.html", "--json"]);
+    assert!(done.expect_success().stdout.contains("https://a.org/1"));
+}
+
+#[test]
+fn an_arc_file_is_refused_with_a_command_that_converts_it() {
+    let night = Night::new("");
+    write(&night, "a.warc.gz", &gzip(b"filedesc://a.arc 0.0.0.0 20221120000000 text/plain 9\n1 0 x\n\n"));
+    expect(&night.run(DT, &[]), 65, &["a.warc.gz", "ARC", "warcio recompress"]);
+}
+
+#[test]
+fn the_same_files_give_the_same_bytes_whatever_the_threads() {
+    let [one, two] = ["1", "2"].map(|threads| {
+        let night = Night::new("");
+        let pages: Vec<u8> =
+            (0..200).flat_map(|n| gzip(&page(&format!("https://a.org/{n}"), &text(n / 2, 80)))).collect();
+        write(&night, "a.warc.gz", &pages);
+        night.run(DT, &["--threads", threads]).expect_success();
+        let files = support::data_files(night.path());
+        (night, files)
+    });
+    assert_eq!(one.1, two.1);
+}
