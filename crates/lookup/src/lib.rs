@@ -26,4 +26,4 @@ const _: () = {
 pub use answer::{Answer, Decision, Match, State};
 pub use error::{LookupError, Result};
 pub use lookup::Lookup;
-pub use query::{LookupOptions, LookupProfile, Query, parse_sketch};
+pub use query::{Asked, FingerprintText, LookupOptions, LookupProfile, Query, parse_sketch};

@@ -4,6 +4,7 @@ use nearprint_fingerprint::Sketch;
 use nearprint_join::{Kernel, Verifier};
 use nearprint_profile::{JoinConfig, Outcome, ProfileConfig, TextFingerprinter};
 use nearprint_tokenize::Resources;
+use serde::Deserialize;
 
 use crate::error::{LookupError, Result};
 
@@ -20,6 +21,52 @@ pub enum Query {
         /// The sketch. Without it, sketches are not compared.
         sketch: Option<Sketch>,
     },
+}
+
+/// A question in JSON: `text`, or `fingerprint` and perhaps its `sketch`. Other fields are ignored.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Asked {
+    /// The text.
+    pub text: Option<String>,
+    /// The fingerprint, instead of a text.
+    pub fingerprint: Option<FingerprintText>,
+    /// The sketch of the fingerprint: 64 hex digits. Without it, sketches are not compared.
+    pub sketch: Option<String>,
+}
+
+/// A fingerprint in JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged, expecting = "a fingerprint is a whole number of 64 bits, or hex digits as a string")]
+pub enum FingerprintText {
+    /// The value.
+    Number(u64),
+    /// Hex with all digits or after `0x`, or decimal.
+    Text(String),
+}
+
+impl Asked {
+    /// Returns the query that is asked.
+    ///
+    /// # Errors
+    /// [`LookupError::Query`] if the question is none, or its fingerprint or sketch cannot be read.
+    pub fn query(self, profile: &LookupProfile) -> Result<Query> {
+        match self {
+            Self { text: Some(text), fingerprint: None, .. } => Ok(Query::Text(text)),
+            Self { text: None, fingerprint: Some(fingerprint), sketch } => {
+                let sketch = sketch.as_deref().map(parse_sketch).transpose()?;
+                let fingerprint = match fingerprint {
+                    FingerprintText::Number(value) => value,
+                    FingerprintText::Text(text) => profile.parse_fingerprint(&text)?,
+                };
+                Ok(Query::Fingerprint { fingerprint, sketch })
+            }
+            _ => {
+                let reason = "write \"text\", or \"fingerprint\" and perhaps \"sketch\"".to_owned();
+                Err(LookupError::Query { query: "the question".to_owned(), reason })
+            }
+        }
+    }
 }
 
 /// The limits of a lookup, and what it may use.

@@ -1,36 +1,11 @@
 //! What a server asks of the store behind it.
 
 use async_trait::async_trait;
-use nearprint_lookup::{Answer, State};
+use nearprint_lookup::{Answer, Asked, State};
 use nearprint_study::Explanation;
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::error::Result;
-
-/// A question: a text or a fingerprint. Other fields are ignored.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct Asked {
-    /// The name of the question, which the answer repeats.
-    pub id: Option<Value>,
-    /// The text.
-    pub text: Option<String>,
-    /// The fingerprint, instead of a text.
-    pub fingerprint: Option<FingerprintText>,
-    /// The sketch of the fingerprint in hex. Without it, sketches are not compared.
-    pub sketch: Option<String>,
-}
-
-/// A fingerprint in JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-pub enum FingerprintText {
-    /// The value.
-    Number(u64),
-    /// Hex with all digits or after `0x`, or decimal.
-    Text(String),
-}
 
 /// One side of a comparison: a text, or a document of the store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]

@@ -19,7 +19,7 @@ mod server;
 mod store_answers;
 mod token;
 
-pub use answers::{Answers, Asked, FingerprintText, Side};
+pub use answers::{Answers, Side};
 pub use error::{Result, ServeError};
 pub use options::{ServeOptions, Timeouts};
 pub use server::{Served, Server};

@@ -12,11 +12,12 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use bytes::Bytes;
 use futures::StreamExt;
+use nearprint_lookup::Asked;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::answers::{Asked, Side};
+use crate::answers::Side;
 use crate::app::{App, Permit};
 use crate::error::ServeError;
 use crate::refusal::{Refusal, json_body};
@@ -50,8 +51,8 @@ async fn query(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> R
     match media_type(&headers) {
         Some("application/json") => {
             let (max_body, patience) = (app.options.max_body, app.options.timeouts.body);
-            let asked = parsed(&body::whole(body, max_body, patience).await?)?;
-            let answer = answered(&app, asked).await.map_err(|(refusal, _)| refusal)?;
+            let question = parsed(&body::whole(body, max_body, patience).await?)?;
+            let answer = answered(&app, question).await.map_err(|(refusal, _)| refusal)?;
             Ok(json_body(&answer).into_response())
         }
         Some(NDJSON) => Ok(stream(app, permit, body)),
@@ -67,10 +68,9 @@ fn stream(app: Arc<App>, permit: Permit, body: Body) -> Response {
     let answers = body::lines(body, max_body, patience).map(move |line| {
         let app = Arc::clone(&app);
         async move {
-            let answer = match line.and_then(|line| parsed(line.as_bytes())) {
-                Ok(asked) => answered(&app, asked).await.unwrap_or_else(|(refusal, id)| with_id(refusal.json(), id)),
-                Err(refusal) => refusal.json(),
-            };
+            // A task of its own, so that several threads answer one stream.
+            let answer = tokio::spawn(async move { line_answer(&app, line).await }).await;
+            let answer = answer.unwrap_or_else(|error| internal("stream", &error).json());
             Ok::<_, Infallible>(Bytes::from(answer.to_string() + "\n"))
         }
     });
@@ -82,9 +82,23 @@ fn stream(app: Arc<App>, permit: Permit, body: Body) -> Response {
     ([(header::CONTENT_TYPE, NDJSON)], Body::from_stream(answers)).into_response()
 }
 
+async fn line_answer(app: &App, line: Result<String, Refusal>) -> Value {
+    match line.and_then(|line| parsed(line.as_bytes())) {
+        Ok(question) => answered(app, question).await.unwrap_or_else(|(refusal, id)| with_id(refusal.json(), id)),
+        Err(refusal) => refusal.json(),
+    }
+}
+
+/// A question. The answer has the same id.
+#[derive(Deserialize)]
+struct Question {
+    id: Option<Value>,
+    #[serde(flatten)]
+    asked: Asked,
+}
+
 /// Returns the answer, or the refusal, with the id of the question.
-async fn answered(app: &App, mut asked: Asked) -> Result<Value, (Refusal, Option<Value>)> {
-    let id = asked.id.take();
+async fn answered(app: &App, Question { id, asked }: Question) -> Result<Value, (Refusal, Option<Value>)> {
     let outcome = app.answers.answer(asked).await;
     app.metrics.answer(outcome.as_ref().ok().map(|answer| (answer.n_matches, answer.bytes_read)));
     let json = outcome.map_err(Refusal::from);
@@ -114,8 +128,7 @@ async fn explain(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) ->
     if media_type(&headers) != Some("application/json") {
         return Err(unsupported("application/json"));
     }
-    let Comparison { a, b } =
-        parsed(&body::whole(body, app.options.max_body, app.options.timeouts.body).await?)?;
+    let Comparison { a, b } = parsed(&body::whole(body, app.options.max_body, app.options.timeouts.body).await?)?;
     let _comparison = app.comparison()?;
     let explanation = app.answers.explain(a, b).await?;
     let json = serde_json::to_value(explanation).map_err(|error| internal("explain", &error))?;

@@ -4,13 +4,13 @@ use std::sync::{PoisonError, RwLock};
 
 use async_trait::async_trait;
 use nearprint_dataset::{DocumentColumns, DocumentPlace, Documents, InputPolicy, is_date};
-use nearprint_lookup::{Answer, Lookup, LookupError, Query, State, parse_sketch};
+use nearprint_lookup::{Answer, Asked, Lookup, State};
 use nearprint_pipeline::night_pattern;
 use nearprint_storage::Storage;
 use nearprint_study::{ExplainRequest, ExplainTexts, Explanation, StudyError, explain};
 use nearprint_tokenize::Resources as AnalyzerResources;
 
-use crate::answers::{Answers, Asked, FingerprintText, Side};
+use crate::answers::{Answers, Side};
 use crate::error::{Result, ServeError};
 
 /// The answers of a store. Each comes from one commit, even if a new one is opened meanwhile.
@@ -86,7 +86,7 @@ impl StoreAnswers {
 impl Answers for StoreAnswers {
     async fn answer(&self, asked: Asked) -> Result<Answer> {
         let lookup = self.lookup();
-        let query = query(asked, &lookup)?;
+        let query = asked.query(lookup.profile())?;
         Ok(lookup.answer(&query).await?)
     }
 
@@ -102,7 +102,8 @@ impl Answers for StoreAnswers {
         // Long texts take seconds, in which a thread that others wait for must not compute.
         let handle = tokio::runtime::Handle::current();
         let explained = tokio::task::spawn_blocking(move || handle.block_on(explain(&storage, &request))).await;
-        let panicked = |error: tokio::task::JoinError| ServeError::Internal { stage: "explain", reason: error.to_string() };
+        let panicked =
+            |error: tokio::task::JoinError| ServeError::Internal { stage: "explain", reason: error.to_string() };
         Ok(explained.map_err(panicked)??)
     }
 
@@ -121,21 +122,6 @@ impl Answers for StoreAnswers {
 
     fn has_texts(&self) -> bool {
         self.texts.is_some()
-    }
-}
-
-fn query(given: Asked, lookup: &Lookup) -> Result<Query> {
-    match given {
-        Asked { text: Some(text), fingerprint: None, sketch: None, .. } => Ok(Query::Text(text)),
-        Asked { text: None, fingerprint: Some(fingerprint), sketch, .. } => {
-            let fingerprint = match fingerprint {
-                FingerprintText::Number(value) => value,
-                FingerprintText::Text(text) => lookup.profile().parse_fingerprint(text.trim())?,
-            };
-            let sketch = sketch.as_deref().map(parse_sketch).transpose().map_err(LookupError::from)?;
-            Ok(Query::Fingerprint { fingerprint, sketch })
-        }
-        _ => Err(asked("ask with {\"text\"}, or with {\"fingerprint\"} and perhaps its {\"sketch\"}")),
     }
 }
 

@@ -28,7 +28,9 @@ impl Token {
             return refused("a token has at least 16 characters: make one with `openssl rand -hex 32`");
         }
         if !token.iter().all(u8::is_ascii_graphic) {
-            return refused("a token is one word of ASCII letters, digits and signs: make one with `openssl rand -hex 32`");
+            return refused(
+                "a token is one word of ASCII letters, digits and signs: make one with `openssl rand -hex 32`",
+            );
         }
         Ok(Self(token))
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
 use nearprint_join::{JoinError, Kernel, KernelName};
-use nearprint_lookup::{Answer, Lookup, LookupError, LookupOptions, LookupProfile, Query, State, parse_sketch};
+use nearprint_lookup::{Answer, Asked, Lookup, LookupError, LookupOptions, LookupProfile, Query, State, parse_sketch};
 use nearprint_pipeline::PipelineError;
 use nearprint_storage::{ErrorKind, Storage, StorageError, blocking};
 use nearprint_study::{StudyError, legible};
@@ -185,31 +185,12 @@ fn one_text(summary: &OneSummary) -> String {
 /// The number of fingerprints from which an index pays.
 const MANY_ROWS: u64 = 1 << 20;
 
-/// A line of queries. Other fields are ignored.
+/// A line of queries.
 #[derive(Deserialize)]
 struct Line {
     id: Option<Value>,
-    text: Option<String>,
-    fingerprint: Option<Value>,
-    sketch: Option<String>,
-}
-
-impl Line {
-    fn query(&self, profile: &LookupProfile) -> Result<Query, String> {
-        match (&self.text, &self.fingerprint) {
-            (Some(text), None) => Ok(Query::Text(text.clone())),
-            (None, Some(fingerprint)) => {
-                let sketch = self.sketch.as_deref().map(parse_sketch).transpose().map_err(|e| e.to_string())?;
-                let fingerprint = match fingerprint {
-                    Value::Number(number) => number.as_u64().ok_or("fingerprint: write a whole number of 64 bits")?,
-                    Value::String(text) => profile.parse_fingerprint(text).map_err(|e| e.to_string())?,
-                    _ => return Err("fingerprint: write a number, or hex digits as a string".to_owned()),
-                };
-                Ok(Query::Fingerprint { fingerprint, sketch })
-            }
-            _ => Err("write \"text\", or \"fingerprint\" and perhaps \"sketch\"".to_owned()),
-        }
-    }
+    #[serde(flatten)]
+    asked: Asked,
 }
 
 /// The answer to a line, or what is wrong with the line.
@@ -338,11 +319,11 @@ async fn answer_line(lookup: &Lookup, number: u64, line: &[u8]) -> Result<LineAn
         Ok(line) => line,
         Err(error) => return Ok(bad(None, format!("not a JSON object of a query: {error}"))),
     };
-    let query = match line.query(lookup.profile()) {
-        Ok(query) => query,
-        Err(reason) => return Ok(bad(line.id, reason)),
+    let answer = match line.asked.query(lookup.profile()) {
+        Ok(query) => lookup.answer(&query).await,
+        Err(error) => Err(error),
     };
-    match lookup.answer(&query).await {
+    match answer {
         Ok(answer) => Ok(LineAnswer { id: line.id, answer: Some(answer), line: None, error: None }),
         Err(error @ LookupError::Query { .. }) => Ok(bad(line.id, error.to_string())),
         Err(error) => Err(of_lookup(error)),

@@ -114,22 +114,23 @@ function list(asked, answer) {
 }
 
 function row(asked, listed, match, i) {
-  const tr = element("tr");
-  const id = element("td", legible(match.id), { class: "id" });
+  // The roles stay when a narrow screen shows rows as blocks.
+  const tr = element("tr", undefined, { role: "row" });
+  const id = element("td", legible(match.id), { class: "id", role: "cell" });
   if (match.exact) id.append(element("small", "same text"));
-  const decision = element("td", undefined, { "data-name": "Decision" });
+  const decision = element("td", undefined, { "data-name": "Decision", role: "cell" });
   const words = element("span", match.decision === "keep" ? "kept" : "dropped");
   if (match.canonical_id !== null) words.append(element("small", "represented by " + legible(match.canonical_id)));
   decision.append(words);
-  const number = (name, value) => element("td", value ?? "–", { class: "number", "data-name": name });
-  tr.append(id, element("td", match.dt, { "data-name": "Night" }), number("Distance", match.distance));
+  const number = (name, value) => element("td", value ?? "–", { class: "number", "data-name": name, role: "cell" });
+  tr.append(id, element("td", match.dt, { class: "night", "data-name": "Night", role: "cell" }), number("Distance", match.distance));
   tr.append(number("Sketch distance", match.sketch_distance), decision, comparison(asked, listed, match, i));
   return tr;
 }
 
 // A text is compared with the match, and the first match of a fingerprint with the others.
 function comparison(asked, listed, match, i) {
-  const cell = element("td");
+  const cell = element("td", undefined, { role: "cell" });
   const isFirst = asked.text === undefined && i === 0;
   if (!hasTexts || isFirst) return cell;
   const first = asked.text !== undefined
