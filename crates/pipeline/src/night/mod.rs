@@ -22,4 +22,4 @@ pub use inputs::{JoinedNights, NightFiles, NightInput};
 pub use references::JoinedReference;
 pub use request::{MAX_LOST_SHARE, RunRequest};
 pub use run::{run, run_elsewhere};
-pub use summary::{RunCounts, RunStatus, RunSummary};
+pub use summary::{RunCounts, RunStatus, RunSummary, SourceCounts};

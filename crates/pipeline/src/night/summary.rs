@@ -100,4 +100,19 @@ pub struct RunCounts {
     /// The counts of decisions.
     #[serde(flatten)]
     pub decisions: DecisionCounts,
+    /// The sources that lost the most documents as near-duplicates, ten at most.
+    #[serde(default)]
+    pub sources: Vec<SourceCounts>,
+}
+
+/// The documents of a source that were compared and are not exact copies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceCounts {
+    /// The value in the column of sources or, without such a column, the host that the ids name. `-` if there is
+    /// neither.
+    pub source: String,
+    /// The number of these documents.
+    pub n_documents: u64,
+    /// The number of these documents that are dropped as near-duplicates.
+    pub n_near: u64,
 }

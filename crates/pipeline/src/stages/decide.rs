@@ -10,7 +10,7 @@ use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, 
 use nearprint_fingerprint::hamming_distance;
 use nearprint_join::{
     Canonical, ClassNeighbours, Clusters, Decision, DropRule, ExistingNeighbour, Gathered, KeptExisting, LossLimit,
-    Origin, QueryRows, Representative, Superseding, UnionFind, component, lost_share, star,
+    Origin, QueryRows, Representative, RowSet, Superseding, UnionFind, component, lost_share, star, star_bound,
 };
 use nearprint_store::ExistingShort;
 use serde::{Deserialize, Serialize};
@@ -94,6 +94,18 @@ pub(crate) struct Decisions {
     references: ReferenceNames,
     /// The kept existing documents that kept rows contain, in order of (id, row, origin).
     superseded: Vec<(Superseding, u32)>,
+    /// The bound, and the component rule's drops; without the documents that no rule of near-duplicates decides about.
+    star: Option<StarQuality>,
+}
+
+/// What the star rule kept, beside what else could have been kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StarQuality {
+    /// A number of documents that no keep order could exceed, so that `n_keep` of it is a lower bound of how good the keep
+    /// order is: see [`star_bound`](nearprint_join::star_bound()).
+    pub n_keep_bound: u64,
+    /// The number of kept documents that `clusters = "component"` would have dropped.
+    pub n_kept_beyond_component: u64,
 }
 
 /// The numbers of documents by decision.
@@ -114,6 +126,20 @@ pub struct DecisionCounts {
     pub n_clusters: u64,
     /// The number of documents in the largest of these clusters.
     pub largest_cluster: u64,
+    /// How good the star rule was. `None` means that the component rule decided, or an earlier release.
+    #[serde(flatten)]
+    pub star: Option<StarQuality>,
+}
+
+impl DecisionCounts {
+    /// Returns the kept documents as a share of the most that any keep order could keep: a lower bound of how good the keep
+    /// order was. `None` means that the bound is not known, or 0.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "a share of documents")]
+    pub fn kept_of_bound(&self) -> Option<f64> {
+        let bound = self.star?.n_keep_bound;
+        (bound > 0).then(|| self.n_keep as f64 / bound as f64)
+    }
 }
 
 impl Outcome {
@@ -156,10 +182,11 @@ impl Decisions {
             existing_short,
             references,
             superseded: Vec::new(),
+            star: None,
         };
         let Found { rule, loss, mut gathered, class_pairs } = found;
         match rule {
-            ClusterRule::Star => decided.by_star(batch, &class_pairs.neighbours(rows, loss)?, &mut gathered),
+            ClusterRule::Star => decided.by_star(batch, class_pairs.neighbours(rows, loss)?, &mut gathered),
             ClusterRule::Component => decided.by_component(batch, &mut gathered)?,
         }
         decided.short_texts(batch);
@@ -268,6 +295,9 @@ impl Decisions {
             }
             counts.by_reason.insert(format!("{decision}_{reason}"), n);
         }
+        // Every rule keeps the first of equal short texts.
+        let n_short = counts.by_reason.get("keep_too_short").copied().unwrap_or_default();
+        counts.star = self.star.map(|star| StarQuality { n_keep_bound: star.n_keep_bound + n_short, ..star });
         counts
     }
 
@@ -315,9 +345,10 @@ impl Decisions {
         Ok(writer.finish()?)
     }
 
-    fn by_star(&mut self, batch: &QueryBatch, neighbours: &ClassNeighbours, gathered: &mut Gathered) {
+    fn by_star(&mut self, batch: &QueryBatch, mut neighbours: ClassNeighbours, gathered: &mut Gathered) {
         self.existing = std::mem::take(&mut gathered.kept);
         let superseding = std::mem::take(&mut gathered.superseding);
+        let n_component = n_kept_by_component(batch, &self.existing, gathered);
         let (made, existing, gathered) = (&mut self.rows, &self.existing, &*gathered);
         // A class has one nearest existing document, so the class alone identifies it.
         let nearest =
@@ -342,7 +373,14 @@ impl Decisions {
                 }
             };
         };
-        star(fingerprinted_rows(batch), |row| gathered.classes.of(row), neighbours, nearest, decide);
+        star(fingerprinted_rows(batch), |row| gathered.classes.of(row), &neighbours, nearest, decide);
+        let n_keep =
+            fingerprinted_rows(batch).filter(|&row| made[row as usize].outcome.decision() == "keep").count() as u64;
+        self.star = Some(StarQuality {
+            n_keep_bound: star_bound(&mut neighbours, |class| !existing.contains_key(&class)),
+            n_kept_beyond_component: n_keep.saturating_sub(n_component),
+        });
+        drop(neighbours);
         let by_kept = |of: Superseding| fuller.get(&of.class).map(|&row| (of, row));
         self.superseded = superseding.into_iter().filter_map(by_kept).collect();
         self.superseded
@@ -458,6 +496,26 @@ fn fingerprinted_rows(batch: &QueryBatch) -> impl Iterator<Item = u32> {
 fn short_rows(batch: &QueryBatch) -> impl Iterator<Item = (u32, [u8; 16])> {
     let short = |row: &u32| batch.skipped.get(*row) == Some(&SkipReason::TooShort);
     batch.keep_order().filter(short).filter_map(|row| batch.text_hashes.get(row).map(|&hash| (row, hash)))
+}
+
+/// Returns how many documents with a fingerprint the component rule would keep: one of each component without a kept
+/// existing document. `kept` are the existing documents near classes.
+fn n_kept_by_component(batch: &QueryBatch, kept: &HashMap<u32, KeptExisting>, gathered: &mut Gathered) -> u64 {
+    let Gathered { sets, classes, less, .. } = gathered;
+    let mut decided = RowSet::default();
+    let is_near_existing = |class| kept.contains_key(&class) || less.contains(class);
+    for row in fingerprinted_rows(batch).filter(|&row| classes.of(row).is_some_and(is_near_existing)) {
+        decided.insert(sets.find(row));
+    }
+    let mut n_kept = 0;
+    for row in fingerprinted_rows(batch) {
+        let root = sets.find(row);
+        if !decided.contains(root) {
+            decided.insert(root);
+            n_kept += 1;
+        }
+    }
+    n_kept
 }
 
 /// Joins equal short texts to clusters.

@@ -1,17 +1,28 @@
-//! Reports the results of a published night for a person to read.
+//! Reports the results of a published night for a person to read: as values, as a page and as Markdown.
+
+mod decisions;
+mod markdown;
+mod notable;
+mod page;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::Array;
-use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
+use arrow::datatypes::Int64Type;
 use futures::TryStreamExt;
 use serde::Serialize;
 
+pub use self::decisions::Distributions;
+pub use self::markdown::night_markdown;
+pub use self::page::night_page;
+
+use self::decisions::Decided;
 use crate::error::Result;
 use crate::excerpts::excerpts;
-use nearprint_dataset::schema::{LOST_SHARE, REFERENCE};
 use nearprint_dataset::{Columns, DocumentColumns, Documents, InputPolicy, ParquetFile};
-use nearprint_pipeline::{RunSummary, night_pattern, published_files, published_night};
+use nearprint_pipeline::{
+    Breakers, Measured, NightHistory, RunSummary, night_pattern, published_files, published_history, published_night,
+};
 use nearprint_storage::{ErrorKind, Storage};
 
 /// The night to report, and the place of its documents.
@@ -25,20 +36,50 @@ pub struct ReportRequest {
     pub documents: String,
     /// The columns of the documents, as in the run.
     pub columns: DocumentColumns,
-    /// The number of dropped documents to show, and of clusters.
+    /// The number of dropped documents to show, of clusters, and of quarantined rows.
     pub n_examples: usize,
+    /// The job's breakers.
+    pub breakers: Breakers,
+    /// The job's settings, as pairs of a key and its value. A manifest has only their digest.
+    pub settings: Vec<(String, String)>,
 }
 
 /// The report on a published night.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NightReport {
-    /// The summary of the run.
+    /// The summary of the run. What the breakers look at is measured anew, from published files alone.
     #[serde(flatten)]
     pub summary: RunSummary,
     /// The largest clusters, as pairs of the smallest member id and the number of documents of the night.
     pub largest_clusters: Vec<(String, u64)>,
     /// A few dropped documents: near-duplicates before exact copies, and those that lose most before the others.
     pub examples: Vec<Example>,
+    /// How the near-duplicates and clusters are distributed.
+    pub distributions: Distributions,
+    /// The first quarantined rows.
+    pub quarantine: Vec<QuarantinedRow>,
+    /// The night's manifest and those of the nights before.
+    #[serde(skip)]
+    pub history: NightHistory,
+    /// The job's breakers.
+    #[serde(skip)]
+    pub breakers: Breakers,
+    /// The job's settings, as in the request.
+    #[serde(skip)]
+    pub settings: Vec<(String, String)>,
+}
+
+/// A row that is no document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct QuarantinedRow {
+    /// The file.
+    pub file: String,
+    /// The number of the row in its file, or in its row group, from 0.
+    pub row: i64,
+    /// Why it is no document.
+    pub reason: String,
+    /// The id of the row, if it has one.
+    pub id: Option<String>,
 }
 
 /// A dropped document, and the canonical document that represents it.
@@ -59,18 +100,24 @@ pub struct Example {
     /// Excerpts of the two texts around their first difference, or from their beginning. `None` means that a text was
     /// not found; those of reference stores are not looked for.
     pub excerpts: Option<(String, String)>,
+    /// The two whole texts, if both were found.
+    #[serde(skip)]
+    pub texts: Option<(String, String)>,
 }
 
 /// The characters of an excerpt.
 const EXCERPT_CHARS: usize = 90;
 /// The characters of an excerpt before the first difference.
 const CONTEXT_CHARS: usize = 30;
+/// The most nights before that are looked at.
+const NIGHTS_BEFORE: usize = 29;
 
 /// Reads the results of a published night.
 ///
 /// ```
 /// use nearprint_dataset::DocumentColumns;
-/// # use nearprint_pipeline::{Breakers, Resources, RunRequest, run};
+/// use nearprint_pipeline::Breakers;
+/// # use nearprint_pipeline::{Resources, RunRequest, run};
 /// use nearprint_storage::Storage;
 /// use nearprint_study::{ReportRequest, report};
 ///
@@ -95,10 +142,13 @@ const CONTEXT_CHARS: usize = 30;
 ///     documents,
 ///     columns: DocumentColumns::default(),
 ///     n_examples: 2,
+///     breakers: Breakers::default(),
+///     settings: Vec::new(),
 /// };
 /// let night = report(&Storage::default(), &request).await?;
 /// assert_eq!((night.summary.counts.documents.n_documents, night.examples.len()), (155, 2));
 /// assert!(night.examples.iter().all(|example| example.reason == "near" && example.excerpts.is_some()));
+/// assert!(nearprint_study::night_page(&night)?.contains("<h1>Night 2026-11-19</h1>"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
 /// ```
@@ -108,7 +158,9 @@ const CONTEXT_CHARS: usize = 30;
 /// the night or a document cannot be read.
 pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightReport> {
     let (summary, earlier) = published_night(storage, &request.store, &request.dt).await?;
-    let (largest_clusters, mut examples) = read_decisions(storage, request).await?;
+    let history = published_history(storage, &request.store, &request.dt, NIGHTS_BEFORE).await?;
+    let mut decided = Decided::read(storage, request).await?;
+    let mut examples = decided.take_examples(request.n_examples);
     // An id of a reference store may be that of another document here.
     let own = examples.iter().filter(|example| example.reference.is_none());
     let wanted: BTreeSet<&str> = own.flat_map(|e| [e.doc_id.as_str(), &e.canonical_id]).collect();
@@ -116,60 +168,46 @@ pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightR
     for example in examples.iter_mut().filter(|example| example.reference.is_none()) {
         let both = texts.get(&example.doc_id).zip(texts.get(&example.canonical_id));
         example.excerpts = both.map(|(a, b)| excerpts(a, b, EXCERPT_CHARS, CONTEXT_CHARS));
+        example.texts = both.map(|(a, b)| (a.clone(), b.clone()));
     }
-    Ok(NightReport { summary, largest_clusters, examples })
+    let before: Vec<_> = history.before.iter().rev().map(|night| night.counts.clone()).collect();
+    let measured = Measured::of_published(&summary.counts, &before, decided.mean_loss(), &request.breakers);
+    Ok(NightReport {
+        summary: RunSummary { measured: Some(measured), ..summary },
+        quarantine: read_quarantine(storage, request).await?,
+        largest_clusters: decided.largest_clusters,
+        examples,
+        distributions: decided.distributions,
+        history,
+        breakers: request.breakers,
+        settings: request.settings.clone(),
+    })
 }
 
-async fn read_decisions(storage: &Storage, request: &ReportRequest) -> Result<(Vec<(String, u64)>, Vec<Example>)> {
-    let mut clusters: BTreeMap<String, u64> = BTreeMap::new();
-    let (mut near, mut exact) = (Vec::new(), Vec::new());
-    let n_examples = request.n_examples;
-    for file in published_files(storage, &request.store, &request.dt, "decisions").await? {
+/// Reads the first rows of a night's quarantine.
+async fn read_quarantine(storage: &Storage, request: &ReportRequest) -> Result<Vec<QuarantinedRow>> {
+    let mut rows = Vec::new();
+    for file in published_files(storage, &request.store, &request.dt, "quarantine").await? {
         let parquet = ParquetFile::open(storage.folder(&file)?.file().await?).await?;
-        let names: Vec<String> = parquet.schema().fields().iter().map(|f| f.name().clone()).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let mut batches = parquet.stream(parquet.whole(&names))?;
+        let mut batches = parquet.stream(parquet.whole(&["file", "row", "reason", "id"]))?;
         while let Some(batch) = batches.try_next().await? {
             let columns = Columns { batch: &batch, file: &parquet.file.url };
-            let (ids, canonical, reasons) =
-                (columns.strings("doc_id")?, columns.strings("canonical_id")?, columns.strings("reason")?);
-            let distances = columns.signed::<Int32Type>("distance")?;
-            // Nights of earlier releases have no lost shares.
-            let lost = batch.column_by_name(LOST_SHARE);
-            let lost = lost.map(|_| columns.primitive::<Float64Type>(LOST_SHARE)).transpose()?;
-            // Nights of earlier releases have no references either.
-            let references = batch.column_by_name(REFERENCE).map(|_| columns.strings(REFERENCE)).transpose()?;
-            let (cluster, sizes) = (columns.strings("cluster_id")?, columns.signed::<Int64Type>("cluster_size")?);
+            let (files, reasons, ids) = (columns.strings("file")?, columns.strings("reason")?, columns.strings("id")?);
+            let numbers = columns.signed::<Int64Type>("row")?;
             for i in 0..batch.num_rows() {
-                if sizes.is_valid(i) && sizes.value(i) > 1 && cluster.value(i) == ids.value(i) {
-                    clusters.insert(ids.value(i).to_owned(), sizes.value(i).unsigned_abs());
+                if rows.len() == request.n_examples {
+                    return Ok(rows);
                 }
-                let list = if reasons.value(i) == "near" { &mut near } else { &mut exact };
-                let lost_share = lost.filter(|lost| lost.is_valid(i)).map(|lost| lost.value(i));
-                // An unknown share comes last; of equal ones the first document stays first.
-                let at = list.partition_point(|example: &Example| example.lost_share >= lost_share);
-                if canonical.is_valid(i) && at < n_examples {
-                    let example = Example {
-                        doc_id: ids.value(i).to_owned(),
-                        canonical_id: canonical.value(i).to_owned(),
-                        reference: references.as_ref().filter(|r| r.is_valid(i)).map(|r| r.value(i).to_owned()),
-                        distance: distances.is_valid(i).then(|| distances.value(i)),
-                        lost_share,
-                        reason: reasons.value(i).to_owned(),
-                        excerpts: None,
-                    };
-                    list.insert(at, example);
-                    list.truncate(n_examples);
-                }
+                rows.push(QuarantinedRow {
+                    file: files.value(i).to_owned(),
+                    row: numbers.value(i),
+                    reason: reasons.value(i).to_owned(),
+                    id: ids.is_valid(i).then(|| ids.value(i).to_owned()),
+                });
             }
         }
     }
-    let mut largest: Vec<(String, u64)> = clusters.into_iter().collect();
-    largest.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    largest.truncate(n_examples);
-    near.extend(exact);
-    near.truncate(n_examples);
-    Ok((largest, near))
+    Ok(rows)
 }
 
 /// Finds the texts of the `wanted` ids. It searches the documents of the night, and then those of earlier nights from
