@@ -20,16 +20,18 @@ def main():
     arguments.add_argument("--job", action="append", default=[], metavar="LINE")
     arguments.add_argument("sets", nargs="+", metavar="NAME=PATH")
     options = arguments.parse_args()
-    print("| set | documents | kept | bound | kept / bound | largest cluster | kept beyond component |")
-    print("|---|---:|---:|---:|---:|---:|---:|")
+    print("| set | documents | kept | in vain | bound | (kept − in vain) / bound | largest cluster | kept beyond component |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|")
     kept, bound = 0, 0
     for name, path in (each.split("=", 1) for each in options.sets):
         counts = night(options, Path(path).resolve())
-        kept, bound = kept + counts["n_keep"], bound + counts["n_keep_bound"]
-        print(f"| {name} | {counts['n_documents']:,} | {counts['n_keep']:,} | {counts['n_keep_bound']:,} "
-              f"| {share(counts['n_keep'], counts['n_keep_bound'])} | {counts['largest_cluster']:,} "
+        in_vain = counts["n_kept_in_vain"]
+        worth = counts["n_keep"] - in_vain
+        kept, bound = kept + worth, bound + counts["n_keep_bound"]
+        print(f"| {name} | {counts['n_documents']:,} | {counts['n_keep']:,} | {in_vain:,} | {counts['n_keep_bound']:,} "
+              f"| {share(worth, counts['n_keep_bound'])} | {counts['largest_cluster']:,} "
               f"| {counts['n_kept_beyond_component']:,} |", flush=True)
-    print(f"| all | | {kept:,} | {bound:,} | {share(kept, bound)} | | |")
+    print(f"| all | | {kept:,} without those | | {bound:,} | {share(kept, bound)} | | |")
 
 
 def share(kept, bound):
@@ -42,8 +44,10 @@ def night(options, documents):
         job = ['store = "store"', 'output = "results"', "create_store = true", 'on_duplicate_id = "keep_first"',
                "max_bad_rows = 1000000", *options.job]
         Path(folder, "job.toml").write_text("\n".join(job) + "\n")
+        files = sorted(documents.iterdir()) if documents.is_dir() else [documents]
+        Path(folder, "files.txt").write_text("".join(f"{file}\n" for file in files))
         command = [str(Path(options.nearprint).resolve()), "run", "--config", "job.toml", "--dt", "2026-11-20", "--json",
-                   "--no-breakers", "--documents", str(documents)]
+                   "--no-breakers", "--files-from", "files.txt"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         if done.returncode != 0:
             raise SystemExit(f"{documents}: {done.stderr}")

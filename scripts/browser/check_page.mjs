@@ -47,7 +47,10 @@ if (options.payloads) {
   const payloads = readFileSync(options.payloads, "utf8").split("\n").filter(Boolean);
   let n = 0;
   for (const payload of payloads) {
-    const open = (page) => page.setContent(`<p>${payload}</p><p title="${payload}"></p><p title='${payload}'></p>`);
+    const open = async (page) => {
+      await page.goto("about:blank");
+      await page.setContent(`<p>${payload}</p><p title="${payload}"></p><p title='${payload}'></p>`, { timeout: 2000 });
+    };
     const control = await touched(browser, open).catch(() => ({ hits: 0 }));
     n += control.hits > 0;
     await control.page?.close();
@@ -78,7 +81,7 @@ for (const [name, viewport] of Object.entries(WIDTHS)) {
     console.log(`${where}: ${seen.hits} scripts run, ${seen.requests.length - 1} requests, axe ${serious.length} serious of ${violations.length}`);
     if (options.shots) {
       mkdirSync(options.shots, { recursive: true });
-      await page.evaluate(() => { document.querySelectorAll("details").forEach((d) => { d.open = false; }); document.activeElement?.blur(); scrollTo(0, 0); });
+      await page.evaluate(() => { document.querySelectorAll("details").forEach((d) => { d.open = false; }); document.activeElement?.blur(); scrollTo({ top: 0, behavior: "instant" }); });
       await page.screenshot({ path: join(options.shots, `${name}-${colorScheme}.png`) });
       await page.screenshot({ path: join(options.shots, `${name}-${colorScheme}-whole.png`), fullPage: true });
     }

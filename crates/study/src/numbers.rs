@@ -51,8 +51,8 @@ pub(crate) fn short(value: f64) -> String {
 #[must_use]
 pub fn percent(share: f64) -> String {
     match share {
-        s if s > 0.0 && s < 0.0005 => "< 0.1 %".to_owned(),
-        s if s < 1.0 && s >= 0.9995 => "> 99.9 %".to_owned(),
+        s if s > 0.0 && s < 0.0005 => "under 0.1 %".to_owned(),
+        s if s < 1.0 && s >= 0.9995 => "over 99.9 %".to_owned(),
         s => format!("{:.1} %", s * 100.0),
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
     let mut text = match args.format {
         ReportFormat::Md => night_markdown(&done.night),
         ReportFormat::Text if done.page.is_some() => super::run::text(&done.night.summary, &Breakers::off()),
-        ReportFormat::Text => self::text(&done.night),
+        ReportFormat::Text => text_of(&done.night),
     };
     if let Some(page) = done.page.as_ref().filter(|_| args.format == ReportFormat::Text) {
         text += &line(page);
@@ -107,7 +107,7 @@ pub(super) fn line(page: &Page) -> String {
     format!("  {:<10} {size:>12}  {}\n", "page", legible(&page.url))
 }
 
-fn text(night: &NightReport) -> String {
+fn text_of(night: &NightReport) -> String {
     let mut out = super::run::text(&night.summary, &Breakers::off());
     // Writing to a string cannot fail.
     if !night.largest_clusters.is_empty() {

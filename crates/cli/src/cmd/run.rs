@@ -13,7 +13,7 @@ use nearprint_pipeline::{
 };
 use nearprint_storage::{Requests, Roots, RunLock};
 use nearprint_store::Writers;
-use nearprint_study::{ReportRequest, legible};
+use nearprint_study::{ReportRequest, legible, percent};
 
 use super::report::{line, page_request, write_page};
 use super::{Engine, Outcome, Session, counted, grouped};
@@ -116,7 +116,7 @@ fn page(job: &JobConfig, args: &RunArgs, run: &RunRequest) -> Result<Option<(Str
     // The report looks for texts where the documents of all nights are. Files of a list may be anywhere.
     let documents = args.documents.as_ref().or(job.documents.as_ref()).map_or("", String::as_str);
     let request = page_request(job, &args.dt, &run.store, documents)?;
-    Ok(Some((html.clone(), ReportRequest { breakers: run.breakers, ..request })))
+    Ok(Some((html.clone(), request)))
 }
 
 /// Returns the place of the documents. A list, or a path on the command line, goes before that of the job file.
@@ -258,9 +258,13 @@ fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) 
     );
     if let Some(star) = decisions.star {
         let share =
-            decisions.kept_of_bound().map_or(String::new(), |share| format!("; {:.1} % of it are kept", share * 100.0));
+            decisions.kept_of_bound().map_or(String::new(), |share| format!("; {} of it are kept", percent(share)));
+        let in_vain = match star.n_kept_in_vain {
+            0 => String::new(),
+            n => format!(", and {} in vain", grouped(n)),
+        };
         let more = grouped(star.n_kept_beyond_component);
-        let note = format!("  at most in any keep order{share}; clusters = \"component\" would drop {more} more");
+        let note = format!("  at most in any keep order{share}{in_vain}; component clusters would drop {more} more");
         line("keep bound", star.n_keep_bound, note);
     }
     if documents.n_bad_rows > 0 {

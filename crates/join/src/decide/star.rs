@@ -114,16 +114,16 @@ impl ClassNeighbours {
         self.classes[self.range(class)].chunk_by(|a, b| a == b).map(|same| same[0])
     }
 
-    /// Returns whether the rows of a class may be dropped for those of another, if the neighbours are sorted.
-    pub(super) fn has(&self, class: u32, keeper: u32) -> bool {
-        self.classes[self.range(class)].binary_search(&keeper).is_ok()
+    /// Returns whether a class is a neighbour of another, if the neighbours are sorted.
+    pub(super) fn has(&self, class: u32, other: u32) -> bool {
+        self.classes[self.range(class)].binary_search(&other).is_ok()
     }
 
     fn range(&self, class: u32) -> Range<usize> {
         self.starts[class as usize]..self.starts[class as usize + 1]
     }
 
-    fn of(&self, class: u32) -> impl Iterator<Item = (u32, u8)> {
+    pub(super) fn of(&self, class: u32) -> impl Iterator<Item = (u32, u8)> {
         let range = self.range(class);
         self.classes[range.clone()].iter().copied().zip(self.distances[range].iter().copied())
     }

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, HashMap};
 use nearprint_join::LossLimit;
 use serde::{Deserialize, Serialize};
 
-use super::summary::SourceCounts;
 use crate::error::{PipelineError, Result};
 use crate::stages::decide::Decisions;
 use nearprint_tasks::{QueryBatch, Sources};
@@ -237,6 +236,18 @@ pub struct LargestCluster {
     pub n_texts: u64,
     /// Some ids of the cluster's documents.
     pub ids: Vec<String>,
+}
+
+/// The documents of a source that were compared and are not exact copies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceCounts {
+    /// The value in the column of sources or, without such a column, the host that the ids name. `-` if there is
+    /// neither.
+    pub source: String,
+    /// The number of these documents.
+    pub n_documents: u64,
+    /// The number of these documents that are dropped as near-duplicates.
+    pub n_near: u64,
 }
 
 /// The loss of a source to near-duplicates.

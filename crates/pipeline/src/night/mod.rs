@@ -16,10 +16,12 @@ mod run;
 pub(crate) mod summary;
 pub(crate) mod tables;
 
-pub use breakers::{Breakers, DocumentShare, DropRate, LargestCluster, MeanLoss, Measured, SourceLoss, TrippedBreaker};
+pub use breakers::{
+    Breakers, DocumentShare, DropRate, LargestCluster, MeanLoss, Measured, SourceCounts, SourceLoss, TrippedBreaker,
+};
 pub use generations::{Generation, Generations};
 pub use inputs::{JoinedNights, NightFiles, NightInput};
 pub use references::JoinedReference;
 pub use request::{MAX_LOST_SHARE, RunRequest};
 pub use run::{run, run_elsewhere};
-pub use summary::{RunCounts, RunStatus, RunSummary, SourceCounts};
+pub use summary::{RunCounts, RunStatus, RunSummary};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::breakers::{Measured, TrippedBreaker};
+use super::breakers::{Measured, SourceCounts, TrippedBreaker};
 use super::references::JoinedReference;
 use crate::engine::reduce::SpillStats;
 use crate::stages::decide::DecisionCounts;
@@ -103,16 +103,4 @@ pub struct RunCounts {
     /// The sources that lost the most documents as near-duplicates, ten at most.
     #[serde(default)]
     pub sources: Vec<SourceCounts>,
-}
-
-/// The documents of a source that were compared and are not exact copies.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SourceCounts {
-    /// The value in the column of sources or, without such a column, the host that the ids name. `-` if there is
-    /// neither.
-    pub source: String,
-    /// The number of these documents.
-    pub n_documents: u64,
-    /// The number of these documents that are dropped as near-duplicates.
-    pub n_near: u64,
 }

@@ -10,7 +10,8 @@ use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, 
 use nearprint_fingerprint::hamming_distance;
 use nearprint_join::{
     Canonical, ClassNeighbours, Clusters, Decision, DropRule, ExistingNeighbour, Gathered, KeptExisting, LossLimit,
-    Origin, QueryRows, Representative, RowSet, Superseding, UnionFind, component, lost_share, star, star_bound,
+    Origin, QueryRows, Representative, RowSet, Superseding, UnionFind, component, lost_share, n_kept_in_vain, star,
+    star_bound,
 };
 use nearprint_store::ExistingShort;
 use serde::{Deserialize, Serialize};
@@ -101,9 +102,12 @@ pub(crate) struct Decisions {
 /// What the star rule kept, beside what else could have been kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StarQuality {
-    /// A number of documents that no keep order could exceed, so that `n_keep` of it is a lower bound of how good the keep
-    /// order is: see [`star_bound`](nearprint_join::star_bound()).
+    /// A number that no set of the night's documents exceeds in which none may be dropped for another one, or for an
+    /// existing one: see [`star_bound`](nearprint_join::star_bound()).
     pub n_keep_bound: u64,
+    /// The number of kept documents that may be dropped for another kept one, which had its turn later. The other kept
+    /// documents are at most `n_keep_bound`.
+    pub n_kept_in_vain: u64,
     /// The number of kept documents that `clusters = "component"` would have dropped.
     pub n_kept_beyond_component: u64,
 }
@@ -132,13 +136,13 @@ pub struct DecisionCounts {
 }
 
 impl DecisionCounts {
-    /// Returns the kept documents as a share of the most that any keep order could keep: a lower bound of how good the keep
-    /// order was. `None` means that the bound is not known, or 0.
+    /// Returns the kept documents, without those that are kept in vain, as a share of the bound: a lower bound of how good
+    /// the keep order was. `None` means that the bound is not known, or 0.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "a share of documents")]
     pub fn kept_of_bound(&self) -> Option<f64> {
-        let bound = self.star?.n_keep_bound;
-        (bound > 0).then(|| self.n_keep as f64 / bound as f64)
+        let StarQuality { n_keep_bound: bound, n_kept_in_vain, .. } = self.star?;
+        (bound > 0).then(|| self.n_keep.saturating_sub(n_kept_in_vain) as f64 / bound as f64)
     }
 }
 
@@ -186,7 +190,20 @@ impl Decisions {
         };
         let Found { rule, loss, mut gathered, class_pairs } = found;
         match rule {
-            ClusterRule::Star => decided.by_star(batch, class_pairs.neighbours(rows, loss)?, &mut gathered),
+            ClusterRule::Star => {
+                let n_component = n_kept_by_component(batch, &mut gathered);
+                let neighbours = class_pairs.neighbours(rows, loss)?;
+                decided.by_star(batch, &neighbours, &mut gathered);
+                let n_kept_in_vain = decided.n_kept_in_vain(batch, &neighbours, &gathered);
+                drop(neighbours);
+                let mut rivals = class_pairs.take_rivals(rows, loss)?;
+                let n_keep = fingerprinted_rows(batch).filter(|&row| decided.is_kept(row)).count() as u64;
+                decided.star = Some(StarQuality {
+                    n_keep_bound: star_bound(&mut rivals, |class| !decided.existing.contains_key(&class)),
+                    n_kept_in_vain,
+                    n_kept_beyond_component: n_keep.saturating_sub(n_component),
+                });
+            }
             ClusterRule::Component => decided.by_component(batch, &mut gathered)?,
         }
         decided.short_texts(batch);
@@ -345,10 +362,9 @@ impl Decisions {
         Ok(writer.finish()?)
     }
 
-    fn by_star(&mut self, batch: &QueryBatch, mut neighbours: ClassNeighbours, gathered: &mut Gathered) {
+    fn by_star(&mut self, batch: &QueryBatch, neighbours: &ClassNeighbours, gathered: &mut Gathered) {
         self.existing = std::mem::take(&mut gathered.kept);
         let superseding = std::mem::take(&mut gathered.superseding);
-        let n_component = n_kept_by_component(batch, &self.existing, gathered);
         let (made, existing, gathered) = (&mut self.rows, &self.existing, &*gathered);
         // A class has one nearest existing document, so the class alone identifies it.
         let nearest =
@@ -373,18 +389,22 @@ impl Decisions {
                 }
             };
         };
-        star(fingerprinted_rows(batch), |row| gathered.classes.of(row), &neighbours, nearest, decide);
-        let n_keep =
-            fingerprinted_rows(batch).filter(|&row| made[row as usize].outcome.decision() == "keep").count() as u64;
-        self.star = Some(StarQuality {
-            n_keep_bound: star_bound(&mut neighbours, |class| !existing.contains_key(&class)),
-            n_kept_beyond_component: n_keep.saturating_sub(n_component),
-        });
-        drop(neighbours);
+        star(fingerprinted_rows(batch), |row| gathered.classes.of(row), neighbours, nearest, decide);
         let by_kept = |of: Superseding| fuller.get(&of.class).map(|&row| (of, row));
         self.superseded = superseding.into_iter().filter_map(by_kept).collect();
         self.superseded
             .sort_unstable_by(|(a, row_a), (b, row_b)| (&a.id, row_a, a.origin).cmp(&(&b.id, row_b, b.origin)));
+    }
+
+    /// Returns the number of kept documents that may be dropped for another kept one.
+    fn n_kept_in_vain(&self, batch: &QueryBatch, neighbours: &ClassNeighbours, gathered: &Gathered) -> u64 {
+        let mut kept = RowSet::default();
+        for class in
+            fingerprinted_rows(batch).filter(|&row| self.is_kept(row)).filter_map(|row| gathered.classes.of(row))
+        {
+            kept.insert(class);
+        }
+        n_kept_in_vain(neighbours, |class| kept.contains(class))
     }
 
     /// Decides by component. The canonical document of a component is its first kept existing document by (id, origin)
@@ -499,9 +519,9 @@ fn short_rows(batch: &QueryBatch) -> impl Iterator<Item = (u32, [u8; 16])> {
 }
 
 /// Returns how many documents with a fingerprint the component rule would keep: one of each component without a kept
-/// existing document. `kept` are the existing documents near classes.
-fn n_kept_by_component(batch: &QueryBatch, kept: &HashMap<u32, KeptExisting>, gathered: &mut Gathered) -> u64 {
-    let Gathered { sets, classes, less, .. } = gathered;
+/// existing document.
+fn n_kept_by_component(batch: &QueryBatch, gathered: &mut Gathered) -> u64 {
+    let Gathered { sets, classes, less, kept, .. } = gathered;
     let mut decided = RowSet::default();
     let is_near_existing = |class| kept.contains_key(&class) || less.contains(class);
     for row in fingerprinted_rows(batch).filter(|&row| classes.of(row).is_some_and(is_near_existing)) {

@@ -78,7 +78,8 @@ impl Bars {
         for (color, values) in &self.parts {
             for (i, value) in values.iter().enumerate() {
                 let above = below[i] + *value as f64;
-                let (left, right) = (SegmentValue::Exact(i), SegmentValue::Exact(i + 1));
+                let right = if i + 1 == n { SegmentValue::Last } else { SegmentValue::Exact(i + 1) };
+                let left = SegmentValue::Exact(i);
                 let mut bar = Rectangle::new([(left, below[i]), (right, above)], color.filled());
                 bar.set_margin(0, 0, 2, 2);
                 if *value > 0 {

@@ -1,7 +1,5 @@
 //! What the decisions of a night say, read in one pass.
 
-use std::collections::BTreeMap;
-
 use arrow::array::Array;
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use futures::TryStreamExt;
@@ -9,23 +7,9 @@ use nearprint_dataset::schema::{LOST_SHARE, REFERENCE};
 use nearprint_dataset::{Columns, ParquetFile};
 use nearprint_pipeline::{MeanLoss, published_files};
 use nearprint_storage::Storage;
-use serde::Serialize;
 
-use super::{Example, ReportRequest};
+use super::night::{Distributions, Example, ReportRequest};
 use crate::error::Result;
-
-/// How the near-duplicates and clusters of a night are distributed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Distributions {
-    /// The numbers of near-duplicates by Hamming distance from their canonical documents, from distance 0.
-    pub near_by_distance: Vec<u64>,
-    /// The numbers of near-duplicates by lost share, in hundredths rounded down, from 0.
-    pub near_by_lost_hundredth: Vec<u64>,
-    /// The number of near-duplicates whose lost share is unknown.
-    pub n_unknown_lost_share: u64,
-    /// The numbers of clusters by size: for each power of two that is a lower end, the clusters from it to below the next.
-    pub clusters_by_size: BTreeMap<u64, u64>,
-}
 
 /// What the decisions say.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::NightReport;
+use super::night::NightReport;
 use super::notable::{bytes_saved, dropped_share, notable, reasons};
 use crate::legible::legible;
 use crate::numbers::{grouped, in_bytes, percent};
@@ -73,8 +73,9 @@ pub(super) fn figures(night: &NightReport) -> Vec<(&'static str, String, String)
     ];
     if let Some((star, share)) = decisions.star.zip(decisions.kept_of_bound()) {
         let note = format!(
-            "of {} that any keep order could keep at most; component clusters would drop {} more",
+            "of {} at most in any keep order; {} kept in vain; component clusters would drop {} more",
             grouped(star.n_keep_bound),
+            grouped(star.n_kept_in_vain),
             grouped(star.n_kept_beyond_component)
         );
         figures.push(("Kept of the bound", percent(share), note));

@@ -2,7 +2,7 @@
 
 use nearprint_pipeline::Measured;
 
-use super::NightReport;
+use super::night::NightReport;
 use crate::legible::legible;
 use crate::numbers::{counted, grouped, percent};
 

@@ -6,8 +6,8 @@ use maud::{Markup, PreEscaped, html};
 use nearprint_pipeline::NightRecord;
 
 use super::markdown::figures;
+use super::night::{Example, NightReport};
 use super::notable::{dropped_share, notable, watched};
-use super::{Example, NightReport};
 use crate::error::Result;
 use crate::explain::diff::{Piece, diff, segments};
 use crate::legible::legible;
@@ -17,11 +17,13 @@ use crate::page::{page, pieces};
 
 /// The characters of shared text around a difference.
 const CONTEXT_CHARS: usize = 60;
-/// The most characters of one example's differences. The rest is counted.
+/// The most characters of one example's differences that are shown at once, and that a reader can open. The rest is
+/// counted.
+const MAX_SHOWN_CHARS: usize = 600;
 const MAX_DIFF_CHARS: usize = 4000;
 /// The sizes of charts.
 const SMALL: (u32, u32) = (400, 210);
-const WIDE: (u32, u32) = (760, 220);
+const WIDE: (u32, u32) = (520, 200);
 
 /// Makes the page of a night.
 ///
@@ -96,7 +98,7 @@ fn overview(night: &NightReport) -> Markup {
             p { "Nothing stands out: no breaker came near its limit, and every row of the input is a document." }
         } @else {
             div.look {
-                h3 { "Look at" }
+                h2 { "Look at" }
                 ul { @for line in &lines { li { (line) } } }
             }
         }
@@ -151,7 +153,7 @@ fn trend_row(record: &NightRecord) -> Markup {
     let or_none = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), percent);
     html! {
         tr {
-            th scope="row" { (record.dt) }
+            th.date scope="row" { (record.dt) }
             @for n in [n_documents, counts.decisions.n_keep, counts.decisions.n_drop] { td.n { (grouped(n)) } }
             td.n { (or_none(dropped_share(counts.decisions.n_drop, n_documents))) }
             @for n in [counts.decisions.n_skip, counts.documents.n_bad_rows] { td.n { (grouped(n)) } }
@@ -214,7 +216,7 @@ fn differences(example: &Example) -> Markup {
     let n_lost = chars(|piece| if let Piece::Removed(text) = piece { Some(text) } else { None });
     let n_gained = chars(|piece| if let Piece::Added(text) = piece { Some(text) } else { None });
     let all = segments(&compared.pieces, CONTEXT_CHARS);
-    let shown = within(&all, MAX_DIFF_CHARS);
+    let (first, shown) = (within(&all, MAX_SHOWN_CHARS), within(&all, MAX_DIFF_CHARS));
     html! {
         p {
             (counted(n_lost, "character")) " of " (grouped(dropped.chars().count() as u64)) " only in the dropped document, "
@@ -223,11 +225,18 @@ fn differences(example: &Example) -> Markup {
             "."
         }
         @if all.is_empty() { p.quiet { "The texts are equal as far as a reader can see." } }
-        @for segment in &shown { div.diff dir="auto" { "… " (pieces::merged(segment)) " …" } }
+        (places(&first))
+        @if first != shown {
+            details { summary { "The longer comparison" } (places(&shown)) }
+        }
         @if shown.len() < all.len() {
             p.quiet { (counted((all.len() - shown.len()) as u64, "further place")) " with differences, not shown." }
         }
     }
+}
+
+fn places(segments: &[Vec<Piece>]) -> Markup {
+    html! { @for segment in segments { div.diff dir="auto" { "… " (pieces::merged(segment)) " …" } } }
 }
 
 /// Returns the first segments, up to a number of characters together. A segment that is longer is cut, and says so.
