@@ -201,6 +201,9 @@ pub struct RunArgs {
     /// Exit code if the night has no documents
     #[arg(long, value_name = "N", default_value_t = crate::exit_code::INPUT_MISSING)]
     pub empty_exit_code: u8,
+    /// Write a page about the published night, which replaces a file of this name
+    #[arg(long, value_name = "FILE.html", value_parser = named_html)]
+    pub report: Option<String>,
     #[command(flatten)]
     pub watch: WatchArgs,
 }
@@ -543,9 +546,23 @@ pub struct ReportArgs {
     /// The night
     #[arg(long, value_name = "DATE")]
     pub dt: String,
-    /// Number of dropped documents and of clusters to show
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    pub examples: usize,
+    /// Number of dropped documents and of clusters to show [default: 5, on a page 20]
+    #[arg(long, value_name = "N")]
+    pub examples: Option<usize>,
+    /// Write the report as a page too, which replaces a file of this name
+    #[arg(long, value_name = "FILE.html", value_parser = named_html)]
+    pub html: Option<String>,
+    /// Format of the report on standard output
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: ReportFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For a terminal
+    Text,
+    /// Markdown: small tables for chats and continuous integration
+    Md,
 }
 
 #[derive(Debug, Clone, Args)]

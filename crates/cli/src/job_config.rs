@@ -282,6 +282,30 @@ impl JobConfig {
         named.into_iter().filter_map(|(key, path)| Some((key, path?.display().to_string()))).collect()
     }
 
+    /// Returns the settings that decide what a night keeps, as pairs of a key and its value, for people.
+    pub fn settings(&self) -> Result<Vec<(String, String)>, Failure> {
+        let profile = self.profile_config()?;
+        let list = |values: &[String]| if values.is_empty() { "none".to_owned() } else { values.join(", ") };
+        let keep = self.keep.as_deref().map_or_else(|| format!("{LENGTH} desc"), list);
+        let by_default = |value: Option<String>| value.unwrap_or_else(|| "the default".to_owned());
+        let off = |value: Option<u32>| value.map_or_else(|| "none".to_owned(), |value| value.to_string());
+        let clusters = match self.clusters {
+            ClusterRule::Star => "star",
+            ClusterRule::Component => "component",
+        };
+        let settings = [
+            ("profile", self.profile.clone()),
+            ("bits", profile.bits.to_string()),
+            ("join.max_distance", profile.join.max_distance.to_string()),
+            ("join.max_sketch_distance", off(profile.join.max_sketch_distance.map(u32::from))),
+            ("clusters", clusters.to_owned()),
+            ("keep", keep),
+            ("max_lost_share", by_default(self.max_lost_share.map(|share| share.to_string()))),
+            ("source_column", self.source_column.clone().unwrap_or_else(|| "none".to_owned())),
+        ];
+        Ok(settings.map(|(key, value)| (key.to_owned(), value)).to_vec())
+    }
+
     pub fn writers(&self) -> Writers {
         if self.single_writer { Writers::One } else { Writers::Several }
     }

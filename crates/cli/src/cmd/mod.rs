@@ -27,7 +27,7 @@ use nearprint_pipeline::{FingerprintCounts, PipelineError, Resources};
 use nearprint_storage::{IfExists, Progress, Requests, Storage};
 
 use nearprint_profile::ProfileError;
-use nearprint_study::StudyError;
+use nearprint_study::{StudyError, counted, grouped, in_bytes};
 use nearprint_tasks::{Elsewhere, use_pool};
 use nearprint_tokenize::TokenizeError;
 use tokio::runtime::{Builder, Runtime};
@@ -286,29 +286,4 @@ fn warnings(out: &mut String, warnings: &[String]) {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "Warning: {warning}");
     }
-}
-
-/// Formats 1 as `1 file`, and 1234567 as `1,234,567 files`.
-fn counted(n: u64, what: &str) -> String {
-    format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
-}
-
-/// Returns a number of bytes with two or three digits and a unit.
-fn in_bytes(bytes: f64) -> String {
-    const UNITS: [(f64, &str); 4] = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
-    let unit = UNITS.into_iter().find(|(size, _)| bytes >= *size);
-    unit.map_or_else(|| format!("{bytes:.0} bytes"), |(size, name)| format!("{:.1} {name}", bytes / size))
-}
-
-/// Formats 1234567 as `1,234,567`.
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -13,8 +13,9 @@ use nearprint_pipeline::{
 };
 use nearprint_storage::{Requests, Roots, RunLock};
 use nearprint_store::Writers;
-use nearprint_study::legible;
+use nearprint_study::{ReportRequest, legible, percent};
 
+use super::report::{line, page_request, write_page};
 use super::{Engine, Outcome, Session, counted, grouped};
 use crate::args::{Global, RunArgs};
 use crate::documents::place;
@@ -52,9 +53,14 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option
         create_store: args.create_store || job.create_store,
         job_file: Some(args.config.clone()),
     };
+    let page = page(&job, args, &request)?;
     let lock = args.lock_file.clone().or_else(|| job.lock.clone());
     let lock_wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
     let session = Session::within(host, &job, global);
+    if let Some((html, _)) = &page {
+        let read = job.files_read(Some(&args.config));
+        session.refuse_overwriting(("report", html), &request.documents, &read)?;
+    }
     let no_documents = Arc::new(AtomicBool::new(false));
     let found_none = Arc::clone(&no_documents);
     let (breakers, elsewhere) = (request.breakers, elsewhere.cloned());
@@ -65,14 +71,33 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option
             Some(engine) => run_elsewhere(&storage, &request, &resources, &progress, engine).await,
         };
         found_none.store(done.as_ref().is_err_and(PipelineError::is_without_documents), Ordering::Relaxed);
-        done
+        let summary = done?;
+        // A night that breakers stopped is not published: its page would be that of an earlier generation.
+        let page = match &page {
+            Some((html, request)) if summary.breakers.is_empty() => Some(write_page(&storage, html, request).await),
+            _ => None,
+        };
+        Ok::<_, PipelineError>((summary, page))
     });
-    let summary = done.map_err(|failure| match no_documents.load(Ordering::Relaxed) {
+    let (summary, page) = done.map_err(|failure| match no_documents.load(Ordering::Relaxed) {
         true => Failure { code: args.empty_exit_code, ..failure },
         false => failure,
     })?;
-    let text = text(&summary, &breakers) + &session.requests().map(requests_line).unwrap_or_default();
-    let report = session.report("run", summary.status.name(), &summary, text);
+    let mut text = text(&summary, &breakers) + &session.requests().map(requests_line).unwrap_or_default();
+    if let Some(Ok(page)) = &page {
+        text += &line(page);
+    }
+    let mut report = session.report("run", summary.status.name(), &summary, text);
+    match page {
+        Some(Ok(page)) => report.json["page"] = serde_json::json!(page),
+        // The night is published, and the next try finds it so.
+        Some(Err(error)) => {
+            let failure = session.failure(error);
+            let message = format!("the night is published, but not its page: {}", failure.message);
+            return Ok(report.but(Failure { message, requests: session.requests(), ..failure }));
+        }
+        None => {}
+    }
     if summary.breakers.is_empty() {
         return Ok(report);
     }
@@ -81,6 +106,17 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option
     let mut report = report.but(Failure { requests: session.requests(), ..Failure::new(BAD_DATA, message) });
     report.json["status"] = summary.status.name().into();
     Ok(report)
+}
+
+/// Returns the place of the night's page, and the request for it.
+fn page(job: &JobConfig, args: &RunArgs, run: &RunRequest) -> Result<Option<(String, ReportRequest)>, Failure> {
+    let Some(html) = &args.report else {
+        return Ok(None);
+    };
+    // The report looks for texts where the documents of all nights are. Files of a list may be anywhere.
+    let documents = args.documents.as_ref().or(job.documents.as_ref()).map_or("", String::as_str);
+    let request = page_request(job, &args.dt, &run.store, documents)?;
+    Ok(Some((html.clone(), request)))
 }
 
 /// Returns the place of the documents. A list, or a path on the command line, goes before that of the job file.
@@ -220,6 +256,17 @@ fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) 
         decisions.n_clusters,
         format!("  of two or more; the largest has {}", grouped(decisions.largest_cluster)),
     );
+    if let Some(star) = decisions.star {
+        let share =
+            decisions.kept_of_bound().map_or(String::new(), |share| format!("; {} of it are kept", percent(share)));
+        let in_vain = match star.n_kept_in_vain {
+            0 => String::new(),
+            n => format!(", and {} in vain", grouped(n)),
+        };
+        let more = grouped(star.n_kept_beyond_component);
+        let note = format!("  at most in any keep order{share}{in_vain}; component clusters would drop {more} more");
+        line("keep bound", star.n_keep_bound, note);
+    }
     if documents.n_bad_rows > 0 {
         let by_reason = documents.bad_rows_by_reason.iter().map(|(reason, n)| format!("{} {reason}", grouped(*n)));
         let note = format!("  rows that are no documents: {}", by_reason.collect::<Vec<_>>().join(", "));

@@ -16,7 +16,9 @@ mod run;
 pub(crate) mod summary;
 pub(crate) mod tables;
 
-pub use breakers::{Breakers, DocumentShare, DropRate, LargestCluster, MeanLoss, Measured, SourceLoss, TrippedBreaker};
+pub use breakers::{
+    Breakers, DocumentShare, DropRate, LargestCluster, MeanLoss, Measured, SourceCounts, SourceLoss, TrippedBreaker,
+};
 pub use generations::{Generation, Generations};
 pub use inputs::{JoinedNights, NightFiles, NightInput};
 pub use references::JoinedReference;

@@ -11,7 +11,7 @@ use nearprint_storage::{Progress, Storage, remove_dead};
 use nearprint_store::{Existing, RECORDS, Store, probe_conditional_put};
 use nearprint_tasks::Elsewhere;
 
-use super::breakers::{Measured, TrippedBreaker};
+use super::breakers::{Measured, TrippedBreaker, counted_sources, lost_most};
 use super::manifest::Manifest;
 use super::plan::{Plan, moved, plan, refuse_forgotten, refuse_late, refuse_republishing};
 use super::preflight;
@@ -259,8 +259,10 @@ async fn stage(
     files.sort_by(|a, b| a.record.name.cmp(&b.record.name));
     let run = store_run::write_run(&batch, &decisions, &recrawls, &plan.config_digest, &folder.join("run"))?;
     let n_same_id = recrawls.n_same_id();
-    let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decisions.counts() };
-    let measured = Measured::of(&batch, &decisions, &request.breakers, loss);
+    let counted = counted_sources(&batch, &decisions);
+    let measured = Measured::of(&batch, &decisions, &counted, &request.breakers, loss);
+    let (decided, sources) = (decisions.counts(), lost_most(&counted));
+    let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decided, sources };
     Ok(Staged { files, run, bad_files, counts, references, spill, n_tables, n_parts, measured })
 }
 
