@@ -63,6 +63,21 @@ pub struct Global {
     /// Log more; give it twice to log still more
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+    /// Show no progress, and log warnings and errors only
+    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Format of the log lines on standard error
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
+    pub log_format: LogFormat,
+}
+
+/// The format of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people
+    Text,
+    /// One JSON object a line
+    Json,
 }
 
 #[derive(Debug, Subcommand)]
@@ -131,7 +146,7 @@ impl Command {
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
     /// Job file
-    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
     /// The night, such as 2026-11-20
     #[arg(long, value_name = "DATE")]
@@ -273,7 +288,7 @@ impl DocumentsArgs {
 #[derive(Debug, Clone, Args)]
 pub struct ProfileArgs {
     /// Job file with profile, columns and overrides
-    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: Option<PathBuf>,
     #[arg(long, value_name = "NAME", help = profile_help())]
     pub profile: Option<String>,
@@ -363,7 +378,7 @@ pub struct JoinArgs {
     #[arg(long)]
     pub replace: bool,
     /// Job file, for its [s3] and [resources]
-    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: Option<PathBuf>,
 }
 
@@ -508,7 +523,7 @@ pub struct TuneArgs {
 #[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
     /// Job file
-    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
     /// The night
     #[arg(long, value_name = "DATE")]
@@ -521,7 +536,7 @@ pub struct ReportArgs {
 #[derive(Debug, Clone, Args)]
 pub struct AuditArgs {
     /// Job file of the night's run
-    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
     /// The night
     #[arg(long, value_name = "DATE")]
@@ -551,7 +566,7 @@ pub struct DiffArgs {
     #[arg(long, value_name = "DATE")]
     pub dt: String,
     /// Job file, for its output and [s3]
-    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: Option<PathBuf>,
     /// Most examples of each kind of change; the counts are always complete
     #[arg(long, value_name = "N", default_value_t = 3)]
@@ -570,7 +585,7 @@ const DIFF_EXAMPLES: &str = "Examples:
 #[command(after_help = FILTER_EXAMPLES)]
 pub struct FilterArgs {
     /// Job file of the nights' runs, for its store, documents and columns
-    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
     /// The night, or the first one
     #[arg(long, value_name = "DATE")]
@@ -653,7 +668,7 @@ pub struct GcArgs {
 #[derive(Debug, Clone, Args)]
 pub struct CheckArgs {
     /// Job file
-    #[arg(long, value_name = "FILE", required_unless_present = "store", value_parser = local_path())]
+    #[arg(long, short, value_name = "FILE", required_unless_present = "store", value_parser = local_path())]
     pub config: Option<PathBuf>,
     /// Store, instead of the job file's
     #[arg(long, value_name = "PATH", value_parser = place)]
@@ -678,7 +693,7 @@ pub struct StoreArgs {
     #[arg(value_name = "STORE", required_unless_present = "config", value_parser = place)]
     pub store: Option<String>,
     /// Job file
-    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: Option<PathBuf>,
 }
 

@@ -45,7 +45,9 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, elsewhere: Option
     };
     let json = cli.global.json;
     let asked = cli.command.asked();
-    progress::init_logging(cli.global.verbose);
+    if let Err(failure) = progress::init_logging(&cli.global) {
+        return summary::print_failure(&failure, json, Some(asked));
+    }
     exit_code::keep_panics_to_one_line();
     let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| cmd::dispatch(cli, elsewhere)));
     let outcome = outcome.unwrap_or_else(|_| Err(Failure::panicked()));

@@ -76,6 +76,8 @@ struct Session {
     resources: Resources,
     progress: Progress,
     started: Instant,
+    /// Whether the user wants no progress.
+    quiet: bool,
     /// The paths of the job's idf table and user dictionary, for messages.
     idf: Option<PathBuf>,
     user_dictionary: Option<PathBuf>,
@@ -100,6 +102,7 @@ impl Session {
             resources: job.resources(global),
             progress: Progress::default(),
             started: Instant::now(),
+            quiet: global.quiet,
             idf: job.idf.clone(),
             user_dictionary: job.user_dictionary.clone(),
         }
@@ -123,7 +126,7 @@ impl Session {
         let outcome = waiting.block_on(async {
             let done = tokio::select! {
                 done = &mut work => self.ended(done),
-                () = self.host.show(self.progress.clone()) => Err(Failure::panicked()),
+                () = self.show_progress() => Err(Failure::panicked()),
                 failure = self.host.stopped() => {
                     end(work).await;
                     Err(failure)
@@ -140,6 +143,14 @@ impl Session {
             nearprint_storage::remove_temp_folders();
         }
         outcome.map_err(|failure| Failure { requests: self.requests(), ..failure })
+    }
+
+    /// Shows the progress, unless the user wants none, until the future is dropped.
+    async fn show_progress(&self) {
+        if self.quiet {
+            return std::future::pending().await;
+        }
+        self.host.show(self.progress.clone()).await;
     }
 
     fn ended<T, E: Into<StudyError>>(&self, done: Result<Result<T, E>, JoinError>) -> Result<T, Failure> {

@@ -33,6 +33,10 @@ use crate::work::Work;
 /// The number of attempts of a run. A run that lost the race for a commit joins again against the new state.
 const MAX_ATTEMPTS: usize = 5;
 
+/// The stages of a night of which the progress is shown, with one join: fingerprint, earlier nights, tables, join, decide,
+/// publish, and publish into the store.
+const N_STEPS: u32 = 7;
+
 /// Runs a night.
 ///
 /// ```
@@ -232,7 +236,9 @@ async fn stage(
     if work.elsewhere.is_some() {
         refuse_beyond_driver(documents.n_rows(), work.resources)?;
     }
+    work.progress.begin(N_STEPS + u32::from(request.pairs == PairsMode::All));
     let mut done = fingerprint_documents(&request.fingerprint_request(), documents, work).await?;
+    work.progress.start("earlier nights", "files", 0);
     let recrawls = store_run::recrawls(&plan.store, &done.batch, &request.dt).await?;
     done.batch.put_first(|row| recrawls.is_incumbent(row));
     let stores: Vec<_> = plan.references.nights().chain([plan.store.nights_before(&request.dt)]).collect();
@@ -253,7 +259,7 @@ async fn stage(
     files.extend(written);
     let (n_existing, n_tables, n_parts) = (near.n_existing(), near.n_tables(), near.n_parts());
     let (batch, rows) = near.into_batch();
-    work.progress.start("decide", "documents", batch.len() as u64);
+    work.progress.start("decide", "documents", 0);
     let decisions = Decisions::new(&batch, &rows, found, short, names)?;
     files.extend(decisions.write(&batch, folder)?);
     files.sort_by(|a, b| a.record.name.cmp(&b.record.name));
