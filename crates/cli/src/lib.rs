@@ -5,6 +5,7 @@ mod args;
 mod asked;
 mod bytes;
 mod cmd;
+mod command_line;
 mod documents;
 mod error_place;
 mod exit_code;

@@ -18,6 +18,8 @@ pub struct Report {
     /// The JSON summary.
     pub json: Value,
     pub exit_code: u8,
+    /// The command that the user may run next.
+    pub next: Option<String>,
     /// The failure of a step after the work itself was done.
     pub failure: Option<Failure>,
 }
@@ -46,11 +48,19 @@ impl Report {
         if let Some(bytes) = peak_rss_bytes() {
             json.insert("peak_rss_bytes".to_owned(), bytes.into());
         }
-        let report = Self { text, json: Value::Object(json), exit_code: 0, failure: None };
+        let report = Self { text, json: Value::Object(json), exit_code: 0, next: None, failure: None };
         match defect {
             Some(what) => report.but(Failure::new(BUG, what)),
             None => report,
         }
+    }
+
+    /// Returns the same report with the command that the user may run next.
+    pub fn then(mut self, next: Option<String>) -> Self {
+        if let Some(next) = &next {
+            self.json["next"] = next.as_str().into();
+        }
+        Self { next, ..self }
     }
 
     /// Returns the same report, marked as that of a command that failed in the end.
@@ -76,7 +86,8 @@ pub fn print(report: &Report, json: bool) -> u8 {
     if let Some(failure) = &report.failure {
         failure.say();
     }
-    let text = if json { json_line(&report.json) } else { report.text.clone() };
+    let next = report.next.as_ref().map(|next| format!("\nNext: {next}\n")).unwrap_or_default();
+    let text = if json { json_line(&report.json) } else { report.text.clone() + &next };
     match write(&text) {
         Ok(()) => report.exit_code,
         Err(error) => print_failure(&Failure::new(LOCAL_IO, format!("standard output: {error}")), false, None),

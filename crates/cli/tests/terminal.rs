@@ -30,10 +30,10 @@ fn on_a_terminal(night: &Night, env: &[(&str, &str)], args: &str) -> String {
 }
 
 #[test]
-fn a_quiet_run_says_nothing_but_its_summary() {
+fn a_quiet_run_logs_warnings_only() {
     let night = night();
     let quiet = run(&night, &["-q"]).expect_success();
-    assert_eq!(quiet.stderr, "");
+    assert!(quiet.stderr.lines().all(|line| line.contains(" WARN ")), "{}", quiet.stderr);
     assert!(quiet.stdout.contains("published"), "{}", quiet.stdout);
     let loud = run(&night, &["--replace"]).expect_success();
     assert!(loud.stderr.contains("fingerprint (documents)"), "{}", loud.stderr);
@@ -70,7 +70,7 @@ fn a_total_that_is_not_known_is_not_logged() {
 fn a_filter_of_log_lines_that_is_none_is_refused() {
     let night = night();
     let with = |value: &str| {
-        command(night.path(), &["run", "-c", "job.toml", "--dt", DT, "--json"])
+        command(night.path(), &["run", "-c", "job.toml", "--dt", DT, "--replace", "--json"])
             .env("NEARPRINT_LOG", value)
             .run()
             .unwrap()
@@ -103,4 +103,37 @@ fn the_line_of_the_progress_names_the_step() {
     let shown = on_a_terminal(&night, &[], &format!("run -c job.toml --dt {DT}"));
     assert!(shown.contains(" of 7: "), "{shown:?}");
     assert!(!shown.contains("INFO"), "{shown:?}");
+}
+
+#[test]
+fn the_summary_ends_with_a_next_command_that_works() {
+    let night = night();
+    let summary = run(&night, &[]).expect_success().stdout;
+    let next = summary.trim_end().lines().last().unwrap().strip_prefix("Next: nearprint ").unwrap().to_owned();
+    assert_eq!(next, format!("report --config job.toml --dt {DT}"));
+    assert!(!summary.contains("Look at"), "a usual night has nothing to look at: {summary}");
+    let words: Vec<&str> = next.split(' ').collect();
+    command(night.path(), &words).run().unwrap().expect_success();
+    // The job file has other places than this run.
+    let elsewhere = ["--store", "my store", "--output", "other", "--create-store", "--json"];
+    let done = run(&night, &elsewhere).expect_success().json();
+    assert_eq!(done["next"], format!("nearprint check --store 'my store' --dt {DT}"));
+    command(night.path(), &["check", "--store", "my store", "--dt", DT]).run().unwrap().expect_success();
+}
+
+#[test]
+fn the_summary_says_what_to_look_at() {
+    let night = night();
+    run(&night, &[]).expect_success();
+    night.documents("2026-11-19", &[("x", &text(1, 40)), ("x", &text(2, 40)), ("y", &text(3, 40))]);
+    std::fs::write(night.path().join("documents/dt=2026-11-19/notes.txt"), "").unwrap();
+    let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
+    std::fs::write(night.path().join("job.toml"), job + "on_duplicate_id = \"keep_first\"\nmax_bad_rows = 1\n")
+        .unwrap();
+    let late = command(night.path(), &["run", "-c", "job.toml", "--dt", "2026-11-19", "--late"]).run().unwrap();
+    let said = late.expect_success().stdout;
+    let lines: Vec<&str> = said.lines().skip_while(|line| *line != "Look at").skip(1).collect();
+    assert_eq!(lines[0], "  1 row set aside, because it is no document: the dataset quarantine", "{said}");
+    assert_eq!(lines[1], "  1 file of other kinds among the documents, not read", "{said}");
+    assert_eq!(lines[2], format!("  1 later night made without this one, stale now: {DT}"), "{said}");
 }

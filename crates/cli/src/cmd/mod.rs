@@ -9,6 +9,7 @@ mod filter;
 mod fingerprint;
 mod idf;
 mod join;
+mod notices;
 mod plan;
 mod report;
 mod run;

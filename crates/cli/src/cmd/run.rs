@@ -9,14 +9,16 @@ use std::time::Duration;
 
 use nearprint_dataset::DocumentPlace;
 use nearprint_pipeline::{
-    Breakers, JoinedReference, Measured, PipelineError, RunCounts, RunRequest, RunSummary, run_elsewhere,
+    Breakers, JoinedReference, PipelineError, RunCounts, RunRequest, RunStatus, RunSummary, run_elsewhere,
 };
 use nearprint_storage::{Requests, Roots, RunLock};
 use nearprint_store::Writers;
 use nearprint_study::legible;
 
+use super::notices::noticed;
 use super::{Engine, Outcome, Session, counted, grouped};
 use crate::args::{Global, RunArgs};
+use crate::command_line::command_line;
 use crate::documents::place;
 use crate::exit_code::{BAD_DATA, Failure};
 use crate::flags::with_flags;
@@ -72,7 +74,7 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option
         false => failure,
     })?;
     let text = text(&summary, &breakers) + &session.requests().map(requests_line).unwrap_or_default();
-    let report = session.report("run", summary.status.name(), &summary, text);
+    let report = session.report("run", summary.status.name(), &summary, text).then(next(args, &summary));
     if summary.breakers.is_empty() {
         return Ok(report);
     }
@@ -81,6 +83,20 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option
     let mut report = report.but(Failure { requests: session.requests(), ..Failure::new(BAD_DATA, message) });
     report.json["status"] = summary.status.name().into();
     Ok(report)
+}
+
+/// Returns the command that a user would run after a night.
+fn next(args: &RunArgs, summary: &RunSummary) -> Option<String> {
+    let config = args.config.to_string_lossy();
+    let (config, dt) = (["--config", &*config], ["--dt", summary.dt.as_str()]);
+    let line = |command: &[&str]| Some(command_line(command.iter().chain(&config).chain(&dt)));
+    match (&summary.status, &args.store, &args.documents) {
+        (RunStatus::Stopped, ..) => None,
+        // Commands that read the job file's places would look at others.
+        (_, Some(store), _) => Some(command_line(["check", "--store", store, "--dt", &summary.dt])),
+        (_, None, Some(_)) => line(&["check"]),
+        (_, None, None) => line(&["report"]),
+    }
 }
 
 /// Returns the place of the documents. A list, or a path on the command line, goes before that of the job file.
@@ -117,56 +133,21 @@ pub(super) fn text(summary: &RunSummary, breakers: &Breakers) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(out, "{} {status}: {} (commit {})", summary.dt, summary.output, summary.commit);
     counts(&mut out, &summary.counts, &summary.references);
-    if let Some(measured) = &summary.measured {
-        self::measured(&mut out, measured, breakers);
-    }
     if summary.n_mended_files > 0 {
         let n = grouped(summary.n_mended_files);
         let _ = writeln!(out, "  mended     {n:>12}  files of the night that were damaged or gone");
     }
-    if !summary.stale.is_empty() {
-        let _ = writeln!(
-            out,
-            "  stale      {}: made without this night; run them with --replace",
-            summary.stale.join(", ")
-        );
-    }
     if !summary.forgotten.is_empty() {
         let _ = writeln!(out, "  forgotten  {}: older than keep_nights", summary.forgotten.join(", "));
     }
+    let noticed = noticed(summary, breakers);
+    if !noticed.is_empty() {
+        let _ = writeln!(out, "\nLook at");
+    }
+    for notice in noticed {
+        let _ = writeln!(out, "  {notice}");
+    }
     out
-}
-
-/// Writes the measured values of the breakers that came near to tripping. A usual night has none.
-fn measured(out: &mut String, measured: &Measured, breakers: &Breakers) {
-    let near = breakers.near().tripped(measured);
-    let mut title = "breakers";
-    let mut line = |name: &str, value: String, note: String| {
-        if near.iter().any(|breaker| breaker.name == name) {
-            let _ = writeln!(out, "  {title:<10} {value:>12}  {note} ({name})");
-            title = "";
-        }
-    };
-    if let Some(cluster) = &measured.largest_cluster {
-        let note = format!("different texts in cluster {}", legible(&cluster.cluster_id));
-        line("max_cluster", grouped(cluster.n_texts), note);
-    }
-    if let Some(worst) = measured.worst_sources.first() {
-        let note = format!("of source {} near-duplicates", legible(&worst.source));
-        line("max_source_loss", format!("{:.3}", worst.loss), note);
-    }
-    if let Some(rate) = &measured.drop_rate {
-        let note = format!("of documents dropped, {:.3} in nights before", rate.median);
-        line("max_rate_change", format!("{:.3}", rate.share), note);
-    }
-    if let Some(loss) = &measured.lost_share {
-        let note = format!("of its features lost by a near-duplicate on average, of {}", grouped(loss.n_near));
-        line("max_mean_lost_share", format!("{:.3}", loss.mean), note);
-    }
-    if let Some(documents) = &measured.documents {
-        let note = format!("documents, {} in nights before", documents.median);
-        line("min_document_share", grouped(documents.n_documents), note);
-    }
 }
 
 fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) {
