@@ -112,13 +112,20 @@ pub enum Command {
     /// Create, inspect and maintain a store
     #[command(subcommand)]
     Store(StoreCommand),
+    /// Write, check and describe job files
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Write the manual pages
+    Man(ManArgs),
 }
 
 impl Command {
     /// Returns the name of the command, and its night if it has one.
     pub fn asked(&self) -> Asked {
         let (command, dt) = match self {
-            Self::Run(args) => ("run", Some(args.dt.clone())),
+            Self::Run(args) => ("run", args.dt.clone()),
             Self::Fingerprint(_) => ("fingerprint", None),
             Self::Idf(IdfCommand::Build(_)) => ("idf build", None),
             Self::Join(_) => ("join", None),
@@ -131,6 +138,11 @@ impl Command {
             Self::Diff(args) => ("diff", Some(args.dt.clone())),
             Self::Filter(args) => ("filter", Some(args.dt.clone())),
             Self::Check(args) => ("check", args.dt.clone()),
+            Self::Config(ConfigCommand::Init(_)) => ("config init", None),
+            Self::Config(ConfigCommand::Check(_)) => ("config check", None),
+            Self::Config(ConfigCommand::Schema) => ("config schema", None),
+            Self::Completions(_) => ("completions", None),
+            Self::Man(_) => ("man", None),
             Self::Store(StoreCommand::Info(_)) => ("store info", None),
             Self::Store(StoreCommand::Check(_)) => ("store check", None),
             Self::Store(StoreCommand::Compact(_)) => ("store compact", None),
@@ -149,8 +161,14 @@ pub struct RunArgs {
     #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
     /// The night, such as 2026-11-20
-    #[arg(long, value_name = "DATE")]
-    pub dt: String,
+    #[arg(long, value_name = "DATE", required_unless_present = "stale", alias = "date")]
+    pub dt: Option<String>,
+    /// Publish all stale nights again, in order of date, with what was added before them; the first failure ends it
+    #[arg(long, conflicts_with_all = ["dt", "late", "files_from", "dry_run"])]
+    pub stale: bool,
+    /// Say what the run would do and write nothing: reads listings, footers and the store, and checks permissions
+    #[arg(long)]
+    pub dry_run: bool,
     /// Allow a date older than the store's newest
     #[arg(long)]
     pub late: bool,
@@ -526,7 +544,7 @@ pub struct ReportArgs {
     #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
     /// The night
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: String,
     /// Number of dropped documents and of clusters to show
     #[arg(long, value_name = "N", default_value_t = 5)]
@@ -539,7 +557,7 @@ pub struct AuditArgs {
     #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
     /// The night
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: String,
     /// Number of dropped documents to draw
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = at_least_one)]
@@ -563,7 +581,7 @@ pub struct DiffArgs {
     #[arg(value_name = "B", value_parser = generation)]
     pub b: Option<DiffPlace>,
     /// The night
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: String,
     /// Job file, for its output and [s3]
     #[arg(long, short, value_name = "FILE", value_parser = local_path())]
@@ -588,7 +606,7 @@ pub struct FilterArgs {
     #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
     /// The night, or the first one
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: String,
     /// The last night: all published nights from --dt to this one are filtered
     #[arg(long, value_name = "DATE")]
@@ -628,12 +646,59 @@ pub enum StoreCommand {
     Gc(GcArgs),
 }
 
+#[derive(Debug, Clone, Subcommand)]
+pub enum ConfigCommand {
+    /// Write a job file with comments to begin with
+    Init(ConfigInitArgs),
+    /// Check a job file: its keys, its values, and whether its places exist
+    Check(ConfigCheckArgs),
+    /// Print the JSON Schema of a job file
+    Schema,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ConfigInitArgs {
+    /// The job file to write
+    #[arg(value_name = "FILE", default_value = "job.toml", value_parser = local_path())]
+    pub file: PathBuf,
+    /// Folder of the crawl
+    #[arg(long, value_name = "PATH", default_value = "documents", value_parser = nights)]
+    pub documents: String,
+    /// Fingerprints of all earlier nights
+    #[arg(long, value_name = "PATH", default_value = "store", value_parser = place)]
+    pub store: String,
+    /// Root of the results
+    #[arg(long, value_name = "PATH", default_value = "results", value_parser = place)]
+    pub output: String,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ConfigCheckArgs {
+    /// The job file
+    #[arg(value_name = "FILE", value_parser = local_path())]
+    pub file: PathBuf,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ManArgs {
+    /// Folder for nearprint.1 and a page for each command [default: the page of nearprint on standard output]
+    #[arg(value_name = "DIR", value_parser = local_path())]
+    pub dir: Option<PathBuf>,
+}
+
 #[derive(Debug, Clone, Args)]
 pub struct DropNightArgs {
     #[command(flatten)]
     pub place: StoreArgs,
     /// The night, such as 2062-11-20
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: String,
 }
 
@@ -674,7 +739,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "PATH", value_parser = place)]
     pub store: Option<String>,
     /// This night only [default: all]
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: Option<String>,
 }
 

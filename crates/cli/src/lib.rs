@@ -10,8 +10,10 @@ mod documents;
 mod error_place;
 mod exit_code;
 mod flags;
+mod hint;
 mod host;
 mod job_config;
+mod job_keys;
 mod place;
 mod progress;
 mod summary;
@@ -42,7 +44,10 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, elsewhere: Option
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return summary::of_clap(&error, arguments.iter().any(|argument| argument == "--json")),
+        Err(error) => {
+            let json = arguments.iter().any(|argument| argument == "--json");
+            return summary::of_clap(&error, json, hint::of_arguments(&arguments));
+        }
     };
     let json = cli.global.json;
     let asked = cli.command.asked();
@@ -52,11 +57,16 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, elsewhere: Option
     exit_code::keep_panics_to_one_line();
     let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| cmd::dispatch(cli, elsewhere)));
     let outcome = outcome.unwrap_or_else(|_| Err(Failure::panicked()));
+    let hinted = |failure: Failure| Failure { hint: hint::of(&failure, asked.command, &arguments), ..failure };
     match outcome {
-        Ok(report) => summary::print(&report, json),
+        Ok(report) => {
+            let failure = report.failure.map(hinted);
+            summary::print(&summary::Report { failure, ..report }, json)
+        }
         Err(failure) => {
+            let failure = hinted(failure);
             let message = flags::with_flags(asked.command, &failure.message);
-            summary::print_failure(&Failure { message, ..failure }, json, Some(asked))
+            summary::print_failure(&Failure { message, ..failure }, json, Some(asked.clone()))
         }
     }
 }

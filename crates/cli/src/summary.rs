@@ -87,7 +87,11 @@ pub fn print(report: &Report, json: bool) -> u8 {
         failure.say();
     }
     let next = report.next.as_ref().map(|next| format!("\nNext: {next}\n")).unwrap_or_default();
-    let text = if json { json_line(&report.json) } else { report.text.clone() + &next };
+    let mut summary = report.json.clone();
+    if let Some(hint) = report.failure.as_ref().and_then(Failure::hint) {
+        summary["hint"] = hint.into();
+    }
+    let text = if json { json_line(&summary) } else { report.text.clone() + &next };
     match write(&text) {
         Ok(()) => report.exit_code,
         Err(error) => print_failure(&Failure::new(LOCAL_IO, format!("standard output: {error}")), false, None),
@@ -133,6 +137,9 @@ pub fn print_failure(failure: &Failure, json: bool, asked: Option<Asked>) -> u8 
                 summary["dt"] = dt.into();
             }
         }
+        if let Some(hint) = failure.hint() {
+            summary["hint"] = hint.into();
+        }
         if let Some(requests) = failure.requests {
             summary["requests"] = serde_json::json!(requests);
         }
@@ -141,14 +148,18 @@ pub fn print_failure(failure: &Failure, json: bool, asked: Option<Asked>) -> u8 
     failure.code
 }
 
-/// Prints a message of clap. The exit code is 64 for usage errors, and 0 for help and version, which are no errors.
-pub fn of_clap(error: &clap::Error, json: bool) -> u8 {
+/// Prints a message of clap. The exit code is 64 for usage errors, and 0 for help and version, which are no errors. `hint` is the command line
+/// that was meant.
+pub fn of_clap(error: &clap::Error, json: bool, hint: Option<String>) -> u8 {
     use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
     if json && !matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand) {
-        return print_failure(&usage_of_clap(error), true, None);
+        return print_failure(&Failure { hint, ..usage_of_clap(error) }, true, None);
     }
     // If standard output is closed, printing help does not fail.
     let _ = error.print();
+    if let Some(hint) = hint.filter(|_| error.exit_code() != 0) {
+        let _ = writeln!(std::io::stderr(), "\nhint: {hint}");
+    }
     if matches!(error.kind(), DisplayHelp | DisplayVersion) { 0 } else { USAGE }
 }
 

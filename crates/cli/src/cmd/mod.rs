@@ -2,17 +2,21 @@
 
 mod audit;
 mod check;
+mod config;
 mod diff;
+mod dry_run;
 mod evaluate;
 mod explain;
 mod filter;
 mod fingerprint;
 mod idf;
 mod join;
+mod manual;
 mod notices;
 mod plan;
 mod report;
 mod run;
+mod run_stale;
 mod store;
 mod tune;
 
@@ -67,6 +71,9 @@ pub fn dispatch(cli: Cli, elsewhere: Option<&Engine>) -> Outcome {
         Command::Tune(args) => tune::tune(&global, &args),
         Command::Check(args) => check::check(&global, &args),
         Command::Store(command) => store::store(&global, &command),
+        Command::Config(command) => config::config(&global, &command),
+        Command::Completions(args) => Ok(manual::completions(&args)),
+        Command::Man(args) => manual::man(&args),
     }
 }
 

@@ -15,7 +15,9 @@ use nearprint_storage::{Requests, Roots, RunLock};
 use nearprint_store::Writers;
 use nearprint_study::legible;
 
+use super::dry_run;
 use super::notices::noticed;
+use super::run_stale::run_stale;
 use super::{Engine, Outcome, Session, counted, grouped};
 use crate::args::{Global, RunArgs};
 use crate::command_line::command_line;
@@ -26,11 +28,63 @@ use crate::host::Host;
 use crate::job_config::JobConfig;
 
 pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option<&Engine>) -> Outcome {
+    let Some(dt) = &args.dt else { return run_stale(host, global, args, elsewhere) };
     let job = JobConfig::read(&args.config)?.with_input_args(&args.input);
+    let request = request(&job, args, dt.clone())?;
+    let lock = args.lock_file.clone().or_else(|| job.lock.clone());
+    let lock_wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
+    let session = Session::within(host, &job, global);
+    let no_documents = Arc::new(AtomicBool::new(false));
+    let found_none = Arc::clone(&no_documents);
+    let of_empty = |failure: Failure| match no_documents.load(Ordering::Relaxed) {
+        true => Failure { code: args.empty_exit_code, ..failure },
+        false => failure,
+    };
+    let is_empty = |error: Option<&PipelineError>| error.is_some_and(PipelineError::is_without_documents);
+    if args.dry_run {
+        let found = session.block_on(|storage, resources, _| async move {
+            let found = nearprint_pipeline::dry_run(&storage, &request, &resources).await;
+            found_none.store(is_empty(found.as_ref().err()), Ordering::Relaxed);
+            found
+        });
+        let found = found.map_err(of_empty)?;
+        let status = if found.would_publish { "would_publish" } else { "already_published" };
+        return Ok(session.report("run", status, &found, dry_run::text(&found)));
+    }
+    let (breakers, elsewhere) = (request.breakers, elsewhere.cloned());
+    let done = session.block_on(|storage, resources, progress| async move {
+        let _lock = held(lock, lock_wait).await?;
+        let done = match &elsewhere {
+            None => nearprint_pipeline::run(&storage, &request, &resources, &progress).await,
+            Some(engine) => run_elsewhere(&storage, &request, &resources, &progress, engine).await,
+        };
+        found_none.store(is_empty(done.as_ref().err()), Ordering::Relaxed);
+        done
+    });
+    let summary = done.map_err(of_empty)?;
+    let text = text(&summary, &breakers) + &session.requests().map(requests_line).unwrap_or_default();
+    let report = session.report("run", summary.status.name(), &summary, text).then(next(args, &summary));
+    if summary.breakers.is_empty() {
+        return Ok(report);
+    }
+    let mut report = report.but(stopped(&session, &summary));
+    report.json["status"] = summary.status.name().into();
+    Ok(report)
+}
+
+/// Returns the failure of a night that breakers stopped.
+pub(super) fn stopped(session: &Session, summary: &RunSummary) -> Failure {
+    let why: Vec<String> = summary.breakers.iter().map(|breaker| with_flags("run", &breaker.message())).collect();
+    let message = format!("stopped before publishing: {}", why.join("; "));
+    Failure { requests: session.requests(), ..Failure::new(BAD_DATA, message) }
+}
+
+/// Returns the request of a night. What the command line says goes before the job file.
+pub(super) fn request(job: &JobConfig, args: &RunArgs, dt: String) -> Result<RunRequest, Failure> {
     let (keep, columns) = job.keep()?;
-    let request = RunRequest {
-        dt: args.dt.clone(),
-        documents: documents(&job, args)?,
+    Ok(RunRequest {
+        dt,
+        documents: documents(job, args)?,
         store: job.required("store", args.store.as_ref().or(job.store.as_ref()))?,
         references: if args.references.is_empty() { job.references.clone() } else { args.references.clone() },
         output: job.required("output", args.output.as_ref().or(job.output.as_ref()))?,
@@ -53,45 +107,20 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option
         preflight: job.preflight(),
         create_store: args.create_store || job.create_store,
         job_file: Some(args.config.clone()),
-    };
-    let lock = args.lock_file.clone().or_else(|| job.lock.clone());
-    let lock_wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
-    let session = Session::within(host, &job, global);
-    let no_documents = Arc::new(AtomicBool::new(false));
-    let found_none = Arc::clone(&no_documents);
-    let (breakers, elsewhere) = (request.breakers, elsewhere.cloned());
-    let done = session.block_on(|storage, resources, progress| async move {
-        let _lock = held(lock, lock_wait).await?;
-        let done = match &elsewhere {
-            None => nearprint_pipeline::run(&storage, &request, &resources, &progress).await,
-            Some(engine) => run_elsewhere(&storage, &request, &resources, &progress, engine).await,
-        };
-        found_none.store(done.as_ref().is_err_and(PipelineError::is_without_documents), Ordering::Relaxed);
-        done
-    });
-    let summary = done.map_err(|failure| match no_documents.load(Ordering::Relaxed) {
-        true => Failure { code: args.empty_exit_code, ..failure },
-        false => failure,
-    })?;
-    let text = text(&summary, &breakers) + &session.requests().map(requests_line).unwrap_or_default();
-    let report = session.report("run", summary.status.name(), &summary, text).then(next(args, &summary));
-    if summary.breakers.is_empty() {
-        return Ok(report);
-    }
-    let why: Vec<String> = summary.breakers.iter().map(|breaker| with_flags("run", &breaker.message())).collect();
-    let message = format!("stopped before publishing: {}", why.join("; "));
-    let mut report = report.but(Failure { requests: session.requests(), ..Failure::new(BAD_DATA, message) });
-    report.json["status"] = summary.status.name().into();
-    Ok(report)
+    })
 }
 
 /// Returns the command that a user would run after a night.
 fn next(args: &RunArgs, summary: &RunSummary) -> Option<String> {
-    let config = args.config.to_string_lossy();
-    let (config, dt) = (["--config", &*config], ["--dt", summary.dt.as_str()]);
+    let config_path = args.config.to_string_lossy();
+    let (config, dt) = (["--config", &*config_path], ["--dt", summary.dt.as_str()]);
     let line = |command: &[&str]| Some(command_line(command.iter().chain(&config).chain(&dt)));
     match (&summary.status, &args.store, &args.documents) {
         (RunStatus::Stopped, ..) => None,
+        // In the order in which people work: what is wrong first.
+        (_, None, None) if !summary.stale.is_empty() => {
+            Some(command_line(["run", "--config", &*config_path, "--stale"]))
+        }
         // Commands that read the job file's places would look at others.
         (_, Some(store), _) => Some(command_line(["check", "--store", store, "--dt", &summary.dt])),
         (_, None, Some(_)) => line(&["check"]),
@@ -109,7 +138,7 @@ fn documents(job: &JobConfig, args: &RunArgs) -> Result<DocumentPlace, Failure> 
     }
 }
 
-async fn held(lock: Option<PathBuf>, wait: Duration) -> Result<Option<RunLock>, PipelineError> {
+pub(super) async fn held(lock: Option<PathBuf>, wait: Duration) -> Result<Option<RunLock>, PipelineError> {
     match lock {
         Some(path) => Ok(Some(RunLock::acquire(&path, wait).await?)),
         None => Ok(None),
