@@ -1,20 +1,88 @@
 #!/usr/bin/env bash
-# nearprint-nightly.sh CONFIG LOG_DIR: tonight's run, started by cron. Its exit code is nearprint's own.
+# nearprint-nightly.sh CONFIG LOG_DIR [DATE]: a night's run, started by cron; today's, in UTC, without a date. Its exit code is nearprint's own.
+#
+# A failure is printed, so that cron mails it. These variables, all optional, tell others too:
+#   NEARPRINT_ON_FAILURE      a command that is started after a failure, with the summary on standard input and NEARPRINT_DT,
+#                             NEARPRINT_EXIT_CODE and NEARPRINT_LOG in its environment
+#   NEARPRINT_HEARTBEAT_URL   is asked for after a success, and URL/fail after a failure
+#   NEARPRINT_WAIT_MINUTES    how long a missing crawl (66) is waited for; it is looked for every NEARPRINT_WAIT_STEP_SECONDS (600)
 set -euo pipefail
 
-[ $# -eq 2 ] || { echo "usage: nearprint-nightly.sh CONFIG LOG_DIR" >&2; exit 64; }
+[ $# -eq 2 ] || [ $# -eq 3 ] || { echo "usage: nearprint-nightly.sh CONFIG LOG_DIR [DATE]" >&2; exit 64; }
 config=$1
 log_dir=$2
-
 # UTC: a date in local time would skip or repeat an hour twice a year, and differ from the crawl's.
-dt=$(date -u +%F)
-mkdir -p "$log_dir"
-exec >>"$log_dir/$dt.log" 2>&1
+dt=${3:-$(date -u +%F)}
+log=$log_dir/$dt.log
+summary=$log_dir/$dt.json
+child=
+stopped=
 
+say() {
+    echo "$(date -u +%FT%TZ) $*" >>"$log"
+}
+
+# What cannot be reached, or hangs, changes nothing.
+heartbeat() {
+    [ -n "${NEARPRINT_HEARTBEAT_URL:-}" ] || return 0
+    curl --silent --show-error --fail --max-time 10 --output /dev/null "$NEARPRINT_HEARTBEAT_URL$1" 2>>"$log" 9>&- || say "no heartbeat"
+}
+
+failed() {
+    local code=$1 error
+    error=$2
+    say "night $dt failed: exit code $code: $error"
+    # cron mails what is printed.
+    echo "nearprint: night $dt failed on $(hostname): exit code $code"
+    echo "$error"
+    echo "Log: $log. What to do: docs/operations.md, \"Exit codes\"."
+    heartbeat /fail
+    if [ -n "${NEARPRINT_ON_FAILURE:-}" ]; then
+        [ -s "$summary" ] || printf '{"command":"run","dt":"%s","status":"failed","exit_code":%d}\n' "$dt" "$code" >"$summary"
+        NEARPRINT_DT=$dt NEARPRINT_EXIT_CODE=$code NEARPRINT_LOG=$log timeout 60 bash -c "$NEARPRINT_ON_FAILURE" \
+            <"$summary" >>"$log" 2>&1 9>&- || say "NEARPRINT_ON_FAILURE failed"
+    fi
+    exit "$code"
+}
+
+# A signal goes to what the script waits for: nearprint, which then ends within a second and publishes nothing, or a pause.
+stop() {
+    stopped=yes
+    [ -z "$child" ] || kill -TERM "$child" 2>/dev/null || true
+}
+
+# Runs a command that a signal to this script ends. Sets `code`.
+await() {
+    code=0
+    "$@" >>"$log" 2>&1 &
+    child=$!
+    wait "$child" || code=$?
+    # The signal ends the first wait before the command has ended.
+    if kill -0 "$child" 2>/dev/null; then
+        code=0
+        wait "$child" || code=$?
+    fi
+    child=
+}
+
+run() {
+    await nearprint run --config "$config" --dt "$dt" --json --summary-file "$summary"
+}
+
+mkdir -p "$log_dir"
+trap stop TERM INT
 # Last night's run may still be at work. Two at once are safe, but would share the memory; 75 means try again later.
 # The lock belongs to descriptor 9, which nearprint inherits: it ends with the run, however that ends.
 exec 9>"$log_dir/lock"
-flock -n 9 || { echo "another run holds $log_dir/lock"; exit 75; }
+flock -n 9 || { rm -f "$summary"; failed 75 "another run holds $log_dir/lock"; }
 
-# exec: signals reach nearprint itself.
-exec nearprint run --config "$config" --dt "$dt" --json
+end=$((SECONDS + 60 * ${NEARPRINT_WAIT_MINUTES:-0}))
+run
+while [ "$code" -eq 66 ] && [ "$SECONDS" -lt "$end" ] && [ -z "$stopped" ]; do
+    say "night $dt has no input yet: waiting"
+    await sleep "${NEARPRINT_WAIT_STEP_SECONDS:-600}"
+    [ -n "$stopped" ] || run
+done
+
+[ "$code" -eq 0 ] || failed "$code" "$(grep '^nearprint: error: ' "$log" | tail -n 1 || echo "no message: see the log")"
+heartbeat ""

@@ -393,7 +393,7 @@ def speed(results, folder, options):
         spark.range(2).count()
         started = time.monotonic() - began
         for number in range(options.rounds):
-            seconds = {}
+            seconds, n_parts = {}, {}
             for way in ("here", "there"):
                 at = place / "at"
                 shutil.rmtree(at, ignore_errors=True)
@@ -408,16 +408,16 @@ def speed(results, folder, options):
                     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
                     if done.returncode:
                         sys.exit(done.stderr)
-                    stages = phases_of(done.stderr)
+                    stages, summary = phases_of(done.stderr), json.loads(done.stdout.splitlines()[-1])
                 else:
                     before = shuffled(spark)
-                    nearprint.spark.run(job, "2026-01-01", spark=spark, worker_memory=options.worker_memory, **places)
+                    summary = nearprint.spark.run(job, "2026-01-01", spark=spark, worker_memory=options.worker_memory, **places)
                     stages = None
-                seconds[way] = time.monotonic() - began
+                seconds[way], n_parts[way] = time.monotonic() - began, summary["n_parts"]
                 if way == "here":
                     expected = sums(at / "results")
             results.add(
-                part="speed", log_existing=options.log_existing, log_batch=options.log_batch, profile=options.profile, round=number,
+                part="speed", n_parts=n_parts, worker_memory=options.worker_memory, log_existing=options.log_existing, log_batch=options.log_batch, profile=options.profile, round=number,
                 seconds_here=round(seconds["here"], 2), seconds_there=round(seconds["there"], 2),
                 overhead=round(seconds["there"] / seconds["here"] - 1, 3), same=sums(at / "results") == expected,
                 stages_here=stages, stages_there=spark_stages(spark, before), session_seconds=round(started, 1),

@@ -128,7 +128,8 @@ pub fn url(fingerprint: u64) -> String {
     format!("https://www.site-{site:05}.example/{folder:06x}/articles/{fingerprint:016x}.html")
 }
 
-fn sketch(fingerprint: u64) -> Vec<u8> {
+/// Returns a random sketch, which depends on the fingerprint alone.
+pub fn sketch(fingerprint: u64) -> Vec<u8> {
     let mut rng = Rng(!fingerprint);
     (0..4).flat_map(|_| rng.next().to_le_bytes()).collect()
 }

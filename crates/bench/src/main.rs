@@ -6,6 +6,7 @@
 mod data;
 mod files;
 mod kernels;
+mod lookup;
 mod nights;
 mod reference;
 mod s3;
@@ -36,6 +37,8 @@ enum Command {
     Nights(nights::Args),
     /// Makes a store of generated fingerprints.
     Store(store::Args),
+    /// Measures single queries on a store, and compares their answers with a scan.
+    Lookup(lookup::Args),
     /// Measures fingerprints and sketches of texts, compared with merely cutting the same texts into words.
     Text(text::Args),
     /// Reads all bytes of objects in ranges, and decodes nothing.
@@ -53,6 +56,7 @@ fn main() -> Result<()> {
         Command::SelfJoin(args) => args.run(),
         Command::Nights(args) => args.run(),
         Command::Store(args) => args.run(),
+        Command::Lookup(args) => args.run(),
         Command::Text(args) => text::run(&args),
         Command::S3Read(args) => args.run(),
         Command::S3Upload(args) => args.run(),

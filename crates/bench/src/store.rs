@@ -22,6 +22,9 @@ pub struct Args {
     /// Number of nights, 2025-01-01 and the days after it; at most 28.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=28))]
     nights: u64,
+    /// Number of nights that the store has already.
+    #[arg(long, default_value_t = 0)]
+    after: u64,
     /// Binary logarithm of the number of documents of a night. Each takes 16 bytes of memory.
     #[arg(long, default_value_t = 24)]
     log_documents: u32,
@@ -48,7 +51,7 @@ impl Args {
         let has_sketches = profile.sketch.is_some();
         let folder = Storage::default().folder(&self.output.display().to_string())?;
         let started = Instant::now();
-        for night in 0..self.nights {
+        for night in self.after..(self.after + self.nights).min(28) {
             std::fs::create_dir_all(&self.output)?;
             let temp = TempFolder::try_new(self.output.parent().unwrap_or(Path::new(".")))?;
             let run = self.stage(night, &temp.path().join("run"), &made_by.config_digest, has_sketches)?;

@@ -2,6 +2,7 @@
 
 #![allow(rustdoc::broken_intra_doc_links, reason = "clap shows these lines as they stand")]
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
@@ -42,6 +43,9 @@ pub struct Global {
     /// Print one JSON summary as the last line
     #[arg(long, global = true)]
     pub json: bool,
+    /// Write the JSON summary to FILE too, also after a failure; replaces what an earlier command wrote
+    #[arg(long, global = true, value_name = "FILE", value_parser = named_json())]
+    pub summary_file: Option<PathBuf>,
     /// Threads [default: all cores]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
@@ -109,6 +113,10 @@ pub enum Command {
     Filter(FilterArgs),
     /// Re-read everything that a store published, and compare it with the commits
     Check(CheckArgs),
+    /// Find the documents of a store that are near a text or a fingerprint
+    Query(QueryArgs),
+    /// Answer such queries over HTTP, with a page to ask from, until SIGTERM
+    Serve(ServeArgs),
     /// Create, inspect and maintain a store
     #[command(subcommand)]
     Store(StoreCommand),
@@ -143,6 +151,9 @@ impl Command {
             Self::Config(ConfigCommand::Schema) => ("config schema", None),
             Self::Completions(_) => ("completions", None),
             Self::Man(_) => ("man", None),
+            Self::Query(_) => ("query", None),
+            Self::Serve(_) => ("serve", None),
+            Self::Store(StoreCommand::Index(_)) => ("store index", None),
             Self::Store(StoreCommand::Info(_)) => ("store info", None),
             Self::Store(StoreCommand::Check(_)) => ("store check", None),
             Self::Store(StoreCommand::Compact(_)) => ("store compact", None),
@@ -151,7 +162,7 @@ impl Command {
             Self::Store(StoreCommand::Forget(_)) => ("store forget", None),
             Self::Store(StoreCommand::DropNight(args)) => ("store drop-night", Some(args.dt.clone())),
         };
-        Asked { command, dt }
+        Asked { command: command.to_owned(), dt }
     }
 }
 
@@ -223,6 +234,25 @@ pub struct RunArgs {
     /// Exit code if the night has no documents
     #[arg(long, value_name = "N", default_value_t = crate::exit_code::INPUT_MISSING)]
     pub empty_exit_code: u8,
+    #[command(flatten)]
+    pub watch: WatchArgs,
+}
+
+/// What tells others about a run.
+#[derive(Debug, Clone, Args)]
+pub struct WatchArgs {
+    /// Replace FILE with metrics for Prometheus, also after a failure; for node_exporter's textfile collector
+    #[arg(long, value_name = "FILE", value_parser = named_prom())]
+    pub metrics_file: Option<PathBuf>,
+    /// Send OpenLineage events to a URL, or append them to a file
+    #[arg(long, value_name = "URL|FILE", value_parser = place)]
+    pub openlineage: Option<String>,
+    /// Namespace of the job in OpenLineage events
+    #[arg(long, value_name = "NAME", env = "OPENLINEAGE_NAMESPACE", default_value = "nearprint")]
+    pub openlineage_namespace: String,
+    /// Parent of the run in OpenLineage events: NAMESPACE/JOB/RUN_ID
+    #[arg(long, value_name = "PARENT", env = "OPENLINEAGE_PARENT_ID")]
+    pub openlineage_parent: Option<String>,
 }
 
 /// The breakers, instead of the job file's.
@@ -627,6 +657,94 @@ const FILTER_EXAMPLES: &str = "Examples:
   nearprint filter --config job.toml --dt 2026-11-01 --to 2026-11-20 --output s3://crawl/survivors
   nearprint filter --config job.toml --dt 2026-11-20 --output flags --flag";
 
+/// The store that is searched, and the limits within which its documents match.
+#[derive(Debug, Clone, Args)]
+pub struct LookupArgs {
+    /// Store, instead of the job file's
+    #[arg(long, value_name = "PATH", required_unless_present = "config", value_parser = place)]
+    pub store: Option<String>,
+    /// Job file, for its store, its profile and its distances
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
+    pub config: Option<PathBuf>,
+    /// Largest Hamming distance of a match [default: the profile's]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..=63))]
+    pub max_distance: Option<u32>,
+    /// Largest sketch distance of a match [default: the profile's]
+    #[arg(long, value_name = "N")]
+    pub max_sketch_distance: Option<u32>,
+    #[arg(long, value_name = "NAME", help = profile_help())]
+    pub profile: Option<String>,
+    /// Override one key of the profile, such as tokenize.features.weight=count; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(group = clap::ArgGroup::new("asked").required(true), after_help = QUERY_EXAMPLES)]
+pub struct QueryArgs {
+    #[command(flatten)]
+    pub lookup: LookupArgs,
+    /// The text of a document
+    #[arg(long, value_name = "TEXT", group = "asked")]
+    pub text: Option<String>,
+    /// A file with the text of a document
+    #[arg(long, value_name = "FILE", group = "asked", value_parser = local_path())]
+    pub file: Option<PathBuf>,
+    /// A fingerprint, in hex or decimal
+    #[arg(long, value_name = "NUMBER", group = "asked")]
+    pub fingerprint: Option<String>,
+    /// The sketch of --fingerprint, in hex; without it, sketches are not compared
+    #[arg(long, value_name = "HEX", requires = "fingerprint")]
+    pub sketch: Option<String>,
+    /// Queries, one JSON object a line, {"id", "text"} or {"id", "fingerprint", "sketch"}; `-`: standard input. The answers
+    /// come one a line, in order
+    #[arg(long, value_name = "FILE", group = "asked", value_parser = local_path())]
+    pub jsonl: Option<PathBuf>,
+    /// List the nearest N matches, and count the others; 0: list all
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub max_matches: usize,
+}
+
+const QUERY_EXAMPLES: &str = "Examples:
+  nearprint query --config job.toml --file page.txt
+  nearprint query --store s3://crawl/store --fingerprint 0x1f3a9c0042bd77e1 --max-distance 3
+  nearprint query --config job.toml --jsonl - < pages.jsonl > answers.jsonl";
+
+/// `--max-body` beyond this would let a few requests take all memory.
+const MAX_BODY: usize = 1 << 30;
+
+#[derive(Debug, Clone, Args)]
+#[command(after_help = SERVE_EXAMPLES)]
+pub struct ServeArgs {
+    #[command(flatten)]
+    pub lookup: LookupArgs,
+    /// List the nearest N matches, and count the others; 0: list all
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub max_matches: usize,
+    /// Address and port; one that other machines can reach needs --token-file
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8099")]
+    pub listen: SocketAddr,
+    /// File with the token that requests must carry, `Authorization: Bearer TOKEN`
+    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    pub token_file: Option<PathBuf>,
+    /// Largest body of a request, and largest line of a stream
+    #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = body_bytes)]
+    pub max_body: Bytes,
+    /// Most requests at the same time; more are told to try again (503)
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
+    pub max_requests: u16,
+}
+
+fn body_bytes(text: &str) -> Result<Bytes, String> {
+    let bytes: Bytes = text.parse()?;
+    if bytes.0 > MAX_BODY { Err("at most 1GiB".to_owned()) } else { Ok(bytes) }
+}
+
+const SERVE_EXAMPLES: &str = "Examples:
+  nearprint serve --config job.toml
+  nearprint serve --config job.toml --listen 0.0.0.0:8099 --token-file /etc/nearprint/token
+  curl -H 'Content-Type: application/json' -d '{\"text\": \"…\"}' http://127.0.0.1:8099/query";
+
 #[derive(Debug, Clone, Subcommand)]
 pub enum StoreCommand {
     /// Create an empty store for a first night
@@ -637,12 +755,14 @@ pub enum StoreCommand {
     Check(StoreArgs),
     /// Merge the fingerprints of all nights into one segment, which later joins read instead
     Compact(CompactArgs),
+    /// Write sorted copies of all fingerprints, by which `query` finds a document at once
+    Index(StoreArgs),
     /// Remove a night from the store: one with a wrong date, or one that should no longer count
     DropNight(DropNightArgs),
     /// Forget old nights, or single documents, as if the store had never had them
     Forget(ForgetArgs),
     /// Delete everything that no commit names: replaced, dropped and forgotten nights, leftovers of killed runs, superseded
-    /// segments, old commits
+    /// segments and indexes, old commits
     Gc(GcArgs),
 }
 
@@ -814,6 +934,23 @@ fn generation(text: &str) -> Result<DiffPlace, String> {
         None => (text, None),
     };
     Ok(DiffPlace { output: place(output)?, generation: digits })
+}
+
+/// Accepts only the name of a JSON file, so that a slip on the command line does not overwrite documents.
+fn named_json() -> impl TypedValueParser<Value = PathBuf> {
+    local_path().try_map(|path| with_extension(path, "json"))
+}
+
+/// Accepts only the name of a file that node_exporter reads.
+fn named_prom() -> impl TypedValueParser<Value = PathBuf> {
+    local_path().try_map(|path| with_extension(path, "prom"))
+}
+
+fn with_extension(path: PathBuf, extension: &str) -> Result<PathBuf, String> {
+    match path.extension() {
+        Some(end) if end == extension => Ok(path),
+        _ => Err(format!("name a file that ends in .{extension}")),
+    }
 }
 
 fn local_path() -> impl TypedValueParser<Value = PathBuf> {

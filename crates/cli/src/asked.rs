@@ -3,6 +3,6 @@
 /// The fields that identify a command in its summary, whether it succeeds or fails.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    pub command: &'static str,
+    pub command: String,
     pub dt: Option<String>,
 }

@@ -67,28 +67,22 @@ fn remedy(error: &StudyError) -> Option<Remedy> {
     }
 }
 
-/// The kinds of errors, their exit codes and their names. What has another kind is a defect.
-const KINDS: [(ErrorKind, u8, &str); 10] = [
-    (ErrorKind::Usage, USAGE, "usage"),
-    (ErrorKind::BadData, BAD_DATA, "bad_data"),
-    (ErrorKind::InputMissing, INPUT_MISSING, "input_missing"),
-    (ErrorKind::StoreUnavailable, STORE_UNAVAILABLE, "store_unavailable"),
-    (ErrorKind::Bug, BUG, "bug"),
-    (ErrorKind::OutputExists, OUTPUT_EXISTS, "output_exists"),
-    (ErrorKind::LocalIo, LOCAL_IO, "local_io"),
-    (ErrorKind::TryAgain, TRY_AGAIN, "try_again"),
-    (ErrorKind::Permission, PERMISSION, "permission"),
-    (ErrorKind::Config, CONFIG, "config"),
+/// The kinds of errors and their exit codes. What has another kind is a defect.
+const KINDS: [(ErrorKind, u8); 10] = [
+    (ErrorKind::Usage, USAGE),
+    (ErrorKind::BadData, BAD_DATA),
+    (ErrorKind::InputMissing, INPUT_MISSING),
+    (ErrorKind::StoreUnavailable, STORE_UNAVAILABLE),
+    (ErrorKind::Bug, BUG),
+    (ErrorKind::OutputExists, OUTPUT_EXISTS),
+    (ErrorKind::LocalIo, LOCAL_IO),
+    (ErrorKind::TryAgain, TRY_AGAIN),
+    (ErrorKind::Permission, PERMISSION),
+    (ErrorKind::Config, CONFIG),
 ];
 
 fn of_kind(kind: ErrorKind) -> u8 {
     KINDS.iter().find(|known| known.0 == kind).map_or(BUG, |known| known.1)
-}
-
-/// Returns the kind of error that has a name, such as `bad_data`.
-#[must_use]
-pub fn kind_named(name: &str) -> Option<ErrorKind> {
-    KINDS.iter().find(|known| known.2 == name).map(|known| known.0)
 }
 
 impl Failure {
@@ -100,7 +94,7 @@ impl Failure {
     /// Returns the name of the exit code, such as `bad_data`, or `other` for a code that the user chose.
     #[must_use]
     pub fn kind(&self) -> &'static str {
-        KINDS.iter().find(|known| known.1 == self.code).map_or("other", |known| known.2)
+        KINDS.iter().find(|known| known.1 == self.code).map_or("other", |known| known.0.name())
     }
 
     /// Returns the failure as one that is about a file, and a line of it if that is known.
@@ -156,25 +150,28 @@ impl Failure {
         Self::new(code, format!("stopped by {name} before the end: run it again"))
     }
 
-    /// Returns the hint without control characters.
-    pub(crate) fn hint(&self) -> Option<String> {
-        self.hint.as_ref().map(|hint| hint.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
-    }
-
     /// Returns the failure with what mends it.
     pub(crate) fn mended_by(mut self, remedy: Remedy) -> Self {
         self.remedy = Some(remedy);
         self
     }
 
-    /// Writes the message to standard error as one line, with the hint on a line of its own, and returns the message.
-    pub(crate) fn say(&self) -> String {
-        let message: String = self.message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let _ = writeln!(std::io::stderr(), "nearprint: error: {message}");
+    /// Returns the message as one line.
+    pub(crate) fn line(&self) -> String {
+        self.message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    }
+
+    /// Returns the hint without control characters.
+    pub(crate) fn hint(&self) -> Option<String> {
+        self.hint.as_ref().map(|hint| hint.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
+    }
+
+    /// Writes the message to standard error as one line, and the hint as another one.
+    pub(crate) fn say(&self) {
+        let _ = writeln!(std::io::stderr(), "nearprint: error: {}", self.line());
         if let Some(hint) = self.hint() {
             let _ = writeln!(std::io::stderr(), "hint: {hint}");
         }
-        message
     }
 }
 

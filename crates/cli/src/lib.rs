@@ -16,7 +16,9 @@ mod job_config;
 mod job_keys;
 mod place;
 mod progress;
+mod refused;
 mod summary;
+mod watch;
 
 use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;
@@ -24,12 +26,16 @@ use std::panic::AssertUnwindSafe;
 use clap::Parser;
 use serde_json::Value;
 
-use args::{Cli, Command};
+use args::{Cli, Command, Global, RunArgs};
+use asked::Asked;
+use cmd::Outcome;
+use summary::SummaryFile;
+use watch::Watch;
 
 pub use bytes::Bytes;
 pub use cmd::Engine;
 pub use error_place::ErrorPlace;
-pub use exit_code::{Failure, kind_named};
+pub use exit_code::Failure;
 pub use host::Stop;
 
 /// Runs the command with `arguments`, of which the first is the name of the program. The command reports its work on
@@ -44,30 +50,57 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, elsewhere: Option
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => {
-            let json = arguments.iter().any(|argument| argument == "--json");
-            return summary::of_clap(&error, json, hint::of_arguments(&arguments));
-        }
+        Err(error) => return summary::of_clap(&error, &arguments),
     };
-    let json = cli.global.json;
-    let asked = cli.command.asked();
-    if let Err(failure) = progress::init_logging(&cli.global) {
-        return summary::print_failure(&failure, json, Some(asked));
+    let (global, asked) = (cli.global.clone(), cli.command.asked());
+    let run = match &cli.command {
+        // Watchers are told of nights that are made.
+        Command::Run(args) if args.dt.is_some() && !args.dry_run => Some(args.clone()),
+        _ => None,
+    };
+    if let Err(failure) = progress::init_logging(&global) {
+        return summary::print_failure(&failure, global.json, Some(&asked));
     }
     exit_code::keep_panics_to_one_line();
-    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| cmd::dispatch(cli, elsewhere)));
-    let outcome = outcome.unwrap_or_else(|_| Err(Failure::panicked()));
-    let hinted = |failure: Failure| Failure { hint: hint::of(&failure, asked.command, &arguments), ..failure };
+    let outcome = watched(&global, &asked, run.as_ref(), || {
+        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| cmd::dispatch(cli, elsewhere)));
+        let hinted = |failure: Failure| {
+            let hint = hint::of(&failure, &asked.command, &arguments);
+            let message = flags::with_flags(&asked.command, &failure.message);
+            Failure { hint, message, ..failure }
+        };
+        let outcome = outcome.unwrap_or_else(|_| Err(Failure::panicked())).map_err(hinted);
+        outcome.map(|report| report.hinted(hinted))
+    });
     match outcome {
-        Ok(report) => {
-            let failure = report.failure.map(hinted);
-            summary::print(&summary::Report { failure, ..report }, json)
+        Ok(report) => summary::print(&report, global.json),
+        Err(failure) => summary::print_failure(&failure, global.json, Some(&asked)),
+    }
+}
+
+/// Does the work of a command, leaves its summary where the options ask for it, and tells about a run.
+fn watched(global: &Global, asked: &Asked, run: Option<&RunArgs>, work: impl FnOnce() -> Outcome) -> Outcome {
+    let file = global.summary_file.as_deref().map(SummaryFile::prepare).transpose()?;
+    let mut watching = None;
+    let outcome = Watch::start(run).and_then(|watch| {
+        watching = Some(watch);
+        work()
+    });
+    let summary = match &outcome {
+        Ok(report) => report.json.clone(),
+        Err(failure) => summary::of_failure(failure, Some(asked)),
+    };
+    let written = file.map_or(Ok(()), |file| file.write(&summary));
+    if let Some(watch) = watching {
+        watch.end(&summary);
+    }
+    match (outcome, written) {
+        (Ok(report), Err(unwritten)) if report.exit_code == 0 => Ok(report.but(unwritten)),
+        (outcome, Err(unwritten)) => {
+            tracing::warn!("no summary file: {}", unwritten.line());
+            outcome
         }
-        Err(failure) => {
-            let failure = hinted(failure);
-            let message = flags::with_flags(asked.command, &failure.message);
-            summary::print_failure(&Failure { message, ..failure }, json, Some(asked.clone()))
-        }
+        (outcome, Ok(())) => outcome,
     }
 }
 
@@ -99,7 +132,9 @@ pub fn night(
     let Command::Run(args) = cli.command else {
         return Err(failed(Failure::bug("a night that is another command")));
     };
-    let report = cmd::night(&cli.global, &args, stop, elsewhere).map_err(failed)?;
+    let asked = Asked { command: "run".to_owned(), dt: Some(args.dt.clone()) };
+    let report = watched(&cli.global, &asked, Some(&args), || cmd::night(&cli.global, &args, stop, elsewhere))
+        .map_err(failed)?;
     match report.failure {
         Some(failure) => Err(Box::new(FailedNight { failure, summary: Some(report.json) })),
         None => Ok(report.json),

@@ -1,11 +1,16 @@
 //! The output of a command at its end: text for people, or one JSON line for programs. One value gives both.
 
-use std::io::Write;
+use std::ffi::OsString;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
+use nearprint_storage::{IfExists, LocalFile};
 use serde_json::{Map, Value};
 
 use crate::asked::Asked;
 use crate::exit_code::{BUG, Failure, LOCAL_IO, USAGE};
+use crate::hint;
+use crate::refused::Refused;
 
 /// The version of the summaries. It is raised when a field changes its meaning.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -55,6 +60,15 @@ impl Report {
         }
     }
 
+    /// Returns the same report with the hint that `hinted` gives to its failure, if it has one.
+    pub fn hinted(mut self, hinted: impl FnOnce(Failure) -> Failure) -> Self {
+        self.failure = self.failure.map(hinted);
+        if let Some(hint) = self.failure.as_ref().and_then(Failure::hint) {
+            self.json["hint"] = hint.into();
+        }
+        self
+    }
+
     /// Returns the same report with the command that the user may run next.
     pub fn then(mut self, next: Option<String>) -> Self {
         if let Some(next) = &next {
@@ -87,11 +101,7 @@ pub fn print(report: &Report, json: bool) -> u8 {
         failure.say();
     }
     let next = report.next.as_ref().map(|next| format!("\nNext: {next}\n")).unwrap_or_default();
-    let mut summary = report.json.clone();
-    if let Some(hint) = report.failure.as_ref().and_then(Failure::hint) {
-        summary["hint"] = hint.into();
-    }
-    let text = if json { json_line(&summary) } else { report.text.clone() + &next };
+    let text = if json { json_line(&report.json) } else { report.text.clone() + &next };
     match write(&text) {
         Ok(()) => report.exit_code,
         Err(error) => print_failure(&Failure::new(LOCAL_IO, format!("standard output: {error}")), false, None),
@@ -107,8 +117,17 @@ pub fn json_line(json: &Value) -> String {
 pub fn write(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         done => done,
+    }
+}
+
+/// Writes a line of an answer to standard output at once. Returns `false` if the reader has gone away.
+pub fn write_line(line: &str) -> std::io::Result<bool> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(line.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        done => done.map(|()| true),
     }
 }
 
@@ -122,45 +141,63 @@ fn without_controls(json: &str) -> String {
 /// Prints the failure as one line on standard error. With `json`, the summary follows on standard output, so that it is
 /// the last line of the two streams together. If neither stream can be written to, only the exit code reports the
 /// failure.
-pub fn print_failure(failure: &Failure, json: bool, asked: Option<Asked>) -> u8 {
-    let message = failure.say();
+pub fn print_failure(failure: &Failure, json: bool, asked: Option<&Asked>) -> u8 {
+    failure.say();
     if json {
-        let mut summary = serde_json::json!({
-            "schema_version": SCHEMA_VERSION,
-            "status": "failed",
-            "exit_code": failure.code,
-            "error": message,
-        });
-        if let Some(Asked { command, dt }) = asked {
-            summary["command"] = command.into();
-            if let Some(dt) = dt {
-                summary["dt"] = dt.into();
-            }
-        }
-        if let Some(hint) = failure.hint() {
-            summary["hint"] = hint.into();
-        }
-        if let Some(requests) = failure.requests {
-            summary["requests"] = serde_json::json!(requests);
-        }
-        let _ = write(&json_line(&summary));
+        let _ = write(&json_line(&of_failure(failure, asked)));
     }
     failure.code
 }
 
-/// Prints a message of clap. The exit code is 64 for usage errors, and 0 for help and version, which are no errors. `hint` is the command line
-/// that was meant.
-pub fn of_clap(error: &clap::Error, json: bool, hint: Option<String>) -> u8 {
-    use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
-    if json && !matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand) {
-        return print_failure(&Failure { hint, ..usage_of_clap(error) }, true, None);
+/// Returns the summary of a command that failed.
+pub fn of_failure(failure: &Failure, asked: Option<&Asked>) -> Value {
+    let mut summary = serde_json::json!({
+        "schema_version": SCHEMA_VERSION,
+        "status": "failed",
+        "exit_code": failure.code,
+        "error": failure.line(),
+    });
+    if let Some(Asked { command, dt }) = asked {
+        summary["command"] = command.as_str().into();
+        if let Some(dt) = dt {
+            summary["dt"] = dt.as_str().into();
+        }
     }
-    // If standard output is closed, printing help does not fail.
+    if let Some(hint) = failure.hint() {
+        summary["hint"] = hint.into();
+    }
+    if let Some(requests) = failure.requests {
+        summary["requests"] = serde_json::json!(requests);
+    }
+    summary
+}
+
+/// Prints a message of clap, and returns the exit code: 64 for usage errors, and 0 for help and version, which are no
+/// errors. The summary of a usage error has what can be read of the arguments.
+pub fn of_clap(error: &clap::Error, arguments: &[OsString]) -> u8 {
+    use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    if matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand) {
+        // If standard output is closed, printing help does not fail.
+        let _ = error.print();
+        return if error.kind() == DisplayHelpOnMissingArgumentOrSubcommand { USAGE } else { 0 };
+    }
+    let hint = hint::of_arguments(arguments);
+    let (refused, failure) = (Refused::of(arguments), Failure { hint, ..usage_of_clap(error) });
+    let is_json = |path: &&PathBuf| path.extension() == Some("json".as_ref());
+    if let Some(path) = refused.summary_file.as_ref().filter(is_json) {
+        let summary = of_failure(&failure, refused.asked.as_ref());
+        if let Err(unwritten) = SummaryFile::prepare(path).and_then(|file| file.write(&summary)) {
+            unwritten.say();
+        }
+    }
+    if arguments.iter().any(|argument| argument == "--json") {
+        return print_failure(&failure, true, refused.asked.as_ref());
+    }
     let _ = error.print();
-    if let Some(hint) = hint.filter(|_| error.exit_code() != 0) {
+    if let Some(hint) = failure.hint() {
         let _ = writeln!(std::io::stderr(), "\nhint: {hint}");
     }
-    if matches!(error.kind(), DisplayHelp | DisplayVersion) { 0 } else { USAGE }
+    USAGE
 }
 
 /// Makes a failure from a message of clap about the arguments.
@@ -169,4 +206,27 @@ pub fn usage_of_clap(error: &clap::Error) -> Failure {
     let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
     let message = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     Failure::usage(message.trim_start_matches("error: "))
+}
+
+/// The file that `--summary-file` names.
+#[derive(Debug)]
+pub struct SummaryFile(LocalFile);
+
+impl SummaryFile {
+    /// Checks that the file can be written, and deletes the summary of an earlier command, which would otherwise be taken
+    /// for that of a command that is killed.
+    pub fn prepare(path: &Path) -> Result<Self, Failure> {
+        let file = LocalFile::try_new(path, IfExists::Replace)?;
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(Failure::reading(&format!("--summary-file {}", path.display()), &error))
+            }
+            _ => Ok(Self(file)),
+        }
+    }
+
+    /// Writes the line that `--json` prints. Readers see the whole file or none.
+    pub fn write(&self, summary: &Value) -> Result<(), Failure> {
+        Ok(self.0.write(json_line(summary).as_bytes())?)
+    }
 }

@@ -91,7 +91,7 @@ fn run_both(plain: &Night, compacted: &Night, day: u64, more: &[&str]) {
     let mut told = Vec::new();
     for night in [plain, compacted] {
         let mut summary = night.run(&date(day), more).expect_success().json();
-        for passing in ["elapsed_ms", "peak_rss_bytes", "commit", "spill"] {
+        for passing in ["elapsed_ms", "stage_ms", "peak_rss_bytes", "commit", "spill"] {
             summary.as_object_mut().unwrap().remove(passing);
         }
         told.push(summary);

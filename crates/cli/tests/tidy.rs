@@ -7,7 +7,7 @@ mod support;
 use support::root;
 
 /// The crates from the ground up: each may depend on those before it, and on no other.
-const FLOORS: [&str; 12] = [
+const FLOORS: [&str; 14] = [
     "tokenize",
     "fingerprint",
     "join",
@@ -15,9 +15,11 @@ const FLOORS: [&str; 12] = [
     "storage",
     "dataset",
     "store",
+    "lookup",
     "tasks",
     "pipeline",
     "study",
+    "serve",
     "cli",
     "python",
 ];
@@ -54,7 +56,7 @@ fn datafusion_is_known_to_the_pipeline_alone_and_arrow_to_what_reads_and_writes(
         let dependencies = dependencies(name);
         assert!(!dependencies.contains("datafusion") || name == "pipeline", "{name} depends on DataFusion");
         let has_arrow = dependencies.lines().any(|line| line.starts_with("arrow") || line.starts_with("parquet"));
-        let may = matches!(name, "dataset" | "store" | "tasks" | "pipeline" | "study" | "cli" | "python");
+        let may = matches!(name, "dataset" | "store" | "lookup" | "tasks" | "pipeline" | "study" | "cli" | "python");
         assert!(!has_arrow || may, "{name} depends on Arrow");
         let has_object_store = dependencies.lines().any(|line| line.starts_with("object_store"));
         assert!(!has_object_store || name == "storage", "{name} depends on object_store");
@@ -119,6 +121,15 @@ fn only_the_command_knows_clap_and_job_files() {
         let dependencies = dependencies(name);
         for foreign in ["clap", "toml", "indicatif", "anyhow"] {
             assert!(!dependencies.lines().any(|line| line.starts_with(foreign)), "{name} depends on {foreign}");
+        }
+    }
+}
+
+#[test]
+fn http_is_served_by_one_crate() {
+    for name in FLOORS.into_iter().filter(|&name| name != "serve") {
+        for foreign in ["axum", "prometheus-client"] {
+            assert!(!dependencies(name).contains(foreign), "{name} depends on {foreign}");
         }
     }
 }

@@ -21,6 +21,7 @@ mod published;
 mod quarantine;
 pub mod schema;
 pub mod sketch_column;
+mod sorted_copy;
 mod table_log;
 mod writer;
 
@@ -44,5 +45,8 @@ pub use parquet_file::{ParquetFile, Read, count, selection};
 pub use publish::{is_sound, mend_files, publish, refuse_existing, upload};
 pub use published::{DELTA_LOG, DT, PUBLISHED, PublishedDataset, PublishedName, published_path};
 pub use quarantine::{BadFile, BadReason, BadRow, DuplicateIds, InputPolicy};
+pub use sorted_copy::{PagesRead, SortedCopy};
 pub use table_log::{RemovedFile, TableChange, TableFile, TableLog};
-pub use writer::{DatasetWriter, FILE_ROWS, FileRecord, StagedFile, create_folder, is_part_name, writer_properties};
+pub use writer::{
+    DatasetWriter, FILE_ROWS, FileRecord, INDEX_PAGE_ROWS, StagedFile, create_folder, is_part_name, writer_properties,
+};

@@ -116,6 +116,16 @@ pub static SEGMENT: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
+/// The column of an index with permuted fingerprints.
+pub const PERMUTED: &str = "permuted";
+/// The column of an index with the places of fingerprints.
+pub const PLACE: &str = "place";
+
+/// The columns of a table of an index, sorted by both. `permuted` is a fingerprint in the table's order of bits. `place`
+/// counts the rows of all runs of the index, one after another.
+pub static INDEX: LazyLock<SchemaRef> =
+    LazyLock::new(|| schema(vec![required(PERMUTED, DataType::UInt64), required(PLACE, DataType::UInt64)]));
+
 /// The columns of pairs, sorted by (`id_a`, `id_b`). Equal ones are in the order of the references, the own store last.
 pub static PAIRS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![

@@ -38,6 +38,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use parquet::file::page_index::offset_index::PageLocation;
+use tokio::sync::OnceCell;
 
 use crate::columns::{BATCH_ROWS, Columns, fixed};
 use crate::error::{DatasetError, Result};
@@ -84,6 +85,37 @@ impl ReadCounts {
     }
 }
 
+/// The places of a file's pages of sketches, as far as they were looked up. Whoever fetches from one file again and again
+/// keeps them: 32 bytes a page of 128 sketches.
+#[derive(Debug)]
+pub struct SketchPages {
+    of_groups: Vec<OnceCell<Option<Vec<Page>>>>,
+}
+
+impl SketchPages {
+    /// Returns the places of the pages of a file, none of which were looked up yet.
+    #[must_use]
+    pub fn of(file: &ParquetFile) -> Self {
+        Self { of_groups: (0..file.n_row_groups()).map(|_| OnceCell::new()).collect() }
+    }
+}
+
+/// Does the same as [`fetch`] for rows that count through the whole file, and looks up the places of pages once.
+///
+/// # Errors
+/// Those of [`fetch`].
+///
+/// # Panics
+/// Panics if the file has fewer rows, or if the pages are those of a file with fewer row groups.
+pub async fn fetch_known(
+    file: &ParquetFile,
+    pages: &SketchPages,
+    rows: &[u32],
+    counts: &ReadCounts,
+) -> Result<Vec<Option<SketchBytes>>> {
+    fetch_from(file, Some(pages), 0..file.n_row_groups(), rows, counts).await
+}
+
 /// Returns the sketches of `rows`, which ascend and count across `row_groups`, in their order. `None` stands for NULL.
 ///
 /// # Errors
@@ -98,6 +130,16 @@ pub async fn fetch(
     rows: &[u32],
     counts: &ReadCounts,
 ) -> Result<Vec<Option<SketchBytes>>> {
+    fetch_from(file, None, row_groups, rows, counts).await
+}
+
+async fn fetch_from(
+    file: &ParquetFile,
+    known: Option<&SketchPages>,
+    row_groups: Range<usize>,
+    rows: &[u32],
+    counts: &ReadCounts,
+) -> Result<Vec<Option<SketchBytes>>> {
     let (mut rest, mut first) = (rows, 0u64);
     let mut fetches = Vec::new();
     for group in row_groups {
@@ -108,7 +150,7 @@ pub async fn fetch(
             #[allow(clippy::cast_possible_truncation, reason = "at most the smallest of the rows")]
             let first = first as u32;
             let rows: Vec<u32> = now.iter().map(|row| row - first).collect();
-            fetches.push(async move { of_row_group(file, group, &rows, counts).await });
+            fetches.push(async move { of_row_group(file, known, group, &rows, counts).await });
         }
         (rest, first) = (later, end);
     }
@@ -123,6 +165,7 @@ pub async fn fetch(
 
 async fn of_row_group(
     file: &ParquetFile,
+    known: Option<&SketchPages>,
     row_group: usize,
     rows: &[u32],
     counts: &ReadCounts,
@@ -130,9 +173,11 @@ async fn of_row_group(
     let columns = file.footer().row_group(row_group).columns();
     let leaf = columns.iter().position(has_plain_sketches);
     let Some(leaf) = leaf else { return by_arrow(file, row_group, rows, counts).await };
-    match pages(file, row_group, leaf, counts).await? {
+    let once = OnceCell::new();
+    let pages_of = known.map_or(&once, |known| &known.of_groups[row_group]);
+    match pages_of.get_or_try_init(|| pages(file, row_group, leaf, counts)).await? {
         None => by_arrow(file, row_group, rows, counts).await,
-        Some(pages) => of_pages(file, &pages, rows, counts).await,
+        Some(pages) => of_pages(file, pages, rows, counts).await,
     }
 }
 

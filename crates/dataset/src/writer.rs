@@ -18,13 +18,15 @@ use serde::{Deserialize, Serialize};
 use crate::columns::BATCH_ROWS;
 use crate::error::{DatasetError, Result};
 use crate::page_checksums::copy_with_checksums;
-use crate::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, TEXT_HASH};
+use crate::schema::{DOC_ID, FINGERPRINT, N_FEATURES, PERMUTED, PLACE, SKETCH, TEXT_HASH};
 use nearprint_storage::HashingWriter;
 
 /// The largest number of rows in a row group. Its fingerprint column then takes at most 8 MiB.
 const ROW_GROUP_ROWS: usize = 1 << 20;
 /// The largest number of rows in a data page.
 const PAGE_ROWS: usize = 4096;
+/// The largest number of rows in a data page of an index. A query reads and decodes whole pages, in many places.
+pub const INDEX_PAGE_ROWS: usize = 1024;
 /// The number of rows after which the writer looks whether a page is full. All numbers of rows in full pages are multiples
 /// of it.
 const PAGE_STEP_ROWS: usize = 128;
@@ -248,11 +250,12 @@ fn write_error(path: &Path, error: parquet::errors::ParquetError) -> DatasetErro
 #[must_use]
 pub fn writer_properties(schema: &SchemaRef, metadata: &[(&str, &str)]) -> WriterProperties {
     let pairs = metadata.iter().map(|(k, v)| KeyValue::new((*k).to_owned(), Some((*v).to_owned())));
+    let is_index = schema.column_with_name(PERMUTED).is_some();
     let builder = WriterProperties::builder()
         .set_created_by(concat!("nearprint ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
-        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_data_page_row_count_limit(if is_index { INDEX_PAGE_ROWS } else { PAGE_ROWS })
         .set_write_batch_size(PAGE_STEP_ROWS)
         .set_statistics_enabled(EnabledStatistics::Page)
         .set_key_value_metadata((!metadata.is_empty()).then(|| pairs.collect()));
@@ -267,10 +270,14 @@ fn with_column(builder: WriterPropertiesBuilder, schema: &SchemaRef, field: &Fie
         EnabledStatistics::Page
     };
     let unique = |builder: WriterPropertiesBuilder| builder.set_column_dictionary_enabled(column.clone(), false);
+    let packed = |builder: WriterPropertiesBuilder| {
+        let builder = builder.set_column_encoding(column.clone(), Encoding::DELTA_BINARY_PACKED);
+        builder.set_column_compression(column.clone(), Compression::UNCOMPRESSED)
+    };
     match field.name().as_str() {
-        FINGERPRINT | "id_hash" if field.data_type().is_integer() => unique(builder)
-            .set_column_encoding(column.clone(), Encoding::DELTA_BINARY_PACKED)
-            .set_column_compression(column, Compression::UNCOMPRESSED),
+        FINGERPRINT | "id_hash" if field.data_type().is_integer() => packed(unique(builder)),
+        PERMUTED => packed(unique(builder)),
+        PLACE => packed(unique(builder)).set_column_statistics_enabled(column, EnabledStatistics::None),
         SKETCH => unique(builder)
             .set_column_compression(column.clone(), Compression::UNCOMPRESSED)
             .set_column_data_page_size_limit(column.clone(), SKETCH_PAGE_BYTES)

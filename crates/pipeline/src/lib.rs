@@ -52,5 +52,5 @@ pub use stages::fingerprint::{
 pub use stages::join::{PairCounts, PairsMode};
 pub use store_commands::{
     DropNightRequest, DropNightSummary, ForgetBeforeRequest, ForgetBeforeSummary, store_check, store_compact,
-    store_drop_night, store_forget_before, store_gc, store_info, store_init,
+    store_drop_night, store_forget_before, store_gc, store_index, store_info, store_init,
 };

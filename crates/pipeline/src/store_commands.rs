@@ -2,8 +2,8 @@
 
 use nearprint_storage::{Folder, Progress, Storage};
 use nearprint_store::{
-    CompactRequest, CompactSummary, GcRequest, GcSummary, Night, Store, StoreInfo, StoreReport, Writers,
-    generation_name,
+    CompactRequest, CompactSummary, GcRequest, GcSummary, IndexRequest, IndexSummary, Night, Store, StoreInfo,
+    StoreReport, Writers, generation_name,
 };
 use serde::Serialize;
 
@@ -50,6 +50,20 @@ pub async fn store_compact(
 ) -> Result<CompactSummary> {
     let store = open_store(storage, &request.store).await?;
     Ok(store.compact(request, resources.n_threads(), &resources.temp_parent(), progress).await?)
+}
+
+/// Writes sorted copies of the fingerprints of a store's runs, by which single queries find near ones at once.
+///
+/// # Errors
+/// The store cannot be read or written, or a run is damaged. Nothing that others see has changed then.
+pub async fn store_index(
+    storage: &Storage,
+    request: &IndexRequest,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<IndexSummary> {
+    let store = open_store(storage, &request.store).await?;
+    Ok(store.index(request, resources.n_threads(), &resources.temp_parent(), progress).await?)
 }
 
 /// Takes a night out of a store. Its results stay until `store gc`, but nothing names them any more.

@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use arrow::array::{AsArray, BinaryArray};
 use futures::StreamExt;
-use nearprint_cli::kind_named;
-use nearprint_storage::{Progress as Counter, S3Config, locked};
+use nearprint_storage::{ErrorKind, Progress as Counter, S3Config, locked};
 use nearprint_tasks::{Elsewhere, FingerprintSpec, FingerprintTask, MapTask, Messages, TaskError, Weighed, Workers};
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
@@ -123,7 +122,7 @@ fn failed(py: Python<'_>, raised: &PyErr) -> TaskError {
     let value = raised.value(py);
     let attribute = |name: &str| value.getattr(name).ok();
     let text = |name: &str| attribute(name).and_then(|value| value.extract::<String>().ok());
-    let Some(kind) = text("kind").as_deref().and_then(kind_named) else {
+    let Some(kind) = text("kind").as_deref().and_then(ErrorKind::named) else {
         return TaskError::Internal { stage: "engine", reason: raised.to_string() };
     };
     let row = attribute("row").and_then(|value| value.extract().ok());

@@ -11,6 +11,7 @@ mod input;
 mod join;
 mod night;
 mod output;
+mod store;
 mod tasks;
 mod text;
 
@@ -27,6 +28,8 @@ mod _nearprint {
     use super::night::{bytes_of, main, profile, run};
     #[pymodule_export]
     use super::output::{Array, Table};
+    #[pymodule_export]
+    use super::store::Store;
     #[pymodule_export]
     use super::tasks::{
         FingerprintContext, MapContext, TaskBatches, TaskMessages, fingerprint_messages, fingerprint_task,

@@ -149,6 +149,7 @@ fn values<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Vec<Bound<'py, PyA
         DataType::UInt64 => numbers!(UInt64Type),
         DataType::Int32 => numbers!(Int32Type),
         DataType::Int64 => numbers!(Int64Type),
+        DataType::Boolean => array.as_boolean().iter().map(|value| Ok(value.into_pyobject(py)?)).collect(),
         DataType::Utf8 => array.as_string::<i32>().iter().map(|value| Ok(value.into_pyobject(py)?)).collect(),
         DataType::LargeUtf8 => array.as_string::<i64>().iter().map(|value| Ok(value.into_pyobject(py)?)).collect(),
         DataType::FixedSizeBinary(_) => {

@@ -128,6 +128,34 @@ pub enum ErrorKind {
     Config,
 }
 
+/// The kinds and their names.
+const NAMES: [(ErrorKind, &str); 10] = [
+    (ErrorKind::Usage, "usage"),
+    (ErrorKind::BadData, "bad_data"),
+    (ErrorKind::InputMissing, "input_missing"),
+    (ErrorKind::StoreUnavailable, "store_unavailable"),
+    (ErrorKind::Bug, "bug"),
+    (ErrorKind::OutputExists, "output_exists"),
+    (ErrorKind::LocalIo, "local_io"),
+    (ErrorKind::TryAgain, "try_again"),
+    (ErrorKind::Permission, "permission"),
+    (ErrorKind::Config, "config"),
+];
+
+impl ErrorKind {
+    /// Returns the name that programs read, such as `bad_data`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        NAMES.iter().find(|known| known.0 == self).map_or("bug", |known| known.1)
+    }
+
+    /// Returns the kind that has a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        NAMES.iter().find(|known| known.1 == name).map(|known| known.0)
+    }
+}
+
 /// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, StorageError>;
 

@@ -54,6 +54,8 @@ const DISK_PIECE_BYTES: usize = 1 << 20;
 
 /// Ranges that are nearer to each other than this many bytes are read together.
 const COALESCE_BYTES: u64 = 1 << 20;
+/// Ranges of [`InputFile::read_each`] that are under way at once.
+const RANGES_AT_ONCE: usize = 16;
 /// Requests of one long read that are under way at once.
 const PIECES_AT_ONCE: usize = 4;
 
@@ -126,6 +128,30 @@ impl InputFile {
             Backend::Disk => self.read_local(ranges.to_vec()).await,
             Backend::Bucket(_) => coalesce_ranges(ranges, |range| self.read_range(range), COALESCE_BYTES).await,
         }
+    }
+
+    /// Reads several ranges of the file's bytes and returns them in the order of `ranges`. From a bucket, each is a
+    /// request of its own, however near they are to each other, and 16 of them are under way at once.
+    ///
+    /// # Errors
+    /// The file changed since it was listed, or cannot be read.
+    ///
+    /// # Panics
+    /// May panic if a range ends before it starts.
+    pub async fn read_each(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        match self.backend {
+            Backend::Disk => self.read_local(ranges.to_vec()).await,
+            Backend::Bucket(_) => {
+                let reads: Vec<_> = ranges.iter().map(|range| self.read_range(range.clone())).collect();
+                futures::stream::iter(reads).buffered(RANGES_AT_ONCE).try_collect().await
+            }
+        }
+    }
+
+    /// Returns whether the file is an object in a bucket, where a request takes much longer than a read of a disk.
+    #[must_use]
+    pub fn is_remote(&self) -> bool {
+        matches!(self.backend, Backend::Bucket(_))
     }
 
     async fn read(&self, range: Range<u64>) -> Result<Bytes> {

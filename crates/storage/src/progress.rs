@@ -1,7 +1,9 @@
 //! The progress of a stage. It is counted here, and the caller shows it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::locked::locked;
 
@@ -16,6 +18,8 @@ struct Counter {
     stage: std::sync::Mutex<Stage>,
     done: AtomicU64,
     total: AtomicU64,
+    /// The stages in their order, and when each started.
+    started: std::sync::Mutex<Vec<(&'static str, Instant)>>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -57,10 +61,24 @@ impl Progress {
         }
         self.counter.done.store(0, Ordering::Relaxed);
         self.counter.total.store(total, Ordering::Relaxed);
+        locked(&self.counter.started).push((stage, Instant::now()));
         match total {
             0 => tracing::info!("{stage} ({unit})"),
             _ => tracing::info!(total, "{stage} ({unit})"),
         }
+    }
+
+    /// Returns how long each stage took, by name. A stage lasts until the next one starts, the last one until now. The
+    /// times of stages of one name are added.
+    #[must_use]
+    pub fn durations(&self) -> BTreeMap<&'static str, Duration> {
+        let started = locked(&self.counter.started);
+        let ends = started.iter().skip(1).map(|(_, start)| *start).chain([Instant::now()]);
+        let mut durations = BTreeMap::new();
+        for ((stage, start), end) in started.iter().zip(ends) {
+            *durations.entry(*stage).or_default() += end.duration_since(*start);
+        }
+        durations
     }
 
     /// Adds `n` to the number that is done.

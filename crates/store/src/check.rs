@@ -9,12 +9,15 @@ use serde::Serialize;
 
 use crate::commit::{Night, RunRecord, SegmentRecord};
 use crate::error::{Result, StoreError};
+use crate::index::OpenIndex;
 use crate::merge::{Merge, MergedRow, SortedRun};
 use crate::store::Store;
 use crate::writer::run_digest;
-use nearprint_dataset::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, TEXT_HASH};
+use nearprint_dataset::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, PERMUTED, PLACE, TEXT_HASH};
 use nearprint_dataset::{Columns, FileRecord, ParquetFile, fixed};
+use nearprint_join::{LookupPlan, Permutation};
 use nearprint_storage::{Folder, InputFile, Progress};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The findings of `store check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -41,8 +44,8 @@ pub struct StoreProblem {
 }
 
 impl Store {
-    /// Checks every file of the store: its size, SHA-256, number of rows, order and config digest. For segments, it
-    /// also checks that their rows are those of their runs.
+    /// Checks every file of the store: its size, SHA-256, number of rows, order and config digest. For segments and
+    /// indexes, it also checks that their rows are those of their runs.
     ///
     /// # Errors
     /// A place that does not answer, or a state that will pass. Damage is no error: the report lists it.
@@ -50,7 +53,7 @@ impl Store {
         self.check_nights(self.nights().iter(), progress).await
     }
 
-    /// Checks the runs of some nights and all segments, like [`check`](Self::check).
+    /// Checks the runs of some nights, all segments and all indexes, like [`check`](Self::check).
     ///
     /// # Errors
     /// A place that does not answer, or a state that will pass. Damage is no error: the report lists it.
@@ -60,7 +63,8 @@ impl Store {
         progress: &Progress,
     ) -> Result<StoreReport> {
         let of_runs: u64 = nights.clone().map(|n| n.run.files.len() as u64).sum();
-        let n_files = of_runs + self.segments().iter().map(|s| s.files.len() as u64).sum::<u64>();
+        let derived = self.segments().iter().chain(self.indexes());
+        let n_files = of_runs + derived.map(|record| record.files.len() as u64).sum::<u64>();
         progress.start("check", "files", n_files);
         let mut report = StoreReport { n_files, ..StoreReport::of(self.folder()) };
         let mut damaged_runs = HashSet::new();
@@ -75,6 +79,13 @@ impl Store {
             let folder = self.segment_folder(&segment.digest);
             if self.check_files(&folder, &segment.files, &mut report, progress).await? {
                 let checked = self.check_segment(segment, &damaged_runs).await;
+                report.note(folder.url(), checked)?;
+            }
+        }
+        for index in self.indexes() {
+            let folder = self.index_folder(&index.digest);
+            if self.check_files(&folder, &index.files, &mut report, progress).await? {
+                let checked = self.check_index(index, &damaged_runs).await;
                 report.note(folder.url(), checked)?;
             }
         }
@@ -125,6 +136,39 @@ impl Store {
             None => Ok(()),
             Some(row) => Err(StoreError::damaged(folder.url(), format!("lacks {row}"))),
         }
+    }
+
+    /// Compares each table of an index with its runs, whatever the order of the rows. Runs that are damaged, or that were
+    /// replaced and deleted since, are left out.
+    async fn check_index(&self, index: &SegmentRecord, damaged: &HashSet<&str>) -> Result<()> {
+        let folder = self.index_folder(&index.digest);
+        let mut tables = Vec::new();
+        for recorded in &index.files {
+            tables.push(ParquetFile::open(folder.join(&recorded.name).file().await?).await?);
+        }
+        let index = OpenIndex::of(index, tables)?;
+        let (mut ends, mut expected) = (Vec::new(), Vec::new());
+        for (digest, n_rows) in &index.runs {
+            let first = ends.last().copied().unwrap_or(0);
+            ends.push(first + n_rows);
+            let place = self.run_folder(digest).join("fingerprints/part-00000.parquet");
+            let file = place.find().await?.filter(|_| !damaged.contains(digest.as_str()));
+            expected.push(match file {
+                Some(file) => Some(sum_of_run(&ParquetFile::open(file).await?, first).await?),
+                None => None,
+            });
+        }
+        let orders = LookupPlan::copies(index.bits);
+        let orders = orders.map_err(|e| StoreError::damaged(folder.url(), e))?;
+        for (table, order) in index.tables.iter().zip(orders) {
+            let sums = sums_of_table(table, order, &ends).await?;
+            let differs = |i: &usize| expected[*i].is_some_and(|expected| expected != sums[*i]);
+            if let Some(run) = (0..ends.len()).find(differs) {
+                let reason = format!("its rows are not those of run {}", index.runs[run].0);
+                return Err(StoreError::damaged(&table.file.url, reason));
+            }
+        }
+        Ok(())
     }
 
     async fn check_file(
@@ -238,10 +282,48 @@ async fn compare(part: &ParquetFile, merge: &mut Merge, known: &[bool]) -> Resul
     Ok(())
 }
 
-/// Checks the order of a file: by (`fingerprint`, `doc_id`), (`text_hash`, `doc_id`), `id_hash` or `doc_id`, depending
+/// Returns the sum of the hashes of a run's rows, which does not depend on their order. `first` is the place of the first
+/// row.
+async fn sum_of_run(run: &ParquetFile, first: u64) -> Result<u64> {
+    let (mut sum, mut places) = (0u64, first..);
+    let mut batches = run.stream(run.whole(&[FINGERPRINT]))?;
+    while let Some(batch) = batches.try_next().await? {
+        let columns = Columns { batch: &batch, file: &run.file.url };
+        for (&fingerprint, place) in columns.primitive::<UInt64Type>(FINGERPRINT)?.values().iter().zip(&mut places) {
+            sum = sum.wrapping_add(row_hash(fingerprint, place));
+        }
+    }
+    Ok(sum)
+}
+
+/// Returns such a sum for each run of a table, whose places end at `ends`.
+async fn sums_of_table(table: &ParquetFile, order: Permutation, ends: &[u64]) -> Result<Vec<u64>> {
+    let mut sums = vec![0u64; ends.len()];
+    let mut batches = table.stream(table.whole(&[PERMUTED, PLACE]))?;
+    while let Some(batch) = batches.try_next().await? {
+        let columns = Columns { batch: &batch, file: &table.file.url };
+        let permuted = columns.primitive::<UInt64Type>(PERMUTED)?.values();
+        for (&permuted, &place) in permuted.iter().zip(columns.primitive::<UInt64Type>(PLACE)?.values()) {
+            let Some(sum) = sums.get_mut(ends.partition_point(|&end| end <= place)) else {
+                return Err(StoreError::damaged(&table.file.url, format!("has the place {place}, which no run has")));
+            };
+            *sum = sum.wrapping_add(row_hash(order.invert(permuted), place));
+        }
+    }
+    Ok(sums)
+}
+
+fn row_hash(fingerprint: u64, place: u64) -> u64 {
+    let mut row = [0; 16];
+    row[..8].copy_from_slice(&fingerprint.to_le_bytes());
+    row[8..].copy_from_slice(&place.to_le_bytes());
+    xxh3_64(&row)
+}
+
+/// Checks the order of a file: by (`fingerprint`, `doc_id`), (`text_hash`, `doc_id`), `id_hash`, `permuted` or `doc_id`, depending
 /// on its columns. The order of shadows is not checked.
 async fn check_order(parquet: &ParquetFile) -> Result<()> {
-    let mut batches = parquet.stream(parquet.whole(&[FINGERPRINT, TEXT_HASH, "id_hash", DOC_ID]))?;
+    let mut batches = parquet.stream(parquet.whole(&[FINGERPRINT, TEXT_HASH, "id_hash", PERMUTED, DOC_ID]))?;
     let mut previous: Option<(u128, String)> = None;
     let mut row = 0u64;
     while let Some(batch) = batches.try_next().await? {
@@ -259,7 +341,7 @@ async fn check_order(parquet: &ParquetFile) -> Result<()> {
 }
 
 fn leading_key(columns: &Columns<'_>, row: usize) -> Result<u128> {
-    for name in [FINGERPRINT, "id_hash"] {
+    for name in [FINGERPRINT, "id_hash", PERMUTED] {
         if columns.batch.column_by_name(name).is_some() {
             return Ok(u128::from(columns.primitive::<UInt64Type>(name)?.value(row)));
         }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, StoreError};
-use crate::names::{generation_name, night_records, page_name, run_name, segment_name};
+use crate::names::{generation_name, index_name, night_records, page_name, run_name, segment_name};
 use nearprint_dataset::{FileRecord, published_path};
 use nearprint_storage::{Folder, Sha256Hex};
 
@@ -36,6 +36,8 @@ pub struct Commit {
     pub nights: Vec<Night>,
     /// The segments that `store compact` made.
     pub segments: Vec<SegmentRecord>,
+    /// The indexes that `store index` made.
+    pub indexes: Vec<SegmentRecord>,
     /// What the store has forgotten, or `None` if it has forgotten no night by its age.
     pub forgotten: Option<Forgotten>,
     /// The names that `store gc` is deleting. A commit that needs one of them is refused.
@@ -73,6 +75,9 @@ pub struct CommitFile {
     /// compacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     segments: Option<String>,
+    /// The digest of the page with the indexes. The field is left out if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    indexes: Option<String>,
     /// The field is left out in a store that has forgotten no night by its age.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     forgotten: Option<Forgotten>,
@@ -92,6 +97,8 @@ struct Page {
     nights: Vec<Night>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     segments: Vec<SegmentRecord>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    indexes: Vec<SegmentRecord>,
 }
 
 /// The names that one `store gc` is deleting.
@@ -100,7 +107,8 @@ struct Page {
 pub struct Removal {
     /// The number of the commit that began the removal.
     pub sequence: u64,
-    /// Names of the form `runs/<digest>`, `segments/<digest>`, `pages/<digest>` or `gen=<digest>`, sorted.
+    /// Names of the form `runs/<digest>`, `segments/<digest>`, `indexes/<digest>`, `pages/<digest>` or `gen=<digest>`,
+    /// sorted.
     pub names: Vec<String>,
 }
 
@@ -210,7 +218,7 @@ impl RunRecord {
 }
 
 /// The merged fingerprints of several runs, in `segments/<digest>`. A segment is derived from its runs, which remain
-/// the source of truth.
+/// the source of truth. The record of an index, in `indexes/<digest>`, has the same form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SegmentRecord {
@@ -220,7 +228,7 @@ pub struct SegmentRecord {
     pub runs: Vec<String>,
     /// The number of fingerprints.
     pub n_rows: u64,
-    /// The files, by ascending range of fingerprints.
+    /// The files: of a segment by ascending range of fingerprints, of an index by table.
     pub files: Vec<FileRecord>,
 }
 
@@ -345,6 +353,7 @@ impl Stored {
             Self::Whole(mut commit) => {
                 commit.pages.retain(|page| seen.insert(page.clone()));
                 commit.segments = commit.segments.filter(|page| seen.insert(page.clone()));
+                commit.indexes = commit.indexes.filter(|page| seen.insert(page.clone()));
                 commit.with_pages(store).await?
             }
         };
@@ -371,13 +380,14 @@ impl CommitFile {
 
     async fn with_pages(self, store: &Folder) -> Result<Commit> {
         use futures::{StreamExt, TryStreamExt};
-        let pages: Vec<String> = self.pages.iter().chain(&self.segments).cloned().collect();
+        let pages: Vec<String> = self.pages.iter().chain(&self.segments).chain(&self.indexes).cloned().collect();
         let read = futures::stream::iter(pages.clone()).map(|digest| async move { Page::read(store, &digest).await });
         let read: Vec<Page> = read.buffered(PAGES_AT_ONCE).try_collect().await?;
-        let (mut nights, mut segments) = (Vec::new(), Vec::new());
+        let (mut nights, mut segments, mut indexes) = (Vec::new(), Vec::new(), Vec::new());
         for page in read {
             nights.extend(page.nights);
             segments.extend(page.segments);
+            indexes.extend(page.indexes);
         }
         nights.extend(self.nights);
         Ok(Commit {
@@ -388,6 +398,7 @@ impl CommitFile {
             config_digest: self.config_digest,
             nights,
             segments,
+            indexes,
             forgotten: self.forgotten,
             removing: self.removing,
             pages,
@@ -437,12 +448,16 @@ impl Commit {
         let (earlier, latest) = self.nights.split_at(n_paged);
         let mut encoded = Encoded { commit: Bytes::new(), pages: Vec::new(), page_digests: Vec::new() };
         for nights in earlier.chunks(PAGE_NIGHTS) {
-            encoded.add(&Page { nights: nights.to_vec(), segments: Vec::new() })?;
+            encoded.add(&Page { nights: nights.to_vec(), ..Page::default() })?;
         }
         let pages = encoded.page_digests.clone();
         let segments = match self.segments.is_empty() {
             true => None,
-            false => Some(encoded.add(&Page { nights: Vec::new(), segments: self.segments.clone() })?),
+            false => Some(encoded.add(&Page { segments: self.segments.clone(), ..Page::default() })?),
+        };
+        let indexes = match self.indexes.is_empty() {
+            true => None,
+            false => Some(encoded.add(&Page { indexes: self.indexes.clone(), ..Page::default() })?),
         };
         let file = CommitFile {
             version: VERSION,
@@ -454,6 +469,7 @@ impl Commit {
             pages,
             nights: latest.to_vec(),
             segments,
+            indexes,
             forgotten: self.forgotten.clone(),
             removing: self.removing.clone(),
             sha256: None,
@@ -468,15 +484,18 @@ impl Commit {
         Self { sequence: self.sequence + 1, parent: Some(self.sequence), ..self.clone() }
     }
 
-    /// Returns the commit with other nights. It has only the segments of which at least half of the rows are of their
-    /// runs: no join would read the others, so they would take up room for nothing.
+    /// Returns the commit with other nights. It has only the segments and indexes of which at least half of the rows are
+    /// of their runs: nobody would read the others, so they would take up room for nothing.
     #[must_use]
     pub fn with_nights(self, nights: Vec<Night>) -> Self {
         let rows: HashMap<&str, u64> = nights.iter().map(|n| (n.run.digest.as_str(), n.run.n_fingerprints)).collect();
         let n_live =
             |segment: &SegmentRecord| -> u64 { segment.runs.iter().filter_map(|run| rows.get(run.as_str())).sum() };
-        let segments = self.segments.into_iter().filter(|segment| is_worth_reading(n_live(segment), segment)).collect();
-        Self { nights, segments, ..self }
+        let live = |derived: Vec<SegmentRecord>| {
+            derived.into_iter().filter(|record| is_worth_reading(n_live(record), record)).collect()
+        };
+        let (segments, indexes) = (live(self.segments), live(self.indexes));
+        Self { nights, segments, indexes, ..self }
     }
 
     /// Returns the commit without the nights before a date, and these nights. Nothing changes if there are none.
@@ -506,11 +525,13 @@ impl Commit {
     pub fn names(&self) -> impl Iterator<Item = String> {
         let nights = self.nights.iter().flat_map(|n| [run_name(&n.run.digest), generation_name(&n.gen_digest)]);
         let segments = self.segments.iter().map(|s| segment_name(&s.digest));
-        nights.chain(segments).chain(self.pages.iter().map(|page| page_name(page)))
+        let indexes = self.indexes.iter().map(|index| index_name(&index.digest));
+        nights.chain(segments).chain(indexes).chain(self.pages.iter().map(|page| page_name(page)))
     }
 }
 
-/// Returns whether a join reads a segment, of whose rows `n_live` take part, and not their runs.
+/// Returns whether a join reads a segment, of whose rows `n_live` take part, and not their runs. The same holds for a lookup
+/// and an index.
 pub fn is_worth_reading(n_live: u64, segment: &SegmentRecord) -> bool {
     n_live > 0 && 2 * n_live >= segment.n_rows
 }
@@ -596,6 +617,7 @@ impl FirstCommit {
             config_digest: self.config_digest,
             nights: self.nights.into_iter().map(night).collect(),
             segments: self.segments,
+            indexes: Vec::new(),
             forgotten: None,
             removing: self.removing,
             pages: Vec::new(),

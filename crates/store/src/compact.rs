@@ -92,7 +92,7 @@ impl Store {
             return Ok(self.compacted(None, 0, self.sequence(), true));
         }
         if let Some(segment) = &known
-            && self.has_parts(segment).await?
+            && self.has_files(&self.segment_folder(&segment.digest), &segment.files).await?
         {
             return Ok(self.compacted(known.as_ref(), segment.files.len() as u64, self.sequence(), true));
         }
@@ -121,10 +121,10 @@ impl Store {
         }
     }
 
-    /// Returns whether all files of a segment have the size that the commit records.
-    async fn has_parts(&self, segment: &SegmentRecord) -> Result<bool> {
-        for recorded in &segment.files {
-            let place = self.segment_folder(&segment.digest).join(&recorded.name);
+    /// Returns whether all files in a folder have the size that the commit records.
+    pub(crate) async fn has_files(&self, folder: &Folder, files: &[FileRecord]) -> Result<bool> {
+        for recorded in files {
+            let place = folder.join(&recorded.name);
             if place.find().await?.is_none_or(|file| file.size != recorded.bytes) {
                 return Ok(false);
             }
@@ -303,7 +303,7 @@ impl Merging {
     async fn part(&self, part: u64, temp: &Path) -> Result<Part> {
         let name = format!("part-{part:05}.parquet");
         let place = self.folder.join(&name);
-        if let Some(record) = self.found(&place, &name).await? {
+        if let Some(record) = sound_file(&place, &name, &self.recorded).await? {
             self.progress.advance(record.rows);
             return Ok(Part { record, resumed: true });
         }
@@ -330,24 +330,23 @@ impl Merging {
         std::fs::remove_file(&staged.path).map_err(StorageError::io(&staged.path))?;
         Ok(Part { record: FileRecord { name, ..staged.record.clone() }, resumed: false })
     }
+}
 
-    /// Returns the record of the file at a place, or `None` if the file must be written. A file with this name was put
-    /// there completely, with the rows of these runs and this range. If a commit records the file, it must agree with
-    /// the record.
-    async fn found(&self, place: &Folder, name: &str) -> Result<Option<FileRecord>> {
-        let Some(file) = place.find().await? else {
-            return Ok(None);
-        };
-        let (bytes, sha256) = file.sha256().await?;
-        let rows = match ParquetFile::open(file).await {
-            Ok(parquet) => parquet.n_rows(),
-            Err(error) if error.kind() == ErrorKind::BadData => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        let found = FileRecord { name: name.to_owned(), rows, bytes, sha256 };
-        let recorded = self.recorded.iter().find(|r| r.name == name);
-        Ok(recorded.is_none_or(|r| *r == found).then_some(found))
-    }
+/// Returns the record of the file at a place, or `None` if the file must be written. A file with this name was put there
+/// completely, with rows that its name determines. If a commit records the file, it must agree with the record.
+pub async fn sound_file(place: &Folder, name: &str, recorded: &[FileRecord]) -> Result<Option<FileRecord>> {
+    let Some(file) = place.find().await? else {
+        return Ok(None);
+    };
+    let (bytes, sha256) = file.sha256().await?;
+    let rows = match ParquetFile::open(file).await {
+        Ok(parquet) => parquet.n_rows(),
+        Err(error) if error.kind() == ErrorKind::BadData => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let found = FileRecord { name: name.to_owned(), rows, bytes, sha256 };
+    let recorded = recorded.iter().find(|r| r.name == name);
+    Ok(recorded.is_none_or(|r| *r == found).then_some(found))
 }
 
 fn batch(rows: &[MergedRow]) -> Result<RecordBatch> {

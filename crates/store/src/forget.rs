@@ -163,7 +163,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Commits nights in place of those of the same dates, without the segments of runs that they replace. If another
+    /// Commits nights in place of those of the same dates, without the segments and indexes of runs that they replace. If another
     /// commit was faster, nothing is committed, and the result is `false`: the other nights may have to change too.
     ///
     /// # Errors
@@ -185,7 +185,9 @@ impl Store {
             }
         }
         let mut commit = before.next();
-        commit.segments.retain(|segment| !segment.runs.iter().any(|run| replaced.contains(run)));
+        for derived in [&mut commit.segments, &mut commit.indexes] {
+            derived.retain(|record| !record.runs.iter().any(|run| replaced.contains(run)));
+        }
         self.put_commit(&commit.with_nights(nights)).await
     }
 

@@ -15,9 +15,10 @@ use serde::Serialize;
 use crate::commit::{Commit, Removal, Stored, pruned};
 use crate::error::{Result, StoreError};
 use crate::identity::identity_in;
+use crate::index::is_table_name;
 use crate::names::{
-    COMMITS, CURRENT, MANIFEST, PAGES, RECORDS, commit_name, commit_number, generation_name, night_records, page_name,
-    run_name, segment_name,
+    COMMITS, CURRENT, MANIFEST, PAGES, RECORDS, commit_name, commit_number, generation_name, index_name, night_records,
+    page_name, run_name, segment_name,
 };
 use crate::store::{MAX_ATTEMPTS, Store, Writers, missing_store};
 use nearprint_dataset::{
@@ -79,7 +80,7 @@ pub struct GcSummary {
 /// Files that are deleted together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RemovedFiles {
-    /// A run, a segment, a generation, or a single file.
+    /// A run, a segment, an index, a generation, or a single file.
     pub place: String,
     /// The number of files.
     pub n_files: u64,
@@ -590,13 +591,18 @@ fn store_place(file: &str) -> Option<Place> {
         ["segments", digest, name] if is_digest(digest) && is_part_name(name) => {
             Some((segment_name(digest), Some(segment_name(digest))))
         }
+        ["indexes", digest, table, name] if is_digest(digest) && is_table_name(table) && is_part_name(name) => {
+            Some((index_name(digest), Some(index_name(digest))))
+        }
         [PAGES, name] if name.strip_suffix(".json").is_some_and(is_digest) => {
             let digest = name.trim_end_matches(".json");
             Some((file.to_owned(), Some(page_name(digest))))
         }
         ["_probe", name] if name.len() == 16 && is_hex(name) => Some((file.to_owned(), None)),
         [] | [_] => None,
-        ["runs" | "segments" | PAGES | COMMITS, .., name] => is_scratch(name).then(|| (file.to_owned(), None)),
+        ["runs" | "segments" | "indexes" | PAGES | COMMITS, .., name] => {
+            is_scratch(name).then(|| (file.to_owned(), None))
+        }
         _ => None,
     }
 }
@@ -650,7 +656,7 @@ fn is_hex(name: &str) -> bool {
     name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Returns whether a name has 32 hex digits, as the digests of runs, segments, pages and generations have.
+/// Returns whether a name has 32 hex digits, as the digests of runs, segments, indexes, pages and generations have.
 fn is_digest(name: &str) -> bool {
     name.len() == 32 && is_hex(name)
 }

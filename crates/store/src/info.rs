@@ -26,14 +26,17 @@ pub struct StoreInfo {
     pub nights: Vec<NightInfo>,
     /// The segments that `store compact` made.
     pub segments: Vec<SegmentInfo>,
+    /// The indexes that `store index` made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub indexes: Vec<SegmentInfo>,
 }
 
-/// A segment of the store.
+/// A segment of the store, or an index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SegmentInfo {
-    /// The digest of the segment.
+    /// The digest of the segment or index.
     pub digest: String,
-    /// The number of runs that the segment merges.
+    /// The number of runs that it covers.
     pub n_runs: u64,
     /// How many of these runs still belong to a night. The others were replaced, dropped or forgotten.
     pub n_live_runs: u64,

@@ -19,6 +19,11 @@ pub fn segment_name(digest: &str) -> String {
     format!("segments/{digest}")
 }
 
+/// Returns the path of an index below the store.
+pub fn index_name(digest: &str) -> String {
+    format!("indexes/{digest}")
+}
+
 /// The folder of an output that holds what is no table: the manifests of the nights. Readers of tables and folders pass
 /// over names that begin with `_`.
 pub const RECORDS: &str = "_nearprint";

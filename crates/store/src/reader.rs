@@ -52,7 +52,12 @@ fn at_once<'a, T: 'a>(futures: Vec<BoxFuture<'a, T>>) -> impl Stream<Item = T> +
 }
 
 impl Store {
-    pub(crate) async fn open_file(&self, night: &Night, name: &str) -> Result<ParquetFile> {
+    /// Opens a file of a night's run: `fingerprints`, `short`, `empty`, `ids` or `shadows`.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if the file is missing, or has another size than the commit records; an error if it cannot
+    /// be read.
+    pub async fn open_file(&self, night: &Night, name: &str) -> Result<ParquetFile> {
         let place = self.run_folder(&night.run.digest).join(&format!("{name}/part-00000.parquet"));
         let file = place.file().await.map_err(|e| match e.kind() {
             ErrorKind::InputMissing => StoreError::damaged(place.url(), "the file is gone"),

@@ -10,8 +10,8 @@ use crate::commit::{Commit, Forgotten, JoinedRuns, Night, Removal, RunRecord, Se
 use crate::error::{Result, StoreError};
 use crate::info::{NightInfo, SegmentInfo, StoreInfo};
 use crate::names::{
-    COMMITS, PAGES, commit_name, commit_numbers, drawn_number, generation_name, page_name, run_name, segment_name,
-    short,
+    COMMITS, PAGES, commit_name, commit_numbers, drawn_number, generation_name, index_name, page_name, run_name,
+    segment_name, short,
 };
 use crate::writer::StagedRun;
 
@@ -100,6 +100,14 @@ impl Store {
         Ok(opened.commit.is_some().then_some(opened))
     }
 
+    /// Returns whether no commit follows this state. Commit numbers have no gaps, so this takes one request.
+    ///
+    /// # Errors
+    /// The place does not answer.
+    pub async fn is_newest(&self) -> Result<bool> {
+        Ok(self.folder.join(COMMITS).join(&commit_name(self.sequence() + 1)).find().await?.is_none())
+    }
+
     /// Returns the store's folder.
     pub fn folder(&self) -> &Folder {
         &self.folder
@@ -134,6 +142,11 @@ impl Store {
     /// Returns the folder of a segment.
     pub(crate) fn segment_folder(&self, digest: &str) -> Folder {
         self.folder.join(&segment_name(digest))
+    }
+
+    /// Returns the folder of an index.
+    pub(crate) fn index_folder(&self, digest: &str) -> Folder {
+        self.folder.join(&index_name(digest))
     }
 
     /// Returns the digest of the configuration of all fingerprints, or `None` before the first night.
@@ -235,6 +248,10 @@ impl Store {
 
     pub(crate) fn segments(&self) -> &[SegmentRecord] {
         self.commit.as_ref().map_or(&[], |c| &c.segments)
+    }
+
+    pub(crate) fn indexes(&self) -> &[SegmentRecord] {
+        self.commit.as_ref().map_or(&[], |c| &c.indexes)
     }
 
     /// Returns the removals of executions of `store gc` that are at work.
@@ -381,6 +398,7 @@ impl Store {
             config_digest: made_by.config_digest.clone(),
             nights: Vec::new(),
             segments: self.segments().to_vec(),
+            indexes: self.indexes().to_vec(),
             forgotten: self.forgotten().cloned(),
             removing: self.removing().to_vec(),
             pages: Vec::new(),
@@ -405,6 +423,9 @@ impl Store {
         }
         for segment in &commit.segments {
             self.refuse_removing(&segment_name(&segment.digest))?;
+        }
+        for index in &commit.indexes {
+            self.refuse_removing(&index_name(&index.digest))?;
         }
         let encoded = commit.encode()?;
         let known = self.commit.as_ref().map_or(&[][..], |before| &before.pages);
@@ -447,6 +468,7 @@ impl Store {
             forgotten_before: self.forgotten().map(|forgotten| forgotten.before.clone()),
             nights,
             segments: self.segments().iter().map(|segment| self.segment_info(segment)).collect(),
+            indexes: self.indexes().iter().map(|index| self.segment_info(index)).collect(),
         }
     }
 

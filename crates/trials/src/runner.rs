@@ -206,6 +206,11 @@ impl Running {
         signal(self.pid(), which)
     }
 
+    /// What it said so far on standard output.
+    pub fn stdout(&self) -> Result<String> {
+        Ok(self.streams.read()?.0)
+    }
+
     /// What it said so far on standard error.
     pub fn stderr(&self) -> Result<String> {
         Ok(self.streams.read()?.1)

@@ -14,9 +14,11 @@ mod join;
 mod manual;
 mod notices;
 mod plan;
+mod query;
 mod report;
 mod run;
 mod run_stale;
+mod serve;
 mod store;
 mod tune;
 
@@ -43,7 +45,8 @@ use crate::host::{Host, Stop};
 use crate::job_config::JobConfig;
 use crate::summary::Report;
 
-type Outcome = Result<Report, Failure>;
+/// The outcome of a command.
+pub type Outcome = Result<Report, Failure>;
 
 /// An engine that runs tasks.
 pub type Engine = Arc<dyn Elsewhere>;
@@ -70,6 +73,8 @@ pub fn dispatch(cli: Cli, elsewhere: Option<&Engine>) -> Outcome {
         Command::Filter(args) => filter::filter(&global, &args),
         Command::Tune(args) => tune::tune(&global, &args),
         Command::Check(args) => check::check(&global, &args),
+        Command::Query(args) => query::query(&global, &args),
+        Command::Serve(args) => serve::serve(&global, &args),
         Command::Store(command) => store::store(&global, &command),
         Command::Config(command) => config::config(&global, &command),
         Command::Completions(args) => Ok(manual::completions(&args)),
@@ -129,13 +134,26 @@ impl Session {
         W: Future<Output = Result<T, E>> + Send + 'static,
         E: Into<StudyError> + Send + 'static,
     {
+        self.block_on_or(self.host.stopped(), work)
+    }
+
+    /// Does `work` as [`block_on`](Self::block_on) does, but `stopped` alone stops it.
+    fn block_on_or<T: Send + 'static, E, W>(
+        &self,
+        stopped: impl Future<Output = Failure>,
+        work: impl FnOnce(Storage, Resources, Progress) -> W,
+    ) -> Result<T, Failure>
+    where
+        W: Future<Output = Result<T, E>> + Send + 'static,
+        E: Into<StudyError> + Send + 'static,
+    {
         let (waiting, working) = self.runtimes()?;
         let mut work = working.spawn(work(self.storage.clone(), self.resources.clone(), self.progress.clone()));
         let outcome = waiting.block_on(async {
             let done = tokio::select! {
                 done = &mut work => self.ended(done),
                 () = self.show_progress() => Err(Failure::panicked()),
-                failure = self.host.stopped() => {
+                failure = stopped => {
                     end(work).await;
                     Err(failure)
                 }
@@ -227,6 +245,13 @@ impl Session {
         let mut report = Report::new(command, status, value, self.started.elapsed(), text);
         if let Some(requests) = self.requests() {
             report.json["requests"] = serde_json::json!(requests);
+        }
+        let stages = self.progress.durations();
+        if !stages.is_empty() {
+            let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+            let stages = stages.into_iter().map(|(stage, time)| (stage, milliseconds(time)));
+            report.json["stage_ms"] =
+                stages.map(|(stage, ms)| (stage.to_owned(), ms.into())).collect::<serde_json::Map<_, _>>().into();
         }
         report
     }

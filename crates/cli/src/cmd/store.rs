@@ -1,10 +1,13 @@
-//! `nearprint store`: init, info, check, compact, drop-night, forget and gc.
+//! `nearprint store`: init, info, check, compact, index, drop-night, forget and gc.
 
 use std::fmt::Write;
 use std::time::Duration;
 
 use nearprint_pipeline::{DropNightRequest, ForgetBeforeRequest, ForgetIdsRequest, ForgetIdsSummary};
-use nearprint_store::{CompactRequest, CompactSummary, GcRequest, GcSummary, StoreInfo, StoreReport};
+use nearprint_store::{
+    CompactRequest, CompactSummary, GcRequest, GcSummary, IndexRequest, IndexSummary, SegmentInfo, StoreInfo,
+    StoreReport,
+};
 
 use super::{Outcome, Session, counted, grouped};
 use crate::args::{CompactArgs, DropNightArgs, ForgetArgs, GcArgs, Global, StoreArgs, StoreCommand};
@@ -21,6 +24,7 @@ pub(super) fn store(global: &Global, command: &StoreCommand) -> Outcome {
         StoreCommand::DropNight(args) => drop_night(global, args),
         StoreCommand::Forget(args) => forget(global, args),
         StoreCommand::Gc(args) => gc(global, args),
+        StoreCommand::Index(args) => index(global, args),
     }
 }
 
@@ -160,18 +164,24 @@ fn info_text(info: &StoreInfo) -> String {
         let _ = writeln!(out, "  all nights before {before} are forgotten");
     }
     for segment in &info.segments {
-        let replaced = segment.n_runs - segment.n_live_runs;
-        let replaced = if replaced > 0 { format!("  {replaced} replaced or forgotten since") } else { String::new() };
-        let _ = writeln!(
-            out,
-            "  segment     {:>14} fingerprints  {:>10} runs   {:>16} bytes  {}{replaced}",
-            grouped(segment.n_rows),
-            grouped(segment.n_runs),
-            grouped(segment.bytes),
-            segment.digest
-        );
+        out.push_str(&derived_text("segment", segment));
+    }
+    for index in &info.indexes {
+        out.push_str(&derived_text("index", index));
     }
     out
+}
+
+fn derived_text(what: &str, derived: &SegmentInfo) -> String {
+    let replaced = derived.n_runs - derived.n_live_runs;
+    let replaced = if replaced > 0 { format!("  {replaced} replaced or forgotten since") } else { String::new() };
+    format!(
+        "  {what:<10}  {:>14} fingerprints  {:>10} runs   {:>16} bytes  {}{replaced}\n",
+        grouped(derived.n_rows),
+        grouped(derived.n_runs),
+        grouped(derived.bytes),
+        derived.digest
+    )
 }
 
 fn check(global: &Global, args: &StoreArgs) -> Outcome {
@@ -229,6 +239,33 @@ fn compact_text(summary: &CompactSummary, status: &str) -> String {
         counted(summary.n_parts, "part"),
         grouped(summary.n_parts_resumed),
         counted(summary.bytes, "byte"),
+        summary.commit
+    )
+}
+
+fn index(global: &Global, args: &StoreArgs) -> Outcome {
+    let (session, store) = open(global, args)?;
+    let request = IndexRequest { store, writers: JobConfig::read_or_default(args.config.as_deref())?.writers() };
+    let summary = session.block_on(|storage, resources, progress| async move {
+        nearprint_pipeline::store_index(&storage, &request, &resources, &progress).await
+    })?;
+    let status = if summary.already_indexed { "already_indexed" } else { "indexed" };
+    Ok(session.report("store index", status, &summary, index_text(&summary, status)))
+}
+
+fn index_text(summary: &IndexSummary, status: &str) -> String {
+    let Some(index) = &summary.index else {
+        return format!("{}: nothing to index: no night has fingerprints\n", summary.store);
+    };
+    format!(
+        "{}: {}: {} fingerprints of {} runs in {} tables ({} were there), {} bytes, index {index} (commit {})\n",
+        summary.store,
+        status.replace('_', " "),
+        grouped(summary.n_rows),
+        grouped(summary.n_runs),
+        summary.n_tables,
+        summary.n_tables_resumed,
+        grouped(summary.bytes),
         summary.commit
     )
 }

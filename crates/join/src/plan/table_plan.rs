@@ -124,7 +124,7 @@ impl TablePlan {
 }
 
 /// Writes `sum` as `n` numbers, in descending order, that differ by at most 1.
-fn nearly_equal(n: u32, sum: u32) -> Vec<u32> {
+pub(crate) fn nearly_equal(n: u32, sum: u32) -> Vec<u32> {
     (0..n).map(|i| sum / n + u32::from(i < sum % n)).collect()
 }
 

@@ -1,6 +1,7 @@
 //! The map phase: sorted fingerprints probe permuted tables of the queries.
 
 pub mod fan;
+pub mod near_values;
 pub mod permuted_table;
 pub mod queries;
 pub mod radix_sort;

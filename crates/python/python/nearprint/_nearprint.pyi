@@ -24,6 +24,20 @@ class Table:
     def to_pylist(self) -> list[dict[str, Any]]: ...
 
 @final
+class Store:
+    def __new__(
+        cls,
+        path: str | os.PathLike[str],
+        profile: str = "default",
+        *,
+        max_distance: int | None = None,
+        max_sketch_distance: int | None = None,
+        threads: int | None = None,
+    ) -> Store: ...
+    def query(self, what: str | int | ArrowColumn) -> Table: ...
+    def refresh(self) -> bool: ...
+
+@final
 class FingerprintContext:
     def __new__(
         cls, spec: str, *, s3: str | None = None, base: str | os.PathLike[str] | None = None

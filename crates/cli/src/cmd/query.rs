@@ -1,0 +1,357 @@
+//! `nearprint query`.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::{StreamExt, TryStreamExt};
+use nearprint_join::{JoinError, Kernel, KernelName};
+use nearprint_lookup::{Answer, Asked, Lookup, LookupError, LookupOptions, LookupProfile, Query, State, parse_sketch};
+use nearprint_pipeline::PipelineError;
+use nearprint_storage::{ErrorKind, Storage, StorageError, blocking};
+use nearprint_study::{StudyError, legible};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::{Outcome, Session, counted, grouped};
+use crate::args::{Global, LookupArgs, ProfileArgs, QueryArgs};
+use crate::exit_code::{BAD_DATA, Failure};
+use crate::job_config::JobConfig;
+use crate::summary::{json_line, write_line};
+
+/// The path that stands for standard input.
+const STDIN: &str = "-";
+
+/// The longest line of queries.
+const MAX_LINE_BYTES: usize = 64 << 20;
+
+pub(super) fn query(global: &Global, args: &QueryArgs) -> Outcome {
+    let job = job(&args.lookup)?;
+    let opening = Opening::new(global, &job, &args.lookup, args.max_matches)?;
+    let session = Session::new(&job, global);
+    match &args.jsonl {
+        Some(path) => stream(&session, opening, path),
+        None => {
+            let query = single(args, &opening.profile)?;
+            one(&session, opening, query)
+        }
+    }
+}
+
+/// Reads the job, with the options that choose a profile.
+pub(super) fn job(args: &LookupArgs) -> Result<JobConfig, Failure> {
+    JobConfig::read_or_default(args.config.as_deref())?.with_profile_args(&ProfileArgs {
+        config: args.config.clone(),
+        profile: args.profile.clone(),
+        overrides: args.overrides.clone(),
+        id_column: None,
+        text_column: None,
+    })
+}
+
+fn options(
+    global: &Global,
+    args: &LookupArgs,
+    max_matches: usize,
+    profile: &LookupProfile,
+) -> Result<LookupOptions, Failure> {
+    let own = LookupOptions::of(profile.config());
+    let named = |name: &String| KernelName::ALL.into_iter().find(|kernel| kernel.name() == name);
+    let kernel = global.kernel.as_ref().and_then(named).map_or(Ok(own.kernel), Kernel::try_new);
+    // Half of the limit is left to the pages that are being read, and to the documents of the answers.
+    let memory_bytes = global.memory_limit.map_or(own.memory_bytes, |limit| own.memory_bytes.min(limit.0 / 2));
+    Ok(LookupOptions {
+        max_distance: args.max_distance.unwrap_or(own.max_distance),
+        max_sketch_distance: args.max_sketch_distance.or(own.max_sketch_distance),
+        max_matches,
+        memory_bytes,
+        kernel: kernel.map_err(|e: JoinError| StudyError::from(e))?,
+    })
+}
+
+/// The query that the flags give.
+fn single(args: &QueryArgs, profile: &LookupProfile) -> Result<Query, Failure> {
+    if let Some(text) = &args.text {
+        return Ok(Query::Text(text.clone()));
+    }
+    if let Some(path) = &args.file {
+        return text_of(path).map(Query::Text);
+    }
+    let Some(fingerprint) = &args.fingerprint else {
+        return Err(Failure::usage("give --text, --file, --fingerprint or --jsonl"));
+    };
+    let sketch = args.sketch.as_deref().map(parse_sketch).transpose().map_err(of_lookup)?;
+    let fingerprint = profile.parse_fingerprint(fingerprint).map_err(of_lookup)?;
+    Ok(Query::Fingerprint { fingerprint, sketch })
+}
+
+/// Returns the text of a document's file, which is UTF-8.
+fn text_of(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|e| Failure::reading(&format!("--file {}", path.display()), &e))
+}
+
+/// A store that is about to be opened.
+pub(super) struct Opening {
+    url: String,
+    profile: Arc<LookupProfile>,
+    options: LookupOptions,
+}
+
+impl Opening {
+    pub(super) fn new(
+        global: &Global,
+        job: &JobConfig,
+        args: &LookupArgs,
+        max_matches: usize,
+    ) -> Result<Self, Failure> {
+        let url = job.required("store", args.store.as_ref().or(job.store.as_ref()))?;
+        let profile = LookupProfile::try_new(job.profile_config()?, &job.analyzer_resources()?).map_err(of_lookup)?;
+        let options = options(global, args, max_matches, &profile)?;
+        Ok(Self { url, profile: Arc::new(profile), options })
+    }
+
+    pub(super) async fn open(self, storage: &Storage) -> Result<Lookup, StudyError> {
+        Lookup::open(&storage.folder(&self.url)?, self.profile, self.options).await.map_err(of_lookup)
+    }
+}
+
+/// The summary of one query.
+#[derive(Serialize)]
+struct OneSummary {
+    #[serde(flatten)]
+    state: State,
+    #[serde(flatten)]
+    answer: Answer,
+}
+
+fn one(session: &Session, opening: Opening, query: Query) -> Outcome {
+    let summary = session.block_on(|storage, _, _| async move {
+        let lookup = opening.open(&storage).await?;
+        let answer = lookup.answer(&query).await.map_err(of_lookup)?;
+        Ok::<_, StudyError>(OneSummary { state: lookup.state(), answer })
+    })?;
+    let status = if summary.answer.n_matches > 0 { "found" } else { "no_match" };
+    Ok(session.report("query", status, &summary, one_text(&summary)))
+}
+
+// Writing to a string cannot fail.
+fn one_text(summary: &OneSummary) -> String {
+    let OneSummary { state, answer } = summary;
+    let mut out = String::new();
+    let query = match (&answer.fingerprint, answer.reason) {
+        (Some(fingerprint), _) => format!("fingerprint {fingerprint}"),
+        (None, Some("empty")) => "no text: it is empty after normalisation".to_owned(),
+        (None, _) => "too short for a fingerprint: equal texts only".to_owned(),
+    };
+    let found = match answer.n_matches {
+        0 => "no match".to_owned(),
+        1 => "1 match".to_owned(),
+        n => format!("{} matches", grouped(n)),
+    };
+    let _ = writeln!(out, "{query}: {found} in {} (commit {})", state.store, state.commit);
+    if !answer.matches.is_empty() {
+        let _ = writeln!(out, "  distance  sketch  night       decision  id");
+    }
+    for found in &answer.matches {
+        let sketch = found.sketch_distance.map_or_else(|| "-".to_owned(), |distance| distance.to_string());
+        let exact = if found.exact { "  same text" } else { "" };
+        let canonical =
+            found.canonical_id.as_ref().map_or_else(String::new, |id| format!("  represented by {}", legible(id)));
+        let _ = writeln!(
+            out,
+            "  {:>8}  {sketch:>6}  {}  {:<8}  {}{canonical}{exact}",
+            found.distance,
+            found.dt,
+            found.decision.name(),
+            legible(&found.id)
+        );
+    }
+    let more = answer.n_matches - answer.matches.len() as u64;
+    if more > 0 {
+        let _ = writeln!(out, "  and {} more: --max-matches N", grouped(more));
+    }
+    if state.n_indexed_rows == 0 && state.n_scanned_rows > MANY_ROWS {
+        let _ = writeln!(
+            out,
+            "  {} were scanned: `nearprint store index` makes this faster",
+            grouped(state.n_scanned_rows)
+        );
+    }
+    out
+}
+
+/// The number of fingerprints from which an index pays.
+const MANY_ROWS: u64 = 1 << 20;
+
+/// A line of queries.
+#[derive(Deserialize)]
+struct Line {
+    id: Option<Value>,
+    #[serde(flatten)]
+    asked: Asked,
+}
+
+/// The answer to a line, or what is wrong with the line.
+#[derive(Serialize)]
+struct LineAnswer {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<Value>,
+    #[serde(flatten)]
+    answer: Option<Answer>,
+    /// The line, counted from 1, if it is no query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// The summary of a stream of queries.
+#[derive(Debug, Default, Serialize)]
+struct StreamSummary {
+    n_queries: u64,
+    n_with_matches: u64,
+    n_matches: u64,
+    n_bad_lines: u64,
+    /// The first line that is no query, and what is wrong with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_bad_line: Option<String>,
+    #[serde(flatten)]
+    state: Option<State>,
+}
+
+fn stream(session: &Session, opening: Opening, path: &Path) -> Outcome {
+    let (name, input) = open_lines(path)?;
+    let threads = session.resources.n_threads();
+    let summary = session.block_on(move |storage, _, _| async move {
+        let lookup = opening.open(&storage).await?;
+        let (lines, answers) = mpsc::channel::<Result<(u64, Vec<u8>), StudyError>>(LINES_AHEAD);
+        let reading = blocking("read", move || {
+            read_lines(&name, input, &lines);
+            Ok::<(), StorageError>(())
+        });
+        let answering = answer_all(lookup, answers, threads);
+        let (read, answered) = tokio::join!(reading, answering);
+        read?;
+        answered
+    })?;
+    let status = if summary.n_bad_lines == 0 { "done" } else { "bad_lines" };
+    let report = session.report("query", status, &summary, String::new());
+    let Some(first) = &summary.first_bad_line else { return Ok(report) };
+    let lines = counted(summary.n_bad_lines, "line");
+    Ok(report.but(Failure::new(BAD_DATA, format!("{lines} could not be answered; first: {first}"))))
+}
+
+/// The number of lines that are read before they are answered.
+const LINES_AHEAD: usize = 256;
+
+type Lines = Box<dyn BufRead + Send>;
+
+fn open_lines(path: &Path) -> Result<(String, Lines), Failure> {
+    if path == Path::new(STDIN) {
+        return Ok(("standard input".to_owned(), Box::new(BufReader::new(std::io::stdin()))));
+    }
+    let name = path.display().to_string();
+    let file = std::fs::File::open(path).map_err(|e| Failure::reading(&format!("--jsonl {name}"), &e))?;
+    Ok((name, Box::new(BufReader::new(file))))
+}
+
+/// Sends all lines that are not blank, each with its number. Reading ends if nobody takes them any more.
+fn read_lines(name: &str, mut input: Lines, lines: &mpsc::Sender<Result<(u64, Vec<u8>), StudyError>>) {
+    for number in 1.. {
+        let mut line = Vec::new();
+        let read = input.by_ref().take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut line);
+        let sent = match read {
+            Ok(0) => return,
+            Ok(n) if n > MAX_LINE_BYTES => {
+                let reason = format!("{name}: line {number} is longer than {MAX_LINE_BYTES} bytes: cut the text");
+                let _ = lines.blocking_send(Err(told(ErrorKind::BadData, reason)));
+                return;
+            }
+            Ok(_) if line.iter().all(u8::is_ascii_whitespace) => continue,
+            Ok(_) => Ok((number, line)),
+            Err(error) => Err(told(ErrorKind::LocalIo, format!("{name}: {error}"))),
+        };
+        if lines.blocking_send(sent).is_err() {
+            return;
+        }
+    }
+}
+
+pub(super) fn told(kind: ErrorKind, message: String) -> StudyError {
+    PipelineError::Told { kind, message }.into()
+}
+
+/// Answers all lines, several at once, and writes the answers in their order.
+async fn answer_all(
+    lookup: Lookup,
+    lines: mpsc::Receiver<Result<(u64, Vec<u8>), StudyError>>,
+    threads: usize,
+) -> Result<StreamSummary, StudyError> {
+    let lines = futures::stream::unfold(lines, |mut lines| async { Some((lines.recv().await?, lines)) });
+    let answers = lines.map(|line| {
+        let lookup = lookup.clone();
+        async move {
+            let (number, line) = line?;
+            let answered = tokio::spawn(async move { answer_line(&lookup, number, &line).await });
+            answered.await.map_err(|e| StudyError::Internal { stage: "query", reason: e.to_string() })?
+        }
+    });
+    let mut answers = std::pin::pin!(answers.buffered(2 * threads));
+    let mut summary = StreamSummary { state: Some(lookup.state()), ..StreamSummary::default() };
+    while let Some(answered) = answers.try_next().await? {
+        summary.note(&answered);
+        let line = serde_json::to_value(&answered);
+        let line = line.map_err(|e| StudyError::Internal { stage: "query", reason: e.to_string() })?;
+        match write_line(&json_line(&line)) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => return Err(told(ErrorKind::LocalIo, format!("standard output: {error}"))),
+        }
+    }
+    Ok(summary)
+}
+
+async fn answer_line(lookup: &Lookup, number: u64, line: &[u8]) -> Result<LineAnswer, StudyError> {
+    let bad = |id, reason: String| LineAnswer { id, answer: None, line: Some(number), error: Some(reason) };
+    let line: Line = match serde_json::from_slice(line) {
+        Ok(line) => line,
+        Err(error) => return Ok(bad(None, format!("not a JSON object of a query: {error}"))),
+    };
+    let answer = match line.asked.query(lookup.profile()) {
+        Ok(query) => lookup.answer(&query).await,
+        Err(error) => Err(error),
+    };
+    match answer {
+        Ok(answer) => Ok(LineAnswer { id: line.id, answer: Some(answer), line: None, error: None }),
+        Err(error @ LookupError::Query { .. }) => Ok(bad(line.id, error.to_string())),
+        Err(error) => Err(of_lookup(error)),
+    }
+}
+
+impl StreamSummary {
+    fn note(&mut self, answered: &LineAnswer) {
+        self.n_queries += 1;
+        if let Some(answer) = &answered.answer {
+            self.n_with_matches += u64::from(answer.n_matches > 0);
+            self.n_matches += answer.n_matches;
+        }
+        if let (Some(line), Some(error)) = (answered.line, &answered.error) {
+            self.n_bad_lines += 1;
+            self.first_bad_line.get_or_insert_with(|| format!("line {line}: {error}"));
+        }
+    }
+}
+
+/// Makes an error of a lookup one that the command reports.
+pub(super) fn of_lookup(error: LookupError) -> StudyError {
+    match error {
+        LookupError::Store(error) => PipelineError::from(error).into(),
+        LookupError::Dataset(error) => error.into(),
+        LookupError::Storage(error) => error.into(),
+        LookupError::Profile(error) => error.into(),
+        LookupError::Join(error) => error.into(),
+        other => told(other.kind(), other.to_string()),
+    }
+}

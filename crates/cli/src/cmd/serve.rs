@@ -1,0 +1,109 @@
+//! `nearprint serve`.
+
+use std::sync::Arc;
+
+use nearprint_serve::{DocumentTexts, ServeError, ServeOptions, Served, Server, StoreAnswers, Token};
+use nearprint_study::StudyError;
+use serde::Serialize;
+
+use super::query::{Opening, job, told};
+use super::{Outcome, Session, counted};
+use crate::args::{Global, ServeArgs};
+use crate::exit_code::Failure;
+use crate::job_config::JobConfig;
+use crate::summary::{SCHEMA_VERSION, json_line, write};
+
+/// What the server did until a signal stopped it.
+#[derive(Serialize)]
+struct ServeSummary {
+    stopped_by: String,
+    n_connections: u64,
+    n_cut_off: u64,
+}
+
+pub(super) fn serve(global: &Global, args: &ServeArgs) -> Outcome {
+    let job = job(&args.lookup)?;
+    let opening = Opening::new(global, &job, &args.lookup, args.max_matches)?;
+    let (texts, resources) = (texts(&job)?, job.analyzer_resources()?);
+    let options = options(args)?;
+    let session = Session::new(&job, global);
+    let (host, json) = (session.host.clone(), global.json);
+    let (served, signal) = session.block_on_or(std::future::pending(), |storage, _, _| async move {
+        let stopped = host.stopped();
+        tokio::pin!(stopped);
+        let listening = async {
+            let server = Server::listen(options).await.map_err(of_serve)?;
+            Ok::<_, StudyError>((server, opening.open(&storage).await?))
+        };
+        let (server, lookup) = tokio::select! {
+            ready = listening => ready?,
+            failure = &mut stopped => return Ok::<_, StudyError>((None, failure)),
+        };
+        announce(&server, &lookup.state().store, json);
+        let answers = StoreAnswers::new(lookup, storage, texts, resources);
+        let mut signal = None;
+        let served = server.run(Arc::new(answers), async { signal = Some(stopped.await) }).await;
+        Ok((Some(served), signal.unwrap_or_else(Failure::panicked)))
+    })?;
+    match served {
+        Some(served) => Ok(report(&session, served, &signal)),
+        None => Err(signal),
+    }
+}
+
+fn options(args: &ServeArgs) -> Result<ServeOptions, Failure> {
+    let token = args.token_file.as_deref().map(Token::read).transpose().map_err(of_serve)?;
+    Ok(ServeOptions {
+        listen: args.listen,
+        token,
+        max_body: args.max_body.0,
+        max_requests: args.max_requests.into(),
+        ..ServeOptions::default()
+    })
+}
+
+fn texts(job: &JobConfig) -> Result<Option<DocumentTexts>, Failure> {
+    let Some(documents) = job.documents.clone() else { return Ok(None) };
+    let (columns, policy) = (job.columns()?, job.input()?);
+    Ok(Some(DocumentTexts { documents, version: job.documents_version, columns, policy }))
+}
+
+/// Says where the server listens, as the first line, because only a signal ends the command.
+fn announce(server: &Server, store: &str, json: bool) {
+    let address = format!("http://{}", server.address());
+    let line = match json {
+        true => json_line(&serde_json::json!({
+            "schema_version": SCHEMA_VERSION,
+            "command": "serve",
+            "status": "serving",
+            "address": address,
+            "store": store,
+        })),
+        false => format!("Serving {store} at {address}\n"),
+    };
+    // The server serves even those who do not read this.
+    let _ = write(&line);
+}
+
+/// The end of a server is a signal, whose exit code says that. It is no failure.
+fn report(session: &Session, served: Served, signal: &Failure) -> crate::summary::Report {
+    let Served { n_connections, n_cut_off } = served;
+    let stopped_by = if signal.code == 130 { "SIGINT" } else { "SIGTERM" }.to_owned();
+    let text = format!(
+        "Stopped by {stopped_by} after {}; {} cut off\n",
+        counted(n_connections, "connection"),
+        counted(n_cut_off, "request")
+    );
+    let summary = ServeSummary { stopped_by, n_connections, n_cut_off };
+    let mut report = session.report("serve", "stopped", &summary, text);
+    report.exit_code = signal.code;
+    report.json["exit_code"] = signal.code.into();
+    report
+}
+
+fn of_serve(error: ServeError) -> StudyError {
+    match error {
+        ServeError::Study(error) => error,
+        other => told(other.kind(), other.to_string()),
+    }
+}

@@ -1,0 +1,312 @@
+//! `nearprint query` and `nearprint store index`: the answers are those of a comparison with every live document, whatever
+//! the store has been through, and with or without an index.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use nearprint_profile::{Outcome, TextFingerprinter, by_name};
+use serde_json::Value;
+use support::{Night, expect, nearprint_in, rows, snapshot, text};
+
+fn date(day: u64) -> String {
+    format!("2026-11-{day:02}")
+}
+
+/// Documents of a day: its own, near ones and recrawls of those of the day before, short ones and an empty one.
+fn documents(night: &Night, day: u64, version: u64) {
+    let own = |i: u64| text(day * 100 + i + 50 * version, 60);
+    let edited = |seed: u64, n: usize| {
+        let text = text(seed, 60);
+        let words: Vec<&str> = text.split(' ').enumerate().map(|(i, w)| if i < n { "edited" } else { w }).collect();
+        words.join(" ")
+    };
+    let mut all: Vec<(String, String)> = (0..20).map(|i| (format!("d{day}-{i}"), own(i))).collect();
+    for i in 0..6 {
+        all.push((format!("near-{day}-{i}"), edited((day - 1) * 100 + i, usize::try_from(i).unwrap())));
+    }
+    all.push((format!("d{}-7", day - 1), own(40)));
+    all.push((format!("short-{day}"), "一二三".to_owned()));
+    all.push((format!("empty-{day}"), " ".to_owned()));
+    let all: Vec<(&str, &str)> = all.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
+    night.documents(&date(day), &all);
+}
+
+fn run(night: &Night, day: u64, more: &[&str]) {
+    night.run(&date(day), &[&["--no-breakers"], more].concat()).expect_success();
+}
+
+fn store(night: &Night, args: &[&str]) -> Value {
+    let args = [&["store", args[0], "store"], &args[1..], &["--json"]].concat();
+    nearprint_in(night.path(), &args).expect_success().json()
+}
+
+fn query(night: &Night, args: &[&str]) -> Value {
+    let args = [&["query", "--config", "job.toml", "--json"], args].concat();
+    nearprint_in(night.path(), &args).expect_success().json()
+}
+
+/// A document as the oracle knows it: its night, and its text.
+type Live = BTreeMap<String, (String, String)>;
+
+/// The latest version of each document of some nights.
+fn live(night: &Night, days: &[u64], without: &[&str]) -> Live {
+    let mut live = Live::new();
+    for &day in days {
+        for row in rows(&night.path().join(format!("documents/dt={}/part-0.parquet", date(day)))) {
+            if !without.contains(&row[0].as_str()) {
+                live.insert(row[0].clone(), (date(day), row[1].clone()));
+            }
+        }
+    }
+    live
+}
+
+/// A match: distance, sketch distance, night, id, and whether the texts are the same. This is also the order of answers.
+type Found = (u64, Option<u64>, String, String, bool);
+
+/// The answer that a comparison with every live document gives.
+fn expected(live: &Live, fingerprinter: &TextFingerprinter, text: &str, limits: (u32, u32)) -> Vec<Found> {
+    let asked = fingerprinter.fingerprint(text).outcome;
+    let compare = |text: &str| match (&asked, fingerprinter.fingerprint(text).outcome) {
+        (
+            Outcome::Fingerprinted { fingerprint: a, sketch: Some(s), text_hash, .. },
+            Outcome::Fingerprinted { fingerprint: b, sketch: Some(t), text_hash: other, .. },
+        ) => {
+            let (distance, sketch) = ((a ^ b).count_ones(), s.distance(&t));
+            let is_near = distance <= limits.0 && sketch <= limits.1;
+            is_near.then(|| (u64::from(distance), Some(u64::from(sketch)), *text_hash == other))
+        }
+        (Outcome::TooShort { text_hash: a }, Outcome::TooShort { text_hash: b }) => {
+            (*a == b).then_some((0, None, true))
+        }
+        _ => None,
+    };
+    let found = live.iter().filter_map(|(id, (dt, text))| {
+        let (distance, sketch, exact) = compare(text)?;
+        Some((distance, sketch, dt.clone(), id.clone(), exact))
+    });
+    let mut found: Vec<Found> = found.collect();
+    found.sort();
+    found
+}
+
+fn found(answer: &Value) -> Vec<Found> {
+    let matches = answer["matches"].as_array().unwrap().iter();
+    let word = |value: &Value| value.as_str().unwrap().to_owned();
+    let found: Vec<Found> = matches
+        .map(|m| {
+            let (distance, sketch) = (m["distance"].as_u64().unwrap(), m["sketch_distance"].as_u64());
+            (distance, sketch, word(&m["dt"]), word(&m["id"]), m["exact"].as_bool().unwrap())
+        })
+        .collect();
+    assert_eq!(answer["n_matches"].as_u64(), Some(found.len() as u64), "{answer}");
+    found
+}
+
+fn fingerprinter() -> TextFingerprinter {
+    TextFingerprinter::try_new(by_name("default").unwrap(), &Default::default()).unwrap()
+}
+
+/// Asks for every document of some days, live or not, in one stream, and compares all answers with the oracle.
+fn expect_exact(night: &Night, live: &Live, days: &[u64], limits: (u32, u32), when: &str) {
+    let mut texts: Vec<String> = Vec::new();
+    for &day in days {
+        let path = night.path().join(format!("documents/dt={}/part-0.parquet", date(day)));
+        texts.extend(rows(&path).into_iter().map(|row| row[1].clone()));
+    }
+    let mut lines = String::new();
+    for (i, text) in texts.iter().enumerate() {
+        writeln!(lines, "{}", serde_json::json!({ "id": i, "text": text })).unwrap();
+    }
+    std::fs::write(night.path().join("queries.jsonl"), lines).unwrap();
+    let (k, sketch) = (limits.0.to_string(), limits.1.to_string());
+    let args = ["query", "--config", "job.toml", "--jsonl", "queries.jsonl", "--max-distance", &k];
+    let done = nearprint_in(night.path(), &[&args[..], &["--max-sketch-distance", &sketch]].concat()).expect_success();
+    let answers: Vec<Value> = done.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers.len(), texts.len(), "{when}");
+    let (fingerprinter, mut n_found) = (fingerprinter(), 0);
+    for (i, (answer, text)) in answers.iter().zip(&texts).enumerate() {
+        assert_eq!(answer["id"].as_u64(), Some(i as u64), "answers come in order");
+        let expected = expected(live, &fingerprinter, text, limits);
+        n_found += expected.len();
+        assert_eq!(found(answer), expected, "{when}: {text}");
+    }
+    assert!(n_found > texts.len() / 2, "{when}: {n_found}");
+}
+
+const LIMITS: [(u32, u32); 3] = [(3, 60), (12, 36), (20, 200)];
+
+#[test]
+fn answers_are_exact_whatever_the_store_has_been_through() {
+    let night = Night::new("");
+    for day in 11..=17 {
+        documents(&night, day, 0);
+    }
+    for day in 11..=13 {
+        run(&night, day, &[]);
+    }
+    let mut days = vec![11, 12, 13];
+    let all: Vec<u64> = (11..=17).collect();
+    let expect_all = |days: &[u64], without: &[&str], when: &str| {
+        for limits in LIMITS {
+            expect_exact(&night, &live(&night, days, without), &all, limits, when);
+        }
+    };
+    expect_all(&days, &[], "without an index");
+    let indexed = store(&night, &["index"]);
+    assert_eq!((indexed["status"].as_str(), indexed["n_tables"].as_u64()), (Some("indexed"), Some(4)), "{indexed}");
+    assert_eq!(store(&night, &["index"])["status"], "already_indexed");
+    expect_all(&days, &[], "with an index");
+    for day in [14, 15] {
+        run(&night, day, &[]);
+        days.push(day);
+    }
+    expect_all(&days, &[], "with nights after the index");
+    store(&night, &["compact"]);
+    expect_all(&days, &[], "with a segment");
+    assert_eq!(store(&night, &["info"])["indexes"][0]["n_live_runs"], 3, "a compaction keeps the index");
+
+    // Another version of a night, one night less, and a late one.
+    documents(&night, 12, 1);
+    run(&night, 12, &["--replace"]);
+    expect_all(&days, &[], "with a replaced night");
+    store(&night, &["drop-night", "--dt", &date(13)]);
+    days.retain(|&day| day != 13);
+    expect_all(&days, &[], "with a dropped night");
+    run(&night, 13, &["--late"]);
+    days.push(13);
+    days.sort_unstable();
+    expect_all(&days, &[], "with a late night");
+
+    store(&night, &["index"]);
+    let info = store(&night, &["info"]);
+    assert_eq!(info["indexes"].as_array().unwrap().len(), 1, "a new index stands in for the one before: {info}");
+    assert_eq!(store(&night, &["check"])["status"], "sound");
+    expect_all(&days, &[], "with a new index");
+    let before = tables(&night).len();
+    store(&night, &["gc", "--grace-hours", "0"]);
+    assert_eq!((before > 4, tables(&night).len()), (true, 4), "gc deletes the tables of the index before");
+
+    std::fs::write(night.path().join("ids"), "d15-3\nnear-14-0\nshort-11\n").unwrap();
+    store(&night, &["forget", "--ids", "ids"]);
+    assert!(store(&night, &["info"]).get("indexes").is_none(), "an index must not keep what was forgotten");
+    expect_all(&days, &["d15-3", "near-14-0", "short-11"], "with forgotten documents");
+    store(&night, &["index"]);
+    store(&night, &["forget", "--before", &date(12)]);
+    days.retain(|&day| day >= 12);
+    expect_all(&days, &["d15-3", "near-14-0", "short-11"], "with a forgotten night");
+    assert_eq!(store(&night, &["check"])["status"], "sound");
+}
+
+/// The files of all indexes.
+fn tables(night: &Night) -> Vec<PathBuf> {
+    let folder = night.path().join("store/indexes");
+    if !folder.exists() { Vec::new() } else { snapshot(&folder).into_keys().map(|name| folder.join(name)).collect() }
+}
+
+/// A store of two nights with an index.
+fn indexed() -> Night {
+    let night = Night::new("");
+    for day in 11..=12 {
+        documents(&night, day, 0);
+        run(&night, day, &[]);
+    }
+    store(&night, &["index"]);
+    night
+}
+
+#[test]
+fn an_index_has_the_same_bytes_whoever_writes_it_and_is_written_again_where_it_is_missing() {
+    let night = indexed();
+    let first: Vec<Vec<u8>> = tables(&night).iter().map(|path| std::fs::read(path).unwrap()).collect();
+    std::fs::remove_file(&tables(&night)[2]).unwrap();
+    let answer = query(&night, &["--text", &text(1103, 60)]);
+    assert_eq!((answer["n_indexed_rows"].as_u64(), answer["n_matches"].as_u64()), (Some(0), Some(2)), "{answer}");
+    let again = store(&night, &["index", "--threads", "1"]);
+    assert_eq!((again["status"].as_str(), again["n_tables_resumed"].as_u64()), (Some("already_indexed"), Some(3)));
+    let second: Vec<Vec<u8>> = tables(&night).iter().map(|path| std::fs::read(path).unwrap()).collect();
+    assert_eq!(first, second);
+    assert!(query(&night, &["--text", &text(1103, 60)])["n_indexed_rows"].as_u64() > Some(0));
+}
+
+#[test]
+fn a_damaged_index_is_found_by_check_and_by_a_query_that_reads_it() {
+    let night = indexed();
+    let table = &tables(&night)[0];
+    let mut bytes = std::fs::read(table).unwrap();
+    bytes[40] ^= 1;
+    std::fs::write(table, &bytes).unwrap();
+    let done = nearprint_in(night.path(), &["store", "check", "store", "--json"]);
+    assert_eq!((done.code, done.json()["status"].as_str()), (65, Some("damaged")), "{}", done.stdout);
+    let done = nearprint_in(night.path(), &["query", "--config", "job.toml", "--text", &text(1103, 60)]);
+    expect(&done, 65, &["store/indexes/", "table-0/part-00000.parquet"]);
+}
+
+#[test]
+fn one_query_shows_its_matches_their_nights_and_decisions() {
+    let night = indexed();
+    let answer = query(&night, &["--text", &text(1100, 60)]);
+    let shown: Vec<(&str, &str)> = answer["matches"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|m| (m["id"].as_str().unwrap(), m["decision"].as_str().unwrap()))
+        .collect();
+    assert_eq!(shown, [("d11-0", "keep"), ("near-12-0", "drop")], "{answer}");
+    assert_eq!(answer["matches"][1]["canonical_id"], "d11-0");
+    let fingerprint = answer["fingerprint"].as_str().unwrap();
+    for spelled in [format!("0x{fingerprint}"), u64::from_str_radix(fingerprint, 16).unwrap().to_string()] {
+        let same = query(&night, &["--fingerprint", &spelled]);
+        assert_eq!(
+            (same["fingerprint"].as_str(), same["matches"][0]["id"].as_str()),
+            (Some(fingerprint), Some("d11-0"))
+        );
+        assert_eq!(same["matches"][0]["sketch_distance"], Value::Null, "a fingerprint alone has no sketch");
+    }
+    let one = query(&night, &["--text", &text(1100, 60), "--max-matches", "1"]);
+    assert_eq!((one["n_matches"].as_u64(), one["matches"].as_array().unwrap().len()), (Some(2), 1), "{one}");
+    std::fs::write(night.path().join("page.txt"), text(1100, 60)).unwrap();
+    let text_of = nearprint_in(night.path(), &["query", "--store", "store", "--file", "page.txt"]).expect_success();
+    assert!(
+        text_of.stdout.contains("2 matches") && text_of.stdout.contains("represented by d11-0"),
+        "{}",
+        text_of.stdout
+    );
+    let none = nearprint_in(night.path(), &["query", "--store", "store", "--text", &text(9999, 60)]).expect_success();
+    assert!(none.stdout.contains("no match"), "{}", none.stdout);
+}
+
+#[test]
+fn lines_that_are_no_queries_are_answered_in_their_place_and_counted() {
+    let night = indexed();
+    let good = serde_json::json!({ "id": "a", "text": text(1103, 60), "url": "ignored" });
+    let lines = format!("{good}\n\nnot json\n{{\"id\": 7}}\n{{\"fingerprint\": 5, \"id\": \"z\"}}\n");
+    std::fs::write(night.path().join("lines"), lines).unwrap();
+    let done = nearprint_in(night.path(), &["query", "--store", "store", "--jsonl", "lines", "--json"]);
+    assert_eq!(done.code, 65, "{}", done.stderr);
+    let answers: Vec<Value> = done.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers.len(), 5, "four answers and the summary: {}", done.stdout);
+    assert_eq!((answers[0]["id"].as_str(), answers[0]["n_matches"].as_u64()), (Some("a"), Some(2)));
+    assert_eq!((answers[1]["line"].as_u64(), answers[2]["line"].as_u64()), (Some(3), Some(4)), "{answers:?}");
+    assert_eq!(answers[3]["fingerprint"], "0000000000000005");
+    let summary = &answers[4];
+    assert_eq!((summary["n_queries"].as_u64(), summary["n_bad_lines"].as_u64()), (Some(4), Some(2)), "{summary}");
+}
+
+#[test]
+fn queries_that_cannot_be_answered_are_refused_with_a_remedy() {
+    let night = indexed();
+    let ask = |args: &[&str]| nearprint_in(night.path(), &[&["query", "--store", "store"], args].concat());
+    expect(&ask(&["--text", "x", "--profile", "han-bigrams"]), 78, &["another configuration", "use its profile"]);
+    expect(&ask(&["--fingerprint", "1234567890123456"]), 64, &["hex or decimal", "0x1234567890123456"]);
+    expect(&ask(&["--fingerprint", "xyz"]), 64, &["16 hex digits"]);
+    expect(&ask(&["--fingerprint", "0x1", "--sketch", "12"]), 64, &["64 hex digits"]);
+    expect(&ask(&["--file", "absent.txt"]), 66, &["absent.txt"]);
+    assert_eq!(ask(&[]).code, 64);
+    expect(&nearprint_in(night.path(), &["query", "--store", "absent", "--text", "x"]), 66, &["no store at absent"]);
+    expect(&nearprint_in(night.path(), &["store", "index", "absent"]), 66, &["no store at absent"]);
+}

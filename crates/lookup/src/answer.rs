@@ -1,0 +1,82 @@
+//! What a lookup answers.
+
+use serde::Serialize;
+
+/// The documents of a store that match a query.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Answer {
+    /// The fingerprint of the query in hex, or `None` if the query is a text that has none.
+    pub fingerprint: Option<String>,
+    /// Whether the query is a text below the floor of features. Such a text matches equal texts only.
+    pub short: bool,
+    /// The reason why the query has no fingerprint: `too_short` or `empty`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+    /// The number of matches, including those that are not listed.
+    pub n_matches: u64,
+    /// The matches by (distance, sketch distance, night, id), as many as the options allow.
+    pub matches: Vec<Match>,
+    /// The number of pages of fingerprints, places and sketches in which the answer was looked up.
+    pub pages_read: u64,
+    /// The bytes that were read, without those that stayed in memory from earlier queries.
+    pub bytes_read: u64,
+}
+
+/// A document that matches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Match {
+    /// The document.
+    pub id: String,
+    /// Its night.
+    pub dt: String,
+    /// The Hamming distance of the fingerprints; 0 between equal short texts.
+    pub distance: u32,
+    /// The distance of the sketches, or `None` if one of them is missing.
+    pub sketch_distance: Option<u32>,
+    /// Whether its night kept the document.
+    pub decision: Decision,
+    /// The document that represents it, if it was dropped.
+    pub canonical_id: Option<String>,
+    /// Whether the normalised texts are equal, by their hashes. A query without a text has no hash.
+    pub exact: bool,
+}
+
+/// What a night decided about a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    /// The document was kept.
+    Keep,
+    /// Another document represents it.
+    Drop,
+}
+
+impl Decision {
+    /// Returns the word that tables and summaries use.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Drop => "drop",
+        }
+    }
+}
+
+/// The state of a store that a lookup answers from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct State {
+    /// The store.
+    pub store: String,
+    /// The number of the commit.
+    pub commit: u64,
+    /// The number of nights.
+    pub n_nights: u64,
+    /// The number of documents with a fingerprint that no later night has again.
+    pub n_live_rows: u64,
+    /// The number of documents with a fingerprint in nights that an index covers.
+    pub n_indexed_rows: u64,
+    /// The number of documents with a fingerprint in the other nights, which are scanned.
+    pub n_scanned_rows: u64,
+    /// The number of documents below the feature floor.
+    pub n_short: u64,
+}

@@ -1,0 +1,141 @@
+//! The nights of a store, whose files are opened when they are first needed, and what of them stays in memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::TryStreamExt;
+use nearprint_dataset::schema::TEXT_HASH;
+use nearprint_dataset::sketch_column::SketchPages;
+use nearprint_dataset::{Columns, ParquetFile, fingerprint_column, fixed};
+use nearprint_join::RowSet;
+use nearprint_store::{Night, Store};
+use tokio::sync::OnceCell;
+
+use crate::counts::Counts;
+use crate::error::Result;
+
+/// The hash of a normalised text.
+pub type TextHash = [u8; 16];
+
+/// The bytes that may still stay in memory.
+#[derive(Debug)]
+pub struct Memory(AtomicUsize);
+
+/// Bytes that were taken from the memory, and are given back when this is dropped.
+#[derive(Debug)]
+pub struct Room {
+    memory: Arc<Memory>,
+    bytes: usize,
+}
+
+impl Memory {
+    pub fn new(bytes: usize) -> Arc<Self> {
+        Arc::new(Self(AtomicUsize::new(bytes)))
+    }
+
+    /// Takes bytes, or returns `None` if there are not so many left.
+    pub fn take(self: &Arc<Self>, bytes: usize) -> Option<Room> {
+        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
+        taken.ok().map(|_| Room { memory: Arc::clone(self), bytes })
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.memory.0.fetch_add(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// A night in one state of the store.
+#[derive(Debug)]
+pub struct OpenNight {
+    pub run: Arc<OpenRun>,
+    /// The rows of the run whose documents a later night has again.
+    pub shadowed: RowSet,
+}
+
+/// The immutable files of a night.
+#[derive(Debug)]
+pub struct OpenRun {
+    pub night: Night,
+    fingerprints: OnceCell<(ParquetFile, SketchPages)>,
+    short: OnceCell<ParquetFile>,
+    short_hashes: OnceCell<Vec<TextHash>>,
+    /// The sorted fingerprints, if there is room for them.
+    values: OnceCell<Option<(Vec<u64>, Room)>>,
+}
+
+impl OpenRun {
+    pub fn new(night: Night) -> Self {
+        Self {
+            night,
+            fingerprints: OnceCell::new(),
+            short: OnceCell::new(),
+            short_hashes: OnceCell::new(),
+            values: OnceCell::new(),
+        }
+    }
+
+    pub async fn fingerprints(&self, store: &Store) -> Result<&ParquetFile> {
+        self.with_sketches(store).await.map(|(parquet, _)| parquet)
+    }
+
+    /// Returns the file of fingerprints, and the places of its pages of sketches.
+    pub async fn with_sketches(&self, store: &Store) -> Result<&(ParquetFile, SketchPages)> {
+        let open = || async {
+            let parquet = store.open_file(&self.night, "fingerprints").await?;
+            let pages = SketchPages::of(&parquet);
+            Ok((parquet, pages))
+        };
+        self.fingerprints.get_or_try_init(open).await
+    }
+
+    pub async fn short(&self, store: &Store) -> Result<&ParquetFile> {
+        let open = || async { Ok(store.open_file(&self.night, "short").await?) };
+        self.short.get_or_try_init(open).await
+    }
+
+    /// Returns the hashes of the short texts, sorted. They take 16 bytes each, and stay in memory.
+    pub async fn short_hashes(&self, store: &Store) -> Result<&[TextHash]> {
+        let read = || async {
+            let parquet = self.short(store).await?;
+            let mut hashes = Vec::new();
+            let mut batches = parquet.stream(parquet.whole(&[TEXT_HASH]))?;
+            while let Some(batch) = batches.try_next().await? {
+                let column = Columns { batch: &batch, file: &parquet.file.url }.bytes::<16>(TEXT_HASH)?;
+                // Invariant of run files: no hash is NULL. One that is would match no text.
+                hashes.extend((0..batch.num_rows()).map(|i| fixed(column, i).unwrap_or_default()));
+            }
+            Ok::<_, crate::LookupError>(hashes)
+        };
+        self.short_hashes.get_or_try_init(read).await.map(Vec::as_slice)
+    }
+
+    /// Returns the sorted fingerprints if they stay in memory, and reads them if they are not there yet. Returns `None`
+    /// if there is no room for them.
+    pub async fn values(&self, store: &Store, memory: &Arc<Memory>, counts: &Counts) -> Result<Option<&[u64]>> {
+        let read = || async {
+            let n_rows = usize::try_from(self.night.run.n_fingerprints).unwrap_or(usize::MAX);
+            let Some(room) = memory.take(n_rows.saturating_mul(size_of::<u64>())) else {
+                return Ok(None);
+            };
+            let parquet = self.fingerprints(store).await?;
+            let mut values = Vec::with_capacity(n_rows);
+            for group in 0..parquet.n_row_groups() {
+                values.extend(self.row_group(store, group, counts).await?);
+            }
+            Ok::<_, crate::LookupError>(Some((values, room)))
+        };
+        Ok(self.values.get_or_try_init(read).await?.as_ref().map(|(values, _)| values.as_slice()))
+    }
+
+    /// Reads the fingerprints of a row group.
+    pub async fn row_group(&self, store: &Store, group: usize, counts: &Counts) -> Result<Vec<u64>> {
+        let parquet = self.fingerprints(store).await?;
+        let column = fingerprint_column::fetch(parquet, group, u64::BITS).await?;
+        counts.read(0, column.n_bytes());
+        let mut values = vec![0; column.n_rows()];
+        column.decode(&parquet.file.url, &mut values)?;
+        Ok(values)
+    }
+}

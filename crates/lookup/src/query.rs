@@ -1,0 +1,191 @@
+//! What is asked: a text or a fingerprint, and the limits within which a document matches.
+
+use nearprint_fingerprint::Sketch;
+use nearprint_join::{Kernel, Verifier};
+use nearprint_profile::{JoinConfig, Outcome, ProfileConfig, TextFingerprinter};
+use nearprint_tokenize::Resources;
+use serde::Deserialize;
+
+use crate::error::{LookupError, Result};
+
+/// A question to a store: which documents are near this one?
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Query {
+    /// A text. It is fingerprinted by the profile of the store. A text below the profile's floor of features is looked
+    /// up by its hash.
+    Text(String),
+    /// A fingerprint.
+    Fingerprint {
+        /// The fingerprint; one of 32 bits is zero-extended.
+        fingerprint: u64,
+        /// The sketch. Without it, sketches are not compared.
+        sketch: Option<Sketch>,
+    },
+}
+
+/// A question in JSON: `text`, or `fingerprint` and perhaps its `sketch`. Other fields are ignored.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Asked {
+    /// The text.
+    pub text: Option<String>,
+    /// The fingerprint, instead of a text.
+    pub fingerprint: Option<FingerprintText>,
+    /// The sketch of the fingerprint: 64 hex digits. Without it, sketches are not compared.
+    pub sketch: Option<String>,
+}
+
+/// A fingerprint in JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged, expecting = "a fingerprint is a whole number of 64 bits, or hex digits as a string")]
+pub enum FingerprintText {
+    /// The value.
+    Number(u64),
+    /// Hex with all digits or after `0x`, or decimal.
+    Text(String),
+}
+
+impl Asked {
+    /// Returns the query that is asked.
+    ///
+    /// # Errors
+    /// [`LookupError::Query`] if the question is none, or its fingerprint or sketch cannot be read.
+    pub fn query(self, profile: &LookupProfile) -> Result<Query> {
+        match self {
+            Self { text: Some(text), fingerprint: None, .. } => Ok(Query::Text(text)),
+            Self { text: None, fingerprint: Some(fingerprint), sketch } => {
+                let sketch = sketch.as_deref().map(parse_sketch).transpose()?;
+                let fingerprint = match fingerprint {
+                    FingerprintText::Number(value) => value,
+                    FingerprintText::Text(text) => profile.parse_fingerprint(&text)?,
+                };
+                Ok(Query::Fingerprint { fingerprint, sketch })
+            }
+            _ => {
+                let reason = "write \"text\", or \"fingerprint\" and perhaps \"sketch\"".to_owned();
+                Err(LookupError::Query { query: "the question".to_owned(), reason })
+            }
+        }
+    }
+}
+
+/// The limits of a lookup, and what it may use.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LookupOptions {
+    /// The largest Hamming distance of two fingerprints that match.
+    pub max_distance: u32,
+    /// The largest distance of two sketches that match, for queries that have a sketch; `None` compares no sketches,
+    /// and only reports their distances.
+    pub max_sketch_distance: Option<u32>,
+    /// The most matches that an answer lists; 0 lists all of them. The answer counts those that it leaves out.
+    pub max_matches: usize,
+    /// The bytes of fingerprints that stay in memory between queries. Beyond, they are read and decoded again.
+    pub memory_bytes: usize,
+    /// The instructions that compare fingerprints.
+    pub kernel: Kernel,
+}
+
+/// The fingerprints that stay in memory, by default: 1 GiB.
+const MEMORY_BYTES: usize = 1 << 30;
+
+impl LookupOptions {
+    /// Returns the distances of a profile, without a limit to the number of matches.
+    #[must_use]
+    pub fn of(profile: &ProfileConfig) -> Self {
+        Self {
+            max_distance: profile.join.max_distance,
+            max_sketch_distance: profile.join.max_sketch_distance,
+            max_matches: 0,
+            memory_bytes: MEMORY_BYTES,
+            kernel: Kernel::best(),
+        }
+    }
+
+    /// Checks the distances, which must fit the profile.
+    pub(crate) fn verifier(&self, profile: &ProfileConfig) -> Result<Verifier> {
+        if profile.sketch.is_none() && self.max_sketch_distance.is_some() {
+            let reason = "this profile makes no sketches: leave it out".to_owned();
+            return Err(LookupError::Config { key: "max_sketch_distance", reason });
+        }
+        let (max_distance, max_sketch_distance) = (self.max_distance, self.max_sketch_distance);
+        Ok(JoinConfig { max_distance, max_sketch_distance }.verifier(profile.bits)?)
+    }
+}
+
+/// A profile that fingerprints queries, and the digest by which it is recognised as a store's own.
+#[derive(Debug)]
+pub struct LookupProfile {
+    fingerprinter: TextFingerprinter,
+    digest: String,
+}
+
+impl LookupProfile {
+    /// Makes the profile of a configuration; `resources` are the contents of the user's files.
+    ///
+    /// # Errors
+    /// [`LookupError::Profile`] if the configuration or a file cannot be used.
+    pub fn try_new(config: ProfileConfig, resources: &Resources) -> Result<Self> {
+        let digest = config.digest(resources)?;
+        Ok(Self { fingerprinter: TextFingerprinter::try_new(config, resources)?, digest })
+    }
+
+    /// Returns the configuration.
+    #[must_use]
+    pub fn config(&self) -> &ProfileConfig {
+        self.fingerprinter.config()
+    }
+
+    /// Returns the digest that a store of this profile has.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Returns the fingerprint and sketch of a text, or the reason why it has none.
+    #[must_use]
+    pub fn outcome(&self, text: &str) -> Outcome {
+        self.fingerprinter.fingerprint(text).outcome
+    }
+
+    /// Returns a fingerprint as text: in hex, with all digits.
+    #[must_use]
+    pub fn hex(&self, fingerprint: u64) -> String {
+        if self.config().bits == 32 { format!("{fingerprint:08x}") } else { format!("{fingerprint:016x}") }
+    }
+
+    /// Reads a fingerprint in hex, with all digits or after `0x`, or in decimal.
+    ///
+    /// # Errors
+    /// [`LookupError::Query`] if the text is no fingerprint of this profile, or may be read in both ways.
+    pub fn parse_fingerprint(&self, text: &str) -> Result<u64> {
+        let bits = self.config().bits;
+        let refused = |reason: String| LookupError::Query { query: format!("fingerprint '{text}'"), reason };
+        let all_digits = text.len() == bits as usize / 4;
+        let is_decimal = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let value = match text.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).ok(),
+            None if all_digits && is_decimal => {
+                return Err(refused(format!("it may be hex or decimal: write 0x{text} or 0{text}")));
+            }
+            None if all_digits => u64::from_str_radix(text, 16).ok(),
+            None if is_decimal => text.parse().ok(),
+            None => None,
+        };
+        let value = value.filter(|&value| bits == 64 || u32::try_from(value).is_ok());
+        value.ok_or_else(|| refused(format!("write a fingerprint of {bits} bits: {} hex digits, or decimal", bits / 4)))
+    }
+}
+
+/// Reads a sketch, which is 64 hex digits.
+///
+/// # Errors
+/// [`LookupError::Query`] if the text is something else.
+pub fn parse_sketch(text: &str) -> Result<Sketch> {
+    let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
+    let byte = |pair: &[u8; 2]| Some(digit(pair[0])? << 4 | digit(pair[1])?);
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    let bytes: Option<Vec<u8>> = if rest.is_empty() { pairs.iter().map(byte).collect() } else { None };
+    let sketch = bytes.and_then(|bytes| Sketch::try_from(bytes.as_slice()).ok());
+    let refused = || LookupError::Query { query: format!("sketch '{text}'"), reason: "write 64 hex digits".to_owned() };
+    sketch.ok_or_else(refused)
+}

@@ -1,0 +1,136 @@
+//! An index: the tables that answer a query by few of their pages.
+
+use std::sync::{Arc, OnceLock};
+
+use futures::future::{FutureExt, try_join_all};
+use nearprint_dataset::{INDEX_PAGE_ROWS, PagesRead, SortedCopy};
+use nearprint_join::{Kernel, LookupPlan};
+use nearprint_storage::row_number;
+use nearprint_store::OpenIndex;
+
+use crate::counts::Counts;
+use crate::error::{LookupError, Result};
+use crate::nights::{Memory, Room};
+
+/// The tables of an index, and the pages of them that stay in memory.
+#[derive(Debug)]
+pub struct Tables {
+    pub digest: String,
+    /// The runs whose rows the tables have.
+    pub runs: Vec<String>,
+    /// The place after the last row of each run.
+    ends: Vec<u64>,
+    plan: LookupPlan,
+    tables: Vec<Table>,
+    memory: Arc<Memory>,
+}
+
+#[derive(Debug)]
+struct Table {
+    copy: SortedCopy,
+    /// The fingerprints of the pages that were read, as far as there was room for them.
+    kept: Vec<OnceLock<(Vec<u64>, Room)>>,
+}
+
+/// A row of a run of an index whose fingerprint is near a query's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NearRow {
+    /// The position of the run in the index.
+    pub run: usize,
+    /// The row of the run.
+    pub row: u32,
+    /// The distance to the query.
+    pub distance: u32,
+}
+
+/// The most pages that are read before the values in them are compared. They take 32 MiB.
+const PAGES_AT_ONCE: usize = 1 << 12;
+
+impl Tables {
+    /// Makes the tables of an opened index for fingerprints of `bits` bits. Returns `None` if the index permutes another
+    /// number of bits: then it has none of the ranges that a query looks for.
+    ///
+    /// # Errors
+    /// A file is not a table of an index; the distance does not fit the bits.
+    pub fn of(index: &OpenIndex, bits: u32, max_distance: u32, memory: &Arc<Memory>) -> Result<Option<Self>> {
+        if index.bits != bits {
+            return Ok(None);
+        }
+        let copies: Vec<SortedCopy> = index.tables.iter().map(SortedCopy::of).collect::<std::result::Result<_, _>>()?;
+        let table = |copy: SortedCopy| {
+            let kept = (0..copy.n_pages()).map(|_| OnceLock::new()).collect();
+            Table { copy, kept }
+        };
+        let mut end = 0;
+        let ends = index.runs.iter().map(|(_, n_rows)| {
+            end += n_rows;
+            end
+        });
+        let ends: Vec<u64> = ends.collect();
+        Ok(Some(Self {
+            digest: index.digest.clone(),
+            runs: index.runs.iter().map(|(digest, _)| digest.clone()).collect(),
+            plan: LookupPlan::new(bits, max_distance, ends.last().copied().unwrap_or(0), INDEX_PAGE_ROWS as u64)?,
+            ends,
+            tables: copies.into_iter().map(table).collect(),
+            memory: Arc::clone(memory),
+        }))
+    }
+
+    /// Returns each row whose fingerprint is near a query's, once.
+    ///
+    /// # Errors
+    /// A table is damaged or cannot be read.
+    pub async fn near(&self, kernel: Kernel, fingerprint: u64, counts: &Counts) -> Result<Vec<NearRow>> {
+        let mut of_tables = Vec::new();
+        for table in 0..self.plan.n_tables() {
+            of_tables.push(self.near_in(kernel, table, fingerprint, counts).boxed());
+        }
+        Ok(try_join_all(of_tables).await?.concat())
+    }
+
+    async fn near_in(&self, kernel: Kernel, number: usize, query: u64, counts: &Counts) -> Result<Vec<NearRow>> {
+        let table = &self.tables[number];
+        let pages = table.copy.pages_in(&self.plan.ranges(number, query));
+        let (mut found, mut scratch) = (Vec::new(), Vec::new());
+        let mut missing = Vec::new();
+        let mut compare = |page: usize, values: &[u64]| {
+            let first = table.copy.first_row(page);
+            self.plan.near(kernel, number, values, query, &mut scratch, |at, distance| {
+                found.push((first + at as u64, distance));
+            });
+        };
+        for page in pages {
+            match table.kept[page].get() {
+                Some((values, _)) => compare(page, values),
+                None => missing.push(page),
+            }
+        }
+        let mut read = PagesRead::default();
+        for pages in missing.chunks(PAGES_AT_ONCE) {
+            for (&page, values) in pages.iter().zip(table.copy.permuted(pages, &mut read).await?) {
+                compare(page, &values);
+                if let Some(room) = self.memory.take(values.len() * size_of::<u64>()) {
+                    // Another query may have been faster.
+                    let _ = table.kept[page].set((values, room));
+                }
+            }
+        }
+        found.sort_unstable();
+        let rows: Vec<u64> = found.iter().map(|(row, _)| *row).collect();
+        let places = if rows.is_empty() { Vec::new() } else { table.copy.places(&rows, &mut read).await? };
+        counts.read(read.pages, read.bytes);
+        places.into_iter().zip(found).map(|(place, (_, distance))| self.row_at(place, distance)).collect()
+    }
+
+    fn row_at(&self, place: u64, distance: u32) -> Result<NearRow> {
+        let run = self.ends.partition_point(|&end| end <= place);
+        let first = run.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let row = usize::try_from(place - first).ok().filter(|_| run < self.ends.len());
+        let Some(row) = row else {
+            let reason = format!("the index {} names the place {place}, which no run has", self.digest);
+            return Err(LookupError::Damaged { reason });
+        };
+        Ok(NearRow { run, row: row_number(row), distance })
+    }
+}

@@ -1,0 +1,238 @@
+//! Single queries on a store.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, UInt64Type};
+use futures::{StreamExt, TryStreamExt};
+use nearprint_lookup::{Answer, Lookup, LookupError, LookupOptions, LookupProfile, Query};
+use nearprint_pipeline::PipelineError;
+use nearprint_profile::by_name;
+use nearprint_storage::Storage;
+use nearprint_tokenize::Resources;
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyString};
+use tokio::runtime::Runtime;
+
+use crate::call::{Cancelled, interruptible, no_threads};
+use crate::error::{Problem, Result};
+use crate::input::{BitColumn, Input, Texts};
+use crate::output::Table;
+
+/// A store that answers which of its documents are near a text or a fingerprint. It is opened in the state of its newest
+/// commit, and stays there until `refresh`. Several threads may ask it at once.
+///
+/// Args:
+///     path: the store: a folder, or s3://bucket/prefix.
+///     profile: the name of the store's profile.
+///     max_distance: the largest Hamming distance of a match; the profile's by default.
+///     max_sketch_distance: the largest distance of two sketches, for queries that are texts; the profile's by default.
+///     threads: the most threads of a call, all cores by default.
+///
+/// Raises:
+///     ValueError: there is no such profile, or a distance does not fit it.
+///     Error: there is no store, or it has another profile, or it cannot be read.
+///
+/// >>> import nearprint, os, tempfile
+/// >>> folder = tempfile.TemporaryDirectory()
+/// >>> os.makedirs(f"{folder.name}/crawl/dt=2026-11-20")
+/// >>> text = "The quick brown fox jumps over the lazy dog near the old river bank."
+/// >>> with open(f"{folder.name}/crawl/dt=2026-11-20/pages.jsonl", "w") as pages:
+/// ...     _ = pages.write('{"id": "a", "text": "%s"}\n' % text)
+/// >>> with open(f"{folder.name}/job.toml", "w") as job:
+/// ...     _ = job.write("".join(f'{key} = "{folder.name}/{key}"\n' for key in ["store", "output"]))
+/// >>> done = nearprint.run(f"{folder.name}/job.toml", "2026-11-20", documents=f"{folder.name}/crawl", create_store=True)
+/// >>> store = nearprint.Store(f"{folder.name}/store")
+/// >>> [(match["id"], match["distance"], match["decision"]) for match in store.query(text.upper()).to_pylist()]
+/// [('a', 0, 'keep')]
+/// >>> len(store.query(nearprint.fingerprint(text) ^ 0b111)), len(store.query("too short"))
+/// (1, 0)
+/// >>> store.refresh()
+/// False
+/// >>> folder.cleanup()
+#[pyclass(frozen, module = "nearprint")]
+pub struct Store {
+    lookup: Arc<Mutex<Lookup>>,
+    threads: Option<usize>,
+}
+
+/// What is asked, before it is read.
+enum Asked {
+    One(Query),
+    Column(Box<Input>),
+}
+
+#[pymethods]
+impl Store {
+    #[new]
+    #[pyo3(signature = (path, profile="default", *, max_distance=None, max_sketch_distance=None, threads=None))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        profile: &str,
+        max_distance: Option<u32>,
+        max_sketch_distance: Option<u32>,
+        threads: Option<usize>,
+    ) -> PyResult<Self> {
+        let config = by_name(profile).map_err(|e| Problem::from(e).raised(py))?;
+        let lookup = interruptible(py, move |_| {
+            let profile = LookupProfile::try_new(config, &Resources::default()).map_err(failed)?;
+            let own = LookupOptions::of(profile.config());
+            let options = LookupOptions {
+                max_distance: max_distance.unwrap_or(own.max_distance),
+                max_sketch_distance: max_sketch_distance.or(own.max_sketch_distance),
+                ..own
+            };
+            let path = path.to_str().ok_or_else(|| Problem::value("path: it is no Unicode text"))?;
+            let folder = Storage::default().folder(path).map_err(|e| failed(e.into()))?;
+            runtime(threads)?.block_on(Lookup::open(&folder, Arc::new(profile), options)).map_err(failed)
+        })?;
+        Ok(Self { lookup: Arc::new(Mutex::new(lookup)), threads })
+    }
+
+    /// Return every document of the store that is near, and no other.
+    ///
+    /// Args:
+    ///     what: a text; a fingerprint (an integer), for which sketches are not compared; or a column of n texts or n
+    ///         fingerprints. A null finds nothing.
+    ///
+    /// Returns:
+    ///     A table with a row for each match: `query` (the row of the column, 0 for a single value), `id`, `dt` (its
+    ///     night), `distance`, `sketch_distance` (null if sketches were not compared), `decision` ("keep" or "drop"),
+    ///     `canonical_id` (the document that represents a dropped one) and `exact` (whether the normalised texts are the
+    ///     same). The rows are in the order of the queries, and then by distance, sketch distance, night and id.
+    ///
+    /// Raises:
+    ///     TypeError: `what` is nothing of these.
+    ///     ValueError: a fingerprint has more bits than the profile's.
+    ///     Error: the store is damaged or cannot be read.
+    fn query(&self, py: Python<'_>, what: &Bound<'_, PyAny>) -> PyResult<Table> {
+        let asked = asked(what).map_err(|e| e.raised(py))?;
+        let (lookup, threads) = (self.lookup(), self.threads);
+        interruptible(py, move |cancelled| {
+            let queries = match asked {
+                Asked::One(query) => vec![Some(query)],
+                Asked::Column(input) => queries(*input)?,
+            };
+            let answers = runtime(threads)?.block_on(answers(lookup, queries, cancelled.clone()))?;
+            Ok(Table::from(table(&answers)?))
+        })
+    }
+
+    /// Bring the store to the state of its newest commit, and return whether that is another one.
+    ///
+    /// Raises:
+    ///     Error: the store cannot be read. It stays in its state then.
+    fn refresh(&self, py: Python<'_>) -> PyResult<bool> {
+        let (mut lookup, threads) = (self.lookup(), self.threads);
+        let (lookup, changed) = interruptible(py, move |_| {
+            let changed = runtime(threads)?.block_on(lookup.refresh()).map_err(failed)?;
+            Ok((lookup, changed))
+        })?;
+        *self.lookup.lock().unwrap_or_else(PoisonError::into_inner) = lookup;
+        Ok(changed)
+    }
+
+    fn __repr__(&self) -> String {
+        let state = self.lookup().state();
+        format!("<nearprint.Store {}: commit {}, {} nights>", state.store, state.commit, state.n_nights)
+    }
+}
+
+impl Store {
+    fn lookup(&self) -> Lookup {
+        self.lookup.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+fn asked(what: &Bound<'_, PyAny>) -> Result<Asked> {
+    if let Ok(text) = what.cast::<PyString>() {
+        return Ok(Asked::One(Query::Text(text.to_str()?.to_owned())));
+    }
+    if what.is_instance_of::<PyInt>() {
+        let range = |_| Problem::value("what: a fingerprint of a store has at most 64 bits and no sign");
+        let fingerprint = what.extract::<u64>().map_err(range)?;
+        return Ok(Asked::One(Query::Fingerprint { fingerprint, sketch: None }));
+    }
+    Ok(Asked::Column(Box::new(Input::of("what", what)?)))
+}
+
+/// Reads a column of texts or of fingerprints.
+fn queries(input: Input) -> Result<Vec<Option<Query>>> {
+    let mut queries = Vec::new();
+    for array in input.columns() {
+        let array = array?;
+        if array.data_type().is_integer() {
+            // A negative number is an error, and does not become null.
+            let exact = CastOptions { safe: false, ..CastOptions::default() };
+            let values = cast_with_options(&array, &DataType::UInt64, &exact)?;
+            let of = |fingerprint| Query::Fingerprint { fingerprint, sketch: None };
+            queries.extend(values.as_primitive::<UInt64Type>().iter().map(|value| value.map(of)));
+        } else {
+            let texts = Texts::of("what", &array)?;
+            queries.extend(texts.texts().into_iter().map(|text| text.map(|text| Query::Text(text.to_owned()))));
+        }
+    }
+    Ok(queries)
+}
+
+/// The queries that are answered at the same time.
+const AT_ONCE: usize = 8;
+
+async fn answers(lookup: Lookup, queries: Vec<Option<Query>>, cancelled: Cancelled) -> Result<Vec<Answer>> {
+    let answer = |query: Option<Query>| {
+        let (lookup, cancelled) = (lookup.clone(), cancelled.clone());
+        async move {
+            match query {
+                Some(query) if !cancelled.is_set() => {
+                    let answered = tokio::spawn(async move { lookup.answer(&query).await }).await;
+                    answered.map_err(|e| Problem::bug(&e.to_string()))?.map_err(failed)
+                }
+                _ => Ok(Answer::default()),
+            }
+        }
+    };
+    futures::stream::iter(queries).map(answer).buffered(AT_ONCE).try_collect().await
+}
+
+fn table(answers: &[Answer]) -> Result<RecordBatch> {
+    let rows = || (0i64..).zip(answers).flat_map(|(query, answer)| answer.matches.iter().map(move |m| (query, m)));
+    let distance = |distance: u32| i32::try_from(distance).unwrap_or(i32::MAX);
+    let columns: [(&str, ArrayRef); 8] = [
+        ("query", Arc::new(Int64Array::from_iter_values(rows().map(|(query, _)| query)))),
+        ("id", Arc::new(StringArray::from_iter_values(rows().map(|(_, m)| &m.id)))),
+        ("dt", Arc::new(StringArray::from_iter_values(rows().map(|(_, m)| &m.dt)))),
+        ("distance", Arc::new(Int32Array::from_iter_values(rows().map(|(_, m)| distance(m.distance))))),
+        ("sketch_distance", Arc::new(rows().map(|(_, m)| m.sketch_distance.map(distance)).collect::<Int32Array>())),
+        ("decision", Arc::new(StringArray::from_iter_values(rows().map(|(_, m)| m.decision.name())))),
+        ("canonical_id", Arc::new(rows().map(|(_, m)| m.canonical_id.as_deref()).collect::<StringArray>())),
+        ("exact", Arc::new(rows().map(|(_, m)| Some(m.exact)).collect::<BooleanArray>())),
+    ];
+    Ok(RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))?)
+}
+
+fn runtime(threads: Option<usize>) -> Result<Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    match threads {
+        Some(0) => return Err(Problem::value("threads must be at least 1")),
+        Some(threads) => drop(builder.worker_threads(threads)),
+        None => {}
+    }
+    builder.enable_all().build().map_err(|e| no_threads(&e))
+}
+
+/// Makes the problem of an error of a lookup. What is wrong with the arguments is a `ValueError`.
+fn failed(error: LookupError) -> Problem {
+    let of = |error: PipelineError| nearprint_cli::Failure::from(error).into();
+    match error {
+        LookupError::Store(error) => of(error.into()),
+        LookupError::Dataset(error) => of(error.into()),
+        LookupError::Storage(error) => of(error.into()),
+        error @ LookupError::Damaged { .. } => {
+            of(PipelineError::Told { kind: error.kind(), message: error.to_string() })
+        }
+        other => Problem::value(other),
+    }
+}

@@ -1,0 +1,39 @@
+//! What a server asks of the store behind it.
+
+use async_trait::async_trait;
+use nearprint_lookup::{Answer, Asked, State};
+use nearprint_study::Explanation;
+use serde::Deserialize;
+
+use crate::error::Result;
+
+/// One side of a comparison: a text, or a document of the store.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Side {
+    /// The text.
+    pub text: Option<String>,
+    /// The id of the document, instead of a text.
+    pub id: Option<String>,
+    /// The night of the document.
+    pub dt: Option<String>,
+}
+
+/// A store that answers. Many requests use it at the same time.
+#[async_trait]
+pub trait Answers: Send + Sync + 'static {
+    /// Returns the documents near a text or a fingerprint.
+    async fn answer(&self, asked: Asked) -> Result<Answer>;
+
+    /// Explains what differs between two sides.
+    async fn explain(&self, a: Side, b: Side) -> Result<Explanation>;
+
+    /// Goes on to the newest commit, and returns whether there was a new one. If it fails, the former state stays.
+    async fn refresh(&self) -> Result<bool>;
+
+    /// Returns the state that answers come from.
+    fn state(&self) -> State;
+
+    /// Returns whether the texts of documents can be read, which comparisons need.
+    fn has_texts(&self) -> bool;
+}

@@ -1,0 +1,64 @@
+//! Bodies of requests, which are bounded in bytes and in time.
+
+use std::io;
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody};
+use axum::http::StatusCode;
+use bytes::Bytes;
+use futures::{Stream, StreamExt, TryStreamExt};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::time::timeout;
+use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
+use tokio_util::io::StreamReader;
+
+use crate::refusal::Refusal;
+
+/// Reads a whole body. A body whose length is announced and too large is not read at all.
+pub async fn whole(body: Body, max_bytes: usize, patience: Duration) -> Result<Bytes, Refusal> {
+    if body.size_hint().lower() > max_bytes as u64 {
+        return Err(Refusal::too_large(max_bytes));
+    }
+    match timeout(patience, Limited::new(body, max_bytes).collect()).await {
+        Err(_) => Err(Refusal::too_slow()),
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refusal::too_large(max_bytes)),
+        Ok(Err(_)) => Err(incomplete()),
+    }
+}
+
+/// Returns the lines of a body, without blank ones. After an error there are no more.
+pub fn lines(body: Body, max_bytes: usize, patience: Duration) -> impl Stream<Item = Result<String, Refusal>> {
+    let reader = StreamReader::new(TryStreamExt::map_err(body.into_data_stream(), io::Error::other));
+    let lines = FramedRead::new(reader, LinesCodec::new_with_max_length(max_bytes));
+    let next = move |mut lines: FramedRead<_, LinesCodec>| async move {
+        loop {
+            let line = match timeout(patience, lines.next()).await {
+                Err(_) => Err(Refusal::too_slow()),
+                Ok(None) => return None,
+                Ok(Some(Ok(line))) if line.trim().is_empty() => continue,
+                Ok(Some(line)) => line.map_err(|error| of_line(&error, max_bytes)),
+            };
+            return Some((line, lines));
+        }
+    };
+    let mut has_failed = false;
+    futures::stream::unfold(lines, next).take_while(move |line| {
+        let before = std::mem::replace(&mut has_failed, line.is_err());
+        std::future::ready(!before)
+    })
+}
+
+fn of_line(error: &LinesCodecError, max_bytes: usize) -> Refusal {
+    match error {
+        LinesCodecError::MaxLineLengthExceeded => Refusal::too_large(max_bytes),
+        LinesCodecError::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
+            Refusal::usage(StatusCode::BAD_REQUEST, "a line is not UTF-8")
+        }
+        LinesCodecError::Io(_) => incomplete(),
+    }
+}
+
+fn incomplete() -> Refusal {
+    Refusal::usage(StatusCode::BAD_REQUEST, "the body ended too early")
+}

@@ -1,0 +1,32 @@
+//! Whether the server follows the commits of its store.
+
+use std::sync::{Mutex, PoisonError};
+
+use nearprint_storage::ErrorKind;
+
+use crate::error::ServeError;
+
+/// The outcome of the last look for a new commit.
+#[derive(Debug, Default)]
+pub struct Followed(Mutex<Option<(ErrorKind, String)>>);
+
+impl Followed {
+    /// Keeps the outcome. A failure is logged when it begins and when it changes.
+    pub fn set(&self, failure: Option<ServeError>) {
+        let failure = failure.map(|error| (error.kind(), error.to_string()));
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if *last == failure {
+            return;
+        }
+        match &failure {
+            Some((_, message)) => tracing::warn!("answers stay those of the former commit: {message}"),
+            None => tracing::info!("new commits are followed again"),
+        }
+        *last = failure;
+    }
+
+    /// Returns the kind of the last failure, if nothing has succeeded since.
+    pub fn failure(&self) -> Option<ErrorKind> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|(kind, _)| *kind)
+    }
+}

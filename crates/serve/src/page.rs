@@ -1,0 +1,44 @@
+//! The page: one file, which loads nothing else.
+
+use axum::http::{HeaderValue, header};
+use axum::response::{Html, IntoResponse, Response};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use sha2::{Digest, Sha256};
+
+const HTML: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/page.css");
+const SCRIPT: &str = include_str!("page/page.js");
+
+/// The page and its policy. The policy allows this style and this script by their digests, requests to the server
+/// itself, and nothing else.
+#[derive(Debug)]
+pub struct Page {
+    html: String,
+    policy: Option<HeaderValue>,
+}
+
+impl Page {
+    pub fn new() -> Self {
+        let html = HTML.replace("/* style */", STYLE).replace("/* script */", SCRIPT);
+        let policy = format!(
+            "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; connect-src 'self'; img-src data:; \
+             base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+            digest(SCRIPT),
+            digest(STYLE)
+        );
+        Self { html, policy: HeaderValue::try_from(policy).ok() }
+    }
+
+    pub fn response(&self) -> Response {
+        let mut response = Html(self.html.clone()).into_response();
+        if let Some(policy) = &self.policy {
+            response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy.clone());
+        }
+        response
+    }
+}
+
+fn digest(text: &str) -> String {
+    BASE64_STANDARD.encode(Sha256::digest(text))
+}

@@ -1,0 +1,130 @@
+//! The answers of a store.
+
+use std::sync::{PoisonError, RwLock};
+
+use async_trait::async_trait;
+use nearprint_dataset::{DocumentColumns, DocumentPlace, Documents, InputPolicy, is_date};
+use nearprint_lookup::{Answer, Asked, Lookup, State};
+use nearprint_pipeline::night_pattern;
+use nearprint_storage::Storage;
+use nearprint_study::{ExplainRequest, ExplainTexts, Explanation, StudyError, explain};
+use nearprint_tokenize::Resources as AnalyzerResources;
+
+use crate::answers::{Answers, Side};
+use crate::error::{Result, ServeError};
+
+/// The answers of a store. Each comes from one commit, even if a new one is opened meanwhile.
+#[derive(Debug)]
+pub struct StoreAnswers {
+    lookup: RwLock<Lookup>,
+    storage: Storage,
+    texts: Option<DocumentTexts>,
+    analyzer_resources: AnalyzerResources,
+}
+
+/// Where the texts of documents are.
+#[derive(Debug, Clone)]
+pub struct DocumentTexts {
+    /// The documents of a job: a folder with the nights' folders, or a pattern with `{dt}`.
+    pub documents: String,
+    /// The version of the Delta table; `None` stands for its newest.
+    pub version: Option<u64>,
+    /// The columns.
+    pub columns: DocumentColumns,
+    /// The treatment of bad rows and files.
+    pub policy: InputPolicy,
+}
+
+/// The names of the two sides of a comparison, for sides that are texts.
+const SIDES: [&str; 2] = ["text a", "text b"];
+
+impl StoreAnswers {
+    /// Answers from a lookup. Without `texts`, nothing is compared. `analyzer_resources` are those of the lookup's
+    /// profile.
+    #[must_use]
+    pub fn new(
+        lookup: Lookup,
+        storage: Storage,
+        texts: Option<DocumentTexts>,
+        analyzer_resources: AnalyzerResources,
+    ) -> Self {
+        Self { lookup: RwLock::new(lookup), storage, texts, analyzer_resources }
+    }
+
+    fn lookup(&self) -> Lookup {
+        self.lookup.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the name and the text of a side.
+    async fn side(&self, side: Side, name: &str) -> Result<(String, String)> {
+        match side {
+            Side { text: Some(text), id: None, dt: None } => Ok((name.to_owned(), text)),
+            Side { text: None, id: Some(id), dt: Some(dt) } if is_date(&dt) => {
+                let text = self.text_of(&id, &dt).await?;
+                Ok((id, text))
+            }
+            _ => Err(asked("a side of a comparison is {\"text\"}, or {\"id\", \"dt\"} with a date")),
+        }
+    }
+
+    async fn text_of(&self, id: &str, dt: &str) -> Result<String> {
+        let texts = self.texts.as_ref().ok_or(ServeError::NoTexts)?;
+        let pattern = night_pattern(&texts.documents, dt);
+        let place = DocumentPlace::Pattern { pattern: pattern.clone(), version: texts.version };
+        let documents = Documents::open(&self.storage, &place, texts.columns.clone(), &texts.policy);
+        let documents = documents.await.map_err(StudyError::from)?;
+        let found = documents.newest_texts_of([id].into()).await.map_err(StudyError::from)?;
+        found.into_values().next().and_then(|found| found.text).ok_or_else(|| ServeError::NoSuchDocument {
+            id: id.to_owned(),
+            dt: dt.to_owned(),
+            documents: pattern,
+        })
+    }
+}
+
+#[async_trait]
+impl Answers for StoreAnswers {
+    async fn answer(&self, asked: Asked) -> Result<Answer> {
+        let lookup = self.lookup();
+        let query = asked.query(lookup.profile())?;
+        Ok(lookup.answer(&query).await?)
+    }
+
+    async fn explain(&self, a: Side, b: Side) -> Result<Explanation> {
+        let [name_a, name_b] = SIDES;
+        let texts = vec![self.side(a, name_a).await?, self.side(b, name_b).await?];
+        let request = ExplainRequest {
+            texts: ExplainTexts::Given(texts),
+            profile: self.lookup().profile().config().clone(),
+            analyzer_resources: self.analyzer_resources.clone(),
+        };
+        let storage = self.storage.clone();
+        // Long texts take seconds, in which a thread that others wait for must not compute.
+        let handle = tokio::runtime::Handle::current();
+        let explained = tokio::task::spawn_blocking(move || handle.block_on(explain(&storage, &request))).await;
+        let panicked =
+            |error: tokio::task::JoinError| ServeError::Internal { stage: "explain", reason: error.to_string() };
+        Ok(explained.map_err(panicked)??)
+    }
+
+    async fn refresh(&self) -> Result<bool> {
+        let mut lookup = self.lookup();
+        let is_new = lookup.refresh().await?;
+        if is_new {
+            *self.lookup.write().unwrap_or_else(PoisonError::into_inner) = lookup;
+        }
+        Ok(is_new)
+    }
+
+    fn state(&self) -> State {
+        self.lookup().state()
+    }
+
+    fn has_texts(&self) -> bool {
+        self.texts.is_some()
+    }
+}
+
+fn asked(reason: &str) -> ServeError {
+    ServeError::Asked { reason: reason.to_owned() }
+}

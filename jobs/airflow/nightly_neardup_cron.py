@@ -1,0 +1,27 @@
+"""Airflow 3.0 and 3.1, which have no partitions: the night is the day on which the schedule fires, in UTC."""
+
+from datetime import UTC, datetime, timedelta
+
+from airflow.sdk import DAG
+
+from nearprint_operator import NIGHT, PARAMS, NearprintOperator
+
+with DAG(
+    dag_id="nightly_neardup_cron",
+    # After the crawl has closed its partition.
+    schedule="30 2 * * *",
+    start_date=datetime(2026, 11, 1, tzinfo=UTC),
+    catchup=False,
+    # Nights build on each other. Two runs at once are safe, but one of them would work for nothing.
+    max_active_runs=1,
+    params=PARAMS,
+):
+    NearprintOperator(
+        task_id="neardup",
+        outlets=[NIGHT],
+        # For what passes: store not reachable, throttled, disk full. A rerun of a published night changes nothing.
+        retries=3,
+        retry_delay=timedelta(minutes=5),
+        # On timeout nearprint gets SIGTERM and publishes nothing.
+        execution_timeout=timedelta(hours=6),
+    )
