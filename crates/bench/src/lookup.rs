@@ -95,7 +95,8 @@ impl Args {
         }
         let requests = storage.requests().total() - requests;
         let started = Instant::now();
-        let again = futures::stream::iter(queries.iter().map(query).map(Ok::<_, Box<dyn std::error::Error + Send + Sync>>));
+        let again =
+            futures::stream::iter(queries.iter().map(query).map(Ok::<_, Box<dyn std::error::Error + Send + Sync>>));
         let again = again.try_for_each_concurrent(self.at_once, |query| {
             let lookup = lookup.clone();
             async move { Ok(tokio::spawn(async move { lookup.answer(&query).await.map(drop) }).await??) }
@@ -147,7 +148,8 @@ impl Args {
             let step = u32::try_from(i / 2).unwrap_or(0);
             let value = near.unwrap_or_else(|| rng.next());
             let fingerprint = if near.is_some() { rng.flip(value, step % (self.max_distance + 3)) } else { value };
-            let of_sketch = self.max_sketch_distance.map(|limit| flipped(&sketch(value), step % (limit + 12), &mut rng));
+            let of_sketch =
+                self.max_sketch_distance.map(|limit| flipped(&sketch(value), step % (limit + 12), &mut rng));
             (fingerprint, of_sketch)
         });
         asked.collect()
@@ -158,13 +160,20 @@ impl Args {
         let equal = queries.par_iter().zip(answers).filter(|((fingerprint, own), answer)| {
             let (mut expected, mut scratch) = (BTreeMap::new(), Vec::new());
             for night in nights {
-                near_values(Kernel::best(), &night.values, *fingerprint, self.max_distance, &mut scratch, |at, distance| {
-                    let value = night.values[at];
-                    let of_sketch = own.as_ref().map(|own| own.distance(&as_sketch(&sketch(value))));
-                    if of_sketch.zip(self.max_sketch_distance).is_none_or(|(distance, limit)| distance <= limit) {
-                        expected.insert((night.dt.as_str(), url(value)), (distance, of_sketch));
-                    }
-                });
+                near_values(
+                    Kernel::best(),
+                    &night.values,
+                    *fingerprint,
+                    self.max_distance,
+                    &mut scratch,
+                    |at, distance| {
+                        let value = night.values[at];
+                        let of_sketch = own.as_ref().map(|own| own.distance(&as_sketch(&sketch(value))));
+                        if of_sketch.zip(self.max_sketch_distance).is_none_or(|(distance, limit)| distance <= limit) {
+                            expected.insert((night.dt.as_str(), url(value)), (distance, of_sketch));
+                        }
+                    },
+                );
             }
             let found = answer.matches.iter().map(|m| ((m.dt.as_str(), m.id.clone()), (m.distance, m.sketch_distance)));
             answer.n_matches as usize == answer.matches.len() && found.collect::<BTreeMap<_, _>>() == expected

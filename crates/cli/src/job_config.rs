@@ -16,6 +16,8 @@ use toml::{Table, Value};
 use crate::args::{BreakerArgs, Global, InputArgs, OnDuplicateId, ProfileArgs};
 use crate::bytes::Bytes;
 use crate::exit_code::Failure;
+use crate::hint::Remedy;
+use crate::job_keys::{self, line_and_column};
 use crate::place::{Dates, refuse_unexpanded, refuse_unexpanded_path};
 
 /// A job file.
@@ -61,6 +63,9 @@ pub struct JobConfig {
     pub lock: Option<PathBuf>,
     /// The longest wait for the lock, in seconds.
     pub lock_wait: u64,
+    /// The job file itself.
+    #[serde(skip)]
+    path: Option<PathBuf>,
 }
 
 impl Default for JobConfig {
@@ -104,6 +109,7 @@ impl Default for JobConfig {
             single_writer: false,
             lock: None,
             lock_wait: 0,
+            path: None,
         }
     }
 }
@@ -123,11 +129,19 @@ impl JobConfig {
     /// Reads a job file.
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let said = || format!("job file {}", path.display());
-        let text = std::fs::read_to_string(path).map_err(|e| Failure::reading(&said(), &e).at(path, None))?;
-        let job: Self = toml::from_str(&text).map_err(|e| toml_failure(path, &text, &e))?;
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            let failure = Failure::reading(&said(), &e).at(path, None);
+            let init = ["config", "init", &*path.to_string_lossy()].map(str::to_owned).to_vec();
+            if e.kind() == std::io::ErrorKind::NotFound { failure.mended_by(Remedy::Command(init)) } else { failure }
+        })?;
+        let parsed = toml::from_str(&text);
+        if let Some(unknown) = job_keys::unknown(&text) {
+            return Err(at_offset(path, &text, Some(unknown.offset), &unknown.reason));
+        }
+        let job: Self = parsed.map_err(|e| toml_failure(path, &text, &e))?;
         let unexpanded = |(key, reason)| Failure::config(format!("{}: {key}: {reason}", path.display())).at(path, None);
         job.refuse_unexpanded().map_err(unexpanded)?;
-        Ok(job)
+        Ok(Self { path: Some(path.to_path_buf()), ..job })
     }
 
     /// Returns an error for the first path that would have to be expanded, with its key and the reason.
@@ -248,7 +262,9 @@ impl JobConfig {
             merged.insert("bits".to_owned(), Value::Integer(bits));
         }
         let invalid = |e: toml::de::Error| {
-            Failure::config(format!("profile '{}' with its overrides: {}", self.profile, one_line(&e.to_string())))
+            let file = self.path.as_ref().map_or(String::new(), |path| format!("{}: ", path.display()));
+            let reason = one_line(&e.to_string());
+            Failure::config(format!("{file}profile '{}' with its overrides: {reason}", self.profile))
         };
         let config: ProfileConfig = merged.try_into().map_err(invalid)?;
         config.validate()?;
@@ -436,14 +452,28 @@ fn merge(into: &mut Value, from: Value) {
     }
 }
 
+/// The command that checks a job file once it is mended.
+fn checked(path: &Path) -> Remedy {
+    Remedy::Command(["config", "check", &*path.to_string_lossy()].map(str::to_owned).to_vec())
+}
+
+/// Makes a failure from a fault of a job file. The message has the line and the column if the position is known.
+fn at_offset(path: &Path, text: &str, offset: Option<usize>, reason: &str) -> Failure {
+    let place = offset.map(|offset| line_and_column(text, offset));
+    let at = place.map_or(String::new(), |(line, column)| format!(" line {line}, column {column}:"));
+    let failure = Failure::config(format!("{}:{at} {reason}", path.display())).at(path, place.map(|(line, _)| line));
+    failure.mended_by(checked(path))
+}
+
 fn toml_failure(path: &Path, text: &str, error: &toml::de::Error) -> Failure {
-    let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-    let at = line.map_or(String::new(), |line| format!(" line {line}:"));
+    let offset = error.span().map(|span| span.start.min(text.len()));
     let message = without_value(&one_line(error.message()));
     // A message about a value does not name its key.
-    let key = line.and_then(|line| text.lines().nth(line - 1)?.split_once('=')).map(|(key, _)| key.trim());
-    let key = key.filter(|key| !message.contains(key)).map_or(String::new(), |key| format!(" {key}:"));
-    Failure::config(format!("{}:{at}{key} {message}", path.display())).at(path, line.map(|line| line as u64))
+    let line =
+        offset.and_then(|offset| text[..offset].rsplit('\n').next().map(|before| &text[offset - before.len()..]));
+    let key = line.and_then(|line| line.lines().next()?.split_once('=')).map(|(key, _)| key.trim());
+    let key = key.filter(|key| !message.contains(key)).map_or(String::new(), |key| format!("{key}: "));
+    at_offset(path, text, offset, &format!("{key}{message}"))
 }
 
 /// Removes a string of the wrong type from the message, because it may be a secret in the wrong place.

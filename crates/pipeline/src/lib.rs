@@ -40,9 +40,9 @@ pub use join_plan::{PlanRequest, PlanSummary, PlannedSketches, PlannedTable, pla
 pub use night::published::{NightHistory, NightRecord, published_files, published_history, published_night};
 pub use night::request::night_pattern;
 pub use night::{
-    Breakers, DocumentShare, DropRate, Generation, Generations, JoinedNights, JoinedReference, LargestCluster,
+    Breakers, DocumentShare, DropRate, DryRun, Generation, Generations, JoinedNights, JoinedReference, LargestCluster,
     MAX_LOST_SHARE, MeanLoss, Measured, NightFiles, NightInput, RunCounts, RunRequest, RunStatus, RunSummary,
-    SourceCounts, SourceLoss, TrippedBreaker, run, run_elsewhere,
+    SourceCounts, SourceLoss, TrippedBreaker, check_places, dry_run, run, run_elsewhere,
 };
 pub use resources::Resources;
 pub use stages::decide::{ClusterRule, DecisionCounts, StarQuality};

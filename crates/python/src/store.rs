@@ -230,7 +230,9 @@ fn failed(error: LookupError) -> Problem {
         LookupError::Store(error) => of(error.into()),
         LookupError::Dataset(error) => of(error.into()),
         LookupError::Storage(error) => of(error.into()),
-        error @ LookupError::Damaged { .. } => of(PipelineError::Told { kind: error.kind(), message: error.to_string() }),
+        error @ LookupError::Damaged { .. } => {
+            of(PipelineError::Told { kind: error.kind(), message: error.to_string() })
+        }
         other => Problem::value(other),
     }
 }

@@ -2,17 +2,22 @@
 
 mod audit;
 mod check;
+mod config;
 mod diff;
+mod dry_run;
 mod evaluate;
 mod explain;
 mod filter;
 mod fingerprint;
 mod idf;
 mod join;
+mod manual;
+mod notices;
 mod plan;
 mod query;
 mod report;
 mod run;
+mod run_stale;
 mod serve;
 mod store;
 mod tune;
@@ -71,6 +76,9 @@ pub fn dispatch(cli: Cli, elsewhere: Option<&Engine>) -> Outcome {
         Command::Query(args) => query::query(&global, &args),
         Command::Serve(args) => serve::serve(&global, &args),
         Command::Store(command) => store::store(&global, &command),
+        Command::Config(command) => config::config(&global, &command),
+        Command::Completions(args) => Ok(manual::completions(&args)),
+        Command::Man(args) => manual::man(&args),
     }
 }
 
@@ -81,6 +89,8 @@ struct Session {
     resources: Resources,
     progress: Progress,
     started: Instant,
+    /// Whether the user wants no progress.
+    quiet: bool,
     /// The paths of the job's idf table and user dictionary, for messages.
     idf: Option<PathBuf>,
     user_dictionary: Option<PathBuf>,
@@ -105,6 +115,7 @@ impl Session {
             resources: job.resources(global),
             progress: Progress::default(),
             started: Instant::now(),
+            quiet: global.quiet,
             idf: job.idf.clone(),
             user_dictionary: job.user_dictionary.clone(),
         }
@@ -141,7 +152,7 @@ impl Session {
         let outcome = waiting.block_on(async {
             let done = tokio::select! {
                 done = &mut work => self.ended(done),
-                () = self.host.show(self.progress.clone()) => Err(Failure::panicked()),
+                () = self.show_progress() => Err(Failure::panicked()),
                 failure = stopped => {
                     end(work).await;
                     Err(failure)
@@ -158,6 +169,14 @@ impl Session {
             nearprint_storage::remove_temp_folders();
         }
         outcome.map_err(|failure| Failure { requests: self.requests(), ..failure })
+    }
+
+    /// Shows the progress, unless the user wants none, until the future is dropped.
+    async fn show_progress(&self) {
+        if self.quiet {
+            return std::future::pending().await;
+        }
+        self.host.show(self.progress.clone()).await;
     }
 
     fn ended<T, E: Into<StudyError>>(&self, done: Result<Result<T, E>, JoinError>) -> Result<T, Failure> {
