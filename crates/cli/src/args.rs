@@ -235,7 +235,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = crate::exit_code::INPUT_MISSING)]
     pub empty_exit_code: u8,
     /// Write a page about the published night, which replaces a file of this name
-    #[arg(long, value_name = "FILE.html", value_parser = named_html)]
+    #[arg(long, value_name = "FILE.html", value_parser = named_html, conflicts_with_all = ["stale", "dry_run"])]
     pub report: Option<String>,
     #[command(flatten)]
     pub watch: WatchArgs,
