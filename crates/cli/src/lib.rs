@@ -132,7 +132,7 @@ pub fn night(
     let Command::Run(args) = cli.command else {
         return Err(failed(Failure::bug("a night that is another command")));
     };
-    let asked = Asked { command: "run".to_owned(), dt: Some(args.dt.clone()) };
+    let asked = Asked { command: "run".to_owned(), dt: args.dt.clone() };
     let report = watched(&cli.global, &asked, Some(&args), || cmd::night(&cli.global, &args, stop, elsewhere))
         .map_err(failed)?;
     match report.failure {

@@ -126,7 +126,7 @@ pub fn write(text: &str) -> std::io::Result<()> {
 pub fn write_line(line: &str) -> std::io::Result<bool> {
     let mut out = std::io::stdout().lock();
     match out.write_all(line.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
         done => done.map(|()| true),
     }
 }
