@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # reproducible.sh [PACKAGE KIND NAME]: builds a program (default: nearprint-cli bin nearprint) from two folders with the same flags, and compares
 # the SHA-256 of the two. A release build of nearprint takes minutes, and this makes two. A small one, which ends sooner:
-# reproducible.sh nearprint-profile example fingerprint_lines
+# reproducible.sh nearprint-fingerprint example distance
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

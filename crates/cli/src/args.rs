@@ -67,6 +67,21 @@ pub struct Global {
     /// Log more; give it twice to log still more
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+    /// Show no progress, and log warnings and errors only
+    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Format of the log lines on standard error
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
+    pub log_format: LogFormat,
+}
+
+/// The format of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people
+    Text,
+    /// One JSON object a line
+    Json,
 }
 
 #[derive(Debug, Subcommand)]
@@ -105,13 +120,20 @@ pub enum Command {
     /// Create, inspect and maintain a store
     #[command(subcommand)]
     Store(StoreCommand),
+    /// Write, check and describe job files
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Write the manual pages
+    Man(ManArgs),
 }
 
 impl Command {
     /// Returns the name of the command, and its night if it has one.
     pub fn asked(&self) -> Asked {
         let (command, dt) = match self {
-            Self::Run(args) => ("run", Some(args.dt.clone())),
+            Self::Run(args) => ("run", args.dt.clone()),
             Self::Fingerprint(_) => ("fingerprint", None),
             Self::Idf(IdfCommand::Build(_)) => ("idf build", None),
             Self::Join(_) => ("join", None),
@@ -124,6 +146,11 @@ impl Command {
             Self::Diff(args) => ("diff", Some(args.dt.clone())),
             Self::Filter(args) => ("filter", Some(args.dt.clone())),
             Self::Check(args) => ("check", args.dt.clone()),
+            Self::Config(ConfigCommand::Init(_)) => ("config init", None),
+            Self::Config(ConfigCommand::Check(_)) => ("config check", None),
+            Self::Config(ConfigCommand::Schema) => ("config schema", None),
+            Self::Completions(_) => ("completions", None),
+            Self::Man(_) => ("man", None),
             Self::Query(_) => ("query", None),
             Self::Serve(_) => ("serve", None),
             Self::Store(StoreCommand::Index(_)) => ("store index", None),
@@ -142,11 +169,17 @@ impl Command {
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
     /// Job file
-    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
     /// The night, such as 2026-11-20
-    #[arg(long, value_name = "DATE")]
-    pub dt: String,
+    #[arg(long, value_name = "DATE", required_unless_present = "stale", alias = "date")]
+    pub dt: Option<String>,
+    /// Publish all stale nights again, in order of date, with what was added before them; the first failure ends it
+    #[arg(long, conflicts_with_all = ["dt", "late", "files_from", "dry_run"])]
+    pub stale: bool,
+    /// Say what the run would do and write nothing: reads listings, footers and the store, and checks permissions
+    #[arg(long)]
+    pub dry_run: bool,
     /// Allow a date older than the store's newest
     #[arg(long)]
     pub late: bool,
@@ -201,6 +234,9 @@ pub struct RunArgs {
     /// Exit code if the night has no documents
     #[arg(long, value_name = "N", default_value_t = crate::exit_code::INPUT_MISSING)]
     pub empty_exit_code: u8,
+    /// Write a page about the published night, which replaces a file of this name
+    #[arg(long, value_name = "FILE.html", value_parser = named_html, conflicts_with_all = ["stale", "dry_run"])]
+    pub report: Option<String>,
     #[command(flatten)]
     pub watch: WatchArgs,
 }
@@ -303,7 +339,7 @@ impl DocumentsArgs {
 #[derive(Debug, Clone, Args)]
 pub struct ProfileArgs {
     /// Job file with profile, columns and overrides
-    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: Option<PathBuf>,
     #[arg(long, value_name = "NAME", help = profile_help())]
     pub profile: Option<String>,
@@ -431,7 +467,7 @@ pub struct JoinArgs {
     #[arg(long)]
     pub replace: bool,
     /// Job file, for its [s3] and [resources]
-    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: Option<PathBuf>,
 }
 
@@ -576,23 +612,37 @@ pub struct TuneArgs {
 #[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
     /// Job file
-    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
     /// The night
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: String,
-    /// Number of dropped documents and of clusters to show
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    pub examples: usize,
+    /// Number of dropped documents and of clusters to show [default: 5, on a page 20]
+    #[arg(long, value_name = "N")]
+    pub examples: Option<usize>,
+    /// Write the report as a page too, which replaces a file of this name
+    #[arg(long, value_name = "FILE.html", value_parser = named_html)]
+    pub html: Option<String>,
+    /// Format of the report on standard output
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: ReportFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For a terminal
+    Text,
+    /// Markdown: small tables for chats and continuous integration
+    Md,
 }
 
 #[derive(Debug, Clone, Args)]
 pub struct AuditArgs {
     /// Job file of the night's run
-    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
     /// The night
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: String,
     /// Number of dropped documents to draw
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = at_least_one)]
@@ -616,10 +666,10 @@ pub struct DiffArgs {
     #[arg(value_name = "B", value_parser = generation)]
     pub b: Option<DiffPlace>,
     /// The night
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: String,
     /// Job file, for its output and [s3]
-    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: Option<PathBuf>,
     /// Most examples of each kind of change; the counts are always complete
     #[arg(long, value_name = "N", default_value_t = 3)]
@@ -638,10 +688,10 @@ const DIFF_EXAMPLES: &str = "Examples:
 #[command(after_help = FILTER_EXAMPLES)]
 pub struct FilterArgs {
     /// Job file of the nights' runs, for its store, documents and columns
-    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
     /// The night, or the first one
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: String,
     /// The last night: all published nights from --dt to this one are filtered
     #[arg(long, value_name = "DATE")]
@@ -669,7 +719,7 @@ pub struct LookupArgs {
     #[arg(long, value_name = "PATH", required_unless_present = "config", value_parser = place)]
     pub store: Option<String>,
     /// Job file, for its store, its profile and its distances
-    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: Option<PathBuf>,
     /// Largest Hamming distance of a match [default: the profile's]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..=63))]
@@ -771,12 +821,59 @@ pub enum StoreCommand {
     Gc(GcArgs),
 }
 
+#[derive(Debug, Clone, Subcommand)]
+pub enum ConfigCommand {
+    /// Write a job file with comments to begin with
+    Init(ConfigInitArgs),
+    /// Check a job file: its keys, its values, and whether its places exist
+    Check(ConfigCheckArgs),
+    /// Print the JSON Schema of a job file
+    Schema,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ConfigInitArgs {
+    /// The job file to write
+    #[arg(value_name = "FILE", default_value = "job.toml", value_parser = local_path())]
+    pub file: PathBuf,
+    /// Folder of the crawl
+    #[arg(long, value_name = "PATH", default_value = "documents", value_parser = nights)]
+    pub documents: String,
+    /// Fingerprints of all earlier nights
+    #[arg(long, value_name = "PATH", default_value = "store", value_parser = place)]
+    pub store: String,
+    /// Root of the results
+    #[arg(long, value_name = "PATH", default_value = "results", value_parser = place)]
+    pub output: String,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ConfigCheckArgs {
+    /// The job file
+    #[arg(value_name = "FILE", value_parser = local_path())]
+    pub file: PathBuf,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ManArgs {
+    /// Folder for nearprint.1 and a page for each command [default: the page of nearprint on standard output]
+    #[arg(value_name = "DIR", value_parser = local_path())]
+    pub dir: Option<PathBuf>,
+}
+
 #[derive(Debug, Clone, Args)]
 pub struct DropNightArgs {
     #[command(flatten)]
     pub place: StoreArgs,
     /// The night, such as 2062-11-20
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: String,
 }
 
@@ -811,13 +908,13 @@ pub struct GcArgs {
 #[derive(Debug, Clone, Args)]
 pub struct CheckArgs {
     /// Job file
-    #[arg(long, value_name = "FILE", required_unless_present = "store", value_parser = local_path())]
+    #[arg(long, short, value_name = "FILE", required_unless_present = "store", value_parser = local_path())]
     pub config: Option<PathBuf>,
     /// Store, instead of the job file's
     #[arg(long, value_name = "PATH", value_parser = place)]
     pub store: Option<String>,
     /// This night only [default: all]
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: Option<String>,
 }
 
@@ -836,7 +933,7 @@ pub struct StoreArgs {
     #[arg(value_name = "STORE", required_unless_present = "config", value_parser = place)]
     pub store: Option<String>,
     /// Job file
-    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: Option<PathBuf>,
 }
 

@@ -4,10 +4,13 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use nearprint_storage::{ErrorKind, Requests};
+use nearprint_pipeline::PipelineError;
+use nearprint_storage::{ErrorKind, Requests, StorageError};
+use nearprint_store::StoreError;
 use nearprint_study::StudyError;
 
 use crate::error_place::ErrorPlace;
+use crate::hint::Remedy;
 
 /// The reason why a command ends without success.
 #[derive(Debug)]
@@ -19,6 +22,10 @@ pub struct Failure {
     pub message: String,
     /// The requests to object stores until then, if there were any.
     pub requests: Option<Requests>,
+    /// The command line that the user may run next, if there is one.
+    pub hint: Option<String>,
+    /// What mends it, from which the hint is made.
+    pub(crate) remedy: Option<Remedy>,
     /// The file, column and row that the message is about, as far as it is about one.
     pub place: Box<ErrorPlace>,
 }
@@ -28,7 +35,7 @@ pub const BAD_DATA: u8 = 65;
 pub const INPUT_MISSING: u8 = 66;
 const STORE_UNAVAILABLE: u8 = 69;
 pub const BUG: u8 = 70;
-const OUTPUT_EXISTS: u8 = 73;
+pub const OUTPUT_EXISTS: u8 = 73;
 pub const LOCAL_IO: u8 = 74;
 const TRY_AGAIN: u8 = 75;
 pub const PERMISSION: u8 = 77;
@@ -38,7 +45,25 @@ impl<E: Into<StudyError>> From<E> for Failure {
     fn from(error: E) -> Self {
         let error = error.into();
         let place = Box::new(ErrorPlace::of(&error));
-        Self { place, ..Self::new(of_kind(error.kind()), error.to_string()) }
+        let remedy = remedy(&error);
+        Self { place, remedy, ..Self::new(of_kind(error.kind()), error.to_string()) }
+    }
+}
+
+/// Returns what mends an error, where the message alone does not tell.
+fn remedy(error: &StudyError) -> Option<Remedy> {
+    let StudyError::Pipeline(error) = error else { return None };
+    match &**error {
+        PipelineError::TooManyBadRows { n, .. } => {
+            Some(Remedy::Again(vec!["--max-bad-rows".to_owned(), n.to_string()]))
+        }
+        PipelineError::Storage(StorageError::InputMissing { what: "published night", .. }) => {
+            Some(Remedy::With("run", &["--config", "--dt"]))
+        }
+        PipelineError::Store(StoreError::Damaged { .. } | StoreError::DamagedCommit { .. }) => {
+            Some(Remedy::With("check", &["--config"]))
+        }
+        _ => None,
     }
 }
 
@@ -63,7 +88,7 @@ fn of_kind(kind: ErrorKind) -> u8 {
 impl Failure {
     /// Makes a failure that is about no file.
     pub fn new(code: u8, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), requests: None, place: Box::default() }
+        Self { code, message: message.into(), requests: None, hint: None, remedy: None, place: Box::default() }
     }
 
     /// Returns the name of the exit code, such as `bad_data`, or `other` for a code that the user chose.
@@ -96,6 +121,16 @@ impl Failure {
         Self::new(code, format!("{what}: {error}{remedy}"))
     }
 
+    /// Describes a failure to write a file.
+    pub(crate) fn writing(path: &Path, error: &std::io::Error) -> Self {
+        let code = match error.kind() {
+            std::io::ErrorKind::PermissionDenied => PERMISSION,
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => INPUT_MISSING,
+            _ => LOCAL_IO,
+        };
+        Self::new(code, format!("cannot write {}: {error}", path.display())).at(path, None)
+    }
+
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(USAGE, message)
     }
@@ -115,14 +150,28 @@ impl Failure {
         Self::new(code, format!("stopped by {name} before the end: run it again"))
     }
 
+    /// Returns the failure with what mends it.
+    pub(crate) fn mended_by(mut self, remedy: Remedy) -> Self {
+        self.remedy = Some(remedy);
+        self
+    }
+
     /// Returns the message as one line.
     pub(crate) fn line(&self) -> String {
         self.message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
     }
 
-    /// Writes the message to standard error as one line.
+    /// Returns the hint without control characters.
+    pub(crate) fn hint(&self) -> Option<String> {
+        self.hint.as_ref().map(|hint| hint.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
+    }
+
+    /// Writes the message to standard error as one line, and the hint as another one.
     pub(crate) fn say(&self) {
         let _ = writeln!(std::io::stderr(), "nearprint: error: {}", self.line());
+        if let Some(hint) = self.hint() {
+            let _ = writeln!(std::io::stderr(), "hint: {hint}");
+        }
     }
 }
 

@@ -35,6 +35,22 @@ pub fn with_flags(command: &str, message: &str) -> String {
     text + rest
 }
 
+/// Returns the flag without a value that a message names by its key in backticks, if `command` takes it and the message
+/// names no other flag.
+pub fn only_switch(command: &str, message: &str) -> Option<String> {
+    let mut parsed = Cli::command();
+    parsed.build();
+    let parsed = command.split(' ').fold(&parsed, |at, name| at.find_subcommand(name).unwrap_or(at));
+    let keys = message.split('`').filter(|key| is_key(key)).map(|key| key.replace('_', "-"));
+    let named = keys.filter_map(|key| parsed.get_arguments().find(|argument| argument.get_long() == Some(&*key)));
+    let mut named: Vec<_> = named.map(|argument| (argument.get_long(), argument.get_action().takes_values())).collect();
+    named.dedup();
+    match named.as_slice() {
+        [(Some(flag), false)] => Some(format!("--{flag}")),
+        _ => None,
+    }
+}
+
 /// Returns the text before the first backtick, between the first two, and after them.
 fn next_quoted(text: &str) -> Option<(&str, &str, &str)> {
     let (before, from) = text.split_once('`')?;

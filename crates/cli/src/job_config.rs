@@ -16,6 +16,8 @@ use toml::{Table, Value};
 use crate::args::{BreakerArgs, Global, InputArgs, OnDuplicateId, ProfileArgs};
 use crate::bytes::Bytes;
 use crate::exit_code::Failure;
+use crate::hint::Remedy;
+use crate::job_keys::{self, line_and_column};
 use crate::place::{Dates, refuse_unexpanded, refuse_unexpanded_path};
 
 /// A job file.
@@ -63,6 +65,9 @@ pub struct JobConfig {
     pub lock: Option<PathBuf>,
     /// The longest wait for the lock, in seconds.
     pub lock_wait: u64,
+    /// The job file itself.
+    #[serde(skip)]
+    path: Option<PathBuf>,
 }
 
 impl Default for JobConfig {
@@ -108,6 +113,7 @@ impl Default for JobConfig {
             single_writer: false,
             lock: None,
             lock_wait: 0,
+            path: None,
         }
     }
 }
@@ -127,11 +133,19 @@ impl JobConfig {
     /// Reads a job file.
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let said = || format!("job file {}", path.display());
-        let text = std::fs::read_to_string(path).map_err(|e| Failure::reading(&said(), &e).at(path, None))?;
-        let job: Self = toml::from_str(&text).map_err(|e| toml_failure(path, &text, &e))?;
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            let failure = Failure::reading(&said(), &e).at(path, None);
+            let init = ["config", "init", &*path.to_string_lossy()].map(str::to_owned).to_vec();
+            if e.kind() == std::io::ErrorKind::NotFound { failure.mended_by(Remedy::Command(init)) } else { failure }
+        })?;
+        let parsed = toml::from_str(&text);
+        if let Some(unknown) = job_keys::unknown(&text) {
+            return Err(at_offset(path, &text, Some(unknown.offset), &unknown.reason));
+        }
+        let job: Self = parsed.map_err(|e| toml_failure(path, &text, &e))?;
         let unexpanded = |(key, reason)| Failure::config(format!("{}: {key}: {reason}", path.display())).at(path, None);
         job.refuse_unexpanded().map_err(unexpanded)?;
-        Ok(job)
+        Ok(Self { path: Some(path.to_path_buf()), ..job })
     }
 
     /// Returns an error for the first path that would have to be expanded, with its key and the reason.
@@ -258,7 +272,9 @@ impl JobConfig {
             merged.insert("bits".to_owned(), Value::Integer(bits));
         }
         let invalid = |e: toml::de::Error| {
-            Failure::config(format!("profile '{}' with its overrides: {}", self.profile, one_line(&e.to_string())))
+            let file = self.path.as_ref().map_or(String::new(), |path| format!("{}: ", path.display()));
+            let reason = one_line(&e.to_string());
+            Failure::config(format!("{file}profile '{}' with its overrides: {reason}", self.profile))
         };
         let config: ProfileConfig = merged.try_into().map_err(invalid)?;
         config.validate()?;
@@ -295,6 +311,30 @@ impl JobConfig {
             ("idf", self.idf.as_deref()),
         ];
         named.into_iter().filter_map(|(key, path)| Some((key, path?.display().to_string()))).collect()
+    }
+
+    /// Returns the settings that decide what a night keeps, as pairs of a key and its value, for people.
+    pub fn settings(&self) -> Result<Vec<(String, String)>, Failure> {
+        let profile = self.profile_config()?;
+        let list = |values: &[String]| if values.is_empty() { "none".to_owned() } else { values.join(", ") };
+        let keep = self.keep.as_deref().map_or_else(|| format!("{LENGTH} desc"), list);
+        let by_default = |value: Option<String>| value.unwrap_or_else(|| "the default".to_owned());
+        let off = |value: Option<u32>| value.map_or_else(|| "none".to_owned(), |value| value.to_string());
+        let clusters = match self.clusters {
+            ClusterRule::Star => "star",
+            ClusterRule::Component => "component",
+        };
+        let settings = [
+            ("profile", self.profile.clone()),
+            ("bits", profile.bits.to_string()),
+            ("join.max_distance", profile.join.max_distance.to_string()),
+            ("join.max_sketch_distance", off(profile.join.max_sketch_distance.map(u32::from))),
+            ("clusters", clusters.to_owned()),
+            ("keep", keep),
+            ("max_lost_share", by_default(self.max_lost_share.map(|share| share.to_string()))),
+            ("source_column", self.source_column.clone().unwrap_or_else(|| "none".to_owned())),
+        ];
+        Ok(settings.map(|(key, value)| (key.to_owned(), value)).to_vec())
     }
 
     pub fn writers(&self) -> Writers {
@@ -429,14 +469,28 @@ fn merge(into: &mut Value, from: Value) {
     }
 }
 
+/// The command that checks a job file once it is mended.
+fn checked(path: &Path) -> Remedy {
+    Remedy::Command(["config", "check", &*path.to_string_lossy()].map(str::to_owned).to_vec())
+}
+
+/// Makes a failure from a fault of a job file. The message has the line and the column if the position is known.
+fn at_offset(path: &Path, text: &str, offset: Option<usize>, reason: &str) -> Failure {
+    let place = offset.map(|offset| line_and_column(text, offset));
+    let at = place.map_or(String::new(), |(line, column)| format!(" line {line}, column {column}:"));
+    let failure = Failure::config(format!("{}:{at} {reason}", path.display())).at(path, place.map(|(line, _)| line));
+    failure.mended_by(checked(path))
+}
+
 fn toml_failure(path: &Path, text: &str, error: &toml::de::Error) -> Failure {
-    let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-    let at = line.map_or(String::new(), |line| format!(" line {line}:"));
+    let offset = error.span().map(|span| span.start.min(text.len()));
     let message = without_value(&one_line(error.message()));
     // A message about a value does not name its key.
-    let key = line.and_then(|line| text.lines().nth(line - 1)?.split_once('=')).map(|(key, _)| key.trim());
-    let key = key.filter(|key| !message.contains(key)).map_or(String::new(), |key| format!(" {key}:"));
-    Failure::config(format!("{}:{at}{key} {message}", path.display())).at(path, line.map(|line| line as u64))
+    let line =
+        offset.and_then(|offset| text[..offset].rsplit('\n').next().map(|before| &text[offset - before.len()..]));
+    let key = line.and_then(|line| line.lines().next()?.split_once('=')).map(|(key, _)| key.trim());
+    let key = key.filter(|key| !message.contains(key)).map_or(String::new(), |key| format!("{key}: "));
+    at_offset(path, text, offset, &format!("{key}{message}"))
 }
 
 /// Removes a string of the wrong type from the message, because it may be a secret in the wrong place.

@@ -5,12 +5,15 @@ mod args;
 mod asked;
 mod bytes;
 mod cmd;
+mod command_line;
 mod documents;
 mod error_place;
 mod exit_code;
 mod flags;
+mod hint;
 mod host;
 mod job_config;
+mod job_keys;
 mod place;
 mod progress;
 mod refused;
@@ -51,17 +54,23 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, elsewhere: Option
     };
     let (global, asked) = (cli.global.clone(), cli.command.asked());
     let run = match &cli.command {
-        Command::Run(args) => Some(args.clone()),
+        // Watchers are told of nights that are made.
+        Command::Run(args) if args.dt.is_some() && !args.dry_run => Some(args.clone()),
         _ => None,
     };
-    progress::init_logging(global.verbose);
+    if let Err(failure) = progress::init_logging(&global) {
+        return summary::print_failure(&failure, global.json, Some(&asked));
+    }
     exit_code::keep_panics_to_one_line();
     let outcome = watched(&global, &asked, run.as_ref(), || {
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| cmd::dispatch(cli, elsewhere)));
-        outcome.unwrap_or_else(|_| Err(Failure::panicked())).map_err(|failure| {
+        let hinted = |failure: Failure| {
+            let hint = hint::of(&failure, &asked.command, &arguments);
             let message = flags::with_flags(&asked.command, &failure.message);
-            Failure { message, ..failure }
-        })
+            Failure { hint, message, ..failure }
+        };
+        let outcome = outcome.unwrap_or_else(|_| Err(Failure::panicked())).map_err(hinted);
+        outcome.map(|report| report.hinted(hinted))
     });
     match outcome {
         Ok(report) => summary::print(&report, global.json),
@@ -123,7 +132,7 @@ pub fn night(
     let Command::Run(args) = cli.command else {
         return Err(failed(Failure::bug("a night that is another command")));
     };
-    let asked = Asked { command: "run".to_owned(), dt: Some(args.dt.clone()) };
+    let asked = Asked { command: "run".to_owned(), dt: args.dt.clone() };
     let report = watched(&cli.global, &asked, Some(&args), || cmd::night(&cli.global, &args, stop, elsewhere))
         .map_err(failed)?;
     match report.failure {

@@ -55,7 +55,7 @@ pub fn refuse_unexpanded(text: &str, dates: Dates) -> Result<(), String> {
 
 /// Returns whether a URL may contain secrets. Such a URL is refused when it is opened, by a message that does not
 /// repeat it. A message about a flag would repeat it.
-fn may_hold_secrets(text: &str) -> bool {
+pub fn may_hold_secrets(text: &str) -> bool {
     let rest = text.split_once("://").map_or("", |(_, rest)| rest);
     rest.contains(['@', ':']) || rest.to_ascii_lowercase().contains("x-amz-")
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::asked::Asked;
 use crate::exit_code::{BUG, Failure, LOCAL_IO, USAGE};
+use crate::hint;
 use crate::refused::Refused;
 
 /// The version of the summaries. It is raised when a field changes its meaning.
@@ -22,6 +23,8 @@ pub struct Report {
     /// The JSON summary.
     pub json: Value,
     pub exit_code: u8,
+    /// The command that the user may run next.
+    pub next: Option<String>,
     /// The failure of a step after the work itself was done.
     pub failure: Option<Failure>,
 }
@@ -50,11 +53,28 @@ impl Report {
         if let Some(bytes) = peak_rss_bytes() {
             json.insert("peak_rss_bytes".to_owned(), bytes.into());
         }
-        let report = Self { text, json: Value::Object(json), exit_code: 0, failure: None };
+        let report = Self { text, json: Value::Object(json), exit_code: 0, next: None, failure: None };
         match defect {
             Some(what) => report.but(Failure::new(BUG, what)),
             None => report,
         }
+    }
+
+    /// Returns the same report with the hint that `hinted` gives to its failure, if it has one.
+    pub fn hinted(mut self, hinted: impl FnOnce(Failure) -> Failure) -> Self {
+        self.failure = self.failure.map(hinted);
+        if let Some(hint) = self.failure.as_ref().and_then(Failure::hint) {
+            self.json["hint"] = hint.into();
+        }
+        self
+    }
+
+    /// Returns the same report with the command that the user may run next.
+    pub fn then(mut self, next: Option<String>) -> Self {
+        if let Some(next) = &next {
+            self.json["next"] = next.as_str().into();
+        }
+        Self { next, ..self }
     }
 
     /// Returns the same report, marked as that of a command that failed in the end.
@@ -80,7 +100,8 @@ pub fn print(report: &Report, json: bool) -> u8 {
     if let Some(failure) = &report.failure {
         failure.say();
     }
-    let text = if json { json_line(&report.json) } else { report.text.clone() };
+    let next = report.next.as_ref().map(|next| format!("\nNext: {next}\n")).unwrap_or_default();
+    let text = if json { json_line(&report.json) } else { report.text.clone() + &next };
     match write(&text) {
         Ok(()) => report.exit_code,
         Err(error) => print_failure(&Failure::new(LOCAL_IO, format!("standard output: {error}")), false, None),
@@ -105,7 +126,7 @@ pub fn write(text: &str) -> std::io::Result<()> {
 pub fn write_line(line: &str) -> std::io::Result<bool> {
     let mut out = std::io::stdout().lock();
     match out.write_all(line.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
         done => done.map(|()| true),
     }
 }
@@ -142,6 +163,9 @@ pub fn of_failure(failure: &Failure, asked: Option<&Asked>) -> Value {
             summary["dt"] = dt.as_str().into();
         }
     }
+    if let Some(hint) = failure.hint() {
+        summary["hint"] = hint.into();
+    }
     if let Some(requests) = failure.requests {
         summary["requests"] = serde_json::json!(requests);
     }
@@ -157,7 +181,8 @@ pub fn of_clap(error: &clap::Error, arguments: &[OsString]) -> u8 {
         let _ = error.print();
         return if error.kind() == DisplayHelpOnMissingArgumentOrSubcommand { USAGE } else { 0 };
     }
-    let (refused, failure) = (Refused::of(arguments), usage_of_clap(error));
+    let hint = hint::of_arguments(arguments);
+    let (refused, failure) = (Refused::of(arguments), Failure { hint, ..usage_of_clap(error) });
     let is_json = |path: &&PathBuf| path.extension() == Some("json".as_ref());
     if let Some(path) = refused.summary_file.as_ref().filter(is_json) {
         let summary = of_failure(&failure, refused.asked.as_ref());
@@ -169,6 +194,9 @@ pub fn of_clap(error: &clap::Error, arguments: &[OsString]) -> u8 {
         return print_failure(&failure, true, refused.asked.as_ref());
     }
     let _ = error.print();
+    if let Some(hint) = failure.hint() {
+        let _ = writeln!(std::io::stderr(), "\nhint: {hint}");
+    }
     USAGE
 }
 

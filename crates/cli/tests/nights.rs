@@ -3,6 +3,7 @@
 
 mod support;
 
+use nearprint_trials::folder::places;
 use support::{Night, data_files, nearprint_in, root, snapshot, text, write_documents};
 
 /// A text with its word at `i` replaced.
@@ -287,26 +288,42 @@ fn jsonl_plain_gzip_and_zstd_read_as_parquet_does() {
     assert_eq!(data_files(json.path()), expected);
 }
 
+/// Versions of a page, each with three more words replaced than the one before.
+fn versions(seed: u64, n: usize) -> Vec<String> {
+    let next = |text: &mut String, i: usize| {
+        let now = text.clone();
+        *text = edited(&edited(&edited(text, i * 9), i * 9 + 3), i * 9 + 6);
+        Some(now)
+    };
+    (0..n).scan(text(seed, 120), next).collect()
+}
+
 #[test]
 fn the_component_rule_keeps_one_document_of_a_chain_where_the_star_rule_keeps_what_is_too_far() {
-    let base = text(21, 120);
-    let chain: Vec<String> = (0..12)
-        .scan(base, |t, i| {
-            let now = t.clone();
-            *t = edited(&edited(&edited(t, i * 9), i * 9 + 3), i * 9 + 6);
-            Some(now)
-        })
-        .collect();
     let ids: Vec<String> = (0..12).map(|i| format!("{i:02}")).collect();
-    let rows: Vec<(&str, &str)> = ids.iter().zip(&chain).map(|(id, t)| (id.as_str(), t.as_str())).collect();
-    let mut kept = Vec::new();
+    let [first, second] = [21, 22].map(|seed| versions(seed, 12));
+    let rows = |texts: &[String]| -> Vec<(String, String)> { ids.iter().cloned().zip(texts.iter().cloned()).collect() };
+    // The second night has the end of a chain that the first night has begun, and a chain of its own.
+    let nights = [("2026-11-20", rows(&first[..5])), ("2026-11-21", rows(&[&first[5..], &second[..]].concat()[..12]))];
+    let mut counts = Vec::new();
     for rule in ["star", "component"] {
-        let night = Night::new(&format!("clusters = \"{rule}\"\n"));
-        let summary = night.documents("2026-11-20", &rows).run("2026-11-20", &[]).expect_success().json();
-        kept.push((summary["n_keep"].as_u64().unwrap(), summary["n_clusters"].as_u64().unwrap()));
+        let night = Night::new("");
+        for (dt, rows) in &nights {
+            let rows: Vec<(String, &str)> =
+                rows.iter().map(|(id, text)| (format!("{dt} {id}"), text.as_str())).collect();
+            night.documents(dt, &rows.iter().map(|(id, text)| (id.as_str(), *text)).collect::<Vec<_>>());
+        }
+        night.run("2026-11-20", &[]).expect_success();
+        std::fs::write(night.path().join("job.toml"), places("") + &format!("clusters = \"{rule}\"\n")).unwrap();
+        counts.push(night.run("2026-11-21", &[]).expect_success().json());
     }
-    let [(star, clusters), (component, _)] = kept[..] else { unreachable!() };
-    assert!(star > component, "star keeps {star}, component {component}, of {clusters} clusters");
+    let of = |rule: usize, key: &str| counts[rule][key].as_u64();
+    let (star, component) = (of(0, "n_keep").unwrap(), of(1, "n_keep").unwrap());
+    assert!(star > component, "star keeps {star}, component {component}: {}", counts[0]);
+    assert_eq!(of(0, "n_kept_beyond_component"), Some(star - component));
+    let kept = star - of(0, "n_kept_in_vain").unwrap();
+    assert!((kept..12).contains(&of(0, "n_keep_bound").unwrap()), "{}", counts[0]);
+    assert_eq!((of(1, "n_keep_bound"), of(1, "n_kept_beyond_component")), (None, None));
 }
 
 #[test]

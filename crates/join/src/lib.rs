@@ -45,6 +45,7 @@ pub use decide::component::{Representative, component};
 pub use decide::forest::{Candidate, DropRule, Far, Forest, Gathered, KeptExisting, Superseding};
 pub use decide::origin::Origin;
 pub use decide::star::{Canonical, ClassNeighbours, Decision, ExistingNeighbour, star};
+pub use decide::star_bound::{n_kept_in_vain, star_bound};
 pub use error::{JoinError, Result};
 pub use kernel::{Kernel, KernelName, Width};
 pub use pairs::{HammingJoin, NearIds, NearPair, ids_between, ids_within, pairs_between, pairs_within};

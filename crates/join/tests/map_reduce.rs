@@ -3,6 +3,8 @@
 
 mod data;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use data::{Rng, Skew};
 use nearprint_fingerprint::Fingerprint;
 use nearprint_join::{
@@ -36,6 +38,31 @@ fn map_together<F: Width>(queries: &Queries<F>, existing: &[F], n_runs: usize) -
     let pairs = queries.map_together(&runs, &mut TogetherScratch::default(), usize::MAX).unwrap();
     assert!(pairs.is_sorted_by(|a, b| a < b), "in order, and each once");
     reduce([pairs.iter().map(|p| (queries.values()[p.query as usize], p.existing, u32::from(p.distance))).collect()])
+}
+
+#[test]
+fn a_join_tells_how_many_rows_it_has_probed_while_it_works() {
+    let mut rng = Rng(5);
+    let values: Vec<u64> = (0..20_000).map(|_| rng.next()).collect();
+    let mut runs = [values[..15_000].to_vec(), values[10_000..].to_vec()];
+    runs.iter_mut().for_each(|run| run.sort_unstable());
+    let runs: Vec<&[u64]> = runs.iter().map(Vec::as_slice).collect();
+    let queries = Queries::try_new(values[..5_000].to_vec(), plan(64, 5, 1), Kernel::best()).unwrap();
+    let (n_calls, n_probed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let count = |n| {
+        n_calls.fetch_add(1, Ordering::Relaxed);
+        n_probed.fetch_add(n, Ordering::Relaxed);
+    };
+    for max_pairs in [usize::MAX, 1] {
+        (n_calls.store(0, Ordering::Relaxed), n_probed.store(0, Ordering::Relaxed));
+        let _ = queries.map_together_counted(&runs, &mut TogetherScratch::default(), max_pairs, &count);
+        assert_eq!(n_probed.load(Ordering::Relaxed), 25_000);
+        assert!(n_calls.load(Ordering::Relaxed) > 1, "it tells of each table at least");
+    }
+    let (mut n_calls, mut n_probed) = (0, 0);
+    let count = &mut |n| (n_calls, n_probed) = (n_calls + 1, n_probed + n);
+    queries.map_self_counted(100..4_999, &mut MapScratch::default(), count, |_| ());
+    assert_eq!((n_calls, n_probed), (queries.plan().tables().len(), 4_899));
 }
 
 fn oracle<F: Fingerprint>(queries: &[F], existing: &[F], k: u32) -> Vec<(F, F, u32)> {

@@ -12,7 +12,7 @@ use nearprint_store::{Night, Store};
 use tokio::sync::OnceCell;
 
 use crate::counts::Counts;
-use crate::error::Result;
+use crate::error::{LookupError, Result};
 
 /// The hash of a normalised text.
 pub type TextHash = [u8; 16];
@@ -106,7 +106,7 @@ impl OpenRun {
                 // Invariant of run files: no hash is NULL. One that is would match no text.
                 hashes.extend((0..batch.num_rows()).map(|i| fixed(column, i).unwrap_or_default()));
             }
-            Ok::<_, crate::LookupError>(hashes)
+            Ok::<_, LookupError>(hashes)
         };
         self.short_hashes.get_or_try_init(read).await.map(Vec::as_slice)
     }
@@ -124,7 +124,7 @@ impl OpenRun {
             for group in 0..parquet.n_row_groups() {
                 values.extend(self.row_group(store, group, counts).await?);
             }
-            Ok::<_, crate::LookupError>(Some((values, room)))
+            Ok::<_, LookupError>(Some((values, room)))
         };
         Ok(self.values.get_or_try_init(read).await?.as_ref().map(|(values, _)| values.as_slice()))
     }

@@ -12,11 +12,13 @@ use crate::resources::Resources;
 use crate::stages::existing::ReferenceNames;
 use crate::stages::join::{Join, NearDuplicates, PairCounts, PairsMode};
 use crate::work::Work;
-use nearprint_dataset::ParquetFile;
 use nearprint_profile::JoinConfig;
 use nearprint_storage::{IfExists, Progress, Storage};
 use nearprint_store::{Existing, ExistingDocuments, ExistingFile, Store};
 use nearprint_tasks::{MapCounts, dataset};
+
+/// The stages of a join of which the progress is shown: load, tables, join, publish.
+const N_STEPS: u32 = 4;
 
 /// The request of a join.
 #[derive(Debug, Clone)]
@@ -132,8 +134,8 @@ pub async fn join(
         None => Existing::default(),
     };
     dataset::refuse_mixed_configs(queries.iter().chain(existing.files.iter().map(|f| &f.parquet)))?;
-    let n_rows = queries.iter().map(ParquetFile::n_rows).sum();
-    progress.start("load queries", "fingerprints", n_rows);
+    progress.begin(N_STEPS);
+    progress.start("load queries", "fingerprints", 0);
     let batch = dataset::load(&queries, request.bits, needs_sketch, resources.counted_bytes()).await?;
     let started = Instant::now();
     let (itself, bits, decides, loss) = (request.itself, request.bits, None, LossLimit::NONE);

@@ -324,22 +324,14 @@ const PROCESS_NS: f64 = 30e6;
 /// [`PipelineError::Config`] if the kernel does not exist. [`PipelineError::Join`] if it cannot run here.
 /// [`PipelineError::Resources`] if the limit leaves no memory for tables.
 pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary> {
-    let workload = Workload {
-        n_queries: in_memory(request.query_rows),
-        existing: request.existing(),
-        piece_rows: 0,
-        itself: request.itself,
-        memory_bytes: resources.memory_limit.map_or(4 << 30, |limit| limit / 2),
-        threads: resources.n_threads(),
-        pieces_under_way: 0,
-    };
-    let plan = JoinPlan::choose(request.bits, request.max_distance, &workload)?;
+    let plan = planned(request, resources)?;
+    let threads = resources.n_threads();
     let tables: Vec<PlannedTable> = plan.tables.tables().iter().map(PlannedTable::of).collect();
     let kernel = resources.join_kernel()?;
-    let measured_over_model = machine::measured_over_model(kernel, workload.threads)?;
+    let measured_over_model = machine::measured_over_model(kernel, threads)?;
     let decode_ns = if request.existing_rows == 0 { 0.0 } else { DECODE_NS * as_f64(plan.n_parts as u64) };
     let total_ns = measured_over_model * plan.cost.total_ns + decode_ns * as_f64(request.existing_rows);
-    let map_seconds = total_ns / 1e9 / as_f64(workload.threads as u64);
+    let map_seconds = total_ns / 1e9 / as_f64(threads as u64);
     let around_ns = PROCESS_NS + QUERY_NS * as_f64(request.query_rows);
     let of_queries = if request.itself { as_f64(request.query_rows) / 2.0 } else { 0.0 };
     let pairs = as_f64(request.query_rows) * (as_f64(request.existing_rows) + of_queries);
@@ -356,7 +348,7 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
         fingerprint_bytes: as_f64(plan.n_parts as u64)
             * fingerprint_bytes(request.existing_rows, request.runs, request.bits),
         sketches: PlannedSketches::of(candidates, request.existing_rows),
-        threads: workload.threads,
+        threads,
         kernel: kernel.name().name(),
         measured_over_model,
         estimated_ns_per_fingerprint: measured_over_model * plan.cost.ns_per_fingerprint + decode_ns,
@@ -364,6 +356,20 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
         estimated_map_seconds: map_seconds,
         estimated_seconds: map_seconds + around_ns / 1e9,
     })
+}
+
+/// Returns the tables and pieces for given sizes.
+pub(crate) fn planned(request: &PlanRequest, resources: &Resources) -> Result<JoinPlan> {
+    let workload = Workload {
+        n_queries: in_memory(request.query_rows),
+        existing: request.existing(),
+        piece_rows: 0,
+        itself: request.itself,
+        memory_bytes: resources.memory_limit.map_or(4 << 30, |limit| limit / 2),
+        threads: resources.n_threads(),
+        pieces_under_way: 0,
+    };
+    JoinPlan::choose(request.bits, request.max_distance, &workload)
 }
 
 impl PlanRequest {

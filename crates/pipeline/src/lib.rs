@@ -37,15 +37,15 @@ pub use filter::{FilterCounts, FilterRequest, FilterSummary, FilteredNight, filt
 pub use forget::{ForgetIdsRequest, ForgetIdsSummary, store_forget_ids};
 pub use join_command::{JoinRequest, JoinSummary, join};
 pub use join_plan::{PlanRequest, PlanSummary, PlannedSketches, PlannedTable, plan};
-pub use night::published::{published_files, published_night};
+pub use night::published::{NightHistory, NightRecord, published_files, published_history, published_night};
 pub use night::request::night_pattern;
 pub use night::{
-    Breakers, DocumentShare, DropRate, Generation, Generations, JoinedNights, JoinedReference, LargestCluster,
+    Breakers, DocumentShare, DropRate, DryRun, Generation, Generations, JoinedNights, JoinedReference, LargestCluster,
     MAX_LOST_SHARE, MeanLoss, Measured, NightFiles, NightInput, RunCounts, RunRequest, RunStatus, RunSummary,
-    SourceLoss, TrippedBreaker, run, run_elsewhere,
+    SourceCounts, SourceLoss, TrippedBreaker, check_places, dry_run, run, run_elsewhere,
 };
 pub use resources::Resources;
-pub use stages::decide::{ClusterRule, DecisionCounts};
+pub use stages::decide::{ClusterRule, DecisionCounts, StarQuality};
 pub use stages::fingerprint::{
     FingerprintCounts, FingerprintRequest, FingerprintSummary, fingerprint, fingerprint_batch,
 };

@@ -76,6 +76,23 @@ def test_recrawled_documents_live_in_their_last_night_alone(command, tmp_path):
     }
 
 
+def test_nights_on_pages_are_read_before_those_of_the_commit(command, tmp_path):
+    (tmp_path / "job.toml").write_text('documents = "crawl"\nstore = "store"\noutput = "out"\ncreate_store = true\n')
+    nights = [f"2026-{month:02}-{day:02}" for month in (9, 10) for day in range(1, 18)]
+    for number, night in enumerate(nights):
+        folder = tmp_path / f"crawl/dt={night}"
+        folder.mkdir(parents=True)
+        (folder / "pages.jsonl").write_text(json.dumps({"id": f"page {number}", "text": f"{number} too short"}) + "\n")
+        done = command("run", "--config", "job.toml", "--dt", night, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    commit = nearprint_reader.newest_commit(tmp_path / "store")
+    assert (len(commit["pages"]), len(commit["nights"])) == (1, 2)
+    live = nearprint_reader.live_rows(tmp_path / "store")
+    assert {dt: rows["short"]["doc_id"].to_pylist() for dt, rows in live.items()} == {
+        night: [f"page {number}"] for number, night in enumerate(nights)
+    }
+
+
 def test_results_are_those_that_the_report_counts(command, job, store):
     report = json.loads(command("report", "--config", job, "--dt", NIGHTS[1], "--json").stdout.splitlines()[-1])
     decisions = nearprint_reader.results(store, NIGHTS[1], "decisions").to_pylist()

@@ -112,6 +112,14 @@ impl Folder {
         blocking("file", move || local::probe(&path)).await
     }
 
+    /// Checks that the permissions allow to write files here. Nothing is written. On S3 nothing is checked.
+    ///
+    /// # Errors
+    /// [`StorageError::OutputExists`] if there is a file in the way, [`StorageError::Io`] if writing is forbidden.
+    pub fn refuse_forbidden(&self) -> Result<()> {
+        self.local.as_deref().map_or(Ok(()), local::refuse_forbidden)
+    }
+
     /// Returns the folder or object `name` below this place. `name` may have slashes.
     #[must_use]
     pub fn join(&self, name: &str) -> Self {

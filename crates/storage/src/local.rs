@@ -224,11 +224,23 @@ pub fn nearest_folder(folder: &Path) -> Result<&Path> {
 /// [`StorageError::OutputExists`] if there is a file in the way, or [`StorageError::Io`] if no file can be created.
 pub fn probe(folder: &Path) -> Result<()> {
     let there = nearest_folder(folder)?;
-    let cannot = |source: Error| {
-        let source = Error::new(source.kind(), format!("cannot write files here: {}", source.kind()));
-        StorageError::Io { path: there.to_path_buf(), source }
-    };
-    locked_part(there).map(drop).map_err(cannot)
+    locked_part(there).map(drop).map_err(|source| cannot_write(there, &source))
+}
+
+/// Checks that the permissions of a folder, or of the nearest existing folder above it, allow to create files. Creates none.
+///
+/// # Errors
+/// The same as those of [`probe`].
+pub fn refuse_forbidden(folder: &Path) -> Result<()> {
+    use rustix::fs::Access;
+    let there = nearest_folder(folder)?;
+    let allowed = rustix::fs::access(there, Access::WRITE_OK | Access::EXEC_OK);
+    allowed.map_err(|error| cannot_write(there, &error.into()))
+}
+
+fn cannot_write(folder: &Path, source: &Error) -> StorageError {
+    let source = Error::new(source.kind(), format!("cannot write files here: {}", source.kind()));
+    StorageError::Io { path: folder.to_path_buf(), source }
 }
 
 /// A file that was renamed to a scratch name beside its place and locked. It is either deleted or put back. Dropping it

@@ -15,11 +15,19 @@ pub struct Progress {
 
 #[derive(Debug, Default)]
 struct Counter {
-    stage: std::sync::Mutex<(&'static str, &'static str)>,
+    stage: std::sync::Mutex<Stage>,
     done: AtomicU64,
     total: AtomicU64,
     /// The stages in their order, and when each started.
     started: std::sync::Mutex<Vec<(&'static str, Instant)>>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Stage {
+    name: &'static str,
+    unit: &'static str,
+    step: u32,
+    n_steps: u32,
 }
 
 /// The state of a stage at one moment.
@@ -29,6 +37,10 @@ pub struct Snapshot {
     pub stage: &'static str,
     /// The name of the things that are counted.
     pub unit: &'static str,
+    /// The number of the stage, counted from 1. It is 0 before the first stage.
+    pub step: u32,
+    /// The number of stages of the work; 0 if it is unknown.
+    pub n_steps: u32,
     /// The number that is done.
     pub done: u64,
     /// The number in total; 0 if it is unknown.
@@ -36,13 +48,24 @@ pub struct Snapshot {
 }
 
 impl Progress {
-    /// Starts a stage of `total` units and resets the count.
+    /// Begins work of `n_steps` stages. The next stage is the first one.
+    pub fn begin(&self, n_steps: u32) {
+        *locked(&self.counter.stage) = Stage { n_steps, ..Stage::default() };
+    }
+
+    /// Starts a stage of `total` units and resets the count. The total is 0 if it is unknown.
     pub fn start(&self, stage: &'static str, unit: &'static str, total: u64) {
-        *locked(&self.counter.stage) = (stage, unit);
+        {
+            let mut now = locked(&self.counter.stage);
+            *now = Stage { name: stage, unit, step: now.step + 1, n_steps: now.n_steps };
+        }
         self.counter.done.store(0, Ordering::Relaxed);
         self.counter.total.store(total, Ordering::Relaxed);
         locked(&self.counter.started).push((stage, Instant::now()));
-        tracing::info!(total, "{stage} ({unit})");
+        match total {
+            0 => tracing::info!("{stage} ({unit})"),
+            _ => tracing::info!(total, "{stage} ({unit})"),
+        }
     }
 
     /// Returns how long each stage took, by name. A stage lasts until the next one starts, the last one until now. The
@@ -66,8 +89,8 @@ impl Progress {
     /// Returns the state of the current stage.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let (stage, unit) = *locked(&self.counter.stage);
+        let Stage { name: stage, unit, step, n_steps } = *locked(&self.counter.stage);
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Snapshot { stage, unit, done: load(&self.counter.done), total: load(&self.counter.total) }
+        Snapshot { stage, unit, step, n_steps, done: load(&self.counter.done), total: load(&self.counter.total) }
     }
 }

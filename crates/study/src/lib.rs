@@ -9,6 +9,8 @@ mod excerpts;
 pub mod explain;
 mod idf;
 mod legible;
+mod numbers;
+mod page;
 pub mod plot;
 mod random;
 mod report;
@@ -33,7 +35,10 @@ pub use explain::{
 };
 pub use idf::{IdfRequest, IdfSummary, build_idf};
 pub use legible::legible;
-pub use report::{Example, NightReport, ReportRequest, report};
+pub use numbers::{counted, grouped, in_bytes, percent};
+pub use report::{
+    Distributions, Example, NightReport, QuarantinedRow, ReportRequest, night_markdown, night_page, report,
+};
 pub use tune::{
     Estimate, EstimateIntervals, LabelEstimate, LabelsRequest, Recommendation, SheetRequest, SheetSummary, Stratum,
     draw_sheet, estimate_from_labels,

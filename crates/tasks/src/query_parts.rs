@@ -135,7 +135,8 @@ impl PartTables {
     }
 
     /// Finds the pairs of the values of `runs`, each of which ascends, with the values of the part. All threads work
-    /// together. The pairs ascend, and name the values of the part by their positions among all values.
+    /// together. The pairs ascend, and name the values of the part by their positions among all values. `probed` is called with
+    /// numbers of rows while the work goes on.
     ///
     /// # Errors
     /// [`TooManyPairs`] if there are more than `max_pairs`.
@@ -147,9 +148,10 @@ impl PartTables {
         runs: &[&[u64]],
         scratch: &mut TogetherScratch<u64>,
         max_pairs: usize,
+        probed: &(dyn Fn(usize) + Sync),
     ) -> std::result::Result<Vec<NearExisting<u64>>, TooManyPairs> {
         let start = row_number(self.start);
-        let mut pairs = self.queries.map_together(runs, scratch, max_pairs)?;
+        let mut pairs = self.queries.map_together_counted(runs, scratch, max_pairs, probed)?;
         pairs.iter_mut().for_each(|pair| pair.query += start);
         Ok(pairs)
     }

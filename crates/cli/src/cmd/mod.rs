@@ -2,17 +2,22 @@
 
 mod audit;
 mod check;
+mod config;
 mod diff;
+mod dry_run;
 mod evaluate;
 mod explain;
 mod filter;
 mod fingerprint;
 mod idf;
 mod join;
+mod manual;
+mod notices;
 mod plan;
 mod query;
 mod report;
 mod run;
+mod run_stale;
 mod serve;
 mod store;
 mod tune;
@@ -27,7 +32,7 @@ use nearprint_pipeline::{FingerprintCounts, PipelineError, Resources};
 use nearprint_storage::{IfExists, Progress, Requests, Storage};
 
 use nearprint_profile::ProfileError;
-use nearprint_study::StudyError;
+use nearprint_study::{StudyError, counted, grouped, in_bytes};
 use nearprint_tasks::{Elsewhere, use_pool};
 use nearprint_tokenize::TokenizeError;
 use tokio::runtime::{Builder, Runtime};
@@ -71,6 +76,9 @@ pub fn dispatch(cli: Cli, elsewhere: Option<&Engine>) -> Outcome {
         Command::Query(args) => query::query(&global, &args),
         Command::Serve(args) => serve::serve(&global, &args),
         Command::Store(command) => store::store(&global, &command),
+        Command::Config(command) => config::config(&global, &command),
+        Command::Completions(args) => Ok(manual::completions(&args)),
+        Command::Man(args) => manual::man(&args),
     }
 }
 
@@ -81,6 +89,8 @@ struct Session {
     resources: Resources,
     progress: Progress,
     started: Instant,
+    /// Whether the user wants no progress.
+    quiet: bool,
     /// The paths of the job's idf table and user dictionary, for messages.
     idf: Option<PathBuf>,
     user_dictionary: Option<PathBuf>,
@@ -105,6 +115,7 @@ impl Session {
             resources: job.resources(global),
             progress: Progress::default(),
             started: Instant::now(),
+            quiet: global.quiet,
             idf: job.idf.clone(),
             user_dictionary: job.user_dictionary.clone(),
         }
@@ -141,7 +152,7 @@ impl Session {
         let outcome = waiting.block_on(async {
             let done = tokio::select! {
                 done = &mut work => self.ended(done),
-                () = self.host.show(self.progress.clone()) => Err(Failure::panicked()),
+                () = self.show_progress() => Err(Failure::panicked()),
                 failure = stopped => {
                     end(work).await;
                     Err(failure)
@@ -158,6 +169,14 @@ impl Session {
             nearprint_storage::remove_temp_folders();
         }
         outcome.map_err(|failure| Failure { requests: self.requests(), ..failure })
+    }
+
+    /// Shows the progress, unless the user wants none, until the future is dropped.
+    async fn show_progress(&self) {
+        if self.quiet {
+            return std::future::pending().await;
+        }
+        self.host.show(self.progress.clone()).await;
     }
 
     fn ended<T, E: Into<StudyError>>(&self, done: Result<Result<T, E>, JoinError>) -> Result<T, Failure> {
@@ -286,29 +305,4 @@ fn warnings(out: &mut String, warnings: &[String]) {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "Warning: {warning}");
     }
-}
-
-/// Formats 1 as `1 file`, and 1234567 as `1,234,567 files`.
-fn counted(n: u64, what: &str) -> String {
-    format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
-}
-
-/// Returns a number of bytes with two or three digits and a unit.
-fn in_bytes(bytes: f64) -> String {
-    const UNITS: [(f64, &str); 4] = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
-    let unit = UNITS.into_iter().find(|(size, _)| bytes >= *size);
-    unit.map_or_else(|| format!("{bytes:.0} bytes"), |(size, name)| format!("{:.1} {name}", bytes / size))
-}
-
-/// Formats 1234567 as `1,234,567`.
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -2,29 +2,112 @@
 
 use std::fmt::Write;
 
+use nearprint_dataset::DocumentPlace;
 use nearprint_pipeline::Breakers;
-use nearprint_study::{NightReport, ReportRequest, legible};
+use nearprint_storage::{IfExists, OutputFile, Storage};
+use nearprint_study::{NightReport, ReportRequest, StudyError, legible, night_markdown, night_page};
+use serde::Serialize;
 
-use super::{Outcome, Session, grouped};
-use crate::args::{Global, ReportArgs};
+use super::{Outcome, Session, grouped, in_bytes};
+use crate::args::{Global, ReportArgs, ReportFormat};
+use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
+
+/// The number of examples in text, and on a page.
+const IN_TEXT: usize = 5;
+const ON_A_PAGE: usize = 20;
+
+/// The page that was written.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Page {
+    url: String,
+    bytes: usize,
+}
+
+/// The summary of `report`.
+#[derive(Serialize)]
+struct Reported {
+    #[serde(flatten)]
+    night: NightReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<Page>,
+}
 
 pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
     let job = JobConfig::read(&args.config)?;
-    let request = ReportRequest {
-        dt: args.dt.clone(),
-        store: job.required("store", job.store.as_ref())?,
-        documents: job.required("documents", job.documents.as_ref())?,
-        columns: job.columns()?,
-        n_examples: args.examples,
-    };
+    let n_examples = args.examples.unwrap_or(if args.html.is_some() { ON_A_PAGE } else { IN_TEXT });
+    let store = job.required("store", job.store.as_ref())?;
+    let documents = job.required("documents", job.documents.as_ref())?;
     let session = Session::new(&job, global);
-    let night = session.block_on(|storage, _, _| async move { nearprint_study::report(&storage, &request).await })?;
-    let text = text(&night);
-    Ok(session.report("report", "done", &night, text))
+    if let Some(html) = &args.html {
+        let read = job.files_read(Some(&args.config));
+        session.refuse_overwriting(("html", html), &DocumentPlace::from(documents.clone()), &read)?;
+    }
+    let request = request(&job, &args.dt, store, documents, n_examples)?;
+    let html = args.html.clone();
+    let done = session.block_on(|storage, _, _| async move {
+        let night = nearprint_study::report(&storage, &request).await?;
+        let page = match &html {
+            Some(html) => Some(write(&storage, html, &night).await?),
+            None => None,
+        };
+        Ok::<_, StudyError>(Reported { night, page })
+    })?;
+    let mut text = match args.format {
+        ReportFormat::Md => night_markdown(&done.night),
+        ReportFormat::Text if done.page.is_some() => super::run::text(&done.night.summary, &Breakers::off()),
+        ReportFormat::Text => text_of(&done.night),
+    };
+    if let Some(page) = done.page.as_ref().filter(|_| args.format == ReportFormat::Text) {
+        text += &line(page);
+    }
+    Ok(session.report("report", "done", &done, text))
 }
 
-fn text(night: &NightReport) -> String {
+/// Returns the request for a night of a job.
+fn request(
+    job: &JobConfig,
+    dt: &str,
+    store: String,
+    documents: String,
+    n_examples: usize,
+) -> Result<ReportRequest, Failure> {
+    Ok(ReportRequest {
+        dt: dt.to_owned(),
+        store,
+        documents,
+        columns: job.columns()?,
+        n_examples,
+        breakers: job.breakers,
+        settings: job.settings()?,
+    })
+}
+
+/// Returns the request for the page of a night that is about to run.
+pub(super) fn page_request(job: &JobConfig, dt: &str, store: &str, documents: &str) -> Result<ReportRequest, Failure> {
+    request(job, dt, store.to_owned(), documents.to_owned(), ON_A_PAGE)
+}
+
+/// Reports a published night and writes its page.
+pub(super) async fn write_page(storage: &Storage, html: &str, request: &ReportRequest) -> Result<Page, StudyError> {
+    write(storage, html, &nearprint_study::report(storage, request).await?).await
+}
+
+async fn write(storage: &Storage, html: &str, night: &NightReport) -> Result<Page, StudyError> {
+    let content = night_page(night)?.into_bytes();
+    let page = Page { url: html.to_owned(), bytes: content.len() };
+    OutputFile::try_new(storage, html, IfExists::Replace).await?.write(content).await?;
+    Ok(page)
+}
+
+/// Formats the line that names the page.
+pub(super) fn line(page: &Page) -> String {
+    #[allow(clippy::cast_precision_loss, reason = "for people to read")]
+    let size = in_bytes(page.bytes as f64);
+    format!("  {:<10} {size:>12}  {}\n", "page", legible(&page.url))
+}
+
+fn text_of(night: &NightReport) -> String {
     let mut out = super::run::text(&night.summary, &Breakers::off());
     // Writing to a string cannot fail.
     if !night.largest_clusters.is_empty() {

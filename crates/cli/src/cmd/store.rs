@@ -139,13 +139,13 @@ fn info_text(info: &StoreInfo) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "{}: commit {}, {} nights, {} fingerprints, {} short texts, {} bytes, config {}",
+        "{}: commit {}, {}, {}, {}, {}, config {}",
         info.store,
         info.commit,
-        info.n_nights,
-        grouped(info.n_fingerprints),
-        grouped(info.n_short),
-        grouped(info.bytes),
+        counted(info.n_nights as u64, "night"),
+        counted(info.n_fingerprints, "fingerprint"),
+        counted(info.n_short, "short text"),
+        counted(info.bytes, "byte"),
         digest.get(..12).unwrap_or(digest)
     );
     for night in &info.nights {
@@ -231,14 +231,14 @@ fn compact_text(summary: &CompactSummary, status: &str) -> String {
         return format!("{}: nothing to compact: fewer than two nights have fingerprints\n", summary.store);
     };
     format!(
-        "{}: {}: {} fingerprints of {} runs in {} parts ({} were there), {} bytes, segment {segment} (commit {})\n",
+        "{}: {}: {} of {} in {} ({} made before), {}, segment {segment} (commit {})\n",
         summary.store,
         status.replace('_', " "),
-        grouped(summary.n_rows),
-        grouped(summary.n_runs),
-        grouped(summary.n_parts),
+        counted(summary.n_rows, "fingerprint"),
+        counted(summary.n_runs, "run"),
+        counted(summary.n_parts, "part"),
         grouped(summary.n_parts_resumed),
-        grouped(summary.bytes),
+        counted(summary.bytes, "byte"),
         summary.commit
     )
 }

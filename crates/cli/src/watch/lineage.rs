@@ -64,8 +64,9 @@ impl Lineage {
             "facets": { "jobType": facet("2-0-3", "JobTypeJobFacet", job_type) },
         });
         let mut run_facets = json!({});
-        if args.dt.parse::<NaiveDate>().is_ok() {
-            let night = json!({ "nominalStartTime": format!("{}T00:00:00Z", args.dt) });
+        let dt = args.dt.as_deref().unwrap_or_default();
+        if dt.parse::<NaiveDate>().is_ok() {
+            let night = json!({ "nominalStartTime": format!("{dt}T00:00:00Z") });
             run_facets["nominalTime"] = facet("1-0-1", "NominalTimeRunFacet", night);
         }
         if let Some(parent) = args.watch.openlineage_parent.as_deref().and_then(parent) {
@@ -139,7 +140,9 @@ impl Places {
     fn of(args: &RunArgs) -> Option<Self> {
         let job = JobConfig::read(&args.config).ok()?;
         let documents = args.documents.clone().or_else(|| job.documents.clone());
-        let documents = documents.filter(|_| args.files_from.is_none()).map(|place| place.replace("{dt}", &args.dt));
+        let documents = documents
+            .filter(|_| args.files_from.is_none())
+            .map(|place| place.replace("{dt}", args.dt.as_deref().unwrap_or_default()));
         let references = if args.references.is_empty() { job.references.clone() } else { args.references.clone() };
         let store = args.store.clone().or_else(|| job.store.clone())?;
         let output = args.output.clone().or_else(|| job.output.clone())?;

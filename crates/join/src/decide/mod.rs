@@ -5,3 +5,4 @@ pub mod component;
 pub mod forest;
 pub mod origin;
 pub mod star;
+pub mod star_bound;

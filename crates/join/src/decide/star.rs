@@ -1,5 +1,7 @@
 //! The star rule, which decides which documents of the batch are kept.
 
+use std::ops::Range;
+
 /// The kept document that represents a dropped one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Canonical {
@@ -81,14 +83,48 @@ impl ClassNeighbours {
         self.starts.len().saturating_sub(2)
     }
 
-    /// Returns the bytes that the neighbours and the decisions by them take.
+    /// Returns the bytes that the neighbours, the decisions by them and [`star_bound`](crate::star_bound()) take.
     #[must_use]
     pub fn bytes_of(n_classes: usize, n_pairs: usize) -> usize {
-        n_classes.saturating_mul(16).saturating_add(n_pairs.saturating_mul(10))
+        n_classes.saturating_mul(28).saturating_add(n_pairs.saturating_mul(10))
     }
 
-    fn of(&self, class: u32) -> impl Iterator<Item = (u32, u8)> {
-        let range = self.starts[class as usize]..self.starts[class as usize + 1];
+    /// Returns all classes, in order.
+    pub(super) fn classes(&self) -> impl Iterator<Item = u32> + use<> {
+        (0..).take(self.n_classes())
+    }
+
+    /// Sorts the neighbours of each class. [`Self::distinct`] and [`Self::has`] need it.
+    pub(super) fn sort(&mut self) {
+        let mut sorted: Vec<(u32, u8)> = Vec::new();
+        for class in self.classes() {
+            sorted.clear();
+            sorted.extend(self.of(class));
+            sorted.sort_unstable();
+            let range = self.range(class);
+            let places = self.classes[range.clone()].iter_mut().zip(&mut self.distances[range]);
+            for (place, found) in places.zip(&sorted) {
+                (*place.0, *place.1) = *found;
+            }
+        }
+    }
+
+    /// Returns the neighbours of a class, each once and in order, if they are sorted.
+    pub(super) fn distinct(&self, class: u32) -> impl Iterator<Item = u32> {
+        self.classes[self.range(class)].chunk_by(|a, b| a == b).map(|same| same[0])
+    }
+
+    /// Returns whether a class is a neighbour of another, if the neighbours are sorted.
+    pub(super) fn has(&self, class: u32, other: u32) -> bool {
+        self.classes[self.range(class)].binary_search(&other).is_ok()
+    }
+
+    fn range(&self, class: u32) -> Range<usize> {
+        self.starts[class as usize]..self.starts[class as usize + 1]
+    }
+
+    pub(super) fn of(&self, class: u32) -> impl Iterator<Item = (u32, u8)> {
+        let range = self.range(class);
         self.classes[range.clone()].iter().copied().zip(self.distances[range].iter().copied())
     }
 }

@@ -115,14 +115,23 @@ impl<F: Width> PermutedTables<F> {
     }
 
     /// Calls `found(a, b)` once for every pair of queries within the distance, if the later of the two, in the order of
-    /// the table that finds the pair, stands in `range`. Ranges that together cut the rows report every pair once.
-    pub(crate) fn map_self(&self, range: Range<usize>, scratch: &mut Scratch<F>, found: &mut dyn FnMut(F, F)) {
+    /// the table that finds the pair, stands in `range`. Ranges that together cut the rows report every pair once. After
+    /// each table, `probed` is called with a share of the rows of the range.
+    pub(crate) fn map_self(
+        &self,
+        range: Range<usize>,
+        scratch: &mut Scratch<F>,
+        probed: &mut dyn FnMut(usize),
+        found: &mut dyn FnMut(F, F),
+    ) {
+        let n_tables = self.plan.tables().len();
         for (t, table) in self.plan.tables().iter().enumerate() {
             if table.max_prefix_distance == 0 {
                 self.merge_self(t, &range, &mut scratch.starts, &mut |a, b| self.report(t, a, b, found));
             } else {
                 self.walk_self(t, &range, scratch, found);
             }
+            probed((t + 1) * range.len() / n_tables - t * range.len() / n_tables);
         }
     }
 
@@ -259,7 +268,7 @@ impl<F: Width> PermutedTables<F> {
         {
             let all = 0..rows.len();
             let rows = sorted(rows, plan.bits());
-            return Self::build(rows, plan, self.kernel).map_self(all, &mut Scratch::default(), found);
+            return Self::build(rows, plan, self.kernel).map_self(all, &mut Scratch::default(), &mut |_| (), found);
         }
         F::pairs_within(self.kernel, rows, self.plan.max_distance(), found);
     }

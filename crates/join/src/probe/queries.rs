@@ -144,11 +144,29 @@ impl<F: Width> Queries<F> {
         scratch: &mut TogetherScratch<F>,
         max_pairs: usize,
     ) -> std::result::Result<Vec<NearExisting<F>>, TooManyPairs> {
+        self.map_together_counted(runs, scratch, max_pairs, &|_| ())
+    }
+
+    /// As [`map_together`](Self::map_together), but `probed` is called, by any thread, with numbers of rows while the work
+    /// goes on. The numbers add up to the rows of all runs, also if there are too many pairs.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn map_together_counted(
+        &self,
+        runs: &[&[F]],
+        scratch: &mut TogetherScratch<F>,
+        max_pairs: usize,
+        probed: &(dyn Fn(usize) + Sync),
+    ) -> std::result::Result<Vec<NearExisting<F>>, TooManyPairs> {
         for run in runs {
             assert!(u32::try_from(run.len()).is_ok(), "positions in a run are 32-bit numbers: cut it");
             debug_assert!(run.is_sorted(), "a run is in ascending order");
         }
-        let FoundPairs { pairs, n_pairs } = self.tables.map_together(runs, &mut scratch.0, max_pairs);
+        let FoundPairs { pairs, n_pairs } = self.tables.map_together(runs, &mut scratch.0, max_pairs, probed);
         if n_pairs > max_pairs {
             return Err(TooManyPairs { n_pairs });
         }
@@ -174,8 +192,23 @@ impl<F: Width> Queries<F> {
     ///
     /// # Panics
     /// If `range` reaches beyond the values.
-    pub fn map_self(&self, range: Range<usize>, scratch: &mut MapScratch<F>, mut found: impl FnMut(Pair)) {
-        self.tables.map_self(range, &mut scratch.0, &mut |a, b| {
+    pub fn map_self(&self, range: Range<usize>, scratch: &mut MapScratch<F>, found: impl FnMut(Pair)) {
+        self.map_self_counted(range, scratch, &mut |_| (), found);
+    }
+
+    /// As [`map_self`](Self::map_self), but `probed` is called with numbers of values while the work goes on, table by table.
+    /// The numbers add up to the length of the range.
+    ///
+    /// # Panics
+    /// If `range` reaches beyond the values.
+    pub fn map_self_counted(
+        &self,
+        range: Range<usize>,
+        scratch: &mut MapScratch<F>,
+        probed: &mut dyn FnMut(usize),
+        mut found: impl FnMut(Pair),
+    ) {
+        self.tables.map_self(range, &mut scratch.0, probed, &mut |a, b| {
             let (smaller, larger) = if a < b { (a, b) } else { (b, a) };
             found(self.pair(smaller, position(self.values(), larger), larger));
         });

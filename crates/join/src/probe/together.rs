@@ -79,9 +79,21 @@ struct Cut {
 
 impl<F: Width> PermutedTables<F> {
     /// Returns the pairs of fingerprints of `runs` with queries. Each run ascends in the plan's bits. A fingerprint that
-    /// several runs have may be in as many equal pairs.
-    pub(crate) fn map_together(&self, runs: &[&[F]], scratch: &mut SharedScratch<F>, limit: usize) -> FoundPairs<F> {
+    /// several runs have may be in as many equal pairs. `probed` is called with numbers of rows while the work goes on;
+    /// they add up to the rows of the runs. A stripe of one table counts its rows as a share of all tables.
+    pub(crate) fn map_together(
+        &self,
+        runs: &[&[F]],
+        scratch: &mut SharedScratch<F>,
+        limit: usize,
+        probed: &(dyn Fn(usize) + Sync),
+    ) -> FoundPairs<F> {
         let n_pairs = AtomicUsize::new(0);
+        let (n_tables, n_joined) = (self.plan().tables().len(), AtomicUsize::new(0));
+        let joined = |n: usize| {
+            let before = n_joined.fetch_add(n, Ordering::Relaxed);
+            probed((before + n) / n_tables - before / n_tables);
+        };
         let mut pairs = Vec::new();
         let Some(&first) = runs.iter().find_map(|run| run.first()) else {
             return FoundPairs { pairs, n_pairs: 0 };
@@ -110,11 +122,12 @@ impl<F: Width> PermutedTables<F> {
                 .map(|stripe| {
                     let mut own = threads.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
                     let mut pairs = Vec::new();
-                    self.join_stripe(t, &chunks, rows, cut, stripe, &mut own, &mut |a, b| {
+                    let n = self.join_stripe(t, &chunks, rows, cut, stripe, &mut own, &mut |a, b| {
                         if n_pairs.fetch_add(1, Ordering::Relaxed) < limit {
                             pairs.push((a, b));
                         }
                     });
+                    joined(n);
                     if own.run.capacity() <= KEPT_ROWS {
                         threads.lock().unwrap_or_else(PoisonError::into_inner).push(own);
                     }
@@ -183,7 +196,8 @@ impl<F: Width> PermutedTables<F> {
         written.collect()
     }
 
-    /// Joins the buckets of a stripe with the queries `rows`, which are in the order of table `t`.
+    /// Joins the buckets of a stripe with the queries `rows`, which are in the order of table `t`. Returns the number of
+    /// rows of the stripe.
     #[allow(clippy::too_many_arguments, reason = "one caller")]
     fn join_stripe(
         &self,
@@ -194,7 +208,7 @@ impl<F: Width> PermutedTables<F> {
         stripe: usize,
         scratch: &mut Scratch<F>,
         found: &mut dyn FnMut(F, F),
-    ) {
+    ) -> usize {
         let (bits, table) = (self.plan().bits(), &self.plan().tables()[t]);
         let per_stripe = 1usize << (cut.bucket_bits - cut.stripe_bits);
         let buckets = stripe * per_stripe..(stripe + 1) * per_stripe;
@@ -202,7 +216,7 @@ impl<F: Width> PermutedTables<F> {
             let all = chunk.starts[buckets.start] as usize..chunk.starts[buckets.end] as usize;
             chunk.rows[all].first()
         });
-        let Some(&first) = firsts.copied().collect::<Vec<F>>().first() else { return };
+        let Some(&first) = firsts.copied().collect::<Vec<F>>().first() else { return 0 };
         let n_rows: usize = chunks.iter().map(|c| (c.starts[buckets.end] - c.starts[buckets.start]) as usize).sum();
         let Scratch { run: bucket, spare, lists, starts, .. } = scratch;
         let mut leaf = |run: &[F], queries: &[F], distances: &[u8], depth: u32| {
@@ -233,6 +247,7 @@ impl<F: Width> PermutedTables<F> {
                 None => merge.merge(run, rows, cut.sorted_bits, starts, &mut leaf),
             }
         }
+        n_rows
     }
 }
 

@@ -53,6 +53,8 @@ impl Default for Breakers {
 const MIN_NEAR: u64 = 100;
 /// The number of sources or ids that evidence lists.
 const LISTED: usize = 5;
+/// The number of sources in a night's counts.
+const LISTED_LOSING: usize = 10;
 /// The number of characters of an id in evidence.
 const ID_CHARS: usize = 100;
 /// The source of documents that have no value in the column of sources, or whose ids are not URLs.
@@ -236,6 +238,18 @@ pub struct LargestCluster {
     pub ids: Vec<String>,
 }
 
+/// The documents of a source that were compared and are not exact copies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceCounts {
+    /// The value in the column of sources or, without such a column, the host that the ids name. `-` if there is
+    /// neither.
+    pub source: String,
+    /// The number of these documents.
+    pub n_documents: u64,
+    /// The number of these documents that are dropped as near-duplicates.
+    pub n_near: u64,
+}
+
 /// The loss of a source to near-duplicates.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SourceLoss {
@@ -285,11 +299,25 @@ pub struct DocumentShare {
     pub n_nights: usize,
 }
 
+impl MeanLoss {
+    /// Returns whether the mean is of enough documents to be looked at.
+    pub(crate) fn is_enough(&self) -> bool {
+        self.n_near >= MIN_NEAR
+    }
+}
+
 impl Measured {
-    pub(crate) fn of(batch: &QueryBatch, decisions: &Decisions, breakers: &Breakers, loss: LossLimit) -> Self {
+    /// Measures a night, of whose sources the documents are counted. The comparison with the nights before is not in it.
+    pub(crate) fn of(
+        batch: &QueryBatch,
+        decisions: &Decisions,
+        counted: &[(Cow<'_, str>, Counted)],
+        breakers: &Breakers,
+        loss: LossLimit,
+    ) -> Self {
         Self {
             largest_cluster: largest_cluster(batch, decisions),
-            worst_sources: worst_sources(batch, decisions, breakers.min_source_documents),
+            worst_sources: worst_sources(counted, breakers.min_source_documents),
             drop_rate: None,
             lost_share: mean_loss(batch, decisions).filter(|_| loss != LossLimit::NONE),
             documents: None,
@@ -302,7 +330,7 @@ fn mean_loss(batch: &QueryBatch, decisions: &Decisions) -> Option<MeanLoss> {
     let (n_near, sum) = known.fold((0, 0.0), |(n, sum), share| (n + 1, sum + share));
     #[allow(clippy::cast_precision_loss, reason = "a mean of shares")]
     let mean = sum / n_near as f64;
-    (n_near >= MIN_NEAR).then_some(MeanLoss { n_near, mean })
+    Some(MeanLoss { n_near, mean }).filter(MeanLoss::is_enough)
 }
 
 fn largest_cluster(batch: &QueryBatch, decisions: &Decisions) -> Option<LargestCluster> {
@@ -328,18 +356,42 @@ fn largest_cluster(batch: &QueryBatch, decisions: &Decisions) -> Option<LargestC
     })
 }
 
-fn worst_sources(batch: &QueryBatch, decisions: &Decisions, min_documents: u64) -> Vec<SourceLoss> {
-    let counted = match &batch.sources {
+/// Counts the documents of each source.
+pub(crate) fn counted_sources<'a>(batch: &'a QueryBatch, decisions: &Decisions) -> Vec<(Cow<'a, str>, Counted)> {
+    match &batch.sources {
         Some(sources) => by_source(batch, decisions, sources),
         None => by_host(batch, decisions),
+    }
+}
+
+/// Returns the sources that lost the most documents, whatever their size.
+pub(crate) fn lost_most(counted: &[(Cow<'_, str>, Counted)]) -> Vec<SourceCounts> {
+    let mut losing: Vec<_> = counted.iter().filter(|(_, (_, n_near))| *n_near > 0).collect();
+    losing.sort_by(|(a, of_a), (b, of_b)| of_b.1.cmp(&of_a.1).then_with(|| a.cmp(b)));
+    let counts = |&(source, (n_documents, n_near)): &&(Cow<'_, str>, Counted)| SourceCounts {
+        source: excerpt(source),
+        n_documents: *n_documents,
+        n_near: *n_near,
     };
+    losing.iter().take(LISTED_LOSING).map(counts).collect()
+}
+
+fn worst_sources(counted: &[(Cow<'_, str>, Counted)], min_documents: u64) -> Vec<SourceLoss> {
+    worst(counted.iter().map(|(source, counts)| (&**source, *counts)), min_documents)
+}
+
+/// Returns the sources of a manifest with enough documents that lose the largest shares, the worst first.
+pub(crate) fn worst_listed(sources: &[SourceCounts], min_documents: u64) -> Vec<SourceLoss> {
+    worst(sources.iter().map(|of| (of.source.as_str(), (of.n_documents, of.n_near))), min_documents)
+}
+
+fn worst<'a>(counted: impl Iterator<Item = (&'a str, Counted)>, min_documents: u64) -> Vec<SourceLoss> {
     #[allow(clippy::cast_precision_loss, reason = "a share of documents")]
     let loss = |(n, near): Counted| near as f64 / n.max(1) as f64;
     let mut losses: Vec<SourceLoss> = counted
-        .into_iter()
         .filter(|(_, (n, near))| *n >= min_documents.max(1) && *near > 0)
         .map(|(source, counts)| SourceLoss {
-            source: excerpt(&source),
+            source: excerpt(source),
             n_documents: counts.0,
             n_near: counts.1,
             loss: loss(counts),
@@ -351,7 +403,7 @@ fn worst_sources(batch: &QueryBatch, decisions: &Decisions, min_documents: u64) 
 }
 
 /// The number of documents that were compared and are not exact copies, and how many of them are near-duplicates.
-type Counted = (u64, u64);
+pub(crate) type Counted = (u64, u64);
 
 fn count(batch: &QueryBatch, decisions: &Decisions, mut counts_of: impl FnMut(u32, Counted)) {
     for row in batch.rows() {

@@ -39,6 +39,16 @@ pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Docu
     }
 }
 
+/// Refuses a place of nights that is missing. No night is looked for.
+pub(crate) async fn refuse_missing_root(storage: &Storage, documents: &DocumentPlace) -> Result<()> {
+    let DocumentPlace::Pattern { pattern, .. } = documents else { return Ok(()) };
+    let Some(nights) = Nights::of(storage, pattern)? else { return refuse_missing_base(storage, pattern).await };
+    if nights.root.is_local_folder() || !nights.root.names().await?.is_empty() {
+        return Ok(());
+    }
+    Err(nights.no_root())
+}
+
 /// Warns of folders beside the nights' whose names are not dates: files in them belong to no night.
 async fn warn_of_misnamed_nights(storage: &Storage, documents: &str) {
     if documents.contains("{dt}") {

@@ -3,7 +3,7 @@
 use nearprint_storage::Storage;
 use nearprint_store::{Night, Store};
 
-use super::breakers::{DocumentShare, DropRate, Measured};
+use super::breakers::{Breakers, DocumentShare, DropRate, MeanLoss, Measured, worst_listed};
 use super::manifest::Manifest;
 use super::published::generation;
 use super::request::RunRequest;
@@ -14,6 +14,26 @@ use crate::error::Result;
 const MIN_TRAILING_NIGHTS: usize = 3;
 
 impl Measured {
+    /// Measures a published night from what its manifest and those of the nights before it say, the newest of these first.
+    /// `lost_share` is what its decisions say. The largest cluster is not measured, and of sources only those that the
+    /// manifest lists.
+    #[must_use]
+    pub fn of_published(
+        counts: &RunCounts,
+        before: &[RunCounts],
+        lost_share: Option<MeanLoss>,
+        breakers: &Breakers,
+    ) -> Self {
+        let before = &before[..before.len().min(breakers.trailing_nights)];
+        Self {
+            largest_cluster: None,
+            worst_sources: worst_listed(&counts.sources, breakers.min_source_documents),
+            drop_rate: drop_rate(counts, before),
+            lost_share: lost_share.filter(MeanLoss::is_enough),
+            documents: document_share(counts, before, true),
+        }
+    }
+
     /// Adds the comparison with the nights before, from their manifests. A manifest that cannot be read is a warning.
     pub(crate) async fn compare(&mut self, storage: &Storage, store: &Store, request: &RunRequest, counts: &RunCounts) {
         let mut before = Vec::new();

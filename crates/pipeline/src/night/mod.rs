@@ -2,6 +2,7 @@
 
 pub(crate) mod breakers;
 pub(crate) mod documents;
+mod dry_run;
 mod generations;
 pub(crate) mod inputs;
 pub(crate) mod manifest;
@@ -16,7 +17,10 @@ mod run;
 pub(crate) mod summary;
 pub(crate) mod tables;
 
-pub use breakers::{Breakers, DocumentShare, DropRate, LargestCluster, MeanLoss, Measured, SourceLoss, TrippedBreaker};
+pub use breakers::{
+    Breakers, DocumentShare, DropRate, LargestCluster, MeanLoss, Measured, SourceCounts, SourceLoss, TrippedBreaker,
+};
+pub use dry_run::{DryRun, check_places, dry_run};
 pub use generations::{Generation, Generations};
 pub use inputs::{JoinedNights, NightFiles, NightInput};
 pub use references::JoinedReference;

@@ -61,6 +61,23 @@ pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan
     Ok(Plan { store, references, documents, config_digest, joined, inputs, digest, newest_input, output, records })
 }
 
+impl Plan {
+    /// Says in which of inputs, earlier nights and references a published night differs. If it is none of them, it is a
+    /// key of the configuration: those on which fingerprints depend are the same, else the store would have refused.
+    fn changed(&self, published: &Manifest) -> String {
+        let mut inputs = published.inputs.clone();
+        inputs.sort();
+        let states = published.references.iter().map(|reference| (reference.store.as_str(), reference.joined.clone()));
+        let differ = [
+            (inputs != self.inputs, "inputs"),
+            (published.joined != self.joined, "earlier nights"),
+            (!states.eq(self.references.states()), "references"),
+        ];
+        let names: Vec<&str> = differ.into_iter().filter(|(differs, _)| *differs).map(|(_, name)| name).collect();
+        if names.is_empty() { "configuration".to_owned() } else { names.join(" and ") }
+    }
+}
+
 /// Returns the runs that a published night was joined with, if the store has forgotten some of them and the others are the
 /// same. A run of the same request then finds the night published. With `replace`, it is joined with those that are left.
 async fn joined_before_forgetting(
@@ -122,14 +139,21 @@ pub(crate) fn request_digest(
     Ok(Sha256Hex::of(parts.to_string().as_bytes()).0[..32].to_owned())
 }
 
-pub(crate) fn refuse_republishing(plan: &Plan, request: &RunRequest) -> Result<()> {
+/// Refuses a night that is published from something else. The message says what it was.
+pub(crate) async fn refuse_republishing(
+    storage: &Storage,
+    plan: &Plan,
+    published: &Night,
+    request: &RunRequest,
+) -> Result<()> {
     if request.replace {
         return Ok(());
     }
-    let reason = format!(
-        "{} is published from other inputs, configuration, earlier nights or references: keep it, or publish anew with `replace`",
-        request.dt
-    );
+    let read = Manifest::read(&generation(storage, published)?, published).await;
+    // A manifest that cannot be read says nothing. The night is published all the same.
+    let changed =
+        read.map_or_else(|_| "inputs, configuration, earlier nights or references".to_owned(), |m| plan.changed(&m));
+    let reason = format!("{} is published from other {changed}: keep it, or publish anew with `replace`", request.dt);
     Err(PipelineError::OutputExists { url: plan.output.url().to_owned(), reason })
 }
 

@@ -16,13 +16,26 @@ const BASE_BYTES: u64 = 64 << 20;
 /// Refuses a spill folder whose file system has less room than `n_rows` documents take, about. If the number is not
 /// known, it needs only the room that any night takes.
 pub(crate) fn refuse_full(folder: &Path, n_rows: Option<u64>) -> Result<()> {
-    let needed = BASE_BYTES.saturating_add(n_rows.unwrap_or(0).saturating_mul(ROW_BYTES));
+    let needed = spill_bytes(n_rows);
     let stat = rustix::fs::statvfs(folder).map_err(|e| StorageError::io(folder)(e.into()))?;
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     if free >= needed {
         return Ok(());
     }
     Err(PipelineError::NoSpace { path: folder.to_path_buf(), needed, free })
+}
+
+/// Returns the bytes that a night of `n_rows` documents takes in the spill folder, about.
+pub(crate) fn spill_bytes(n_rows: Option<u64>) -> u64 {
+    BASE_BYTES.saturating_add(n_rows.unwrap_or(0).saturating_mul(ROW_BYTES))
+}
+
+/// Refuses a store or an output that the permissions forbid to write. Nothing is written.
+pub(crate) fn refuse_forbidden(store: &Folder, output: &Folder, dt: &str) -> Result<()> {
+    for place in [store.join("_commits"), store.join("runs")].iter().chain(&places_of(output, dt)) {
+        place.refuse_forbidden()?;
+    }
+    Ok(())
 }
 
 /// Refuses a store or an output that cannot be written, before the night's work is done for nothing.

@@ -1,12 +1,13 @@
 //! A published night, as its manifest and the store describe it.
 
-use nearprint_dataset::FileRecord;
+use nearprint_dataset::{BadFile, FileRecord};
 use nearprint_storage::{Folder, InputFile, Storage, StorageError};
 use nearprint_store::{Night, Store, StoreError, missing_store};
+use serde::Serialize;
 
 use super::manifest::Manifest;
 use super::request::check_date;
-use super::summary::{RunStatus, RunSummary};
+use super::summary::{RunCounts, RunStatus, RunSummary};
 use crate::engine::reduce::SpillStats;
 use crate::error::Result;
 
@@ -99,6 +100,77 @@ pub async fn published_night(storage: &Storage, store_url: &str, dt: &str) -> Re
     let earlier = store.before(dt).into_iter().map(|n| n.dt.clone()).collect();
     let summary = already_published(storage, &store, night).await?;
     Ok((RunSummary { status: RunStatus::Published, ..summary }, earlier))
+}
+
+/// What the manifest of a published night says, besides the names of its files.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NightRecord {
+    /// The night.
+    pub dt: String,
+    /// The generation of the night.
+    pub generation: String,
+    /// The release that made it.
+    pub release: String,
+    /// The digest of the configuration of all fingerprints.
+    pub config_digest: String,
+    /// The number of files of documents.
+    pub n_inputs: u64,
+    /// The size of these files in bytes, as they lie there, compressed or not.
+    pub input_bytes: u64,
+    /// The files of other kinds that were passed over.
+    pub ignored_inputs: Vec<String>,
+    /// The files that could not be read.
+    pub bad_files: Vec<BadFile>,
+    /// The number of the night's documents that were forgotten since. The counts are those of the run.
+    pub n_forgotten: u64,
+    /// The counts of the run.
+    pub counts: RunCounts,
+}
+
+/// A published night, and those before it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NightHistory {
+    /// The night.
+    pub night: NightRecord,
+    /// The nights before it, oldest first, as many as were asked for.
+    pub before: Vec<NightRecord>,
+    /// Those of them whose manifests cannot be read, and the reasons. They are not in `before`.
+    pub unread: Vec<(String, String)>,
+}
+
+/// Returns what the manifests say about a published night and the `n_before` nights before it.
+///
+/// # Errors
+/// [`StorageError::InputMissing`] if the night is not published; an error if its manifest cannot be read or is damaged.
+pub async fn published_history(storage: &Storage, store_url: &str, dt: &str, n_before: usize) -> Result<NightHistory> {
+    check_date(dt)?;
+    let store = open_store(storage, store_url).await?;
+    let night = night_record(storage, published(&store, dt)?).await?;
+    let all = store.before(dt);
+    let (mut before, mut unread) = (Vec::new(), Vec::new());
+    for earlier in all.iter().skip(all.len().saturating_sub(n_before)) {
+        match night_record(storage, earlier).await {
+            Ok(record) => before.push(record),
+            Err(error) => unread.push((earlier.dt.clone(), error.to_string())),
+        }
+    }
+    Ok(NightHistory { night, before, unread })
+}
+
+async fn night_record(storage: &Storage, night: &Night) -> Result<NightRecord> {
+    let manifest = Manifest::read(&generation(storage, night)?, night).await?;
+    Ok(NightRecord {
+        dt: manifest.dt,
+        generation: night.gen_digest.clone(),
+        release: manifest.nearprint,
+        config_digest: manifest.config_digest,
+        n_inputs: manifest.inputs.len() as u64,
+        input_bytes: manifest.inputs.iter().map(|input| input.bytes).sum(),
+        ignored_inputs: manifest.ignored_inputs,
+        bad_files: manifest.bad_files,
+        n_forgotten: manifest.forgotten.map_or(0, |forgotten| forgotten.n_documents),
+        counts: manifest.counts,
+    })
 }
 
 /// Returns the URLs of the files of a dataset of a published night, such as `decisions`, in order. The store and the

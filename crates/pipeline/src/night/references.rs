@@ -75,6 +75,13 @@ impl References {
         self.0.iter().map(|reference| reference.store.all_nights(reference.origin))
     }
 
+    /// Returns the number of nights of all stores, and of their fingerprints, with those of documents that later nights
+    /// have again.
+    pub(crate) fn size(&self) -> (u64, u64) {
+        let infos = self.0.iter().map(|reference| reference.store.info());
+        infos.fold((0, 0), |(n, rows), info| (n + info.n_nights, rows + info.n_fingerprints))
+    }
+
     /// Returns the name of each store and the digest of its run files: what the results of a night depend on.
     pub(crate) fn states(&self) -> Vec<(&str, String)> {
         let names = self.0.iter().map(|reference| reference.name.as_str());

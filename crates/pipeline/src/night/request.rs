@@ -212,7 +212,10 @@ pub(crate) fn check_date(dt: &str) -> Result<()> {
     if is_date(dt) {
         return Ok(());
     }
-    Err(PipelineError::Usage { reason: format!("`dt` '{}' is not a date like 2026-11-20", dt.escape_debug()) })
+    let is_shaped = dt.len() == 10
+        && dt.bytes().enumerate().all(|(i, b)| if i == 4 || i == 7 { b == b'-' } else { b.is_ascii_digit() });
+    let why = if is_shaped { ": there is no such day" } else { "" };
+    Err(PipelineError::Usage { reason: format!("`dt` '{}' is not a date like 2026-11-20{why}", dt.escape_debug()) })
 }
 
 /// Returns whether some night's documents could lie at a place or below it. A root without `{dt}` belongs to the crawl

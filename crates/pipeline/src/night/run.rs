@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use nearprint_dataset::schema::N_FEATURES;
-use nearprint_dataset::{Documents, ParquetFile, StagedFile};
+use nearprint_dataset::{Documents, ParquetFile, StagedFile, TableLog};
 use nearprint_join::LossLimit;
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Progress, Storage, remove_dead};
 use nearprint_store::{Existing, RECORDS, Store, probe_conditional_put};
 use nearprint_tasks::Elsewhere;
 
-use super::breakers::{Measured, TrippedBreaker};
+use super::breakers::{Measured, TrippedBreaker, counted_sources, lost_most};
 use super::manifest::Manifest;
 use super::plan::{Plan, moved, plan, refuse_forgotten, refuse_late, refuse_republishing};
 use super::preflight;
@@ -32,6 +32,10 @@ use crate::work::Work;
 
 /// The number of attempts of a run. A run that lost the race for a commit joins again against the new state.
 const MAX_ATTEMPTS: usize = 5;
+
+/// The stages of a night of which the progress is shown, with one join: fingerprint, earlier nights, tables, join, decide,
+/// publish, and publish into the store.
+const N_STEPS: u32 = 7;
 
 /// Runs a night.
 ///
@@ -127,32 +131,16 @@ async fn attempt(work: Work<'_>, request: &RunRequest, written: &mut Option<Stri
     let (storage, resources) = (work.storage, work.resources);
     let plan = plan(storage, request).await?;
     let tables = roll_forward(storage, plan.store.folder(), &plan.output, None).await?;
-    match plan.store.night(&request.dt) {
-        Some(published) if published.request == plan.digest => {
-            let is_here = storage.folder(published.output_root())?.is_same_place(&plan.output);
-            // With `replace`, a run makes a night again even from the same inputs, which mends damaged files. Once it
-            // has written this very generation, a commit of another run that did the same is as good as its own.
-            if is_here && (!request.replace || written.as_ref() == Some(&published.gen_digest)) {
-                return published_already(storage, plan, request).await;
-            }
-            if !request.replace {
-                return Err(moved(published, &plan));
-            }
+    match course(storage, request, &plan, &tables, written.as_ref()).await? {
+        Course::AlreadyPublished => return published_already(storage, plan, request).await,
+        // Another run may have published the night since the store was opened.
+        Course::UnknownNight(_) if Store::open(plan.store.folder()).await?.night(&request.dt).is_some() => {
+            return Ok(None);
         }
-        Some(_) => refuse_republishing(&plan, request)?,
-        None => {
-            refuse_forgotten(&plan.store, request)?;
-            refuse_late(&plan.store, request)?;
-            if !request.replace && have_night(&tables, &request.dt) {
-                return refuse_unknown_night(&plan, request).await;
-            }
-        }
+        Course::UnknownNight(refusal) => return Err(refusal),
+        Course::Publish => {}
     }
-    refuse_forgotten(&plan.store, request)?;
-    plan.store.refuse_output_without_tables(storage, &plan.output)?;
-    if request.preflight {
-        preflight::refuse_full(&resources.temp_parent(), plan.documents.n_rows())?;
-    }
+    refuse_before_work(storage, request, &plan, resources)?;
     preflight::refuse_unwritable(plan.store.folder(), &plan.output, &request.dt).await?;
     plan.store.probe_conditional_put(request.writers).await?;
     probe_conditional_put(&plan.output.join(RECORDS), request.writers).await?;
@@ -179,17 +167,70 @@ fn internal(reason: &str) -> PipelineError {
     PipelineError::Internal { stage: "run", reason: reason.to_owned() }
 }
 
-/// Refuses a night that is published here and that this store does not know: another store made it, or this one was put
-/// back to an earlier state. Returns `None` if another run has published the night since the store was opened.
-async fn refuse_unknown_night(plan: &Plan, request: &RunRequest) -> Result<Option<RunSummary>> {
-    if Store::open(plan.store.folder()).await?.night(&request.dt).is_some() {
-        return Ok(None);
+/// What a run does with a night that it does not refuse.
+pub(crate) enum Course {
+    /// The night is published from the same inputs and configuration, in the same place.
+    AlreadyPublished,
+    /// The night is published here and the store does not know it: another store made it, or this one was put back to an
+    /// earlier state. It is refused, unless the store has the night by now.
+    UnknownNight(PipelineError),
+    /// The night is made and published.
+    Publish,
+}
+
+/// Decides what a run does with a night. `written` is the generation that this execution has written, if it has.
+pub(crate) async fn course(
+    storage: &Storage,
+    request: &RunRequest,
+    plan: &Plan,
+    tables: &[TableLog],
+    written: Option<&String>,
+) -> Result<Course> {
+    match plan.store.night(&request.dt) {
+        Some(published) if published.request == plan.digest => {
+            let is_here = storage.folder(published.output_root())?.is_same_place(&plan.output);
+            // With `replace`, a run makes a night again even from the same inputs, which mends damaged files. Once it
+            // has written this very generation, a commit of another run that did the same is as good as its own.
+            if is_here && (!request.replace || written == Some(&published.gen_digest)) {
+                return Ok(Course::AlreadyPublished);
+            }
+            if !request.replace {
+                return Err(moved(published, plan));
+            }
+        }
+        Some(published) => refuse_republishing(storage, plan, published, request).await?,
+        None => {
+            refuse_forgotten(&plan.store, request)?;
+            refuse_late(&plan.store, request)?;
+            if !request.replace && have_night(tables, &request.dt) {
+                return Ok(Course::UnknownNight(unknown_night(plan)));
+            }
+        }
     }
+    Ok(Course::Publish)
+}
+
+/// Refuses a night before its work, as far as nothing has to be written for it.
+pub(crate) fn refuse_before_work(
+    storage: &Storage,
+    request: &RunRequest,
+    plan: &Plan,
+    resources: &Resources,
+) -> Result<()> {
+    refuse_forgotten(&plan.store, request)?;
+    plan.store.refuse_output_without_tables(storage, &plan.output)?;
+    if request.preflight {
+        preflight::refuse_full(&resources.temp_parent(), plan.documents.n_rows())?;
+    }
+    Ok(())
+}
+
+fn unknown_night(plan: &Plan) -> PipelineError {
     let reason = format!(
         "a night is published here that {} does not know: check the place of the store, name another output, or publish anew with `replace`",
         plan.store.folder().url()
     );
-    Err(PipelineError::OutputExists { url: plan.output.url().to_owned(), reason })
+    PipelineError::OutputExists { url: plan.output.url().to_owned(), reason }
 }
 
 async fn execute(work: Work<'_>, request: &RunRequest, mut plan: Plan) -> Result<Attempt> {
@@ -232,7 +273,9 @@ async fn stage(
     if work.elsewhere.is_some() {
         refuse_beyond_driver(documents.n_rows(), work.resources)?;
     }
+    work.progress.begin(N_STEPS + u32::from(request.pairs == PairsMode::All));
     let mut done = fingerprint_documents(&request.fingerprint_request(), documents, work).await?;
+    work.progress.start("earlier nights", "files", 0);
     let recrawls = store_run::recrawls(&plan.store, &done.batch, &request.dt).await?;
     done.batch.put_first(|row| recrawls.is_incumbent(row));
     let stores: Vec<_> = plan.references.nights().chain([plan.store.nights_before(&request.dt)]).collect();
@@ -253,14 +296,16 @@ async fn stage(
     files.extend(written);
     let (n_existing, n_tables, n_parts) = (near.n_existing(), near.n_tables(), near.n_parts());
     let (batch, rows) = near.into_batch();
-    work.progress.start("decide", "documents", batch.len() as u64);
+    work.progress.start("decide", "documents", 0);
     let decisions = Decisions::new(&batch, &rows, found, short, names)?;
     files.extend(decisions.write(&batch, folder)?);
     files.sort_by(|a, b| a.record.name.cmp(&b.record.name));
     let run = store_run::write_run(&batch, &decisions, &recrawls, &plan.config_digest, &folder.join("run"))?;
     let n_same_id = recrawls.n_same_id();
-    let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decisions.counts() };
-    let measured = Measured::of(&batch, &decisions, &request.breakers, loss);
+    let counted = counted_sources(&batch, &decisions);
+    let measured = Measured::of(&batch, &decisions, &counted, &request.breakers, loss);
+    let (decided, sources) = (decisions.counts(), lost_most(&counted));
+    let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decided, sources };
     Ok(Staged { files, run, bad_files, counts, references, spill, n_tables, n_parts, measured })
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::breakers::{Measured, TrippedBreaker};
+use super::breakers::{Measured, SourceCounts, TrippedBreaker};
 use super::references::JoinedReference;
 use crate::engine::reduce::SpillStats;
 use crate::stages::decide::DecisionCounts;
@@ -100,4 +100,7 @@ pub struct RunCounts {
     /// The counts of decisions.
     #[serde(flatten)]
     pub decisions: DecisionCounts,
+    /// The sources that lost the most documents as near-duplicates, ten at most.
+    #[serde(default)]
+    pub sources: Vec<SourceCounts>,
 }

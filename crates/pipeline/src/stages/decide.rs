@@ -10,7 +10,8 @@ use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, 
 use nearprint_fingerprint::hamming_distance;
 use nearprint_join::{
     Canonical, ClassNeighbours, Clusters, Decision, DropRule, ExistingNeighbour, Gathered, KeptExisting, LossLimit,
-    Origin, QueryRows, Representative, Superseding, UnionFind, component, lost_share, star,
+    Origin, QueryRows, Representative, RowSet, Superseding, UnionFind, component, lost_share, n_kept_in_vain, star,
+    star_bound,
 };
 use nearprint_store::ExistingShort;
 use serde::{Deserialize, Serialize};
@@ -94,6 +95,21 @@ pub(crate) struct Decisions {
     references: ReferenceNames,
     /// The kept existing documents that kept rows contain, in order of (id, row, origin).
     superseded: Vec<(Superseding, u32)>,
+    /// The bound, and the component rule's drops; without the documents that no rule of near-duplicates decides about.
+    star: Option<StarQuality>,
+}
+
+/// What the star rule kept, beside what else could have been kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StarQuality {
+    /// A number that no set of the night's documents exceeds in which none may be dropped for another one, or for an
+    /// existing one: see [`star_bound`](nearprint_join::star_bound()).
+    pub n_keep_bound: u64,
+    /// The number of kept documents that may be dropped for another kept one, which had its turn later. The other kept
+    /// documents are at most `n_keep_bound`.
+    pub n_kept_in_vain: u64,
+    /// The number of kept documents that `clusters = "component"` would have dropped.
+    pub n_kept_beyond_component: u64,
 }
 
 /// The numbers of documents by decision.
@@ -114,6 +130,20 @@ pub struct DecisionCounts {
     pub n_clusters: u64,
     /// The number of documents in the largest of these clusters.
     pub largest_cluster: u64,
+    /// How good the star rule was. `None` means that the component rule decided, or an earlier release.
+    #[serde(flatten)]
+    pub star: Option<StarQuality>,
+}
+
+impl DecisionCounts {
+    /// Returns the kept documents, without those that are kept in vain, as a share of the bound: a lower bound of how good
+    /// the keep order was. `None` means that the bound is not known, or 0.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "a share of documents")]
+    pub fn kept_of_bound(&self) -> Option<f64> {
+        let StarQuality { n_keep_bound: bound, n_kept_in_vain, .. } = self.star?;
+        (bound > 0).then(|| self.n_keep.saturating_sub(n_kept_in_vain) as f64 / bound as f64)
+    }
 }
 
 impl Outcome {
@@ -156,10 +186,24 @@ impl Decisions {
             existing_short,
             references,
             superseded: Vec::new(),
+            star: None,
         };
         let Found { rule, loss, mut gathered, class_pairs } = found;
         match rule {
-            ClusterRule::Star => decided.by_star(batch, &class_pairs.neighbours(rows, loss)?, &mut gathered),
+            ClusterRule::Star => {
+                let n_component = n_kept_by_component(batch, &mut gathered);
+                let neighbours = class_pairs.neighbours(rows, loss)?;
+                decided.by_star(batch, &neighbours, &mut gathered);
+                let n_kept_in_vain = decided.n_kept_in_vain(batch, &neighbours, &gathered);
+                drop(neighbours);
+                let mut rivals = class_pairs.take_rivals(rows, loss)?;
+                let n_keep = fingerprinted_rows(batch).filter(|&row| decided.is_kept(row)).count() as u64;
+                decided.star = Some(StarQuality {
+                    n_keep_bound: star_bound(&mut rivals, |class| !decided.existing.contains_key(&class)),
+                    n_kept_in_vain,
+                    n_kept_beyond_component: n_keep.saturating_sub(n_component),
+                });
+            }
             ClusterRule::Component => decided.by_component(batch, &mut gathered)?,
         }
         decided.short_texts(batch);
@@ -268,6 +312,9 @@ impl Decisions {
             }
             counts.by_reason.insert(format!("{decision}_{reason}"), n);
         }
+        // Every rule keeps the first of equal short texts.
+        let n_short = counts.by_reason.get("keep_too_short").copied().unwrap_or_default();
+        counts.star = self.star.map(|star| StarQuality { n_keep_bound: star.n_keep_bound + n_short, ..star });
         counts
     }
 
@@ -347,6 +394,17 @@ impl Decisions {
         self.superseded = superseding.into_iter().filter_map(by_kept).collect();
         self.superseded
             .sort_unstable_by(|(a, row_a), (b, row_b)| (&a.id, row_a, a.origin).cmp(&(&b.id, row_b, b.origin)));
+    }
+
+    /// Returns the number of kept documents that may be dropped for another kept one.
+    fn n_kept_in_vain(&self, batch: &QueryBatch, neighbours: &ClassNeighbours, gathered: &Gathered) -> u64 {
+        let mut kept = RowSet::default();
+        for class in
+            fingerprinted_rows(batch).filter(|&row| self.is_kept(row)).filter_map(|row| gathered.classes.of(row))
+        {
+            kept.insert(class);
+        }
+        n_kept_in_vain(neighbours, |class| kept.contains(class))
     }
 
     /// Decides by component. The canonical document of a component is its first kept existing document by (id, origin)
@@ -458,6 +516,26 @@ fn fingerprinted_rows(batch: &QueryBatch) -> impl Iterator<Item = u32> {
 fn short_rows(batch: &QueryBatch) -> impl Iterator<Item = (u32, [u8; 16])> {
     let short = |row: &u32| batch.skipped.get(*row) == Some(&SkipReason::TooShort);
     batch.keep_order().filter(short).filter_map(|row| batch.text_hashes.get(row).map(|&hash| (row, hash)))
+}
+
+/// Returns how many documents with a fingerprint the component rule would keep: one of each component without a kept
+/// existing document.
+fn n_kept_by_component(batch: &QueryBatch, gathered: &mut Gathered) -> u64 {
+    let Gathered { sets, classes, less, kept, .. } = gathered;
+    let mut decided = RowSet::default();
+    let is_near_existing = |class| kept.contains_key(&class) || less.contains(class);
+    for row in fingerprinted_rows(batch).filter(|&row| classes.of(row).is_some_and(is_near_existing)) {
+        decided.insert(sets.find(row));
+    }
+    let mut n_kept = 0;
+    for row in fingerprinted_rows(batch) {
+        let root = sets.find(row);
+        if !decided.contains(root) {
+            decided.insert(root);
+            n_kept += 1;
+        }
+    }
+    n_kept
 }
 
 /// Joins equal short texts to clusters.

@@ -365,6 +365,7 @@ pub async fn fingerprint(
     nearprint_dataset::refuse_existing(&output, if_exists).await?;
     let documents = Documents::open(storage, &request.documents, request.columns.clone(), &request.input).await?;
     let config_digest = request.profile.digest(&request.analyzer_resources, &request.columns.web.html_text)?;
+    progress.begin(2);
     let work = Work { storage, resources, progress, elsewhere: None };
     let done = fingerprint_documents(request, documents, work).await?;
     let temp = resources.temp_dir()?;

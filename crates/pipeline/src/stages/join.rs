@@ -193,7 +193,7 @@ impl NearDuplicates {
         let n_existing = existing.n_live_rows;
         let (own, kernel) = (resources.clone(), resources.join_kernel()?);
         let runs = existing.files.iter().map(|f| existing_run(&f.parquet, bits)).collect();
-        progress.start("tables", "fingerprints", batch.len() as u64);
+        progress.start("tables", "fingerprints", 0);
         let read_ahead_bytes = READ_AHEAD_BYTES.min(own.counted_bytes() / READ_AHEAD_SHARE);
         let workers = work.elsewhere.map(|elsewhere| elsewhere.workers());
         let (batch, rows, queries, plan, forest_bytes, engine) = blocking("tables", move || {
@@ -214,7 +214,7 @@ impl NearDuplicates {
                 pieces_under_way: 0,
             };
             let plan = JoinPlan::choose(bits, u32::from(verifier.max_distance), &workload)?;
-            tracing::info!(
+            tracing::debug!(
                 tables = plan.tables.tables().len(),
                 parts = plan.n_parts,
                 kernel = kernel.name().name(),

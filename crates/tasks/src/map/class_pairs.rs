@@ -102,9 +102,23 @@ impl ClassPairs {
     /// # Errors
     /// The notes do not have the columns of a map task's pairs.
     pub fn neighbours(&self, rows: &QueryRows, loss: LossLimit) -> Result<ClassNeighbours> {
-        let batches = std::mem::take(&mut *locked(&self.batches));
+        self.directed(rows, |class, keeper| may_drop(rows, loss, class, keeper))
+    }
+
+    /// Takes the pairs of which one class, at least, may be dropped for the other, by class and in both directions.
+    ///
+    /// # Errors
+    /// The notes do not have the columns of a map task's pairs.
+    pub fn take_rivals(&self, rows: &QueryRows, loss: LossLimit) -> Result<ClassNeighbours> {
+        let found = self.directed(rows, |a, b| may_drop(rows, loss, a, b) || may_drop(rows, loss, b, a));
+        locked(&self.batches).clear();
+        found
+    }
+
+    fn directed(&self, rows: &QueryRows, is_wanted: impl Fn(u32, u32) -> bool) -> Result<ClassNeighbours> {
+        let batches = locked(&self.batches);
         let mut columns = Vec::with_capacity(batches.len());
-        for batch in &batches {
+        for batch in &*batches {
             let found = Columns { batch, file: "pairs of classes" };
             let (a, b) = (found.primitive::<UInt32Type>("a")?, found.primitive::<UInt32Type>("b")?);
             columns.push((a.values(), b.values(), found.primitive::<UInt8Type>("distance")?.values()));
@@ -114,7 +128,11 @@ impl ClassPairs {
                 a.iter().zip(b.iter()).zip(distances.iter()).map(|((&a, &b), &distance)| (a, b, distance))
             })
         };
-        let may_drop = |class, keeper| loss == LossLimit::NONE || loss.allows(rows.lost_share(class, keeper));
-        Ok(ClassNeighbours::new(rows.n_classes(), pairs, may_drop))
+        Ok(ClassNeighbours::new(rows.n_classes(), pairs, is_wanted))
     }
+}
+
+/// Returns whether the rows of a class may be dropped for those of another.
+fn may_drop(rows: &QueryRows, loss: LossLimit, class: u32, keeper: u32) -> bool {
+    loss == LossLimit::NONE || loss.allows(rows.lost_share(class, keeper))
 }

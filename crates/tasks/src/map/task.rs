@@ -3,13 +3,14 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{self, AtomicU64};
 
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::fingerprint_column::{self, FetchedColumn};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{NearExisting, Pair, TogetherScratch, TooManyPairs};
-use nearprint_storage::row_number;
+use nearprint_storage::{Progress, row_number};
 use nearprint_store::ExistingFile;
 use rayon::prelude::*;
 
@@ -120,12 +121,13 @@ fn map_itself(context: &MapContext, tables: &PartTables, values: Range<usize>, s
         out.new_new(value, value, 0)?;
     }
     let mut counts = MapCounts { n_rows: values.len() as u64, ..MapCounts::default() };
+    let seen = Seen::new(&context.progress, counts.n_rows);
     let mut ranges = vec![values];
     while !ranges.is_empty() {
         let pairs = context.room.map(|scratch| {
             map_last(&mut ranges, |range, found| {
                 if context.queries.n_parts() == 1 {
-                    return tables.queries.map_self(range, scratch, found);
+                    return tables.queries.map_self_counted(range, scratch, &mut |n| seen.add(n), found);
                 }
                 tables.map(range.start, &context.queries.values()[range], scratch, |pair| {
                     if pair.query < pair.existing {
@@ -139,9 +141,35 @@ fn map_itself(context: &MapContext, tables: &PartTables, values: Range<usize>, s
             out.new_new(pair.query, pair.existing, pair.distance)?;
         }
     }
-    context.progress.advance(counts.n_rows);
+    seen.all();
     out.finish()?;
     Ok(counts)
+}
+
+/// Counts the rows of a task while they are mapped. Each row counts once, though ranges with too many pairs are mapped
+/// again.
+#[derive(Debug)]
+struct Seen {
+    progress: Progress,
+    n_rows: u64,
+    n_seen: AtomicU64,
+}
+
+impl Seen {
+    fn new(progress: &Progress, n_rows: u64) -> Self {
+        Self { progress: progress.clone(), n_rows, n_seen: AtomicU64::new(0) }
+    }
+
+    fn add(&self, n: usize) {
+        let before = self.n_seen.fetch_add(n as u64, atomic::Ordering::Relaxed);
+        self.progress.advance((before + n as u64).min(self.n_rows) - before.min(self.n_rows));
+    }
+
+    /// Counts the rows that no range has counted, such as those that share a fingerprint.
+    fn all(&self) {
+        let before = self.n_seen.swap(self.n_rows, atomic::Ordering::Relaxed);
+        self.progress.advance(self.n_rows - before.min(self.n_rows));
+    }
 }
 
 /// The number of pieces of pairs whose documents are fetched at the same time.
@@ -185,11 +213,12 @@ async fn map_piece(
     let n_rows = piece.iter().map(|(_, values)| values.n_places() as u64).sum();
     let mut counts = MapCounts { n_rows, fingerprint_bytes, ..MapCounts::default() };
     let fetched = Fetched::default();
+    let seen = Arc::new(Seen::new(&context.progress, n_rows));
     let mut ranges = vec![piece.iter().map(|(_, values)| 0..values.values().len()).collect()];
     while !ranges.is_empty() {
-        let (their, mapped) = (Arc::clone(tables), Arc::clone(&piece));
+        let (their, mapped, counted) = (Arc::clone(tables), Arc::clone(&piece), Arc::clone(&seen));
         let map = move |scratch: &mut TogetherScratch<u64>| {
-            let pairs = map_last_together(&their, &mapped, &mut ranges, scratch);
+            let pairs = map_last_together(&their, &mapped, &mut ranges, scratch, &counted);
             (pairs, ranges)
         };
         let pairs;
@@ -210,6 +239,7 @@ async fn map_piece(
         });
         expanded.await?;
     }
+    seen.all();
     fetched.add_to(&mut counts);
     // The closures that shared the piece are over.
     let values = Arc::into_inner(piece).into_iter().flatten().map(|(_, values)| values.into_room());
@@ -264,7 +294,6 @@ fn decode(context: &MapContext, url: &str, columns: &[FetchedColumn]) -> Result<
         rest = later;
     }
     parts.into_par_iter().try_for_each(|(column, now)| column.decode(url, now))?;
-    context.progress.advance(fingerprints.len() as u64);
     Ok(ExistingValues::group(context.queries.kernel(), fingerprints))
 }
 
@@ -278,6 +307,7 @@ fn map_last_together(
     piece: &[(FileSlice, ExistingValues)],
     ranges: &mut Vec<Ranges>,
     scratch: &mut TogetherScratch<u64>,
+    seen: &Seen,
 ) -> Vec<NearExisting<u64>> {
     let n_values: usize = piece.iter().map(|(_, values)| values.values().len()).sum();
     let held = (n_values / 4).max(PAIRS_HELD);
@@ -296,7 +326,7 @@ fn map_last_together(
                 continue;
             }
         };
-        match tables.map_together(mapped, scratch, limit) {
+        match tables.map_together(mapped, scratch, limit, &|n| seen.add(n)) {
             Ok(pairs) => return pairs,
             Err(TooManyPairs { n_pairs }) => {
                 let n_parts = n_pairs.div_ceil(held / 2).min(longest.len());

@@ -1,0 +1,81 @@
+//! `nearprint config`: job files are written, checked and described.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Parser;
+
+use super::{Outcome, Session, run};
+use crate::args::{Cli, Command, ConfigCheckArgs, ConfigCommand, ConfigInitArgs, Global};
+use crate::command_line::command_line;
+use crate::exit_code::{CONFIG, Failure, INPUT_MISSING, OUTPUT_EXISTS, USAGE};
+use crate::job_config::JobConfig;
+use crate::job_keys;
+use crate::summary::Report;
+
+pub(super) fn config(global: &Global, command: &ConfigCommand) -> Outcome {
+    match command {
+        ConfigCommand::Init(args) => init(args),
+        ConfigCommand::Check(args) => check(global, args),
+        ConfigCommand::Schema => {
+            let schema = job_keys::schema();
+            let text = format!("{schema:#}\n");
+            Ok(Report::new("config schema", "done", &serde_json::json!({ "schema": schema }), Duration::ZERO, text))
+        }
+    }
+}
+
+/// A job file to begin with. The three places stand for `{documents}`, `{store}` and `{output}`, quoted.
+const TEMPLATE: &str = include_str!("job_template.toml");
+
+fn init(args: &ConfigInitArgs) -> Outcome {
+    let mut text = TEMPLATE.to_owned();
+    for (name, place) in [("documents", &args.documents), ("store", &args.store), ("output", &args.output)] {
+        text = text.replace(&format!("@{name}@"), &toml::Value::from(place.as_str()).to_string());
+    }
+    write_new(&args.file, &text)?;
+    let file = args.file.to_string_lossy();
+    let value = serde_json::json!({ "file": file });
+    let said = format!("{file}: written; `jobs/nightly.toml` of the source explains every key\n");
+    let report = Report::new("config init", "done", &value, Duration::ZERO, said);
+    Ok(report.then(Some(command_line(["store", "init", "--config", &*file]))))
+}
+
+/// Writes a file that is not there yet.
+fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
+    let opened = OpenOptions::new().write(true).create_new(true).open(path);
+    match opened.and_then(|mut file| file.write_all(text.as_bytes())) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            let reason = format!("{}: it is there already, and is not overwritten: name another file", path.display());
+            Err(Failure::new(OUTPUT_EXISTS, reason).at(path, None))
+        }
+        done => done.map_err(|error| Failure::writing(path, &error)),
+    }
+}
+
+/// The night for which a job file is checked. No night is looked for.
+const ANY_NIGHT: &str = "2000-01-01";
+
+fn check(global: &Global, args: &ConfigCheckArgs) -> Outcome {
+    let file = args.file.to_string_lossy().into_owned();
+    let as_run = Cli::try_parse_from(["nearprint", "run", "--dt", ANY_NIGHT, "--config", &file]);
+    let Ok(Command::Run(run_args)) = as_run.map(|cli| cli.command) else {
+        return Err(Failure::bug("a run without flags cannot be parsed"));
+    };
+    let job = JobConfig::read(&args.file)?;
+    let request = run::request(&job, &run_args, ANY_NIGHT.to_owned())?;
+    let session = Session::new(&job, global);
+    let checked = session.block_on(|storage, resources, _| async move {
+        nearprint_pipeline::check_places(&storage, &request, &resources).await
+    });
+    // Whatever is wrong is wrong in the job file, or about to be.
+    checked.map_err(|failure| match failure.code {
+        USAGE | INPUT_MISSING => Failure { code: CONFIG, ..failure },
+        _ => failure,
+    })?;
+    let text = format!("{file}: every key and value is right, and documents and store are there\n");
+    let report = session.report("config check", "done", &serde_json::json!({ "file": file }), text);
+    Ok(report)
+}

@@ -1,0 +1,76 @@
+//! What a person should look at after a night.
+
+use nearprint_pipeline::{Breakers, Measured, RunSummary};
+use nearprint_study::legible;
+
+use super::{counted, grouped};
+
+/// Returns a line for everything about a night that a person should look at. A usual night has none.
+pub fn noticed(summary: &RunSummary, breakers: &Breakers) -> Vec<String> {
+    let documents = &summary.counts.documents;
+    let mut lines = Vec::new();
+    let mut some = |n: u64, line: &dyn Fn() -> String| {
+        if n > 0 {
+            lines.push(line());
+        }
+    };
+    some(documents.n_bad_rows, &|| {
+        let those = if documents.n_bad_rows == 1 { "it is" } else { "they are" };
+        format!(
+            "{} set aside, because {those} no document: the dataset quarantine",
+            counted(documents.n_bad_rows, "row")
+        )
+    });
+    some(documents.n_bad_files, &|| {
+        format!("{} that cannot be read: the manifest has the reasons", counted(documents.n_bad_files, "file"))
+    });
+    some(documents.n_ignored_files, &|| {
+        format!("{} of other kinds among the documents, not read", counted(documents.n_ignored_files, "file"))
+    });
+    some(summary.stale.len() as u64, &|| {
+        let nights = counted(summary.stale.len() as u64, "later night");
+        format!("{nights} made without this one, stale now: {}", summary.stale.join(", "))
+    });
+    if let Some(measured) = &summary.measured {
+        lines.extend(near_limits(measured, breakers));
+    }
+    lines
+}
+
+/// Describes the measured values that came near to the limit of a breaker.
+fn near_limits(measured: &Measured, breakers: &Breakers) -> Vec<String> {
+    let near = breakers.near().tripped(measured);
+    let held = breakers.tripped(measured);
+    let mut lines = Vec::new();
+    let mut line = |name: &str, limit: &dyn std::fmt::Display, value: String| {
+        let is_in = |list: &[nearprint_pipeline::TrippedBreaker]| list.iter().any(|breaker| breaker.name == name);
+        // What stopped the night is in the error.
+        if is_in(&near) && !is_in(&held) {
+            let bound = if name == "min_document_share" { "less" } else { "more" };
+            lines.push(format!("{value}: {bound} than {limit} would have stopped the night ({name})"));
+        }
+    };
+    if let Some(cluster) = &measured.largest_cluster {
+        let value =
+            format!("{} in cluster {}", counted(cluster.n_texts, "different text"), legible(&cluster.cluster_id));
+        line("max_cluster", &grouped(breakers.max_cluster), value);
+    }
+    if let Some(worst) = measured.worst_sources.first() {
+        let value = format!("a share of {:.3} of source {} are near-duplicates", worst.loss, legible(&worst.source));
+        line("max_source_loss", &breakers.max_source_loss, value);
+    }
+    if let Some(rate) = &measured.drop_rate {
+        let value = format!("a share of {:.3} dropped, {:.3} in the nights before", rate.share, rate.median);
+        line("max_rate_change", &format!("a change of {}", breakers.max_rate_change), value);
+    }
+    if let Some(loss) = &measured.lost_share {
+        let value = format!("near-duplicates lose a share of {:.3} of their features on average", loss.mean);
+        line("max_mean_lost_share", &breakers.max_mean_lost_share, value);
+    }
+    if let Some(documents) = &measured.documents {
+        let n = counted(documents.n_documents, "document");
+        let value = format!("{n}, {} in the nights before", documents.median);
+        line("min_document_share", &format!("a share of {}", breakers.min_document_share), value);
+    }
+    lines
+}

@@ -1,0 +1,119 @@
+//! `nearprint run --stale`: the stale nights, in order of date.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nearprint_pipeline::{PipelineError, Resources, RunRequest, RunStatus, RunSummary, run_elsewhere};
+use nearprint_storage::{Progress, Storage};
+use serde::Serialize;
+
+use super::run::{self, held};
+use super::{Engine, Outcome, Session, counted};
+use crate::args::{Global, RunArgs};
+use crate::command_line::command_line;
+use crate::exit_code::Failure;
+use crate::flags::with_flags;
+use crate::host::Host;
+use crate::job_config::JobConfig;
+
+/// What was done, in order.
+#[derive(Debug, Default, Serialize)]
+struct Done {
+    /// The number of nights that were published again.
+    n_published: u64,
+    /// The summaries, in order of date. The last one may be that of a night that a breaker stopped.
+    nights: Vec<RunSummary>,
+    /// The nights that are stale still.
+    stale: Vec<String>,
+}
+
+pub(super) fn run_stale(host: Host, global: &Global, args: &RunArgs, elsewhere: Option<&Engine>) -> Outcome {
+    let job = JobConfig::read(&args.config)?.with_input_args(&args.input);
+    let request = RunRequest { replace: true, ..run::request(&job, args, String::new())? };
+    let lock = args.lock_file.clone().or_else(|| job.lock.clone());
+    let wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
+    let session = Session::within(host, &job, global);
+    let engine = elsewhere.cloned();
+    let (done, failed) = session.block_on(|storage, resources, progress| async move {
+        let _lock = held(lock, wait).await?;
+        all(&storage, request, &resources, &progress, engine.as_ref()).await
+    })?;
+    let next = done.stale.is_empty().then(|| {
+        let config = args.config.to_string_lossy();
+        command_line(["check", "--config", &*config])
+    });
+    let report = session.report("run", "done", &done, text(&done)).then(next);
+    let stopped = done.nights.last().filter(|night| night.status == RunStatus::Stopped);
+    let failure = match (failed, stopped) {
+        (Some((dt, error)), _) => {
+            let failure = session.failure(error.into());
+            Failure { message: format!("{dt}: {}", with_flags("run", &failure.message)), ..failure }
+        }
+        (None, Some(night)) => run::stopped(&session, night),
+        (None, None) => return Ok(report),
+    };
+    Ok(report.but(failure))
+}
+
+/// Runs one stale night after another. A night that is replaced may make later ones stale, and the store says which.
+async fn all(
+    storage: &Storage,
+    mut request: RunRequest,
+    resources: &Resources,
+    progress: &Progress,
+    elsewhere: Option<&Arc<dyn nearprint_tasks::Elsewhere>>,
+) -> Result<(Done, Option<(String, PipelineError)>), PipelineError> {
+    let mut done = Done::default();
+    loop {
+        done.stale = stale(storage, &request.store).await?;
+        let Some(dt) = done.stale.iter().find(|dt| **dt > request.dt) else { return Ok((done, None)) };
+        request.dt.clone_from(dt);
+        tracing::info!(dt, "stale");
+        let ran = match elsewhere {
+            None => nearprint_pipeline::run(storage, &request, resources, progress).await,
+            Some(engine) => run_elsewhere(storage, &request, resources, progress, engine).await,
+        };
+        match ran {
+            Err(error) => return Ok((done, Some((request.dt, error)))),
+            Ok(night) => {
+                let stopped = night.status == RunStatus::Stopped;
+                done.n_published += u64::from(!stopped);
+                done.nights.push(night);
+                if stopped {
+                    return Ok((done, None));
+                }
+            }
+        }
+    }
+}
+
+async fn stale(storage: &Storage, store: &str) -> Result<Vec<String>, PipelineError> {
+    let info = nearprint_pipeline::store_info(storage, store).await?;
+    Ok(info.nights.into_iter().filter(|night| night.stale).map(|night| night.dt).collect())
+}
+
+fn text(done: &Done) -> String {
+    let mut out = String::new();
+    for night in &done.nights {
+        let decisions = &night.counts.decisions;
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            out,
+            "{} {}: {} kept, {} dropped, {} skipped (commit {})",
+            night.dt,
+            night.status.name(),
+            decisions.n_keep,
+            decisions.n_drop,
+            decisions.n_skip,
+            night.commit
+        );
+    }
+    let _ = match done.stale.as_slice() {
+        [] => writeln!(out, "{} published again; no night is stale", counted(done.n_published, "night")),
+        stale => {
+            writeln!(out, "{} published again; stale still: {}", counted(done.n_published, "night"), stale.join(", "))
+        }
+    };
+    out
+}

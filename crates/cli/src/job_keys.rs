@@ -1,0 +1,132 @@
+//! The keys of job files, from the JSON Schema of a job file. It says where a wrong key or name stands and which one was
+//! meant. The types of all other values are checked where the values are read.
+
+use std::sync::LazyLock;
+
+use nearprint_profile::profiles;
+use serde_json::{Map, Value};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The JSON Schema of a job file. A test compares its keys with those that the parser takes.
+const SCHEMA: &str = include_str!("job_schema.json");
+
+static PARSED: LazyLock<Value> = LazyLock::new(|| {
+    let mut schema: Value = serde_json::from_str(SCHEMA).unwrap_or_default();
+    let names: Vec<&str> = profiles().map(|(name, ..)| *name).collect();
+    if let Some(profile) = schema.pointer_mut("/properties/profile") {
+        profile["enum"] = names.into();
+    }
+    schema
+});
+
+/// Returns the JSON Schema of a job file, with the names of the profiles.
+pub fn schema() -> &'static Value {
+    &PARSED
+}
+
+/// Something in a job file that means nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// The position in the text.
+    pub offset: usize,
+    /// The key or value, and the remedy.
+    pub reason: String,
+}
+
+/// Returns the first key that a job file does not have, or the first value that is none of the names that its key takes.
+/// A text that is not TOML has none.
+pub fn unknown(text: &str) -> Option<Unknown> {
+    let table = DeTable::parse(text).ok()?;
+    let mut found = Vec::new();
+    in_table(table.get_ref(), schema(), "", &mut found);
+    found.into_iter().min_by_key(|unknown| unknown.offset)
+}
+
+fn in_table(table: &DeTable<'_>, schema: &Value, path: &str, found: &mut Vec<Unknown>) {
+    let Some(known) = schema["properties"].as_object() else { return };
+    for (key, value) in table {
+        let name: &str = key.get_ref();
+        let offset = key.span().start;
+        match known.get(name) {
+            None => found.push(Unknown { offset, reason: unknown_key(name, path, known) }),
+            Some(of_value) => in_value(value, of_value, &joined(path, name), found),
+        }
+    }
+}
+
+fn in_value(value: &Spanned<DeValue<'_>>, schema: &Value, path: &str, found: &mut Vec<Unknown>) {
+    match value.get_ref() {
+        DeValue::Table(table) => in_table(table, schema, path, found),
+        DeValue::String(text) => {
+            let names = names(schema);
+            if !names.is_empty() && !names.contains(&&**text) {
+                // A text that is far from every name may be a secret in the wrong place.
+                let near = nearest(text, names.iter().copied());
+                let meant =
+                    near.map_or_else(|| format!("use {}", names.join(", ")), |near| format!("did you mean '{near}'?"));
+                found.push(Unknown { offset: value.span().start, reason: format!("{path}: no such name: {meant}") });
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns the names that a value may have; none if it may be any text.
+fn names(schema: &Value) -> Vec<&str> {
+    schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+fn unknown_key(name: &str, path: &str, known: &Map<String, Value>) -> String {
+    let place = if path.is_empty() { "at the top of a job file".to_owned() } else { format!("in [{path}]") };
+    let unknown = format!("unknown key '{name}' {place}");
+    if let Some(near) = nearest(name, known.keys().map(String::as_str)) {
+        return format!("{unknown}: did you mean '{near}'?");
+    }
+    match place_of(name, schema(), "") {
+        Some(other) if other.is_empty() => {
+            format!("{unknown}: it stands at the top of a job file: move it above the first [table]")
+        }
+        Some(other) => format!("{unknown}: it stands in [{other}]"),
+        None => match nearest(name, all_keys(schema()).into_iter()) {
+            Some(near) => format!("{unknown}: did you mean '{near}'?"),
+            None => format!("{unknown}: `nearprint config schema` lists the keys"),
+        },
+    }
+}
+
+/// Returns the table that has a key of this name.
+fn place_of(name: &str, schema: &Value, path: &str) -> Option<String> {
+    let known = schema["properties"].as_object()?;
+    if known.contains_key(name) {
+        return Some(path.to_owned());
+    }
+    known.iter().find_map(|(key, of_value)| place_of(name, of_value, &joined(path, key)))
+}
+
+fn all_keys(schema: &Value) -> Vec<&str> {
+    let known = schema["properties"].as_object().into_iter().flatten();
+    known.flat_map(|(key, of_value)| std::iter::once(key.as_str()).chain(all_keys(of_value))).collect()
+}
+
+fn joined(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+/// The similarity from which a name is taken for the one that was meant.
+const SIMILAR: f64 = 0.8;
+
+/// Returns the name that is most like a word, if one is like it.
+pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let scored =
+        names.map(|name| (strsim::normalized_damerau_levenshtein(word, name).max(strsim::jaro(word, name)), name));
+    scored.filter(|(score, _)| *score >= SIMILAR).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+}
+
+/// Returns the line and the column of a position, both counted from 1. Columns are characters.
+pub fn line_and_column(text: &str, offset: usize) -> (u64, u64) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line = before.matches('\n').count() as u64 + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u64 + 1;
+    (line, column)
+}

@@ -1,0 +1,141 @@
+//! Job files that are written, checked and described, and what is made from the arguments.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::Value;
+use support::{Night, Ran, expect, nearprint_in, text};
+
+const DT: &str = "2026-11-20";
+
+/// The check of a job file with the three places and `more` after them.
+fn check(more: &str) -> Ran {
+    let night = Night::new(more);
+    nearprint_in(night.path(), &["config", "check", "job.toml", "--json"])
+}
+
+#[test]
+fn a_written_job_file_is_right_and_never_overwrites_one() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("my crawl")).unwrap();
+    let init = ["config", "init", "job.toml", "--documents", "my crawl", "--store", "s\"tore", "--json"];
+    let done = nearprint_in(dir.path(), &init).expect_success().json();
+    assert_eq!(done["next"], "nearprint store init --config job.toml");
+    let before = std::fs::read(dir.path().join("job.toml")).unwrap();
+    expect(&nearprint_in(dir.path(), &init), 73, &["job.toml: it is there already"]);
+    assert_eq!(std::fs::read(dir.path().join("job.toml")).unwrap(), before);
+    nearprint_in(dir.path(), &["store", "init", "--config", "job.toml"]).expect_success();
+    nearprint_in(dir.path(), &["config", "check", "job.toml"]).expect_success();
+    support::write_documents(&dir.path().join(format!("my crawl/dt={DT}/a.parquet")), &[(Some("a"), Some("b"))]);
+    nearprint_in(dir.path(), &["run", "-c", "job.toml", "--dt", DT]).expect_success();
+}
+
+#[test]
+fn a_wrong_key_or_name_is_found_by_line_and_column_with_the_one_that_was_meant() {
+    for (job, parts) in [
+        (
+            "max_bad_row = 3\n",
+            vec!["job.toml: line 5, column 1: unknown key 'max_bad_row'", "did you mean 'max_bad_rows'?"],
+        ),
+        ("[join]\nmax_distanc = 3\n", vec!["line 6, column 1", "in [join]", "did you mean 'max_distance'?"]),
+        ("[join]\nmax_distance = 3\nid_column = \"x\"\n", vec!["line 7", "move it above the first [table]"]),
+        ("max_distance = 3\n", vec!["line 5", "it stands in [join]"]),
+        ("  profile = \"defualt\"\n", vec!["line 5, column 13", "did you mean 'default'?"]),
+        ("pairs = \"forst\"\n", vec!["line 5, column 9: pairs", "did you mean 'forest'?"]),
+        ("[tokenize.tokenizer]\nkind = \"jeiba\"\n", vec!["line 6", "did you mean 'jieba'?"]),
+        ("zzz = 1\n", vec!["line 5", "unknown key 'zzz'", "`nearprint config schema` lists the keys"]),
+        ("max_bad_rows = \"x\"\n", vec!["line 5, column 16", "max_bad_rows"]),
+        ("keep = [\n", vec!["line 5"]),
+    ] {
+        let checked = check(job);
+        expect(&checked, 78, &parts);
+        let night = Night::new(job);
+        let ran = night.run(DT, &[]);
+        assert_eq!(ran.error(), checked.error(), "a run says the same");
+        assert_eq!(ran.json()["hint"], "nearprint config check job.toml");
+    }
+}
+
+#[test]
+fn a_check_finds_places_that_are_missing_or_lie_in_one_another() {
+    check("").expect_success();
+    let changed = |from: &str, to: &str| {
+        let night = Night::new("");
+        let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
+        std::fs::write(night.path().join("job.toml"), job.replace(from, to)).unwrap();
+        nearprint_in(night.path(), &["config", "check", "job.toml"])
+    };
+    expect(&changed("documents = \"documents\"", "documents = \"crawl\""), 78, &["no documents at crawl"]);
+    expect(&changed("create_store = true", "create_store = false"), 78, &["no store at store"]);
+    expect(&changed("output = \"results\"", "output = \"store/results\""), 78, &["store"]);
+    expect(&changed("store = \"store\"\n", ""), 78, &["no 'store'"]);
+    let none = nearprint_in(Path::new("/"), &["config", "check", "/nowhere/job.toml"]);
+    expect(&none, 66, &["/nowhere/job.toml"]);
+}
+
+/// The keys that the parser lists for a table when it refuses one.
+fn parsed_keys(table: &str) -> BTreeSet<String> {
+    let said = check(&format!("{table}zzz = 1\n"));
+    assert_eq!(said.code, 78, "{}", said.stderr);
+    let schema = nearprint_in(Path::new("/"), &["config", "schema"]).expect_success().stdout;
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let name = table.trim().trim_matches(['[', ']']);
+    let at = name.split('.').filter(|part| !part.is_empty()).fold(&schema, |at, part| &at["properties"][part]);
+    at["properties"].as_object().unwrap().keys().cloned().collect()
+}
+
+#[test]
+fn every_key_of_the_schema_is_one_of_the_parser_and_every_key_of_the_documented_job_file_is_in_the_schema() {
+    let documented = std::fs::read_to_string(support::root().join("jobs/nightly.toml")).unwrap();
+    let top = parsed_keys("");
+    for table in
+        ["", "[join]\n", "[resources]\n", "[s3]\n", "[breakers]\n", "[tokenize.features]\n", "[tokenize.normalize]\n"]
+    {
+        for key in parsed_keys(table) {
+            // A value of a type that no key has: the parser refuses the value, and not the key.
+            let refused = check(&format!("{table}{key} = 2026-11-20\n"));
+            assert_eq!(refused.code, 78, "{table}{key}");
+            assert!(!refused.error().contains("unknown field"), "{table}{key}: {}", refused.stderr);
+        }
+    }
+    for line in documented.lines() {
+        let line = line.trim_start_matches("# ");
+        if let Some((key, _)) =
+            line.split_once(" = ").filter(|(key, _)| key.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
+        {
+            let everywhere = nearprint_in(Path::new("/"), &["config", "schema"]).expect_success().stdout;
+            assert!(top.contains(key) || everywhere.contains(&format!("\"{key}\":")), "{key}");
+        }
+    }
+}
+
+#[test]
+fn the_shipped_job_files_have_no_unknown_keys() {
+    for job in ["jobs/nightly.toml", "jobs/sample.toml"] {
+        let checked = nearprint_in(&support::root(), &["config", "check", job]);
+        assert!(!checked.stderr.contains("unknown"), "{job}: {}", checked.stderr);
+    }
+}
+
+#[test]
+fn completions_and_manual_pages_have_all_commands() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = nearprint_in(Path::new("/"), &["completions", shell]).expect_success().stdout;
+        assert!(script.contains("drop-night") && script.contains("dry-run"), "{shell}: {script}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let script = nearprint_in(Path::new("/"), &["completions", "bash"]).expect_success().stdout;
+    std::fs::write(dir.path().join("nearprint.bash"), script).unwrap();
+    let typed = ". ./nearprint.bash; COMP_WORDS=(nearprint store comp); COMP_CWORD=2; _nearprint nearprint comp store; echo ${COMPREPLY[@]}";
+    let shell = support::Run::new(Path::new("bash"), dir.path(), &["-c", typed]).run().unwrap();
+    assert_eq!(shell.stdout.trim(), "compact", "{}", shell.stderr);
+    nearprint_in(dir.path(), &["man", "pages"]).expect_success();
+    let page = |name: &str| std::fs::read_to_string(dir.path().join("pages").join(name)).unwrap();
+    assert!(page("nearprint.1").contains(".TH") && page("nearprint-store-gc.1").contains("grace"));
+    assert!(nearprint_in(dir.path(), &["man"]).expect_success().stdout.contains(".TH"));
+    let night = Night::new("");
+    night.documents(DT, &[("a", &text(1, 40))]);
+}

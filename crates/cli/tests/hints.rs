@@ -1,0 +1,168 @@
+//! Hints after errors: each is a command that works as it stands.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use support::{Night, Ran, Run, nearprint_in, strings, text, write_documents, write_fingerprints, write_parquet};
+
+const DT: &str = "2026-11-20";
+const NEXT: &str = "2026-11-21";
+
+fn night() -> Night {
+    let night = Night::new("");
+    night.documents(DT, &[("a", &text(1, 40)), ("b", &text(2, 40))]).documents(NEXT, &[("c", &text(3, 40))]);
+    night
+}
+
+/// Types a command line in the night's folder, as a shell takes it.
+fn typed(night: &Night, line: &str) -> Ran {
+    let line = line.replacen("nearprint", support::NEARPRINT, 1);
+    Run::new(Path::new("sh"), night.path(), &["-c", &line]).run().unwrap()
+}
+
+/// A command line that fails with a code says one hint, also in its JSON summary, and the hint works.
+fn hinted(night: &Night, line: &str, code: i32, hint: &str) {
+    let said = typed(night, line);
+    assert_eq!(said.code, code, "{line}: {}{}", said.stdout, said.stderr);
+    let lines: Vec<&str> = said.stderr.lines().filter(|line| line.starts_with("hint: ")).collect();
+    assert_eq!(lines, [format!("hint: {hint}")], "{line}: {}", said.stderr);
+    let json = typed(night, &format!("{line} --json"));
+    assert!(json.json()["hint"].as_str().is_some_and(|hint| hint.starts_with("nearprint ")), "{line}: {}", json.stdout);
+    typed(night, hint).expect_success();
+}
+
+#[test]
+fn nights_that_need_a_flag_say_it() {
+    let run = format!("nearprint run -c job.toml --dt {DT}");
+    let late = night();
+    late.run(NEXT, &[]).expect_success();
+    hinted(&late, &run, 64, &format!("{run} --late"));
+    let all = format!("{run} --pairs all");
+    hinted(&late, &all, 73, &format!("{all} --replace"));
+    let moved = format!("{run} --pairs all --output 'other results'");
+    hinted(&late, &moved, 73, &format!("{moved} --replace"));
+    let first = format!("{run} --store new --output new-results");
+    let job = fs::read_to_string(late.path().join("job.toml")).unwrap();
+    fs::write(late.path().join("job.toml"), job.replace("create_store = true", "create_store = false")).unwrap();
+    hinted(&late, &first, 66, &format!("{first} --create-store"));
+}
+
+#[test]
+fn bad_rows_name_the_limit_that_lets_them_pass() {
+    let night = night();
+    let file = night.path().join(format!("documents/dt={DT}/bad.parquet"));
+    let texts = [Some("x"), Some("y"), Some("z")];
+    write_parquet(&file, &[("id", strings(&[None, None, Some("z")])), ("text", strings(&texts))]);
+    let run = format!("nearprint run -c job.toml --dt {DT}");
+    hinted(&night, &run, 65, &format!("{run} --max-bad-rows 2"));
+}
+
+#[test]
+fn commands_about_a_night_that_is_not_published_name_its_run() {
+    for command in ["report", "audit", "filter --output kept"] {
+        let night = night();
+        night.run(NEXT, &[]).expect_success();
+        fs::rename(night.path().join("store"), night.path().join("old")).unwrap();
+        fs::rename(night.path().join("results"), night.path().join("old-results")).unwrap();
+        night.run(DT, &[]).expect_success();
+        let line = format!("nearprint {command} --config job.toml --dt {NEXT}");
+        hinted(&night, &line, 66, &format!("nearprint run --config job.toml --dt {NEXT}"));
+    }
+}
+
+#[test]
+fn outputs_that_exist_are_replaced_on_request() {
+    let night = night();
+    write_fingerprints(&night.path().join("fp/a.parquet"), &[("a".to_owned(), 1), ("b".to_owned(), 3)]);
+    let documents = format!("documents/dt={DT}");
+    let lines = [
+        format!("nearprint fingerprint --documents {documents} --output out"),
+        "nearprint join --queries fp --self --max-distance 3 --output joined".to_owned(),
+        format!("nearprint idf build --documents {documents} --output idf.txt"),
+        format!("nearprint tune --documents {documents} --sheet sheet.csv"),
+    ];
+    for line in lines {
+        typed(&night, &line).expect_success();
+        hinted(&night, &line, 73, &format!("{line} --replace"));
+    }
+    night.run(DT, &[]).expect_success();
+    let filter = format!("nearprint filter --config job.toml --dt {DT} --output kept");
+    typed(&night, &filter).expect_success();
+    hinted(&night, &filter, 73, &format!("{filter} --replace"));
+}
+
+#[test]
+fn words_of_other_programs_lead_to_the_command_that_was_meant() {
+    let night = night();
+    let right = format!("nearprint run --config job.toml --dt {DT}");
+    let lines = [
+        format!("nearprint run job.toml {DT}"),
+        format!("nearprint rn job.toml --dt {DT}"),
+        format!("nearprint dedup --config job.toml {DT}"),
+        format!("nearprint deduplicate --config job.toml --dt {DT}"),
+    ];
+    for line in lines {
+        hinted(&night, &line, 64, &right);
+    }
+    hinted(
+        &night,
+        &format!("nearprint report job.toml {DT}"),
+        64,
+        &format!("nearprint report --config job.toml --dt {DT}"),
+    );
+    hinted(&night, "nearprint stor info store", 64, "nearprint store info store");
+    typed(&night, &format!("nearprint run -c job.toml --date {DT}")).expect_success();
+    let nothing = nearprint_in(night.path(), &["frobnicate", "x"]);
+    assert!(nothing.code == 64 && !nothing.stderr.contains("hint:"), "{}", nothing.stderr);
+}
+
+#[test]
+fn a_missing_job_file_can_be_written() {
+    let night = night();
+    fs::remove_file(night.path().join("job.toml")).unwrap();
+    let line = format!("nearprint run -c 'my job.toml' --dt {DT}");
+    hinted(&night, &line, 66, "nearprint config init 'my job.toml'");
+}
+
+#[test]
+fn a_run_that_may_be_tried_again_says_its_own_command() {
+    let night = night();
+    let lock = fs::File::create(night.path().join("lock")).unwrap();
+    lock.lock().unwrap();
+    let line = format!("nearprint run -c job.toml --dt {DT} --lock-file lock");
+    let said = typed(&night, &line);
+    assert_eq!((said.code, said.stderr.contains(&format!("\nhint: {line}\n"))), (75, true), "{}", said.stderr);
+    drop(lock);
+    typed(&night, &line).expect_success();
+}
+
+#[test]
+fn secrets_are_not_repeated_in_a_hint() {
+    let night = night();
+    night.run(DT, &[]).expect_success();
+    let said = night.run(DT, &["--pairs", "all", "--lock-file", "lock", "--documents", "s3://key:secret@bucket/x"]);
+    assert!(said.code != 0 && !said.stderr.contains("hint:") && !said.stderr.contains("secret"), "{}", said.stderr);
+}
+
+#[test]
+fn a_published_night_says_which_of_its_sources_changed() {
+    let night = night();
+    night.run(DT, &[]).expect_success();
+    night.run(NEXT, &[]).expect_success();
+    let error = |dt: &str, more: &[&str]| {
+        let said = night.run(dt, more);
+        assert_eq!(said.code, 73, "{}", said.stderr);
+        said.error().to_owned()
+    };
+    assert!(error(DT, &["--pairs", "all"]).contains("from other configuration:"));
+    write_documents(&night.path().join(format!("documents/dt={NEXT}/more.parquet")), &[(Some("m"), Some("n"))]);
+    assert!(error(NEXT, &[]).contains("from other inputs:"));
+    night.documents("2026-11-19", &[("early", &text(2, 40))]).run("2026-11-19", &["--late"]).expect_success();
+    assert!(error(DT, &[]).contains("from other earlier nights:"));
+    assert!(error(NEXT, &[]).contains("from other inputs and earlier nights:"));
+    let none = night.run("2026-02-30", &[]);
+    assert!(none.code == 64 && none.error().ends_with("there is no such day"), "{}", none.stderr);
+}

@@ -1,0 +1,210 @@
+//! `nearprint report`: the page and the Markdown of a night.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use scraper::{Html, Node, Selector};
+use support::{Night, nearprint_in, root, text, write_documents};
+
+const DT: &str = "2026-11-20";
+const REPORT: [&str; 5] = ["report", "--config", "job.toml", "--dt", DT];
+
+/// A text with its word at `i` replaced.
+fn edited(base: &str, i: usize) -> String {
+    let mut words: Vec<&str> = base.split(' ').collect();
+    words[i] = "edited";
+    words.join(" ")
+}
+
+/// A published night of three near-duplicates and a document alone, after a night of two documents.
+fn published() -> Night {
+    let night = Night::new("max_lost_share = 1\n");
+    let [one, two, three] = [1, 2, 3].map(|seed| text(seed, 150));
+    night.documents("2026-11-19", &[("before/1", &one), ("before/2", &two)]).run("2026-11-19", &[]).expect_success();
+    let (near, nearer) = (edited(&edited(&one, 3), 70), edited(&two, 9));
+    let rows =
+        [("https://a.example/1", near.as_str()), ("https://a.example/2", &nearer), ("https://b.example/3", &three)];
+    night.documents(DT, &rows).run(DT, &["--report", "run.html"]).expect_success();
+    night
+}
+
+fn page(night: &Night, more: &[&str]) -> String {
+    nearprint_in(night.path(), &[&REPORT[..], &["--html", "page.html"], more].concat()).expect_success();
+    std::fs::read_to_string(night.path().join("page.html")).unwrap()
+}
+
+/// The texts of all elements that a selector finds.
+fn texts(page: &str, selector: &str) -> Vec<String> {
+    let (page, selector) = (Html::parse_document(page), Selector::parse(selector).unwrap());
+    page.select(&selector).map(|element| element.text().collect::<String>()).collect()
+}
+
+#[test]
+fn the_page_of_a_night_is_the_same_whoever_writes_it_and_whatever_later_nights_publish() {
+    let night = published();
+    let first = page(&night, &[]);
+    assert_eq!(first, std::fs::read_to_string(night.path().join("run.html")).unwrap());
+    assert_eq!(first, page(&night, &["--threads", "1"]));
+    night.documents("2026-11-21", &[("later", &text(9, 90))]).run("2026-11-21", &[]).expect_success();
+    assert_eq!(first, page(&night, &[]));
+}
+
+#[test]
+fn a_page_shows_the_weakest_drop_first_with_what_it_lost() {
+    let page = page(&published(), &[]);
+    assert_eq!(texts(&page, "h1"), ["Night 2026-11-20"]);
+    let dropped: Vec<String> = texts(&page, "article dd:nth-of-type(1) code");
+    assert_eq!(dropped, ["https://a.example/1", "https://a.example/2"], "the first has two replaced words");
+    let (lost, gained) = (texts(&page, "article del"), texts(&page, "article ins"));
+    assert!(lost.len() == 3 && lost.iter().all(|word| word == "edited") && gained.len() == 3, "{lost:?} {gained:?}");
+    let trend = texts(&page, "#trend tbody th");
+    assert_eq!(trend, ["2026-11-20", "2026-11-19"]);
+    let sources = texts(&page, "#sources tbody tr");
+    assert_eq!(sources.len(), 1);
+    assert!(sources[0].starts_with("a.example"), "{sources:?}");
+    let tiles = texts(&page, ".tiles dt");
+    assert_eq!(tiles, ["Documents", "Kept", "Dropped", "Skipped", "Saved, about", "Kept of the bound"]);
+}
+
+#[test]
+fn a_page_without_its_documents_says_so_and_shows_everything_else() {
+    let night = published();
+    std::fs::remove_dir_all(night.path().join("documents")).unwrap();
+    let page = page(&night, &[]);
+    let gone =
+        texts(&page, "article").iter().filter(|text| text.contains("no longer where the documents were")).count();
+    assert_eq!((gone, texts(&page, "article del").len()), (2, 0));
+    assert_eq!(texts(&page, "#trend tbody th").len(), 2);
+}
+
+#[test]
+fn a_page_of_an_empty_night_and_of_a_release_without_counts_of_sources_can_be_made() {
+    let night = Night::new("allow_empty = true\n");
+    std::fs::create_dir_all(night.path().join(format!("documents/dt={DT}"))).unwrap();
+    write_documents(&night.path().join(format!("documents/dt={DT}/p.parquet")), &[]);
+    night.run(DT, &[]).expect_success();
+    let page = page(&night, &[]);
+    assert!(texts(&page, ".look li").iter().any(|line| line == "The night has no documents."), "{page}");
+    assert!(page.contains("No near-duplicate was dropped"));
+}
+
+/// A night whose ids, texts, clusters and quarantined rows hold payloads.
+fn attacked() -> (Night, Vec<String>) {
+    let payloads = std::fs::read_to_string(root().join("crates/cli/tests/data/xss.txt")).unwrap();
+    let payloads: Vec<String> = payloads.lines().map(str::to_owned).collect();
+    let night = Night::new("max_lost_share = 1\non_duplicate_id = \"keep_first\"\nmax_bad_rows = 100\n");
+    let mut rows = Vec::new();
+    for (payload, seed) in payloads.iter().zip(1..) {
+        let base = text(seed, 150);
+        rows.push((payload.clone(), format!("{base} {payload} {base}")));
+        rows.push((
+            format!("https://{payload}"),
+            format!("{} {payload} {} {payload}", edited(&base, 5), edited(&base, 99)),
+        ));
+        rows.push((payload.clone(), "again".to_owned()));
+    }
+    let rows: Vec<(&str, &str)> = rows.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
+    night.documents(DT, &rows).run(DT, &["--no-breakers"]).expect_success();
+    (night, payloads)
+}
+
+/// The elements and attributes of a page as `element`, `element@attribute`, and the addresses in it.
+fn names(page: &str) -> (BTreeSet<String>, Vec<String>) {
+    let (mut names, mut addresses) = (BTreeSet::new(), Vec::new());
+    for node in Html::parse_document(page).tree.nodes() {
+        let Node::Element(element) = node.value() else {
+            assert!(!matches!(node.value(), Node::Comment(_)), "{node:?}");
+            continue;
+        };
+        names.insert(element.name().to_owned());
+        for (name, value) in element.attrs() {
+            names.insert(format!("{}@{name}", element.name()));
+            if matches!(name, "href" | "src" | "action" | "data" | "xlink:href") {
+                addresses.push(value.to_owned());
+            }
+        }
+    }
+    (names, addresses)
+}
+
+#[test]
+fn no_id_and_no_text_becomes_an_element_an_attribute_or_an_address_of_the_page() {
+    let (night, payloads) = attacked();
+    assert_eq!(payloads.len(), 50);
+    let page = page(&night, &["--examples", "100"]);
+    let ids = texts(&page, "code.id");
+    for payload in &payloads {
+        assert!(ids.iter().any(|id| id == payload || *id == format!("https://{payload}")), "{payload} is not shown");
+    }
+    assert!(texts(&page, "article .diff").iter().any(|text| text.contains("<script>hit()</script>")));
+    let (found, addresses) = names(&page);
+    let known: BTreeSet<String> = KNOWN.split_whitespace().map(str::to_owned).collect();
+    assert_eq!(found.difference(&known).collect::<Vec<_>>(), Vec::<&String>::new());
+    assert!(addresses.iter().all(|address| address.starts_with('#')), "{addresses:?}");
+    assert_eq!(texts(&page, "style").len(), 1);
+}
+
+#[test]
+fn the_bars_of_a_chart_have_a_width_however_few_they_are() {
+    let page = page(&published(), &[]);
+    let (page, bars) = (Html::parse_document(&page), Selector::parse("svg rect").unwrap());
+    let widths: Vec<i32> = page.select(&bars).map(|bar| bar.attr("width").unwrap().parse().unwrap()).collect();
+    assert!(widths.len() > 3 && widths.iter().all(|&width| width > 0), "{widths:?}");
+}
+
+/// What pages are made of.
+const KNOWN: &str = "html html@lang head meta meta@charset meta@http-equiv meta@content meta@name title style body \
+    header nav nav@aria-label main main@id footer section section@id section@aria-label section@aria-labelledby \
+    h1 h2 h2@id h3 h3@id p p@class a a@class a@href ul ul@class li li@class dl dl@class dt dd dd@class \
+    div div@class div@role div@aria-label div@tabindex div@dir code code@class code@dir del ins \
+    article article@aria-labelledby table caption thead tbody tr th th@scope th@class td td@class \
+    figure figure@class figcaption details summary \
+    svg svg@width svg@height svg@viewBox svg@xmlns rect rect@x rect@y rect@width rect@height rect@opacity rect@fill \
+    rect@stroke text text@x text@y text@dy text@text-anchor text@font-family text@font-size text@opacity text@fill \
+    polyline polyline@fill polyline@opacity polyline@stroke polyline@stroke-width polyline@points \
+    line line@opacity line@stroke line@stroke-width line@x1 line@y1 line@x2 line@y2";
+
+#[test]
+fn markdown_has_tables_and_no_markup_of_documents() {
+    let night = published();
+    let said = nearprint_in(night.path(), &[&REPORT[..], &["--format", "md"]].concat()).expect_success().stdout;
+    assert!(
+        said.starts_with("### Night 2026-11-20\n\n| | | |\n|---|---:|---|\n| Documents | 3 | in 1 file |\n"),
+        "{said}"
+    );
+    assert!(said.contains("| `https://a.example/1` | `before/1` |"), "{said}");
+    let (attacked, payloads) = attacked();
+    let report = [&REPORT[..], &["--format", "md", "--examples", "100"]].concat();
+    let said = nearprint_in(attacked.path(), &report).expect_success().stdout;
+    for line in said.lines().filter(|line| line.starts_with("| ")) {
+        // Outside of code, which two backticks hold if there is one in it, no character begins a tag.
+        let fence = if line.contains("``") { "``" } else { "`" };
+        let outside: String = line.split(fence).step_by(2).collect();
+        assert!(!outside.contains('<'), "{line}");
+    }
+    assert!(payloads.iter().filter(|payload| said.contains(payload.as_str())).count() > 40, "{said}");
+}
+
+#[test]
+fn a_page_that_would_overwrite_documents_or_the_job_is_refused() {
+    let night = published();
+    for html in ["job.toml", "documents"] {
+        let done = nearprint_in(night.path(), &[&REPORT[..], &["--html", html]].concat());
+        assert_eq!(done.code, 64, "{html}: {}", done.stderr);
+    }
+    let done = nearprint_in(night.path(), &[&REPORT[..], &["--html", "nowhere/page.html"]].concat());
+    assert_eq!(done.code, 74, "{}", done.stderr);
+}
+
+#[test]
+fn a_night_whose_page_cannot_be_written_is_published_and_says_so() {
+    let night = Night::new("");
+    let done = night.documents(DT, &[("a", &text(1, 90))]).run(DT, &["--report", "nowhere/page.html"]);
+    assert_eq!((done.code, done.json()["exit_code"].as_u64()), (74, Some(74)), "{}", done.stderr);
+    assert!(done.stderr.contains("the night is published, but not its page"), "{}", done.stderr);
+    assert_eq!(done.json()["n_keep"], 1);
+    let again = night.run(DT, &["--report", "page.html"]).expect_success().json();
+    assert_eq!((&again["status"], &again["page"]["url"]), (&"already_published".into(), &"page.html".into()));
+}
