@@ -52,7 +52,7 @@ pub(crate) fn short(value: f64) -> String {
 pub fn percent(share: f64) -> String {
     match share {
         s if s > 0.0 && s < 0.0005 => "under 0.1 %".to_owned(),
-        s if s < 1.0 && s >= 0.9995 => "over 99.9 %".to_owned(),
+        s if (0.9995..1.0).contains(&s) => "over 99.9 %".to_owned(),
         s => format!("{:.1} %", s * 100.0),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use nearprint_lookup::{Answer, Asked, Decision, FingerprintText, LookupError, Match, State};
-use nearprint_serve::{Answers, Asked, FingerprintText, Result, ServeError, ServeOptions, Served, Server, Side, Token};
+use nearprint_serve::{Answers, Result, ServeError, ServeOptions, Served, Server, Side, Token};
 use nearprint_storage::StorageError;
 use nearprint_study::Explanation;
 use serde_json::Value;
