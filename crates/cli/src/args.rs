@@ -85,6 +85,7 @@ pub enum LogFormat {
 }
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "a process has one command")]
 pub enum Command {
     /// Run a night: fingerprint its documents, join, decide, publish, advance the store
     Run(RunArgs),

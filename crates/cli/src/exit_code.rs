@@ -25,7 +25,7 @@ pub struct Failure {
     /// The command line that the user may run next, if there is one.
     pub hint: Option<String>,
     /// What mends it, from which the hint is made.
-    pub(crate) remedy: Option<Remedy>,
+    pub(crate) remedy: Option<Box<Remedy>>,
     /// The file, column and row that the message is about, as far as it is about one.
     pub place: Box<ErrorPlace>,
 }
@@ -45,7 +45,7 @@ impl<E: Into<StudyError>> From<E> for Failure {
     fn from(error: E) -> Self {
         let error = error.into();
         let place = Box::new(ErrorPlace::of(&error));
-        let remedy = remedy(&error);
+        let remedy = remedy(&error).map(Box::new);
         Self { place, remedy, ..Self::new(of_kind(error.kind()), error.to_string()) }
     }
 }
@@ -152,7 +152,7 @@ impl Failure {
 
     /// Returns the failure with what mends it.
     pub(crate) fn mended_by(mut self, remedy: Remedy) -> Self {
-        self.remedy = Some(remedy);
+        self.remedy = Some(Box::new(remedy));
         self
     }
 

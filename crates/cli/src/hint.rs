@@ -27,7 +27,7 @@ pub enum Remedy {
 pub fn of(failure: &Failure, command: &str, arguments: &[OsString]) -> Option<String> {
     let words = words(arguments)?;
     let remedy =
-        failure.remedy.clone().or_else(|| by_switch(failure, command, &words)).or_else(|| by_code(failure.code));
+        failure.remedy.as_deref().cloned().or_else(|| by_switch(failure, command, &words)).or_else(|| by_code(failure.code));
     let hint = match remedy? {
         Remedy::Command(words) => words,
         Remedy::With(command, flags) => with(command, flags, &words)?,

@@ -328,7 +328,7 @@ impl JobConfig {
             ("profile", self.profile.clone()),
             ("bits", profile.bits.to_string()),
             ("join.max_distance", profile.join.max_distance.to_string()),
-            ("join.max_sketch_distance", off(profile.join.max_sketch_distance.map(u32::from))),
+            ("join.max_sketch_distance", off(profile.join.max_sketch_distance)),
             ("clusters", clusters.to_owned()),
             ("keep", keep),
             ("max_lost_share", by_default(self.max_lost_share.map(|share| share.to_string()))),

@@ -54,7 +54,8 @@ fn a_join_tells_how_many_rows_it_has_probed_while_it_works() {
         n_probed.fetch_add(n, Ordering::Relaxed);
     };
     for max_pairs in [usize::MAX, 1] {
-        (n_calls.store(0, Ordering::Relaxed), n_probed.store(0, Ordering::Relaxed));
+        n_calls.store(0, Ordering::Relaxed);
+        n_probed.store(0, Ordering::Relaxed);
         let _ = queries.map_together_counted(&runs, &mut TogetherScratch::default(), max_pairs, &count);
         assert_eq!(n_probed.load(Ordering::Relaxed), 25_000);
         assert!(n_calls.load(Ordering::Relaxed) > 1, "it tells of each table at least");

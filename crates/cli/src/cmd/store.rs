@@ -142,7 +142,7 @@ fn info_text(info: &StoreInfo) -> String {
         "{}: commit {}, {}, {}, {}, {}, config {}",
         info.store,
         info.commit,
-        counted(info.n_nights as u64, "night"),
+        counted(info.n_nights, "night"),
         counted(info.n_fingerprints, "fingerprint"),
         counted(info.n_short, "short text"),
         counted(info.bytes, "byte"),
