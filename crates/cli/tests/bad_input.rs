@@ -457,9 +457,9 @@ fn hidden_files_are_passed_over_and_names_with_brackets_are_taken_as_they_are() 
 #[test]
 fn job_files_with_unknown_keys_or_values_are_refused_by_name() {
     for (job, parts) in [
-        ("colour = \"red\"\n", vec!["job.toml", "line 5", "unknown field `colour`"]),
-        ("profile = \"fast\"\n", vec!["no profile 'fast'", "default, han-bigrams, paper, java, hanlp-java"]),
-        ("[join]\nmax_distnace = 3\n", vec!["unknown field `max_distnace`"]),
+        ("colour = \"red\"\n", vec!["job.toml", "line 5", "unknown key 'colour'"]),
+        ("profile = \"fast\"\n", vec!["line 5", "profile: no such name", "default, han-bigrams, paper, java, hanlp-java"]),
+        ("[join]\nmax_distnace = 3\n", vec!["unknown key 'max_distnace' in [join]: did you mean 'max_distance'?"]),
         ("[join]\nmax_distance = 65\n", vec!["max_distance", "65 is not below"]),
         ("[tokenize.features]\nweight = \"heavy\"\n", vec!["heavy"]),
         ("keep = [\"a sideways\"]\n", vec!["keep", "'a sideways'"]),
@@ -470,7 +470,7 @@ fn job_files_with_unknown_keys_or_values_are_refused_by_name() {
         ("max_lost_share = -0.1\n", vec!["max_lost_share: -0.1 is no share"]),
         ("max_lost_share = 0.2\nprofile = \"paper\"\n", vec!["max_lost_share: 0.2", "sketches"]),
         ("max_lost_share = 0.2\nclusters = \"component\"\n", vec!["max_lost_share: 0.2", "star rule"]),
-        ("on_duplicate_id = \"keep_all\"\n", vec!["keep_all", "keep_first"]),
+        ("on_duplicate_id = \"keep_all\"\n", vec!["on_duplicate_id", "keep_first"]),
         ("max_bad_files = \"many\"\n", vec!["max_bad_files"]),
         ("require_marker = \"a/b\"\n", vec!["require_marker", "'a/b'"]),
         ("[resources]\nmemory_limit = \"much\"\n", vec!["'much' is not a size"]),
