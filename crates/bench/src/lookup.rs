@@ -108,6 +108,7 @@ impl Args {
         again.await?;
         let seconds = started.elapsed().as_secs_f64();
         milliseconds.sort_by(f64::total_cmp);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a position in the list")]
         let at = |share: f64| milliseconds[((milliseconds.len() - 1) as f64 * share) as usize];
         let n = queries.len() as f64;
         let mean = |of: fn(&Answer) -> u64| answers.iter().map(of).sum::<u64>() as f64 / n;
@@ -140,6 +141,7 @@ impl Args {
 
     fn queries(&self, nights: &[Fingerprints]) -> Vec<Asked> {
         let mut rng = Rng(self.seed);
+        #[allow(clippy::cast_possible_truncation, reason = "less than a length")]
         let mut pick = |n: usize| (rng.next() % n.max(1) as u64) as usize;
         let chosen: Vec<Option<u64>> = (0..self.queries)
             .map(|i| {
@@ -180,7 +182,7 @@ impl Args {
                 );
             }
             let found = answer.matches.iter().map(|m| ((m.dt.as_str(), m.id.clone()), (m.distance, m.sketch_distance)));
-            answer.n_matches as usize == answer.matches.len() && found.collect::<BTreeMap<_, _>>() == expected
+            answer.n_matches == answer.matches.len() as u64 && found.collect::<BTreeMap<_, _>>() == expected
         });
         equal.count()
     }

@@ -21,7 +21,7 @@ pub struct Failure {
     /// The message, which names what it is about and says what the user should do.
     pub message: String,
     /// The requests to object stores until then, if there were any.
-    pub requests: Option<Requests>,
+    pub requests: Option<Box<Requests>>,
     /// The command line that the user may run next, if there is one.
     pub hint: Option<String>,
     /// What mends it, from which the hint is made.

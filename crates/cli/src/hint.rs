@@ -26,8 +26,12 @@ pub enum Remedy {
 /// Returns the command line that a failure of `command` calls for. `arguments` are those of the process.
 pub fn of(failure: &Failure, command: &str, arguments: &[OsString]) -> Option<String> {
     let words = words(arguments)?;
-    let remedy =
-        failure.remedy.as_deref().cloned().or_else(|| by_switch(failure, command, &words)).or_else(|| by_code(failure.code));
+    let remedy = failure
+        .remedy
+        .as_deref()
+        .cloned()
+        .or_else(|| by_switch(failure, command, &words))
+        .or_else(|| by_code(failure.code));
     let hint = match remedy? {
         Remedy::Command(words) => words,
         Remedy::With(command, flags) => with(command, flags, &words)?,

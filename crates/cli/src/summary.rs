@@ -166,7 +166,7 @@ pub fn of_failure(failure: &Failure, asked: Option<&Asked>) -> Value {
     if let Some(hint) = failure.hint() {
         summary["hint"] = hint.into();
     }
-    if let Some(requests) = failure.requests {
+    if let Some(requests) = &failure.requests {
         summary["requests"] = serde_json::json!(requests);
     }
     summary

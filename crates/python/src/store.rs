@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 
 use crate::call::{Cancelled, interruptible, no_threads};
 use crate::error::{Problem, Result};
-use crate::input::{BitColumn, Input, Texts};
+use crate::input::{Input, Texts};
 use crate::output::Table;
 
 /// A store that answers which of its documents are near a text or a fingerprint. It is opened in the state of its newest

@@ -168,7 +168,7 @@ impl Session {
         if let Host::Process = self.host {
             nearprint_storage::remove_temp_folders();
         }
-        outcome.map_err(|failure| Failure { requests: self.requests(), ..failure })
+        outcome.map_err(|failure| Failure { requests: self.requests().map(Box::new), ..failure })
     }
 
     /// Shows the progress, unless the user wants none, until the future is dropped.

@@ -85,7 +85,7 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option
         Some(Err(error)) => {
             let failure = session.failure(error);
             let message = format!("the night is published, but not its page: {}", failure.message);
-            return Ok(report.but(Failure { message, requests: session.requests(), ..failure }));
+            return Ok(report.but(Failure { message, requests: session.requests().map(Box::new), ..failure }));
         }
         None => {}
     }
@@ -101,7 +101,7 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option
 pub(super) fn stopped(session: &Session, summary: &RunSummary) -> Failure {
     let why: Vec<String> = summary.breakers.iter().map(|breaker| with_flags("run", &breaker.message())).collect();
     let message = format!("stopped before publishing: {}", why.join("; "));
-    Failure { requests: session.requests(), ..Failure::new(BAD_DATA, message) }
+    Failure { requests: session.requests().map(Box::new), ..Failure::new(BAD_DATA, message) }
 }
 
 /// Returns the request of a night. What the command line says goes before the job file.
