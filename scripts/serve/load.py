@@ -57,10 +57,14 @@ class Load:
         self.args, self.port, self.latencies, self.statuses, self.idle = args, port, [], {}, []
 
     async def ask(self, body):
-        reader, writer = self.idle.pop() if self.idle else await asyncio.open_connection("127.0.0.1", self.port)
+        # The server closes connections that are idle for 10 seconds.
+        while self.idle and time.perf_counter() - self.idle[0][0] > 5:
+            self.idle.pop(0)[2].close()
+        fresh = None if self.idle else await asyncio.open_connection("127.0.0.1", self.port)
+        reader, writer = fresh or self.idle.pop()[1:]
         writer.write(request(body))
         status, answer = await reply(reader)
-        self.idle.append((reader, writer))
+        self.idle.append((time.perf_counter(), reader, writer))
         return status, answer
 
     async def one(self, due, body):
