@@ -53,7 +53,7 @@ fn expect(done: &Ran, code: i32, parts: &[&str]) {
     for part in parts {
         assert!(done.error().contains(part), "{part:?} is not in: {}", done.stderr);
     }
-    let last = done.stderr.lines().last().unwrap_or_default();
+    let last = done.stderr.lines().rfind(|line| !line.starts_with("hint: ")).unwrap_or_default();
     assert!(last.starts_with("nearprint: error: "), "more than one line: {}", done.stderr);
     if done.stdout.contains('{') {
         assert_eq!(done.json()["exit_code"], code);
@@ -365,7 +365,8 @@ fn a_line_without_end_is_passed_over_without_being_held() {
     let (done, peak) = run_with_peak_mib(&night);
     let summary = done.expect_success().json();
     assert_eq!((summary["n_documents"].as_u64(), &summary["bad_rows_by_reason"]["too_large"]), (Some(2), &1.into()));
-    assert!(peak < 100, "{peak} MiB");
+    // Half of it are pages of the unoptimised program; the line alone has 300 MiB.
+    assert!(peak < 128, "{peak} MiB");
 }
 
 /// Runs the night, and gives its largest memory in MiB.

@@ -121,7 +121,8 @@ fn run_stale(night: &Night, more: &[&str]) -> Ran {
 #[test]
 fn all_stale_nights_are_run_in_order_of_date() {
     let night = with_stale_nights();
-    let done = run_stale(&night, &["--json"]).expect_success().json();
+    // Nights of one document are too small for the share of dropped ones to mean anything.
+    let done = run_stale(&night, &["--json", "--no-breakers"]).expect_success().json();
     let dates: Vec<&str> = done["nights"].as_array().unwrap().iter().map(|n| n["dt"].as_str().unwrap()).collect();
     assert_eq!(dates, [DT, "2026-11-21", "2026-11-22"]);
     assert_eq!((done["status"].as_str(), done["n_published"].as_u64()), (Some("done"), Some(3)));

@@ -72,6 +72,28 @@ fn threads_share_a_set_and_find_the_same_pairs_and_none_twice() {
 }
 
 #[test]
+fn a_hot_leaf_whose_queries_do_not_share_its_prefix_is_joined_completely() {
+    let mut state = 11u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state ^ state >> 31
+    };
+    // All existing fingerprints agree in 24 bits, and each query differs from them in one of these.
+    let existing: Vec<u64> = (0..16_000).map(|_| next() >> 24).collect();
+    let near = |(i, &value): (usize, &u64)| {
+        let rest = if i % 2 == 0 { value ^ (next() & next() & next()) >> 24 } else { next() >> 24 };
+        1 << (52 + i % 12) | rest
+    };
+    let queries: Vec<u64> = existing.iter().enumerate().map(near).collect();
+    for k in [8, 12] {
+        let found: Vec<(usize, usize, u32)> = HammingJoin::new(k).between(&queries, &existing).unwrap()
+            .iter().map(|p| (p.a as usize, p.b as usize, u32::from(p.distance))).collect();
+        let expected = naive::cross_pairs(&queries, &existing, k);
+        assert!(expected.len() > 1_000 && found == expected, "{} pairs of {}", found.len(), expected.len());
+    }
+}
+
+#[test]
 fn widths_and_ids_are_the_callers() {
     let narrow = pairs_within(&[0b0000_u32, 0b0011, u32::MAX], 2).unwrap();
     assert_eq!(narrow.iter().map(|p| (p.a, p.b)).collect::<Vec<_>>(), [(0, 1)]);

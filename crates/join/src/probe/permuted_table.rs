@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::kernel::{Kernel, NearPrefix, Width};
 use crate::plan::cost::{ExistingRun, JoinCost, SORT_NS, Workload, merge_bits};
-use crate::plan::permutation::{common_prefix, leading_ones};
+use crate::plan::permutation::{common_prefix, leading_ones, ones};
 use crate::plan::table_plan::{Table, TablePlan};
 use crate::probe::radix_sort::{sort, sort_by_leading_bits};
 use crate::probe::walk::{Leaf, Lists, Walk, for_each_group};
@@ -51,11 +51,12 @@ impl<F> Default for Scratch<F> {
 }
 
 impl<F: Width> PermutedTables<F> {
-    /// Builds the tables. `values` are distinct in the lowest `plan.bits()` bits and ascend in them; they become the
-    /// first table.
+    /// Builds the tables. `values` are distinct and ascend in the lowest `plan.bits()` bits; they become the first table.
+    /// Above these bits they may differ: the queries of a hot leaf are near its prefix and need not share it.
     pub(crate) fn build(values: Vec<F>, plan: TablePlan, kernel: Kernel) -> Self {
         let mut spare = Vec::new();
-        debug_assert!(values.is_sorted(), "the first table is in the order of the values");
+        let low = ones::<F>(plan.bits());
+        debug_assert!(values.is_sorted_by_key(|&v| v & low), "the first table is in the order of the values");
         let others = &plan.tables()[1..];
         let permuted: Vec<Vec<F>> = others.iter().map(|table| Self::rows_of(&values, table, &mut spare)).collect();
         let rows = std::iter::once(values).chain(permuted).collect();
