@@ -72,8 +72,9 @@ fn by_code(code: u8) -> Option<Remedy> {
     matches!(code, 69 | 75 | 130 | 143).then(|| Remedy::Again(Vec::new()))
 }
 
-/// Other programs' words for commands.
-const SYNONYMS: [(&str, &str); 8] = [
+/// Other programs' words for commands, and slips that are too short to be like a name.
+const SYNONYMS: [(&str, &str); 9] = [
+    ("rn", "run"),
     ("dedup", "run"),
     ("dedupe", "run"),
     ("deduplicate", "run"),
