@@ -86,8 +86,12 @@ fn a_hot_leaf_whose_queries_do_not_share_its_prefix_is_joined_completely() {
     };
     let queries: Vec<u64> = existing.iter().enumerate().map(near).collect();
     for k in [8, 12] {
-        let found: Vec<(usize, usize, u32)> = HammingJoin::new(k).between(&queries, &existing).unwrap()
-            .iter().map(|p| (p.a as usize, p.b as usize, u32::from(p.distance))).collect();
+        let found: Vec<(usize, usize, u32)> = HammingJoin::new(k)
+            .between(&queries, &existing)
+            .unwrap()
+            .iter()
+            .map(|p| (p.a as usize, p.b as usize, u32::from(p.distance)))
+            .collect();
         let expected = naive::cross_pairs(&queries, &existing, k);
         assert!(expected.len() > 1_000 && found == expected, "{} pairs of {}", found.len(), expected.len());
     }
