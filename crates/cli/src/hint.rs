@@ -35,9 +35,16 @@ pub fn of(failure: &Failure, command: &str, arguments: &[OsString]) -> Option<St
     let hint = match remedy? {
         Remedy::Command(words) => words,
         Remedy::With(command, flags) => with(command, flags, &words)?,
-        Remedy::Again(more) => words.into_iter().chain(more).collect(),
+        // What is added may not go with what is there, such as --max-bad-rows with --strict.
+        Remedy::Again(more) => {
+            Some(words.into_iter().chain(more).collect()).filter(|words: &Vec<String>| parses(words))?
+        }
     };
     Some(command_line(hint))
+}
+
+fn parses(words: &[String]) -> bool {
+    Cli::try_parse_from(std::iter::once("nearprint").chain(words.iter().map(String::as_str))).is_ok()
 }
 
 /// Returns the arguments after the name of the program, or `None` if they may hold secrets.
@@ -90,9 +97,7 @@ const SYNONYMS: [(&str, &str); 9] = [
 pub fn of_arguments(arguments: &[OsString]) -> Option<String> {
     let typed = words(arguments)?;
     let corrected = with_flags(with_command(typed.clone()));
-    let parses =
-        || Cli::try_parse_from(std::iter::once("nearprint").chain(corrected.iter().map(String::as_str))).is_ok();
-    (corrected != typed && parses()).then(|| command_line(&corrected))
+    (corrected != typed && parses(&corrected)).then(|| command_line(&corrected))
 }
 
 fn with_command(mut words: Vec<String>) -> Vec<String> {

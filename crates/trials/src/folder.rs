@@ -93,7 +93,7 @@ impl Folder {
         self.command(&args).args(more).run()
     }
 
-    /// A refusal: the code, one line that has all `parts`, the same in the summary, nothing published, nothing left.
+    /// A refusal: the code, one line that has all `parts`, perhaps a hint after it, the same in the summary, nothing published, nothing left.
     pub fn refused(&self, done: &Ran, codes: &[i32], parts: &[&str]) -> Outcome {
         if let Some(defect) = done.defect() {
             return Err(defect);
@@ -105,7 +105,8 @@ impl Folder {
         if let Some(part) = parts.iter().find(|part| !error.contains(**part)) {
             return Err(format!("'{part}' is not in the message: {}", done.said()));
         }
-        if !done.stderr.lines().last().unwrap_or_default().starts_with("nearprint: error: ") {
+        let last = done.stderr.lines().rfind(|line| !line.starts_with("hint: ")).unwrap_or_default();
+        if !last.starts_with("nearprint: error: ") {
             return Err(format!("the error is not the last line: {}", done.stderr));
         }
         if done.summary()["exit_code"] != done.code {

@@ -25,6 +25,7 @@ mod warc_file;
 mod warc_filter;
 mod warc_page;
 mod web_pages;
+mod web_root;
 mod web_rows;
 
 #[cfg(fuzzing)]

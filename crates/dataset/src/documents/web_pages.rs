@@ -1,12 +1,7 @@
 //! How web pages are read: which of their texts, and by which ids.
 
 use nearprint_html::HtmlText;
-use nearprint_storage::{Folder, Storage};
 use serde::{Deserialize, Serialize};
-
-use super::place::DocumentPlace;
-use super::reader::Format;
-use crate::error::Result;
 
 /// What is the id of a document in a WARC file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,25 +33,6 @@ pub struct WebPages {
 impl WebPages {
     pub(super) fn is_default(&self) -> bool {
         *self == Self::default()
-    }
-
-    /// Sets the folder of the ids of HTML files to the place of the documents, unless it is set. A list has none.
-    pub(super) fn set_root(&mut self, storage: &Storage, place: &DocumentPlace) -> Result<()> {
-        if let DocumentPlace::Pattern { pattern, .. } = place
-            && self.root.is_none()
-        {
-            self.root = Some(Self::root_of(&storage.base_of(pattern)?));
-        }
-        Ok(())
-    }
-
-    /// Returns the folder of the ids of HTML files, for documents at a place. If the place is a file, it is the folder
-    /// of the file.
-    #[must_use]
-    pub fn root_of(base: &Folder) -> String {
-        let url = base.url().trim_end_matches('/');
-        let is_file = Format::of(url).is_some() && !base.is_local_folder();
-        if is_file { url.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned() } else { url.to_owned() }
     }
 
     /// Returns the id of the document in an HTML file.
