@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, Reco
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, UInt64Type};
 use futures::{StreamExt, TryStreamExt};
-use nearprint_lookup::{Answer, Lookup, LookupError, LookupOptions, LookupProfile, Query};
+use nearprint_lookup::{Answer, Lookup, LookupError, LookupOptions, LookupProfile, Match, Query};
 use nearprint_pipeline::PipelineError;
 use nearprint_profile::{HtmlText, by_name};
 use nearprint_storage::Storage;
@@ -198,8 +198,10 @@ async fn answers(lookup: Lookup, queries: Vec<Option<Query>>, cancelled: Cancell
 }
 
 fn table(answers: &[Answer]) -> Result<RecordBatch> {
-    let rows = || (0i64..).zip(answers).flat_map(|(query, answer)| answer.matches.iter().map(move |m| (query, m)));
-    let distance = |distance: u32| i32::try_from(distance).unwrap_or(i32::MAX);
+    let matches = (0i64..).zip(answers).flat_map(|(query, answer)| answer.matches.iter().map(move |m| (query, m)));
+    let matches: Vec<(i64, &Match)> = matches.collect();
+    let rows = || matches.iter().copied();
+    let distance = |distance: u32| distance.cast_signed();
     let columns: [(&str, ArrayRef); 8] = [
         ("query", Arc::new(Int64Array::from_iter_values(rows().map(|(query, _)| query)))),
         ("id", Arc::new(StringArray::from_iter_values(rows().map(|(_, m)| &m.id)))),
