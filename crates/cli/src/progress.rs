@@ -207,13 +207,14 @@ fn short(n: u64) -> String {
     unit.map_or_else(|| n.to_string(), |(size, name)| format!("{:.1}{name}", n as f64 / size as f64))
 }
 
-/// Formats a time with one unit or two: `12 s`, `3 min`, `2 h 5 min`.
+/// Formats a time with one unit or two: `12 s`, `3 min`, `2:05 h`.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time is positive")]
 fn time(seconds: f64) -> String {
     match seconds.ceil() as u64 {
         n @ 0..100 => format!("{n} s"),
         n @ 100..6000 => format!("{} min", n.div_ceil(60)),
-        n if n < 360_000 => format!("{} h {} min", n / 3600, n % 3600 / 60),
+        n if n < 36_000 => format!("{}:{:02} h", n / 3600, n % 3600 / 60),
+        n if n < 360_000 => format!("{} h", n.div_ceil(3600)),
         _ => "days".to_owned(),
     }
 }
@@ -258,9 +259,11 @@ mod tests {
     #[test]
     fn the_longest_line_fits_sixty_columns() {
         let n = 999_900_000_000;
-        let longest = line(&[(0, at(7, 0, 90 * n)), (1, at(7, n / 1000, 90 * n))]);
-        assert!(longest.ends_with("999.9M/s  24 h 59 min left"), "{longest}");
-        assert!(longest.chars().count() <= 58, "{longest}");
+        for (total, left) in [(90 * n, "25 h left"), (35 * n, "9:43 h left")] {
+            let longest = line(&[(0, at(7, 0, total)), (1, at(7, n / 1000, total))]);
+            assert!(longest.ends_with(&format!("999.9M/s  {left}")), "{longest}");
+            assert!(longest.chars().count() <= 57, "{longest}");
+        }
     }
 
     #[test]
