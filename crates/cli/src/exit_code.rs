@@ -10,7 +10,7 @@ use nearprint_store::StoreError;
 use nearprint_study::StudyError;
 
 use crate::error_place::ErrorPlace;
-use crate::hint::Remedy;
+use crate::remedy::Remedy;
 
 /// The reason why a command ends without success.
 #[derive(Debug)]

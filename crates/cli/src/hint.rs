@@ -11,17 +11,7 @@ use crate::exit_code::Failure;
 use crate::flags::only_switch;
 use crate::job_keys::nearest;
 use crate::place::may_hold_secrets;
-
-/// What mends an error.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Remedy {
-    /// The same command with more arguments; with none, the same command again.
-    Again(Vec<String>),
-    /// Another command.
-    Command(Vec<String>),
-    /// Another command with some of the flags of this one.
-    With(&'static str, &'static [&'static str]),
-}
+use crate::remedy::Remedy;
 
 /// Returns the command line that a failure of `command` calls for. `arguments` are those of the process.
 pub fn of(failure: &Failure, command: &str, arguments: &[OsString]) -> Option<String> {

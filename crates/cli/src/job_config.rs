@@ -16,9 +16,9 @@ use toml::{Table, Value};
 use crate::args::{BreakerArgs, Global, InputArgs, OnDuplicateId, ProfileArgs};
 use crate::bytes::Bytes;
 use crate::exit_code::Failure;
-use crate::hint::Remedy;
 use crate::job_keys::{self, line_and_column};
 use crate::place::{Dates, refuse_unexpanded, refuse_unexpanded_path};
+use crate::remedy::Remedy;
 
 /// A job file.
 #[derive(Debug, Clone, Deserialize)]

@@ -17,6 +17,7 @@ mod job_keys;
 mod place;
 mod progress;
 mod refused;
+mod remedy;
 mod summary;
 mod watch;
 

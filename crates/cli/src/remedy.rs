@@ -1,0 +1,12 @@
+//! What mends an error, from which a hint is made.
+
+/// What mends an error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Remedy {
+    /// The same command with more arguments; with none, the same command again.
+    Again(Vec<String>),
+    /// Another command.
+    Command(Vec<String>),
+    /// Another command with some of the flags of this one.
+    With(&'static str, &'static [&'static str]),
+}
