@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use super::{Outcome, Session, run};
+use super::night_request::request;
+use super::{Outcome, Session};
 use crate::args::{Cli, Command, ConfigCheckArgs, ConfigCommand, ConfigInitArgs, Global};
 use crate::command_line::command_line;
 use crate::exit_code::{CONFIG, Failure, INPUT_MISSING, OUTPUT_EXISTS, USAGE};
@@ -65,7 +66,7 @@ fn check(global: &Global, args: &ConfigCheckArgs) -> Outcome {
         return Err(Failure::bug("a run without flags cannot be parsed"));
     };
     let job = JobConfig::read(&args.file)?;
-    let request = run::request(&job, &run_args, ANY_NIGHT.to_owned())?;
+    let request = request(&job, &run_args, ANY_NIGHT.to_owned())?;
     let session = Session::new(&job, global);
     let checked = session.block_on(|storage, resources, _| async move {
         nearprint_pipeline::check_places(&storage, &request, &resources).await

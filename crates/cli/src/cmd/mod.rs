@@ -12,6 +12,8 @@ mod fingerprint;
 mod idf;
 mod join;
 mod manual;
+mod night_request;
+mod night_text;
 mod notices;
 mod plan;
 mod query;

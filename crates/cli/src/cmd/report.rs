@@ -8,6 +8,7 @@ use nearprint_storage::{IfExists, OutputFile, Storage};
 use nearprint_study::{NightReport, ReportRequest, StudyError, legible, night_markdown, night_page};
 use serde::Serialize;
 
+use super::night_text::text;
 use super::{Outcome, Session, grouped, in_bytes};
 use crate::args::{Global, ReportArgs, ReportFormat};
 use crate::exit_code::Failure;
@@ -55,7 +56,7 @@ pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
     })?;
     let mut text = match args.format {
         ReportFormat::Md => night_markdown(&done.night),
-        ReportFormat::Text if done.page.is_some() => super::run::text(&done.night.summary, &Breakers::off()),
+        ReportFormat::Text if done.page.is_some() => text(&done.night.summary, &Breakers::off()),
         ReportFormat::Text => text_of(&done.night),
     };
     if let Some(page) = done.page.as_ref().filter(|_| args.format == ReportFormat::Text) {
@@ -108,7 +109,7 @@ pub(super) fn line(page: &Page) -> String {
 }
 
 fn text_of(night: &NightReport) -> String {
-    let mut out = super::run::text(&night.summary, &Breakers::off());
+    let mut out = text(&night.summary, &Breakers::off());
     // Writing to a string cannot fail.
     if !night.largest_clusters.is_empty() {
         let _ = writeln!(out, "\nLargest clusters");

@@ -8,7 +8,7 @@ use nearprint_pipeline::{PipelineError, Resources, RunRequest, RunStatus, RunSum
 use nearprint_storage::{Progress, Storage};
 use serde::Serialize;
 
-use super::run::{self, held};
+use super::night_request::{held, request, stopped};
 use super::{Engine, Outcome, Session, counted};
 use crate::args::{Global, RunArgs};
 use crate::command_line::command_line;
@@ -30,7 +30,7 @@ struct Done {
 
 pub(super) fn run_stale(host: Host, global: &Global, args: &RunArgs, elsewhere: Option<&Engine>) -> Outcome {
     let job = JobConfig::read(&args.config)?.with_input_args(&args.input);
-    let request = RunRequest { replace: true, ..run::request(&job, args, String::new())? };
+    let request = RunRequest { replace: true, ..request(&job, args, String::new())? };
     let lock = args.lock_file.clone().or_else(|| job.lock.clone());
     let wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
     let session = Session::within(host, &job, global);
@@ -44,13 +44,13 @@ pub(super) fn run_stale(host: Host, global: &Global, args: &RunArgs, elsewhere: 
         command_line(["check", "--config", &*config])
     });
     let report = session.report("run", "done", &done, text(&done)).then(next);
-    let stopped = done.nights.last().filter(|night| night.status == RunStatus::Stopped);
-    let failure = match (failed, stopped) {
+    let last = done.nights.last().filter(|night| night.status == RunStatus::Stopped);
+    let failure = match (failed, last) {
         (Some((dt, error)), _) => {
             let failure = session.failure(error.into());
             Failure { message: format!("{dt}: {}", with_flags("run", &failure.message)), ..failure }
         }
-        (None, Some(night)) => run::stopped(&session, night),
+        (None, Some(night)) => stopped(&session, night),
         (None, None) => return Ok(report),
     };
     Ok(report.but(failure))

@@ -1,0 +1,71 @@
+//! The request of a night, from the job file and the arguments, and what every execution of it shares.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use nearprint_dataset::DocumentPlace;
+use nearprint_pipeline::{PipelineError, RunRequest, RunSummary};
+use nearprint_storage::{Roots, RunLock};
+use nearprint_store::Writers;
+
+use super::Session;
+use crate::args::RunArgs;
+use crate::documents::place;
+use crate::exit_code::{BAD_DATA, Failure};
+use crate::flags::with_flags;
+use crate::job_config::JobConfig;
+
+/// Returns the failure of a night that breakers stopped.
+pub(super) fn stopped(session: &Session, summary: &RunSummary) -> Failure {
+    let why: Vec<String> = summary.breakers.iter().map(|breaker| with_flags("run", &breaker.message())).collect();
+    let message = format!("stopped before publishing: {}", why.join("; "));
+    Failure { requests: session.requests().map(Box::new), ..Failure::new(BAD_DATA, message) }
+}
+
+/// Returns the request of a night. What the command line says goes before the job file.
+pub(super) fn request(job: &JobConfig, args: &RunArgs, dt: String) -> Result<RunRequest, Failure> {
+    let (keep, columns) = job.keep()?;
+    Ok(RunRequest {
+        dt,
+        documents: documents(job, args)?,
+        store: job.required("store", args.store.as_ref().or(job.store.as_ref()))?,
+        references: if args.references.is_empty() { job.references.clone() } else { args.references.clone() },
+        output: job.required("output", args.output.as_ref().or(job.output.as_ref()))?,
+        columns,
+        keep,
+        source_column: job.source_column.clone(),
+        profile: job.profile_config()?,
+        analyzer_resources: job.analyzer_resources()?,
+        input: job.input()?,
+        pairs: args.pairs.map_or(job.pairs, Into::into),
+        max_pairs: args.max_pairs.unwrap_or(job.max_pairs),
+        clusters: job.clusters,
+        max_lost_share: job.max_lost_share,
+        late: args.late,
+        replace: args.replace,
+        keep_nights: job.keep_nights,
+        writers: if args.single_writer { Writers::One } else { job.writers() },
+        breakers: job.breakers(&args.breakers),
+        roots: Roots(if args.roots.is_empty() { job.roots.clone() } else { args.roots.clone() }),
+        preflight: job.preflight(),
+        create_store: args.create_store || job.create_store,
+        job_file: Some(args.config.clone()),
+    })
+}
+
+/// Returns the place of the documents. A list, or a path on the command line, goes before that of the job file.
+fn documents(job: &JobConfig, args: &RunArgs) -> Result<DocumentPlace, Failure> {
+    let version = args.documents_version.or(job.documents_version.filter(|_| args.documents.is_none()));
+    let pattern = args.documents.as_ref().or(job.documents.as_ref());
+    match place(pattern, args.files_from.as_deref(), version)? {
+        Some(place) => Ok(place),
+        None => Ok(job.required("documents", None)?.into()),
+    }
+}
+
+pub(super) async fn held(lock: Option<PathBuf>, wait: Duration) -> Result<Option<RunLock>, PipelineError> {
+    match lock {
+        Some(path) => Ok(Some(RunLock::acquire(&path, wait).await?)),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,111 @@
+//! The summary of a night for people.
+
+use std::fmt::Write;
+
+use nearprint_pipeline::{Breakers, JoinedReference, RunCounts, RunSummary};
+use nearprint_study::{legible, percent};
+
+use super::notices::noticed;
+use super::{counted, grouped};
+
+/// Formats the summary for people.
+pub(super) fn text(summary: &RunSummary, breakers: &Breakers) -> String {
+    let mut out = String::new();
+    let status = summary.status.name().replace('_', " ");
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "{} {status}: {} (commit {})", summary.dt, summary.output, summary.commit);
+    counts(&mut out, &summary.counts, &summary.references);
+    if summary.n_mended_files > 0 {
+        let n = grouped(summary.n_mended_files);
+        let _ = writeln!(out, "  mended     {n:>12}  files of the night that were damaged or gone");
+    }
+    if !summary.forgotten.is_empty() {
+        let _ = writeln!(out, "  forgotten  {}: older than keep_nights", summary.forgotten.join(", "));
+    }
+    let noticed = noticed(summary, breakers);
+    if !noticed.is_empty() {
+        let _ = writeln!(out, "\nLook at");
+    }
+    for notice in noticed {
+        let _ = writeln!(out, "  {notice}");
+    }
+    out
+}
+
+fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) {
+    let documents = &counts.documents;
+    let mut line = |name: &str, n: u64, note: String| {
+        let _ = writeln!(out, "  {name:<10} {:>12}{note}", grouped(n));
+    };
+    line(
+        "documents",
+        documents.n_documents,
+        format!("  files: {}, recrawled: {}", grouped(documents.n_files), grouped(counts.n_same_id)),
+    );
+    let of = if references.is_empty() { "" } else { " and references" };
+    line("existing", counts.n_existing, format!("  fingerprints of earlier nights{of}"));
+    for JoinedReference { store, commit, n_nights, n_existing, .. } in references {
+        let note = format!("  of these from {}, {} at commit {commit}", legible(store), counted(*n_nights, "night"));
+        line("reference", *n_existing, note);
+    }
+    let pairs = &counts.pairs;
+    line(
+        "pairs",
+        pairs.n_pairs,
+        format!(
+            "  {} with earlier nights, {} within this one",
+            grouped(pairs.n_new_existing),
+            grouped(pairs.n_new_new)
+        ),
+    );
+    let decisions = &counts.decisions;
+    let reasons = |prefix: &str| {
+        let named = decisions.by_reason.iter().filter_map(|(name, n)| Some((name.strip_prefix(prefix)?, n)));
+        let listed: Vec<String> = named.map(|(name, n)| format!("{} {name}", grouped(*n))).collect();
+        if listed.is_empty() { String::new() } else { format!("  {}", listed.join(", ")) }
+    };
+    line("keep", decisions.n_keep, reasons("keep_"));
+    line("drop", decisions.n_drop, reasons("drop_"));
+    line("skip", decisions.n_skip, reasons("skip_"));
+    if decisions.n_superseded > 0 {
+        let note = "  earlier kept documents in fuller ones of this night";
+        line("superseded", decisions.n_superseded, note.to_owned());
+    }
+    if documents.n_too_short > 0 {
+        let n_kept = decisions.by_reason.get("keep_too_short").copied().unwrap_or_default();
+        let n_dropped = documents.n_too_short.saturating_sub(n_kept);
+        let (kept, dropped) = (grouped(n_kept), grouped(n_dropped));
+        let note = format!("  below the feature floor, compared as whole texts: {kept} kept, {dropped} dropped");
+        line("short", documents.n_too_short, note);
+    }
+    line(
+        "clusters",
+        decisions.n_clusters,
+        format!("  of two or more; the largest has {}", grouped(decisions.largest_cluster)),
+    );
+    if let Some(star) = decisions.star {
+        let share =
+            decisions.kept_of_bound().map_or(String::new(), |share| format!("; {} of it are kept", percent(share)));
+        let in_vain = match star.n_kept_in_vain {
+            0 => String::new(),
+            n => format!(", and {} in vain", grouped(n)),
+        };
+        let more = grouped(star.n_kept_beyond_component);
+        let note = format!("  at most in any keep order{share}{in_vain}; component clusters would drop {more} more");
+        line("keep bound", star.n_keep_bound, note);
+    }
+    if documents.n_passed_records > 0 {
+        let by_reason =
+            documents.passed_records_by_reason.iter().map(|(reason, n)| format!("{} {reason}", grouped(*n)));
+        let note = format!("  records that are no documents: {}", by_reason.collect::<Vec<_>>().join(", "));
+        line("passed over", documents.n_passed_records, note);
+    }
+    if documents.n_bad_rows > 0 {
+        let by_reason = documents.bad_rows_by_reason.iter().map(|(reason, n)| format!("{} {reason}", grouped(*n)));
+        let note = format!("  rows that are no documents: {}", by_reason.collect::<Vec<_>>().join(", "));
+        line("quarantine", documents.n_bad_rows, note);
+    }
+    if documents.n_bad_files > 0 {
+        line("bad files", documents.n_bad_files, "  passed over; the manifest lists them".to_owned());
+    }
+}
