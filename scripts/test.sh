@@ -35,7 +35,7 @@ test_on_second_s3() {
   local endpoint
   for port in 17490 17590 17690 17790; do
     if endpoint=$(bash scripts/start-moto.sh "$scratch/moto" "$port" nearprint-test); then
-      NEARPRINT_TEST_S3_ENDPOINT=$endpoint cargo test --workspace --test s3 -- --skip wrong_key --skip uploads_that_nobody_ends
+      NEARPRINT_TEST_S3_ENDPOINT=$endpoint cargo test --workspace --no-fail-fast --test s3 -- --skip wrong_key --skip uploads_that_nobody_ends
       return
     fi
   done
@@ -64,5 +64,5 @@ else
   say "NOT CHECKED: lints (rustup component add clippy)"
 fi
 RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --quiet
-cargo test --workspace
+cargo test --workspace --no-fail-fast
 if [ "${NEARPRINT_SKIP_S3:-0}" != 1 ]; then test_on_second_s3; fi

@@ -99,7 +99,11 @@ fn colour_is_for_terminals_and_not_with_no_color() {
 
 #[test]
 fn the_line_of_the_progress_names_the_step() {
-    let night = night();
+    // The line is drawn ten times a second, so that the night must take longer than that on any machine.
+    let night = Night::new("");
+    let (ids, texts): (Vec<String>, Vec<String>) = (0..3000).map(|i| (format!("id-{i}"), text(i, 300))).unzip();
+    let rows: Vec<(&str, &str)> = ids.iter().map(String::as_str).zip(texts.iter().map(String::as_str)).collect();
+    night.documents(DT, &rows);
     let shown = on_a_terminal(&night, &[], &format!("run -c job.toml --dt {DT}"));
     assert!(shown.contains(" of 7: "), "{shown:?}");
     assert!(!shown.contains("INFO"), "{shown:?}");
