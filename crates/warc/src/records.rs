@@ -132,6 +132,16 @@ struct Found {
     bytes: usize,
 }
 
+/// Where a record ends.
+struct End {
+    /// The bytes from the record's first to the first of what follows.
+    bytes: usize,
+    /// The bytes of the file that hold this record alone.
+    alone: Option<(u64, u64)>,
+    /// Whether a checksum was read that vouches for the record.
+    has_checksum: bool,
+}
+
 impl<P: Pieces> Records<P> {
     /// Creates the reader of a range. The first piece begins where the range does.
     pub fn new(pieces: P, packing: Packing, range: Range<u64>, limits: Limits) -> Self {
@@ -280,16 +290,17 @@ impl<P: Pieces> Records<P> {
             let from = records.at + header_bytes;
             digest.as_ref().map(|digest| digest::agrees(digest, &records.window[from..from + block]))
         };
-        let (bytes, alone) = match self.find_end(header_bytes + block, position)? {
+        let end = match self.find_end(header_bytes + block, position)? {
             // What follows is damaged, not this record.
-            Err(Damage::WrongLength) if agrees(self) == Some(true) => (header_bytes + block, None),
+            Err(Damage::WrongLength) if agrees(self) == Some(true) => {
+                End { bytes: header_bytes + block, alone: None, has_checksum: false }
+            }
             Err(damage) => return Ok(Err(damage)),
-            Ok(found) => found,
+            // A checksum says as much as the digest.
+            Ok(end) if !end.has_checksum && agrees(self) == Some(false) => return Ok(Err(Damage::WrongDigest)),
+            Ok(end) => end,
         };
-        // The checksum of a packed member says as much.
-        if self.packing == Packing::Plain && agrees(self) == Some(false) {
-            return Ok(Err(Damage::WrongDigest));
-        }
+        let End { bytes, alone, .. } = end;
         Ok(Ok(Found { position, alone, first_line_end, header_bytes, block: Ok(block), bytes }))
     }
 
@@ -324,26 +335,23 @@ impl<P: Pieces> Records<P> {
     }
 
     /// Passes over the line ends behind a record of `bytes` bytes. There must be another record, or the end of the
-    /// member. Returns the bytes up to there, and the bytes of the file that hold this record alone.
-    #[allow(clippy::type_complexity, reason = "a size, and a range if there is one")]
-    fn find_end(
-        &mut self,
-        mut bytes: usize,
-        position: u64,
-    ) -> Result<std::result::Result<(usize, Option<(u64, u64)>), Damage>> {
+    /// member.
+    fn find_end(&mut self, mut bytes: usize, position: u64) -> Result<std::result::Result<End, Damage>> {
+        // A frame of zstd may have no checksum.
+        let has_checksum = self.packing == Packing::Gzip;
         loop {
             let more = self.fill(bytes + 1)?;
             let here = self.at + bytes;
             if let Some(&(_, next)) = self.starts.iter().find(|&&(at, _)| at == here) {
                 let alone = (self.n_in_member == 0).then_some((self.member, next));
-                return Ok(Ok((bytes, alone)));
+                return Ok(Ok(End { bytes, alone, has_checksum }));
             }
             match (more, self.stop) {
                 (false, Some(Stop::Bad)) => return Ok(Err(Damage::BadMember)),
                 (false, _) => {
                     let from = if self.packing == Packing::Plain { position } else { self.member };
                     let alone = (self.n_in_member == 0).then(|| (from, self.members.position()));
-                    return Ok(Ok((bytes, alone)));
+                    return Ok(Ok(End { bytes, alone, has_checksum }));
                 }
                 (true, _) if matches!(self.window[here], b'\r' | b'\n') => bytes += 1,
                 (true, _) => break,
@@ -354,7 +362,7 @@ impl<P: Pieces> Records<P> {
             return Ok(Err(Damage::WrongLength));
         }
         let alone = (self.packing == Packing::Plain).then_some((position, position + bytes as u64));
-        Ok(Ok((bytes, alone)))
+        Ok(Ok(End { bytes, alone, has_checksum: false }))
     }
 
     /// Passes over a block that is too large to be held.
@@ -376,8 +384,8 @@ impl<P: Pieces> Records<P> {
             self.at += n;
             left -= n as u64;
         }
-        let (after, alone) = match self.find_end(0, position)? {
-            Ok(found) => found,
+        let End { bytes: after, alone, .. } = match self.find_end(0, position)? {
+            Ok(end) => end,
             Err(damage) => return Ok(Err(damage)),
         };
         // The header stands before what follows, as if the block were empty.
