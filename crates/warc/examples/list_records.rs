@@ -2,6 +2,7 @@
 //!
 //! `list_records FILE…` writes for each record its type, URI, status, and length and SHA-1 of the decoded body.
 //! `list_records --time FILE…` reads the records and decodes their bodies without writing more than counts.
+//! `list_records --time-stored FILE…` takes responses apart too, and copies their blocks as they are stored.
 #![allow(clippy::print_stdout, reason = "it prints a list")]
 
 use std::fs::File;
@@ -23,10 +24,21 @@ impl Pieces for LocalFile {
     }
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    List,
+    Time,
+    TimeStored,
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut paths: Vec<String> = std::env::args().skip(1).collect();
-    let timed = paths.first().is_some_and(|first| first == "--time");
-    if timed {
+    let mode = match paths.first().map(String::as_str) {
+        Some("--time") => Mode::Time,
+        Some("--time-stored") => Mode::TimeStored,
+        _ => Mode::List,
+    };
+    if mode != Mode::List {
         paths.remove(0);
     }
     for path in &paths {
@@ -40,14 +52,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 Ok(None) => break,
                 Ok(Some(Next::Record(record))) => {
                     n_records += 1;
-                    match timed {
-                        true => n_body_bytes += body(&record).0.len() as u64,
-                        false => println!("{}", line(path, &record)),
+                    n_body_bytes += match mode {
+                        Mode::List => {
+                            println!("{}", line(path, &record));
+                            0
+                        }
+                        Mode::Time => body(&record).0.len() as u64,
+                        Mode::TimeStored => stored(&record).len() as u64,
                     }
                 }
                 Ok(Some(Next::Broken(broken))) => {
                     n_broken += 1;
-                    if !timed {
+                    if mode == Mode::List {
                         println!(
                             "{{\"file\": {path:?}, \"broken\": \"{:?}\", \"at\": {}}}",
                             broken.damage, broken.position
@@ -60,12 +76,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 }
             }
         }
-        if timed {
+        if mode != Mode::List {
             let seconds = began.elapsed().as_secs_f64();
             println!("{path}: {n_records} records, {n_broken} broken, {n_body_bytes} bytes of bodies, {seconds:.3} s");
         }
     }
     Ok(())
+}
+
+/// Returns a copy of the block of a record, which is taken apart if it is a response.
+fn stored(record: &Record<'_>) -> Vec<u8> {
+    let Block::Held(block) = record.block else { return Vec::new() };
+    let message = HttpMessage::parse(block);
+    if message.is_some_and(|message| message.status == 0) { Vec::new() } else { block.to_vec() }
 }
 
 /// Returns the decoded body of a record, and the status if it is a response.
