@@ -2,17 +2,15 @@
 
 use sha1::{Digest, Sha1};
 
-/// Returns whether a block has the digest `sha1:…`, in Base32 or hex. Digests of other kinds are not looked at.
-pub fn agrees(digest: &str, block: &[u8]) -> bool {
-    let Some(given) = digest.trim().get(5..).filter(|_| digest.trim()[..5].eq_ignore_ascii_case("sha1:")) else {
-        return true;
-    };
-    let own = Sha1::digest(block);
-    match given.len() {
-        32 => given.eq_ignore_ascii_case(&base32(&own)),
-        40 => given.eq_ignore_ascii_case(&own.iter().map(|b| format!("{b:02x}")).collect::<String>()),
-        _ => true,
+/// Returns whether a block has the digest `sha1:…`, in Base32 or hex; `None` if the digest is of another kind.
+pub fn agrees(digest: &str, block: &[u8]) -> Option<bool> {
+    let (kind, given) = digest.trim().split_once(':')?;
+    if !kind.eq_ignore_ascii_case("sha1") || !matches!(given.len(), 32 | 40) {
+        return None;
     }
+    let own = Sha1::digest(block);
+    let own = if given.len() == 32 { base32(&own) } else { own.iter().map(|b| format!("{b:02x}")).collect() };
+    Some(given.eq_ignore_ascii_case(&own))
 }
 
 fn base32(bytes: &[u8]) -> String {
@@ -28,9 +26,11 @@ mod tests {
 
     #[test]
     fn a_digest_agrees_in_either_writing_and_with_its_block_alone() {
-        assert!(agrees("sha1:DA39A3EE5E6B4B0D3255BFEF95601890AFD80709", b""));
-        assert!(agrees("sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ", b""));
-        assert!(!agrees("SHA1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ", b"a"));
-        assert!(agrees("sha256:00", b"a") && agrees("x", b"a") && agrees("sha1é", b"a"));
+        assert_eq!(agrees("sha1:DA39A3EE5E6B4B0D3255BFEF95601890AFD80709", b""), Some(true));
+        assert_eq!(agrees("sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ", b""), Some(true));
+        assert_eq!(agrees("SHA1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ", b"a"), Some(false));
+        for other in ["sha256:00", "x", "sha1:é", "sha1é", ""] {
+            assert_eq!(agrees(other, b"a"), None);
+        }
     }
 }

@@ -283,25 +283,50 @@ impl<P: Pieces> Records<P> {
         let digest = fields.get("warc-block-digest").map(String::from);
         let held = usize::try_from(length).ok().filter(|_| length <= self.limits.max_block_bytes);
         let Some(block) = held else { return self.skip_large(position, header_bytes, first_line_end, length) };
-        if !self.fill(header_bytes + block)? {
-            return Ok(Err(self.cut_off()));
-        }
-        let agrees = |records: &Self| {
-            let from = records.at + header_bytes;
-            digest.as_ref().map(|digest| digest::agrees(digest, &records.window[from..from + block]))
-        };
-        let end = match self.find_end(header_bytes + block, position)? {
-            // What follows is damaged, not this record.
-            Err(Damage::WrongLength) if agrees(self) == Some(true) => {
-                End { bytes: header_bytes + block, alone: None, has_checksum: false }
-            }
+        let (block, end) = match self.find_block(position, header_bytes, block, digest.as_deref())? {
+            Ok(found) => found,
             Err(damage) => return Ok(Err(damage)),
-            // A checksum says as much as the digest.
-            Ok(end) if !end.has_checksum && agrees(self) == Some(false) => return Ok(Err(Damage::WrongDigest)),
-            Ok(end) => end,
         };
         let End { bytes, alone, .. } = end;
         Ok(Ok(Found { position, alone, first_line_end, header_bytes, block: Ok(block), bytes }))
+    }
+
+    /// Returns the size of a block, and where its record ends. The header says that the block has `length` bytes.
+    fn find_block(
+        &mut self,
+        position: u64,
+        header_bytes: usize,
+        length: usize,
+        digest: Option<&str>,
+    ) -> Result<std::result::Result<(usize, End), Damage>> {
+        let agrees = |records: &Self, block: usize| {
+            let from = records.at + header_bytes;
+            digest.and_then(|digest| digest::agrees(digest, &records.window[from..from + block]))
+        };
+        let end = match self.fill(header_bytes + length)? {
+            true => self.find_end(header_bytes + length, position)?,
+            false => Err(self.cut_off()),
+        };
+        let damage = match end {
+            // A checksum says as much as the digest.
+            Ok(end) if end.has_checksum || agrees(self, length) != Some(false) => return Ok(Ok((length, end))),
+            Ok(_) => Damage::WrongDigest,
+            // What follows is damaged, not this record.
+            Err(Damage::WrongLength) if agrees(self, length) == Some(true) => {
+                let end = End { bytes: header_bytes + length, alone: None, has_checksum: false };
+                return Ok(Ok((length, end)));
+            }
+            Err(Damage::BadMember) => return Ok(Err(Damage::BadMember)),
+            Err(damage) => damage,
+        };
+        // The length is wrong, not the block, if that up to the next header has the digest.
+        match self.block_to_next_header(header_bytes)? {
+            Some(block) if agrees(self, block) == Some(true) => {
+                let end = self.find_end(header_bytes + block, position)?;
+                Ok(end.map(|end| (block, end)))
+            }
+            _ => Ok(Err(damage)),
+        }
     }
 
     /// Returns the size of the header that begins here.
@@ -328,6 +353,15 @@ impl<P: Pieces> Records<P> {
             }
             wanted *= 2;
         }
+    }
+
+    /// Returns the size of the block if it ends at the next header, or where the bytes end that are in the window.
+    fn block_to_next_header(&mut self, header_bytes: usize) -> Result<Option<usize>> {
+        self.fill(header_bytes + MAX_HEADER_BYTES)?;
+        let from = self.at + header_bytes;
+        // The line end behind the header may be that before the next one.
+        let next = self.header_in(from - 1..self.end).unwrap_or(self.end);
+        Ok(self.window[from..next].strip_suffix(b"\r\n\r\n").map(<[u8]>::len))
     }
 
     fn cut_off(&self) -> Damage {
@@ -381,6 +415,19 @@ impl<P: Pieces> Records<P> {
                 return Ok(Err(self.cut_off()));
             }
             let n = usize::try_from(left).unwrap_or(usize::MAX).min(self.end - self.at);
+            // A block may go on in a further member, but not where that begins with a record.
+            if let Some(&(start, _)) = self.starts.iter().find(|(start, _)| (self.at + 1..self.at + n).contains(start))
+            {
+                left -= (start - self.at - 1) as u64;
+                self.at = start - 1;
+                self.fill(1 + MAX_HEADER_BYTES)?;
+                if is_header(&self.window[self.at + 1..self.end]) {
+                    return Ok(Err(Damage::WrongLength));
+                }
+                left -= 1;
+                self.at += 1;
+                continue;
+            }
             self.at += n;
             left -= n as u64;
         }

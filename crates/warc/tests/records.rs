@@ -8,6 +8,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use nearprint_warc::{Block, Damage, HttpMessage, Limits, Next, Packing, Records, Slice, WarcError};
 use proptest::prelude::*;
+use sha1::{Digest, Sha1};
 
 /// A record whose block is these bytes.
 fn record(n: usize, block: &[u8]) -> Vec<u8> {
@@ -196,4 +197,68 @@ fn files_of_other_formats_are_refused_with_a_way_out() {
     let arc = packed(Packing::Gzip, b"filedesc://a.arc 0.0.0.0 2022 text/plain 9\n");
     assert!(matches!(refusal(&arc, Packing::Gzip), Err(WarcError::Arc)));
     assert!(matches!(refusal(b"\x5d\x2a\x4d\x18dict", Packing::Zstd), Err(WarcError::ZstdDictionary)));
+}
+
+/// A record whose header has the digest of its block, and gives `length` as its size.
+fn record_of_length(n: usize, block: &[u8], length: u64) -> Vec<u8> {
+    let digest: String = Sha1::digest(block).iter().map(|byte| format!("{byte:02x}")).collect();
+    let head = format!(
+        "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Record-ID: <{n}>\r\nWARC-Block-Digest: sha1:{digest}\r\n\
+         Content-Length: {length}\r\n\r\n"
+    );
+    [head.as_bytes(), block, b"\r\n\r\n"].concat()
+}
+
+#[test]
+fn a_wrong_length_costs_nothing_where_the_block_has_its_digest() {
+    for length in [0, 3, 971, 973, 2000, 50_000, u64::MAX] {
+        let block = [b'x'; 972];
+        let file = [record(0, b"a"), record_of_length(1, &block, length), record(2, b"c")].concat();
+        let seen: Vec<_> = whole(&file, Packing::Plain).into_iter().map(|(_, seen)| seen.map(|(id, _)| id)).collect();
+        // A block that is said to be too large is never held, so nothing is known of it.
+        let expected = match length {
+            u64::MAX => vec![Ok("<0>".to_owned()), Err(Damage::CutOff)],
+            _ => ["<0>", "<1>", "<2>"].map(|id| Ok(id.to_owned())).to_vec(),
+        };
+        assert_eq!(seen, expected, "{length}");
+    }
+}
+
+#[test]
+fn a_length_that_is_far_too_large_costs_its_own_record_alone_in_a_packed_file() {
+    for packing in [Packing::Gzip, Packing::Zstd] {
+        let wrong = [record_of_length(1, b"b", 1 << 40), record(2, &[b'c'; 300_000]), record(3, b"d")];
+        let file: Vec<u8> = std::iter::once(record(0, b"a")).chain(wrong).flat_map(|r| packed(packing, &r)).collect();
+        let seen: Vec<_> = whole(&file, packing).into_iter().map(|(_, seen)| seen.map(|(id, _)| id)).collect();
+        let expected = [Ok("<0>"), Err(Damage::WrongLength), Ok("<2>"), Ok("<3>")];
+        assert_eq!(seen, expected.map(|seen| seen.map(str::to_owned)), "{packing:?}");
+    }
+}
+
+#[test]
+fn a_block_that_has_not_its_digest_is_told_where_no_checksum_vouches_for_it() {
+    let wrong = record_of_length(1, b"good", 4);
+    let at = wrong.windows(4).position(|bytes| bytes == b"good").unwrap();
+    let wrong = [&wrong[..at], b"evil", &wrong[at + 4..]].concat();
+    let file = |packing| -> Vec<u8> { packed(packing, &[wrong.clone(), record(2, b"c")].concat()) };
+    for packing in [Packing::Plain, Packing::Gzip, Packing::Zstd] {
+        let seen: Vec<_> = whole(&file(packing), packing).into_iter().map(|(_, seen)| seen.map(|(id, _)| id)).collect();
+        assert_eq!(seen, [Err(Damage::WrongDigest), Ok("<2>".to_owned())], "{packing:?}");
+    }
+    // The writer of a member's checksum saw these bytes: its digest is wrong, not the block.
+    assert_eq!(whole(&packed(Packing::Gzip, &wrong), Packing::Gzip)[0].1, Ok(("<1>".to_owned(), b"evil".to_vec())));
+}
+
+#[test]
+fn a_record_may_go_on_in_further_members_and_a_member_may_hold_all_records() {
+    let records = [record(0, b"a"), record(1, &[b'b'; 1000]), record(2, b"c")];
+    let all = records.concat();
+    let expected = ["<0>", "<1>", "<2>"].map(|id| Ok(id.to_owned()));
+    for packing in [Packing::Gzip, Packing::Zstd] {
+        let in_pieces: Vec<u8> = all.chunks(170).flat_map(|piece| packed(packing, piece)).collect();
+        for file in [in_pieces, packed(packing, &all)] {
+            let seen: Vec<_> = whole(&file, packing).into_iter().map(|(_, seen)| seen.map(|(id, _)| id)).collect();
+            assert_eq!(seen, expected, "{packing:?}");
+        }
+    }
 }
