@@ -76,20 +76,6 @@ impl DocumentReader for JsonlFile {
         None
     }
 
-    fn row_group_ranges(&self, _: u64) -> Vec<Range<usize>> {
-        std::iter::once(0..1).collect()
-    }
-
-    fn row_group_of(&self, _: u64) -> Option<u32> {
-        None
-    }
-
-    fn held_bytes(&self) -> usize {
-        0
-    }
-
-    fn release(&mut self) {}
-
     fn read(
         &self,
         _: Range<usize>,

@@ -43,16 +43,22 @@ pub trait DocumentReader: std::fmt::Debug + Send + Sync {
 
     /// Cuts the file into ranges that can be read independently, each of about `max_rows` rows at most. They are ranges
     /// of row groups; a format without row groups has one range.
-    fn row_group_ranges(&self, max_rows: u64) -> Vec<Range<usize>>;
+    fn row_group_ranges(&self, _max_rows: u64) -> Vec<Range<usize>> {
+        std::iter::once(0..1).collect()
+    }
 
     /// Returns the row group, counted from 0, of a row, counted from 1; `None` if the format has no row groups.
-    fn row_group_of(&self, row: u64) -> Option<u32>;
+    fn row_group_of(&self, _row: u64) -> Option<u32> {
+        None
+    }
 
     /// Returns the bytes of memory that [`release`](Self::release) would free.
-    fn held_bytes(&self) -> usize;
+    fn held_bytes(&self) -> usize {
+        0
+    }
 
     /// Frees everything that can be read again.
-    fn release(&mut self);
+    fn release(&mut self) {}
 
     /// Returns the rows of some row groups, in file order.
     fn read(

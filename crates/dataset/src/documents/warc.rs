@@ -50,6 +50,8 @@ pub fn limits(context: &ReadContext) -> Limits {
     Limits { max_block_bytes: context.max_line_bytes() }
 }
 
+/// A file is one row group. A record may hold the bytes of another packed file, and only who reads from the file's
+/// beginning tells its members from those of the file.
 impl DocumentReader for WarcFile {
     fn file(&self) -> &InputFile {
         &self.file
@@ -62,22 +64,6 @@ impl DocumentReader for WarcFile {
     fn n_rows(&self) -> Option<u64> {
         None
     }
-
-    /// A file is one row group. A record may hold the bytes of another packed file, and only who reads from the file's
-    /// beginning tells its members from those of the file.
-    fn row_group_ranges(&self, _: u64) -> Vec<Range<usize>> {
-        std::iter::once(0..1).collect()
-    }
-
-    fn row_group_of(&self, _: u64) -> Option<u32> {
-        None
-    }
-
-    fn held_bytes(&self) -> usize {
-        0
-    }
-
-    fn release(&mut self) {}
 
     fn read(
         &self,
