@@ -630,3 +630,44 @@ fn documents_and_nights_are_forgotten_on_s3_as_on_disk() {
     assert_eq!(said(&["check"])["status"], "sound");
     assert_eq!(said(&["run", "--dt", "2026-11-20"])["status"], "already_published");
 }
+
+#[test]
+fn crawls_on_s3_are_read_as_on_disk_even_where_answers_break_off() {
+    let Some((server, prefix)) = place("crawl") else { return eprintln!("no S3 server named: skipped") };
+    let (dir, local) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let page = |n: u64| format!("<html><main><p>{}</p></main></html>", support::text(n, 80));
+    let record = |n: u64| {
+        let block = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n{}", page(n / 2));
+        let head = format!(
+            "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: https://a.org/{n}\r\nContent-Length: {}\r\n\r\n",
+            block.len()
+        );
+        zstd::encode_all((head + &block + "\r\n\r\n").as_bytes(), 1).unwrap()
+    };
+    let mut crawl: Vec<u8> = (0..400).flat_map(record).collect();
+    // The last record is cut off.
+    crawl.truncate(crawl.len() - 30);
+    let files = [("a.warc.zst", crawl), ("b.org/1.html", page(1).into()), ("b.org/2.html", page(1000).into())];
+    let below = prefix.split_once('/').unwrap().1;
+    for (name, bytes) in files {
+        let path = local.path().join(format!("documents/dt={DT}/{name}"));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, &bytes).unwrap();
+        server.put(&format!("{below}/documents/dt={DT}/{name}"), bytes).unwrap();
+    }
+    let breaks = [HALF, Action::Reset, refuse(503, "SlowDown")].map(|action| rule("GET", "a.warc", 1, action));
+    let proxy = proxy_of(&server, breaks.into());
+    std::fs::write(local.path().join("job.toml"), places("")).unwrap();
+    s3_job(dir.path(), &proxy.endpoint(), &prefix);
+    let [on_disk, on_s3] = [&local, &dir].map(|dir| {
+        let run = command(dir.path(), &RUN).args(&["--max-bad-rows", "1"]).run().unwrap().expect_success().json();
+        let args = ["filter", "--config", "job.toml", "--dt", DT, "--output", "kept", "--json"];
+        let kept = nearprint_in(dir.path(), &args).expect_success().json();
+        let counts =
+            ["n_documents", "n_keep", "n_drop", "n_bad_rows", "bad_rows_by_reason"].map(|key| run[key].clone());
+        (counts, kept["n_keep"].clone(), support::snapshot(&dir.path().join("kept")))
+    });
+    assert_eq!((&on_s3.0, &on_s3.1), (&on_disk.0, &on_disk.1));
+    assert_eq!(on_disk.0[0], 401, "{:?}", on_disk.0);
+    assert!(on_s3.2 == on_disk.2, "survivors differ");
+}

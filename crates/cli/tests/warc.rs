@@ -214,6 +214,47 @@ fn html_files_are_documents_by_their_paths_and_filter_copies_those_that_are_kept
 }
 
 #[test]
+fn filter_makes_no_folder_for_pages_that_are_dropped_and_removes_those_of_a_filter_before() {
+    let night = Night::new("");
+    write(&night, "a.org/1.html", html(&text(1, 80)).as_bytes());
+    write(&night, "b.org/deep/1.html", html(&text(1, 80)).as_bytes());
+    let filter = |more: &[&str]| {
+        let args = [&["filter", "--config", "job.toml", "--dt", DT, "--output", "kept"], more].concat();
+        nearprint_in(night.path(), &args).expect_success().json()
+    };
+    night.run(DT, &[]).expect_success();
+    let counts = filter(&["--json"]);
+    assert_eq!((&counts["n_keep"], &counts["n_drop"], &counts["n_files"]), (&json!(1), &json!(1), &json!(2)));
+    let kept = night.path().join(format!("kept/dt={DT}"));
+    assert!(kept.join("a.org/1.html").exists() && !kept.join("b.org").exists());
+
+    write(&night, "a.org/1.html", html(&text(2, 80)).as_bytes());
+    write(&night, "0.org/1.html", html(&text(2, 80)).as_bytes());
+    night.run(DT, &["--replace"]).expect_success();
+    filter(&["--replace", "--json"]);
+    assert!(kept.join("0.org/1.html").exists() && kept.join("b.org/deep/1.html").exists());
+    assert!(!kept.join("a.org/1.html").exists(), "the night as it is now drops the page");
+}
+
+#[test]
+fn audit_finds_the_texts_of_html_and_warc_files_again() {
+    let (page, longer) = (text(1, 200), format!("{} {}", text(1, 200), text(9, 4)));
+    let as_html = Night::new("");
+    write(&as_html, "a.org/1.html", html(&longer).as_bytes());
+    write(&as_html, "b.org/1.html.gz", &gzip(html(&page).as_bytes()));
+    let as_warc = Night::new("");
+    let records = [("https://a.org/1", &longer), ("https://b.org/1", &page)];
+    let records: Vec<u8> = records.iter().flat_map(|(url, page)| gzip(&self::page(url, page))).collect();
+    write(&as_warc, "a.warc.gz", &records);
+    for night in [as_html, as_warc] {
+        night.run(DT, &[]).expect_success();
+        let done = nearprint_in(night.path(), &["audit", "--config", "job.toml", "--dt", DT, "--json"]);
+        let found = done.expect_success().json();
+        assert_eq!((&found["n_drops"], &found["all"]["n"]), (&json!(1), &json!(1)), "{found}");
+    }
+}
+
+#[test]
 fn filter_copies_the_records_of_kept_documents_and_those_that_are_no_documents() {
     let records: Vec<Vec<u8>> = crawl().iter().map(|record| gzip(record)).collect();
     let night = Night::new("");

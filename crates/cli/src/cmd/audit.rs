@@ -14,6 +14,7 @@ pub(super) fn audit(global: &Global, args: &AuditArgs) -> Outcome {
     let request = AuditRequest {
         dt: args.dt.clone(),
         store: job.required("store", job.store.as_ref())?,
+        documents: job.documents.clone(),
         columns: job.columns()?,
         max_doc_bytes: job.input()?.max_doc_bytes,
         profile: job.profile_config()?,

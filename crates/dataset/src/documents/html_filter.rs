@@ -5,7 +5,8 @@ use std::io::Write;
 use futures::{FutureExt, TryStreamExt};
 use nearprint_storage::InputFile;
 
-use super::filter::{FileFilter, FilterTarget, Filtered, Judge};
+use super::filter::{FileFilter, FilterTarget, Filtered, Judge, RowCounts};
+use super::formats::holds_one_document;
 use super::warc_filter::refuse_flags;
 use crate::error::{DatasetError, Result};
 
@@ -21,6 +22,21 @@ pub fn filter(file: InputFile, filter: FileFilter, target: FilterTarget) -> Filt
         judge.finish(&file.url)
     }
     .boxed()
+}
+
+/// Returns the counts of a file that is one document, if that is not kept: nothing of the file is written, so no place
+/// needs to be made for it.
+///
+/// # Errors
+/// Flags are wanted, or the file has more rows in quarantine than its one.
+pub fn left_out(file: &InputFile, filter: &FileFilter) -> Result<Option<RowCounts>> {
+    if !holds_one_document(&file.url) {
+        return Ok(None);
+    }
+    refuse_flags(file, filter.output)?;
+    let mut judge = Judge::new(filter.clone());
+    let keeps = judge.keeps(&file.url, 1, || Some(filter.columns.web.id_of(&file.url)))?;
+    if keeps { Ok(None) } else { judge.finish(&file.url).map(Some) }
 }
 
 async fn copy(file: &InputFile, mut target: FilterTarget) -> Result<()> {

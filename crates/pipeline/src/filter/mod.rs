@@ -11,7 +11,7 @@ use arrow::datatypes::Int64Type;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::{
     Columns, DocumentColumns, FileFilter, FilterOutput, FilterTarget, ParquetFile, ReadLimits, RowCounts, WebPages,
-    filter_file, holds_one_document,
+    filter_file, left_out,
 };
 use nearprint_storage::{Folder, IfExists, InputFile, NewFile, Progress, Roots, Storage, StorageError};
 use nearprint_store::{Night, Store};
@@ -338,13 +338,18 @@ async fn write(
     temp: &Path,
     if_exists: IfExists,
 ) -> Result<FilterCounts> {
+    let bytes_read = file.size;
+    if let Some(rows) = left_out(&file, &filter)? {
+        // An earlier filter may have written the page, before the night was decided anew.
+        if if_exists == IfExists::Replace && place.find().await?.is_some() {
+            place.delete().await?;
+        }
+        return Ok(FilterCounts { rows, n_files: 1, n_bad_files: 0, bytes_read, bytes_written: 0 });
+    }
     let new = NewFile::create(&place, temp).await?;
     let target = FilterTarget { file: new.handle()?, name: place.url().to_owned() };
-    let bytes_read = file.size;
-    let is_page = holds_one_document(&file.url);
     let rows = filter_file(file, filter, target).await?;
-    let is_gone = is_page && rows.n_keep == 0;
-    let bytes_written = if is_gone { 0 } else { new.publish(if_exists).await? };
+    let bytes_written = new.publish(if_exists).await?;
     Ok(FilterCounts { rows, n_files: 1, n_bad_files: 0, bytes_read, bytes_written })
 }
 

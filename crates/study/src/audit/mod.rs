@@ -10,8 +10,8 @@ use arrow::array::Array;
 use arrow::datatypes::Float64Type;
 use futures::TryStreamExt;
 use nearprint_dataset::schema::{LOST_SHARE, REFERENCE};
-use nearprint_dataset::{Columns, DocumentColumns, Documents, ParquetFile, ReadLimits};
-use nearprint_pipeline::{JoinedNights, NightFiles, NightInput, Resources};
+use nearprint_dataset::{Columns, DocumentColumns, Documents, ParquetFile, ReadLimits, WebPages};
+use nearprint_pipeline::{JoinedNights, NightFiles, NightInput, Resources, night_pattern};
 use nearprint_profile::{ProfileConfig, TextFingerprinter};
 use nearprint_storage::{InputFile, Progress, Storage, blocking};
 use nearprint_tokenize::Resources as AnalyzerResources;
@@ -32,6 +32,8 @@ pub struct AuditRequest {
     pub dt: String,
     /// The store.
     pub store: String,
+    /// The place of the documents, as in the run: below it, the paths of HTML files are their ids.
+    pub documents: Option<String>,
     /// The columns of the documents, as in the run.
     pub columns: DocumentColumns,
     /// The size in bytes above which a text made its row no document, as in the run.
@@ -162,7 +164,8 @@ pub async fn audit(
     let generation = own.generation.clone();
     progress.start("draw", "files", own.decisions.len() as u64);
     let (n_drops, drops) = draw(&own.decisions, request, progress).await?;
-    let reader = Reader { request, limits: ReadLimits::new(resources.memory_limit, resources.n_threads()) };
+    let limits = ReadLimits::new(resources.memory_limit, resources.n_threads());
+    let reader = Reader { storage, request, limits };
     let texts = reader.find(&nights, own, &drops, progress).await?;
     let (pairs, unmeasured) = pairs(&drops, texts);
     let (n_sampled, n_examples) = (drops.len() as u64, request.n_examples);
@@ -277,6 +280,7 @@ struct Texts {
 }
 
 struct Reader<'a> {
+    storage: &'a Storage,
     request: &'a AuditRequest,
     limits: ReadLimits,
 }
@@ -334,7 +338,10 @@ impl Reader<'_> {
                 NightInput::Gone { url } => tracing::warn!(url, "the night was made from it, and it is gone"),
             }
         }
-        let columns = self.request.columns.clone();
+        let mut columns = self.request.columns.clone();
+        let place = self.request.documents.as_ref().map(|documents| night_pattern(documents, dt));
+        let base = place.map(|place| self.storage.base_of(&place)).transpose()?;
+        columns.web.root = base.as_ref().map(WebPages::root_of);
         let mut documents = Documents::of_files(unchanged, columns, self.request.max_doc_bytes).await?;
         documents.limit(self.limits.clone());
         let mut found = documents.texts_of(wanted.clone()).await?;
