@@ -44,6 +44,13 @@ fn an_element_that_names_the_main_text_is_not_boilerplate_for_another_word_of_it
 }
 
 #[test]
+fn captions_and_ways_to_the_next_page_are_left_out() {
+    let others = ["class='image-caption'", "class=photo_credit", "id=prevPost", "class='page previous'"];
+    let others: String = others.iter().map(|sign| format!("<div {sign}><p>Another text</p></div>")).collect();
+    assert_eq!(main_text(&format!("<article><p>{PARAGRAPH}</p>{others}</article>")), format!("{PARAGRAPH}\n"));
+}
+
+#[test]
 fn headings_stay_whatever_their_classes_and_ids_say() {
     let page =
         format!("<h2 class='anchorWithStickyNavbar' id=menu>Menu</h2><p>{PARAGRAPH}</p><h3 id=related>Related</h3>");
