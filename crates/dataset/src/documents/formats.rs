@@ -40,6 +40,15 @@ pub fn holds_one_document(url: &str) -> bool {
     Format::of(url).is_some_and(|format| format.name == "HTML")
 }
 
+/// Returns the counts of a file that is one document, if that is not kept: nothing of the file is written, so no place
+/// needs to be made for it.
+///
+/// # Errors
+/// Flags are wanted, or the file has more rows in quarantine than its one.
+pub fn left_out(file: &InputFile, filter: &FileFilter) -> Result<Option<RowCounts>> {
+    if holds_one_document(&file.url) { html_filter::left_out(file, filter) } else { Ok(None) }
+}
+
 /// Returns the endings of document files, for messages: `.parquet, .jsonl or .ndjson, .gz or .zst allowed after it`.
 #[must_use]
 pub fn endings() -> String {

@@ -6,7 +6,6 @@ use futures::{FutureExt, TryStreamExt};
 use nearprint_storage::InputFile;
 
 use super::filter::{FileFilter, FilterTarget, Filtered, Judge, RowCounts};
-use super::formats::holds_one_document;
 use super::warc_filter::refuse_flags;
 use crate::error::{DatasetError, Result};
 
@@ -24,15 +23,8 @@ pub fn filter(file: InputFile, filter: FileFilter, target: FilterTarget) -> Filt
     .boxed()
 }
 
-/// Returns the counts of a file that is one document, if that is not kept: nothing of the file is written, so no place
-/// needs to be made for it.
-///
-/// # Errors
-/// Flags are wanted, or the file has more rows in quarantine than its one.
+/// Returns the counts of the file, if its document is not kept.
 pub fn left_out(file: &InputFile, filter: &FileFilter) -> Result<Option<RowCounts>> {
-    if !holds_one_document(&file.url) {
-        return Ok(None);
-    }
     refuse_flags(file, filter.output)?;
     let mut judge = Judge::new(filter.clone());
     let keeps = judge.keeps(&file.url, 1, || Some(filter.columns.web.id_of(&file.url)))?;
