@@ -8,7 +8,7 @@ pub use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::{Result, require};
+use crate::{Result, require, schema};
 
 /// What the command said and took.
 #[derive(Debug, Clone)]
@@ -34,10 +34,12 @@ impl Ran {
         self.stdout.lines().last().and_then(|line| serde_json::from_str(line).ok()).unwrap_or(Value::Null)
     }
 
-    /// The same, for tests: panics where there is none.
+    /// The same, for tests: panics where there is none, and where the published schema does not describe it.
     pub fn json(&self) -> Value {
         let summary = self.summary();
         assert!(!summary.is_null(), "the last line is no JSON: {}\n{}", self.stdout, self.stderr);
+        let said = schema::summary(&summary).err();
+        assert!(said.is_none(), "{}", said.unwrap_or_default());
         summary
     }
 
