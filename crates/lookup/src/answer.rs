@@ -16,6 +16,14 @@ pub struct Answer {
     pub n_matches: u64,
     /// The matches by (distance, sketch distance, night, id), as many as the options allow.
     pub matches: Vec<Match>,
+    /// What was read for the answer; `None` if it was looked up together with others.
+    #[serde(flatten)]
+    pub read: Option<ReadForAnswer>,
+}
+
+/// What was read for an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ReadForAnswer {
     /// The number of pages of fingerprints, places and sketches in which the answer was looked up.
     pub pages_read: u64,
     /// The bytes that were read, without those that stayed in memory from earlier queries.

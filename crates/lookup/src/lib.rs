@@ -5,6 +5,8 @@
 //! nights that were replaced, dropped or forgotten, never show.
 
 mod answer;
+mod answering;
+mod batch;
 mod counts;
 mod documents;
 mod error;
@@ -13,6 +15,7 @@ mod near;
 mod nights;
 mod query;
 mod tables;
+mod wanted;
 
 /// Threads share lookups, and tasks that answer queries move from thread to thread.
 const _: () = {
@@ -23,7 +26,7 @@ const _: () = {
     let _ = of_answer;
 };
 
-pub use answer::{Answer, Decision, Match, State};
+pub use answer::{Answer, Decision, Match, ReadForAnswer, State};
 pub use error::{LookupError, Result};
 pub use lookup::Lookup;
-pub use query::{Asked, FingerprintText, LookupOptions, LookupProfile, Query, parse_sketch};
+pub use query::{Asked, FingerprintText, LookupOptions, LookupProfile, Query, WhenJoined, parse_sketch};

@@ -17,6 +17,8 @@ pub struct Near {
     pub night: usize,
     /// The row of its fingerprints.
     pub row: u32,
+    /// The number of the query.
+    pub query: u32,
     /// The distance to the query.
     pub distance: u32,
 }

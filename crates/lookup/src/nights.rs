@@ -62,7 +62,7 @@ pub struct OpenRun {
     short: OnceCell<ParquetFile>,
     short_hashes: OnceCell<Vec<TextHash>>,
     /// The sorted fingerprints, if there is room for them.
-    values: OnceCell<Option<(Vec<u64>, Room)>>,
+    values: OnceCell<Option<(Arc<Vec<u64>>, Room)>>,
 }
 
 impl OpenRun {
@@ -113,7 +113,7 @@ impl OpenRun {
 
     /// Returns the sorted fingerprints if they stay in memory, and reads them if they are not there yet. Returns `None`
     /// if there is no room for them.
-    pub async fn values(&self, store: &Store, memory: &Arc<Memory>, counts: &Counts) -> Result<Option<&[u64]>> {
+    pub async fn values(&self, store: &Store, memory: &Arc<Memory>, counts: &Counts) -> Result<Option<&Arc<Vec<u64>>>> {
         let read = || async {
             let n_rows = usize::try_from(self.night.run.n_fingerprints).unwrap_or(usize::MAX);
             let Some(room) = memory.take(n_rows.saturating_mul(size_of::<u64>())) else {
@@ -124,9 +124,9 @@ impl OpenRun {
             for group in 0..parquet.n_row_groups() {
                 values.extend(self.row_group(store, group, counts).await?);
             }
-            Ok::<_, LookupError>(Some((values, room)))
+            Ok::<_, LookupError>(Some((Arc::new(values), room)))
         };
-        Ok(self.values.get_or_try_init(read).await?.as_ref().map(|(values, _)| values.as_slice()))
+        Ok(self.values.get_or_try_init(read).await?.as_ref().map(|(values, _)| values))
     }
 
     /// Reads the fingerprints of a row group.

@@ -83,7 +83,26 @@ pub struct LookupOptions {
     pub memory_bytes: usize,
     /// The instructions that compare fingerprints.
     pub kernel: Kernel,
+    /// When many queries at once are joined with the fingerprints of the store.
+    pub joined: WhenJoined,
+    /// The near rows of a join that are held, 16 bytes each. If there are more, fewer queries are joined at once.
+    pub max_near_rows: usize,
 }
+
+/// When many queries at once are joined with all fingerprints of the store. The answers are the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WhenJoined {
+    /// If that takes less time than to answer them one by one, as estimated.
+    #[default]
+    IfFaster,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The near rows that are held, by default.
+const MAX_NEAR_ROWS: usize = 1 << 21;
 
 /// The fingerprints that stay in memory, by default: 1 GiB.
 const MEMORY_BYTES: usize = 1 << 30;
@@ -98,6 +117,8 @@ impl LookupOptions {
             max_matches: 0,
             memory_bytes: MEMORY_BYTES,
             kernel: Kernel::best(),
+            joined: WhenJoined::default(),
+            max_near_rows: MAX_NEAR_ROWS,
         }
     }
 

@@ -89,6 +89,13 @@ impl Tables {
         Ok(try_join_all(of_tables).await?.concat())
     }
 
+    /// Returns the number of pages in which a query looks.
+    pub fn n_pages(&self, fingerprint: u64) -> usize {
+        let of_table =
+            |(number, table): (usize, &Table)| table.copy.pages_in(&self.plan.ranges(number, fingerprint)).len();
+        self.tables.iter().enumerate().take(self.plan.n_tables()).map(of_table).sum()
+    }
+
     async fn near_in(&self, kernel: Kernel, number: usize, query: u64, counts: &Counts) -> Result<Vec<NearRow>> {
         let table = &self.tables[number];
         let pages = table.copy.pages_in(&self.plan.ranges(number, query));

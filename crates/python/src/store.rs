@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::array::{ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, UInt64Type};
-use futures::{StreamExt, TryStreamExt};
 use nearprint_lookup::{Answer, Lookup, LookupError, LookupOptions, LookupProfile, Match, Query};
 use nearprint_pipeline::PipelineError;
 use nearprint_profile::{HtmlText, by_name};
@@ -178,23 +177,23 @@ fn queries(input: Input) -> Result<Vec<Option<Query>>> {
     Ok(queries)
 }
 
-/// The queries that are answered at the same time.
-const AT_ONCE: usize = 8;
+/// The queries that are answered together. Between two such groups a call can be cancelled.
+const AT_ONCE: usize = 1 << 12;
 
 async fn answers(lookup: Lookup, queries: Vec<Option<Query>>, cancelled: Cancelled) -> Result<Vec<Answer>> {
-    let answer = |query: Option<Query>| {
-        let (lookup, cancelled) = (lookup.clone(), cancelled.clone());
-        async move {
-            match query {
-                Some(query) if !cancelled.is_set() => {
-                    let answered = tokio::spawn(async move { lookup.answer(&query).await }).await;
-                    answered.map_err(|e| Problem::bug(&e.to_string()))?.map_err(failed)
-                }
-                _ => Ok(Answer::default()),
-            }
+    let mut all = Vec::with_capacity(queries.len());
+    for some in queries.chunks(AT_ONCE) {
+        if cancelled.is_set() {
+            break;
         }
-    };
-    futures::stream::iter(queries).map(answer).buffered(AT_ONCE).try_collect().await
+        let answers = lookup.answers(some.iter().flatten().cloned().collect()).await.map_err(failed)?;
+        let mut answers = answers.into_iter();
+        for query in some {
+            let answer = query.as_ref().and_then(|_| answers.next()).unwrap_or_else(|| Ok(Answer::default()));
+            all.push(answer.map_err(failed)?);
+        }
+    }
+    Ok(all)
 }
 
 fn table(answers: &[Answer]) -> Result<RecordBatch> {

@@ -100,7 +100,8 @@ struct Question {
 /// Returns the answer, or the refusal, with the id of the question.
 async fn answered(app: &App, Question { id, asked }: Question) -> Result<Value, (Refusal, Option<Value>)> {
     let outcome = app.answers.answer(asked).await;
-    app.metrics.answer(outcome.as_ref().ok().map(|answer| (answer.n_matches, answer.bytes_read)));
+    app.metrics
+        .answer(outcome.as_ref().ok().map(|answer| (answer.n_matches, answer.read.map_or(0, |read| read.bytes_read))));
     let json = outcome.map_err(Refusal::from);
     let json = json.and_then(|answer| serde_json::to_value(answer).map_err(|error| internal("answer", &error)));
     match json {

@@ -5,7 +5,6 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::{HtmlText, holds_one_document, page_text};
 use nearprint_join::{JoinError, Kernel, KernelName};
 use nearprint_lookup::{Answer, Asked, Lookup, LookupError, LookupOptions, LookupProfile, Query, State, parse_sketch};
@@ -73,6 +72,7 @@ fn options(
         max_matches,
         memory_bytes,
         kernel: kernel.map_err(|e: JoinError| StudyError::from(e))?,
+        ..own
     })
 }
 
@@ -236,15 +236,14 @@ struct StreamSummary {
 
 fn stream(session: &Session, opening: Opening, path: &Path) -> Outcome {
     let (name, input) = open_lines(path)?;
-    let threads = session.resources.n_threads();
     let summary = session.block_on(move |storage, _, _| async move {
         let lookup = opening.open(&storage).await?;
-        let (lines, answers) = mpsc::channel::<Result<(u64, Vec<u8>), StudyError>>(LINES_AHEAD);
+        let (sent, lines) = mpsc::channel(BLOCKS_AHEAD);
         let reading = blocking("read", move || {
-            read_lines(&name, input, &lines);
+            read_lines(&name, input, &sent);
             Ok::<(), StorageError>(())
         });
-        let answering = answer_all(lookup, answers, threads);
+        let answering = answer_all(lookup, lines);
         let (read, answered) = tokio::join!(reading, answering);
         read?;
         answered
@@ -256,37 +255,69 @@ fn stream(session: &Session, opening: Opening, path: &Path) -> Outcome {
     Ok(report.but(Failure::new(BAD_DATA, format!("{lines} could not be answered; first: {first}"))))
 }
 
-/// The number of lines that are read before they are answered.
-const LINES_AHEAD: usize = 256;
+/// Lines that are not blank, each with its number; or why no more can be read.
+type Block = Result<Vec<(u64, Vec<u8>)>, StudyError>;
 
-type Lines = Box<dyn BufRead + Send>;
+/// The bytes of the lines that are read before they are passed on, but for the last line.
+const BLOCK_BYTES: usize = 1 << 20;
+/// The number of blocks that are read before they are answered. They are answered together.
+const BLOCKS_AHEAD: usize = 16;
+
+type Lines = Box<dyn BufReadMore + Send>;
+
+/// A reader that says whether a part of it was read and not yet taken.
+trait BufReadMore: BufRead {
+    fn has_more(&self) -> bool;
+}
+
+impl<R: Read> BufReadMore for BufReader<R> {
+    fn has_more(&self) -> bool {
+        !self.buffer().is_empty()
+    }
+}
 
 fn open_lines(path: &Path) -> Result<(String, Lines), Failure> {
     if path == Path::new(STDIN) {
-        return Ok(("standard input".to_owned(), Box::new(BufReader::new(std::io::stdin()))));
+        return Ok(("standard input".to_owned(), Box::new(BufReader::with_capacity(BLOCK_BYTES, std::io::stdin()))));
     }
     let name = path.display().to_string();
     let file = std::fs::File::open(path).map_err(|e| Failure::reading(&format!("--jsonl {name}"), &e))?;
-    Ok((name, Box::new(BufReader::new(file))))
+    Ok((name, Box::new(BufReader::with_capacity(BLOCK_BYTES, file))))
 }
 
-/// Sends all lines that are not blank, each with its number. Reading ends if nobody takes them any more.
-fn read_lines(name: &str, mut input: Lines, lines: &mpsc::Sender<Result<(u64, Vec<u8>), StudyError>>) {
+/// Sends all lines, in blocks: of about a mebibyte, or of what there is before reading may have to wait. Reading ends
+/// if nobody takes them any more.
+fn read_lines(name: &str, mut input: Lines, blocks: &mpsc::Sender<Block>) {
+    let (mut block, mut n_bytes) = (Vec::new(), 0);
     for number in 1.. {
         let mut line = Vec::new();
         let read = input.by_ref().take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut line);
-        let sent = match read {
-            Ok(0) => return,
+        let end = match read {
+            Ok(0) => Some(None),
             Ok(n) if n > MAX_LINE_BYTES => {
                 let reason = format!("{name}: line {number} is longer than {MAX_LINE_BYTES} bytes: cut the text");
-                let _ = lines.blocking_send(Err(told(ErrorKind::BadData, reason)));
+                Some(Some(told(ErrorKind::BadData, reason)))
+            }
+            Ok(n) => {
+                n_bytes += n;
+                if !line.iter().all(u8::is_ascii_whitespace) {
+                    block.push((number, line));
+                }
+                None
+            }
+            Err(error) => Some(Some(told(ErrorKind::LocalIo, format!("{name}: {error}")))),
+        };
+        if (end.is_some() || n_bytes >= BLOCK_BYTES || !input.has_more()) && !block.is_empty() {
+            n_bytes = 0;
+            if blocks.blocking_send(Ok(std::mem::take(&mut block))).is_err() {
                 return;
             }
-            Ok(_) if line.iter().all(u8::is_ascii_whitespace) => continue,
-            Ok(_) => Ok((number, line)),
-            Err(error) => Err(told(ErrorKind::LocalIo, format!("{name}: {error}"))),
-        };
-        if lines.blocking_send(sent).is_err() {
+        }
+        if let Some(error) = end {
+            if let Some(error) = error {
+                // If nobody takes it, another error came before.
+                let _ = blocks.blocking_send(Err(error));
+            }
             return;
         }
     }
@@ -296,51 +327,69 @@ pub(super) fn told(kind: ErrorKind, message: String) -> StudyError {
     PipelineError::Told { kind, message }.into()
 }
 
-/// Answers all lines, several at once, and writes the answers in their order.
-async fn answer_all(
-    lookup: Lookup,
-    lines: mpsc::Receiver<Result<(u64, Vec<u8>), StudyError>>,
-    threads: usize,
-) -> Result<StreamSummary, StudyError> {
-    let lines = futures::stream::unfold(lines, |mut lines| async { Some((lines.recv().await?, lines)) });
-    let answers = lines.map(|line| {
-        let lookup = lookup.clone();
-        async move {
-            let (number, line) = line?;
-            let answered = tokio::spawn(async move { answer_line(&lookup, number, &line).await });
-            answered.await.map_err(|e| StudyError::Internal { stage: "query", reason: e.to_string() })?
-        }
-    });
-    let mut answers = std::pin::pin!(answers.buffered(2 * threads));
+/// Answers the lines that there are together, and writes the answers in their order.
+async fn answer_all(lookup: Lookup, mut blocks: mpsc::Receiver<Block>) -> Result<StreamSummary, StudyError> {
     let mut summary = StreamSummary { state: Some(lookup.state()), ..StreamSummary::default() };
-    while let Some(answered) = answers.try_next().await? {
-        summary.note(&answered);
-        let line = serde_json::to_value(&answered);
-        let line = line.map_err(|e| StudyError::Internal { stage: "query", reason: e.to_string() })?;
-        match write_line(&json_line(&line)) {
-            Ok(true) => {}
-            Ok(false) => break,
-            Err(error) => return Err(told(ErrorKind::LocalIo, format!("standard output: {error}"))),
+    let mut read = Vec::new();
+    while blocks.recv_many(&mut read, BLOCKS_AHEAD).await > 0 {
+        let (mut lines, mut failed) = (Vec::new(), None);
+        for block in read.drain(..) {
+            match block {
+                Ok(block) => lines.extend(block),
+                Err(error) => failed = Some(error),
+            }
+        }
+        for answered in answer_lines(&lookup, lines).await? {
+            summary.note(&answered);
+            let line = serde_json::to_value(&answered);
+            let line = line.map_err(|e| StudyError::Internal { stage: "query", reason: e.to_string() })?;
+            match write_line(&json_line(&line)) {
+                Ok(true) => {}
+                Ok(false) => return Ok(summary),
+                Err(error) => return Err(told(ErrorKind::LocalIo, format!("standard output: {error}"))),
+            }
+        }
+        if let Some(error) = failed {
+            return Err(error);
         }
     }
     Ok(summary)
 }
 
-async fn answer_line(lookup: &Lookup, number: u64, line: &[u8]) -> Result<LineAnswer, StudyError> {
-    let bad = |id, reason: String| LineAnswer { id, answer: None, line: Some(number), error: Some(reason) };
-    let line: Line = match serde_json::from_slice(line) {
-        Ok(line) => line,
-        Err(error) => return Ok(bad(None, format!("not a JSON object of a query: {error}"))),
-    };
-    let answer = match line.asked.query(lookup.profile()) {
-        Ok(query) => lookup.answer(&query).await,
-        Err(error) => Err(error),
-    };
-    match answer {
-        Ok(answer) => Ok(LineAnswer { id: line.id, answer: Some(answer), line: None, error: None }),
-        Err(error @ LookupError::Query { .. }) => Ok(bad(line.id, error.to_string())),
-        Err(error) => Err(of_lookup(error)),
+/// Answers lines, in their order.
+async fn answer_lines(lookup: &Lookup, lines: Vec<(u64, Vec<u8>)>) -> Result<Vec<LineAnswer>, StudyError> {
+    let (mut answered, mut queries) = (Vec::with_capacity(lines.len()), Vec::with_capacity(lines.len()));
+    for (number, line) in lines {
+        let bad = |id, reason: String| LineAnswer { id, answer: None, line: Some(number), error: Some(reason) };
+        let line: Line = match serde_json::from_slice(&line) {
+            Ok(line) => line,
+            Err(error) => {
+                answered.push(bad(None, format!("not a JSON object of a query: {error}")));
+                continue;
+            }
+        };
+        match line.asked.query(lookup.profile()) {
+            Ok(query) => {
+                queries.push(query);
+                answered.push(LineAnswer { id: line.id, answer: None, line: Some(number), error: None });
+            }
+            Err(error @ LookupError::Query { .. }) => answered.push(bad(line.id, error.to_string())),
+            Err(error) => return Err(of_lookup(error)),
+        }
     }
+    let mut answers = lookup.answers(queries).await.map_err(of_lookup)?.into_iter();
+    for waiting in answered.iter_mut().filter(|answered| answered.error.is_none()) {
+        match answers.next() {
+            Some(Ok(answer)) => (waiting.answer, waiting.line) = (Some(answer), None),
+            Some(Err(error @ LookupError::Query { .. })) => waiting.error = Some(error.to_string()),
+            Some(Err(error)) => return Err(of_lookup(error)),
+            None => {
+                let reason = "a query has no answer".to_owned();
+                return Err(StudyError::Internal { stage: "query", reason });
+            }
+        }
+    }
+    Ok(answered)
 }
 
 impl StreamSummary {
