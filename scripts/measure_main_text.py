@@ -1,10 +1,10 @@
 """Measures main texts against known ones, beside trafilatura and readability (pip install trafilatura readability-lxml lxml_html_clean).
 
-Usage: measure_main_text.py PAGE_TEXT FOLDER
+Usage: measure_main_text.py PAGE_TEXT FOLDER [NAME=PROGRAM…]
 
-PAGE_TEXT is the program of `cargo build --release -p nearprint-html --example page_text`. FOLDER has NAME.html.gz files and
-`ground-truth.json`: {NAME: {"articleBody": TEXT}}. The F1 of a page is that of its words as a multiset; the mean over the
-pages is printed for the even and the odd pages by name, and for all.
+PAGE_TEXT is the program of `cargo build --release --manifest-path crates/html/Cargo.toml --example page_text`; each PROGRAM is another one that
+is called like it. FOLDER has NAME.html.gz files and `ground-truth.json`: {NAME: {"articleBody": TEXT}}. The F1 of a page is that of its words as
+a multiset; the mean over the pages is printed for the even and the odd pages by name, and for all. Seconds are those of the processor.
 """
 
 import collections
@@ -12,6 +12,7 @@ import gzip
 import json
 import pathlib
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -25,22 +26,27 @@ def f1(ours, truth):
     return 2 * common / (sum(ours.values()) + sum(truth.values())) if common else 0.0
 
 
+def child_seconds():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def nearprint(program, pages, mode="main"):
     with tempfile.TemporaryDirectory() as folder:
         paths = {}
         for name, page in pages.items():
             paths[name] = pathlib.Path(folder) / f"{name}.html"
             paths[name].write_bytes(page)
-        began = time.perf_counter()
+        began = child_seconds()
         out = subprocess.run([program, mode, *map(str, paths.values())], capture_output=True, text=True, check=True).stdout
-        seconds = time.perf_counter() - began
+        seconds = child_seconds() - began
     texts = [json.loads(line)["text"] for line in out.splitlines()]
     return dict(zip(pages, texts)), seconds
 
 
 def timed(extract, pages):
-    began = time.perf_counter()
-    return {name: extract(page) or "" for name, page in pages.items()}, time.perf_counter() - began
+    began = time.process_time()
+    return {name: extract(page) or "" for name, page in pages.items()}, time.process_time() - began
 
 
 def readability(page):
@@ -50,7 +56,7 @@ def readability(page):
     return lxml.html.fromstring(Document(page.decode("utf-8", "replace")).summary()).text_content()
 
 
-def main(program, folder):
+def main(program, folder, *others):
     import trafilatura
 
     folder = pathlib.Path(folder)
@@ -62,12 +68,13 @@ def main(program, folder):
         "nearprint all": nearprint(program, pages, "all"),
         "trafilatura": timed(lambda page: trafilatura.extract(page.decode("utf-8", "replace"), include_comments=False), pages),
         "readability": timed(readability, pages),
+        **{name: nearprint(other, pages) for name, other in (other.split("=") for other in others)},
     }
     for name, (texts, seconds) in results.items():
         scores = [f1(texts[page], truth[page]) for page in truth]
         halves = [statistics.mean(part) for part in (scores[0::2], scores[1::2], scores)]
-        print(f"{name:15} even {halves[0]:.4f} odd {halves[1]:.4f} all {halves[2]:.4f}; {len(pages) / seconds:.0f} pages a second")
+        print(f"{name:15} even {halves[0]:.4f} odd {halves[1]:.4f} all {halves[2]:.4f}; {len(pages) / seconds:.0f} pages a second of a core")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(*sys.argv[1:])

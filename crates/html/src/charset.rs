@@ -7,11 +7,14 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFI
 
 /// The bytes in which a page may name its character set.
 const PRESCAN_BYTES: usize = 4 << 10;
+/// The characters beyond ASCII from which on valid UTF-8 is no chance.
+const SURE_CHARACTERS: usize = 16;
 /// The bytes that detection looks at.
 const DETECT_BYTES: usize = 256 << 10;
 
 /// Decodes a page. The character set is that of its byte order mark; or that of `content_type`, the field of the HTTP
-/// header; or that of its `<meta>`; or one that is detected. Bytes that are no characters become U+FFFD.
+/// header; or that of its `<meta>`; or one that is detected. A page that was saved as UTF-8 often has the `<meta>` of
+/// before: some characters beyond ASCII, all of them valid UTF-8, count more. Bytes that are no characters become U+FFFD.
 ///
 /// ```
 /// use nearprint_html::decode;
@@ -22,9 +25,21 @@ const DETECT_BYTES: usize = 256 << 10;
 #[must_use]
 pub fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Cow<'a, str> {
     let named = || content_type.and_then(|value| label_in(value.as_bytes())).and_then(Encoding::for_label);
-    let encoding = named().or_else(|| of_meta(bytes)).unwrap_or_else(|| detect(bytes));
+    let of_bytes = || is_surely_utf8(bytes).then_some(UTF_8).or_else(|| of_meta(bytes));
+    let encoding = named().or_else(of_bytes).unwrap_or_else(|| detect(bytes));
     // A byte order mark takes precedence.
     encoding.decode(bytes).0
+}
+
+/// Returns whether bytes are valid UTF-8 that no text in another character set would be by chance. They may end within a
+/// character.
+fn is_surely_utf8(bytes: &[u8]) -> bool {
+    let valid = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) if error.error_len().is_none() => str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
+        Err(_) => return false,
+    };
+    valid.chars().filter(|c| !c.is_ascii()).nth(SURE_CHARACTERS - 1).is_some()
 }
 
 /// Returns the character set that a `<meta>` at the beginning of the page names.
@@ -107,6 +122,16 @@ mod tests {
             let page = [meta.as_bytes(), &bytes].concat();
             assert_eq!(decode(&page, Some("text/html")), format!("{meta}{text}"), "meta {}", encoding.name());
         }
+    }
+
+    #[test]
+    fn a_page_that_is_utf8_is_read_so_whatever_its_meta_says_and_one_that_is_not_follows_its_meta() {
+        let meta = "<meta charset=gb2312>";
+        assert_eq!(decode(format!("{meta}{CHINESE}").as_bytes(), None), format!("{meta}{CHINESE}"));
+        let cut = &format!("{meta}{CHINESE}").into_bytes()[..meta.len() + 100];
+        assert!(decode(cut, None).starts_with(&format!("{meta}今天天气很好")));
+        // These two bytes are a character in both.
+        assert_eq!(decode(b"<meta charset=gb2312>\xd6\xb0", None), "<meta charset=gb2312>职");
     }
 
     #[test]

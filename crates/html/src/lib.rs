@@ -26,6 +26,7 @@ mod names;
 mod render;
 mod score;
 mod select;
+mod signs;
 
 pub use charset::decode;
 pub use dom::MAX_DEPTH;

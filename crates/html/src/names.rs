@@ -59,46 +59,9 @@ const BLOCKS: [&str; 49] = [
     "xmp",
 ];
 
-/// Elements whose start ends a paragraph.
-const END_A_PARAGRAPH: [&str; 37] = [
-    "address",
-    "article",
-    "aside",
-    "blockquote",
-    "center",
-    "dd",
-    "details",
-    "dialog",
-    "dir",
-    "div",
-    "dl",
-    "dt",
-    "fieldset",
-    "figcaption",
-    "figure",
-    "footer",
-    "form",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "header",
-    "hr",
-    "li",
-    "main",
-    "menu",
-    "nav",
-    "ol",
-    "p",
-    "pre",
-    "section",
-    "summary",
-    "table",
-    "ul",
-    "xmp",
-];
+/// The blocks whose start does not end a paragraph: parts of pages, tables and forms.
+const PARTS: [&str; 12] =
+    ["body", "caption", "head", "html", "legend", "optgroup", "option", "tbody", "tfoot", "thead", "title", "tr"];
 
 /// Elements whose content a browser does not show as text.
 const UNSEEN: [&str; 18] = [
@@ -115,7 +78,7 @@ pub fn is_block(name: &str) -> bool {
 }
 
 pub fn ends_paragraph(name: &str) -> bool {
-    END_A_PARAGRAPH.contains(&name)
+    is_block(name) && !PARTS.contains(&name)
 }
 
 pub fn is_unseen(name: &str) -> bool {

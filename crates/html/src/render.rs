@@ -16,12 +16,14 @@ pub fn text_of_nodes(dom: &Dom, wanted: &[NodeId], shows: impl Fn(NodeId) -> boo
         let mut id = root.max(passed);
         while id < nodes.len() && (id == root || nodes[id].depth > nodes[root].depth) {
             let node = &nodes[id];
-            if matches!(node.content, Content::Element { .. })
-                && (is_unseen(node.name()) || is_hidden(dom, id) || !shows(id))
-            {
-                lines.leave_to(node.depth);
-                id = end_of(dom, id);
-                continue;
+            if matches!(node.content, Content::Element { .. }) {
+                let is_seen = !is_unseen(node.name()) && !is_hidden(dom, id);
+                if !is_seen || !shows(id) {
+                    lines.leave_to(node.depth);
+                    lines.leave_out(node.name(), is_seen);
+                    id = end_of(dom, id);
+                    continue;
+                }
             }
             lines.leave_to(node.depth);
             match &node.content {
@@ -47,6 +49,10 @@ pub fn end_of(dom: &Dom, id: NodeId) -> NodeId {
 /// Returns whether an element says of itself that it is not shown.
 pub fn is_hidden(dom: &Dom, id: NodeId) -> bool {
     let node = &dom.nodes()[id];
+    // A reader turns to the tabs that are behind the first one.
+    if node.attribute("role") == Some("tabpanel") {
+        return false;
+    }
     if node.attribute("hidden").is_some_and(|value| !value.eq_ignore_ascii_case("until-found")) {
         return true;
     }
@@ -78,6 +84,15 @@ impl Lines {
         if is_block(name) {
             self.end_line();
             self.blocks.push(depth);
+        }
+    }
+
+    /// Parts the words around an element that is left out.
+    fn leave_out(&mut self, name: &str, is_seen: bool) {
+        if is_block(name) {
+            self.end_line();
+        } else {
+            self.blank |= is_seen || matches!(name, "td" | "th");
         }
     }
 

@@ -3,87 +3,24 @@
 use crate::dom::{Content, Dom, NodeId};
 use crate::names::{is_block, is_unseen};
 use crate::render::is_hidden;
-
-/// Words that classes and ids of boilerplate have, whatever the language of the page.
-const BOILERPLATE: [&str; 62] = [
-    "ad",
-    "ads",
-    "advert",
-    "advertisement",
-    "banner",
-    "breadcrumb",
-    "breadcrumbs",
-    "byline",
-    "comment",
-    "comments",
-    "consent",
-    "cookie",
-    "cookies",
-    "copyright",
-    "disqus",
-    "dropdown",
-    "footer",
-    "gdpr",
-    "hidden",
-    "login",
-    "masthead",
-    "menu",
-    "menubar",
-    "meta",
-    "modal",
-    "nav",
-    "navbar",
-    "navigation",
-    "navs",
-    "newsletter",
-    "outbrain",
-    "overlay",
-    "pager",
-    "pagination",
-    "paywall",
-    "popular",
-    "popup",
-    "print",
-    "promo",
-    "recirc",
-    "recommend",
-    "recommended",
-    "register",
-    "related",
-    "rss",
-    "share",
-    "sharing",
-    "sidebar",
-    "signup",
-    "skip",
-    "social",
-    "sponsor",
-    "sponsored",
-    "subscribe",
-    "subscription",
-    "taboola",
-    "tags",
-    "toc",
-    "toolbar",
-    "topbar",
-    "trending",
-    "widget",
-];
+use crate::signs;
 
 /// The share of a page's text above which an element is no boilerplate, whatever it says of itself.
 const MOST_TEXT: f64 = 0.6;
 /// The weight of a block's text from which on it is a paragraph.
 const PARAGRAPH: usize = 60;
 /// The share of text in links from which on a text is a list of links.
-pub const LINKS: f64 = 0.5;
+const LINKS: f64 = 0.5;
 
 /// The weights of the nodes of a page, by node.
 pub struct Weights {
     /// The text in a node, without boilerplate: a letter counts 1, and one of a script without blanks 3.
     pub text: Vec<usize>,
     /// The part of it that lies in links.
-    pub linked: Vec<usize>,
-    /// The part of it in paragraphs: blocks of some length that are not mostly links.
+    linked: Vec<usize>,
+    /// The part of it in blocks of its own that are not mostly links.
+    pub prose: Vec<usize>,
+    /// The part of that in paragraphs: blocks of some length.
     pub paragraphs: Vec<usize>,
     /// Whether a node is boilerplate or lies in such a node.
     pub boilerplate: Vec<bool>,
@@ -91,21 +28,12 @@ pub struct Weights {
 
 impl Weights {
     pub fn of(dom: &Dom) -> Self {
-        let nodes = dom.nodes();
-        let n = nodes.len();
-        let (text, linked) = sums(dom, &unseen(dom));
-        let whole = text[Dom::ROOT];
-        let mut boilerplate = unseen(dom);
-        for id in 1..n {
-            #[allow(clippy::cast_precision_loss, reason = "a share")]
-            let is_most = text[id] as f64 > MOST_TEXT * whole as f64;
-            boilerplate[id] =
-                boilerplate[id] || boilerplate[nodes[id].parent] || (!is_most && says_boilerplate(dom, id));
-        }
-        drop(linked);
-        let (text, linked) = sums(dom, &boilerplate);
-        let paragraphs = paragraphs(dom, &boilerplate);
-        Self { text, linked, paragraphs, boilerplate }
+        let links = links(dom);
+        let unseen = unseen(dom);
+        let boilerplate = boilerplate(dom, &sums(dom, &links, &unseen).0, unseen);
+        let (text, linked) = sums(dom, &links, &boilerplate);
+        let (prose, paragraphs) = prose(dom, &links, &boilerplate);
+        Self { text, linked, prose, paragraphs, boilerplate }
     }
 
     /// Returns whether the text of a node is mostly links.
@@ -128,8 +56,49 @@ fn unseen(dom: &Dom) -> Vec<bool> {
     unseen
 }
 
+/// Returns which nodes are boilerplate, beside those that are `unseen`.
+fn boilerplate(dom: &Dom, text: &[usize], unseen: Vec<bool>) -> Vec<bool> {
+    let nodes = dom.nodes();
+    let mut holds_main = vec![false; nodes.len()];
+    for id in (1..nodes.len()).rev() {
+        holds_main[id] |= signs::is_main(&nodes[id]);
+        holds_main[nodes[id].parent] |= holds_main[id];
+    }
+    let mut boilerplate = unseen;
+    for id in 1..nodes.len() {
+        #[allow(clippy::cast_precision_loss, reason = "a share")]
+        let is_most = text[id] as f64 > MOST_TEXT * text[Dom::ROOT] as f64;
+        boilerplate[id] = boilerplate[id]
+            || boilerplate[nodes[id].parent]
+            || (!is_most && !holds_main[id] && signs::is_boilerplate(dom, id));
+    }
+    boilerplate
+}
+
+/// Returns which nodes lie in links as menus have them. A link to a place of its page in a table is none, and neither is
+/// one that shows a URL.
+fn links(dom: &Dom) -> Vec<bool> {
+    let nodes = dom.nodes();
+    let mut in_link = vec![false; nodes.len()];
+    for (id, node) in nodes.iter().enumerate().skip(1) {
+        in_link[id] = in_link[node.parent]
+            || (node.name() == "a" && {
+                let in_table = matches!(nodes[node.parent].name(), "td" | "th");
+                let leads_into_page = node.attribute("href").is_some_and(|href| href.starts_with('#'));
+                let shows_url = match nodes.get(id + 1).map(|first| &first.content) {
+                    Some(Content::Text(text)) => {
+                        ["http://", "https://", "www."].iter().any(|start| text.trim_start().starts_with(start))
+                    }
+                    _ => false,
+                };
+                !(shows_url || leads_into_page && in_table)
+            });
+    }
+    in_link
+}
+
 /// Returns the text in each node, and the part in links, without the nodes that are `left_out`.
-fn sums(dom: &Dom, left_out: &[bool]) -> (Vec<usize>, Vec<usize>) {
+fn sums(dom: &Dom, in_link: &[bool], left_out: &[bool]) -> (Vec<usize>, Vec<usize>) {
     let nodes = dom.nodes();
     let (mut text, mut linked) = (vec![0; nodes.len()], vec![0; nodes.len()]);
     for id in (1..nodes.len()).rev() {
@@ -138,9 +107,7 @@ fn sums(dom: &Dom, left_out: &[bool]) -> (Vec<usize>, Vec<usize>) {
         }
         if let Content::Text(content) = &nodes[id].content {
             text[id] = weight(content);
-        }
-        if nodes[id].name() == "a" {
-            linked[id] = text[id];
+            linked[id] = if in_link[id] { text[id] } else { 0 };
         }
         text[nodes[id].parent] += text[id];
         linked[nodes[id].parent] += linked[id];
@@ -148,17 +115,16 @@ fn sums(dom: &Dom, left_out: &[bool]) -> (Vec<usize>, Vec<usize>) {
     (text, linked)
 }
 
-/// Returns the text in paragraphs in each node.
-fn paragraphs(dom: &Dom, left_out: &[bool]) -> Vec<usize> {
+/// Returns the text in blocks that are not mostly links in each node, and that in paragraphs.
+fn prose(dom: &Dom, in_link: &[bool], left_out: &[bool]) -> (Vec<usize>, Vec<usize>) {
     let nodes = dom.nodes();
     let n = nodes.len();
-    // The block that the text of a node belongs to, and whether the node lies in a link.
-    let (mut block, mut in_link) = (vec![Dom::ROOT; n], vec![false; n]);
+    // The block that the text of a node belongs to.
+    let mut block = vec![Dom::ROOT; n];
     let (mut own, mut own_linked) = (vec![0; n], vec![0; n]);
     for id in 1..n {
-        let (parent, name) = (nodes[id].parent, nodes[id].name());
-        block[id] = if is_block(name) || matches!(name, "td" | "th") { id } else { block[parent] };
-        in_link[id] = in_link[parent] || name == "a";
+        let name = nodes[id].name();
+        block[id] = if is_block(name) || matches!(name, "td" | "th") { id } else { block[nodes[id].parent] };
         if let Content::Text(content) = &nodes[id].content
             && !left_out[id]
         {
@@ -167,14 +133,16 @@ fn paragraphs(dom: &Dom, left_out: &[bool]) -> Vec<usize> {
             own_linked[block[id]] += if in_link[id] { weight } else { 0 };
         }
     }
-    let mut paragraphs = vec![0; n];
+    let (mut prose, mut paragraphs) = (vec![0; n], vec![0; n]);
     for id in (1..n).rev() {
-        if own[id] >= PARAGRAPH && own_linked[id] * 2 < own[id] {
-            paragraphs[id] += own[id];
+        if own_linked[id] * 2 < own[id] {
+            prose[id] += own[id];
+            paragraphs[id] += if own[id] >= PARAGRAPH { own[id] } else { 0 };
         }
+        prose[nodes[id].parent] += prose[id];
         paragraphs[nodes[id].parent] += paragraphs[id];
     }
-    paragraphs
+    (prose, paragraphs)
 }
 
 /// Returns the weight of a text. White space weighs nothing.
@@ -183,78 +151,4 @@ fn weight(text: &str) -> usize {
         .filter(|c| !c.is_whitespace())
         .map(|c| if matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}') { 3 } else { 1 })
         .sum()
-}
-
-/// Returns whether an element is boilerplate by its name, role, class or id.
-fn says_boilerplate(dom: &Dom, id: NodeId) -> bool {
-    let node = &dom.nodes()[id];
-    let Content::Element { .. } = node.content else { return false };
-    match node.name() {
-        "nav" | "footer" | "aside" | "dialog" | "menu" | "button" | "input" | "label" | "figcaption" => return true,
-        "html" | "body" | "article" | "main" => return false,
-        "header" => return !lies_in_article(dom, id),
-        _ => {}
-    }
-    let role = node.attribute("role").unwrap_or_default();
-    if matches!(
-        role,
-        "navigation"
-            | "banner"
-            | "contentinfo"
-            | "complementary"
-            | "search"
-            | "dialog"
-            | "alert"
-            | "alertdialog"
-            | "menu"
-    ) {
-        return true;
-    }
-    if node.attribute("aria-hidden") == Some("true") {
-        return true;
-    }
-    [node.attribute("class"), node.attribute("id")]
-        .into_iter()
-        .flatten()
-        .any(|names| words(names).any(|word| is_boilerplate(&word)))
-}
-
-fn lies_in_article(dom: &Dom, id: NodeId) -> bool {
-    let nodes = dom.nodes();
-    let mut at = nodes[id].parent;
-    while at != Dom::ROOT {
-        if matches!(nodes[at].name(), "article" | "main") {
-            return true;
-        }
-        at = nodes[at].parent;
-    }
-    false
-}
-
-fn is_boilerplate(word: &str) -> bool {
-    BOILERPLATE.binary_search(&word).is_ok()
-}
-
-/// Returns the words of a class or id, in lower case: `navBar-main` has `nav`, `bar` and `main`.
-fn words(names: &str) -> impl Iterator<Item = String> {
-    let mut split = String::with_capacity(names.len() + 8);
-    let mut before_lower = false;
-    for c in names.chars() {
-        if c.is_uppercase() && before_lower {
-            split.push(' ');
-        }
-        before_lower = c.is_lowercase();
-        split.push(if c.is_alphanumeric() { c.to_ascii_lowercase() } else { ' ' });
-    }
-    split.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect::<Vec<_>>().into_iter()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::BOILERPLATE;
-
-    #[test]
-    fn the_words_are_sorted() {
-        assert!(BOILERPLATE.is_sorted());
-    }
 }

@@ -24,6 +24,99 @@ fn the_main_text_has_no_navigation_notice_footer_or_list_of_links_in_any_languag
     }
 }
 
+/// Paragraphs around the main text that no class or role tells.
+fn other_paragraphs() -> String {
+    format!("<div><p>{PARAGRAPH} 1</p><p>{PARAGRAPH} 2</p></div>")
+}
+
+#[test]
+fn an_element_that_names_the_main_text_is_not_boilerplate_for_another_word_of_its_class() {
+    let others = other_paragraphs();
+    for sign in
+        ["class='article__body article-overlay-handle'", "id=postText class=popup", "itemprop=articleBody class=print"]
+    {
+        let body = format!("<p>{PARAGRAPH}</p>").repeat(3);
+        let page = format!("<body>{others}<div {sign}>{body}</div>");
+        assert_eq!(main_text(&page).matches(PARAGRAPH).count(), 5, "{sign}");
+    }
+    let page = format!("<body><p>{PARAGRAPH}</p><p>{PARAGRAPH}</p><div class=popup><p>{PARAGRAPH}</p></div>");
+    assert_eq!(main_text(&page).matches(PARAGRAPH).count(), 2);
+}
+
+#[test]
+fn captions_and_ways_to_the_next_page_are_left_out() {
+    let others = ["class='image-caption'", "class=photo_credit", "id=prevPost", "class='page previous'"];
+    let others: String = others.iter().map(|sign| format!("<div {sign}><p>Another text</p></div>")).collect();
+    assert_eq!(main_text(&format!("<article><p>{PARAGRAPH}</p>{others}</article>")), format!("{PARAGRAPH}\n"));
+}
+
+#[test]
+fn headings_stay_whatever_their_classes_and_ids_say() {
+    let page =
+        format!("<h2 class='anchorWithStickyNavbar' id=menu>Menu</h2><p>{PARAGRAPH}</p><h3 id=related>Related</h3>");
+    assert_eq!(main_text(&page), format!("Menu\n{PARAGRAPH}\nRelated\n"));
+}
+
+#[test]
+fn a_reference_keeps_its_tables_and_short_lines_beside_its_one_long_paragraph() {
+    let rows: String = (0..9).map(|n| format!("<tr><td><a href='#o{n}'>option_{n}</a><td>int</tr>")).collect();
+    let short: String = (0..9).map(|n| format!("<h3>option_{n}</h3><p>Short text {n}</p>")).collect();
+    let page =
+        format!("<article><h1>Reference</h1><div><p>{PARAGRAPH}</p></div><table>{rows}</table>{short}</article>");
+    let text = main_text(&page);
+    for n in 0..9 {
+        assert!(text.contains(&format!("option_{n} int\n")) && text.contains(&format!("Short text {n}\n")), "{text}");
+    }
+}
+
+#[test]
+fn what_is_left_out_parts_the_words_around_it_as_it_did_in_the_page() {
+    let page =
+        format!("<div>{PARAGRAPH} One<nav>Menu</nav>two<button>Press</button>three<script>a()</script>four</div>");
+    assert_eq!(main_text(&page), format!("{PARAGRAPH} One\ntwo threefour\n"));
+}
+
+#[test]
+fn tabs_behind_the_first_one_are_text_and_other_hidden_elements_are_not() {
+    let page =
+        format!("<p>{PARAGRAPH}</p><div role=tabpanel hidden><pre>second tab</pre></div><div hidden>unseen</div>");
+    assert_eq!(main_text(&page), format!("{PARAGRAPH}\nsecond tab\n"));
+    assert_eq!(text_of(&page, &HtmlText::All).unwrap(), main_text(&page));
+}
+
+#[test]
+fn links_that_show_their_urls_are_sources_and_no_menu() {
+    let sources = "<ul><li><a href=/a>https://example.org/a</a><li><a href=/b>www.example.org/b</a></ul>";
+    let page = format!("<p>{PARAGRAPH}</p>{sources}<ul><li><a href=/c>Another page of this site</a></ul>");
+    assert_eq!(main_text(&page), format!("{PARAGRAPH}\nhttps://example.org/a\nwww.example.org/b\n"));
+}
+
+#[test]
+fn an_index_has_the_links_of_its_main_element_and_not_the_notice_above() {
+    let page = format!(
+        "<div><p>{PARAGRAPH}</p></div><div class=tags-list-page><main><h1>Tags</h1><ul><li><a href=/a>One</a></ul></main></div>"
+    );
+    assert_eq!(main_text(&page), "Tags\nOne\n");
+}
+
+#[test]
+fn a_main_element_that_holds_little_of_an_article_does_not_hide_the_article() {
+    let body = format!("<p>{PARAGRAPH}</p>").repeat(8);
+    let page = format!("<main><p>Menu</p></main><div>{body}</div>");
+    assert_eq!(main_text(&page).matches(PARAGRAPH).count(), 8);
+}
+
+#[test]
+fn an_article_in_a_cell_or_an_entry_of_a_list_leaves_what_is_around() {
+    let body = format!("<div><p>{PARAGRAPH}</p><p>{PARAGRAPH}</p></div>");
+    for page in [
+        format!("<table><tr><td>You are here<td><table><tr><td>{body}<p>Date</p></table></table>"),
+        format!("<ul><li><h1>Title</h1>{body}<p>Date</p></ul>"),
+    ] {
+        assert_eq!(main_text(&page), format!("{PARAGRAPH}\n{PARAGRAPH}\n"), "{page}");
+    }
+}
+
 #[test]
 fn a_page_without_paragraphs_has_the_text_that_there_is() {
     assert_eq!(main_text("<p>Short</p>"), "Short\n");
@@ -58,6 +151,8 @@ fn pages() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         tag.clone().prop_map(|tag| format!("<{tag} class=x>")),
         tag.prop_map(|tag| format!("</{tag}>")),
+        Just("<main><div role=tabpanel hidden itemprop=articleBody class=post-content>".to_owned()),
+        Just("<a href='#x'>https://example.org".to_owned()),
         "[a-z中文 \n<>&;!/='\"-]{0,60}",
         Just(PARAGRAPH.to_owned()),
         Just("<!--".to_owned()),
@@ -74,6 +169,8 @@ proptest! {
             prop_assert_eq!(&text, &text_of(&page, &mode).unwrap());
             prop_assert!(text.is_empty() || text.ends_with('\n'));
         }
+        let (main, all) = (main_text(&page), text_of(&page, &HtmlText::All).unwrap());
+        prop_assert!(main.split_whitespace().all(|word| all.contains(word)), "{} is not in {}", main, all);
     }
 
     #[test]

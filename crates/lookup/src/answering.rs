@@ -66,7 +66,8 @@ impl Lookup {
         let wanted: Vec<Wanted> = all.iter().map(|of| *of.as_ref().unwrap_or(&Wanted::Nothing)).collect();
         let mut answers = Vec::with_capacity(wanted.len());
         // Ranges of queries that are still to be answered, the first of them last.
-        let mut ranges = vec![0..wanted.len()];
+        let whole = 0..wanted.len();
+        let mut ranges = vec![whole];
         while let Some(range) = ranges.pop() {
             match self.joined(&wanted[range.clone()]).await? {
                 Joined::Answers(of_range) => answers.extend(of_range),
