@@ -13,7 +13,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 # The job file, and the folder from which its relative paths start. A DAG file sees the environment of the DAG processor and of the worker.
 CONFIG = os.environ.get("NEARPRINT_CONFIG", "/opt/nearprint/jobs/nightly.toml")
 FOLDER = os.environ.get("NEARPRINT_FOLDER", "/")
-# 1: a night whose input is missing (66) is tried again, because the crawl may be late.
+# 1: a night whose crawl has not arrived is tried again. A missing job file or store (66) is not.
 RETRY_MISSING_INPUT = os.environ.get("NEARPRINT_RETRY_MISSING_INPUT") == "1"
 
 # A published night. The `extra` of its events is the summary of the run.
@@ -26,9 +26,10 @@ PARAMS = {
     "replace": Param(False, type="boolean", description="Publish the night again"),
 }
 
-INPUT_MISSING = 66
+# "Try again", for a crawl that is late.
+LATE = 75
 # Usage, bad data or a breaker, no input, published with other content, bad configuration: a retry ends in the same way.
-PERMANENT_EXIT_CODES = {64, 65, INPUT_MISSING, 73, 78}
+PERMANENT_EXIT_CODES = {64, 65, 66, 73, 78}
 
 
 def night(context) -> str:
@@ -47,7 +48,7 @@ class NearprintOperator(BaseOperator):
     def __init__(self, *, config=CONFIG, folder=FOLDER, retry_missing_input=RETRY_MISSING_INPUT, env=None, **kwargs):
         super().__init__(**kwargs)
         self.config, self.folder, self.env = config, folder, env or {}
-        self.permanent = PERMANENT_EXIT_CODES - ({INPUT_MISSING} if retry_missing_input else set())
+        self.late = ["--late-exit-code", str(LATE)] if retry_missing_input else []
         self.process = SubprocessHook()
 
     def execute(self, context):
@@ -55,7 +56,7 @@ class NearprintOperator(BaseOperator):
         flags = [f"--{name}" for name in ("late", "replace") if context["params"].get(name)]
         with TemporaryDirectory() as temporary:
             file = Path(temporary, "summary.json")
-            command = ["nearprint", "run", "--config", self.config, "--dt", dt, "--summary-file", str(file), *flags]
+            command = ["nearprint", "run", "--config", self.config, "--dt", dt, "--summary-file", str(file), *self.late, *flags]
             code = self.process.run_command(command, env=os.environ | self.env, cwd=self.folder).exit_code
             summary = json.loads(file.read_bytes()) if file.exists() else {}
         if code != 0:
@@ -67,7 +68,7 @@ class NearprintOperator(BaseOperator):
 
     def fail(self, dt, code, summary):
         ended = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        error = AirflowFailException if code in self.permanent else AirflowException
+        error = AirflowFailException if code in PERMANENT_EXIT_CODES else AirflowException
         raise error(f"night {dt}, {ended}: {summary.get('error', 'no summary, see the log above')}")
 
     def on_kill(self):

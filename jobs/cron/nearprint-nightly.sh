@@ -5,7 +5,8 @@
 #   NEARPRINT_ON_FAILURE      a command that is started after a failure, with the summary on standard input and NEARPRINT_DT,
 #                             NEARPRINT_EXIT_CODE and NEARPRINT_LOG in its environment
 #   NEARPRINT_HEARTBEAT_URL   is asked for after a success, and URL/fail after a failure
-#   NEARPRINT_WAIT_MINUTES    how long a missing crawl (66) is waited for; it is looked for every NEARPRINT_WAIT_STEP_SECONDS (600)
+#   NEARPRINT_WAIT_MINUTES    how long a crawl that has not arrived is waited for; it is looked for every
+#                             NEARPRINT_WAIT_STEP_SECONDS (600). A missing job file or store is not waited for
 set -euo pipefail
 
 [ $# -eq 2 ] || [ $# -eq 3 ] || { echo "usage: nearprint-nightly.sh CONFIG LOG_DIR [DATE]" >&2; exit 64; }
@@ -66,7 +67,7 @@ await() {
 }
 
 run() {
-    await nearprint run --config "$config" --dt "$dt" --json --summary-file "$summary"
+    await nearprint run --config "$config" --dt "$dt" --late-exit-code "$late" --json --summary-file "$summary"
 }
 
 mkdir -p "$log_dir"
@@ -76,10 +77,13 @@ trap stop TERM INT
 exec 9>"$log_dir/lock"
 flock -n 9 || { rm -f "$summary"; failed 75 "another run holds $log_dir/lock"; }
 
+# 75 means "try again", for a crawl that is late and for whatever else passes. A missing job file or store is 66.
+late=66
+[ "${NEARPRINT_WAIT_MINUTES:-0}" -eq 0 ] || late=75
 end=$((SECONDS + 60 * ${NEARPRINT_WAIT_MINUTES:-0}))
 run
-while [ "$code" -eq 66 ] && [ "$SECONDS" -lt "$end" ] && [ -z "$stopped" ]; do
-    say "night $dt has no input yet: waiting"
+while [ "$code" -eq 75 ] && [ "$SECONDS" -lt "$end" ] && [ -z "$stopped" ]; do
+    say "night $dt has to be tried again, its input may be late: waiting"
     await sleep "${NEARPRINT_WAIT_STEP_SECONDS:-600}"
     [ -n "$stopped" ] || run
 done

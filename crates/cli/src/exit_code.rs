@@ -1,13 +1,16 @@
 //! Exit codes, which follow sysexits.h.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use nearprint_pipeline::PipelineError;
 use nearprint_storage::{ErrorKind, Requests, StorageError};
 use nearprint_store::StoreError;
 use nearprint_study::StudyError;
+use nearprint_tasks::TaskError;
 
 use crate::error_place::ErrorPlace;
 use crate::remedy::Remedy;
@@ -20,14 +23,26 @@ pub struct Failure {
     pub code: u8,
     /// The message, which names what it is about and says what the user should do.
     pub message: String,
-    /// The requests to object stores until then, if there were any.
-    pub requests: Option<Box<Requests>>,
+    /// What the command spent until then, if it began its work.
+    pub spent: Option<Box<Spent>>,
     /// The command line that the user may run next, if there is one.
     pub hint: Option<String>,
     /// What mends it, from which the hint is made.
     pub(crate) remedy: Option<Box<Remedy>>,
     /// The file, column and row that the message is about, as far as it is about one.
     pub place: Box<ErrorPlace>,
+}
+
+/// What a command spent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Spent {
+    /// The time since its start.
+    pub elapsed: Duration,
+    /// The requests to object stores, if there were any.
+    pub requests: Option<Requests>,
+    /// The time of each stage.
+    pub stages: BTreeMap<&'static str, Duration>,
 }
 
 pub const USAGE: u8 = 64;
@@ -57,8 +72,18 @@ fn remedy(error: &StudyError) -> Option<Remedy> {
         PipelineError::TooManyBadRows { n, .. } => {
             Some(Remedy::Again(vec!["--max-bad-rows".to_owned(), n.to_string()]))
         }
-        PipelineError::Storage(StorageError::InputMissing { what: "published night", .. }) => {
-            Some(Remedy::With("run", &["--config", "--dt"]))
+        // The other rows go into quarantine, as bad rows do.
+        PipelineError::Task(TaskError::RepeatedIds { n, .. }) => {
+            let flags = ["--on-duplicate-id", "keep_first", "--max-bad-rows", &n.to_string()];
+            Some(Remedy::Again(flags.map(str::to_owned).to_vec()))
+        }
+        PipelineError::Storage(StorageError::InputMissing {
+            what: "published night" | "night in these results",
+            ..
+        }) => Some(Remedy::With("run", &["--config", "--dt"])),
+        PipelineError::Storage(StorageError::InputMissing { what: "night", url, .. }) => {
+            let store = url.rsplit_once(" dt=")?.0;
+            Some(Remedy::Command(["store", "info", store].map(str::to_owned).to_vec()))
         }
         PipelineError::Store(StoreError::Damaged { .. } | StoreError::DamagedCommit { .. }) => {
             Some(Remedy::With("check", &["--config"]))
@@ -88,7 +113,7 @@ fn of_kind(kind: ErrorKind) -> u8 {
 impl Failure {
     /// Makes a failure that is about no file.
     pub fn new(code: u8, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), requests: None, hint: None, remedy: None, place: Box::default() }
+        Self { code, message: message.into(), spent: None, hint: None, remedy: None, place: Box::default() }
     }
 
     /// Returns the name of the exit code, such as `bad_data`, or `other` for a code that the user chose.

@@ -3,15 +3,12 @@
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, Parser};
-
-use crate::args::Cli;
 use crate::command_line::command_line;
-use crate::exit_code::Failure;
+use crate::exit_code::{CONFIG, Failure, USAGE};
 use crate::flags::only_switch;
-use crate::job_keys::nearest;
 use crate::place::may_hold_secrets;
 use crate::remedy::Remedy;
+use crate::slips;
 
 /// Returns the command line that a failure of `command` calls for. `arguments` are those of the process.
 pub fn of(failure: &Failure, command: &str, arguments: &[OsString]) -> Option<String> {
@@ -21,20 +18,17 @@ pub fn of(failure: &Failure, command: &str, arguments: &[OsString]) -> Option<St
         .as_deref()
         .cloned()
         .or_else(|| by_switch(failure, command, &words))
+        .or_else(|| by_value(failure.code, &words))
         .or_else(|| by_code(failure.code));
     let hint = match remedy? {
         Remedy::Command(words) => words,
         Remedy::With(command, flags) => with(command, flags, &words)?,
         // What is added may not go with what is there, such as --max-bad-rows with --strict.
         Remedy::Again(more) => {
-            Some(words.into_iter().chain(more).collect()).filter(|words: &Vec<String>| parses(words))?
+            Some(words.into_iter().chain(more).collect()).filter(|words: &Vec<String>| slips::parse(words).is_ok())?
         }
     };
     Some(command_line(hint))
-}
-
-fn parses(words: &[String]) -> bool {
-    Cli::try_parse_from(std::iter::once("nearprint").chain(words.iter().map(String::as_str))).is_ok()
 }
 
 /// Returns the arguments after the name of the program, or `None` if they may hold secrets.
@@ -65,56 +59,16 @@ fn by_switch(failure: &Failure, command: &str, words: &[String]) -> Option<Remed
     Some(Remedy::Again(vec![flag]))
 }
 
+/// A value that is refused, and is like another one.
+fn by_value(code: u8, words: &[String]) -> Option<Remedy> {
+    matches!(code, USAGE | CONFIG).then(|| slips::values_meant(words)).flatten().map(Remedy::Command)
+}
+
 fn by_code(code: u8) -> Option<Remedy> {
     matches!(code, 69 | 75 | 130 | 143).then(|| Remedy::Again(Vec::new()))
 }
 
-/// Other programs' words for commands, and slips that are too short to be like a name.
-const SYNONYMS: [(&str, &str); 9] = [
-    ("rn", "run"),
-    ("dedup", "run"),
-    ("dedupe", "run"),
-    ("deduplicate", "run"),
-    ("start", "run"),
-    ("init", "store init"),
-    ("why", "explain"),
-    ("survivors", "filter"),
-    ("gc", "store gc"),
-];
-
-/// Returns the command line that was meant by arguments that cannot be parsed: a command by its right name, and a job
-/// file and a date by their flags. `None` if that cannot be parsed either.
+/// Returns the command line that was meant by arguments that cannot be parsed.
 pub fn of_arguments(arguments: &[OsString]) -> Option<String> {
-    let typed = words(arguments)?;
-    let corrected = with_flags(with_command(typed.clone()));
-    (corrected != typed && parses(&corrected)).then(|| command_line(&corrected))
-}
-
-fn with_command(mut words: Vec<String>) -> Vec<String> {
-    let command = Cli::command();
-    let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-    let Some(at) = words.iter().position(|word| !word.starts_with('-')) else { return words };
-    if names.contains(&words[at].as_str()) {
-        return words;
-    }
-    let synonym = SYNONYMS.iter().find(|(word, _)| *word == words[at]).map(|(_, name)| *name);
-    if let Some(name) = synonym.or_else(|| nearest(&words[at], names.into_iter())) {
-        words.splice(at..=at, name.split(' ').map(str::to_owned));
-    }
-    words
-}
-
-/// Puts `--config` before a job file and `--dt` before a date that stand alone.
-fn with_flags(words: Vec<String>) -> Vec<String> {
-    let mut flagged: Vec<String> = Vec::new();
-    for word in words {
-        let follows_flag = flagged.last().is_some_and(|last| last.starts_with('-') && !last.contains('='));
-        let is_date = word.len() == 10 && word.split('-').map(str::len).eq([4, 2, 2]);
-        if !follows_flag && !word.starts_with('-') {
-            flagged.extend(word.ends_with(".toml").then(|| "--config".to_owned()));
-            flagged.extend(is_date.then(|| "--dt".to_owned()));
-        }
-        flagged.push(word);
-    }
-    flagged
+    slips::meant(&words(arguments)?).map(command_line)
 }

@@ -18,6 +18,7 @@ mod place;
 mod progress;
 mod refused;
 mod remedy;
+mod slips;
 mod summary;
 mod watch;
 
@@ -36,7 +37,7 @@ use watch::Watch;
 pub use bytes::Bytes;
 pub use cmd::Engine;
 pub use error_place::ErrorPlace;
-pub use exit_code::Failure;
+pub use exit_code::{Failure, Spent};
 pub use host::Stop;
 
 /// Runs the command with `arguments`, of which the first is the name of the program. The command reports its work on

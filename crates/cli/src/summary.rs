@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nearprint_storage::{IfExists, LocalFile};
 use serde_json::{Map, Value};
 
 use crate::asked::Asked;
-use crate::exit_code::{BUG, Failure, LOCAL_IO, USAGE};
+use crate::exit_code::{BUG, Failure, LOCAL_IO, Spent, USAGE};
 use crate::hint;
 use crate::refused::Refused;
 
@@ -30,15 +31,9 @@ pub struct Report {
 }
 
 impl Report {
-    /// Makes a report from `text` for people and `value` for programs. The schema version, the command, the status, the
-    /// elapsed milliseconds and the peak memory are added to `value`.
-    pub fn new(
-        command: &str,
-        status: &str,
-        value: &impl serde::Serialize,
-        elapsed: std::time::Duration,
-        text: String,
-    ) -> Self {
+    /// Makes a report from `text` for people and `value` for programs. The schema version, the command, the status and
+    /// what was spent are added to `value`.
+    pub fn new(command: &str, status: &str, value: &impl serde::Serialize, spent: Spent, text: String) -> Self {
         let mut json = Map::new();
         json.insert("schema_version".to_owned(), SCHEMA_VERSION.into());
         json.insert("command".to_owned(), command.into());
@@ -48,11 +43,7 @@ impl Report {
             Ok(Value::Object(fields)) => json.extend(fields),
             other => defect = Some(format!("internal error: a summary of {other:?}: please report it")),
         }
-        let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-        json.insert("elapsed_ms".to_owned(), milliseconds.into());
-        if let Some(bytes) = peak_rss_bytes() {
-            json.insert("peak_rss_bytes".to_owned(), bytes.into());
-        }
+        add_spent(&mut json, &spent);
         let report = Self { text, json: Value::Object(json), exit_code: 0, next: None, failure: None };
         match defect {
             Some(what) => report.but(Failure::new(BUG, what)),
@@ -84,6 +75,23 @@ impl Report {
         self.json["exit_code"] = failure.code.into();
         self.json["error"] = failure.message.as_str().into();
         Self { failure: Some(failure), ..self }
+    }
+}
+
+/// Adds what a command spent to its summary.
+fn add_spent(json: &mut Map<String, Value>, spent: &Spent) {
+    let milliseconds = |time: &Duration| Value::from(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+    json.insert("elapsed_ms".to_owned(), milliseconds(&spent.elapsed));
+    if let Some(bytes) = peak_rss_bytes() {
+        json.insert("peak_rss_bytes".to_owned(), bytes.into());
+    }
+    if let Some(requests) = &spent.requests {
+        json.insert("requests".to_owned(), serde_json::json!(requests));
+    }
+    if !spent.stages.is_empty() {
+        let stages: Map<_, _> =
+            spent.stages.iter().map(|(name, time)| ((*name).to_owned(), milliseconds(time))).collect();
+        json.insert("stage_ms".to_owned(), stages.into());
     }
 }
 
@@ -166,8 +174,8 @@ pub fn of_failure(failure: &Failure, asked: Option<&Asked>) -> Value {
     if let Some(hint) = failure.hint() {
         summary["hint"] = hint.into();
     }
-    if let Some(requests) = &failure.requests {
-        summary["requests"] = serde_json::json!(requests);
+    if let (Some(spent), Some(fields)) = (&failure.spent, summary.as_object_mut()) {
+        add_spent(fields, spent);
     }
     summary
 }

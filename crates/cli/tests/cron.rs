@@ -124,6 +124,9 @@ fn a_late_crawl_is_waited_for() {
     until(|| night.path().join(format!("logs/{DT}.log")).exists() && log(&night).contains("waiting"));
     arrives(&night);
     assert_eq!(waiting.wait_with_output().unwrap().status.code(), Some(0));
+    let missing = night.path().join("job.toml");
+    fs::rename(&missing, night.path().join("gone.toml")).unwrap();
+    assert_eq!(run(&night, &[("NEARPRINT_WAIT_MINUTES", "2")]).status.code(), Some(66), "not waited for");
 }
 
 #[test]

@@ -61,8 +61,47 @@ fn bad_rows_name_the_limit_that_lets_them_pass() {
 }
 
 #[test]
+fn repeated_ids_name_the_policy_that_keeps_the_first() {
+    let night = night();
+    night.documents(DT, &[("a", &text(1, 40)), ("a", &text(2, 40))]);
+    let run = format!("nearprint run -c job.toml --dt {DT}");
+    hinted(&night, &run, 65, &format!("{run} --on-duplicate-id keep_first --max-bad-rows 1"));
+}
+
+#[test]
+fn names_and_dates_that_are_like_others_lead_to_these() {
+    let night = night();
+    let run = format!("nearprint run -c job.toml --dt {NEXT}");
+    for date in ["20261121", "2026/11/21", "2026.11.21"] {
+        hinted(&night, &run.replace(NEXT, date), 64, &run);
+        fs::remove_dir_all(night.path().join("store")).unwrap();
+        fs::remove_dir_all(night.path().join("results")).unwrap();
+    }
+    hinted(&night, &format!("{run} --create-stroe"), 64, &format!("{run} --create-store"));
+    hinted(&night, "nearprint store inf store", 64, "nearprint store info store");
+    hinted(&night, "nearprint completions bsh", 64, "nearprint completions bash");
+    let explain = "nearprint explain --text one --text two --profile";
+    hinted(&night, &format!("{explain} defualt"), 78, &format!("{explain} default"));
+    for far in ["nearprint run -c job.toml --dt today", "nearprint run -c job.toml --dt 2026-11-20 --profile paper"] {
+        let said = typed(&night, far);
+        assert!(said.code == 64 && !said.stderr.contains("hint:"), "{}", said.stderr);
+    }
+}
+
+#[test]
+fn what_the_command_lacks_is_taken_from_the_job_file_or_is_another_command() {
+    let night = night();
+    let explain = "nearprint explain a c --config job.toml";
+    hinted(&night, explain, 64, &format!("{explain} --documents documents"));
+    hinted(&night, "nearprint config init job.toml", 73, "nearprint config check job.toml");
+    night.run(DT, &[]).expect_success();
+    let drop = format!("nearprint store drop-night store --dt {NEXT}");
+    hinted(&night, &drop, 66, "nearprint store info store");
+}
+
+#[test]
 fn commands_about_a_night_that_is_not_published_name_its_run() {
-    for command in ["report", "audit", "filter --output kept"] {
+    for command in ["report", "audit", "diff", "filter --output kept"] {
         let night = night();
         night.run(NEXT, &[]).expect_success();
         fs::rename(night.path().join("store"), night.path().join("old")).unwrap();

@@ -77,6 +77,19 @@ fn a_tripped_breaker_is_among_the_metrics() {
     assert_eq!(sample(&night, "nearprint_night_documents "), Some(3.0));
 }
 
+#[test]
+fn a_run_that_fails_says_how_long_it_took_and_in_which_stages() {
+    let night = night();
+    let file = night.path().join("documents/dt=2026-11-19/bad.jsonl");
+    fs::write(file, "no JSON\n").unwrap();
+    let failed = night.run("2026-11-19", &METRICS);
+    assert_eq!(failed.code, 65, "{}", failed.stderr);
+    assert!(failed.json()["stage_ms"]["fingerprint"].is_u64(), "{}", failed.stdout);
+    assert!(sample(&night, "nearprint_run_stage_duration_seconds{stage=\"fingerprint\"}").is_some());
+    assert!(sample(&night, "nearprint_run_duration_seconds ").is_some_and(|seconds| seconds > 0.0));
+    assert!(sample(&night, "nearprint_run_peak_memory_bytes ").is_some());
+}
+
 fn valid(events: &str) -> Vec<Value> {
     let schema: Value =
         serde_json::from_slice(&fs::read(root().join("docs/schema/openlineage.json")).unwrap()).unwrap();

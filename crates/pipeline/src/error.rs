@@ -225,6 +225,13 @@ impl PipelineError {
         matches!(self, Self::NightMissing { .. }) || matches!(self, Self::Dataset(error) if none(error))
     }
 
+    /// Returns whether the night's documents are not there yet: there are none, or a file that marks them as complete is
+    /// missing. The same run may succeed later.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.is_without_documents() || matches!(self, Self::Dataset(DatasetError::NoMarker { .. }))
+    }
+
     /// Wraps the error for the way through DataFusion. [`of_datafusion`](Self::of_datafusion) unwraps it.
     pub(crate) fn into_datafusion(self) -> datafusion_common::DataFusionError {
         datafusion_common::DataFusionError::External(Box::new(self))

@@ -208,8 +208,9 @@ impl Folder {
         put.map(drop).map_err(StorageError::store("write", &self.url))
     }
 
-    /// Writes the object at this place unless there is one. Returns `false` if there is an object with other content.
-    /// In case of doubt the object is read back, so a write whose reply was lost still counts as written.
+    /// Writes the object at this place unless there is one. Returns `false` if there is one. An object store that says so
+    /// may mean the object of this very request, whose reply was lost: the object is read back, and the same content
+    /// counts as written.
     ///
     /// # Errors
     /// An error of kind [`ErrorKind::TryAgain`] if the object was not written within the time for retries, or if it is
@@ -217,8 +218,7 @@ impl Folder {
     /// as a missing permission.
     pub async fn put_if_absent(&self, content: Bytes) -> Result<bool> {
         if let Some(path) = &self.local {
-            let is_there = || async { Ok(self.get().await?.is_some_and(|there| there == content)) };
-            return if local::put_if_absent(path, content.clone()).await? { Ok(true) } else { is_there().await };
+            return local::put_if_absent(path, content).await;
         }
         let store = self.backend.store().await?;
         let options = PutOptions::from(PutMode::Create);

@@ -22,6 +22,8 @@ pub mod races;
 pub mod random;
 pub mod row;
 pub mod runner;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod security;
 pub mod server;
 pub mod table;

@@ -34,10 +34,15 @@ impl Ran {
         self.stdout.lines().last().and_then(|line| serde_json::from_str(line).ok()).unwrap_or(Value::Null)
     }
 
-    /// The same, for tests: panics where there is none.
+    /// The same, for tests: panics where there is none, and where the published schema does not describe it.
     pub fn json(&self) -> Value {
         let summary = self.summary();
         assert!(!summary.is_null(), "the last line is no JSON: {}\n{}", self.stdout, self.stderr);
+        #[cfg(feature = "schema")]
+        {
+            let said = crate::schema::summary(&summary).err();
+            assert!(said.is_none(), "{}", said.unwrap_or_default());
+        }
         summary
     }
 

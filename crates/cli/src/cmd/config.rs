@@ -3,7 +3,6 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
-use std::time::Duration;
 
 use clap::Parser;
 
@@ -11,9 +10,10 @@ use super::night_request::request;
 use super::{Outcome, Session};
 use crate::args::{Cli, Command, ConfigCheckArgs, ConfigCommand, ConfigInitArgs, Global};
 use crate::command_line::command_line;
-use crate::exit_code::{CONFIG, Failure, INPUT_MISSING, OUTPUT_EXISTS, USAGE};
+use crate::exit_code::{CONFIG, Failure, INPUT_MISSING, OUTPUT_EXISTS, Spent, USAGE};
 use crate::job_config::JobConfig;
 use crate::job_keys;
+use crate::remedy::Remedy;
 use crate::summary::Report;
 
 pub(super) fn config(global: &Global, command: &ConfigCommand) -> Outcome {
@@ -23,7 +23,7 @@ pub(super) fn config(global: &Global, command: &ConfigCommand) -> Outcome {
         ConfigCommand::Schema => {
             let schema = job_keys::schema();
             let text = format!("{schema:#}\n");
-            Ok(Report::new("config schema", "done", &serde_json::json!({ "schema": schema }), Duration::ZERO, text))
+            Ok(Report::new("config schema", "done", &serde_json::json!({ "schema": schema }), Spent::default(), text))
         }
     }
 }
@@ -40,7 +40,7 @@ fn init(args: &ConfigInitArgs) -> Outcome {
     let file = args.file.to_string_lossy();
     let value = serde_json::json!({ "file": file });
     let said = format!("{file}: written; `jobs/nightly.toml` of the source explains every key\n");
-    let report = Report::new("config init", "done", &value, Duration::ZERO, said);
+    let report = Report::new("config init", "done", &value, Spent::default(), said);
     Ok(report.then(Some(command_line(["store", "init", "--config", &*file]))))
 }
 
@@ -50,7 +50,8 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     match opened.and_then(|mut file| file.write_all(text.as_bytes())) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             let reason = format!("{}: it is there already, and is not overwritten: name another file", path.display());
-            Err(Failure::new(OUTPUT_EXISTS, reason).at(path, None))
+            let check = ["config", "check", &*path.to_string_lossy()].map(str::to_owned).to_vec();
+            Err(Failure::new(OUTPUT_EXISTS, reason).at(path, None).mended_by(Remedy::Command(check)))
         }
         done => done.map_err(|error| Failure::writing(path, &error)),
     }

@@ -1,12 +1,10 @@
 //! `nearprint completions` and `nearprint man`: both are made from the arguments themselves.
 
-use std::time::Duration;
-
 use clap::CommandFactory;
 
 use super::Outcome;
 use crate::args::{Cli, CompletionsArgs, ManArgs};
-use crate::exit_code::Failure;
+use crate::exit_code::{Failure, Spent};
 use crate::summary::Report;
 
 const NAME: &str = "nearprint";
@@ -16,11 +14,11 @@ pub(super) fn completions(args: &CompletionsArgs) -> Report {
     clap_complete::generate(args.shell, &mut Cli::command(), NAME, &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
     let value = serde_json::json!({ "shell": args.shell.to_string(), "script": script });
-    Report::new("completions", "done", &value, Duration::ZERO, script)
+    Report::new("completions", "done", &value, Spent::default(), script)
 }
 
 pub(super) fn man(args: &ManArgs) -> Outcome {
-    let done = |value, text| Ok(Report::new("man", "done", &value, Duration::ZERO, text));
+    let done = |value, text| Ok(Report::new("man", "done", &value, Spent::default(), text));
     let Some(dir) = &args.dir else {
         let mut page = Vec::new();
         clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(|error| Failure::bug(&error.to_string()))?;

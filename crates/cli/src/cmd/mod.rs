@@ -41,7 +41,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::args::{Cli, Command, Global, RunArgs};
-use crate::exit_code::Failure;
+use crate::exit_code::{Failure, Spent};
 use crate::flags::with_flags;
 use crate::host::{Host, Stop};
 use crate::job_config::JobConfig;
@@ -170,7 +170,7 @@ impl Session {
         if let Host::Process = self.host {
             nearprint_storage::remove_temp_folders();
         }
-        outcome.map_err(|failure| Failure { requests: self.requests().map(Box::new), ..failure })
+        outcome.map_err(|failure| Failure { spent: Some(Box::new(self.spent())), ..failure })
     }
 
     /// Shows the progress, unless the user wants none, until the future is dropped.
@@ -219,6 +219,12 @@ impl Session {
         Ok(nearprint_pipeline::refuse_file(&self.storage, output, documents, &files)?)
     }
 
+    /// Returns what the command spent until now.
+    fn spent(&self) -> Spent {
+        let stages = self.progress.durations();
+        Spent { elapsed: self.started.elapsed(), requests: self.requests(), stages }
+    }
+
     /// Returns the requests to object stores, or `None` if there were none.
     fn requests(&self) -> Option<Requests> {
         Some(self.storage.requests()).filter(|requests| requests.total() > 0)
@@ -244,18 +250,7 @@ impl Session {
     }
 
     fn report(&self, command: &str, status: &str, value: &impl serde::Serialize, text: String) -> Report {
-        let mut report = Report::new(command, status, value, self.started.elapsed(), text);
-        if let Some(requests) = self.requests() {
-            report.json["requests"] = serde_json::json!(requests);
-        }
-        let stages = self.progress.durations();
-        if !stages.is_empty() {
-            let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-            let stages = stages.into_iter().map(|(stage, time)| (stage, milliseconds(time)));
-            report.json["stage_ms"] =
-                stages.map(|(stage, ms)| (stage.to_owned(), ms.into())).collect::<serde_json::Map<_, _>>().into();
-        }
-        report
+        Report::new(command, status, value, self.spent(), text)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::job_config::JobConfig;
 pub(super) fn stopped(session: &Session, summary: &RunSummary) -> Failure {
     let why: Vec<String> = summary.breakers.iter().map(|breaker| with_flags("run", &breaker.message())).collect();
     let message = format!("stopped before publishing: {}", why.join("; "));
-    Failure { requests: session.requests().map(Box::new), ..Failure::new(BAD_DATA, message) }
+    Failure { spent: Some(Box::new(session.spent())), ..Failure::new(BAD_DATA, message) }
 }
 
 /// Returns the request of a night. What the command line says goes before the job file.

@@ -1,7 +1,7 @@
 //! `nearprint run`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use nearprint_pipeline::{PipelineError, RunRequest, RunStatus, RunSummary, run_elsewhere};
@@ -16,7 +16,7 @@ use super::run_stale::run_stale;
 use super::{Engine, Outcome, Session, grouped};
 use crate::args::{Global, RunArgs};
 use crate::command_line::command_line;
-use crate::exit_code::Failure;
+use crate::exit_code::{Failure, INPUT_MISSING};
 use crate::host::Host;
 use crate::job_config::JobConfig;
 
@@ -32,20 +32,20 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option
         let read = job.files_read(Some(&args.config));
         session.refuse_overwriting(("report", html), &request.documents, &read)?;
     }
-    let no_documents = Arc::new(AtomicBool::new(false));
-    let found_none = Arc::clone(&no_documents);
-    let of_empty = |failure: Failure| match no_documents.load(Ordering::Relaxed) {
-        true => Failure { code: args.empty_exit_code, ..failure },
-        false => failure,
+    let asked_code = Arc::new(AtomicU8::new(0));
+    let asked = Arc::clone(&asked_code);
+    let with_asked_code = |failure: Failure| match asked_code.load(Ordering::Relaxed) {
+        0 => failure,
+        code => Failure { code, ..failure },
     };
-    let is_empty = |error: Option<&PipelineError>| error.is_some_and(PipelineError::is_without_documents);
+    let codes = (args.empty_exit_code, args.late_exit_code);
     if args.dry_run {
         let found = session.block_on(|storage, resources, _| async move {
             let found = nearprint_pipeline::dry_run(&storage, &request, &resources).await;
-            found_none.store(is_empty(found.as_ref().err()), Ordering::Relaxed);
+            asked.store(found.as_ref().err().map_or(0, |error| code_of(error, codes)), Ordering::Relaxed);
             found
         });
-        let found = found.map_err(of_empty)?;
+        let found = found.map_err(with_asked_code)?;
         let status = if found.would_publish { "would_publish" } else { "already_published" };
         return Ok(session.report("run", status, &found, dry_run::text(&found)));
     }
@@ -56,7 +56,7 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option
             None => nearprint_pipeline::run(&storage, &request, &resources, &progress).await,
             Some(engine) => run_elsewhere(&storage, &request, &resources, &progress, engine).await,
         };
-        found_none.store(is_empty(done.as_ref().err()), Ordering::Relaxed);
+        asked.store(done.as_ref().err().map_or(0, |error| code_of(error, codes)), Ordering::Relaxed);
         let summary = done?;
         // A night that breakers stopped is not published: its page would be that of an earlier generation.
         let page = match &page {
@@ -65,7 +65,7 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option
         };
         Ok::<_, PipelineError>((summary, page))
     });
-    let (summary, page) = done.map_err(of_empty)?;
+    let (summary, page) = done.map_err(with_asked_code)?;
     let mut text = text(&summary, &breakers) + &session.requests().map(requests_line).unwrap_or_default();
     if let Some(Ok(page)) = &page {
         text += &line(page);
@@ -77,7 +77,7 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option
         Some(Err(error)) => {
             let failure = session.failure(error);
             let message = format!("the night is published, but not its page: {}", failure.message);
-            return Ok(report.but(Failure { message, requests: session.requests().map(Box::new), ..failure }));
+            return Ok(report.but(Failure { message, spent: Some(Box::new(session.spent())), ..failure }));
         }
         None => {}
     }
@@ -87,6 +87,16 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option
     let mut report = report.but(stopped(&session, &summary));
     report.json["status"] = summary.status.name().into();
     Ok(report)
+}
+
+/// Returns the code that the user asks for after an error, of those for a night without documents and for a late crawl.
+/// 0: none.
+fn code_of(error: &PipelineError, (empty, late): (u8, u8)) -> u8 {
+    match (error.is_without_documents(), error.is_late()) {
+        (true, _) if empty != INPUT_MISSING => empty,
+        (_, true) => late,
+        _ => 0,
+    }
 }
 
 /// Returns the command that a user would run after a night.

@@ -12,6 +12,7 @@ pub use nearprint_trials::folder::{raw_strings, strings};
 use nearprint_trials::measured::mib;
 pub use nearprint_trials::random::text;
 pub use nearprint_trials::runner::{Ran, Run, Running, Signal};
+pub use nearprint_trials::schema;
 use parquet::file::properties::WriterProperties;
 
 pub const NEARPRINT: &str = env!("CARGO_BIN_EXE_nearprint");
@@ -78,7 +79,23 @@ impl Night {
     }
 
     pub fn run(&self, dt: &str, more: &[&str]) -> Ran {
-        self.command(dt, more).run().unwrap()
+        let done = self.command(dt, more).run().unwrap();
+        if done.code == 0 {
+            self.assert_manifests_are_described(dt);
+        }
+        done
+    }
+
+    /// Holds the manifests of a night to the published schema. Tests may have damaged some, which are no JSON then.
+    fn assert_manifests_are_described(&self, dt: &str) {
+        let generations = std::fs::read_dir(self.path().join(format!("results/_nearprint/dt={dt}")));
+        for generation in generations.into_iter().flatten() {
+            let manifest = std::fs::read(generation.unwrap().path().join("manifest.json")).unwrap_or_default();
+            if let Ok(manifest) = serde_json::from_slice(&manifest) {
+                let said = schema::manifest(&manifest);
+                assert!(said.is_ok(), "{}", said.unwrap_err());
+            }
+        }
     }
 
     /// The folder with the manifest of a night's current generation.

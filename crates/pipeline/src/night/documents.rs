@@ -27,6 +27,9 @@ pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Docu
         nights.root.refuse_table().await?;
     }
     let opened = opening.await;
+    if let Err(DatasetError::NoMarker { .. }) = &opened {
+        refuse_missing_root(storage, &request.documents).await?;
+    }
     let nothing = match &opened {
         Ok(documents) => documents.is_without_files(),
         Err(error) => matches!(error, DatasetError::DocumentsMissing { .. }),
