@@ -360,7 +360,7 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "ID")]
     pub warc_id: Option<WarcIdArg>,
     /// Text of a web page: main, all, or selector=CSS [default: main]
-    #[arg(long, value_name = "TEXT", value_parser = html_text)]
+    #[arg(long, value_name = "TEXT")]
     pub html_text: Option<HtmlText>,
 }
 
@@ -384,16 +384,6 @@ impl From<WarcIdArg> for WarcId {
             WarcIdArg::RecordId => Self::RecordId,
         }
     }
-}
-
-fn html_text(text: &str) -> Result<HtmlText, String> {
-    let mode = match text.split_once('=') {
-        None if text == "main" => HtmlText::Main,
-        None if text == "all" => HtmlText::All,
-        Some(("selector", selector)) => HtmlText::Selector(selector.to_owned()),
-        _ => return Err("write main, all, or selector=CSS".to_owned()),
-    };
-    mode.check().map(|()| mode).map_err(|error| error.to_string())
 }
 
 #[derive(Debug, Clone, Args)]

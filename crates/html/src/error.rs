@@ -4,6 +4,12 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HtmlError {
+    /// The text names no kind of text of a page.
+    #[error("'{text}': write main, all, or selector=CSS")]
+    Mode {
+        /// The text.
+        text: String,
+    },
     /// The selector is no CSS selector that is understood.
     #[error("'{selector}' is no CSS selector: {reason}: write one such as 'article .body'")]
     Selector {

@@ -1,9 +1,11 @@
 //! Which text of a page is taken.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::dom::Dom;
-use crate::error::Result;
+use crate::error::{HtmlError, Result};
 use crate::render::text_of_nodes;
 use crate::{main_text, select};
 
@@ -34,6 +36,21 @@ impl HtmlText {
             Self::Main | Self::All => Ok(()),
             Self::Selector(selector) => select::parse(selector).map(drop),
         }
+    }
+}
+
+impl FromStr for HtmlText {
+    type Err = HtmlError;
+
+    /// Reads `main`, `all`, or `selector=` and a CSS selector.
+    fn from_str(text: &str) -> Result<Self> {
+        let mode = match text.split_once('=') {
+            None if text == "main" => Self::Main,
+            None if text == "all" => Self::All,
+            Some(("selector", selector)) => Self::Selector(selector.to_owned()),
+            _ => return Err(HtmlError::Mode { text: text.to_owned() }),
+        };
+        mode.check().map(|()| mode)
     }
 }
 

@@ -26,12 +26,13 @@ use crate::output::Table;
 /// Args:
 ///     path: the store: a folder, or s3://bucket/prefix.
 ///     profile: the name of the store's profile.
+///     html_text: the text that the store's nights took from web pages: "main", "all", or "selector=" and a CSS selector.
 ///     max_distance: the largest Hamming distance of a match; the profile's by default.
 ///     max_sketch_distance: the largest distance of two sketches, for queries that are texts; the profile's by default.
 ///     threads: the most threads of a call, all cores by default.
 ///
 /// Raises:
-///     ValueError: there is no such profile, or a distance does not fit it.
+///     ValueError: there is no such profile, a distance does not fit it, or `html_text` is none of these.
 ///     Error: there is no store, or it has another profile, or it cannot be read.
 ///
 /// >>> import nearprint, os, tempfile
@@ -66,18 +67,21 @@ enum Asked {
 #[pymethods]
 impl Store {
     #[new]
-    #[pyo3(signature = (path, profile="default", *, max_distance=None, max_sketch_distance=None, threads=None))]
+    #[pyo3(signature = (path, profile="default", *, html_text="main", max_distance=None, max_sketch_distance=None, threads=None))]
     fn open(
         py: Python<'_>,
         path: PathBuf,
         profile: &str,
+        html_text: &str,
         max_distance: Option<u32>,
         max_sketch_distance: Option<u32>,
         threads: Option<usize>,
     ) -> PyResult<Self> {
         let config = by_name(profile).map_err(|e| Problem::from(e).raised(py))?;
+        let html_text: HtmlText =
+            html_text.parse().map_err(|e| Problem::value(format!("html_text: {e}")).raised(py))?;
         let lookup = interruptible(py, move |_| {
-            let profile = LookupProfile::try_new(config, &Resources::default(), &HtmlText::Main).map_err(failed)?;
+            let profile = LookupProfile::try_new(config, &Resources::default(), &html_text).map_err(failed)?;
             let own = LookupOptions::of(profile.config());
             let options = LookupOptions {
                 max_distance: max_distance.unwrap_or(own.max_distance),

@@ -56,6 +56,10 @@ def test_what_cannot_be_asked_is_refused(store, tmp_path):
         nearprint.Store(store, profile="absent")
     with pytest.raises(ValueError):
         nearprint.Store(store, max_distance=64)
+    with pytest.raises(ValueError, match="main, all"):
+        nearprint.Store(store, html_text="most")
+    with pytest.raises(nearprint.Error, match="another configuration"):
+        nearprint.Store(store, html_text="all")
     opened = nearprint.Store(store)
     with pytest.raises(TypeError):
         opened.query(1.5)

@@ -30,6 +30,7 @@ class Store:
         path: str | os.PathLike[str],
         profile: str = "default",
         *,
+        html_text: str = "main",
         max_distance: int | None = None,
         max_sketch_distance: int | None = None,
         threads: int | None = None,
