@@ -47,8 +47,9 @@ impl Lookup {
     /// Opens a store in the state of its newest commit. Files are opened when a query first needs them.
     ///
     /// # Errors
-    /// [`LookupError::Store`] if the store was made by another profile, or is damaged; [`LookupError::Storage`] if
-    /// there is no store; [`LookupError::Config`] or [`LookupError::Profile`] if the options do not fit the profile.
+    /// [`Store`](crate::LookupError::Store) if the store was made by another profile, or is damaged;
+    /// [`Storage`](crate::LookupError::Storage) if there is no store; [`Config`](crate::LookupError::Config) or
+    /// [`Profile`](crate::LookupError::Profile) if the options do not fit the profile.
     pub async fn open(folder: &Folder, profile: Arc<LookupProfile>, options: LookupOptions) -> Result<Self> {
         let verifier = options.verifier(profile.config())?;
         let store = Store::open_existing(folder).await?.ok_or_else(|| missing_store(folder.url()))?;
