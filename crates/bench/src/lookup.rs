@@ -166,28 +166,36 @@ impl Args {
 
     /// Returns the number of answers that are those of a scan.
     fn n_equal(&self, nights: &[Fingerprints], queries: &[Asked], answers: &[Answer]) -> usize {
-        let equal = queries.par_iter().zip(answers).filter(|((fingerprint, own), answer)| {
-            let (mut expected, mut scratch) = (BTreeMap::new(), Vec::new());
-            for night in nights {
-                near_values(
-                    Kernel::best(),
-                    &night.values,
-                    *fingerprint,
-                    self.max_distance,
-                    &mut scratch,
-                    |at, distance| {
-                        let value = night.values[at];
-                        let of_sketch = own.as_ref().map(|own| own.distance(&as_sketch(&sketch(value))));
-                        if of_sketch.zip(self.max_sketch_distance).is_none_or(|(distance, limit)| distance <= limit) {
-                            expected.insert((night.dt.as_str(), url(value)), (distance, of_sketch));
-                        }
-                    },
-                );
+        let mut expected = vec![BTreeMap::new(); queries.len()];
+        for night in nights {
+            for (query, value, distance) in self.scanned(&night.values, queries) {
+                let own = queries[query].1;
+                let of_sketch = own.as_ref().map(|own| own.distance(&as_sketch(&sketch(value))));
+                if of_sketch.zip(self.max_sketch_distance).is_none_or(|(distance, limit)| distance <= limit) {
+                    expected[query].insert((night.dt.as_str(), url(value)), (distance, of_sketch));
+                }
             }
+        }
+        let equal = expected.iter().zip(answers).filter(|(expected, answer)| {
             let found = answer.matches.iter().map(|m| ((m.dt.as_str(), m.id.clone()), (m.distance, m.sketch_distance)));
-            answer.n_matches == answer.matches.len() as u64 && found.collect::<BTreeMap<_, _>>() == expected
+            answer.n_matches == answer.matches.len() as u64 && found.collect::<BTreeMap<_, _>>() == **expected
         });
         equal.count()
+    }
+
+    /// Compares all fingerprints with all queries, and returns the near ones: the position of the query, the fingerprint
+    /// and the distance.
+    fn scanned(&self, values: &[u64], queries: &[Asked]) -> Vec<(usize, u64, u32)> {
+        // What is compared with all queries stays in a core's cache meanwhile.
+        let of_chunk = values.par_chunks(1 << 14).map(|values| {
+            let (mut near, mut scratch) = (Vec::new(), Vec::new());
+            for (query, (fingerprint, _)) in queries.iter().enumerate() {
+                let found = |at: usize, distance| near.push((query, values[at], distance));
+                near_values(Kernel::best(), values, *fingerprint, self.max_distance, &mut scratch, found);
+            }
+            near
+        });
+        of_chunk.flatten().collect()
     }
 }
 
