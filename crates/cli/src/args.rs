@@ -726,6 +726,9 @@ pub struct LookupArgs {
     /// Override one key of the profile, such as tokenize.features.weight=count; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
+    /// Text of web pages in the store: main, all, or selector=CSS [default: the job file's, or main]
+    #[arg(long, value_name = "TEXT")]
+    pub html_text: Option<HtmlText>,
 }
 
 #[derive(Debug, Clone, Args)]

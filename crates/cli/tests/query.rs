@@ -300,6 +300,23 @@ fn lines_that_are_no_queries_are_answered_in_their_place_and_counted() {
 }
 
 #[test]
+fn a_store_of_another_text_of_web_pages_says_so_and_answers_with_its_own() {
+    let night = Night::new("html_text = \"all\"\n");
+    let folder = night.path().join("documents").join(format!("dt={}", date(1)));
+    std::fs::create_dir_all(&folder).unwrap();
+    let page = format!("<html><body><nav>Menu</nav><main><p>{}</p></main></body></html>", text(1, 80));
+    std::fs::write(folder.join("a.html"), page).unwrap();
+    run(&night, 1, &[]);
+    let ask = |more: &[&str]| {
+        let of_store = ["query", "--store", "store", "--text", &*format!("Menu {}", text(1, 80)), "--json"];
+        nearprint_in(night.path(), &[&of_store, more].concat())
+    };
+    expect(&ask(&[]), 78, &["another configuration", "its --html-text, which decides the text of web pages"]);
+    let found = ask(&["--html-text", "all"]).expect_success().json();
+    assert_eq!((found["status"].as_str(), found["n_matches"].as_u64()), (Some("found"), Some(1)), "{found}");
+}
+
+#[test]
 fn queries_that_cannot_be_answered_are_refused_with_a_remedy() {
     let night = indexed();
     let ask = |args: &[&str]| nearprint_in(night.path(), &[&["query", "--store", "store"], args].concat());

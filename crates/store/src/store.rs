@@ -336,7 +336,7 @@ impl Store {
         if commit.config_digest == digest {
             return Ok(());
         }
-        let remedy = "use its profile (`profile = \"han-bigrams\"` if it was made with the default before November 2026) and the release that made it, or start a new store";
+        let remedy = "use its profile (`profile = \"han-bigrams\"` if it was made with the default before November 2026), its `html_text`, which decides the text of web pages, and the release that made it, or start a new store";
         Err(self.of_other_config(commit, digest, remedy))
     }
 

@@ -52,7 +52,7 @@ pub(super) fn job(args: &LookupArgs) -> Result<JobConfig, Failure> {
         id_column: None,
         text_column: None,
         warc_id: None,
-        html_text: None,
+        html_text: args.html_text.clone(),
     })
 }
 
