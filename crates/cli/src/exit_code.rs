@@ -11,6 +11,7 @@ use nearprint_storage::{ErrorKind, Requests, StorageError};
 use nearprint_store::StoreError;
 use nearprint_study::StudyError;
 use nearprint_tasks::TaskError;
+use serde::Serialize;
 
 use crate::error_place::ErrorPlace;
 use crate::remedy::Remedy;
@@ -31,6 +32,29 @@ pub struct Failure {
     pub(crate) remedy: Option<Box<Remedy>>,
     /// The file, column and row that the message is about, as far as it is about one.
     pub place: Box<ErrorPlace>,
+    /// The rows that are no documents, if it is about these.
+    pub(crate) bad_rows: Option<Box<BadRows>>,
+}
+
+/// The rows that are no documents and fail a night, for its summary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct BadRows {
+    /// Their numbers by reason.
+    pub(crate) bad_rows_by_reason: BTreeMap<String, u64>,
+    /// Files, rows and reasons of the first of them.
+    pub(crate) examples: Vec<String>,
+}
+
+impl BadRows {
+    fn of(error: &StudyError) -> Option<Self> {
+        let StudyError::Pipeline(error) = error else { return None };
+        match &**error {
+            PipelineError::TooManyBadRows { by_reason, examples, .. } => {
+                Some(Self { bad_rows_by_reason: by_reason.clone(), examples: examples.clone() })
+            }
+            _ => None,
+        }
+    }
 }
 
 /// What a command spent.
@@ -61,7 +85,8 @@ impl<E: Into<StudyError>> From<E> for Failure {
         let error = error.into();
         let place = Box::new(ErrorPlace::of(&error));
         let remedy = remedy(&error).map(Box::new);
-        Self { place, remedy, ..Self::new(of_kind(error.kind()), error.to_string()) }
+        let bad_rows = BadRows::of(&error).map(Box::new);
+        Self { place, remedy, bad_rows, ..Self::new(of_kind(error.kind()), error.to_string()) }
     }
 }
 
@@ -113,7 +138,8 @@ fn of_kind(kind: ErrorKind) -> u8 {
 impl Failure {
     /// Makes a failure that is about no file.
     pub fn new(code: u8, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), spent: None, hint: None, remedy: None, place: Box::default() }
+        let message = message.into();
+        Self { code, message, spent: None, hint: None, remedy: None, place: Box::default(), bad_rows: None }
     }
 
     /// Returns the name of the exit code, such as `bad_data`, or `other` for a code that the user chose.

@@ -174,6 +174,10 @@ pub fn of_failure(failure: &Failure, asked: Option<&Asked>) -> Value {
     if let Some(hint) = failure.hint() {
         summary["hint"] = hint.into();
     }
+    if let Some(bad) = &failure.bad_rows {
+        summary["bad_rows_by_reason"] = serde_json::json!(bad.bad_rows_by_reason);
+        summary["examples"] = serde_json::json!(bad.examples);
+    }
     if let (Some(spent), Some(fields)) = (&failure.spent, summary.as_object_mut()) {
         add_spent(fields, spent);
     }

@@ -118,7 +118,7 @@ fn repeated_ids_are_refused_with_both_places_and_null_ids_unless_they_are_allowe
 
     let null_id = |path: &std::path::Path| write_documents(path, &[(Some("x"), Some(&a)), (None, Some(&b))]);
     let (night, done) = run_with("", "more.parquet", null_id);
-    expect(&done, 65, &["1 rows cannot be used, 0 allowed", "more.parquet row 2: null_id", "max_bad_rows"]);
+    expect(&done, 65, &["1 row cannot be used, 0 allowed (1 null_id)", "more.parquet row 2: null_id", "max_bad_rows"]);
     expect_nothing_published(&night);
 
     let (night, done) = run_with("max_bad_rows = 1\n", "more.parquet", null_id);
@@ -209,11 +209,14 @@ fn rows_that_are_no_documents_are_quarantined_with_reason_and_id() {
     ];
     assert_eq!(quarantined, expected);
     assert_eq!(night.decisions(DT).keys().collect::<Vec<_>>(), ["18446744073709551615", "fine"]);
-    expect(
-        &night.run(DT, &["--replace", "--strict"]),
-        65,
-        &["8 rows cannot be used, 0 allowed", "x.jsonl row 2: null_id"],
-    );
+    let strict = night.run(DT, &["--replace", "--strict"]);
+    let counts = "8 rows cannot be used, 0 allowed (2 invalid_utf8, 1 not_json, 1 null_id, 2 too_large, 2 wrong_type)";
+    expect(&strict, 65, &[counts, "x.jsonl row 2: null_id"]);
+    let failed = strict.json();
+    assert_eq!(failed["bad_rows_by_reason"], by_reason, "a night that fails says no less: {failed}");
+    let examples = failed["examples"].as_array().unwrap();
+    let last = examples.last().and_then(|example| example.as_str()).unwrap();
+    assert!(examples.len() == 8 && last.ends_with("x.jsonl row 9: too_large"), "{failed}");
     expect(&night.run(DT, &["--replace", "--max-bad-rows", "7"]), 65, &["8 rows cannot be used, 7 allowed"]);
 }
 

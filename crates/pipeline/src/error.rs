@@ -1,5 +1,6 @@
 //! Errors between the documents and the published night.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use nearprint_dataset::DatasetError;
@@ -32,7 +33,8 @@ pub enum PipelineError {
     },
     /// More rows are unusable than allowed.
     #[error(
-        "{n} rows cannot be used, {allowed} allowed; {example}: mend the rows or raise max_bad_rows to quarantine them"
+        "{} cannot be used, {allowed} allowed{}; {example}: mend the rows or raise max_bad_rows to quarantine them",
+        rows(*n), reasons(by_reason)
     )]
     TooManyBadRows {
         /// The number of unusable rows.
@@ -41,6 +43,10 @@ pub enum PipelineError {
         allowed: u64,
         /// The file, row and reason of the first unusable row, or of one of the first.
         example: String,
+        /// The numbers of the unusable rows by reason.
+        by_reason: BTreeMap<String, u64>,
+        /// Files, rows and reasons of the first unusable rows.
+        examples: Vec<String>,
     },
     /// There are more pairs than allowed.
     #[error("more than {max_pairs} pairs: raise max_pairs, lower max_distance, or write a forest")]
@@ -151,6 +157,15 @@ pub enum PipelineError {
     /// A place cannot be read or written.
     #[error(transparent)]
     Storage(#[from] StorageError),
+}
+
+fn rows(n: u64) -> String {
+    if n == 1 { "1 row".to_owned() } else { format!("{n} rows") }
+}
+
+fn reasons(by_reason: &BTreeMap<String, u64>) -> String {
+    let named: Vec<String> = by_reason.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
+    if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
 }
 
 impl From<DatasetError> for PipelineError {

@@ -232,9 +232,7 @@ fn refuse_mostly_bad(bad: &[BadRow], n_before: usize, allowed: u64, urls: &[Stri
     let n = bad.len() as u64;
     match bad.get(n_before) {
         Some(first) if n > allowed.saturating_add(BAD_ROWS_PAST_LIMIT) => {
-            let (url, reason) = (&urls[first.file as usize], first.reason.name());
-            let example = format!("stopped at {url} row {}: {reason}", first.row);
-            Err(PipelineError::TooManyBadRows { n, allowed, example })
+            Err(too_many_bad_rows(bad, allowed, format!("stopped at {}", place_of(first, urls)), urls))
         }
         _ => Ok(()),
     }
@@ -277,21 +275,37 @@ fn warn(bad_files: &[BadFile], counts: &FingerprintCounts) {
 
 fn refuse_bad_rows(batch: &QueryBatch, allowed: u64, urls: &[String]) -> Result<()> {
     match batch.bad_rows.first() {
-        Some(first) if batch.bad_rows.len() as u64 > allowed => Err(PipelineError::TooManyBadRows {
-            n: batch.bad_rows.len() as u64,
-            allowed,
-            example: format!("first: {} row {}: {}", urls[first.file as usize], first.row, first.reason.name()),
-        }),
+        Some(first) if batch.bad_rows.len() as u64 > allowed => {
+            Err(too_many_bad_rows(&batch.bad_rows, allowed, format!("first: {}", place_of(first, urls)), urls))
+        }
         _ => Ok(()),
     }
 }
 
+/// Returns the place of a row that is no document, and the reason.
+fn place_of(bad: &BadRow, urls: &[String]) -> String {
+    format!("{} row {}: {}", urls[bad.file as usize], bad.row, bad.reason.name())
+}
+
+/// The number of rows that an error about bad rows lists.
+const LISTED_BAD_ROWS: usize = 10;
+
+fn too_many_bad_rows(bad: &[BadRow], allowed: u64, example: String, urls: &[String]) -> PipelineError {
+    let examples = bad.iter().take(LISTED_BAD_ROWS).map(|bad| place_of(bad, urls)).collect();
+    PipelineError::TooManyBadRows { n: bad.len() as u64, allowed, example, by_reason: by_reason(bad), examples }
+}
+
+fn by_reason(bad: &[BadRow]) -> BTreeMap<String, u64> {
+    let mut counted = BTreeMap::new();
+    for bad in bad {
+        *counted.entry(bad.reason.name().to_owned()).or_default() += 1;
+    }
+    counted
+}
+
 fn counts(batch: &QueryBatch, documents: &Documents, notes: &FileNote, bad_files: &[BadFile]) -> FingerprintCounts {
     let skipped = |reason| batch.skipped.iter().filter(|&s| s == Some(&reason)).count() as u64;
-    let mut bad_rows_by_reason = BTreeMap::new();
-    for bad in &batch.bad_rows {
-        *bad_rows_by_reason.entry(bad.reason.name().to_owned()).or_default() += 1;
-    }
+    let bad_rows_by_reason = by_reason(&batch.bad_rows);
     let mut passed_records_by_reason: BTreeMap<String, u64> = BTreeMap::new();
     for ((_, reason), n) in notes.passed.iter().filter(|((file, _), _)| !notes.bad.contains_key(file)) {
         *passed_records_by_reason.entry(reason.clone()).or_default() += n;
