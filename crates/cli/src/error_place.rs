@@ -33,6 +33,7 @@ impl ErrorPlace {
             | PipelineError::NightMissing { url, .. }
             | PipelineError::OutputExists { url, .. }
             | PipelineError::InputChanged { url, .. } => Self::file(url),
+            PipelineError::NightNotPublished { store, .. } => Self::file(store),
             PipelineError::NoSpace { path, .. } => Self::file(&path.display().to_string()),
             PipelineError::Dataset(error) => Self::of_dataset(error),
             PipelineError::Task(error) => Self::of_task(error),

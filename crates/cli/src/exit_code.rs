@@ -102,10 +102,10 @@ fn remedy(error: &StudyError) -> Option<Remedy> {
             let flags = ["--on-duplicate-id", "keep_first", "--max-bad-rows", &n.to_string()];
             Some(Remedy::Again(flags.map(str::to_owned).to_vec()))
         }
-        PipelineError::Storage(StorageError::InputMissing {
-            what: "published night" | "night in these results",
-            ..
-        }) => Some(Remedy::With("run", &["--config", "--dt"])),
+        PipelineError::NightNotPublished { .. }
+        | PipelineError::Storage(StorageError::InputMissing { what: "night in these results", .. }) => {
+            Some(Remedy::With("store info", &["--config"]))
+        }
         PipelineError::Storage(StorageError::InputMissing { what: "night", url, .. }) => {
             let store = url.rsplit_once(" dt=")?.0;
             Some(Remedy::Command(["store", "info", store].map(str::to_owned).to_vec()))

@@ -45,7 +45,7 @@ fn with(command: &str, flags: &[&str], words: &[String]) -> Option<Vec<String>> 
         let short = || if flag == "--config" { after("-c") } else { None };
         after(flag).or_else(within).or_else(short)
     };
-    let mut line = vec![command.to_owned()];
+    let mut line: Vec<String> = command.split(' ').map(str::to_owned).collect();
     for flag in flags {
         line.extend([(*flag).to_owned(), value(flag)?]);
     }

@@ -280,6 +280,11 @@ fn an_output_that_is_not_mounted_is_not_begun_anew() {
         expect(&night.run(dt, &[]), 66, &["no results of earlier nights at results", "mounted"]);
         assert_eq!(std::fs::read_dir(&results).unwrap().count(), 0, "nothing is written to the mount point");
     }
+    let of_night = ["--config", "job.toml", "--dt", DT];
+    for command in [&["report"][..], &["check"], &["audit"], &["filter", "--output", "kept"]] {
+        let said = nearprint_in(night.path(), &[command, &of_night].concat());
+        expect(&said, 66, &["no results of earlier nights at results", "mounted"]);
+    }
     std::fs::remove_dir(&results).unwrap();
     std::fs::rename(night.path().join("mounted"), &results).unwrap();
     night.run("2026-11-21", &[]).expect_success();

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use nearprint_dataset::schema::REFERENCE;
 use nearprint_dataset::{PUBLISHED, ParquetFile, PublishedDataset, TableLog};
-use nearprint_storage::{Folder, Progress, Storage, StorageError};
+use nearprint_storage::{Folder, Progress, Storage};
 use nearprint_store::{
     CheckedCommits, Leftover, MANIFEST, Night, Store, StoreError, StoreProblem, StoreReport, check_content,
     check_identities,
@@ -17,6 +17,7 @@ use nearprint_store::{
 
 use crate::error::{PipelineError, Result};
 use crate::night::manifest::Manifest;
+use crate::night::published::refuse_missing_output;
 use crate::night::request::check_date;
 use crate::night::tables::{dropped_nights, is_current};
 
@@ -102,7 +103,8 @@ pub struct CheckedReference {
 /// ```
 ///
 /// # Errors
-/// The date is malformed, the night is not published, or the store cannot be read. Damage is in the report.
+/// The date is malformed, the night is not published, an output is missing altogether, or the store cannot be read. Damage
+/// is in the report.
 pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progress) -> Result<CheckReport> {
     if let Some(dt) = &request.dt {
         check_date(dt)?;
@@ -121,8 +123,10 @@ pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progres
     let wanted = |night: &&Night| request.dt.as_ref().is_none_or(|dt| *dt == night.dt);
     let nights: Vec<&Night> = store.nights().iter().filter(wanted).collect();
     if let Some(dt) = request.dt.as_ref().filter(|_| nights.is_empty()) {
-        let url = format!("{} dt={dt}", request.store);
-        return Err(StorageError::InputMissing { what: "published night", url, remedy: "run it first" }.into());
+        return Err(PipelineError::not_published(&store, dt));
+    }
+    for output in nights.iter().map(|night| night.output_root()).collect::<BTreeSet<_>>() {
+        refuse_missing_output(storage, &store, output).await?;
     }
     let mut report = store.check_nights(nights.iter().copied(), progress).await?;
     let mut tables = Tables::default();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use nearprint_dataset::DatasetError;
 use nearprint_profile::ProfileError;
 use nearprint_storage::{ErrorKind, StorageError, one_line};
-use nearprint_store::StoreError;
+use nearprint_store::{Store, StoreError};
 use nearprint_tasks::TaskError;
 
 /// An error of a night's work. Its message names the file, column, row or key that it is about, and says what the user
@@ -30,6 +30,19 @@ pub enum PipelineError {
         url: String,
         /// The content of the place of nights instead.
         there: String,
+    },
+    /// A night is not published.
+    #[error(
+        "no published night {dt} in {store} ({}): check the date, or run the night first; `nearprint store info` lists all nights",
+        newest_of(newest)
+    )]
+    NightNotPublished {
+        /// The store.
+        store: String,
+        /// The night, or the nights from one to another.
+        dt: String,
+        /// The newest nights of the store.
+        newest: Vec<String>,
     },
     /// More rows are unusable than allowed.
     #[error(
@@ -168,6 +181,13 @@ fn reasons(by_reason: &BTreeMap<String, u64>) -> String {
     if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
 }
 
+/// The number of nights that a message names.
+const NAMED_NIGHTS: usize = 3;
+
+fn newest_of(newest: &[String]) -> String {
+    if newest.is_empty() { "it has no night".to_owned() } else { format!("its newest: {}", newest.join(", ")) }
+}
+
 impl From<DatasetError> for PipelineError {
     fn from(error: DatasetError) -> Self {
         match error {
@@ -201,11 +221,19 @@ impl From<TaskError> for PipelineError {
 pub type Result<T> = std::result::Result<T, PipelineError>;
 
 impl PipelineError {
+    /// Makes the error of a night that a store does not have.
+    pub(crate) fn not_published(store: &Store, dt: &str) -> Self {
+        let newest = store.nights().iter().rev().take(NAMED_NIGHTS).map(|night| night.dt.clone()).collect();
+        Self::NightNotPublished { store: store.folder().url().to_owned(), dt: dt.to_owned(), newest }
+    }
+
     /// Returns the kind of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::NightsMissing { .. } | Self::NightMissing { .. } => ErrorKind::InputMissing,
+            Self::NightsMissing { .. } | Self::NightMissing { .. } | Self::NightNotPublished { .. } => {
+                ErrorKind::InputMissing
+            }
             Self::TooManyBadRows { .. }
             | Self::TooManyPairs { .. }
             | Self::InputChanged { .. }

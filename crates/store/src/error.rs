@@ -8,7 +8,9 @@ use nearprint_storage::{ErrorKind, StorageError, one_line};
 #[non_exhaustive]
 pub enum StoreError {
     /// A file of the store or of a published night does not agree with the store's commit.
-    #[error("{file}: {reason}: the store is damaged; restore the file, or publish the night anew with `replace`")]
+    #[error(
+        "{file}: {reason}: the store is damaged; restore the file, or publish the night anew with `nearprint run --replace`"
+    )]
     Damaged {
         /// The file.
         file: String,

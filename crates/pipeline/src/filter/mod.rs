@@ -205,8 +205,7 @@ fn nights<'a>(store: &'a Store, request: &FilterRequest) -> Result<Vec<&'a Night
     found.sort_by(|a, b| a.dt.cmp(&b.dt));
     if found.is_empty() {
         let range = request.to.as_ref().map_or(String::new(), |to| format!(" to {to}"));
-        let url = format!("{} dt={}{range}", request.store, request.dt);
-        return Err(StorageError::InputMissing { what: "published night", url, remedy: "run it first" }.into());
+        return Err(PipelineError::not_published(store, &format!("{}{range}", request.dt)));
     }
     Ok(found)
 }
@@ -219,7 +218,7 @@ async fn plan(
     night: &Night,
     output: &Folder,
 ) -> Result<Planned> {
-    let published = files_of(storage, night).await?;
+    let published = files_of(storage, store, night).await?;
     let read = published.manifest.read_inputs();
     let found = futures::stream::iter(read).map(|input| unchanged(storage, input)).buffered(LOOK_UPS_AT_ONCE);
     let files: Vec<InputFile> = found.try_collect().await?;

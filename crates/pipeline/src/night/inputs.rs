@@ -6,8 +6,8 @@ use futures::{StreamExt, TryStreamExt};
 use nearprint_storage::{InputFile, Storage};
 use nearprint_store::{Night, Store};
 
-use super::manifest::{InputRecord, Manifest};
-use super::published::{files_of, generation, open_store, published};
+use super::manifest::InputRecord;
+use super::published::{files_of, manifest_of, open_store, published};
 use super::request::check_date;
 use crate::error::Result;
 
@@ -82,7 +82,7 @@ impl JoinedNights {
         let store = open_store(storage, store_url).await?;
         store.refuse_other_config(config_digest)?;
         let night = published(&store, dt)?;
-        let manifest = Manifest::read(&generation(storage, night)?, night).await?;
+        let manifest = manifest_of(storage, &store, night).await?;
         let joined: BTreeSet<&String> = manifest.joined.iter().collect();
         let was_joined = |night: &&&Night| joined.contains(&night.run.digest);
         let before = store.before(dt);
@@ -105,7 +105,7 @@ impl JoinedNights {
     /// # Errors
     /// The night's manifest, or a file that it names, is missing or damaged; an input cannot be looked up.
     pub async fn files(&self, dt: &str) -> Result<NightFiles> {
-        let files = files_of(&self.storage, published(&self.store, dt)?).await?;
+        let files = files_of(&self.storage, &self.store, published(&self.store, dt)?).await?;
         let read = files.manifest.read_inputs();
         let inputs = futures::stream::iter(read).map(|input| NightInput::of(&self.storage, input));
         let inputs = inputs.buffered(LOOK_UPS_AT_ONCE).try_collect().await?;

@@ -9,7 +9,7 @@ use super::manifest::Manifest;
 use super::request::check_date;
 use super::summary::{RunCounts, RunStatus, RunSummary};
 use crate::engine::reduce::SpillStats;
-use crate::error::Result;
+use crate::error::{PipelineError, Result};
 
 /// The files of a published night.
 #[derive(Debug)]
@@ -27,9 +27,9 @@ pub(crate) struct PublishedFiles {
 ///
 /// # Errors
 /// The manifest, or a file that it names, is missing or damaged.
-pub(crate) async fn files_of(storage: &Storage, night: &Night) -> Result<PublishedFiles> {
-    let (root, generation) = (storage.folder(night.output_root())?, generation(storage, night)?);
-    let manifest = Manifest::read(&generation, night).await?;
+pub(crate) async fn files_of(storage: &Storage, store: &Store, night: &Night) -> Result<PublishedFiles> {
+    let root = storage.folder(night.output_root())?;
+    let manifest = manifest_of(storage, store, night).await?;
     let (mut decisions, mut quarantine) = (Vec::new(), Vec::new());
     for (dataset, files) in [("decisions", &mut decisions), ("quarantine", &mut quarantine)] {
         for (place, record) in of_dataset(&root, &manifest, night, dataset) {
@@ -66,8 +66,34 @@ pub(crate) fn generation(storage: &Storage, night: &Night) -> Result<Folder> {
     Ok(storage.folder(night.output_root())?.join(&night.generation_path()))
 }
 
+/// Reads the manifest of a published night.
+///
+/// # Errors
+/// [`StorageError::InputMissing`] if the whole output is missing, whose disk may not be mounted; an error if the manifest
+/// cannot be read or is damaged.
+pub(crate) async fn manifest_of(storage: &Storage, store: &Store, night: &Night) -> Result<Manifest> {
+    match Manifest::read(&generation(storage, night)?, night).await {
+        Ok(manifest) => Ok(manifest),
+        Err(error) => {
+            refuse_missing_output(storage, store, night.output_root()).await?;
+            Err(error)
+        }
+    }
+}
+
+/// Refuses an output of the store that has neither an identity nor a night. Other faults of the output are passed over.
+///
+/// # Errors
+/// [`StorageError::InputMissing`] if the output is missing.
+pub(crate) async fn refuse_missing_output(storage: &Storage, store: &Store, output: &str) -> Result<()> {
+    match store.refuse_unmounted_output(storage, &storage.folder(output)?).await {
+        Err(StoreError::Storage(missing @ StorageError::InputMissing { .. })) => Err(missing.into()),
+        _ => Ok(()),
+    }
+}
+
 pub(crate) async fn already_published(storage: &Storage, store: &Store, night: &Night) -> Result<RunSummary> {
-    let read = Manifest::read(&generation(storage, night)?, night).await?;
+    let read = manifest_of(storage, store, night).await?;
     let (commit, stale) = commit_and_stale(store, night);
     Ok(RunSummary {
         status: RunStatus::AlreadyPublished,
@@ -92,7 +118,7 @@ pub(crate) async fn already_published(storage: &Storage, store: &Store, night: &
 /// Returns a published night's summary, and the dates of the nights before it.
 ///
 /// # Errors
-/// [`StorageError::InputMissing`] if the night is not published.
+/// [`PipelineError::NightNotPublished`] if the night is not published.
 pub async fn published_night(storage: &Storage, store_url: &str, dt: &str) -> Result<(RunSummary, Vec<String>)> {
     check_date(dt)?;
     let store = open_store(storage, store_url).await?;
@@ -141,15 +167,15 @@ pub struct NightHistory {
 /// Returns what the manifests say about a published night and the `n_before` nights before it.
 ///
 /// # Errors
-/// [`StorageError::InputMissing`] if the night is not published; an error if its manifest cannot be read or is damaged.
+/// [`PipelineError::NightNotPublished`] if the night is not published; an error if its manifest cannot be read or is damaged.
 pub async fn published_history(storage: &Storage, store_url: &str, dt: &str, n_before: usize) -> Result<NightHistory> {
     check_date(dt)?;
     let store = open_store(storage, store_url).await?;
-    let night = night_record(storage, published(&store, dt)?).await?;
+    let night = night_record(storage, &store, published(&store, dt)?).await?;
     let all = store.before(dt);
     let (mut before, mut unread) = (Vec::new(), Vec::new());
     for earlier in all.iter().skip(all.len().saturating_sub(n_before)) {
-        match night_record(storage, earlier).await {
+        match night_record(storage, &store, earlier).await {
             Ok(record) => before.push(record),
             Err(error) => unread.push((earlier.dt.clone(), error.to_string())),
         }
@@ -157,8 +183,8 @@ pub async fn published_history(storage: &Storage, store_url: &str, dt: &str, n_b
     Ok(NightHistory { night, before, unread })
 }
 
-async fn night_record(storage: &Storage, night: &Night) -> Result<NightRecord> {
-    let manifest = Manifest::read(&generation(storage, night)?, night).await?;
+async fn night_record(storage: &Storage, store: &Store, night: &Night) -> Result<NightRecord> {
+    let manifest = manifest_of(storage, store, night).await?;
     Ok(NightRecord {
         dt: manifest.dt,
         generation: night.gen_digest.clone(),
@@ -177,12 +203,12 @@ async fn night_record(storage: &Storage, night: &Night) -> Result<NightRecord> {
 /// night's manifest name them, so they are the files of one generation, whatever else lies beside them.
 ///
 /// # Errors
-/// [`StorageError::InputMissing`] if the night is not published; an error if its manifest cannot be read or is damaged.
+/// [`PipelineError::NightNotPublished`] if the night is not published; an error if its manifest cannot be read or is damaged.
 pub async fn published_files(storage: &Storage, store_url: &str, dt: &str, dataset: &str) -> Result<Vec<String>> {
     check_date(dt)?;
     let store = open_store(storage, store_url).await?;
     let night = published(&store, dt)?;
-    let manifest = Manifest::read(&generation(storage, night)?, night).await?;
+    let manifest = manifest_of(storage, &store, night).await?;
     let root = storage.folder(night.output_root())?;
     Ok(of_dataset(&root, &manifest, night, dataset).map(|(place, _)| place.url().to_owned()).collect())
 }
@@ -190,14 +216,9 @@ pub async fn published_files(storage: &Storage, store_url: &str, dt: &str, datas
 /// Returns the night of a date.
 ///
 /// # Errors
-/// [`StorageError::InputMissing`] if the night is not published.
+/// [`PipelineError::NightNotPublished`] if the night is not published.
 pub(crate) fn published<'a>(store: &'a Store, dt: &str) -> Result<&'a Night> {
-    let missing = || StorageError::InputMissing {
-        what: "published night",
-        url: format!("{} dt={dt}", store.folder().url()),
-        remedy: "run it first",
-    };
-    Ok(store.night(dt).ok_or_else(missing)?)
+    store.night(dt).ok_or_else(|| PipelineError::not_published(store, dt))
 }
 
 pub(crate) async fn open_store(storage: &Storage, url: &str) -> Result<Store> {
