@@ -86,8 +86,29 @@ impl<E: Into<StudyError>> From<E> for Failure {
         let place = Box::new(ErrorPlace::of(&error));
         let remedy = remedy(&error).map(Box::new);
         let bad_rows = BadRows::of(&error).map(Box::new);
-        Self { place, remedy, bad_rows, ..Self::new(of_kind(error.kind()), error.to_string()) }
+        Self { place, remedy, bad_rows, ..Self::new(of_kind(error.kind()), message(&error)) }
     }
+}
+
+/// Returns the message of an error. A relative path of a store that is missing gets the path that was looked for.
+fn message(error: &StudyError) -> String {
+    let said = error.to_string();
+    match error {
+        StudyError::Pipeline(error) => match &**error {
+            PipelineError::Storage(StorageError::InputMissing { what: "store", url, .. }) => match whole_path(url) {
+                Some(whole) => said.replacen(url.as_str(), &format!("{url} ({whole})"), 1),
+                None => said,
+            },
+            _ => said,
+        },
+        _ => said,
+    }
+}
+
+/// Returns the whole path that a relative one means, or `None` for a URL or a whole path.
+fn whole_path(url: &str) -> Option<String> {
+    let is_relative = !url.contains("://") && Path::new(url).is_relative();
+    is_relative.then(|| std::path::absolute(url).ok()).flatten().map(|path| path.display().to_string())
 }
 
 /// Returns what mends an error, where the message alone does not tell.

@@ -88,7 +88,7 @@ pub use existing::{Existing, ExistingDocuments, ExistingFile, ExistingShort, Run
 pub use forget::{ForgottenIds, Found, RunWithout};
 pub use gc::{GcRequest, GcSummary, Leftover, RemovedFiles, gc};
 pub use history::CheckedCommits;
-pub use identity::check_identities;
+pub use identity::{check_identities, identity_in};
 pub use index::{IndexRequest, IndexSummary, OpenIndex};
 pub use info::{NightInfo, SegmentInfo, StoreInfo};
 pub use names::{MANIFEST, RECORDS, generation_name, night_records};

@@ -86,8 +86,8 @@ pub async fn check_places(storage: &Storage, request: &RunRequest, resources: &R
     documents::refuse_missing_root(storage, &request.documents).await?;
     let store = Store::open(&storage.folder(&request.store)?).await?;
     store.refuse_other_config(&request.profile.digest(&request.analyzer_resources, &request.columns.web.html_text)?)?;
-    refuse_missing_store(&store, store.identity().await?.as_deref(), request)?;
     let output = storage.folder(&request.output)?;
+    refuse_missing_store(&store, store.identity().await?.as_deref(), request, &output).await?;
     preflight::refuse_forbidden(store.folder(), &output, &request.dt)?;
     storage.folder(&spill.display().to_string())?.refuse_forbidden()?;
     Ok(())

@@ -4,7 +4,7 @@ use nearprint_dataset::{Documents, utc};
 use nearprint_join::LossLimit;
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Folder, Sha256Hex, Storage, StorageError};
-use nearprint_store::{Night, Store, night_records};
+use nearprint_store::{Night, Store, identity_in, night_records};
 
 use super::documents;
 use super::manifest::{InputRecord, Manifest};
@@ -36,8 +36,8 @@ pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan
     let store = Store::open(&storage.folder(&request.store)?).await?;
     store.refuse_other_config(&config_digest)?;
     let identity = store.identity().await?;
-    refuse_missing_store(&store, identity.as_deref(), request)?;
     let output = storage.folder(&request.output)?;
+    refuse_missing_store(&store, identity.as_deref(), request, &output).await?;
     store.refuse_output_of_another(identity.as_deref(), &output).await?;
     store.refuse_lost_commits(&output).await?;
     store.refuse_unmounted_output(storage, &output).await?;
@@ -93,13 +93,25 @@ async fn joined_before_forgetting(
 }
 
 /// Refuses a store that is missing. It may be on a disk that is not mounted, or have another name, so a new one is made
-/// only on request.
-pub(crate) fn refuse_missing_store(store: &Store, identity: Option<&str>, request: &RunRequest) -> Result<()> {
+/// only on request. An output that belongs to a store already takes no new one.
+pub(crate) async fn refuse_missing_store(
+    store: &Store,
+    identity: Option<&str>,
+    request: &RunRequest,
+    output: &Folder,
+) -> Result<()> {
     if request.create_store || identity.is_some() || !store.is_new() {
         return Ok(());
     }
-    let remedy = "check the path, and that its disk is mounted; a first night makes the store with `create_store`, or after \
-                  `nearprint store init`";
+    let remedy = match identity_in(output).await? {
+        Some(_) => {
+            "check the path, and that its disk is mounted: the output has nights of a store, and takes no other one"
+        }
+        None => {
+            "check the path, and that its disk is mounted; a first night makes the store with `create_store`, or after \
+                 `nearprint store init`"
+        }
+    };
     Err(StorageError::InputMissing { what: "store", url: request.store.clone(), remedy }.into())
 }
 
