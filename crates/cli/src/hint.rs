@@ -23,6 +23,7 @@ pub fn of(failure: &Failure, command: &str, arguments: &[OsString]) -> Option<St
     let hint = match remedy? {
         Remedy::Command(words) => words,
         Remedy::With(command, flags) => with(command, flags, &words)?,
+        Remedy::Instead(wrong, right) => instead(&wrong, &right, words)?,
         // What is added may not go with what is there, such as --max-bad-rows with --strict.
         Remedy::Again(more) => {
             Some(words.into_iter().chain(more).collect()).filter(|words: &Vec<String>| slips::parse(words).is_ok())?
@@ -50,6 +51,14 @@ fn with(command: &str, flags: &[&str], words: &[String]) -> Option<Vec<String>> 
         line.extend([(*flag).to_owned(), value(flag)?]);
     }
     Some(line)
+}
+
+/// Returns the words with one of them replaced, whether it stands alone or after a flag and `=`. `None` if there is none.
+fn instead(wrong: &str, right: &str, mut words: Vec<String>) -> Option<Vec<String>> {
+    let is_wrong = |word: &String| word == wrong || word.strip_suffix(wrong).is_some_and(|flag| flag.ends_with('='));
+    let word = words.iter_mut().find(|word| is_wrong(word))?;
+    *word = word[..word.len() - wrong.len()].to_owned() + right;
+    Some(words)
 }
 
 /// Messages of the libraries name settings in backticks. If the only one is a flag without a value, and is not given yet,

@@ -132,12 +132,7 @@ struct ResourcesConfig {
 impl JobConfig {
     /// Reads a job file.
     pub fn read(path: &Path) -> Result<Self, Failure> {
-        let said = || format!("job file {}", path.display());
-        let text = std::fs::read_to_string(path).map_err(|e| {
-            let failure = Failure::reading(&said(), &e).at(path, None);
-            let init = ["config", "init", &*path.to_string_lossy()].map(str::to_owned).to_vec();
-            if e.kind() == std::io::ErrorKind::NotFound { failure.mended_by(Remedy::Command(init)) } else { failure }
-        })?;
+        let text = std::fs::read_to_string(path).map_err(|e| unread(path, &e))?;
         let parsed = toml::from_str(&text);
         if let Some(unknown) = job_keys::unknown(&text) {
             return Err(at_offset(path, &text, Some(unknown.offset), &unknown.reason));
@@ -467,6 +462,50 @@ fn merge(into: &mut Value, from: Value) {
         (Value::Table(into), Value::Table(from)) => merge_table(into, from),
         (into, from) => *into = from,
     }
+}
+
+/// Describes a job file that cannot be read. For one that is missing, the one that was meant is named, or the command that
+/// writes one where there is none.
+fn unread(path: &Path, error: &std::io::Error) -> Failure {
+    let failure = Failure::reading(&format!("job file {}", path.display()), error).at(path, None);
+    let beside = match error.kind() {
+        std::io::ErrorKind::NotFound => names_beside(path),
+        _ => None,
+    };
+    let Some(beside) = beside else { return failure };
+    let typed = path.to_string_lossy().into_owned();
+    match meant(path, &beside) {
+        Some(name) => {
+            let meant = path.with_file_name(name).to_string_lossy().into_owned();
+            let message = format!("{}: did you mean {meant}?", failure.message);
+            Failure { message, ..failure }.mended_by(Remedy::Instead(typed, meant))
+        }
+        None if beside.is_empty() => {
+            failure.mended_by(Remedy::Command(vec!["config".to_owned(), "init".to_owned(), typed]))
+        }
+        None => failure,
+    }
+}
+
+/// The usual name of a job file.
+const USUAL_NAME: &str = "job.toml";
+
+/// Returns the TOML files in the folder of a file, or `None` if there is no such folder.
+fn names_beside(path: &Path) -> Option<Vec<String>> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let found = std::fs::read_dir(folder).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<String> = found.filter(|name| name.ends_with(".toml")).collect();
+    names.sort();
+    Some(names)
+}
+
+/// Returns the job file that was meant: the one with a name like that of `path`, or the one with the usual name.
+fn meant<'a>(path: &Path, beside: &'a [String]) -> Option<&'a String> {
+    let stem = path.file_stem()?.to_str()?;
+    let stems = beside.iter().filter_map(|name| name.strip_suffix(".toml"));
+    let near = job_keys::nearest(stem, stems).map(|stem| format!("{stem}.toml"));
+    let near = near.as_deref().unwrap_or(USUAL_NAME);
+    beside.iter().find(|name| *name == near)
 }
 
 /// The command that checks a job file once it is mended.

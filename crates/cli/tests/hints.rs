@@ -100,16 +100,53 @@ fn what_the_command_lacks_is_taken_from_the_job_file_or_is_another_command() {
 }
 
 #[test]
-fn commands_about_a_night_that_is_not_published_name_its_run() {
-    for command in ["report", "audit", "diff", "filter --output kept"] {
-        let night = night();
-        night.run(NEXT, &[]).expect_success();
-        fs::rename(night.path().join("store"), night.path().join("old")).unwrap();
-        fs::rename(night.path().join("results"), night.path().join("old-results")).unwrap();
-        night.run(DT, &[]).expect_success();
+fn commands_about_a_night_that_is_not_published_name_those_that_are_and_never_a_run_of_a_mistyped_date() {
+    let night = night();
+    night.run(DT, &[]).expect_success();
+    for command in ["report", "audit", "filter --output kept", "check", "diff"] {
         let line = format!("nearprint {command} --config job.toml --dt {NEXT}");
-        hinted(&night, &line, 66, &format!("nearprint run --config job.toml --dt {NEXT}"));
+        hinted(&night, &line, 66, "nearprint store info --config job.toml");
+        let said = typed(&night, &line).stderr;
+        let named = format!("no published night {NEXT} in store (its newest: {DT}): check the date");
+        assert!(command == "diff" || said.contains(&named), "{command}: {said}");
     }
+}
+
+#[test]
+fn a_store_that_is_missing_is_named_by_its_whole_path_and_is_not_made_beside_results_of_another() {
+    let night = night();
+    let whole = format!("no store at store ({}): check the path", night.path().join("store").display());
+    let run = format!("nearprint run -c job.toml --dt {DT}");
+    for line in ["nearprint store info store", "nearprint query --store store --text x"] {
+        let said = typed(&night, line);
+        assert!(said.code == 66 && said.stderr.contains(&whole), "{line}: {}", said.stderr);
+        assert!(said.stderr.contains("the folder in which you started it"), "{line}: {}", said.stderr);
+    }
+    night.run(DT, &[]).expect_success();
+    let job = fs::read_to_string(night.path().join("job.toml")).unwrap();
+    fs::write(night.path().join("job.toml"), job.replace("create_store = true", "create_store = false")).unwrap();
+    fs::rename(night.path().join("store"), night.path().join("elsewhere")).unwrap();
+    let said = typed(&night, &run);
+    assert!(said.code == 66 && said.stderr.contains(&whole), "{}", said.stderr);
+    assert!(!said.stderr.contains("hint:") && !said.stderr.contains("create"), "{}", said.stderr);
+    assert!(said.stderr.contains("the output has nights of a store"), "{}", said.stderr);
+}
+
+#[test]
+fn a_mistyped_job_file_leads_to_the_one_that_lies_beside_it() {
+    let night = night();
+    night.run(DT, &[]).expect_success();
+    for line in [
+        format!("nearprint run -c joob.toml --dt {DT}"),
+        format!("nearprint report --config=jbo.toml --dt {DT}"),
+        "nearprint config check nightly.toml".to_owned(),
+    ] {
+        let typo = ["joob.toml", "jbo.toml", "nightly.toml"].into_iter().find(|typo| line.contains(typo)).unwrap();
+        hinted(&night, &line, 66, &line.replace(typo, "job.toml"));
+        assert!(typed(&night, &line).stderr.contains("did you mean job.toml?"), "{line}");
+    }
+    let far = typed(&night, "nearprint config check nowhere/job.toml");
+    assert!(far.code == 66 && !far.stderr.contains("hint:"), "{}", far.stderr);
 }
 
 #[test]
