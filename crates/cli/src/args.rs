@@ -546,9 +546,9 @@ pub struct EvaluateArgs {
 #[derive(Debug, Clone, Args)]
 pub struct ExplainArgs {
     /// Ids of two or more documents
-    #[arg(value_name = "ID", num_args = 2.., requires = "place", required_unless_present_any = ["text", "text_file"])]
+    #[arg(value_name = "ID", num_args = 2.., required_unless_present_any = ["text", "text_file"], conflicts_with_all = ["text", "text_file"])]
     pub ids: Vec<String>,
-    /// Documents: file, folder, glob, s3:// prefix or Delta table
+    /// Documents: file, folder, glob, s3:// prefix or Delta table [default: the job file's, of all nights]
     #[arg(long, value_name = "PATH", group = "place", requires = "ids", conflicts_with_all = ["text", "text_file"], value_parser = place)]
     pub documents: Option<String>,
     /// Read the documents' paths or URLs from FILE, one a line; `-`: standard input

@@ -47,6 +47,24 @@ fn weights(pair: &Value) -> BTreeMap<String, [f64; 2]> {
 }
 
 #[test]
+fn documents_of_a_job_are_those_of_all_its_nights_and_the_newest_text_counts() {
+    for documents in ["documents", "documents/dt={dt}/part-0.parquet"] {
+        let night = support::Night::new("");
+        let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
+        let job = job.replace("documents = \"documents\"", &format!("documents = \"{documents}\""));
+        std::fs::write(night.path().join("job.toml"), job).unwrap();
+        night.documents("2026-11-19", &[("a", &text(1, 40)), ("b", &text(2, 40))]);
+        night.documents("2026-11-20", &[("a", &text(3, 40))]);
+        let args = ["explain", "a", "b", "--config", "job.toml", "--json"];
+        let found = nearprint_in(night.path(), &args).expect_success().json();
+        let files: Vec<&str> = found["texts"].as_array().unwrap().iter().map(|t| t["file"].as_str().unwrap()).collect();
+        assert_eq!(files, ["documents/dt=2026-11-20/part-0.parquet", "documents/dt=2026-11-19/part-0.parquet"]);
+    }
+    let nowhere = nearprint_in(std::path::Path::new("/"), &["explain", "a", "b"]);
+    support::expect(&nowhere, 64, &["give --documents PATH, or --config"]);
+}
+
+#[test]
 fn features_votes_and_bits_are_those_of_the_definition() {
     let dir = documents();
     let done = explain(&dir, &["fox", "cat", "--profile", "paper", "--json"]).expect_success().json();

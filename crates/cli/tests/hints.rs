@@ -91,8 +91,8 @@ fn names_and_dates_that_are_like_others_lead_to_these() {
 #[test]
 fn what_the_command_lacks_is_taken_from_the_job_file_or_is_another_command() {
     let night = night();
-    let explain = "nearprint explain a c --config job.toml";
-    hinted(&night, explain, 64, &format!("{explain} --documents documents"));
+    let fingerprint = "nearprint fingerprint --output fp --config job.toml";
+    hinted(&night, fingerprint, 64, &format!("{fingerprint} --documents documents"));
     hinted(&night, "nearprint config init job.toml", 73, "nearprint config check job.toml");
     night.run(DT, &[]).expect_success();
     let drop = format!("nearprint store drop-night store --dt {NEXT}");

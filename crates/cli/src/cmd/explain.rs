@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use nearprint_dataset::DocumentPlace;
 use nearprint_study::{ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, Explanation, Piece, legible};
 
 use super::{Outcome, Session, counted, grouped};
@@ -26,8 +27,12 @@ pub(super) fn explain(global: &Global, args: &ExplainArgs) -> Outcome {
 }
 
 fn texts(job: &JobConfig, args: &ExplainArgs) -> Result<ExplainTexts, Failure> {
-    if let Some(documents) = place(args.documents.as_ref(), args.files_from.as_deref(), args.documents_version)? {
+    let given = place(args.documents.as_ref(), args.files_from.as_deref(), args.documents_version)?;
+    if let Some(documents) = given.or_else(|| of_job(job, args)) {
         return Ok(ExplainTexts::Documents { documents, columns: job.columns()?, ids: args.ids.clone() });
+    }
+    if !args.ids.is_empty() {
+        return Err(Failure::usage("no documents: give --documents PATH, or --config with a job file that has them"));
     }
     let mut given: Vec<(String, String)> =
         (1..).zip(&args.text).map(|(n, text): (u32, &String)| (format!("text {n}"), text.clone())).collect();
@@ -35,6 +40,12 @@ fn texts(job: &JobConfig, args: &ExplainArgs) -> Result<ExplainTexts, Failure> {
         given.push((path.display().to_string(), read(path)?));
     }
     Ok(ExplainTexts::Given(given))
+}
+
+/// Returns the documents of the job, of all its nights, if the command asks for ids.
+fn of_job(job: &JobConfig, args: &ExplainArgs) -> Option<DocumentPlace> {
+    let documents = job.documents.as_ref().filter(|_| !args.ids.is_empty())?;
+    Some(DocumentPlace::Pattern { pattern: documents.replace("{dt}", "*"), version: job.documents_version })
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
