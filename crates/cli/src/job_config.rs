@@ -15,7 +15,7 @@ use toml::{Table, Value};
 
 use crate::args::{BreakerArgs, Global, InputArgs, OnDuplicateId, ProfileArgs};
 use crate::bytes::Bytes;
-use crate::exit_code::Failure;
+use crate::exit_code::{CONFIG, Failure};
 use crate::job_keys::{self, line_and_column};
 use crate::place::{Dates, refuse_unexpanded, refuse_unexpanded_path};
 use crate::remedy::Remedy;
@@ -141,6 +141,18 @@ impl JobConfig {
         let unexpanded = |(key, reason)| Failure::config(format!("{}: {key}: {reason}", path.display())).at(path, None);
         job.refuse_unexpanded().map_err(unexpanded)?;
         Ok(Self { path: Some(path.to_path_buf()), ..job })
+    }
+
+    /// Returns a failure about a value of the job file with the place of its key in the file. Other failures stay as they
+    /// are, such as those about a file or a flag.
+    pub fn located(&self, failure: Failure) -> Failure {
+        let found = || {
+            let path = self.path.as_ref().filter(|_| failure.code == CONFIG && failure.place.file.is_none())?;
+            let text = std::fs::read_to_string(path).ok()?;
+            let offset = job_keys::offset_of(&text, failure.message.split_once(": ")?.0)?;
+            Some(at_offset(path, &text, Some(offset), &failure.message))
+        };
+        found().unwrap_or(failure)
     }
 
     /// Returns an error for the first path that would have to be expanded, with its key and the reason.
@@ -523,13 +535,21 @@ fn at_offset(path: &Path, text: &str, offset: Option<usize>, reason: &str) -> Fa
 
 fn toml_failure(path: &Path, text: &str, error: &toml::de::Error) -> Failure {
     let offset = error.span().map(|span| span.start.min(text.len()));
-    let message = without_value(&one_line(error.message()));
+    let message = in_words(&without_value(&one_line(error.message())));
     // A message about a value does not name its key.
     let line =
         offset.and_then(|offset| text[..offset].rsplit('\n').next().map(|before| &text[offset - before.len()..]));
     let key = line.and_then(|line| line.lines().next()?.split_once('=')).map(|(key, _)| key.trim());
     let key = key.filter(|key| !message.contains(key)).map_or(String::new(), |key| format!("{key}: "));
     at_offset(path, text, offset, &format!("{key}{message}"))
+}
+
+/// Says in words of a job file what the parser says in words of its language.
+fn in_words(message: &str) -> String {
+    message.replace(
+        "invalid type: unit variant, expected newtype variant",
+        "this name needs a value: write { NAME = VALUE }",
+    )
 }
 
 /// Removes a string of the wrong type from the message, because it may be a secret in the wrong place.

@@ -43,6 +43,26 @@ pub fn unknown(text: &str) -> Option<Unknown> {
     found.into_iter().min_by_key(|unknown| unknown.offset)
 }
 
+/// Returns the position of a key in the text of a job file. It is named by its path, such as `join.max_distance`, or by
+/// its last part alone.
+pub fn offset_of(text: &str, key: &str) -> Option<usize> {
+    let table = DeTable::parse(text).ok()?;
+    let mut found = Vec::new();
+    positions(table.get_ref(), "", &mut found);
+    let is_meant = |path: &str| path == key || path.strip_suffix(key).is_some_and(|before| before.ends_with('.'));
+    found.into_iter().find(|(path, _)| is_meant(path)).map(|(_, offset)| offset)
+}
+
+fn positions(table: &DeTable<'_>, path: &str, found: &mut Vec<(String, usize)>) {
+    for (key, value) in table {
+        let path = joined(path, key.get_ref());
+        if let DeValue::Table(inner) = value.get_ref() {
+            positions(inner, &path, found);
+        }
+        found.push((path, key.span().start));
+    }
+}
+
 fn in_table(table: &DeTable<'_>, schema: &Value, path: &str, found: &mut Vec<Unknown>) {
     let Some(known) = schema["properties"].as_object() else { return };
     for (key, value) in table {

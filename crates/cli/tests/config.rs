@@ -76,6 +76,43 @@ fn a_check_finds_places_that_are_missing_or_lie_in_one_another() {
     expect(&none, 66, &["/nowhere/job.toml"]);
 }
 
+#[test]
+fn a_value_that_is_wrong_for_its_meaning_is_found_by_line_and_column_too() {
+    for (job, parts) in [
+        ("max_lost_share = 4\n", vec!["job.toml: line 5, column 1: max_lost_share: 4 is no share"]),
+        ("[join]\nmax_distance = 100\n", vec!["job.toml: line 6, column 1: max_distance: 100"]),
+        ("html_text = { selector = \"a[\" }\n", vec!["job.toml: line 5, column 1: html_text: 'a['"]),
+        ("html_text = \"selector\"\n", vec!["line 5, column 13: html_text: this name needs a value"]),
+        ("keep = [\"len\"]\n", vec!["job.toml: line 5, column 1: keep: 'len'"]),
+        ("[breakers]\nmax_source_loss = 7\n", vec!["line 6, column 1: breakers.max_source_loss: 7 is no share"]),
+    ] {
+        let checked = check(job);
+        expect(&checked, 78, &parts);
+        assert!(!checked.stderr.contains("hint:"), "a check does not lead to itself: {}", checked.stderr);
+    }
+}
+
+#[test]
+fn a_check_says_what_it_did_not_look_at_and_refuses_the_folder_of_one_night() {
+    let night = Night::new("keep = [\"len desc\"]\n");
+    night.documents(DT, &[("a", &text(1, 40))]);
+    let check = || nearprint_in(night.path(), &["config", "check", "job.toml"]);
+    let said = check().expect_success().stdout;
+    assert!(said.contains("the columns of the documents were not looked at"), "{said}");
+    let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
+    let of_one = job.replace("documents = \"documents\"", &format!("documents = \"documents/dt={DT}/\""));
+    std::fs::write(night.path().join("job.toml"), of_one).unwrap();
+    expect(&check(), 78, &["line 1", "is the folder of one night: name its parent, documents"]);
+}
+
+#[test]
+fn the_documented_job_file_sets_defaults_and_places_alone() {
+    let documented = std::fs::read_to_string(support::root().join("jobs/nightly.toml")).unwrap();
+    let documented: toml::Table = toml::from_str(&documented).unwrap();
+    assert!(!documented.contains_key("keep"), "it names columns that other documents do not have");
+    assert!(documented["resources"].as_table().unwrap().is_empty(), "they fit one machine");
+}
+
 /// The keys that the parser lists for a table when it refuses one.
 fn parsed_keys(table: &str) -> BTreeSet<String> {
     let said = check(&format!("{table}zzz = 1\n"));

@@ -60,14 +60,31 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
 /// The night for which a job file is checked. No night is looked for.
 const ANY_NIGHT: &str = "2000-01-01";
 
+/// Refuses documents that are the folder of one night: a run looks for its night below them.
+fn refuse_single_night(documents: &str) -> Result<(), Failure> {
+    let (parent, name) = documents.trim_end_matches('/').rsplit_once('/').unwrap_or((".", documents));
+    match name.strip_prefix("dt=") {
+        Some(dt) if !dt.contains(['{', '*']) => {
+            Err(Failure::config(format!("documents: {name} is the folder of one night: name its parent, {parent}")))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn check(global: &Global, args: &ConfigCheckArgs) -> Outcome {
     let file = args.file.to_string_lossy().into_owned();
     let as_run = Cli::try_parse_from(["nearprint", "run", "--dt", ANY_NIGHT, "--config", &file]);
     let Ok(Command::Run(run_args)) = as_run.map(|cli| cli.command) else {
         return Err(Failure::bug("a run without flags cannot be parsed"));
     };
-    let job = JobConfig::read(&args.file)?;
-    let request = request(&job, &run_args, ANY_NIGHT.to_owned())?;
+    // A hint of this same command would say nothing.
+    let unmended = |failure: Failure| Failure { remedy: None, ..failure };
+    let job = JobConfig::read(&args.file).map_err(|failure| match failure.code {
+        CONFIG => unmended(failure),
+        _ => failure,
+    })?;
+    let request = request(&job, &run_args, ANY_NIGHT.to_owned()).map_err(|f| unmended(job.located(f)))?;
+    refuse_single_night(job.documents.as_deref().unwrap_or_default()).map_err(|f| unmended(job.located(f)))?;
     let session = Session::new(&job, global);
     let checked = session.block_on(|storage, resources, _| async move {
         nearprint_pipeline::check_places(&storage, &request, &resources).await
@@ -75,9 +92,12 @@ fn check(global: &Global, args: &ConfigCheckArgs) -> Outcome {
     // Whatever is wrong is wrong in the job file, or about to be.
     checked.map_err(|failure| match failure.code {
         USAGE | INPUT_MISSING => Failure { code: CONFIG, ..failure },
+        CONFIG => unmended(job.located(failure)),
         _ => failure,
     })?;
-    let text = format!("{file}: every key and value is right, and documents and store are there\n");
+    let text = format!(
+        "{file}: keys and values are right, and documents and store are there; the columns of the documents were not looked at\n"
+    );
     let report = session.report("config check", "done", &serde_json::json!({ "file": file }), text);
     Ok(report)
 }

@@ -23,7 +23,7 @@ use crate::job_config::JobConfig;
 pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option<&Engine>) -> Outcome {
     let Some(dt) = &args.dt else { return run_stale(host, global, args, elsewhere) };
     let job = JobConfig::read(&args.config)?.with_input_args(&args.input);
-    let request = request(&job, args, dt.clone())?;
+    let request = request(&job, args, dt.clone()).map_err(|failure| job.located(failure))?;
     let page = page(&job, args, &request)?;
     let lock = args.lock_file.clone().or_else(|| job.lock.clone());
     let lock_wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
