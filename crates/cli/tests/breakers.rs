@@ -47,6 +47,11 @@ fn a_cluster_of_many_different_texts_stops_the_night() {
     let evidence = &done.json()["breakers"][0]["evidence"];
     assert_eq!((evidence["cluster_id"].as_str(), evidence["n_texts"].as_u64()), (Some("d00000"), Some(21)));
     assert_eq!(evidence["ids"].as_array().unwrap().len(), 5);
+    assert!(done.error().contains("'d00000', 'd00001'"), "the message names some: {}", done.stderr);
+    let next = format!("nearprint explain d00000 d00001 --config job.toml --documents documents/dt={DT}");
+    assert_eq!(done.json()["next"], next.as_str());
+    let words: Vec<&str> = next.split(' ').skip(1).collect();
+    nearprint_in(night.path(), &words).expect_success();
     let raised = night.run(DT, &["--max-cluster", "21"]).expect_success().json();
     assert_eq!(
         (raised["status"].as_str(), raised["measured"]["largest_cluster"]["n_texts"].as_u64()),
@@ -249,7 +254,8 @@ fn a_night_with_a_small_share_of_the_usual_documents_is_stopped() {
     documents(&night, DT, &few("few", 3));
     let done = night.run(DT, &[]);
     expect_stopped(&night, &done, "min_document_share", "--min-document-share");
-    assert!(done.error().contains("3 documents, the median of the nights before is 40,"), "{}", done.stderr);
+    let share = "3 documents, the median of the nights before is 40, 10.0 % of it is the least";
+    assert!(done.error().contains(share), "{}", done.stderr);
     let evidence = &done.json()["breakers"][0]["evidence"];
     assert_eq!((evidence["n_documents"].as_u64(), evidence["n_nights"].as_u64()), (Some(3), Some(4)), "{evidence}");
     let near = nearprint_in(night.path(), &["run", "--config", "job.toml", "--dt", DT, "--min-document-share", "0.05"]);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use nearprint_pipeline::{PipelineError, RunRequest, RunStatus, RunSummary, run_elsewhere};
+use nearprint_pipeline::{PipelineError, RunRequest, RunStatus, RunSummary, night_pattern, run_elsewhere};
 use nearprint_storage::Requests;
 use nearprint_study::ReportRequest;
 
@@ -70,7 +70,7 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option
     if let Some(Ok(page)) = &page {
         text += &line(page);
     }
-    let mut report = session.report("run", summary.status.name(), &summary, text).then(next(args, &summary));
+    let mut report = session.report("run", summary.status.name(), &summary, text).then(next(args, &job, &summary));
     match page {
         Some(Ok(page)) => report.json["page"] = serde_json::json!(page),
         // The night is published, and the next try finds it so.
@@ -99,13 +99,29 @@ fn code_of(error: &PipelineError, (empty, late): (u8, u8)) -> u8 {
     }
 }
 
+/// Returns the command that shows why two documents of a cluster that stopped a night are near-duplicates.
+fn explained(args: &RunArgs, job: &JobConfig, summary: &RunSummary) -> Option<String> {
+    let mut ids = summary.breakers.iter().find(|breaker| breaker.ids().count() > 1)?.ids();
+    let (one, other) = (ids.next()?, ids.next()?);
+    // A cut id names no document.
+    if args.files_from.is_some() || one.ends_with(CUT) || other.ends_with(CUT) {
+        return None;
+    }
+    let documents = night_pattern(args.documents.as_ref().or(job.documents.as_ref())?, &summary.dt);
+    let config = args.config.to_string_lossy();
+    Some(command_line(["explain", one, other, "--config", &*config, "--documents", &documents]))
+}
+
+/// The end of an id that evidence shortens.
+const CUT: char = '…';
+
 /// Returns the command that a user would run after a night.
-fn next(args: &RunArgs, summary: &RunSummary) -> Option<String> {
+fn next(args: &RunArgs, job: &JobConfig, summary: &RunSummary) -> Option<String> {
     let config_path = args.config.to_string_lossy();
     let (config, dt) = (["--config", &*config_path], ["--dt", summary.dt.as_str()]);
     let line = |command: &[&str]| Some(command_line(command.iter().chain(&config).chain(&dt)));
     match (&summary.status, &args.store, &args.documents) {
-        (RunStatus::Stopped, ..) => None,
+        (RunStatus::Stopped, ..) => explained(args, job, summary),
         // In the order in which people work: what is wrong first.
         (_, None, None) if !summary.stale.is_empty() => {
             Some(command_line(["run", "--config", &*config_path, "--stale"]))

@@ -168,6 +168,11 @@ impl TrippedBreaker {
         Self { name, limit, value, evidence: serde_json::to_value(evidence).unwrap_or_default() }
     }
 
+    /// Returns the ids of documents that the evidence names. Long ids are cut.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.evidence["ids"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str)
+    }
+
     /// Returns the message that says why the night was stopped, and how to let it pass.
     #[must_use]
     pub fn message(&self) -> String {
@@ -176,37 +181,49 @@ impl TrippedBreaker {
             serde_json::Value::String(text) => text.clone(),
             other => other.as_f64().map_or_else(|| other.to_string(), |number| number.to_string()),
         };
+        let share = |key: &str| percent(evidence[key].as_f64().unwrap_or_default());
         let what = match *name {
             "max_cluster" => {
-                format!("cluster '{}' has {} different texts, {limit} allowed", text("cluster_id"), text("n_texts"))
+                let ids: Vec<String> = self.ids().map(|id| format!("'{id}'")).collect();
+                let (cluster, n, ids) = (text("cluster_id"), text("n_texts"), ids.join(", "));
+                format!("cluster '{cluster}' has {n} different texts, {limit} allowed; some of it: {ids}")
             }
             "max_source_loss" => {
                 let worst = &evidence[0];
                 let source = worst["source"].as_str().unwrap_or_default();
                 format!(
-                    "{} of {} documents of source '{source}' are dropped as near-duplicates, a share of {limit} is allowed",
-                    worst["n_near"], worst["n_documents"]
+                    "{} of {} documents of source '{source}' are dropped as near-duplicates, {} of them is allowed",
+                    worst["n_near"],
+                    worst["n_documents"],
+                    percent(*limit)
                 )
             }
             "max_mean_lost_share" => format!(
-                "{} documents that are dropped as near-duplicates lose a share of {} of their features on average, {limit} is allowed",
+                "{} documents that are dropped as near-duplicates lose {} of their features on average, {} is allowed",
                 text("n_near"),
-                text("mean")
+                share("mean"),
+                percent(*limit)
             ),
             "min_document_share" => format!(
-                "{} documents, the median of the nights before is {}, a share of {limit} is the least",
+                "{} documents, the median of the nights before is {}, {} of it is the least",
                 text("n_documents"),
-                text("median")
+                text("median"),
+                percent(*limit)
             ),
             _ => format!(
-                "{} of the documents are dropped, the median of the nights before is {}, a change of {limit} is allowed",
-                text("share"),
-                text("median")
+                "{} of the documents are dropped, the median of the nights before is {}, a change of {} is allowed",
+                share("share"),
+                share("median"),
+                percent(*limit)
             ),
         };
         let change = if name.starts_with("min") { "lower" } else { "raise" };
         format!("{what}: look at them, then {change} `breakers.{name}`, or run once with `no_breakers`")
     }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
 }
 
 /// The values that the breakers look at.
