@@ -710,7 +710,7 @@ const FILTER_EXAMPLES: &str = "Examples:
 #[derive(Debug, Clone, Args)]
 pub struct LookupArgs {
     /// Store, instead of the job file's
-    #[arg(long, value_name = "PATH", required_unless_present = "config", value_parser = place)]
+    #[arg(long, value_name = "PATH", value_parser = place)]
     pub store: Option<String>,
     /// Job file, for its store, its profile and its distances
     #[arg(long, short, value_name = "FILE", value_parser = local_path())]
@@ -774,7 +774,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub max_matches: usize,
     /// Address and port; one that other machines can reach needs --token-file
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8099")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8099", value_parser = listen_address)]
     pub listen: SocketAddr,
     /// File with the token that requests must carry, `Authorization: Bearer TOKEN`
     #[arg(long, value_name = "FILE", value_parser = local_path())]
@@ -790,6 +790,13 @@ pub struct ServeArgs {
 fn body_bytes(text: &str) -> Result<Bytes, String> {
     let bytes: Bytes = text.parse()?;
     if bytes.0 > MAX_BODY { Err("at most 1GiB".to_owned()) } else { Ok(bytes) }
+}
+
+/// Parses an address with its port. A name is not looked up, because it may mean several addresses.
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let port = || text.rsplit(':').next().and_then(|port| port.parse::<u16>().ok());
+    let meant = || format!("write an address and a port, such as 127.0.0.1:{}", port().unwrap_or(8099));
+    text.parse().map_err(|_| meant())
 }
 
 const SERVE_EXAMPLES: &str = "Examples:

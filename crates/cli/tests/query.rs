@@ -294,6 +294,8 @@ fn lines_that_are_no_queries_are_answered_in_their_place_and_counted() {
     assert_eq!(answers.len(), 5, "four answers and the summary: {}", done.stdout);
     assert_eq!((answers[0]["id"].as_str(), answers[0]["n_matches"].as_u64()), (Some("a"), Some(2)));
     assert_eq!((answers[1]["line"].as_u64(), answers[2]["line"].as_u64()), (Some(3), Some(4)), "{answers:?}");
+    let said = answers[1]["error"].as_str().unwrap();
+    assert!(said.ends_with(" at column 2") && !said.contains("line"), "the line is a key of its own: {said}");
     assert_eq!(answers[3]["fingerprint"], "0000000000000005");
     let summary = &answers[4];
     assert_eq!((summary["n_queries"].as_u64(), summary["n_bad_lines"].as_u64()), (Some(4), Some(2)), "{summary}");
@@ -326,6 +328,7 @@ fn queries_that_cannot_be_answered_are_refused_with_a_remedy() {
     expect(&ask(&["--fingerprint", "0x1", "--sketch", "12"]), 64, &["64 hex digits"]);
     expect(&ask(&["--file", "absent.txt"]), 66, &["absent.txt"]);
     assert_eq!(ask(&[]).code, 64);
+    expect(&nearprint_in(night.path(), &["query", "--text", "x"]), 64, &["give --config FILE or --store PATH"]);
     expect(&nearprint_in(night.path(), &["query", "--store", "absent", "--text", "x"]), 66, &["no store at absent"]);
     expect(&nearprint_in(night.path(), &["store", "index", "absent"]), 66, &["no store at absent"]);
 }

@@ -51,7 +51,7 @@ pub enum ServeError {
     #[error("the server knows no documents: start it with `--config` and a job file that names them")]
     NoTexts,
     /// A document has no text where the job file looks for it.
-    #[error("no document '{}' of {dt} in {documents}: its file was moved or deleted", id.escape_debug())]
+    #[error("no such document in {dt}: '{}'; or its file in {documents} was moved or deleted", id.escape_debug())]
     NoSuchDocument {
         /// The id.
         id: String,

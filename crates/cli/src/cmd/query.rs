@@ -45,6 +45,9 @@ pub(super) fn query(global: &Global, args: &QueryArgs) -> Outcome {
 
 /// Reads the job, with the options that choose a profile.
 pub(super) fn job(args: &LookupArgs) -> Result<JobConfig, Failure> {
+    if args.config.is_none() && args.store.is_none() {
+        return Err(Failure::usage("no store: give --config FILE or --store PATH"));
+    }
     JobConfig::read_or_default(args.config.as_deref())?.with_profile_args(&ProfileArgs {
         config: args.config.clone(),
         profile: args.profile.clone(),
@@ -356,6 +359,16 @@ async fn answer_all(lookup: Lookup, mut blocks: mpsc::Receiver<Block>) -> Result
     Ok(summary)
 }
 
+/// Describes an error in the JSON of one line. The parser sees this line alone, so its number of the line says nothing.
+fn in_line(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    let (line, column) = (error.line(), error.column());
+    match said.strip_suffix(&format!(" at line {line} column {column}")) {
+        Some(what) => format!("{what} at column {column}"),
+        None => said,
+    }
+}
+
 /// The most lines that are answered together.
 const LINES_TOGETHER: usize = 1 << 12;
 
@@ -368,10 +381,10 @@ async fn answer_lines(
     let (mut read, mut queries) = (Vec::with_capacity(lines.len()), Vec::with_capacity(lines.len()));
     for (number, line) in lines {
         let bad = |id, reason: String| LineAnswer { id, answer: None, line: Some(number), error: Some(reason) };
-        let line: Line = match serde_json::from_slice(&line) {
+        let line: Line = match serde_json::from_slice(line.trim_ascii_end()) {
             Ok(line) => line,
             Err(error) => {
-                read.push(bad(None, format!("not a JSON object of a query: {error}")));
+                read.push(bad(None, format!("not a JSON object of a query: {}", in_line(&error))));
                 continue;
             }
         };
