@@ -15,9 +15,9 @@ pub fn text(found: &DryRun) -> String {
     let mut line = |name: &str, text: String| {
         let _ = writeln!(out, "  {name:<10} {text}");
     };
-    let n_documents = found.n_documents.map_or("unknown before they are read".to_owned(), |n| counted(n, "row"));
+    let n_documents = found.n_documents.map_or("rows: unknown before they are read".to_owned(), |n| counted(n, "row"));
     let size = in_bytes(as_f64(found.input_bytes));
-    line("documents", format!("{} with {size}, rows: {n_documents}", counted(found.n_files, "file")));
+    line("documents", format!("{} with {size}, {n_documents}", counted(found.n_files, "file")));
     if let Some(newest) = &found.newest_input {
         line("newest", format!("{newest}, when the newest of these files was written"));
     }

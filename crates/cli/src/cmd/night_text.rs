@@ -78,11 +78,11 @@ fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) 
         let note = format!("  below the feature floor, compared as whole texts: {kept} kept, {dropped} dropped");
         line("short", documents.n_too_short, note);
     }
-    line(
-        "clusters",
-        decisions.n_clusters,
-        format!("  of two or more; the largest has {}", grouped(decisions.largest_cluster)),
-    );
+    let largest = match decisions.largest_cluster {
+        0 => String::new(),
+        n => format!("; the largest has {}", grouped(n)),
+    };
+    line("clusters", decisions.n_clusters, format!("  within this night, of two or more{largest}"));
     if let Some(star) = decisions.star {
         let share =
             decisions.kept_of_bound().map_or(String::new(), |share| format!("; {} of it are kept", percent(share)));

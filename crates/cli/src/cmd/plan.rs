@@ -59,8 +59,10 @@ fn of_sizes(request: &PlanRequest) -> String {
 fn of_tables(tables: &[PlannedTable]) -> String {
     let line = |(number, table): (usize, &PlannedTable)| {
         format!(
-            "  table {number}: led by {} bits from bit {} up, {} of which may differ\n",
-            table.prefix_bits, table.low_bit, table.max_prefix_distance
+            "  table {number}: led by {} from bit {} up, {} of which may differ\n",
+            counted(table.prefix_bits.into(), "bit"),
+            table.low_bit,
+            table.max_prefix_distance
         )
     };
     (1..).zip(tables).map(line).collect()

@@ -193,7 +193,7 @@ fn drop_of(n: u32, example: &Example) -> Markup {
                     (pieces::id(&example.canonical_id))
                     @if let Some(store) = &example.reference { " of the reference store " (pieces::id(store)) }
                 }
-                @if let Some(distance) = example.distance { dt { "distance" } dd { (distance) " bits of the fingerprint" } }
+                @if let Some(distance) = example.distance { dt { "distance" } dd { (distance) (if distance == 1 { " bit" } else { " bits" }) " of the fingerprint" } }
             }
             (differences(example))
         }
