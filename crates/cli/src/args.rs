@@ -23,7 +23,7 @@ pub const MAX_PAIRS: u64 = 50_000_000;
 
 /// Finds near-duplicate documents in nightly crawls: SimHash fingerprints, joined exactly.
 ///
-/// Start with `nearprint run --config jobs/sample.toml --dt 2026-11-19`.
+/// Start with `nearprint config init`.
 #[derive(Debug, Parser)]
 #[command(name = "nearprint", version, arg_required_else_help = true, after_help = EXIT_CODES)]
 pub struct Cli {

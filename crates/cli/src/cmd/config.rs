@@ -39,7 +39,7 @@ fn init(args: &ConfigInitArgs) -> Outcome {
     write_new(&args.file, &text)?;
     let file = args.file.to_string_lossy();
     let value = serde_json::json!({ "file": file });
-    let said = format!("{file}: written; `jobs/nightly.toml` of the source explains every key\n");
+    let said = format!("{file}: written; `nearprint config schema` lists every key\n");
     let report = Report::new("config init", "done", &value, Spent::default(), said);
     Ok(report.then(Some(command_line(["store", "init", "--config", &*file]))))
 }
