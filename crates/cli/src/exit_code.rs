@@ -96,7 +96,7 @@ fn message(error: &StudyError) -> String {
     match error {
         StudyError::Pipeline(error) => match &**error {
             PipelineError::Storage(StorageError::InputMissing { what: "store", url, .. }) => match whole_path(url) {
-                Some(whole) => said.replacen(url.as_str(), &format!("{url} ({whole})"), 1),
+                Some(whole) => said.replacen(&format!(" at {url}:"), &format!(" at {url} ({whole}):"), 1),
                 None => said,
             },
             _ => said,

@@ -83,7 +83,7 @@ fn a_value_that_is_wrong_for_its_meaning_is_found_by_line_and_column_too() {
         ("[join]\nmax_distance = 100\n", vec!["job.toml: line 6, column 1: max_distance: 100"]),
         ("html_text = { selector = \"a[\" }\n", vec!["job.toml: line 5, column 1: html_text: 'a['"]),
         ("html_text = \"selector\"\n", vec!["line 5, column 13: html_text: this name needs a value"]),
-        ("keep = [\"len\"]\n", vec!["job.toml: line 5, column 1: keep: 'len'"]),
+        ("keep = [\"x y z\"]\n", vec!["job.toml: line 5, column 1: keep: 'x y z'"]),
         ("[breakers]\nmax_source_loss = 7\n", vec!["line 6, column 1: breakers.max_source_loss: 7 is no share"]),
     ] {
         let checked = check(job);
