@@ -316,7 +316,11 @@ impl<P: Pieces> Records<P> {
                 let end = End { bytes: header_bytes + length, alone: None, has_checksum: false };
                 return Ok(Ok((length, end)));
             }
-            Err(Damage::BadMember) => return Ok(Err(Damage::BadMember)),
+            Err(Damage::BadMember) if !self.has_record_within(header_bytes + length) => {
+                return Ok(Err(Damage::BadMember));
+            }
+            // The length reaches over sound records to the bad member.
+            Err(Damage::BadMember) => Damage::WrongLength,
             Err(damage) => damage,
         };
         // The length is wrong, not the block, if that up to the next header has the digest.
@@ -364,6 +368,12 @@ impl<P: Pieces> Records<P> {
         Ok(self.window[from..next].strip_suffix(b"\r\n\r\n").map(<[u8]>::len))
     }
 
+    /// Returns whether a member begins with a record within the next `n` bytes.
+    fn has_record_within(&self, n: usize) -> bool {
+        let within = self.at + 1..self.at.saturating_add(n).min(self.end);
+        self.starts.iter().any(|(start, _)| within.contains(start) && is_header(&self.window[*start..self.end]))
+    }
+
     fn cut_off(&self) -> Damage {
         if self.stop == Some(Stop::Bad) { Damage::BadMember } else { Damage::CutOff }
     }
@@ -408,29 +418,31 @@ impl<P: Pieces> Records<P> {
         length: u64,
     ) -> Result<std::result::Result<Found, Damage>> {
         let header = self.window[self.at..self.at + header_bytes].to_vec();
-        self.at += header_bytes;
+        // The last byte that was passed stays in the window, so that `pass_over` finds a record right behind it.
+        self.at += header_bytes - 1;
         let mut left = length;
         while left > 0 {
-            if !self.fill(1)? {
+            if !self.fill(2)? {
                 return Ok(Err(self.cut_off()));
             }
-            let n = usize::try_from(left).unwrap_or(usize::MAX).min(self.end - self.at);
+            let n = usize::try_from(left).unwrap_or(usize::MAX).min(self.end - self.at - 1);
             // A block may go on in a further member, but not where that begins with a record.
-            if let Some(&(start, _)) = self.starts.iter().find(|(start, _)| (self.at + 1..self.at + n).contains(start))
-            {
-                left -= (start - self.at - 1) as u64;
-                self.at = start - 1;
-                self.fill(1 + MAX_HEADER_BYTES)?;
-                if is_header(&self.window[self.at + 1..self.end]) {
-                    return Ok(Err(Damage::WrongLength));
-                }
-                left -= 1;
-                self.at += 1;
+            let within = self.at + 1..=self.at + n;
+            let Some(&(start, _)) = self.starts.iter().find(|(start, _)| within.contains(start)) else {
+                self.at += n;
+                left -= n as u64;
                 continue;
+            };
+            left -= (start - self.at - 1) as u64;
+            self.at = start - 1;
+            self.fill(1 + MAX_HEADER_BYTES)?;
+            if is_header(&self.window[self.at + 1..self.end]) {
+                return Ok(Err(Damage::WrongLength));
             }
-            self.at += n;
-            left -= n as u64;
+            left -= 1;
+            self.at += 1;
         }
+        self.at += 1;
         let End { bytes: after, alone, .. } = match self.find_end(0, position)? {
             Ok(end) => end,
             Err(damage) => return Ok(Err(damage)),

@@ -226,12 +226,36 @@ fn a_wrong_length_costs_nothing_where_the_block_has_its_digest() {
 
 #[test]
 fn a_length_that_is_far_too_large_costs_its_own_record_alone_in_a_packed_file() {
-    for packing in [Packing::Gzip, Packing::Zstd] {
-        let wrong = [record_of_length(1, b"b", 1 << 40), record(2, &[b'c'; 300_000]), record(3, b"d")];
-        let file: Vec<u8> = std::iter::once(record(0, b"a")).chain(wrong).flat_map(|r| packed(packing, &r)).collect();
+    for (packing, size) in [Packing::Gzip, Packing::Zstd].into_iter().flat_map(|p| [1, 5000, 100_000].map(|n| (p, n))) {
+        let wrong = record_of_length(1, &vec![b'b'; size], 1 << 40);
+        let records = [record(0, b"a"), wrong, record(2, &[b'c'; 300_000]), record(3, b"d")];
+        let file: Vec<u8> = records.iter().flat_map(|record| packed(packing, record)).collect();
         let seen: Vec<_> = whole(&file, packing).into_iter().map(|(_, seen)| seen.map(|(id, _)| id)).collect();
         let expected = [Ok("<0>"), Err(Damage::WrongLength), Ok("<2>"), Ok("<3>")];
-        assert_eq!(seen, expected.map(|seen| seen.map(str::to_owned)), "{packing:?}");
+        assert_eq!(seen, expected.map(|seen| seen.map(str::to_owned)), "{packing:?}, a block of {size}");
+    }
+}
+
+#[test]
+fn a_wrong_length_that_reaches_into_a_damaged_member_costs_its_own_record_alone() {
+    let ids = |file: &[u8], packing| -> Vec<_> {
+        whole(file, packing).into_iter().map(|(_, seen)| seen.map(|(id, _)| id)).collect()
+    };
+    for packing in [Packing::Gzip, Packing::Zstd] {
+        let without_digest = String::from_utf8(record(1, &[b'a'; 5000])).unwrap().replace("th: 5000", "th: 15000");
+        for (wrong, expected) in [
+            (without_digest.into_bytes(), Err(Damage::WrongLength)),
+            (record_of_length(1, &[b'a'; 5000], 15_000), Ok("<1>")),
+        ] {
+            let members = [wrong, record(2, &[b'b'; 5000]), record(3, &[b'c'; 2000]), record(4, &[b'd'; 5000])]
+                .map(|record| packed(packing, &record));
+            let mut file = members.concat();
+            let to = file.len();
+            file[to - members[3].len() / 2..to - 8].fill(0xff);
+            file.extend(packed(packing, &record(5, b"e")));
+            let expected = [expected, Ok("<2>"), Ok("<3>"), Err(Damage::BadMember), Ok("<5>")];
+            assert_eq!(ids(&file, packing), expected.map(|seen| seen.map(str::to_owned)), "{packing:?}");
+        }
     }
 }
 
