@@ -323,6 +323,9 @@ impl<P: Pieces> Records<P> {
             Err(Damage::BadMember) => Damage::WrongLength,
             Err(damage) => damage,
         };
+        if digest.and_then(|digest| digest::agrees(digest, b"")).is_none() {
+            return Ok(Err(damage));
+        }
         // The length is wrong, not the block, if that up to the next header has the digest.
         match self.block_to_next_header(header_bytes)? {
             Some(block) if agrees(self, block) == Some(true) => {
@@ -359,13 +362,23 @@ impl<P: Pieces> Records<P> {
         }
     }
 
-    /// Returns the size of the block if it ends at the next header, or where the bytes end that are in the window.
+    /// Returns the size of the block if it ends at the next header, or where there are no more bytes, and may be held.
     fn block_to_next_header(&mut self, header_bytes: usize) -> Result<Option<usize>> {
-        self.fill(header_bytes + MAX_HEADER_BYTES)?;
-        let from = self.at + header_bytes;
-        // The line end behind the header may be that before the next one.
-        let next = self.header_in(from - 1..self.end).unwrap_or(self.end);
-        Ok(self.window[from..next].strip_suffix(b"\r\n\r\n").map(<[u8]>::len))
+        let max_block = usize::try_from(self.limits.max_block_bytes).unwrap_or(usize::MAX);
+        let most = max_block.saturating_add(header_bytes + MAX_HEADER_BYTES);
+        let mut wanted = header_bytes + MAX_HEADER_BYTES;
+        let next = loop {
+            let more = self.fill(wanted)?;
+            // The line end behind the header may be that before the next one.
+            match self.header_in(self.at + header_bytes - 1..self.end) {
+                Some(next) => break next,
+                None if !more => break self.end,
+                None if wanted == most => return Ok(None),
+                None => wanted = wanted.saturating_mul(2).min(most),
+            }
+        };
+        let block = self.window[self.at + header_bytes..next].strip_suffix(b"\r\n\r\n").map(<[u8]>::len);
+        Ok(block.filter(|&block| block <= max_block))
     }
 
     /// Returns whether a member begins with a record within the next `n` bytes.

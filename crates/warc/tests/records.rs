@@ -211,17 +211,34 @@ fn record_of_length(n: usize, block: &[u8], length: u64) -> Vec<u8> {
 
 #[test]
 fn a_wrong_length_costs_nothing_where_the_block_has_its_digest() {
-    for length in [0, 3, 971, 973, 2000, 50_000, u64::MAX] {
-        let block = [b'x'; 972];
-        let file = [record(0, b"a"), record_of_length(1, &block, length), record(2, b"c")].concat();
-        let seen: Vec<_> = whole(&file, Packing::Plain).into_iter().map(|(_, seen)| seen.map(|(id, _)| id)).collect();
-        // A block that is said to be too large is never held, so nothing is known of it.
-        let expected = match length {
-            u64::MAX => vec![Ok("<0>".to_owned()), Err(Damage::CutOff)],
-            _ => ["<0>", "<1>", "<2>"].map(|id| Ok(id.to_owned())).to_vec(),
-        };
-        assert_eq!(seen, expected, "{length}");
+    for (size, length) in
+        [972, 300_000].into_iter().flat_map(|size| [0, 3, 971, 973, 50_000, 299_999, 400_000].map(|l| (size, l)))
+    {
+        let records = [record(0, b"a"), record_of_length(1, &vec![b'x'; size], length), record(2, b"c")];
+        let packings = [Packing::Plain, Packing::Gzip, Packing::Zstd];
+        let one_member = packings.map(|packing| (packing, packed(packing, &records.concat())));
+        let member_each =
+            packings.map(|packing| (packing, records.iter().flat_map(|record| packed(packing, record)).collect()));
+        for (packing, file) in one_member.into_iter().chain(member_each) {
+            let seen: Vec<_> = whole(&file, packing).into_iter().map(|(_, seen)| seen.map(|(id, _)| id)).collect();
+            let expected = ["<0>", "<1>", "<2>"].map(|id| Ok(id.to_owned()));
+            assert_eq!(seen, expected, "{packing:?}, a block of {size} that is said to have {length}");
+        }
     }
+}
+
+#[test]
+fn a_wrong_length_costs_its_record_where_it_or_the_block_is_larger_than_a_block_may_be() {
+    let limits = Limits { max_block_bytes: 10_000 };
+    let first_damage = |size: usize, length: u64| {
+        let file =
+            [record(0, b"a"), record_of_length(1, &vec![b'x'; size], length), record(2, &[b'c'; 5_000])].concat();
+        read(&file, Packing::Plain, 0..file.len(), limits).into_iter().find_map(|(_, seen)| seen.err())
+    };
+    assert_eq!(first_damage(10_000, 9_000), None);
+    assert_eq!(first_damage(10_001, 9_000), Some(Damage::WrongLength));
+    // A block that is said to be too large is never held, so nothing is known of it.
+    assert_eq!(first_damage(1_000, 10_001), Some(Damage::CutOff));
 }
 
 #[test]
