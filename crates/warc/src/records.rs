@@ -381,6 +381,12 @@ impl<P: Pieces> Records<P> {
         Ok(block.filter(|&block| block <= max_block))
     }
 
+    /// Returns how many of the members in `starts` begin before a place in the window. They are told by their number:
+    /// when the window moves, they are at its beginning, as a member that begins there is.
+    fn n_starts_before(&self, place: usize) -> usize {
+        self.starts.iter().filter(|&&(at, _)| at < place).count()
+    }
+
     /// Returns whether a member begins with a record within the next `n` bytes.
     fn has_record_within(&self, n: usize) -> bool {
         let within = self.at + 1..self.at.saturating_add(n).min(self.end);
@@ -396,10 +402,11 @@ impl<P: Pieces> Records<P> {
     fn find_end(&mut self, mut bytes: usize, position: u64) -> Result<std::result::Result<End, Damage>> {
         // A frame of zstd may have no checksum.
         let has_checksum = self.packing == Packing::Gzip;
+        let n_passed = self.n_starts_before(self.at + bytes);
         loop {
             let more = self.fill(bytes + 1)?;
             let here = self.at + bytes;
-            if let Some(&(_, next)) = self.starts.iter().find(|&&(at, _)| at == here) {
+            if let Some(&(_, next)) = self.starts.iter().skip(n_passed).find(|&&(at, _)| at == here) {
                 let alone = (self.n_in_member == 0).then_some((self.member, next));
                 return Ok(Ok(End { bytes, alone, has_checksum }));
             }
@@ -495,8 +502,9 @@ impl<P: Pieces> Records<P> {
             return Ok(());
         }
         self.at = (self.at + 1).min(self.end);
+        let n_passed = self.n_starts_before(self.at);
         loop {
-            let next_member = self.starts.iter().map(|&(at, _)| at).find(|&at| at >= self.at);
+            let next_member = self.starts.get(n_passed).map(|&(at, _)| at);
             let until = next_member.unwrap_or(self.end);
             if let Some(at) = self.header_in(self.at..until) {
                 self.at = at;
@@ -509,7 +517,7 @@ impl<P: Pieces> Records<P> {
             // A header may begin in the last bytes.
             self.at = self.end.saturating_sub(MAX_HEADER_BYTES).max(self.at);
             let held = self.end - self.at;
-            if !self.fill(held + STEP_BYTES)? && self.starts.iter().all(|&(at, _)| at < self.at) {
+            if !self.fill(held + STEP_BYTES)? && self.starts.len() == n_passed {
                 let last = self.header_in(self.at..self.end);
                 self.at = last.unwrap_or(self.end);
                 return Ok(());

@@ -303,3 +303,53 @@ fn a_record_may_go_on_in_further_members_and_a_member_may_hold_all_records() {
         }
     }
 }
+
+#[test]
+fn a_damaged_stretch_of_any_size_is_one_row() {
+    let limits = Limits { max_block_bytes: 10_000 };
+    let size = 300_000;
+    // The second length ends where the window does, in a further member.
+    for (said, goes_on) in [(3, false), ((128 << 10) - HEAD, true)] {
+        let head = format!("WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: {said:06}\r\n\r\n");
+        assert_eq!(head.len(), HEAD);
+        let wrong = [head.as_bytes(), &vec![b'x'; size], b"\r\n\r\n"].concat();
+        for packing in [Packing::Plain, Packing::Gzip, Packing::Zstd] {
+            let pieces = if goes_on { in_two(packing, &wrong) } else { packed(packing, &wrong) };
+            let file = [pieces, packed(packing, &record(2, b"c"))].concat();
+            let seen = read(&file, packing, 0..file.len(), limits);
+            let expected = [Err(Damage::WrongLength), Ok(("<2>".to_owned(), b"c".to_vec()))];
+            let found: Vec<_> = seen.into_iter().map(|(_, seen)| seen).collect();
+            assert_eq!(found, expected, "{packing:?}, {said}");
+        }
+    }
+}
+
+/// The size of a header with a length of six digits, and no id.
+const HEAD: usize = "WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: 000000\r\n\r\n".len();
+
+/// A record whose block goes on in a second member.
+fn in_two(packing: Packing, record: &[u8]) -> Vec<u8> {
+    let (first, second) = record.split_at(30_000);
+    [packed(packing, first), packed(packing, second)].concat()
+}
+
+#[test]
+fn a_large_record_that_goes_on_in_a_further_member_has_the_bytes_of_both_wherever_it_ends() {
+    for packing in [Packing::Gzip, Packing::Zstd] {
+        // The window grows by 64 KiB.
+        for size in (1..4).flat_map(|n| [0, 1, 2, 3].map(|more| n * (64 << 10) - HEAD - 2 + more)) {
+            let head = format!("WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: {size:06}\r\n\r\n");
+            let large = in_two(packing, &[head.as_bytes(), &vec![b'x'; size], b"\r\n\r\n"].concat());
+            let file = [large.clone(), packed(packing, &record(2, b"c"))].concat();
+            let limits = Limits { max_block_bytes: 10_000 };
+            let mut records = Records::new(Slice::new(&file), packing, 0..file.len() as u64, limits);
+            let mut alone = Vec::new();
+            while let Some(next) = records.next_record().unwrap() {
+                let Next::Record(record) = next else { panic!("{next:?}") };
+                alone.push(record.alone);
+            }
+            let (middle, end) = (large.len() as u64, file.len() as u64);
+            assert_eq!(alone, [Some((0, middle)), Some((middle, end))], "{packing:?}, {size}");
+        }
+    }
+}
