@@ -69,7 +69,7 @@ impl<E: Into<StudyError>> From<E> for Failure {
 fn remedy(error: &StudyError) -> Option<Remedy> {
     let StudyError::Pipeline(error) = error else { return None };
     match &**error {
-        PipelineError::TooManyBadRows { n, .. } => {
+        PipelineError::TooManyBadRows { n, is_damage: false, .. } => {
             Some(Remedy::Again(vec!["--max-bad-rows".to_owned(), n.to_string()]))
         }
         // The other rows go into quarantine, as bad rows do.

@@ -32,7 +32,7 @@ pub enum PipelineError {
     },
     /// More rows are unusable than allowed.
     #[error(
-        "{n} rows cannot be used, {allowed} allowed; {example}: mend the rows or raise max_bad_rows to quarantine them"
+        "{n} rows cannot be used, {allowed} allowed; {example}: {remedy}, or raise max_bad_rows to quarantine them"
     )]
     TooManyBadRows {
         /// The number of unusable rows.
@@ -41,6 +41,10 @@ pub enum PipelineError {
         allowed: u64,
         /// The file, row and reason of the first unusable row, or of one of the first.
         example: String,
+        /// What the user should do.
+        remedy: &'static str,
+        /// Whether files are damaged, or no row at all can be used. Then more allowed rows are no remedy.
+        is_damage: bool,
     },
     /// There are more pairs than allowed.
     #[error("more than {max_pairs} pairs: raise max_pairs, lower max_distance, or write a forest")]

@@ -64,6 +64,8 @@ pub struct Broken {
     pub position: u64,
     /// What is wrong.
     pub damage: Damage,
+    /// Whether the file ends within it: nothing but more bytes is missing.
+    pub cut_off: bool,
 }
 
 /// What comes next in a file.
@@ -119,6 +121,8 @@ pub struct Records<P> {
 enum Stop {
     End,
     Bad,
+    /// The file ended within a member.
+    Cut,
 }
 
 /// A record in the window.
@@ -180,8 +184,11 @@ impl<P: Pieces> Records<P> {
         match self.find_record(position)? {
             Ok(found) => Ok(Some(Next::Record(self.take(&found)))),
             Err(damage) => {
+                let cut = self.is_cut(damage);
                 self.pass_over(damage)?;
-                Ok(Some(Next::Broken(Broken { position, damage })))
+                // If something follows, the length or the member was damaged, not the end of the file.
+                let cut_off = cut && self.at == self.end && self.stop == Some(Stop::End);
+                Ok(Some(Next::Broken(Broken { position, damage, cut_off })))
             }
         }
     }
@@ -203,11 +210,11 @@ impl<P: Pieces> Records<P> {
                 Got::Bytes(n) => self.end += n,
                 Got::Member(start) => self.starts.push_back((self.end, start)),
                 Got::End => self.stop = Some(Stop::End),
-                Got::Bad => {
+                got @ (Got::Bad | Got::Cut) => {
                     if self.starts.back().map_or(self.member, |&(_, start)| start) != self.members.start() {
                         self.starts.push_back((self.end, self.members.start()));
                     }
-                    self.stop = Some(Stop::Bad);
+                    self.stop = Some(if got == Got::Cut { Stop::Cut } else { Stop::Bad });
                 }
             }
         }
@@ -394,7 +401,16 @@ impl<P: Pieces> Records<P> {
     }
 
     fn cut_off(&self) -> Damage {
-        if self.stop == Some(Stop::Bad) { Damage::BadMember } else { Damage::CutOff }
+        if matches!(self.stop, Some(Stop::Bad | Stop::Cut)) { Damage::BadMember } else { Damage::CutOff }
+    }
+
+    /// Returns whether the file ended within what is damaged.
+    fn is_cut(&self, damage: Damage) -> bool {
+        match damage {
+            Damage::CutOff => self.stop == Some(Stop::End) && self.packing == Packing::Plain,
+            Damage::BadMember => self.stop == Some(Stop::Cut),
+            _ => false,
+        }
     }
 
     /// Passes over the line ends behind a record of `bytes` bytes. There must be another record, or the end of the
@@ -411,7 +427,7 @@ impl<P: Pieces> Records<P> {
                 return Ok(Ok(End { bytes, alone, has_checksum }));
             }
             match (more, self.stop) {
-                (false, Some(Stop::Bad)) => return Ok(Err(Damage::BadMember)),
+                (false, Some(Stop::Bad | Stop::Cut)) => return Ok(Err(Damage::BadMember)),
                 (false, _) => {
                     let from = if self.packing == Packing::Plain { position } else { self.member };
                     let alone = (self.n_in_member == 0).then(|| (from, self.members.position()));
@@ -422,7 +438,10 @@ impl<P: Pieces> Records<P> {
             }
         }
         self.fill(bytes + 5)?;
-        if !self.window[self.at + bytes..self.end].starts_with(b"WARC/") {
+        // The file may end within the first bytes of the next record.
+        let next = &self.window[self.at + bytes..self.end];
+        let n = next.len().min(5);
+        if next[..n] != b"WARC/"[..n] {
             return Ok(Err(Damage::WrongLength));
         }
         let alone = (self.packing == Packing::Plain).then_some((position, position + bytes as u64));

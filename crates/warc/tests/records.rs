@@ -160,6 +160,31 @@ fn a_damaged_member_costs_its_own_record_alone() {
 }
 
 #[test]
+fn a_record_is_cut_off_where_the_file_ends_within_it_and_only_there() {
+    let broken = |file: &[u8], packing| {
+        let mut records = Records::new(Slice::new(file), packing, 0..file.len() as u64, Limits::default());
+        let mut broken = Vec::new();
+        while let Some(next) = records.next_record().unwrap() {
+            if let Next::Broken(found) = next {
+                broken.push(found.cut_off);
+            }
+        }
+        broken
+    };
+    for packing in [Packing::Plain, Packing::Gzip, Packing::Zstd] {
+        let block: Vec<u8> = (0..50_000_usize).map(|at| (at * at % 251) as u8).collect();
+        let all: Vec<Vec<u8>> = (0..3).map(|n| packed(packing, &record(n, &block))).collect();
+        let last = all[..2].concat().len();
+        for end in [last + 1, last + 2, last + 30, last + all[2].len() / 2, last + all[2].len() - 9] {
+            assert_eq!(broken(&all.concat()[..end], packing), [true], "{packing:?} {}", end - last);
+        }
+        assert_eq!(broken(&all.concat()[..last], packing), []);
+        let within = [&all[0], &all[1][..all[1].len() / 2], &all[2]].concat();
+        assert_eq!(broken(&within, packing), [false], "{packing:?}");
+    }
+}
+
+#[test]
 fn a_wrong_length_costs_its_own_record_alone_in_a_plain_file() {
     let wrong = b"WARC/1.0\r\nContent-Length: 3\r\n\r\nlonger\r\n\r\n".to_vec();
     let file = [record(0, b"a"), wrong, record(2, b"c")].concat();

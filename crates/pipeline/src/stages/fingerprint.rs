@@ -15,8 +15,8 @@ use crate::resources::Resources;
 use crate::work::Work;
 use nearprint_dataset::schema::{CONFIG_DIGEST, FINGERPRINT, FINGERPRINTS, QUARANTINE, SKIPPED, WIDE_FINGERPRINTS};
 use nearprint_dataset::{
-    BATCH_ROWS, BadFile, BadRow, DatasetError, DatasetWriter, DocumentColumns, DocumentPlace, DocumentRange, Documents,
-    InputPolicy, ReadLimits, StagedFile,
+    BATCH_ROWS, BadFile, BadReason, BadRow, DatasetError, DatasetWriter, DocumentColumns, DocumentPlace, DocumentRange, Documents,
+    InputPolicy, ReadLimits, StagedFile, row_place,
 };
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::{IfExists, InputFile, Progress, Storage, row_number};
@@ -95,7 +95,7 @@ pub struct FingerprintCounts {
     /// The number of files that cannot be read, which were passed over as a whole.
     #[serde(default)]
     pub n_bad_files: u64,
-    /// The number of Parquet files without rows.
+    /// The number of Parquet files without rows, and of other files without bytes.
     #[serde(default)]
     pub n_empty_files: u64,
     /// The number of Parquet files in which pages without a checksum were read. Damage to these may go unseen.
@@ -232,9 +232,7 @@ fn refuse_mostly_bad(bad: &[BadRow], n_before: usize, allowed: u64, urls: &[Stri
     let n = bad.len() as u64;
     match bad.get(n_before) {
         Some(first) if n > allowed.saturating_add(BAD_ROWS_PAST_LIMIT) => {
-            let (url, reason) = (&urls[first.file as usize], first.reason.name());
-            let example = format!("stopped at {url} row {}: {reason}", first.row);
-            Err(PipelineError::TooManyBadRows { n, allowed, example })
+            Err(too_many_bad_rows(bad, allowed, format!("stopped at {}", place_of(first, urls)), false))
         }
         _ => Ok(()),
     }
@@ -277,13 +275,30 @@ fn warn(bad_files: &[BadFile], counts: &FingerprintCounts) {
 
 fn refuse_bad_rows(batch: &QueryBatch, allowed: u64, urls: &[String]) -> Result<()> {
     match batch.bad_rows.first() {
-        Some(first) if batch.bad_rows.len() as u64 > allowed => Err(PipelineError::TooManyBadRows {
-            n: batch.bad_rows.len() as u64,
-            allowed,
-            example: format!("first: {} row {}: {}", urls[first.file as usize], first.row, first.reason.name()),
-        }),
+        Some(first) if batch.bad_rows.len() as u64 > allowed => {
+            let example = format!("first: {}", place_of(first, urls));
+            Err(too_many_bad_rows(&batch.bad_rows, allowed, example, batch.len() == 0))
+        }
         _ => Ok(()),
     }
+}
+
+/// Returns the place of a row that is no document, and the reason.
+fn place_of(bad: &BadRow, urls: &[String]) -> String {
+    let place = row_place(&urls[bad.file as usize], bad.row);
+    format!("{place}: {}", bad.reason.name())
+}
+
+fn too_many_bad_rows(bad: &[BadRow], allowed: u64, example: String, none_is_good: bool) -> PipelineError {
+    let has = |reason| bad.iter().any(|bad| bad.reason == reason);
+    let (is_cut_off, is_broken) = (has(BadReason::CutOff), has(BadReason::BrokenRecord));
+    let remedy = match () {
+        () if is_cut_off => "the file was cut off, fetch it again",
+        () if is_broken => "the file is damaged, fetch it again",
+        () => "mend the rows",
+    };
+    let is_damage = is_cut_off || is_broken || none_is_good;
+    PipelineError::TooManyBadRows { n: bad.len() as u64, allowed, example, remedy, is_damage }
 }
 
 fn counts(batch: &QueryBatch, documents: &Documents, notes: &FileNote, bad_files: &[BadFile]) -> FingerprintCounts {
