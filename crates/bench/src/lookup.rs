@@ -1,6 +1,7 @@
 //! Measures single queries on a store, and compares their answers with a scan of all its fingerprints.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -101,7 +102,11 @@ impl Args {
         let started = Instant::now();
         let mut together = Vec::with_capacity(queries.len());
         for some in queries.chunks(self.at_once) {
-            together.extend(lookup.answers(some.iter().map(query).collect()).await?);
+            let answers = lookup.answers::<()>(some.iter().map(query).collect(), |answer| {
+                together.push(answer);
+                ControlFlow::Continue(())
+            });
+            let _ = answers.await?;
         }
         let seconds = started.elapsed().as_secs_f64();
         milliseconds.sort_by(f64::total_cmp);

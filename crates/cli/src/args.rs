@@ -233,10 +233,12 @@ pub struct RunArgs {
     #[arg(long, value_name = "SECONDS")]
     pub lock_wait: Option<u64>,
     /// Exit code if the night has no documents
-    #[arg(long, value_name = "N", default_value_t = crate::exit_code::INPUT_MISSING)]
+    #[arg(long, value_name = "N", default_value_t = crate::exit_code::INPUT_MISSING, conflicts_with = "stale",
+        value_parser = clap::value_parser!(u8).range(1..))]
     pub empty_exit_code: u8,
     /// Exit code if the crawl has not arrived: the night has no documents, or its `require_marker` is missing
-    #[arg(long, value_name = "N", default_value_t = crate::exit_code::INPUT_MISSING)]
+    #[arg(long, value_name = "N", default_value_t = crate::exit_code::INPUT_MISSING, conflicts_with = "stale",
+        value_parser = clap::value_parser!(u8).range(1..))]
     pub late_exit_code: u8,
     /// Write a page about the published night, which replaces a file of this name
     #[arg(long, value_name = "FILE.html", value_parser = named_html, conflicts_with_all = ["stale", "dry_run"])]

@@ -333,6 +333,11 @@ fn a_late_crawl_has_a_code_of_its_own_and_what_is_missing_otherwise_has_not() {
     let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
     std::fs::write(night.path().join("job.toml"), job.replace("create_store = true", "")).unwrap();
     assert_eq!(run(&[]).code, 66, "no store");
+    for wrong in [&["--late-exit-code", "0"][..], &["--empty-exit-code", "0"]] {
+        assert_eq!(night.run(DT, wrong).code, 64, "a night that was not run has no code of success");
+    }
+    let stale = command(night.path(), &["run", "--config", "job.toml", "--stale", "--late-exit-code", "75"]);
+    assert_eq!(stale.run().unwrap().code, 64);
     run(&["--create-store"]).expect_success();
 }
 

@@ -5,8 +5,10 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use nearprint_profile::{Outcome, TextFingerprinter, by_name};
 use serde_json::Value;
@@ -309,4 +311,32 @@ fn queries_that_cannot_be_answered_are_refused_with_a_remedy() {
     assert_eq!(ask(&[]).code, 64);
     expect(&nearprint_in(night.path(), &["query", "--store", "absent", "--text", "x"]), 66, &["no store at absent"]);
     expect(&nearprint_in(night.path(), &["store", "index", "absent"]), 66, &["no store at absent"]);
+}
+
+#[test]
+fn a_program_that_writes_a_line_and_waits_gets_its_answer() {
+    let night = indexed();
+    let mut child = std::process::Command::new(support::NEARPRINT)
+        .args(["query", "--store", "store", "--jsonl", "-"])
+        .current_dir(night.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut input, mut output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    let line = format!("{}\n", serde_json::json!({ "text": text(1103, 60) }));
+    let (half, rest) = line.split_at(20);
+    let mut left = line.as_str();
+    for _ in 0..3 {
+        input.write_all(format!("{left}{half}").as_bytes()).unwrap();
+        input.flush().unwrap();
+        let mut answer = String::new();
+        output.read_line(&mut answer).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&answer).unwrap()["n_matches"], 2);
+        left = rest;
+    }
+    input.write_all(left.as_bytes()).unwrap();
+    drop(input);
+    assert_eq!(output.lines().count(), 1);
+    assert!(child.wait().unwrap().success());
 }

@@ -13,8 +13,9 @@ const SURE_CHARACTERS: usize = 16;
 const DETECT_BYTES: usize = 256 << 10;
 
 /// Decodes a page. The character set is that of its byte order mark; or that of `content_type`, the field of the HTTP
-/// header; or that of its `<meta>`; or one that is detected. A page that was saved as UTF-8 often has the `<meta>` of
-/// before: some characters beyond ASCII, all of them valid UTF-8, count more. Bytes that are no characters become U+FFFD.
+/// header; or that of its `<meta>`; or one that is detected. A page that was saved as UTF-8 often keeps a `<meta>` that
+/// names its former character set. So 16 characters beyond ASCII, if the whole page is valid UTF-8, count more than the
+/// `<meta>`. Bytes that are no characters become U+FFFD.
 ///
 /// ```
 /// use nearprint_html::decode;

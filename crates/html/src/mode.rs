@@ -9,8 +9,8 @@ use crate::error::{HtmlError, Result};
 use crate::render::text_of_nodes;
 use crate::{main_text, select};
 
-/// The version of the rules by which texts are taken from pages. It grows with each change that gives a page another
-/// text.
+/// The version of the rules by which texts are taken from pages. It grows with each release that gives a page another
+/// text than the one before. The first that reads pages is 0.2.0.
 pub const EXTRACTOR_VERSION: u32 = 1;
 
 /// Which text of a page is taken.

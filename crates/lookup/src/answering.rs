@@ -1,10 +1,13 @@
 //! The answers of a lookup: of one query by an index, of many also by a join.
 
+use std::ops::ControlFlow;
+use std::pin::pin;
+
 use futures::future::{BoxFuture, FutureExt};
-use futures::{StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, TryStreamExt};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::SketchDistance;
-use nearprint_storage::{StorageError, blocking};
+use nearprint_storage::{StorageError, blocking, in_pool};
 use rayon::prelude::*;
 
 use crate::answer::{Answer, Decision, Match, ReadForAnswer};
@@ -25,6 +28,9 @@ const NIGHTS_AT_ONCE: usize = 8;
 const PAGE_NS: f64 = 7_000.0;
 /// The nanoseconds in which a core compares a fingerprint that is in memory, as measured.
 const SCANNED_ROW_NS: f64 = 0.5;
+
+/// The nanoseconds that a join takes for each fingerprint on one core, at the least.
+const LEAST_JOINED_ROW_NS: f64 = 0.4;
 
 /// What became of the attempt to join queries.
 enum Joined {
@@ -49,44 +55,63 @@ impl Lookup {
         Ok(Answer { read: Some(read), ..answer })
     }
 
-    /// Answers many queries, in their order, as [`answer`](Self::answer) answers each. If there are so many that a
-    /// join with all fingerprints of the store takes less time, they are joined. The answers do not say what was read.
+    /// Answers many queries as [`answer`](Self::answer) answers each, and calls `each` with the answers in the order of
+    /// the queries, until it breaks. If there are so many that a join with all fingerprints of the store takes less
+    /// time, they are joined. The answers do not say what was read. A query that is refused has its own error.
     ///
     /// # Errors
-    /// An error if a file of the store is damaged or cannot be read. A query that is refused has its own error.
-    pub async fn answers(&self, queries: Vec<Query>) -> Result<Vec<Result<Answer>>> {
+    /// An error if a file of the store is damaged or cannot be read. The answers before it were given.
+    pub async fn answers<B>(
+        &self,
+        queries: Vec<Query>,
+        mut each: impl FnMut(Result<Answer>) -> ControlFlow<B>,
+    ) -> Result<ControlFlow<B>> {
         let lookup = self.clone();
         let wanted = blocking("query", move || {
-            let wanted: Vec<Result<Wanted>> =
-                queries.par_iter().map(|query| Wanted::of(&lookup.profile, query)).collect();
+            let of = |query: &Query| Wanted::of(&lookup.profile, query);
+            let wanted: Vec<Result<Wanted>> = in_pool(|| queries.par_iter().map(of).collect());
             Ok::<_, LookupError>(wanted)
         });
         let all = wanted.await?;
-        // A query that is refused looks for nothing, and has its error in the end.
+        // A query that is refused looks for nothing, and has its error in place of the answer.
         let wanted: Vec<Wanted> = all.iter().map(|of| *of.as_ref().unwrap_or(&Wanted::Nothing)).collect();
-        let mut answers = Vec::with_capacity(wanted.len());
+        let mut all = all.into_iter();
+        let mut give = |answer: Answer| match all.next() {
+            Some(Err(error)) => each(Err(error)),
+            _ => each(Ok(answer)),
+        };
         // Ranges of queries that are still to be answered, the first of them last.
         let whole = 0..wanted.len();
         let mut ranges = vec![whole];
         while let Some(range) = ranges.pop() {
             match self.joined(&wanted[range.clone()]).await? {
-                Joined::Answers(of_range) => answers.extend(of_range),
+                Joined::Answers(of_range) => {
+                    if let Some(broken) = of_range.into_iter().map(&mut give).find(ControlFlow::is_break) {
+                        return Ok(broken);
+                    }
+                }
                 Joined::TooMany if range.len() > 1 => {
                     let middle = range.start + range.len() / 2;
                     ranges.extend([middle..range.end, range.start..middle]);
                 }
                 Joined::TooMany | Joined::DoesNotPay => {
-                    answers.extend(self.one_by_one(&wanted[range]).await?);
+                    let mut of_range = pin!(self.one_by_one(wanted[range].to_vec()));
+                    while let Some(answer) = of_range.try_next().await? {
+                        if let broken @ ControlFlow::Break(_) = give(answer) {
+                            return Ok(broken);
+                        }
+                    }
                 }
             }
         }
-        Ok(all.into_iter().zip(answers).map(|(of, answer)| of.map(|_| answer)).collect())
+        Ok(ControlFlow::Continue(()))
     }
 
-    /// Answers each query alone, several at the same time.
-    async fn one_by_one(&self, wanted: &[Wanted]) -> Result<Vec<Answer>> {
-        let answer = |wanted: Wanted| {
-            let lookup = self.clone();
+    /// Answers each query alone, several at the same time, and gives the answers in their order.
+    fn one_by_one(&self, wanted: Vec<Wanted>) -> impl Stream<Item = Result<Answer>> + Send {
+        let lookup = self.clone();
+        let answer = move |wanted: Wanted| {
+            let lookup = lookup.clone();
             async move {
                 let answered = tokio::spawn(async move { lookup.answer_to(&wanted, &Counts::default()).await });
                 let panicked =
@@ -94,8 +119,7 @@ impl Lookup {
                 answered.await.map_err(panicked)?
             }
         };
-        let n_at_once = 2 * rayon::current_num_threads();
-        futures::stream::iter(wanted.to_vec()).map(answer).buffered(n_at_once).try_collect().await
+        futures::stream::iter(wanted).map(answer).buffered(2 * self.options.threads.max(1))
     }
 
     async fn answer_to(&self, wanted: &Wanted, counts: &Counts) -> Result<Answer> {
@@ -117,37 +141,44 @@ impl Lookup {
         let wanted_near: Vec<Fingerprinted> = wanted.iter().filter_map(near).collect();
         let Some(first) = wanted_near.first() else { return Ok(Joined::DoesNotPay) };
         let Opened { store, nights, .. } = &*self.opened;
-        let n_rows: Vec<u64> = nights.iter().map(|night| night.run.night.run.n_fingerprints).collect();
-        let asked = wanted_near.iter().map(|near| near.fingerprint).zip(0..).collect();
-        let limits = (self.profile.config().bits, self.options.max_distance);
-        let (batch, nanoseconds) = Batch::new(asked, &n_rows, limits, self.options.kernel);
+        let n_rows: u64 = nights.iter().map(|night| night.run.night.run.n_fingerprints).sum();
         #[allow(clippy::cast_precision_loss, reason = "an estimate")]
-        let pays = match self.options.joined {
-            WhenJoined::IfFaster => nanoseconds < wanted_near.len() as f64 * self.nanoseconds_alone(first.fingerprint),
-            WhenJoined::Always => true,
-            WhenJoined::Never => false,
+        let (alone, least) = match self.options.joined {
+            WhenJoined::IfFaster => {
+                let alone = wanted_near.len() as f64 * self.nanoseconds_alone(first.fingerprint);
+                (alone, LEAST_JOINED_ROW_NS * n_rows as f64)
+            }
+            WhenJoined::Always => (f64::INFINITY, 0.0),
+            WhenJoined::Never => return Ok(Joined::DoesNotPay),
         };
-        if !pays {
+        if wanted.len() < 2 || alone < least {
+            return Ok(Joined::DoesNotPay);
+        }
+        let asked: Vec<(u64, u32)> = wanted_near.iter().map(|near| near.fingerprint).zip(0..).collect();
+        let (batch, joined) = Batch::new(asked, self.profile.config().bits, n_rows, &self.options);
+        if alone < joined {
             return Ok(Joined::DoesNotPay);
         }
         let (counts, runs) = (Counts::default(), nights.iter().map(|night| &*night.run).collect::<Vec<&OpenRun>>());
-        let Some(rows) = batch.near(&runs, store, &self.memory, self.options.max_near_rows, &counts).await? else {
+        let Some(rows) = batch.near(&runs, store, &self.memory, &counts).await? else {
             return Ok(Joined::TooMany);
         };
         let mut of_queries = vec![Vec::new(); wanted_near.len()];
         for (query, found) in self.matches(rows, &wanted_near, &counts).await? {
             of_queries[query as usize].push(found);
         }
-        let (mut answers, mut of_queries) = (Vec::with_capacity(wanted.len()), of_queries.into_iter());
-        for wanted in wanted {
-            let matches = match wanted {
-                Wanted::Near(_) => of_queries.next(),
-                _ => None,
-            };
-            answers.push(match matches {
-                Some(matches) => self.listed(wanted, matches),
-                None => self.answer_to(wanted, &counts).await?,
-            });
+        let is_near = |wanted: &&Wanted| matches!(wanted, Wanted::Near(_));
+        let others = wanted.iter().filter(|wanted| !is_near(wanted)).copied().collect();
+        let others: Vec<Answer> = self.one_by_one(others).try_collect().await?;
+        let (mut of_queries, mut others) = (of_queries.into_iter(), others.into_iter());
+        let answer = |wanted: &Wanted| match wanted {
+            Wanted::Near(_) => of_queries.next().map(|matches| self.listed(wanted, matches)),
+            Wanted::Same(_) | Wanted::Nothing => others.next(),
+        };
+        let answers: Vec<Answer> = wanted.iter().filter_map(answer).collect();
+        if answers.len() != wanted.len() {
+            let reason = format!("{} answers for {} queries", answers.len(), wanted.len());
+            return Err(StorageError::Internal { stage: "query", reason }.into());
         }
         Ok(Joined::Answers(answers))
     }

@@ -4,19 +4,22 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
-use nearprint_join::{ExistingRun, JoinCost, Kernel, Queries, TablePlan, TogetherScratch, Workload};
-use nearprint_storage::{blocking, row_number};
+use nearprint_join::{ExistingRun, JoinCost, Kernel, NearExisting, Queries, TablePlan, TogetherScratch, Workload};
+use nearprint_storage::{blocking, in_pool, row_number};
 use nearprint_store::Store;
+use rayon::prelude::*;
 
 use crate::counts::Counts;
 use crate::error::{LookupError, Result};
 use crate::near::Near;
 use crate::nights::{Memory, OpenRun};
+use crate::query::LookupOptions;
 
-/// The number of fingerprints that are joined together.
-const PIECE_ROWS: usize = 1 << 22;
-/// The bytes of the permuted tables of the queries, at most.
-const TABLE_BYTES: usize = 256 << 20;
+/// The least and the largest number of fingerprints that are joined together.
+const PIECE_ROWS: (usize, usize) = (1 << 16, 1 << 22);
+/// The bytes of a join for each of the fingerprints that are joined together: two pieces, as they are read, and a
+/// permuted copy.
+const PIECE_ROW_BYTES: usize = 64;
 
 /// The queries of a batch that have fingerprints.
 #[derive(Debug)]
@@ -25,30 +28,33 @@ pub struct Batch {
     asked: Vec<(u64, u32)>,
     plan: TablePlan,
     kernel: Kernel,
+    piece_rows: usize,
+    max_near: usize,
 }
 
 impl Batch {
-    /// Plans a join of `asked`, fingerprints and the numbers of their queries, with runs of these numbers of rows.
+    /// Plans a join of `asked`, fingerprints of `bits` bits and the numbers of their queries, with `n_rows` fingerprints.
     /// Returns also the estimated nanoseconds of the join on one core.
-    pub fn new(mut asked: Vec<(u64, u32)>, runs: &[u64], limits: (u32, u32), kernel: Kernel) -> (Self, f64) {
+    pub fn new(mut asked: Vec<(u64, u32)>, bits: u32, n_rows: u64, options: &LookupOptions) -> (Self, f64) {
         asked.sort_unstable();
+        let piece_rows = (options.join_bytes / PIECE_ROW_BYTES).clamp(PIECE_ROWS.0, PIECE_ROWS.1);
         let workload = Workload {
             n_queries: asked.len(),
-            existing: runs.iter().map(|&n_rows| ExistingRun { n_rows, density_rows: n_rows }).collect(),
-            piece_rows: PIECE_ROWS,
+            existing: vec![ExistingRun { n_rows, density_rows: n_rows }],
+            piece_rows,
             itself: false,
-            memory_bytes: TABLE_BYTES,
-            threads: rayon::current_num_threads(),
+            memory_bytes: options.join_bytes,
+            threads: options.threads,
             pieces_under_way: 2,
         };
-        let (bits, max_distance) = limits;
-        let plan = TablePlan::choose(bits, max_distance, &workload);
+        let plan = TablePlan::choose(bits, options.max_distance, &workload);
         let nanoseconds = JoinCost::of(&plan, &workload).total_ns;
-        (Self { asked, plan, kernel }, nanoseconds)
+        let (kernel, max_near) = (options.kernel, options.max_near_rows);
+        (Self { asked, plan, kernel, piece_rows, max_near }, nanoseconds)
     }
 
     /// Joins the batch with all fingerprints of some runs, and returns the near rows in no particular order, or `None`
-    /// if there are more than `max_near`.
+    /// if there are more than the options allow.
     ///
     /// # Errors
     /// A run is damaged or cannot be read.
@@ -57,17 +63,16 @@ impl Batch {
         runs: &[&OpenRun],
         store: &Store,
         memory: &Arc<Memory>,
-        max_near: usize,
         counts: &Counts,
     ) -> Result<Option<Vec<Near>>> {
-        let Self { asked, plan, kernel } = self;
+        let Self { asked, plan, kernel, piece_rows, max_near } = self;
         let joining = blocking("query", move || {
             let values = asked.iter().map(|(fingerprint, _)| *fingerprint).collect();
             let queries = Queries::try_new(values, plan, kernel)?;
             Ok::<_, LookupError>(Joining { queries, asked, scratch: TogetherScratch::default(), near: Vec::new() })
         });
         let mut joining = joining.await?;
-        let pieces = pieces(runs, store, memory, counts).await?;
+        let pieces = pieces(runs, piece_rows, store, memory, counts).await?;
         let read = |piece: Vec<Stretch>| async move {
             let mut of_piece = Vec::with_capacity(piece.len());
             for stretch in piece {
@@ -77,7 +82,7 @@ impl Batch {
         };
         let mut pieces = futures::stream::iter(pieces).map(read).buffered(2);
         while let Some(piece) = pieces.try_next().await? {
-            let mapped = blocking("query", move || Ok::<_, LookupError>(joining.map(&piece, max_near)));
+            let mapped = blocking("query", move || Ok::<_, LookupError>(in_pool(|| joining.map(&piece, max_near))));
             match mapped.await? {
                 Some(next) => joining = next,
                 None => return Ok(None),
@@ -102,12 +107,18 @@ enum From {
 }
 
 /// Cuts runs into pieces of about equally many fingerprints, which are read and joined one after another.
-async fn pieces(runs: &[&OpenRun], store: &Store, memory: &Arc<Memory>, counts: &Counts) -> Result<Vec<Vec<Stretch>>> {
+async fn pieces(
+    runs: &[&OpenRun],
+    piece_rows: usize,
+    store: &Store,
+    memory: &Arc<Memory>,
+    counts: &Counts,
+) -> Result<Vec<Vec<Stretch>>> {
     let mut stretches = Vec::new();
     for (night, run) in runs.iter().enumerate().filter(|(_, run)| run.night.run.n_fingerprints > 0) {
         if let Some(values) = run.values(store, memory, counts).await? {
-            stretches.extend((0..values.len()).step_by(PIECE_ROWS).map(|first_row| {
-                let n_rows = PIECE_ROWS.min(values.len() - first_row);
+            stretches.extend((0..values.len()).step_by(piece_rows).map(|first_row| {
+                let n_rows = piece_rows.min(values.len() - first_row);
                 Stretch { night, first_row, n_rows, from: From::Memory(Arc::clone(values)) }
             }));
             continue;
@@ -124,7 +135,7 @@ async fn pieces(runs: &[&OpenRun], store: &Store, memory: &Arc<Memory>, counts: 
     let (mut pieces, mut n_rows): (Vec<Vec<Stretch>>, usize) = (Vec::new(), 0);
     for stretch in stretches {
         n_rows += stretch.n_rows;
-        match pieces.last_mut().filter(|_| n_rows <= PIECE_ROWS) {
+        match pieces.last_mut().filter(|_| n_rows <= piece_rows) {
             Some(piece) => piece.push(stretch),
             None => {
                 n_rows = stretch.n_rows;
@@ -173,35 +184,45 @@ impl Joining {
     fn map(mut self, piece: &[Existing], max_near: usize) -> Option<Self> {
         let runs: Vec<&[u64]> = piece.iter().map(Existing::values).collect();
         let pairs = self.queries.map_together(&runs, &mut self.scratch, max_near).ok()?;
-        for existing in piece {
-            let mut values = existing.values();
-            let mut row = existing.first_row;
-            // The pairs ascend by the existing fingerprint, as the fingerprints do.
-            for of_value in pairs.chunk_by(|a, b| a.existing == b.existing) {
-                let value = of_value[0].existing;
-                let before = values.partition_point(|&other| other < value);
-                let n_equal = values[before..].partition_point(|&other| other == value);
-                let rows = row + before..row + before + n_equal;
-                (values, row) = (&values[before..], row + before);
-                for pair in of_value {
-                    let asked = self.queries.values()[pair.query as usize];
-                    let first = self.asked.partition_point(|(other, _)| *other < asked);
-                    let of_asked = self.asked[first..].iter().take_while(|(other, _)| *other == asked);
-                    for &(_, query) in of_asked {
-                        if self.near.len() + rows.len() > max_near {
-                            return None;
-                        }
-                        let near = |row| Near {
-                            night: existing.night,
-                            row: row_number(row),
-                            query,
-                            distance: u32::from(pair.distance),
-                        };
-                        self.near.extend(rows.clone().map(near));
+        let of_runs: Vec<Vec<(Range<usize>, &NearExisting<u64>)>> =
+            piece.par_iter().map(|existing| rows_of(&pairs, existing.values())).collect();
+        for (existing, of_run) in piece.iter().zip(of_runs) {
+            for (rows, pair) in of_run {
+                let asked = self.queries.values()[pair.query as usize];
+                let first = self.asked.partition_point(|(other, _)| *other < asked);
+                for &(_, query) in self.asked[first..].iter().take_while(|(other, _)| *other == asked) {
+                    if self.near.len() + rows.len() > max_near {
+                        return None;
                     }
+                    let (night, distance) = (existing.night, u32::from(pair.distance));
+                    let row = |row| row_number(existing.first_row + row);
+                    self.near.extend(rows.clone().map(|at| Near { night, row: row(at), query, distance }));
                 }
             }
         }
         Some(self)
     }
+}
+
+/// Returns the positions of the existing fingerprint of each pair, for the pairs that have one of the `values`. Both
+/// ascend; whichever are more are searched.
+fn rows_of<'a>(pairs: &'a [NearExisting<u64>], values: &[u64]) -> Vec<(Range<usize>, &'a NearExisting<u64>)> {
+    let mut found = Vec::new();
+    if pairs.len() <= values.len() {
+        let mut from = 0;
+        for pairs in pairs.chunk_by(|a, b| a.existing == b.existing) {
+            from += values[from..].partition_point(|&value| value < pairs[0].existing);
+            let n = values[from..].partition_point(|&value| value == pairs[0].existing);
+            found.extend(pairs.iter().filter(|_| n > 0).map(|pair| (from..from + n, pair)));
+        }
+        return found;
+    }
+    let (mut from, mut first) = (0, 0);
+    for equal in values.chunk_by(|a, b| a == b) {
+        from += pairs[from..].partition_point(|pair| pair.existing < equal[0]);
+        let of_value = pairs[from..].iter().take_while(|pair| pair.existing == equal[0]);
+        found.extend(of_value.map(|pair| (first..first + equal.len(), pair)));
+        first += equal.len();
+    }
+    found
 }

@@ -1,5 +1,7 @@
 //! What is asked: a text or a fingerprint, and the limits within which a document matches.
 
+use std::num::NonZero;
+
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{Kernel, Verifier};
 use nearprint_profile::{HtmlText, JoinConfig, Outcome, ProfileConfig, TextFingerprinter};
@@ -85,8 +87,13 @@ pub struct LookupOptions {
     pub kernel: Kernel,
     /// When many queries at once are joined with the fingerprints of the store.
     pub joined: WhenJoined,
-    /// The near rows of a join that are held, 16 bytes each. If there are more, fewer queries are joined at once.
+    /// The near rows of a join that are held, with their documents: about 300 bytes each. If there are more, fewer
+    /// queries are joined at once.
     pub max_near_rows: usize,
+    /// The bytes that a join may take beside them and beside the fingerprints that stay in memory.
+    pub join_bytes: usize,
+    /// The threads of a join. Twice as many queries are answered alone at the same time.
+    pub threads: usize,
 }
 
 /// When many queries at once are joined with all fingerprints of the store. The answers are the same.
@@ -102,7 +109,9 @@ pub enum WhenJoined {
 }
 
 /// The near rows that are held, by default.
-const MAX_NEAR_ROWS: usize = 1 << 21;
+const MAX_NEAR_ROWS: usize = 1 << 18;
+/// The bytes of a join, by default: 256 MiB.
+const JOIN_BYTES: usize = 256 << 20;
 
 /// The fingerprints that stay in memory, by default: 1 GiB.
 const MEMORY_BYTES: usize = 1 << 30;
@@ -119,6 +128,8 @@ impl LookupOptions {
             kernel: Kernel::best(),
             joined: WhenJoined::default(),
             max_near_rows: MAX_NEAR_ROWS,
+            join_bytes: JOIN_BYTES,
+            threads: std::thread::available_parallelism().map_or(1, NonZero::get),
         }
     }
 

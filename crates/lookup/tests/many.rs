@@ -1,6 +1,7 @@
 //! Many queries at once have the answers that each of them has alone.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,8 +11,8 @@ use arrow::array::{
 use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, N_FEATURES, RUN, SKETCH};
 use nearprint_dataset::upload;
 use nearprint_fingerprint::Sketch;
-use nearprint_lookup::{Lookup, LookupError, LookupOptions, LookupProfile, Query, WhenJoined};
-use nearprint_profile::{ALGORITHM_VERSION, HtmlText, by_name};
+use nearprint_lookup::{Answer, Lookup, LookupError, LookupOptions, LookupProfile, Query, WhenJoined};
+use nearprint_profile::{ALGORITHM_VERSION, HtmlText, ProfileConfig, by_name};
 use nearprint_storage::{Folder, Progress, Storage};
 use nearprint_store::{IndexRequest, MadeBy, Night, RunWriter, Store, Writers, id_hash};
 use nearprint_tokenize::Resources;
@@ -34,8 +35,8 @@ fn profile() -> Arc<LookupProfile> {
 }
 
 /// Writes nights of documents. Every third one has no sketch.
-async fn write(folder: &Folder, scratch: &Path, nights: &[Vec<Document>], n_indexed: usize) {
-    let made_by = MadeBy { config_digest: profile().digest().to_owned(), algorithm: ALGORITHM_VERSION };
+async fn write(folder: &Folder, scratch: &Path, nights: &[Vec<Document>], n_indexed: usize, digest: &str) {
+    let made_by = MadeBy { config_digest: digest.to_owned(), algorithm: ALGORITHM_VERSION };
     let columns = Arc::clone(&RUN);
     for (number, documents) in nights.iter().enumerate() {
         let mut documents = documents.clone();
@@ -86,7 +87,7 @@ async fn write(folder: &Folder, scratch: &Path, nights: &[Vec<Document>], n_inde
 async fn store(nights: &[Vec<Document>], n_indexed: usize) -> (TempDir, Folder) {
     let place = TempDir::new().unwrap();
     let folder = Storage::default().folder(place.path().join("store").to_str().unwrap()).unwrap();
-    write(&folder, place.path(), nights, n_indexed).await;
+    write(&folder, place.path(), nights, n_indexed, profile().digest()).await;
     (place, folder)
 }
 
@@ -104,9 +105,19 @@ fn asked(documents: &[Document]) -> Vec<Query> {
     documents.iter().enumerate().map(query).collect()
 }
 
+async fn all(lookup: &Lookup, queries: &[Query]) -> Vec<Result<Answer, LookupError>> {
+    let mut answers = Vec::new();
+    let done = lookup.answers::<()>(queries.to_vec(), |answer| {
+        answers.push(answer);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(done.await.unwrap(), ControlFlow::Continue(()));
+    answers
+}
+
 /// Compares the answers to all queries together with those to each, and returns the number of matches.
 async fn expect_same(lookup: &Lookup, queries: &[Query]) -> u64 {
-    let together = lookup.answers(queries.to_vec()).await.unwrap();
+    let together = all(lookup, queries).await;
     assert_eq!(together.len(), queries.len());
     let mut n_matches = 0;
     for (query, together) in queries.iter().zip(together) {
@@ -154,17 +165,48 @@ proptest! {
 }
 
 #[tokio::test]
-async fn a_query_that_is_refused_leaves_the_others_their_answers() {
+async fn texts_without_a_fingerprint_have_their_place_among_the_answers() {
     let nights = vec![(0..50).map(|i| (i, 0)).collect::<Vec<Document>>()];
     let (_place, folder) = store(&nights, 1).await;
-    let lookup = open(&folder, |own| LookupOptions { joined: WhenJoined::Always, max_distance: 0, ..own }).await;
+    for joined in [WhenJoined::Always, WhenJoined::Never] {
+        let lookup = open(&folder, |own| LookupOptions { joined, max_distance: 0, ..own }).await;
+        let mut queries = asked(&nights[0]);
+        queries.insert(7, Query::Text(String::new()));
+        queries.insert(9, Query::Text("一二三".to_owned()));
+        assert!(expect_same(&lookup, &queries).await > 30);
+        let answers = all(&lookup, &queries).await;
+        assert_eq!(answers[7].as_ref().unwrap().reason, Some("empty"));
+        assert_eq!(answers[9].as_ref().unwrap().reason, Some("too_short"));
+        assert!(all(&lookup, &[]).await.is_empty());
+        let mut n_given = 0;
+        let broken = lookup.answers(queries, |_| {
+            n_given += 1;
+            if n_given == 5 { ControlFlow::Break("enough") } else { ControlFlow::Continue(()) }
+        });
+        assert_eq!((broken.await.unwrap(), n_given), (ControlFlow::Break("enough"), 5));
+    }
+}
+
+#[tokio::test]
+async fn a_query_that_is_refused_leaves_the_others_their_answers() {
+    let config = ProfileConfig { bits: 32, ..by_name("default").unwrap() };
+    let profile = Arc::new(LookupProfile::try_new(config, &Resources::default(), &HtmlText::Main).unwrap());
+    let nights = vec![(0..50).map(|i| (i, 0)).collect::<Vec<Document>>()];
+    let place = TempDir::new().unwrap();
+    let folder = Storage::default().folder(place.path().join("store").to_str().unwrap()).unwrap();
+    write(&folder, place.path(), &nights, 1, profile.digest()).await;
+    let own = LookupOptions::of(profile.config());
+    let options = LookupOptions { joined: WhenJoined::Always, max_distance: 0, ..own };
+    let lookup = Lookup::open(&folder, profile, options).await.unwrap();
     let mut queries = asked(&nights[0]);
-    queries.insert(7, Query::Text(String::new()));
-    queries.insert(9, Query::Text("一二三".to_owned()));
-    assert!(expect_same(&lookup, &queries).await > 30);
-    let texts = lookup.answers(queries).await.unwrap();
-    assert_eq!(texts[7].as_ref().unwrap().reason, Some("empty"));
-    assert_eq!(texts[9].as_ref().unwrap().reason, Some("too_short"));
-    let none: Vec<Result<_, LookupError>> = lookup.answers(Vec::new()).await.unwrap();
-    assert!(none.is_empty());
+    let known = all(&lookup, &queries).await;
+    queries.insert(9, Query::Fingerprint { fingerprint: 1 << 40, sketch: None });
+    let mut answers = all(&lookup, &queries).await;
+    assert!(matches!(answers.remove(9), Err(LookupError::Query { .. })));
+    let ids = |answers: &[Result<Answer, LookupError>]| -> Vec<Vec<String>> {
+        let of = |answer: &Answer| answer.matches.iter().map(|found| found.id.clone()).collect();
+        answers.iter().map(|answer| of(answer.as_ref().unwrap())).collect()
+    };
+    assert_eq!(ids(&answers), ids(&known));
+    assert!(ids(&known).concat().len() > 30);
 }

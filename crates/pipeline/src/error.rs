@@ -233,7 +233,12 @@ impl PipelineError {
     /// missing. The same run may succeed later.
     #[must_use]
     pub fn is_late(&self) -> bool {
-        self.is_without_documents() || matches!(self, Self::Dataset(DatasetError::NoMarker { .. }))
+        match self {
+            Self::Dataset(DatasetError::NoMarker { .. }) => true,
+            // An object store has no empty folders: before the first crawl, the place of nights is not there.
+            Self::NightsMissing { url } => url.contains("://"),
+            _ => self.is_without_documents(),
+        }
     }
 
     /// Wraps the error for the way through DataFusion. [`of_datafusion`](Self::of_datafusion) unwraps it.

@@ -1,5 +1,6 @@
 //! Single queries on a store.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,13 +10,13 @@ use arrow::datatypes::{DataType, UInt64Type};
 use nearprint_lookup::{Answer, Lookup, LookupError, LookupOptions, LookupProfile, Match, Query};
 use nearprint_pipeline::PipelineError;
 use nearprint_profile::{HtmlText, by_name};
-use nearprint_storage::Storage;
+use nearprint_storage::{Storage, use_pool};
 use nearprint_tokenize::Resources;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 use tokio::runtime::Runtime;
 
-use crate::call::{Cancelled, interruptible, no_threads};
+use crate::call::{Cancelled, interruptible, no_threads, pool};
 use crate::error::{Problem, Result};
 use crate::input::{Input, Texts};
 use crate::output::Table;
@@ -86,6 +87,7 @@ impl Store {
             let options = LookupOptions {
                 max_distance: max_distance.unwrap_or(own.max_distance),
                 max_sketch_distance: max_sketch_distance.or(own.max_sketch_distance),
+                threads: threads.unwrap_or(own.threads),
                 ..own
             };
             let path = path.to_str().ok_or_else(|| Problem::value("path: it is no Unicode text"))?;
@@ -187,14 +189,22 @@ const AT_ONCE: usize = 1 << 12;
 async fn answers(lookup: Lookup, queries: Vec<Option<Query>>, cancelled: Cancelled) -> Result<Vec<Answer>> {
     let mut all = Vec::with_capacity(queries.len());
     for some in queries.chunks(AT_ONCE) {
-        if cancelled.is_set() {
-            break;
-        }
-        let answers = lookup.answers(some.iter().flatten().cloned().collect()).await.map_err(failed)?;
-        let mut answers = answers.into_iter();
-        for query in some {
-            let answer = query.as_ref().and_then(|_| answers.next()).unwrap_or_else(|| Ok(Answer::default()));
-            all.push(answer.map_err(failed)?);
+        let mut asked = some.iter();
+        let each = |answer: std::result::Result<Answer, LookupError>| {
+            // A null finds nothing.
+            all.extend(asked.by_ref().take_while(|query| query.is_none()).map(|_| Answer::default()));
+            match answer {
+                Ok(_) if cancelled.is_set() => return ControlFlow::Break(None),
+                Ok(answer) => all.push(answer),
+                Err(error) => return ControlFlow::Break(Some(failed(error))),
+            }
+            ControlFlow::Continue(())
+        };
+        match lookup.answers(some.iter().flatten().cloned().collect(), each).await.map_err(failed)? {
+            ControlFlow::Continue(()) => all.extend(asked.map(|_| Answer::default())),
+            // Nobody waits for the answers of a call that was cancelled.
+            ControlFlow::Break(None) => break,
+            ControlFlow::Break(Some(problem)) => return Err(problem),
         }
     }
     Ok(all)
@@ -218,13 +228,11 @@ fn table(answers: &[Answer]) -> Result<RecordBatch> {
     Ok(RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))?)
 }
 
+/// Makes the threads of one call.
 fn runtime(threads: Option<usize>) -> Result<Runtime> {
+    let pool = Arc::new(pool(threads)?);
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    match threads {
-        Some(0) => return Err(Problem::value("threads must be at least 1")),
-        Some(threads) => drop(builder.worker_threads(threads)),
-        None => {}
-    }
+    builder.worker_threads(pool.current_num_threads()).on_thread_start(move || use_pool(Arc::clone(&pool)));
     builder.enable_all().build().map_err(|e| no_threads(&e))
 }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use nearprint_storage::{S3Config, Storage, locked};
+use nearprint_storage::{S3Config, Storage, locked, use_pool};
 use nearprint_tasks::{
-    FingerprintContext as Fingerprinting, Form, LoadedJoin, MapSpec, Messages, TaskBatch, messages_of, use_pool,
+    FingerprintContext as Fingerprinting, Form, LoadedJoin, MapSpec, Messages, TaskBatch, messages_of,
 };
 use pyo3::prelude::*;
 use serde_json::from_str;

@@ -155,15 +155,20 @@ def test_four_threads_at_once_give_what_one_gives(documents):
     assert results == [known] * 4
 
 
-def test_calls_work_in_a_process_that_was_forked_from_one_with_calls():
-    code = """
+def test_calls_work_in_a_process_that_was_forked_from_one_with_calls(job, tmp_path):
+    nearprint.run(job, "2026-11-20", create_store=True)
+    code = f"""
 import os, nearprint, pyarrow as pa
+store = nearprint.Store({str(tmp_path / "store")!r})
 text = "The quick brown fox jumps over the lazy dog near the old river bank."
 texts = pa.array([text] * 1000)
-known = nearprint.pairs_within(nearprint.fingerprint(texts), 3).to_pylist()
+def results():
+    found = store.query(texts), store.query(texts[0].as_py())
+    return nearprint.pairs_within(nearprint.fingerprint(texts), 3).to_pylist(), *(rows.to_pylist() for rows in found)
+known = results()
 child = os.fork()
 if child == 0:
-    os._exit(0 if nearprint.pairs_within(nearprint.fingerprint(texts), 3).to_pylist() == known else 1)
+    os._exit(0 if results() == known else 1)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)

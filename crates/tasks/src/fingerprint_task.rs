@@ -15,14 +15,13 @@ use nearprint_dataset::{
     PassedReason, ReadLimits,
 };
 use nearprint_profile::{FingerprintedText, Outcome, ProfileConfig, TextFingerprinter};
-use nearprint_storage::{Progress, Storage, blocking, panic_text};
+use nearprint_storage::{Progress, Storage, blocking, in_pool, panic_text};
 use nearprint_tokenize::Resources as AnalyzerResources;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::batch::{BAD, FILE, KEEP_PREFIX, LENGTH, LOW_HALF, ROW, SKIPPED, SkipReason, fixed_size_binary};
 use crate::error::{Result, TaskError};
-use crate::pool::in_pool;
 use crate::stream::{TaskBatch, produce};
 
 /// The specification that all fingerprint tasks of a run share.

@@ -18,7 +18,6 @@ mod error;
 mod fingerprint_task;
 mod map;
 mod messages;
-mod pool;
 mod query_parts;
 mod runner;
 mod stream;
@@ -30,7 +29,6 @@ pub use map::{
     ClassPairs, FileSlice, LoadedJoin, MapContext, MapCounts, MapSpec, MapTask, Room, Want, map_task, pair_schema,
 };
 pub use messages::{Form, Messages, messages_of, received};
-pub use pool::{in_pool, use_pool};
 pub use query_parts::{PartTables, QueryParts};
 pub use runner::{Elsewhere, Weighed, Workers};
 pub use stream::{TaskBatch, TaskBatches};

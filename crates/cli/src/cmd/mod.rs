@@ -31,11 +31,11 @@ use std::time::{Duration, Instant};
 
 use nearprint_dataset::DocumentPlace;
 use nearprint_pipeline::{FingerprintCounts, PipelineError, Resources};
-use nearprint_storage::{IfExists, Progress, Requests, Storage};
+use nearprint_storage::{IfExists, Progress, Requests, Storage, use_pool};
 
 use nearprint_profile::ProfileError;
 use nearprint_study::{StudyError, counted, grouped, in_bytes};
-use nearprint_tasks::{Elsewhere, use_pool};
+use nearprint_tasks::Elsewhere;
 use nearprint_tokenize::TokenizeError;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinError, JoinHandle};

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -66,11 +67,14 @@ fn options(
     let kernel = global.kernel.as_ref().and_then(named).map_or(Ok(own.kernel), Kernel::try_new);
     // Half of the limit is left to the pages that are being read, and to the documents of the answers.
     let memory_bytes = global.memory_limit.map_or(own.memory_bytes, |limit| own.memory_bytes.min(limit.0 / 2));
+    let join_bytes = global.memory_limit.map_or(own.join_bytes, |limit| own.join_bytes.min(limit.0 / 4));
     Ok(LookupOptions {
         max_distance: args.max_distance.unwrap_or(own.max_distance),
         max_sketch_distance: args.max_sketch_distance.or(own.max_sketch_distance),
         max_matches,
         memory_bytes,
+        join_bytes,
+        threads: global.threads.map_or(own.threads, usize::from),
         kernel: kernel.map_err(|e: JoinError| StudyError::from(e))?,
         ..own
     })
@@ -289,14 +293,14 @@ const BLOCKS_AHEAD: usize = 16;
 
 type Lines = Box<dyn BufReadMore + Send>;
 
-/// A reader that says whether a part of it was read and not yet taken.
+/// A reader that says whether a whole line was read and not yet taken.
 trait BufReadMore: BufRead {
-    fn has_more(&self) -> bool;
+    fn has_line(&self) -> bool;
 }
 
 impl<R: Read> BufReadMore for BufReader<R> {
-    fn has_more(&self) -> bool {
-        !self.buffer().is_empty()
+    fn has_line(&self) -> bool {
+        self.buffer().contains(&b'\n')
     }
 }
 
@@ -331,7 +335,7 @@ fn read_lines(name: &str, mut input: Lines, blocks: &mpsc::Sender<Block>) {
             }
             Err(error) => Some(Some(told(ErrorKind::LocalIo, format!("{name}: {error}")))),
         };
-        if (end.is_some() || n_bytes >= BLOCK_BYTES || !input.has_more()) && !block.is_empty() {
+        if (end.is_some() || n_bytes >= BLOCK_BYTES || !input.has_line()) && !block.is_empty() {
             n_bytes = 0;
             if blocks.blocking_send(Ok(std::mem::take(&mut block))).is_err() {
                 return;
@@ -363,15 +367,12 @@ async fn answer_all(lookup: Lookup, mut blocks: mpsc::Receiver<Block>) -> Result
                 Err(error) => failed = Some(error),
             }
         }
-        for answered in answer_lines(&lookup, lines).await? {
-            summary.note(&answered);
-            let line = serde_json::to_value(&answered);
-            let line = line.map_err(|e| StudyError::Internal { stage: "query", reason: e.to_string() })?;
-            match write_line(&json_line(&line)) {
-                Ok(true) => {}
-                Ok(false) => return Ok(summary),
-                Err(error) => return Err(told(ErrorKind::LocalIo, format!("standard output: {error}"))),
+        while !lines.is_empty() {
+            let rest = lines.split_off(lines.len().min(LINES_TOGETHER));
+            if !answer_lines(&lookup, lines, &mut summary).await? {
+                return Ok(summary);
             }
+            lines = rest;
         }
         if let Some(error) = failed {
             return Err(error);
@@ -380,40 +381,75 @@ async fn answer_all(lookup: Lookup, mut blocks: mpsc::Receiver<Block>) -> Result
     Ok(summary)
 }
 
-/// Answers lines, in their order.
-async fn answer_lines(lookup: &Lookup, lines: Vec<(u64, Vec<u8>)>) -> Result<Vec<LineAnswer>, StudyError> {
-    let (mut answered, mut queries) = (Vec::with_capacity(lines.len()), Vec::with_capacity(lines.len()));
+/// The most lines that are answered together.
+const LINES_TOGETHER: usize = 1 << 12;
+
+/// Answers lines, and writes the answers in their order. Returns whether anybody still reads them.
+async fn answer_lines(
+    lookup: &Lookup,
+    lines: Vec<(u64, Vec<u8>)>,
+    summary: &mut StreamSummary,
+) -> Result<bool, StudyError> {
+    let (mut read, mut queries) = (Vec::with_capacity(lines.len()), Vec::with_capacity(lines.len()));
     for (number, line) in lines {
         let bad = |id, reason: String| LineAnswer { id, answer: None, line: Some(number), error: Some(reason) };
         let line: Line = match serde_json::from_slice(&line) {
             Ok(line) => line,
             Err(error) => {
-                answered.push(bad(None, format!("not a JSON object of a query: {error}")));
+                read.push(bad(None, format!("not a JSON object of a query: {error}")));
                 continue;
             }
         };
         match line.asked.query(lookup.profile()) {
             Ok(query) => {
                 queries.push(query);
-                answered.push(LineAnswer { id: line.id, answer: None, line: Some(number), error: None });
+                read.push(LineAnswer { id: line.id, answer: None, line: Some(number), error: None });
             }
-            Err(error @ LookupError::Query { .. }) => answered.push(bad(line.id, error.to_string())),
+            Err(error @ LookupError::Query { .. }) => read.push(bad(line.id, error.to_string())),
             Err(error) => return Err(of_lookup(error)),
         }
     }
-    let mut answers = lookup.answers(queries).await.map_err(of_lookup)?.into_iter();
-    for waiting in answered.iter_mut().filter(|answered| answered.error.is_none()) {
-        match answers.next() {
-            Some(Ok(answer)) => (waiting.answer, waiting.line) = (Some(answer), None),
-            Some(Err(error @ LookupError::Query { .. })) => waiting.error = Some(error.to_string()),
-            Some(Err(error)) => return Err(of_lookup(error)),
-            None => {
-                let reason = "a query has no answer".to_owned();
-                return Err(StudyError::Internal { stage: "query", reason });
+    let mut read = read.into_iter();
+    let mut write = |answered: LineAnswer| {
+        summary.note(&answered);
+        match written(&answered) {
+            Ok(true) => ControlFlow::Continue(()),
+            end => ControlFlow::Break(end),
+        }
+    };
+    let mut each = |answer: Result<Answer, LookupError>| {
+        for mut line in read.by_ref() {
+            // Lines that are no queries stand before the one that this is the answer to.
+            if line.error.is_some() {
+                write(line)?;
+                continue;
             }
+            match answer {
+                Ok(answer) => (line.answer, line.line) = (Some(answer), None),
+                Err(error @ LookupError::Query { .. }) => line.error = Some(error.to_string()),
+                Err(error) => return ControlFlow::Break(Err(of_lookup(error))),
+            }
+            return write(line);
+        }
+        let reason = "an answer has no query".to_owned();
+        ControlFlow::Break(Err(StudyError::Internal { stage: "query", reason }))
+    };
+    if let ControlFlow::Break(end) = lookup.answers(queries, &mut each).await.map_err(of_lookup)? {
+        return end;
+    }
+    for line in read {
+        if let ControlFlow::Break(end) = write(line) {
+            return end;
         }
     }
-    Ok(answered)
+    Ok(true)
+}
+
+/// Writes the answer to a line. Returns whether anybody still reads.
+fn written(answered: &LineAnswer) -> Result<bool, StudyError> {
+    let line = serde_json::to_value(answered);
+    let line = line.map_err(|e| StudyError::Internal { stage: "query", reason: e.to_string() })?;
+    write_line(&json_line(&line)).map_err(|error| told(ErrorKind::LocalIo, format!("standard output: {error}")))
 }
 
 impl StreamSummary {

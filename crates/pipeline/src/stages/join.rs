@@ -30,11 +30,11 @@ use crate::stages::existing::ReferenceNames;
 use crate::work::Work;
 use nearprint_dataset::schema::{FINGERPRINT, PAIRS};
 use nearprint_dataset::{Columns, DatasetWriter, StagedFile, create_folder};
-use nearprint_storage::{Progress, S3Config, blocking, in_memory, locked};
+use nearprint_storage::{Progress, S3Config, blocking, in_memory, in_pool, locked};
 use nearprint_store::{Existing, ExistingFile};
 use nearprint_tasks::{
     ClassPairs, Elsewhere, FileSlice, MapContext, MapCounts, MapSpec, MapTask, QueryBatch, QueryParts, Room, Want,
-    Weighed, Workers, in_pool,
+    Weighed, Workers,
 };
 
 /// The pairs that are written.

@@ -18,10 +18,9 @@ use super::query_batch::{
     FILE, Ids, KEEP_PREFIX, KeepKey, LENGTH, LOW_HALF, QueryBatch, ROW, SKIPPED, SkipReason, Sources, defect,
 };
 use crate::error::{Result, TaskError};
-use crate::pool::in_pool;
 use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, TEXT_HASH};
 use nearprint_dataset::{BadReason, BadRow, Columns, DuplicateIds, fixed, row_place};
-use nearprint_storage::{in_memory, row_number};
+use nearprint_storage::{in_memory, in_pool, row_number};
 
 /// The column of a fingerprinted document that says why its row is not a document, as a [`BadReason::code`]. If the
 /// column is missing, all rows are documents except those whose id is NULL.

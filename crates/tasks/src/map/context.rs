@@ -5,14 +5,13 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use nearprint_join::{LossLimit, MapScratch, QueryRows, TogetherScratch, Verifier};
-use nearprint_storage::{Progress, blocking, locked};
+use nearprint_storage::{Progress, blocking, in_pool, locked};
 use nearprint_store::ExistingFile;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::batch::QueryBatch;
 use crate::error::{Result, TaskError};
-use crate::pool::in_pool;
 use crate::query_parts::QueryParts;
 
 /// A task that probes the query tables.

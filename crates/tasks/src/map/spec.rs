@@ -16,7 +16,7 @@ use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, SKETCH_BYTES};
 use nearprint_dataset::{BATCH_ROWS, Columns, DatasetWriter, ParquetFile};
 use nearprint_join::{Kernel, LossLimit, Origin, QueryRows, RowSet, TablePlan, Verifier};
-use nearprint_storage::{InputFile, Progress, Storage, StorageError};
+use nearprint_storage::{InputFile, Progress, Storage, StorageError, in_pool};
 use nearprint_store::{ExistingDocuments, ExistingFile, RunFile};
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,6 @@ use super::task::map_task;
 use crate::batch::{CollectPolicy, Collecting};
 use crate::batch::{FILE, QueryBatch, ROW, RowColumns};
 use crate::error::{Result, TaskError};
-use crate::pool::in_pool;
 use crate::query_parts::QueryParts;
 use crate::stream::TaskBatches;
 

@@ -10,7 +10,7 @@ use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::fingerprint_column::{self, FetchedColumn};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{NearExisting, Pair, TogetherScratch, TooManyPairs};
-use nearprint_storage::{Progress, row_number};
+use nearprint_storage::{Progress, in_pool, row_number};
 use nearprint_store::ExistingFile;
 use rayon::prelude::*;
 
@@ -20,7 +20,6 @@ use super::existing_documents::{ExistingDocument, fetch_documents, fetch_sketche
 use super::existing_values::ExistingValues;
 use super::pair_writer::PairWriter;
 use crate::error::{Result, TaskError};
-use crate::pool::in_pool;
 use crate::query_parts::PartTables;
 use crate::stream::{Sender, TaskBatch, produce};
 
