@@ -10,7 +10,6 @@ use nearprint_pipeline::PipelineError;
 use nearprint_storage::{ErrorKind, Requests, StorageError};
 use nearprint_store::StoreError;
 use nearprint_study::StudyError;
-use nearprint_tasks::TaskError;
 
 use crate::error_place::ErrorPlace;
 use crate::remedy::Remedy;
@@ -71,11 +70,6 @@ fn remedy(error: &StudyError) -> Option<Remedy> {
     match &**error {
         PipelineError::TooManyBadRows { n, is_damage: false, .. } => {
             Some(Remedy::Again(vec!["--max-bad-rows".to_owned(), n.to_string()]))
-        }
-        // The other rows go into quarantine, as bad rows do.
-        PipelineError::Task(TaskError::RepeatedIds { n, .. }) => {
-            let flags = ["--on-duplicate-id", "keep_first", "--max-bad-rows", &n.to_string()];
-            Some(Remedy::Again(flags.map(str::to_owned).to_vec()))
         }
         PipelineError::Storage(StorageError::InputMissing {
             what: "published night" | "night in these results",

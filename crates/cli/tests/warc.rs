@@ -364,6 +364,49 @@ fn an_html_file_is_a_query() {
     std::fs::write(night.path().join("saved.html"), html(&text(1, 80))).unwrap();
     let done = nearprint_in(night.path(), &["query", "--config", "job.toml", "--file", "saved.html", "--json"]);
     assert!(done.expect_success().stdout.contains("https://a.org/1"));
+
+    let page = html(&text(1, 80));
+    let xhtml = format!("<?xml version=\"1.0\"?>\n<!DOCTYPE html>\n{page}");
+    for (name, content) in [("saved", &page), ("saved.xhtml", &xhtml)] {
+        std::fs::write(night.path().join(name), content).unwrap();
+        let done = nearprint_in(night.path(), &["query", "--config", "job.toml", "--file", name, "--json"]);
+        assert!(done.expect_success().stdout.contains("https://a.org/1"), "{name}");
+    }
+    std::fs::write(night.path().join("records"), self::page("https://a.org/1", &text(1, 80))).unwrap();
+    for name in ["queries.jsonl", "a.warc.gz", "records"] {
+        let done = nearprint_in(night.path(), &["query", "--config", "job.toml", "--file", name]);
+        expect(&done, 64, &[name, "many documents"]);
+    }
+}
+
+#[test]
+fn a_page_on_standard_input_is_a_query() {
+    let night = Night::new("");
+    write(&night, "a.warc.gz", &gzip(&page("https://a.org/1", &text(1, 80))));
+    night.run(DT, &[]).expect_success();
+    std::fs::write(night.path().join("saved.html"), html(&text(1, 80))).unwrap();
+    let line = format!("{} query --config job.toml --file - --json < saved.html", support::NEARPRINT);
+    let done = support::Run::new(Path::new("sh"), night.path(), &["-c", &line]).run().unwrap();
+    assert!(done.expect_success().stdout.contains("https://a.org/1"));
+}
+
+#[test]
+fn ids_of_time_and_url_name_their_hosts_as_sources() {
+    let night = Night::new("warc_id = \"url_time\"\n");
+    let pages = [page("https://a.org/1", &text(1, 80)), page("https://B.org/1", &text(1, 80))];
+    write(&night, "a.warc", &pages.concat());
+    let summary = night.run(DT, &[]).expect_success().json();
+    let sources: Vec<&str> =
+        summary["sources"].as_array().unwrap().iter().map(|of| of["source"].as_str().unwrap()).collect();
+    assert_eq!(sources, ["b.org"]);
+}
+
+#[test]
+fn repeated_urls_are_named_by_their_places_in_the_bytes() {
+    let pages = [page("https://a.org/1", &text(1, 80)), page("https://a.org/1", &text(2, 80))];
+    let night = Night::new("");
+    write(&night, "a.warc", &pages.concat());
+    expect(&night.run(DT, &[]), 65, &["a.warc byte 0", &format!("a.warc byte {}", pages[0].len())]);
 }
 
 #[test]

@@ -158,6 +158,9 @@ impl Task {
     /// Returns the error of a file in which nothing but damage was found.
     fn without_records(&self) -> DatasetError {
         let shown = foreign::shown(&self.beginning);
-        DatasetError::bad_format(&self.url, format!("it holds no whole WARC record (it begins with {shown}): fetch it again"))
+        DatasetError::bad_format(
+            &self.url,
+            format!("it holds no whole WARC record (it begins with {shown}): fetch it again"),
+        )
     }
 }
