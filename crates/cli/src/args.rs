@@ -741,7 +741,7 @@ pub struct QueryArgs {
     /// The text of a document
     #[arg(long, value_name = "TEXT", group = "asked")]
     pub text: Option<String>,
-    /// A file with the text of a document, or an HTML file
+    /// A file with the text of a document, or an HTML file; `-`: standard input
     #[arg(long, value_name = "FILE", group = "asked", value_parser = local_path())]
     pub file: Option<PathBuf>,
     /// A fingerprint, in hex or decimal

@@ -10,7 +10,6 @@ use nearprint_pipeline::PipelineError;
 use nearprint_storage::{ErrorKind, Requests, StorageError};
 use nearprint_store::StoreError;
 use nearprint_study::StudyError;
-use nearprint_tasks::TaskError;
 use serde::Serialize;
 
 use crate::error_place::ErrorPlace;
@@ -115,13 +114,8 @@ fn whole_path(url: &str) -> Option<String> {
 fn remedy(error: &StudyError) -> Option<Remedy> {
     let StudyError::Pipeline(error) = error else { return None };
     match &**error {
-        PipelineError::TooManyBadRows { n, .. } => {
+        PipelineError::TooManyBadRows { n, is_damage: false, .. } => {
             Some(Remedy::Again(vec!["--max-bad-rows".to_owned(), n.to_string()]))
-        }
-        // The other rows go into quarantine, as bad rows do.
-        PipelineError::Task(TaskError::RepeatedIds { n, .. }) => {
-            let flags = ["--on-duplicate-id", "keep_first", "--max-bad-rows", &n.to_string()];
-            Some(Remedy::Again(flags.map(str::to_owned).to_vec()))
         }
         PipelineError::NightNotPublished { .. }
         | PipelineError::Storage(StorageError::InputMissing { what: "night in these results", .. }) => {

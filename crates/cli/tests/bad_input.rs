@@ -265,7 +265,11 @@ fn repeated_ids_keep_the_first_by_path_and_row_where_that_is_asked_for() {
     let file = |name: &str| night.path().join(format!("documents/dt={DT}/{name}.parquet"));
     write_documents(&file("b"), &[row("x", 0), row("y", 1)]);
     write_documents(&file("a"), &[row("z", 2), row("x", 3), row("x", 4), row("z", 0)]);
-    expect(&night.run(DT, &[]), 65, &["3 rows repeat a document id", "a.parquet row 3; ", "keep_first"]);
+    expect(
+        &night.run(DT, &[]),
+        65,
+        &["3 rows repeat a document id", "a.parquet row 3; ", "keep_first", "max_bad_rows of at least 3"],
+    );
     let summary = night.run(DT, &["--on-duplicate-id", "keep_first"]).expect_success().json();
     assert_eq!((summary["n_documents"].as_u64(), summary["n_bad_rows"].as_u64()), (Some(3), Some(3)));
     let rows = night.published(DT, "quarantine");

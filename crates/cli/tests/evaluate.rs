@@ -236,6 +236,19 @@ fn wrong_arguments_missing_files_and_bad_labels_have_their_exit_codes() {
 }
 
 #[test]
+fn a_file_of_documents_is_no_truth_and_is_not_repeated_in_the_message() {
+    let dir = labelled_set();
+    std::fs::write(
+        dir.path().join("docs.jsonl"),
+        format!("{{\"id\": \"a\", \"text\": \"{}\"}}\n", "long ".repeat(1500)),
+    )
+    .unwrap();
+    let done = nearprint_in(dir.path(), &["evaluate", "--documents", "docs.parquet", "--truth", "docs.jsonl"]);
+    assert_eq!(done.code, 65, "{}", done.stdout);
+    assert!(done.error().contains("no column 'id_a'") && done.error().len() < 300, "{}", done.stderr);
+}
+
+#[test]
 fn a_sheet_of_tune_is_no_truth() {
     let dir = labelled_set();
     let sheet = "distance\tsketch_distance\tn_pairs\tid_a\tid_b\ttext_a\ttext_b\tlabel\tstrata\tprofile\n\

@@ -131,7 +131,7 @@ fn broken_records_are_bad_rows_with_their_place_and_the_rest_is_read() {
     write(&night, "a.warc.gz", &file);
     expect(&night.run(DT, &[]), 65, &["3 rows", "a.warc.gz"]);
     let summary = night.run(DT, &["--max-bad-rows", "3"]).expect_success().json();
-    assert_eq!(summary["bad_rows_by_reason"], json!({"broken_body": 1, "broken_record": 2}));
+    assert_eq!(summary["bad_rows_by_reason"], json!({"broken_body": 1, "broken_record": 1, "cut_off": 1}));
     kept_and_dropped(
         &night,
         &["0", "2", "3"].map(|n| (["https://a.org/", n].concat(), "keep")).each_ref().map(|(id, d)| (id.as_str(), *d)),
@@ -141,9 +141,66 @@ fn broken_records_are_bad_rows_with_their_place_and_the_rest_is_read() {
     let expected = [
         [(start + 1).to_string(), "broken_record".to_owned(), String::new()],
         [at_cut, "broken_body".to_owned(), "https://a.org/cut".to_owned()],
-        [(place + 1).to_string(), "broken_record".to_owned(), String::new()],
+        [(place + 1).to_string(), "cut_off".to_owned(), String::new()],
     ];
     assert_eq!(rows, expected);
+}
+
+#[test]
+fn a_file_that_was_cut_off_is_to_be_fetched_again_and_no_hint_passes_it_over() {
+    let pages: Vec<Vec<u8>> = (0..4).map(|n| page(&format!("https://a.org/{n}"), &text(n, 80))).collect();
+    let (place, half) = (pages[..3].concat().len(), pages[3].len() / 2);
+    let packed: Vec<Vec<u8>> = pages.iter().map(|page| gzip(page)).collect();
+    let (packed_place, packed_half) = (packed[..3].concat().len(), packed[3].len() / 2);
+    for (name, file, place) in [
+        ("a.warc", &pages.concat()[..place + half], place),
+        ("a.warc.gz", &packed.concat()[..packed_place + packed_half], packed_place),
+    ] {
+        let night = Night::new("");
+        write(&night, name, file);
+        let done = night.run(DT, &[]);
+        expect(&done, 65, &[name, &format!("byte {place}: cut_off"), "fetch it again"]);
+        assert!(!done.stderr.contains("hint:"), "{}", done.stderr);
+        let summary = night.run(DT, &["--max-bad-rows", "1"]).expect_success().json();
+        assert_eq!((&summary["n_documents"], &summary["bad_rows_by_reason"]), (&json!(3), &json!({"cut_off": 1})));
+    }
+}
+
+#[test]
+fn a_file_that_is_not_what_its_name_says_is_a_bad_file() {
+    let page = page("https://a.org/1", &text(1, 80));
+    let not_found = b"<!DOCTYPE html><title>404 Not Found</title>\n";
+    let line = format!("{{\"id\": \"a\", \"text\": \"{}\"}}\n", text(1, 80));
+    for (name, file, said) in [
+        ("a.warc.gz", page.clone(), "it is not gzip (it begins with \"WARC/1.0\"): rename it to"),
+        ("a.warc", gzip(&page), "it is gzip: rename it to"),
+        ("a.warc.gz", not_found.to_vec(), "it holds no whole WARC record (it begins with \"<!DOCTYPE html>"),
+        ("a.warc", not_found.to_vec(), "it holds no whole WARC record"),
+        ("a.warc.gz", gzip(not_found), "it holds no whole WARC record"),
+        ("a.warc.gz", Vec::new(), "it is empty, and so no gzip"),
+        ("a.html.gz", Vec::new(), "it is empty, and so no gzip"),
+        ("a.jsonl", gzip(line.as_bytes()), "it is gzip: rename it to"),
+    ] {
+        let night = Night::new("");
+        write(&night, name, &file);
+        write(&night, "sound.html", html(&text(2, 80)).as_bytes());
+        let done = night.run(DT, &["--max-bad-rows", "9"]);
+        expect(&done, 65, &[name, said]);
+        assert!(!done.stderr.contains("hint:"), "{}", done.stderr);
+        let summary = night.run(DT, &["--max-bad-files", "1"]).expect_success().json();
+        assert_eq!((&summary["n_bad_files"], &summary["n_documents"]), (&json!(1), &json!(1)), "{name}: {said}");
+    }
+}
+
+#[test]
+fn a_file_without_bytes_is_a_file_without_rows() {
+    for name in ["a.warc", "a.jsonl"] {
+        let night = Night::new("");
+        write(&night, name, b"");
+        write(&night, "sound.html", html(&text(2, 80)).as_bytes());
+        let summary = night.run(DT, &[]).expect_success().json();
+        assert_eq!((&summary["n_empty_files"], &summary["n_documents"]), (&json!(1), &json!(1)), "{name}");
+    }
 }
 
 #[test]
@@ -307,6 +364,49 @@ fn an_html_file_is_a_query() {
     std::fs::write(night.path().join("saved.html"), html(&text(1, 80))).unwrap();
     let done = nearprint_in(night.path(), &["query", "--config", "job.toml", "--file", "saved.html", "--json"]);
     assert!(done.expect_success().stdout.contains("https://a.org/1"));
+
+    let page = html(&text(1, 80));
+    let xhtml = format!("<?xml version=\"1.0\"?>\n<!DOCTYPE html>\n{page}");
+    for (name, content) in [("saved", &page), ("saved.xhtml", &xhtml)] {
+        std::fs::write(night.path().join(name), content).unwrap();
+        let done = nearprint_in(night.path(), &["query", "--config", "job.toml", "--file", name, "--json"]);
+        assert!(done.expect_success().stdout.contains("https://a.org/1"), "{name}");
+    }
+    std::fs::write(night.path().join("records"), self::page("https://a.org/1", &text(1, 80))).unwrap();
+    for name in ["queries.jsonl", "a.warc.gz", "records"] {
+        let done = nearprint_in(night.path(), &["query", "--config", "job.toml", "--file", name]);
+        expect(&done, 64, &[name, "many documents"]);
+    }
+}
+
+#[test]
+fn a_page_on_standard_input_is_a_query() {
+    let night = Night::new("");
+    write(&night, "a.warc.gz", &gzip(&page("https://a.org/1", &text(1, 80))));
+    night.run(DT, &[]).expect_success();
+    std::fs::write(night.path().join("saved.html"), html(&text(1, 80))).unwrap();
+    let line = format!("{} query --config job.toml --file - --json < saved.html", support::NEARPRINT);
+    let done = support::Run::new(Path::new("sh"), night.path(), &["-c", &line]).run().unwrap();
+    assert!(done.expect_success().stdout.contains("https://a.org/1"));
+}
+
+#[test]
+fn ids_of_time_and_url_name_their_hosts_as_sources() {
+    let night = Night::new("warc_id = \"url_time\"\n");
+    let pages = [page("https://a.org/1", &text(1, 80)), page("https://B.org/1", &text(1, 80))];
+    write(&night, "a.warc", &pages.concat());
+    let summary = night.run(DT, &[]).expect_success().json();
+    let sources: Vec<&str> =
+        summary["sources"].as_array().unwrap().iter().map(|of| of["source"].as_str().unwrap()).collect();
+    assert_eq!(sources, ["b.org"]);
+}
+
+#[test]
+fn repeated_urls_are_named_by_their_places_in_the_bytes() {
+    let pages = [page("https://a.org/1", &text(1, 80)), page("https://a.org/1", &text(2, 80))];
+    let night = Night::new("");
+    write(&night, "a.warc", &pages.concat());
+    expect(&night.run(DT, &[]), 65, &["a.warc byte 0", &format!("a.warc byte {}", pages[0].len())]);
 }
 
 #[test]

@@ -63,15 +63,17 @@ pub enum BadReason {
     TooLarge,
     /// An earlier row has this id.
     RepeatedId,
-    /// The record of a WARC file is damaged or cut off.
+    /// The record of a WARC file is damaged.
     BrokenRecord,
     /// The body of a response is damaged or cut off, and its record does not say that it is truncated.
     BrokenBody,
+    /// The WARC file ends within the record.
+    CutOff,
 }
 
 impl BadReason {
     /// All reasons, in order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::NullId,
         Self::InvalidUtf8,
         Self::NotJson,
@@ -80,6 +82,7 @@ impl BadReason {
         Self::RepeatedId,
         Self::BrokenRecord,
         Self::BrokenBody,
+        Self::CutOff,
     ];
 
     /// Returns the name of the reason in datasets and summaries.
@@ -94,6 +97,7 @@ impl BadReason {
             Self::RepeatedId => "repeated_id",
             Self::BrokenRecord => "broken_record",
             Self::BrokenBody => "broken_body",
+            Self::CutOff => "cut_off",
         }
     }
 

@@ -46,7 +46,7 @@ pub enum PipelineError {
     },
     /// More rows are unusable than allowed.
     #[error(
-        "{} cannot be used, {allowed} allowed{}; {example}: mend the rows or raise max_bad_rows to quarantine them",
+        "{} cannot be used, {allowed} allowed{}; {example}: {remedy}, or raise max_bad_rows to quarantine them",
         rows(*n), reasons(by_reason)
     )]
     TooManyBadRows {
@@ -60,6 +60,10 @@ pub enum PipelineError {
         by_reason: BTreeMap<String, u64>,
         /// Files, rows and reasons of the first unusable rows.
         examples: Vec<String>,
+        /// What the user should do.
+        remedy: &'static str,
+        /// Whether files are damaged, or no row at all can be used. Then more allowed rows are no remedy.
+        is_damage: bool,
     },
     /// There are more pairs than allowed.
     #[error("more than {max_pairs} pairs: raise max_pairs, lower max_distance, or write a forest")]

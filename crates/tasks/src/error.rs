@@ -13,7 +13,10 @@ use nearprint_storage::{ErrorKind, StorageError};
 #[non_exhaustive]
 pub enum TaskError {
     /// Several rows have the same document id.
-    #[error("{n} rows repeat a document id: {examples}: make ids unique, or set on_duplicate_id = \"keep_first\"")]
+    #[error(
+        "{n} rows repeat a document id: {examples}: make ids unique, or keep the first row of each id with on_duplicate_id = \
+         \"keep_first\" and a max_bad_rows of at least {n}"
+    )]
     RepeatedIds {
         /// The number of repeated rows.
         n: u64,

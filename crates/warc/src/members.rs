@@ -31,7 +31,9 @@ impl Packing {
         }
     }
 
-    fn magic(self) -> &'static [u8] {
+    /// Returns the bytes with which a packed file of this kind begins. A plain file has none.
+    #[must_use]
+    pub fn magic(self) -> &'static [u8] {
         match self {
             Self::Plain => &[],
             Self::Gzip => b"\x1f\x8b\x08",
@@ -54,6 +56,8 @@ pub enum Got {
     End,
     /// The member cannot be unpacked any further.
     Bad,
+    /// The file ended within the member.
+    Cut,
 }
 
 /// Unpacks the members of a file.
@@ -141,7 +145,7 @@ impl<P: Pieces> Members<P> {
             let found = self.input.fill_buf()?;
             if found.is_empty() {
                 let is_plain = matches!(member, Unpacker::Plain);
-                return Ok(if is_plain { Got::End } else { Got::Bad });
+                return Ok(if is_plain { Got::End } else { Got::Cut });
             }
             let (consumed, n, ended) = member.unpack(found, into)?;
             self.input.consume(consumed);
@@ -166,7 +170,7 @@ impl<P: Pieces> Members<P> {
             return Ok(Got::End);
         }
         if !found.starts_with(magic) {
-            return Ok(Got::Bad);
+            return Ok(if magic.starts_with(&found) { Got::Cut } else { Got::Bad });
         }
         self.member = Some(Unpacker::new(self.packing)?);
         Ok(Got::Member(self.start))

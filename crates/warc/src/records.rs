@@ -64,6 +64,8 @@ pub struct Broken {
     pub position: u64,
     /// What is wrong.
     pub damage: Damage,
+    /// Whether the file ends within it: nothing but more bytes is missing.
+    pub cut_off: bool,
 }
 
 /// What comes next in a file.
@@ -119,6 +121,8 @@ pub struct Records<P> {
 enum Stop {
     End,
     Bad,
+    /// The file ended within a member.
+    Cut,
 }
 
 /// A record in the window.
@@ -180,8 +184,11 @@ impl<P: Pieces> Records<P> {
         match self.find_record(position)? {
             Ok(found) => Ok(Some(Next::Record(self.take(&found)))),
             Err(damage) => {
+                let cut = self.is_cut(damage);
                 self.pass_over(damage)?;
-                Ok(Some(Next::Broken(Broken { position, damage })))
+                // If something follows, the length or the member was damaged, not the end of the file.
+                let cut_off = cut && self.at == self.end && self.stop == Some(Stop::End);
+                Ok(Some(Next::Broken(Broken { position, damage, cut_off })))
             }
         }
     }
@@ -203,11 +210,11 @@ impl<P: Pieces> Records<P> {
                 Got::Bytes(n) => self.end += n,
                 Got::Member(start) => self.starts.push_back((self.end, start)),
                 Got::End => self.stop = Some(Stop::End),
-                Got::Bad => {
+                got @ (Got::Bad | Got::Cut) => {
                     if self.starts.back().map_or(self.member, |&(_, start)| start) != self.members.start() {
                         self.starts.push_back((self.end, self.members.start()));
                     }
-                    self.stop = Some(Stop::Bad);
+                    self.stop = Some(if got == Got::Cut { Stop::Cut } else { Stop::Bad });
                 }
             }
         }
@@ -316,9 +323,16 @@ impl<P: Pieces> Records<P> {
                 let end = End { bytes: header_bytes + length, alone: None, has_checksum: false };
                 return Ok(Ok((length, end)));
             }
-            Err(Damage::BadMember) => return Ok(Err(Damage::BadMember)),
+            Err(Damage::BadMember) if !self.has_record_within(header_bytes + length) => {
+                return Ok(Err(Damage::BadMember));
+            }
+            // The length reaches over sound records to the bad member.
+            Err(Damage::BadMember) => Damage::WrongLength,
             Err(damage) => damage,
         };
+        if digest.and_then(|digest| digest::agrees(digest, b"")).is_none() {
+            return Ok(Err(damage));
+        }
         // The length is wrong, not the block, if that up to the next header has the digest.
         match self.block_to_next_header(header_bytes)? {
             Some(block) if agrees(self, block) == Some(true) => {
@@ -355,17 +369,48 @@ impl<P: Pieces> Records<P> {
         }
     }
 
-    /// Returns the size of the block if it ends at the next header, or where the bytes end that are in the window.
+    /// Returns the size of the block if it ends at the next header, or where there are no more bytes, and may be held.
     fn block_to_next_header(&mut self, header_bytes: usize) -> Result<Option<usize>> {
-        self.fill(header_bytes + MAX_HEADER_BYTES)?;
-        let from = self.at + header_bytes;
-        // The line end behind the header may be that before the next one.
-        let next = self.header_in(from - 1..self.end).unwrap_or(self.end);
-        Ok(self.window[from..next].strip_suffix(b"\r\n\r\n").map(<[u8]>::len))
+        let max_block = usize::try_from(self.limits.max_block_bytes).unwrap_or(usize::MAX);
+        let most = max_block.saturating_add(header_bytes + MAX_HEADER_BYTES);
+        let mut wanted = header_bytes + MAX_HEADER_BYTES;
+        let next = loop {
+            let more = self.fill(wanted)?;
+            // The line end behind the header may be that before the next one.
+            match self.header_in(self.at + header_bytes - 1..self.end) {
+                Some(next) => break next,
+                None if !more => break self.end,
+                None if wanted == most => return Ok(None),
+                None => wanted = wanted.saturating_mul(2).min(most),
+            }
+        };
+        let block = self.window[self.at + header_bytes..next].strip_suffix(b"\r\n\r\n").map(<[u8]>::len);
+        Ok(block.filter(|&block| block <= max_block))
+    }
+
+    /// Returns how many of the members in `starts` begin before a place in the window. They are told by their number:
+    /// when the window moves, they are at its beginning, as a member that begins there is.
+    fn n_starts_before(&self, place: usize) -> usize {
+        self.starts.iter().filter(|&&(at, _)| at < place).count()
+    }
+
+    /// Returns whether a member begins with a record within the next `n` bytes.
+    fn has_record_within(&self, n: usize) -> bool {
+        let within = self.at + 1..self.at.saturating_add(n).min(self.end);
+        self.starts.iter().any(|(start, _)| within.contains(start) && is_header(&self.window[*start..self.end]))
     }
 
     fn cut_off(&self) -> Damage {
-        if self.stop == Some(Stop::Bad) { Damage::BadMember } else { Damage::CutOff }
+        if matches!(self.stop, Some(Stop::Bad | Stop::Cut)) { Damage::BadMember } else { Damage::CutOff }
+    }
+
+    /// Returns whether the file ended within what is damaged.
+    fn is_cut(&self, damage: Damage) -> bool {
+        match damage {
+            Damage::CutOff => self.stop == Some(Stop::End) && self.packing == Packing::Plain,
+            Damage::BadMember => self.stop == Some(Stop::Cut),
+            _ => false,
+        }
     }
 
     /// Passes over the line ends behind a record of `bytes` bytes. There must be another record, or the end of the
@@ -373,15 +418,16 @@ impl<P: Pieces> Records<P> {
     fn find_end(&mut self, mut bytes: usize, position: u64) -> Result<std::result::Result<End, Damage>> {
         // A frame of zstd may have no checksum.
         let has_checksum = self.packing == Packing::Gzip;
+        let n_passed = self.n_starts_before(self.at + bytes);
         loop {
             let more = self.fill(bytes + 1)?;
             let here = self.at + bytes;
-            if let Some(&(_, next)) = self.starts.iter().find(|&&(at, _)| at == here) {
+            if let Some(&(_, next)) = self.starts.iter().skip(n_passed).find(|&&(at, _)| at == here) {
                 let alone = (self.n_in_member == 0).then_some((self.member, next));
                 return Ok(Ok(End { bytes, alone, has_checksum }));
             }
             match (more, self.stop) {
-                (false, Some(Stop::Bad)) => return Ok(Err(Damage::BadMember)),
+                (false, Some(Stop::Bad | Stop::Cut)) => return Ok(Err(Damage::BadMember)),
                 (false, _) => {
                     let from = if self.packing == Packing::Plain { position } else { self.member };
                     let alone = (self.n_in_member == 0).then(|| (from, self.members.position()));
@@ -392,7 +438,10 @@ impl<P: Pieces> Records<P> {
             }
         }
         self.fill(bytes + 5)?;
-        if !self.window[self.at + bytes..self.end].starts_with(b"WARC/") {
+        // The file may end within the first bytes of the next record.
+        let next = &self.window[self.at + bytes..self.end];
+        let n = next.len().min(5);
+        if next[..n] != b"WARC/"[..n] {
             return Ok(Err(Damage::WrongLength));
         }
         let alone = (self.packing == Packing::Plain).then_some((position, position + bytes as u64));
@@ -408,29 +457,31 @@ impl<P: Pieces> Records<P> {
         length: u64,
     ) -> Result<std::result::Result<Found, Damage>> {
         let header = self.window[self.at..self.at + header_bytes].to_vec();
-        self.at += header_bytes;
+        // The last byte that was passed stays in the window, so that `pass_over` finds a record right behind it.
+        self.at += header_bytes - 1;
         let mut left = length;
         while left > 0 {
-            if !self.fill(1)? {
+            if !self.fill(2)? {
                 return Ok(Err(self.cut_off()));
             }
-            let n = usize::try_from(left).unwrap_or(usize::MAX).min(self.end - self.at);
+            let n = usize::try_from(left).unwrap_or(usize::MAX).min(self.end - self.at - 1);
             // A block may go on in a further member, but not where that begins with a record.
-            if let Some(&(start, _)) = self.starts.iter().find(|(start, _)| (self.at + 1..self.at + n).contains(start))
-            {
-                left -= (start - self.at - 1) as u64;
-                self.at = start - 1;
-                self.fill(1 + MAX_HEADER_BYTES)?;
-                if is_header(&self.window[self.at + 1..self.end]) {
-                    return Ok(Err(Damage::WrongLength));
-                }
-                left -= 1;
-                self.at += 1;
+            let within = self.at + 1..=self.at + n;
+            let Some(&(start, _)) = self.starts.iter().find(|(start, _)| within.contains(start)) else {
+                self.at += n;
+                left -= n as u64;
                 continue;
+            };
+            left -= (start - self.at - 1) as u64;
+            self.at = start - 1;
+            self.fill(1 + MAX_HEADER_BYTES)?;
+            if is_header(&self.window[self.at + 1..self.end]) {
+                return Ok(Err(Damage::WrongLength));
             }
-            self.at += n;
-            left -= n as u64;
+            left -= 1;
+            self.at += 1;
         }
+        self.at += 1;
         let End { bytes: after, alone, .. } = match self.find_end(0, position)? {
             Ok(end) => end,
             Err(damage) => return Ok(Err(damage)),
@@ -470,8 +521,9 @@ impl<P: Pieces> Records<P> {
             return Ok(());
         }
         self.at = (self.at + 1).min(self.end);
+        let n_passed = self.n_starts_before(self.at);
         loop {
-            let next_member = self.starts.iter().map(|&(at, _)| at).find(|&at| at >= self.at);
+            let next_member = self.starts.get(n_passed).map(|&(at, _)| at);
             let until = next_member.unwrap_or(self.end);
             if let Some(at) = self.header_in(self.at..until) {
                 self.at = at;
@@ -484,7 +536,7 @@ impl<P: Pieces> Records<P> {
             // A header may begin in the last bytes.
             self.at = self.end.saturating_sub(MAX_HEADER_BYTES).max(self.at);
             let held = self.end - self.at;
-            if !self.fill(held + STEP_BYTES)? && self.starts.iter().all(|&(at, _)| at < self.at) {
+            if !self.fill(held + STEP_BYTES)? && self.starts.len() == n_passed {
                 let last = self.header_in(self.at..self.end);
                 self.at = last.unwrap_or(self.end);
                 return Ok(());

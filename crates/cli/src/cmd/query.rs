@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use nearprint_dataset::{HtmlText, holds_one_document, page_text};
+use nearprint_dataset::{HtmlText, holds_one_document, is_document_name, page_text};
 use nearprint_join::{JoinError, Kernel, KernelName};
 use nearprint_lookup::{Answer, Asked, Lookup, LookupError, LookupOptions, LookupProfile, Query, State, parse_sketch};
 use nearprint_pipeline::PipelineError;
@@ -101,13 +101,38 @@ fn single(args: &QueryArgs, profile: &LookupProfile, html_text: &HtmlText) -> Re
 
 /// Returns the text of a file, which is UTF-8; of an HTML file, the text that the store's nights take from pages.
 fn text_of(path: &Path, html_text: &HtmlText) -> Result<String, Failure> {
-    let failed = |e: std::io::Error| Failure::reading(&format!("--file {}", path.display()), &e);
     let name = path.display().to_string();
-    if holds_one_document(&name) {
-        let bytes = std::fs::read(path).map_err(failed)?;
+    let failed = |e: std::io::Error| Failure::reading(&format!("--file {name}"), &e);
+    if is_document_name(&name) && !holds_one_document(&name) {
+        let reason = "it holds many documents: give a file with one text or page, or queries in JSON lines by --jsonl";
+        return Err(Failure::usage(format!("--file {name}: {reason}")));
+    }
+    let bytes = if path == Path::new(STDIN) {
+        let mut bytes = Vec::new();
+        std::io::stdin().take(MAX_PAGE_BYTES + 1).read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(path)
+    };
+    let bytes = bytes.map_err(failed)?;
+    if holds_one_document(&name) || begins_as_html(&bytes) {
         return Ok(page_text(&name, &bytes, html_text, MAX_PAGE_BYTES).map_err(StudyError::from)?);
     }
-    std::fs::read_to_string(path).map_err(failed)
+    if bytes.starts_with(b"WARC/") {
+        let reason = "it is a WARC file, which holds many documents: give a file with one text or page";
+        return Err(Failure::usage(format!("--file {name}: {reason}")));
+    }
+    String::from_utf8(bytes).map_err(|_| failed(std::io::Error::new(std::io::ErrorKind::InvalidData, "not UTF-8")))
+}
+
+/// Returns whether the bytes begin as those of an HTML page do, whatever the name of their file.
+fn begins_as_html(bytes: &[u8]) -> bool {
+    const BEGINNING: usize = 1 << 10;
+    let beginning = &bytes[..bytes.len().min(BEGINNING)];
+    let beginning = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning).to_ascii_lowercase();
+    let beginning = beginning.trim_ascii_start();
+    let is_xhtml = || beginning.starts_with(b"<?xml") && beginning.windows(5).any(|tag| tag == b"<html");
+    let begins = |tag: &[u8]| beginning.starts_with(tag);
+    begins(b"<!doctype html") || begins(b"<html") || begins(b"<head") || begins(b"<body") || is_xhtml()
 }
 
 /// A store that is about to be opened.

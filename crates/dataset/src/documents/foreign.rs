@@ -2,6 +2,7 @@
 //! format has them, by the file's first bytes.
 
 use nearprint_storage::InputFile;
+use nearprint_warc::Packing;
 
 /// A format that is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +58,7 @@ const FOREIGN: [Foreign; 5] = [
 ];
 
 /// The number of bytes that tell the formats apart.
-pub const BEGINNING: usize = 9;
+pub const BEGINNING: usize = 16;
 
 /// Returns the format that is not read and that a file has according to its name.
 pub fn by_name(url: &str) -> Option<Foreign> {
@@ -72,11 +73,48 @@ pub fn by_beginning(bytes: &[u8]) -> Option<Foreign> {
     FOREIGN.into_iter().find(|format| format.begins.iter().any(|begins| bytes.starts_with(begins)))
 }
 
-/// Returns the format that is not read and that a file has according to its first bytes. If these cannot be read, that
-/// is for others to say.
-pub async fn by_content(file: &InputFile) -> Option<Foreign> {
-    let bytes = file.read_range(0..file.size.min(BEGINNING as u64)).await.ok()?;
-    by_beginning(&bytes)
+/// Returns the first bytes of a file. If they cannot be read, there are none, and that is for others to say.
+pub async fn beginning(file: &InputFile) -> Vec<u8> {
+    let bytes = file.read_range(0..file.size.min(BEGINNING as u64)).await;
+    bytes.map(|bytes| bytes.to_vec()).unwrap_or_default()
+}
+
+/// Returns the reason why a file of the given size is refused that begins with these bytes: it is empty though its name
+/// says that it is packed, or it is packed in another way than its name says. `plain` begins files that are not packed.
+pub fn mispacked(url: &str, size: u64, beginning: &[u8], plain: &[u8]) -> Option<String> {
+    let named = Packing::of(url);
+    let stem = if named == Packing::Plain { url } else { url.rsplit_once('.').map_or(url, |(stem, _)| stem) };
+    if size == 0 && named != Packing::Plain {
+        return Some(format!("it is empty, and so no {}: fetch it again", name_of(named)));
+    }
+    let packed = [Packing::Gzip, Packing::Zstd].into_iter().find(|packing| beginning.starts_with(packing.magic()));
+    let is_plain = !plain.is_empty() && beginning.starts_with(plain);
+    let (found, name) = match packed {
+        Some(Packing::Gzip) => (Packing::Gzip, format!("{stem}.gz")),
+        Some(packing) => (packing, format!("{stem}.zst")),
+        None if is_plain => (Packing::Plain, stem.to_owned()),
+        None => return None,
+    };
+    let says = match (named, found) {
+        (Packing::Plain, _) => format!("it is {}", name_of(found)),
+        (_, Packing::Plain) => format!("it is not {} (it begins with {})", name_of(named), shown(beginning)),
+        _ => format!("it is not {} but {}", name_of(named), name_of(found)),
+    };
+    (named != found).then(|| format!("{says}: rename it to {name}"))
+}
+
+fn name_of(packing: Packing) -> &'static str {
+    match packing {
+        Packing::Plain => "plain",
+        Packing::Gzip => "gzip",
+        Packing::Zstd => "zstd",
+    }
+}
+
+/// Returns the first bytes of a file for a message.
+pub fn shown(beginning: &[u8]) -> String {
+    let line = beginning.split(|byte| matches!(byte, b'\r' | b'\n')).find(|line| !line.is_empty()).unwrap_or_default();
+    format!("\"{}\"", line.escape_ascii())
 }
 
 impl Foreign {
@@ -93,7 +131,7 @@ impl Foreign {
 
 #[cfg(test)]
 mod tests {
-    use super::{by_beginning, by_name};
+    use super::{by_beginning, by_name, mispacked};
 
     #[test]
     fn foreign_formats_are_known_by_their_endings_and_first_bytes() {
@@ -101,6 +139,22 @@ mod tests {
         assert_eq!(by_name("a.csv/part-0.parquet"), None);
         assert_eq!(by_beginning(b"Obj\x01\x04").map(|f| f.name), Some("Avro"));
         assert_eq!(by_beginning(b"PAR1"), None);
+    }
+
+    #[test]
+    fn a_file_whose_name_says_another_packing_is_to_be_renamed() {
+        for (url, beginning, expected) in [
+            ("a.warc.gz", &b"WARC/1.0\r\n"[..], "it is not gzip (it begins with \"WARC/1.0\"): rename it to a.warc"),
+            ("a.warc", b"\x1f\x8b\x08\x00", "it is gzip: rename it to a.warc.gz"),
+            ("a.warc.gz", b"\x28\xb5\x2f\xfd", "it is not gzip but zstd: rename it to a.warc.zst"),
+            ("a.warc.zst", b"", "it is empty, and so no zstd: fetch it again"),
+        ] {
+            let size = beginning.len() as u64;
+            assert_eq!(mispacked(url, size, beginning, b"WARC/").as_deref(), Some(expected));
+        }
+        for (url, beginning) in [("a.warc", &b""[..]), ("a.warc", b"WARC/1.0"), ("a.warc.gz", b"<!DOCTYPE html>")] {
+            assert_eq!(mispacked(url, beginning.len() as u64, beginning, b"WARC/"), None, "{url}");
+        }
     }
 
     #[test]

@@ -40,6 +40,15 @@ pub fn holds_one_document(url: &str) -> bool {
     Format::of(url).is_some_and(|format| format.name == "HTML")
 }
 
+/// Returns the place of a row in a file for messages. The rows of WARC files are numbered by their place in the bytes.
+#[must_use]
+pub fn row_place(url: &str, row: u64) -> String {
+    match Format::of(url) {
+        Some(Format { name: "WARC", .. }) => format!("{url} byte {}", row.saturating_sub(1)),
+        _ => format!("{url} row {row}"),
+    }
+}
+
 /// Returns the counts of a file that is one document, if that is not kept: nothing of the file is written, so no place
 /// needs to be made for it.
 ///

@@ -11,6 +11,7 @@ use nearprint_html::HtmlText;
 use nearprint_storage::{InputFile, blocking};
 
 use super::batch::{DocumentBatch, DocumentColumns, ReadContext};
+use super::foreign;
 use super::reader::{DocumentReader, Opened};
 use super::warc::check_mode;
 use super::warc_page::html_text;
@@ -88,6 +89,9 @@ pub fn page_text(url: &str, bytes: &[u8], mode: &HtmlText, max_bytes: u64) -> Re
 /// Returns the bytes of the page, or `None` if there are too many of them.
 fn unpacked(url: &str, bytes: &[u8], max_bytes: u64) -> Result<Option<Vec<u8>>> {
     let mut page = Vec::new();
+    if let Some(reason) = foreign::mispacked(url, bytes.len() as u64, bytes, b"") {
+        return Err(DatasetError::bad_format(url, reason));
+    }
     let failed = |e: std::io::Error| DatasetError::bad_file(url, e);
     let mut read = |unpacker: &mut dyn Read| unpacker.take(max_bytes + 1).read_to_end(&mut page).map(drop);
     match url.rsplit('.').next() {

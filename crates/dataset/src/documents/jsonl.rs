@@ -24,6 +24,7 @@ use crate::columns::MAX_VALUE_BYTES;
 use crate::error::{DatasetError, Result};
 use crate::quarantine::BadReason;
 use nearprint_storage::{InputFile, StorageError};
+use nearprint_warc::Packing;
 
 /// Opens a file and checks the columns of its first line.
 pub fn open(file: InputFile, columns: DocumentColumns, context: ReadContext) -> Opened {
@@ -42,8 +43,13 @@ impl JsonlFile {
     async fn open(file: InputFile, columns: &DocumentColumns, context: &ReadContext) -> Result<Self> {
         let mut lines = Numbered::open(&file, context.max_line_bytes()).await?;
         let wanted = Wanted::new(columns);
-        if let Some(foreign) = foreign::by_beginning(lines.beginning().await?) {
-            return Err(DatasetError::bad_format(&file.url, foreign.reason(&file.url)));
+        let beginning = lines.beginning().await?;
+        let foreign = foreign::by_beginning(beginning).map(|foreign| foreign.reason(&file.url));
+        // The lines of a packed file were unpacked already.
+        let is_plain = Packing::of(&file.url) == Packing::Plain;
+        let mispacked = || foreign::mispacked(&file.url, file.size, beginning, b"").filter(|_| is_plain);
+        if let Some(reason) = foreign.or_else(mispacked) {
+            return Err(DatasetError::bad_format(&file.url, reason));
         }
         let Some(first) = lines.next_object(&wanted).await? else {
             return Ok(Self { file, column_types: Vec::new() });
@@ -73,7 +79,7 @@ impl DocumentReader for JsonlFile {
     }
 
     fn n_rows(&self) -> Option<u64> {
-        None
+        (self.file.size == 0).then_some(0)
     }
 
     fn read(

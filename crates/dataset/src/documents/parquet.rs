@@ -93,7 +93,7 @@ impl ParquetDocuments {
 
 /// Returns the error of a file that is of another format than its name says, if its first bytes tell.
 async fn misnamed(file: &InputFile) -> Option<DatasetError> {
-    let foreign = foreign::by_content(file).await?;
+    let foreign = foreign::by_beginning(&foreign::beginning(file).await)?;
     Some(DatasetError::bad_format(&file.url, foreign.reason(&file.url)))
 }
 

@@ -173,7 +173,7 @@ async fn refuse_unreadable(pattern: &str, listing: &Listing) -> Result<()> {
         return Err(DatasetError::bad_format(&file.url, foreign.reason(&file.url)));
     }
     if listing.files.len() == 1 && first.url == pattern {
-        if let Some(foreign) = foreign::by_content(first).await {
+        if let Some(foreign) = foreign::by_beginning(&foreign::beginning(first).await) {
             return Err(DatasetError::bad_format(&first.url, foreign.reason(&first.url)));
         }
         return Err(DatasetError::bad_file(&first.url, format!("its name does not end in {}", endings())));

@@ -24,11 +24,14 @@ use crate::quarantine::BadReason;
 pub fn open(file: InputFile, columns: DocumentColumns, _: ReadContext) -> Opened {
     Box::pin(async move {
         check_mode(&columns.web.html_text)?;
-        if let Some(foreign) = foreign::by_content(&file).await {
-            return Err(DatasetError::bad_format(&file.url, foreign.reason(&file.url)));
+        let beginning = foreign::beginning(&file).await;
+        let foreign = foreign::by_beginning(&beginning).map(|foreign| foreign.reason(&file.url));
+        let refused = foreign.or_else(|| foreign::mispacked(&file.url, file.size, &beginning, b"WARC/"));
+        if let Some(reason) = refused {
+            return Err(DatasetError::bad_format(&file.url, reason));
         }
         let column_types = column_types(&file.url, &columns)?;
-        Ok(Box::new(WarcFile { file, column_types }) as Box<dyn DocumentReader>)
+        Ok(Box::new(WarcFile { file, beginning, column_types }) as Box<dyn DocumentReader>)
     })
 }
 
@@ -42,6 +45,7 @@ pub fn check_mode(mode: &HtmlText) -> Result<()> {
 #[derive(Debug)]
 struct WarcFile {
     file: InputFile,
+    beginning: Vec<u8>,
     column_types: Vec<(String, DataType)>,
 }
 
@@ -62,7 +66,7 @@ impl DocumentReader for WarcFile {
     }
 
     fn n_rows(&self) -> Option<u64> {
-        None
+        (self.file.size == 0).then_some(0)
     }
 
     fn read(
@@ -76,6 +80,7 @@ impl DocumentReader for WarcFile {
         let whole = 0..self.file.size;
         let task = Arc::new(Task {
             url: self.file.url.clone(),
+            beginning: self.beginning.clone(),
             columns: columns.clone(),
             keep_types: keep_types.to_vec(),
             context: context.clone(),
@@ -83,26 +88,35 @@ impl DocumentReader for WarcFile {
         let file = self.file.clone();
         let batches = futures::stream::once(async move {
             let records = Records::new(FilePieces::new(&file), packing, whole, limits(&task.context));
-            Ok::<_, DatasetError>(futures::stream::try_unfold(records, move |mut records| {
+            let reading = Reading { records, n_records: 0, n_broken: 0 };
+            Ok::<_, DatasetError>(futures::stream::try_unfold(reading, move |mut reading| {
                 let task = Arc::clone(&task);
                 // Pages are unpacked and parsed on a thread of their own, because that computes for a long time.
-                blocking("reading", move || Ok(task.next_batch(&mut records)?.map(|batch| (batch, records))))
+                blocking("reading", move || Ok(task.next_batch(&mut reading)?.map(|batch| (batch, reading))))
             }))
         });
         batches.try_flatten().boxed()
     }
 }
 
+struct Reading {
+    records: Records<FilePieces>,
+    /// The numbers of sound records and of broken ones so far.
+    n_records: u64,
+    n_broken: u64,
+}
+
 struct Task {
     url: String,
+    beginning: Vec<u8>,
     columns: DocumentColumns,
     keep_types: Vec<DataType>,
     context: ReadContext,
 }
 
 impl Task {
-    fn next_batch(&self, records: &mut Records<FilePieces>) -> Result<Option<DocumentBatch>> {
-        let read = catch_unwind(AssertUnwindSafe(|| self.rows(records))).unwrap_or_else(|panic| {
+    fn next_batch(&self, reading: &mut Reading) -> Result<Option<DocumentBatch>> {
+        let read = catch_unwind(AssertUnwindSafe(|| self.rows(reading))).unwrap_or_else(|panic| {
             let reason = format!("the reader failed on it ({})", nearprint_storage::panic_text(&*panic));
             Err(DatasetError::bad_file(&self.url, reason))
         });
@@ -112,26 +126,41 @@ impl Task {
         batch.transpose()
     }
 
-    fn rows(&self, records: &mut Records<FilePieces>) -> Result<Vec<WebRow>> {
+    fn rows(&self, reading: &mut Reading) -> Result<Vec<WebRow>> {
         let mut rows = Vec::new();
         let mut bytes = 0;
         while rows.len() < BATCH_ROWS && bytes < self.context.limits.batch_bytes {
-            let row = match records.next_record().map_err(|error| of_warc(&self.url, error))? {
+            let row = match reading.records.next_record().map_err(|error| of_warc(&self.url, error))? {
+                None if reading.n_records == 0 && reading.n_broken > 0 => return Err(self.without_records()),
                 None => break,
                 Some(Next::Broken(broken)) => {
-                    WebRow { row: broken.position + 1, fault: Some(BadReason::BrokenRecord), ..WebRow::default() }
+                    reading.n_broken += 1;
+                    let fault = if broken.cut_off { BadReason::CutOff } else { BadReason::BrokenRecord };
+                    WebRow { row: broken.position + 1, fault: Some(fault), ..WebRow::default() }
                 }
-                Some(Next::Record(record)) => match page_of(&record, &self.columns.web, &self.context, true) {
-                    Page::Row(row) => row,
-                    Page::Passed(reason) => {
-                        self.context.passed.add(reason);
-                        continue;
+                Some(Next::Record(record)) => {
+                    reading.n_records += 1;
+                    match page_of(&record, &self.columns.web, &self.context, true) {
+                        Page::Row(row) => row,
+                        Page::Passed(reason) => {
+                            self.context.passed.add(reason);
+                            continue;
+                        }
                     }
-                },
+                }
             };
             bytes += row.text.as_ref().map_or(0, |text| text.len() as u64);
             rows.push(row);
         }
         Ok(rows)
+    }
+
+    /// Returns the error of a file in which nothing but damage was found.
+    fn without_records(&self) -> DatasetError {
+        let shown = foreign::shown(&self.beginning);
+        DatasetError::bad_format(
+            &self.url,
+            format!("it holds no whole WARC record (it begins with {shown}): fetch it again"),
+        )
     }
 }

@@ -463,8 +463,11 @@ fn by_host(batch: &QueryBatch, decisions: &Decisions) -> Vec<(Cow<'static, str>,
     folded.into_iter().map(|(host, counts)| (Cow::Owned(host), counts)).collect()
 }
 
-/// Returns `host[:port]` of `scheme://host[:port]/…`, without user info.
+/// Returns `host[:port]` of `scheme://host[:port]/…`, without user info. A time and a blank may stand before it, as in
+/// ids of `warc_id = "url_time"`.
 fn host(id: &str) -> Option<&str> {
+    let is_time = |time: &str| time.contains('T') && time.starts_with(|c: char| c.is_ascii_digit());
+    let id = id.split_once(' ').filter(|(time, _)| is_time(time)).map_or(id, |(_, url)| url);
     let (scheme, rest) = id.split_once("://")?;
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));

@@ -15,8 +15,8 @@ use crate::resources::Resources;
 use crate::work::Work;
 use nearprint_dataset::schema::{CONFIG_DIGEST, FINGERPRINT, FINGERPRINTS, QUARANTINE, SKIPPED, WIDE_FINGERPRINTS};
 use nearprint_dataset::{
-    BATCH_ROWS, BadFile, BadRow, DatasetError, DatasetWriter, DocumentColumns, DocumentPlace, DocumentRange, Documents,
-    InputPolicy, ReadLimits, StagedFile,
+    BATCH_ROWS, BadFile, BadReason, BadRow, DatasetError, DatasetWriter, DocumentColumns, DocumentPlace, DocumentRange,
+    Documents, InputPolicy, ReadLimits, StagedFile, row_place,
 };
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::{IfExists, InputFile, Progress, Storage, row_number};
@@ -95,7 +95,7 @@ pub struct FingerprintCounts {
     /// The number of files that cannot be read, which were passed over as a whole.
     #[serde(default)]
     pub n_bad_files: u64,
-    /// The number of Parquet files without rows.
+    /// The number of Parquet files without rows, and of other files without bytes.
     #[serde(default)]
     pub n_empty_files: u64,
     /// The number of Parquet files in which pages without a checksum were read. Damage to these may go unseen.
@@ -232,7 +232,7 @@ fn refuse_mostly_bad(bad: &[BadRow], n_before: usize, allowed: u64, urls: &[Stri
     let n = bad.len() as u64;
     match bad.get(n_before) {
         Some(first) if n > allowed.saturating_add(BAD_ROWS_PAST_LIMIT) => {
-            Err(too_many_bad_rows(bad, allowed, format!("stopped at {}", place_of(first, urls)), urls))
+            Err(too_many_bad_rows(bad, allowed, format!("stopped at {}", place_of(first, urls)), false, urls))
         }
         _ => Ok(()),
     }
@@ -276,7 +276,8 @@ fn warn(bad_files: &[BadFile], counts: &FingerprintCounts) {
 fn refuse_bad_rows(batch: &QueryBatch, allowed: u64, urls: &[String]) -> Result<()> {
     match batch.bad_rows.first() {
         Some(first) if batch.bad_rows.len() as u64 > allowed => {
-            Err(too_many_bad_rows(&batch.bad_rows, allowed, format!("first: {}", place_of(first, urls)), urls))
+            let example = format!("first: {}", place_of(first, urls));
+            Err(too_many_bad_rows(&batch.bad_rows, allowed, example, batch.len() == 0, urls))
         }
         _ => Ok(()),
     }
@@ -284,15 +285,31 @@ fn refuse_bad_rows(batch: &QueryBatch, allowed: u64, urls: &[String]) -> Result<
 
 /// Returns the place of a row that is no document, and the reason.
 fn place_of(bad: &BadRow, urls: &[String]) -> String {
-    format!("{} row {}: {}", urls[bad.file as usize], bad.row, bad.reason.name())
+    let place = row_place(&urls[bad.file as usize], bad.row);
+    format!("{place}: {}", bad.reason.name())
 }
 
 /// The number of rows that an error about bad rows lists.
 const LISTED_BAD_ROWS: usize = 10;
 
-fn too_many_bad_rows(bad: &[BadRow], allowed: u64, example: String, urls: &[String]) -> PipelineError {
+fn too_many_bad_rows(
+    bad: &[BadRow],
+    allowed: u64,
+    example: String,
+    none_is_good: bool,
+    urls: &[String],
+) -> PipelineError {
+    let has = |reason| bad.iter().any(|bad| bad.reason == reason);
+    let (is_cut_off, is_broken) = (has(BadReason::CutOff), has(BadReason::BrokenRecord));
+    let remedy = match () {
+        () if is_cut_off => "the file was cut off, fetch it again",
+        () if is_broken => "the file is damaged, fetch it again",
+        () => "mend the rows",
+    };
+    let is_damage = is_cut_off || is_broken || none_is_good;
     let examples = bad.iter().take(LISTED_BAD_ROWS).map(|bad| place_of(bad, urls)).collect();
-    PipelineError::TooManyBadRows { n: bad.len() as u64, allowed, example, by_reason: by_reason(bad), examples }
+    let (n, by_reason) = (bad.len() as u64, by_reason(bad));
+    PipelineError::TooManyBadRows { n, allowed, example, by_reason, examples, remedy, is_damage }
 }
 
 fn by_reason(bad: &[BadRow]) -> BTreeMap<String, u64> {

@@ -102,6 +102,18 @@ fn is_sheet(header: &str) -> bool {
     ["n_pairs", "strata", "profile"].iter().all(|name| names.contains(name))
 }
 
+/// The characters of a header that a message shows.
+const SHOWN_CHARS: usize = 80;
+
+/// Returns the first names of a header for a message.
+fn shown(names: &[&str]) -> Vec<String> {
+    let header = names.join(", ");
+    match header.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => vec![format!("{}…", &header[..end])],
+        None => vec![header],
+    }
+}
+
 /// Returns the positions of `id_a`, `id_b` and `label`.
 fn columns(url: &str, header: &str) -> Result<[usize; 3]> {
     if is_sheet(header) {
@@ -117,7 +129,7 @@ fn columns(url: &str, header: &str) -> Result<[usize; 3]> {
         let missing = || DatasetError::MissingColumn {
             file: url.to_owned(),
             column: name.to_owned(),
-            present: names.iter().map(|n| (*n).to_owned()).collect(),
+            present: shown(&names),
             remedy: "write a tab-separated header".into(),
         };
         names.iter().position(|n| n.trim().eq_ignore_ascii_case(name)).ok_or_else(missing)

@@ -19,7 +19,7 @@ use super::query_batch::{
 };
 use crate::error::{Result, TaskError};
 use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, TEXT_HASH};
-use nearprint_dataset::{BadReason, BadRow, Columns, DuplicateIds, fixed};
+use nearprint_dataset::{BadReason, BadRow, Columns, DuplicateIds, fixed, row_place};
 use nearprint_storage::{in_memory, in_pool, row_number};
 
 /// The column of a fingerprinted document that says why its row is not a document, as a [`BadReason::code`]. If the
@@ -27,7 +27,7 @@ use nearprint_storage::{in_memory, in_pool, row_number};
 pub(crate) const BAD: &str = "bad";
 
 /// The number of rows with repeated ids that a message names.
-const MAX_EXAMPLES: usize = 10;
+const MAX_EXAMPLES: usize = 3;
 
 /// The rules for the rows that are left out.
 #[derive(Debug, Default)]
@@ -294,7 +294,7 @@ impl<'a> Collecting<'a> {
         }
         let place = |at: u32| {
             let (file, row) = self.places.of(at);
-            format!("{} row {row}", name_of(file))
+            row_place(&name_of(file), row)
         };
         let example = |&(first, other): &(u32, u32)| {
             let id: String = self.ids.text(first).chars().take(100).collect();
