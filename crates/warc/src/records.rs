@@ -323,9 +323,16 @@ impl<P: Pieces> Records<P> {
                 let end = End { bytes: header_bytes + length, alone: None, has_checksum: false };
                 return Ok(Ok((length, end)));
             }
-            Err(Damage::BadMember) => return Ok(Err(Damage::BadMember)),
+            Err(Damage::BadMember) if !self.has_record_within(header_bytes + length) => {
+                return Ok(Err(Damage::BadMember));
+            }
+            // The length reaches over sound records to the bad member.
+            Err(Damage::BadMember) => Damage::WrongLength,
             Err(damage) => damage,
         };
+        if digest.and_then(|digest| digest::agrees(digest, b"")).is_none() {
+            return Ok(Err(damage));
+        }
         // The length is wrong, not the block, if that up to the next header has the digest.
         match self.block_to_next_header(header_bytes)? {
             Some(block) if agrees(self, block) == Some(true) => {
@@ -362,13 +369,35 @@ impl<P: Pieces> Records<P> {
         }
     }
 
-    /// Returns the size of the block if it ends at the next header, or where the bytes end that are in the window.
+    /// Returns the size of the block if it ends at the next header, or where there are no more bytes, and may be held.
     fn block_to_next_header(&mut self, header_bytes: usize) -> Result<Option<usize>> {
-        self.fill(header_bytes + MAX_HEADER_BYTES)?;
-        let from = self.at + header_bytes;
-        // The line end behind the header may be that before the next one.
-        let next = self.header_in(from - 1..self.end).unwrap_or(self.end);
-        Ok(self.window[from..next].strip_suffix(b"\r\n\r\n").map(<[u8]>::len))
+        let max_block = usize::try_from(self.limits.max_block_bytes).unwrap_or(usize::MAX);
+        let most = max_block.saturating_add(header_bytes + MAX_HEADER_BYTES);
+        let mut wanted = header_bytes + MAX_HEADER_BYTES;
+        let next = loop {
+            let more = self.fill(wanted)?;
+            // The line end behind the header may be that before the next one.
+            match self.header_in(self.at + header_bytes - 1..self.end) {
+                Some(next) => break next,
+                None if !more => break self.end,
+                None if wanted == most => return Ok(None),
+                None => wanted = wanted.saturating_mul(2).min(most),
+            }
+        };
+        let block = self.window[self.at + header_bytes..next].strip_suffix(b"\r\n\r\n").map(<[u8]>::len);
+        Ok(block.filter(|&block| block <= max_block))
+    }
+
+    /// Returns how many of the members in `starts` begin before a place in the window. They are told by their number:
+    /// when the window moves, they are at its beginning, as a member that begins there is.
+    fn n_starts_before(&self, place: usize) -> usize {
+        self.starts.iter().filter(|&&(at, _)| at < place).count()
+    }
+
+    /// Returns whether a member begins with a record within the next `n` bytes.
+    fn has_record_within(&self, n: usize) -> bool {
+        let within = self.at + 1..self.at.saturating_add(n).min(self.end);
+        self.starts.iter().any(|(start, _)| within.contains(start) && is_header(&self.window[*start..self.end]))
     }
 
     fn cut_off(&self) -> Damage {
@@ -389,10 +418,11 @@ impl<P: Pieces> Records<P> {
     fn find_end(&mut self, mut bytes: usize, position: u64) -> Result<std::result::Result<End, Damage>> {
         // A frame of zstd may have no checksum.
         let has_checksum = self.packing == Packing::Gzip;
+        let n_passed = self.n_starts_before(self.at + bytes);
         loop {
             let more = self.fill(bytes + 1)?;
             let here = self.at + bytes;
-            if let Some(&(_, next)) = self.starts.iter().find(|&&(at, _)| at == here) {
+            if let Some(&(_, next)) = self.starts.iter().skip(n_passed).find(|&&(at, _)| at == here) {
                 let alone = (self.n_in_member == 0).then_some((self.member, next));
                 return Ok(Ok(End { bytes, alone, has_checksum }));
             }
@@ -427,29 +457,31 @@ impl<P: Pieces> Records<P> {
         length: u64,
     ) -> Result<std::result::Result<Found, Damage>> {
         let header = self.window[self.at..self.at + header_bytes].to_vec();
-        self.at += header_bytes;
+        // The last byte that was passed stays in the window, so that `pass_over` finds a record right behind it.
+        self.at += header_bytes - 1;
         let mut left = length;
         while left > 0 {
-            if !self.fill(1)? {
+            if !self.fill(2)? {
                 return Ok(Err(self.cut_off()));
             }
-            let n = usize::try_from(left).unwrap_or(usize::MAX).min(self.end - self.at);
+            let n = usize::try_from(left).unwrap_or(usize::MAX).min(self.end - self.at - 1);
             // A block may go on in a further member, but not where that begins with a record.
-            if let Some(&(start, _)) = self.starts.iter().find(|(start, _)| (self.at + 1..self.at + n).contains(start))
-            {
-                left -= (start - self.at - 1) as u64;
-                self.at = start - 1;
-                self.fill(1 + MAX_HEADER_BYTES)?;
-                if is_header(&self.window[self.at + 1..self.end]) {
-                    return Ok(Err(Damage::WrongLength));
-                }
-                left -= 1;
-                self.at += 1;
+            let within = self.at + 1..=self.at + n;
+            let Some(&(start, _)) = self.starts.iter().find(|(start, _)| within.contains(start)) else {
+                self.at += n;
+                left -= n as u64;
                 continue;
+            };
+            left -= (start - self.at - 1) as u64;
+            self.at = start - 1;
+            self.fill(1 + MAX_HEADER_BYTES)?;
+            if is_header(&self.window[self.at + 1..self.end]) {
+                return Ok(Err(Damage::WrongLength));
             }
-            self.at += n;
-            left -= n as u64;
+            left -= 1;
+            self.at += 1;
         }
+        self.at += 1;
         let End { bytes: after, alone, .. } = match self.find_end(0, position)? {
             Ok(end) => end,
             Err(damage) => return Ok(Err(damage)),
@@ -489,8 +521,9 @@ impl<P: Pieces> Records<P> {
             return Ok(());
         }
         self.at = (self.at + 1).min(self.end);
+        let n_passed = self.n_starts_before(self.at);
         loop {
-            let next_member = self.starts.iter().map(|&(at, _)| at).find(|&at| at >= self.at);
+            let next_member = self.starts.get(n_passed).map(|&(at, _)| at);
             let until = next_member.unwrap_or(self.end);
             if let Some(at) = self.header_in(self.at..until) {
                 self.at = at;
@@ -503,7 +536,7 @@ impl<P: Pieces> Records<P> {
             // A header may begin in the last bytes.
             self.at = self.end.saturating_sub(MAX_HEADER_BYTES).max(self.at);
             let held = self.end - self.at;
-            if !self.fill(held + STEP_BYTES)? && self.starts.iter().all(|&(at, _)| at < self.at) {
+            if !self.fill(held + STEP_BYTES)? && self.starts.len() == n_passed {
                 let last = self.header_in(self.at..self.end);
                 self.at = last.unwrap_or(self.end);
                 return Ok(());

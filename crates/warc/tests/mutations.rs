@@ -8,6 +8,10 @@
 //!   of a zstd frame without checksum, and a block in such a file without a digest of its own; or
 //! - it shares its member with other records, and a [`Damage`] of this member follows.
 //!
+//! A record comes out if the bytes of its member are in the mutated file as they were, whatever else is damaged; in a
+//! plain file, if its own bytes are, at the beginning of a line. In a plain file without digests, it may be reported in
+//! place because of what follows it, or be within a changed record.
+//!
 //! And if a record of the sound file does not come out, a [`Damage`] is returned, except if whole members are gone, or
 //! if a plain file lost bytes in such a way that what is left is a file of records.
 //!
@@ -15,8 +19,9 @@
 //! how often each of this happened.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::cast_possible_truncation, reason = "tests")]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
+use std::ops::Range;
 use std::path::Path;
 
 use flate2::Compression;
@@ -36,6 +41,13 @@ struct Sample {
     /// How often a record with these header and block is in the file.
     n_of: HashMap<[u8; 20], usize>,
     n_of_block: HashMap<[u8; 20], usize>,
+    pieces: Vec<Piece>,
+}
+
+/// A member with whole records, or a record of a plain file.
+struct Piece {
+    bytes: Range<usize>,
+    records: Vec<[u8; 20]>,
 }
 
 /// A record that was read.
@@ -62,6 +74,9 @@ struct Counts {
     n_refused: usize,
     n_records: usize,
     n_damage: usize,
+    n_unchanged: usize,
+    n_unchanged_said: usize,
+    n_unchanged_untold: usize,
     n_said_afterwards: usize,
     n_headers_untold: usize,
     n_blocks_untold: usize,
@@ -74,6 +89,9 @@ impl Counts {
         self.n_refused += other.n_refused;
         self.n_records += other.n_records;
         self.n_damage += other.n_damage;
+        self.n_unchanged += other.n_unchanged;
+        self.n_unchanged_said += other.n_unchanged_said;
+        self.n_unchanged_untold += other.n_unchanged_untold;
         self.n_said_afterwards += other.n_said_afterwards;
         self.n_headers_untold += other.n_headers_untold;
         self.n_blocks_untold += other.n_blocks_untold;
@@ -125,7 +143,39 @@ impl Sample {
         let sound = read(&bytes, packing);
         let n_of = counted(sound.records.iter().map(|record| record.sha1));
         let n_of_block = counted(sound.records.iter().map(|record| record.block));
-        Self { name: name.to_owned(), packing, bytes, has_checksums, sound, n_of, n_of_block }
+        let pieces = Self::pieces(packing, &bytes, &sound, &n_of);
+        Self { name: name.to_owned(), packing, bytes, has_checksums, sound, n_of, n_of_block, pieces }
+    }
+
+    fn pieces(packing: Packing, bytes: &[u8], sound: &Reading, n_of: &HashMap<[u8; 20], usize>) -> Vec<Piece> {
+        let mut ends: Vec<usize> = match packing {
+            Packing::Plain => sound.records.iter().skip(1).map(|record| record.position as usize).collect(),
+            _ => {
+                let sizes = members(packing, bytes).into_iter().map(<[u8]>::len);
+                sizes.scan(0, |end, size| Some(std::mem::replace(end, *end + size))).skip(1).collect()
+            }
+        };
+        ends.push(bytes.len());
+        let starts = std::iter::once(0).chain(ends.clone());
+        let piece = |(start, end): (usize, usize)| {
+            let read = read(&bytes[start..end], packing);
+            let records: Vec<_> = read.records.iter().map(|record| record.sha1).collect();
+            let is_whole = read.damage.is_empty() && records.iter().all(|sha1| n_of.contains_key(sha1));
+            // After damage, no record is looked for behind the rest of another one.
+            let is_whole = is_whole && unpacked(packing, &bytes[start..end]).starts_with(b"WARC/");
+            is_whole.then_some(Piece { bytes: start..end, records })
+        };
+        starts.zip(ends.iter().copied()).filter_map(piece).collect()
+    }
+
+    /// Returns where a piece is in a mutated file as it is in this one, and where a reader looks for it.
+    fn unchanged(&self, file: &[u8], piece: &Piece) -> Option<usize> {
+        let bytes = &self.bytes[piece.bytes.clone()];
+        let begins_line = |at: usize| self.packing != Packing::Plain || at == 0 || file[at - 1] == b'\n';
+        let is_at = |&at: &usize| file.get(at..).is_some_and(|file| file.starts_with(bytes)) && begins_line(at);
+        let from_end = (file.len() + piece.bytes.start).checked_sub(self.bytes.len());
+        let nearby = [Some(piece.bytes.start), from_end].into_iter().flatten().find(is_at);
+        nearby.or_else(|| memchr::memmem::find_iter(file, bytes).find(|&at| begins_line(at)))
     }
 
     /// Returns whether a file is made of members of this one alone, whatever the headers of gzip say of times.
@@ -171,6 +221,22 @@ impl Sample {
             } else {
                 assert!(!has_sha1(record), "a block that has not its digest");
                 counts.n_blocks_untold += 1;
+            }
+        }
+        let read: HashSet<_> = reading.records.iter().map(|record| record.sha1).collect();
+        for piece in self.pieces.iter().filter(|_| !reading.refused) {
+            let Some(at) = self.unchanged(file, piece) else { continue };
+            let is_read = piece.records.iter().all(|sha1| read.contains(sha1));
+            counts.n_unchanged += piece.records.len();
+            if !is_read {
+                let is_untold = self.packing == Packing::Plain && !self.sound.records.iter().all(has_sha1);
+                assert!(is_untold, "{:?} is not read, though nothing changed it: {:?}", piece.bytes, reading.damage);
+                let is_said = reading.damage.iter().any(|(position, _)| *position == at as u64);
+                let before = reading.records.iter().take_while(|record| record.position <= at as u64).last();
+                let is_within_changed = before.is_some_and(|record| !self.n_of.contains_key(&record.sha1));
+                assert!(is_said || is_within_changed, "{:?} is lost: {:?}", piece.bytes, reading.damage);
+                counts.n_unchanged_said += usize::from(is_said);
+                counts.n_unchanged_untold += usize::from(!is_said);
             }
         }
         let n_lost = self.sound.records.len().saturating_sub(n_same + n_changed);
@@ -310,6 +376,16 @@ fn members(packing: Packing, mut file: &[u8]) -> Vec<&[u8]> {
         file = behind;
     }
     members
+}
+
+fn unpacked(packing: Packing, member: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    match packing {
+        Packing::Plain => bytes.extend_from_slice(member),
+        Packing::Gzip => drop(GzDecoder::new(member).read_to_end(&mut bytes)),
+        Packing::Zstd => drop(zstd::Decoder::with_buffer(member).unwrap().read_to_end(&mut bytes)),
+    }
+    bytes
 }
 
 /// Files that need nothing: packed in every way, with digests and without.

@@ -236,27 +236,68 @@ fn record_of_length(n: usize, block: &[u8], length: u64) -> Vec<u8> {
 
 #[test]
 fn a_wrong_length_costs_nothing_where_the_block_has_its_digest() {
-    for length in [0, 3, 971, 973, 2000, 50_000, u64::MAX] {
-        let block = [b'x'; 972];
-        let file = [record(0, b"a"), record_of_length(1, &block, length), record(2, b"c")].concat();
-        let seen: Vec<_> = whole(&file, Packing::Plain).into_iter().map(|(_, seen)| seen.map(|(id, _)| id)).collect();
-        // A block that is said to be too large is never held, so nothing is known of it.
-        let expected = match length {
-            u64::MAX => vec![Ok("<0>".to_owned()), Err(Damage::CutOff)],
-            _ => ["<0>", "<1>", "<2>"].map(|id| Ok(id.to_owned())).to_vec(),
-        };
-        assert_eq!(seen, expected, "{length}");
+    for (size, length) in
+        [972, 300_000].into_iter().flat_map(|size| [0, 3, 971, 973, 50_000, 299_999, 400_000].map(|l| (size, l)))
+    {
+        let records = [record(0, b"a"), record_of_length(1, &vec![b'x'; size], length), record(2, b"c")];
+        let packings = [Packing::Plain, Packing::Gzip, Packing::Zstd];
+        let one_member = packings.map(|packing| (packing, packed(packing, &records.concat())));
+        let member_each =
+            packings.map(|packing| (packing, records.iter().flat_map(|record| packed(packing, record)).collect()));
+        for (packing, file) in one_member.into_iter().chain(member_each) {
+            let seen: Vec<_> = whole(&file, packing).into_iter().map(|(_, seen)| seen.map(|(id, _)| id)).collect();
+            let expected = ["<0>", "<1>", "<2>"].map(|id| Ok(id.to_owned()));
+            assert_eq!(seen, expected, "{packing:?}, a block of {size} that is said to have {length}");
+        }
     }
 }
 
 #[test]
+fn a_wrong_length_costs_its_record_where_it_or_the_block_is_larger_than_a_block_may_be() {
+    let limits = Limits { max_block_bytes: 10_000 };
+    let first_damage = |size: usize, length: u64| {
+        let file =
+            [record(0, b"a"), record_of_length(1, &vec![b'x'; size], length), record(2, &[b'c'; 5_000])].concat();
+        read(&file, Packing::Plain, 0..file.len(), limits).into_iter().find_map(|(_, seen)| seen.err())
+    };
+    assert_eq!(first_damage(10_000, 9_000), None);
+    assert_eq!(first_damage(10_001, 9_000), Some(Damage::WrongLength));
+    // A block that is said to be too large is never held, so nothing is known of it.
+    assert_eq!(first_damage(1_000, 10_001), Some(Damage::CutOff));
+}
+
+#[test]
 fn a_length_that_is_far_too_large_costs_its_own_record_alone_in_a_packed_file() {
-    for packing in [Packing::Gzip, Packing::Zstd] {
-        let wrong = [record_of_length(1, b"b", 1 << 40), record(2, &[b'c'; 300_000]), record(3, b"d")];
-        let file: Vec<u8> = std::iter::once(record(0, b"a")).chain(wrong).flat_map(|r| packed(packing, &r)).collect();
+    for (packing, size) in [Packing::Gzip, Packing::Zstd].into_iter().flat_map(|p| [1, 5000, 100_000].map(|n| (p, n))) {
+        let wrong = record_of_length(1, &vec![b'b'; size], 1 << 40);
+        let records = [record(0, b"a"), wrong, record(2, &[b'c'; 300_000]), record(3, b"d")];
+        let file: Vec<u8> = records.iter().flat_map(|record| packed(packing, record)).collect();
         let seen: Vec<_> = whole(&file, packing).into_iter().map(|(_, seen)| seen.map(|(id, _)| id)).collect();
         let expected = [Ok("<0>"), Err(Damage::WrongLength), Ok("<2>"), Ok("<3>")];
-        assert_eq!(seen, expected.map(|seen| seen.map(str::to_owned)), "{packing:?}");
+        assert_eq!(seen, expected.map(|seen| seen.map(str::to_owned)), "{packing:?}, a block of {size}");
+    }
+}
+
+#[test]
+fn a_wrong_length_that_reaches_into_a_damaged_member_costs_its_own_record_alone() {
+    let ids = |file: &[u8], packing| -> Vec<_> {
+        whole(file, packing).into_iter().map(|(_, seen)| seen.map(|(id, _)| id)).collect()
+    };
+    for packing in [Packing::Gzip, Packing::Zstd] {
+        let without_digest = String::from_utf8(record(1, &[b'a'; 5000])).unwrap().replace("th: 5000", "th: 15000");
+        for (wrong, expected) in [
+            (without_digest.into_bytes(), Err(Damage::WrongLength)),
+            (record_of_length(1, &[b'a'; 5000], 15_000), Ok("<1>")),
+        ] {
+            let members = [wrong, record(2, &[b'b'; 5000]), record(3, &[b'c'; 2000]), record(4, &[b'd'; 5000])]
+                .map(|record| packed(packing, &record));
+            let mut file = members.concat();
+            let to = file.len();
+            file[to - members[3].len() / 2..to - 8].fill(0xff);
+            file.extend(packed(packing, &record(5, b"e")));
+            let expected = [expected, Ok("<2>"), Ok("<3>"), Err(Damage::BadMember), Ok("<5>")];
+            assert_eq!(ids(&file, packing), expected.map(|seen| seen.map(str::to_owned)), "{packing:?}");
+        }
     }
 }
 
@@ -284,6 +325,56 @@ fn a_record_may_go_on_in_further_members_and_a_member_may_hold_all_records() {
         for file in [in_pieces, packed(packing, &all)] {
             let seen: Vec<_> = whole(&file, packing).into_iter().map(|(_, seen)| seen.map(|(id, _)| id)).collect();
             assert_eq!(seen, expected, "{packing:?}");
+        }
+    }
+}
+
+#[test]
+fn a_damaged_stretch_of_any_size_is_one_row() {
+    let limits = Limits { max_block_bytes: 10_000 };
+    let size = 300_000;
+    // The second length ends where the window does, in a further member.
+    for (said, goes_on) in [(3, false), ((128 << 10) - HEAD, true)] {
+        let head = format!("WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: {said:06}\r\n\r\n");
+        assert_eq!(head.len(), HEAD);
+        let wrong = [head.as_bytes(), &vec![b'x'; size], b"\r\n\r\n"].concat();
+        for packing in [Packing::Plain, Packing::Gzip, Packing::Zstd] {
+            let pieces = if goes_on { in_two(packing, &wrong) } else { packed(packing, &wrong) };
+            let file = [pieces, packed(packing, &record(2, b"c"))].concat();
+            let seen = read(&file, packing, 0..file.len(), limits);
+            let expected = [Err(Damage::WrongLength), Ok(("<2>".to_owned(), b"c".to_vec()))];
+            let found: Vec<_> = seen.into_iter().map(|(_, seen)| seen).collect();
+            assert_eq!(found, expected, "{packing:?}, {said}");
+        }
+    }
+}
+
+/// The size of a header with a length of six digits, and no id.
+const HEAD: usize = "WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: 000000\r\n\r\n".len();
+
+/// A record whose block goes on in a second member.
+fn in_two(packing: Packing, record: &[u8]) -> Vec<u8> {
+    let (first, second) = record.split_at(30_000);
+    [packed(packing, first), packed(packing, second)].concat()
+}
+
+#[test]
+fn a_large_record_that_goes_on_in_a_further_member_has_the_bytes_of_both_wherever_it_ends() {
+    for packing in [Packing::Gzip, Packing::Zstd] {
+        // The window grows by 64 KiB.
+        for size in (1..4).flat_map(|n| [0, 1, 2, 3].map(|more| n * (64 << 10) - HEAD - 2 + more)) {
+            let head = format!("WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: {size:06}\r\n\r\n");
+            let large = in_two(packing, &[head.as_bytes(), &vec![b'x'; size], b"\r\n\r\n"].concat());
+            let file = [large.clone(), packed(packing, &record(2, b"c"))].concat();
+            let limits = Limits { max_block_bytes: 10_000 };
+            let mut records = Records::new(Slice::new(&file), packing, 0..file.len() as u64, limits);
+            let mut alone = Vec::new();
+            while let Some(next) = records.next_record().unwrap() {
+                let Next::Record(record) = next else { panic!("{next:?}") };
+                alone.push(record.alone);
+            }
+            let (middle, end) = (large.len() as u64, file.len() as u64);
+            assert_eq!(alone, [Some((0, middle)), Some((middle, end))], "{packing:?}, {size}");
         }
     }
 }
