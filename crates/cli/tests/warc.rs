@@ -393,7 +393,8 @@ fn a_page_on_standard_input_is_a_query() {
 #[test]
 fn ids_of_time_and_url_name_their_hosts_as_sources() {
     let night = Night::new("warc_id = \"url_time\"\n");
-    let pages = [page("https://a.org/1", &text(1, 80)), page("https://B.org/1", &text(1, 80))];
+    let longer = format!("{} {}", text(1, 200), text(9, 4));
+    let pages = [page("https://a.org/1", &longer), page("https://B.org/1", &text(1, 200))];
     write(&night, "a.warc", &pages.concat());
     let summary = night.run(DT, &[]).expect_success().json();
     let sources: Vec<&str> =

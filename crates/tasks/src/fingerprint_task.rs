@@ -233,7 +233,9 @@ pub fn fingerprint_task(
                     sender.send(TaskBatch::Rows(rows)).await?;
                 }
                 Ok(None) => break,
-                Err(DatasetError::BadFile { reason, .. }) if context.passes_over_files => {
+                Err(DatasetError::BadFile { reason, .. } | DatasetError::BadFormat { reason, .. })
+                    if context.passes_over_files =>
+                {
                     sender.send(file_note(task.position, Some(&reason), None)?).await?;
                     break;
                 }
