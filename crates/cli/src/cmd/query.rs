@@ -107,13 +107,12 @@ fn text_of(path: &Path, html_text: &HtmlText) -> Result<String, Failure> {
         let reason = "it holds many documents: give a file with one text or page, or queries in JSON lines by --jsonl";
         return Err(Failure::usage(format!("--file {name}: {reason}")));
     }
-    let bytes = if path == Path::new(STDIN) {
-        let mut bytes = Vec::new();
-        std::io::stdin().take(MAX_PAGE_BYTES + 1).read_to_end(&mut bytes).map(|_| bytes)
+    let mut bytes = Vec::new();
+    if path == Path::new(STDIN) {
+        std::io::stdin().read_to_end(&mut bytes).map_err(failed)?;
     } else {
-        std::fs::read(path)
-    };
-    let bytes = bytes.map_err(failed)?;
+        bytes = std::fs::read(path).map_err(failed)?;
+    }
     if holds_one_document(&name) || begins_as_html(&bytes) {
         return Ok(page_text(&name, &bytes, html_text, MAX_PAGE_BYTES).map_err(StudyError::from)?);
     }
@@ -294,26 +293,16 @@ const BLOCK_BYTES: usize = 1 << 20;
 /// The number of blocks that are read before they are answered. They are answered together.
 const BLOCKS_AHEAD: usize = 16;
 
-type Lines = Box<dyn BufReadMore + Send>;
-
-/// A reader that says whether a whole line was read and not yet taken.
-trait BufReadMore: BufRead {
-    fn has_line(&self) -> bool;
-}
-
-impl<R: Read> BufReadMore for BufReader<R> {
-    fn has_line(&self) -> bool {
-        self.buffer().contains(&b'\n')
-    }
-}
+type Lines = BufReader<Box<dyn Read + Send>>;
 
 fn open_lines(path: &Path) -> Result<(String, Lines), Failure> {
     if path == Path::new(STDIN) {
-        return Ok(("standard input".to_owned(), Box::new(BufReader::with_capacity(BLOCK_BYTES, std::io::stdin()))));
+        let input: Box<dyn Read + Send> = Box::new(std::io::stdin());
+        return Ok(("standard input".to_owned(), BufReader::with_capacity(BLOCK_BYTES, input)));
     }
     let name = path.display().to_string();
     let file = std::fs::File::open(path).map_err(|e| Failure::reading(&format!("--jsonl {name}"), &e))?;
-    Ok((name, Box::new(BufReader::with_capacity(BLOCK_BYTES, file))))
+    Ok((name, BufReader::with_capacity(BLOCK_BYTES, Box::new(file))))
 }
 
 /// Sends all lines, in blocks: of about a mebibyte, or of what there is before reading may have to wait. Reading ends
@@ -322,33 +311,30 @@ fn read_lines(name: &str, mut input: Lines, blocks: &mpsc::Sender<Block>) {
     let (mut block, mut n_bytes) = (Vec::new(), 0);
     for number in 1.. {
         let mut line = Vec::new();
-        let read = input.by_ref().take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut line);
-        let end = match read {
-            Ok(0) => Some(None),
+        let read = match input.by_ref().take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut line) {
             Ok(n) if n > MAX_LINE_BYTES => {
                 let reason = format!("{name}: line {number} is longer than {MAX_LINE_BYTES} bytes: cut the text");
-                Some(Some(told(ErrorKind::BadData, reason)))
+                Err(told(ErrorKind::BadData, reason))
             }
-            Ok(n) => {
-                n_bytes += n;
-                if !line.iter().all(u8::is_ascii_whitespace) {
-                    block.push((number, line));
-                }
-                None
-            }
-            Err(error) => Some(Some(told(ErrorKind::LocalIo, format!("{name}: {error}")))),
+            read => read.map_err(|error| told(ErrorKind::LocalIo, format!("{name}: {error}"))),
         };
-        if (end.is_some() || n_bytes >= BLOCK_BYTES || !input.has_line()) && !block.is_empty() {
+        n_bytes += line.len();
+        let is_line = matches!(read, Ok(n) if n > 0);
+        if is_line && !line.iter().all(u8::is_ascii_whitespace) {
+            block.push((number, line));
+        }
+        let is_full = n_bytes >= BLOCK_BYTES || !input.buffer().contains(&b'\n');
+        if (is_full || !is_line) && !block.is_empty() {
             n_bytes = 0;
             if blocks.blocking_send(Ok(std::mem::take(&mut block))).is_err() {
                 return;
             }
         }
-        if let Some(error) = end {
-            if let Some(error) = error {
-                // If nobody takes it, another error came before.
-                let _ = blocks.blocking_send(Err(error));
-            }
+        if let Err(error) = read {
+            // If nobody takes it, another error came before.
+            let _ = blocks.blocking_send(Err(error));
+        }
+        if !is_line {
             return;
         }
     }
