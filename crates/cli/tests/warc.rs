@@ -356,12 +356,18 @@ fn a_record_that_holds_a_packed_warc_file_gives_no_documents_of_it() {
     kept_and_dropped(&night, &[("https://a.org/1", "keep")]);
 }
 
-#[test]
-fn an_html_file_is_a_query() {
+/// A published night of one page, and `saved.html` with the same text.
+fn with_saved_page() -> Night {
     let night = Night::new("");
     write(&night, "a.warc.gz", &gzip(&page("https://a.org/1", &text(1, 80))));
     night.run(DT, &[]).expect_success();
     std::fs::write(night.path().join("saved.html"), html(&text(1, 80))).unwrap();
+    night
+}
+
+#[test]
+fn an_html_file_is_a_query() {
+    let night = with_saved_page();
     let done = nearprint_in(night.path(), &["query", "--config", "job.toml", "--file", "saved.html", "--json"]);
     assert!(done.expect_success().stdout.contains("https://a.org/1"));
 
@@ -381,10 +387,7 @@ fn an_html_file_is_a_query() {
 
 #[test]
 fn a_page_on_standard_input_is_a_query() {
-    let night = Night::new("");
-    write(&night, "a.warc.gz", &gzip(&page("https://a.org/1", &text(1, 80))));
-    night.run(DT, &[]).expect_success();
-    std::fs::write(night.path().join("saved.html"), html(&text(1, 80))).unwrap();
+    let night = with_saved_page();
     let line = format!("{} query --config job.toml --file - --json < saved.html", support::NEARPRINT);
     let done = support::Run::new(Path::new("sh"), night.path(), &["-c", &line]).run().unwrap();
     assert!(done.expect_success().stdout.contains("https://a.org/1"));

@@ -41,13 +41,18 @@ proptest! {
     }
 }
 
+/// The numbers of a linear congruential generator, whose high bits are mixed into the low ones.
+fn numbers(seed: u64, shift: u32) -> impl FnMut() -> u64 {
+    let mut state = seed;
+    move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state ^ state >> shift
+    }
+}
+
 #[test]
 fn threads_share_a_set_and_find_the_same_pairs_and_none_twice() {
-    let mut state = 7u64;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        state ^ state >> 29
-    };
+    let mut next = numbers(7, 29);
     // Enough for four pieces of four threads; every fourth value is near another, and some are the same.
     let mut all: Vec<u64> = (0..1 << 18).map(|_| next()).collect();
     for i in (0..all.len() / 2).step_by(2) {
@@ -73,11 +78,7 @@ fn threads_share_a_set_and_find_the_same_pairs_and_none_twice() {
 
 #[test]
 fn a_hot_leaf_whose_queries_do_not_share_its_prefix_is_joined_completely() {
-    let mut state = 11u64;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        state ^ state >> 31
-    };
+    let mut next = numbers(11, 31);
     // All existing fingerprints agree in 24 bits, and each query differs from them in one of these.
     let existing: Vec<u64> = (0..16_000).map(|_| next() >> 24).collect();
     let near = |(i, &value): (usize, &u64)| {

@@ -28,7 +28,6 @@ const NIGHTS_AT_ONCE: usize = 8;
 const PAGE_NS: f64 = 7_000.0;
 /// The nanoseconds in which a core compares a fingerprint that is in memory, as measured.
 const SCANNED_ROW_NS: f64 = 0.5;
-
 /// The nanoseconds that a join takes for each fingerprint on one core, at the least.
 const LEAST_JOINED_ROW_NS: f64 = 0.4;
 
@@ -139,9 +138,9 @@ impl Lookup {
     async fn joined(&self, wanted: &[Wanted]) -> Result<Joined> {
         let near = |wanted: &Wanted| if let Wanted::Near(near) = wanted { Some(*near) } else { None };
         let wanted_near: Vec<Fingerprinted> = wanted.iter().filter_map(near).collect();
-        let Some(first) = wanted_near.first() else { return Ok(Joined::DoesNotPay) };
+        let [first, _, ..] = wanted_near.as_slice() else { return Ok(Joined::DoesNotPay) };
         let Opened { store, nights, .. } = &*self.opened;
-        let n_rows: u64 = nights.iter().map(|night| night.run.night.run.n_fingerprints).sum();
+        let n_rows: u64 = nights.iter().map(OpenNight::n_rows).sum();
         #[allow(clippy::cast_precision_loss, reason = "an estimate")]
         let (alone, least) = match self.options.joined {
             WhenJoined::IfFaster => {
@@ -151,7 +150,7 @@ impl Lookup {
             WhenJoined::Always => (f64::INFINITY, 0.0),
             WhenJoined::Never => return Ok(Joined::DoesNotPay),
         };
-        if wanted.len() < 2 || alone < least {
+        if alone < least {
             return Ok(Joined::DoesNotPay);
         }
         let asked: Vec<(u64, u32)> = wanted_near.iter().map(|near| near.fingerprint).zip(0..).collect();
@@ -187,7 +186,7 @@ impl Lookup {
     #[allow(clippy::cast_precision_loss, reason = "an estimate")]
     fn nanoseconds_alone(&self, fingerprint: u64) -> f64 {
         let n_pages: usize = self.opened.indexes.iter().map(|index| index.tables.n_pages(fingerprint)).sum();
-        PAGE_NS * n_pages as f64 + SCANNED_ROW_NS * self.state().n_scanned_rows as f64
+        PAGE_NS * n_pages as f64 + SCANNED_ROW_NS * self.opened.n_scanned_rows() as f64
     }
 
     /// Returns the matches among near rows, each with the number of its query.

@@ -35,6 +35,13 @@ pub(crate) struct Opened {
     n_live_rows: u64,
 }
 
+impl Opened {
+    /// Returns the number of rows in nights that no index covers.
+    pub fn n_scanned_rows(&self) -> u64 {
+        self.scanned.iter().map(|&night| self.nights[night].n_rows()).sum()
+    }
+}
+
 /// An index, and the nights whose rows it has.
 #[derive(Debug)]
 pub(crate) struct Covered {
@@ -82,9 +89,8 @@ impl Lookup {
     #[must_use]
     pub fn state(&self) -> State {
         let nights = &self.opened.nights;
-        let rows = |night: &OpenNight| night.run.night.run.n_fingerprints;
-        let n_rows: u64 = nights.iter().map(rows).sum();
-        let n_scanned_rows = self.opened.scanned.iter().map(|&night| rows(&nights[night])).sum();
+        let n_rows: u64 = nights.iter().map(OpenNight::n_rows).sum();
+        let n_scanned_rows = self.opened.n_scanned_rows();
         State {
             store: self.folder.url().to_owned(),
             commit: self.opened.store.sequence(),
@@ -138,7 +144,7 @@ impl Opening<'_> {
         let covered: HashSet<usize> = indexes.iter().flat_map(|index| &index.nights).flatten().copied().collect();
         let scanned = (0..nights.len()).filter(|night| !covered.contains(night)).collect();
         let live = |night: &OpenNight| {
-            let n_rows = night.run.night.run.n_fingerprints;
+            let n_rows = night.n_rows();
             n_rows - night.shadowed.n_below(n_rows)
         };
         let n_live_rows = nights.iter().map(live).sum();

@@ -54,6 +54,13 @@ pub struct OpenNight {
     pub shadowed: RowSet,
 }
 
+impl OpenNight {
+    /// Returns the number of fingerprints.
+    pub fn n_rows(&self) -> u64 {
+        self.run.night.run.n_fingerprints
+    }
+}
+
 /// The immutable files of a night.
 #[derive(Debug)]
 pub struct OpenRun {

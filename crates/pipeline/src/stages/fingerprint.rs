@@ -301,10 +301,12 @@ fn too_many_bad_rows(
 ) -> PipelineError {
     let has = |reason| bad.iter().any(|bad| bad.reason == reason);
     let (is_cut_off, is_broken) = (has(BadReason::CutOff), has(BadReason::BrokenRecord));
-    let remedy = match () {
-        () if is_cut_off => "the file was cut off, fetch it again",
-        () if is_broken => "the file is damaged, fetch it again",
-        () => "mend the rows",
+    let remedy = if is_cut_off {
+        "the file was cut off, fetch it again"
+    } else if is_broken {
+        "the file is damaged, fetch it again"
+    } else {
+        "mend the rows"
     };
     let is_damage = is_cut_off || is_broken || none_is_good;
     let examples = bad.iter().take(LISTED_BAD_ROWS).map(|bad| place_of(bad, urls)).collect();
