@@ -324,6 +324,19 @@ fn filter_copies_the_records_of_kept_documents_and_those_that_are_no_documents()
     assert!(kept == without_the_copy, "the records are copied byte for byte");
 }
 
+#[test]
+fn filter_copies_records_that_are_too_large_to_be_read_whole_in_a_plain_file_too() {
+    let large = record("metadata", "https://a.org/large", "", &vec![b'x'; 9 << 20]);
+    let records = [page("https://a.org/1", &text(1, 80)), large, page("https://a.org/2", &text(2, 80))];
+    let night = Night::new("max_doc_bytes = \"1MiB\"\n");
+    write(&night, "a.warc", &records.concat());
+    night.run(DT, &[]).expect_success();
+    let args = ["filter", "--config", "job.toml", "--dt", DT, "--output", "kept"];
+    nearprint_in(night.path(), &args).expect_success();
+    let kept = std::fs::read(night.path().join(format!("kept/dt={DT}/a.warc"))).unwrap();
+    assert!(kept == records.concat(), "the records are copied byte for byte");
+}
+
 fn files_below(folder: &Path) -> Vec<String> {
     support::snapshot(folder).into_keys().map(|path| path.display().to_string()).collect()
 }

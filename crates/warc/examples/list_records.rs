@@ -43,9 +43,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     for path in &paths {
         let file = File::open(path)?;
-        let n_bytes = file.metadata()?.len();
         let began = Instant::now();
-        let mut records = Records::new(LocalFile(file), Packing::of(path), 0..n_bytes, Limits::default());
+        let mut records = Records::new(LocalFile(file), Packing::of(path), Limits::default());
         let (mut n_records, mut n_broken, mut n_body_bytes) = (0_u64, 0_u64, 0_u64);
         loop {
             match records.next_record() {

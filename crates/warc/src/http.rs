@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::fields::{Fields, header_end};
+use crate::fields::{Fields, header_end, lines};
 use crate::unpack::{self, Fault};
 
 /// An HTTP message as it was stored.
@@ -30,10 +30,10 @@ impl<'a> HttpMessage<'a> {
     /// Takes the block of a response apart. Returns `None` if it does not begin with a status line.
     #[must_use]
     pub fn parse(block: &'a [u8]) -> Option<Self> {
-        let first_line = block.split(|&byte| byte == b'\n').next()?;
-        let first_line = std::str::from_utf8(first_line.get(..first_line.len().min(64))?).ok()?;
-        let mut words = first_line.strip_prefix("HTTP/")?.split_ascii_whitespace();
-        let status = words.nth(1)?.parse().ok()?;
+        // The reason behind the status may be in any character set.
+        let first_line = lines(block).next()?.strip_prefix(b"HTTP/")?;
+        let mut words = first_line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        let status = std::str::from_utf8(words.nth(1)?).ok()?.parse().ok()?;
         // A header that no empty line ends has no body.
         let end = header_end(block).unwrap_or(block.len());
         let line_end = memchr::memchr(b'\n', block).map_or(block.len(), |at| at + 1).min(end);

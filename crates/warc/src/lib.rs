@@ -4,14 +4,13 @@
 //! Pieces ─► Input (can go back to the member's start) ─► Members (gzip, zstd, plain) ─► Records ─► http_body
 //! ```
 //!
-//! [`Records`] reads a file, or the records that begin in a range of it. It passes over what is damaged, says so with a
-//! [`Broken`], and goes on at the next record.
+//! [`Records`] reads a file. It passes over what is damaged, says so with a [`Broken`], and goes on at the next record.
 //!
 //! ```
 //! use nearprint_warc::{Limits, Packing, Records, Slice, Next};
 //!
 //! let file = b"WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: 4\r\n\r\npage\r\n\r\n";
-//! let mut records = Records::new(Slice::new(file), Packing::Plain, 0..file.len() as u64, Limits::default());
+//! let mut records = Records::new(Slice::new(file), Packing::Plain, Limits::default());
 //! let Some(Next::Record(record)) = records.next_record()? else { return Err("no record".into()) };
 //! assert_eq!((record.header.get("warc-type"), record.block.held()), (Some("resource".into()), Some(&b"page"[..])));
 //! assert!(records.next_record()?.is_none());

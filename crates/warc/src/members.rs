@@ -6,8 +6,11 @@ use flate2::{Decompress, FlushDecompress, Status};
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 use crate::error::{Result, WarcError};
-use crate::fields::{Fields, header_end};
+use crate::fields::Fields;
 use crate::input::{Input, Pieces};
+
+/// The largest header of a record.
+pub const MAX_HEADER_BYTES: usize = 64 << 10;
 
 /// How a file is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,13 +24,40 @@ pub enum Packing {
 }
 
 impl Packing {
+    /// The ways in which a file may be packed.
+    pub const PACKED: [Self; 2] = [Self::Gzip, Self::Zstd];
+
     /// Returns how a file is packed, according to its name.
     #[must_use]
     pub fn of(name: &str) -> Self {
-        match name.rsplit('.').next() {
-            Some(ending) if ending.eq_ignore_ascii_case("gz") => Self::Gzip,
-            Some(ending) if ending.eq_ignore_ascii_case("zst") => Self::Zstd,
-            _ => Self::Plain,
+        Self::split(name).0
+    }
+
+    /// Returns how a file is packed, according to its name, and the name without the ending that says so. The case of
+    /// the ending does not matter.
+    ///
+    /// ```
+    /// use nearprint_warc::Packing;
+    ///
+    /// assert_eq!(Packing::split("a/b.HTML.GZ"), (Packing::Gzip, "a/b.HTML"));
+    /// assert_eq!(Packing::split("a.gz/b.html"), (Packing::Plain, "a.gz/b.html"));
+    /// ```
+    #[must_use]
+    pub fn split(name: &str) -> (Self, &str) {
+        let packed = name.rsplit_once('.').and_then(|(stem, ending)| {
+            let of_ending = |packing: &Self| packing.ending().eq_ignore_ascii_case(ending);
+            Some((Self::PACKED.into_iter().find(of_ending)?, stem))
+        });
+        packed.unwrap_or((Self::Plain, name))
+    }
+
+    /// Returns the ending of the names of files of this kind, without its dot. A plain file has none.
+    #[must_use]
+    pub fn ending(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Gzip => "gz",
+            Self::Zstd => "zst",
         }
     }
 
@@ -112,8 +142,8 @@ impl Unpacker {
 const PROBE_BYTES: usize = 16 << 10;
 
 impl<P: Pieces> Members<P> {
-    pub fn new(pieces: P, packing: Packing, start: u64) -> Self {
-        Self { input: Input::new(pieces, start), packing, member: None, start }
+    pub fn new(pieces: P, packing: Packing) -> Self {
+        Self { input: Input::new(pieces), packing, member: None, start: 0 }
     }
 
     /// Returns the position at which the member begins that was read last.
@@ -238,9 +268,32 @@ fn begins_with_record(packing: Packing, member: &[u8]) -> bool {
     is_header(&unpacked[..written])
 }
 
-/// Returns whether bytes begin with the header of a record. A header that is cut off is none.
+/// Returns whether bytes begin with the header of a record. A header that is cut off is none, and so is one with a line
+/// that is no field: since the first line of a header is none, no line is looked at for many headers.
 pub fn is_header(bytes: &[u8]) -> bool {
-    let Some(end) = bytes.starts_with(b"WARC/").then(|| header_end(bytes)).flatten() else { return false };
-    let fields = Fields::new(&bytes[..end]);
+    let bytes = &bytes[..bytes.len().min(MAX_HEADER_BYTES)];
+    if !bytes.starts_with(b"WARC/") {
+        return false;
+    }
+    let mut end = 0;
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let is_first = end == 0;
+        end += line.len();
+        match line {
+            b"\n" | b"\r\n" => return is_of_record(Fields::new(&bytes[..end])),
+            _ if is_first || is_field(line) => {}
+            _ => return false,
+        }
+    }
+    false
+}
+
+fn is_of_record(fields: Fields<'_>) -> bool {
     fields.get("warc-type").is_some() && fields.get("content-length").is_some_and(|n| n.parse::<u64>().is_ok())
+}
+
+/// Returns whether a line is a field of a header, or goes on with one. No name of a field has a slash.
+fn is_field(line: &[u8]) -> bool {
+    let has_name = || line.iter().find(|byte| matches!(byte, b':' | b'/')) == Some(&b':');
+    line.starts_with(b" ") || line.starts_with(b"\t") || has_name()
 }

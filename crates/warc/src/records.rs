@@ -7,7 +7,7 @@ use crate::digest;
 use crate::error::{Damage, Result, WarcError};
 use crate::fields::{Fields, header_end};
 use crate::input::Pieces;
-use crate::members::{Got, Members, Packing, is_header};
+use crate::members::{Got, MAX_HEADER_BYTES, Members, Packing, is_header};
 
 /// The limits of what is held of a file.
 #[derive(Debug, Clone, Copy)]
@@ -77,18 +77,13 @@ pub enum Next<'a> {
     Broken(Broken),
 }
 
-/// The largest header of a record.
-const MAX_HEADER_BYTES: usize = 64 << 10;
 /// Bytes that are unpacked at once.
 const STEP_BYTES: usize = 64 << 10;
 /// The size of the window above which it is made smaller when it can be.
 const KEPT_WINDOW_BYTES: usize = 4 << 20;
 
-/// Reads the records that begin in a range of a file. A record of a packed file begins where its member does. If the
-/// range does not begin with the file, reading begins at the first member in it that begins with a record. So ranges
-/// that cover a packed file give every record once, unless a record holds the bytes of another packed WARC file as they
-/// are: only a range that begins with the file tells them apart. A plain file has one range, because nothing in it tells
-/// a record from a record in a page.
+/// Reads the records of a file from its beginning: a record may hold the bytes of another WARC file as they are, and
+/// only what is before it tells them apart.
 ///
 /// The checksum of a gzip member is known at its end. So only in a member with one record it vouches for the record
 /// before that is returned; damage in a member with several is reported behind those that were read.
@@ -97,7 +92,6 @@ const KEPT_WINDOW_BYTES: usize = 4 << 20;
 pub struct Records<P> {
     members: Members<P>,
     packing: Packing,
-    range: Range<u64>,
     limits: Limits,
     begun: bool,
     /// The unpacked bytes: those of `at..end` are not consumed yet.
@@ -147,18 +141,17 @@ struct End {
 }
 
 impl<P: Pieces> Records<P> {
-    /// Creates the reader of a range. The first piece begins where the range does.
-    pub fn new(pieces: P, packing: Packing, range: Range<u64>, limits: Limits) -> Self {
+    /// Creates the reader of a file.
+    pub fn new(pieces: P, packing: Packing, limits: Limits) -> Self {
         Self {
-            members: Members::new(pieces, packing, range.start),
+            members: Members::new(pieces, packing),
             packing,
             limits,
             begun: false,
             window: Vec::new(),
             at: 0,
             end: 0,
-            before: range.start,
-            range,
+            before: 0,
             starts: VecDeque::new(),
             member: 0,
             n_in_member: 0,
@@ -172,8 +165,9 @@ impl<P: Pieces> Records<P> {
     /// # Errors
     /// The bytes of the file could not be had, or the file has a format that is not read.
     pub fn next_record(&mut self) -> Result<Option<Next<'_>>> {
-        if !self.begun && !self.begin()? {
-            return Ok(None);
+        if !self.begun {
+            self.begun = true;
+            self.members.refuse_dictionary()?;
         }
         self.skip_blank()?;
         self.shrink();
@@ -191,15 +185,6 @@ impl<P: Pieces> Records<P> {
                 Ok(Some(Next::Broken(Broken { position, damage, cut_off })))
             }
         }
-    }
-
-    fn begin(&mut self) -> Result<bool> {
-        self.begun = true;
-        if self.range.start == 0 {
-            self.members.refuse_dictionary()?;
-            return Ok(true);
-        }
-        self.members.find(self.range.start)
     }
 
     /// Unpacks until `n` bytes are in the window, or until there are no more.
@@ -257,7 +242,7 @@ impl<P: Pieces> Records<P> {
         Ok(())
     }
 
-    /// Returns the position of what comes next, or `None` at the end of the file or of the range.
+    /// Returns the position of what comes next, or `None` at the end of the file.
     fn place(&mut self) -> Option<u64> {
         if self.at == self.end && self.stop == Some(Stop::End) {
             return None;
@@ -273,7 +258,7 @@ impl<P: Pieces> Records<P> {
         if !is_new {
             self.n_in_member += 1;
         }
-        (self.member < self.range.end).then_some(self.member + self.n_in_member)
+        Some(self.member + self.n_in_member)
     }
 
     fn find_record(&mut self, position: u64) -> Result<std::result::Result<Found, Damage>> {
@@ -444,7 +429,9 @@ impl<P: Pieces> Records<P> {
         if next[..n] != b"WARC/"[..n] {
             return Ok(Err(Damage::WrongLength));
         }
-        let alone = (self.packing == Packing::Plain).then_some((position, position + bytes as u64));
+        // The record may begin before the window.
+        let end = self.before + (self.at + bytes) as u64;
+        let alone = (self.packing == Packing::Plain).then_some((position, end));
         Ok(Ok(End { bytes, alone, has_checksum: false }))
     }
 

@@ -1,9 +1,12 @@
 //! The encodings of HTTP bodies: chunks, and the content encodings gzip, deflate, br and zstd.
 
 use std::borrow::Cow;
-use std::io::{self, Read};
+use std::io::Read;
 
 use crate::fields::lines;
+
+/// The bytes with which a member of gzip begins.
+const GZIP: &[u8] = b"\x1f\x8b";
 
 /// A body that cannot be decoded to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,9 +58,7 @@ fn chunk(bytes: &[u8]) -> Option<(usize, usize)> {
 /// is returned as it is; so is one of an encoding that is not known.
 pub fn decode<'a>(body: Cow<'a, [u8]>, encoding: &str, max_bytes: u64) -> Decoded<'a> {
     let decoded = match encoding.trim().to_ascii_lowercase().as_str() {
-        "gzip" | "x-gzip" if body.starts_with(b"\x1f\x8b") => {
-            read_all(flate2::bufread::MultiGzDecoder::new(&*body), max_bytes)
-        }
+        "gzip" | "x-gzip" if body.starts_with(GZIP) => unpack_gzip(&body, max_bytes),
         "deflate" if is_zlib(&body) => read_all(flate2::bufread::ZlibDecoder::new(&*body), max_bytes),
         "deflate" if !body.is_empty() => {
             let bare = read_all(flate2::bufread::DeflateDecoder::new(&*body), max_bytes);
@@ -81,19 +82,38 @@ pub fn decode<'a>(body: Cow<'a, [u8]>, encoding: &str, max_bytes: u64) -> Decode
     (decoded.0.into(), decoded.1)
 }
 
+/// Unpacks the members of gzip. What follows them and begins no member is passed over, as browsers do.
+fn unpack_gzip(body: &[u8], max_bytes: u64) -> (Vec<u8>, Option<Fault>) {
+    let mut unpacker = flate2::bufread::GzDecoder::new(body);
+    let mut bytes = Vec::new();
+    loop {
+        let fault = read_on(&mut unpacker, &mut bytes, max_bytes);
+        let rest = *unpacker.get_ref();
+        if fault.is_some() || !rest.starts_with(GZIP) {
+            return (bytes, fault);
+        }
+        unpacker.reset(rest);
+    }
+}
+
 fn is_zlib(body: &[u8]) -> bool {
     matches!(body, [method, flags, ..] if method & 0x0f == 8 && (u16::from(*method) << 8 | u16::from(*flags)) % 31 == 0)
 }
 
 fn read_all(decoder: impl Read, max_bytes: u64) -> (Vec<u8>, Option<Fault>) {
     let mut bytes = Vec::new();
-    let read: io::Result<usize> = decoder.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes);
-    let fault = match read {
-        Ok(n) if n as u64 > max_bytes => Some(Fault::TooLarge),
+    let fault = read_on(decoder, &mut bytes, max_bytes);
+    (bytes, fault)
+}
+
+/// Adds what a decoder gives to bytes of which there may be `max_bytes`.
+fn read_on(decoder: impl Read, bytes: &mut Vec<u8>, max_bytes: u64) -> Option<Fault> {
+    let left = max_bytes.saturating_sub(bytes.len() as u64);
+    match decoder.take(left.saturating_add(1)).read_to_end(bytes) {
+        Ok(_) if bytes.len() as u64 > max_bytes => Some(Fault::TooLarge),
         Ok(_) => None,
         Err(_) => Some(Fault::Damaged),
-    };
-    (bytes, fault)
+    }
 }
 
 #[cfg(test)]

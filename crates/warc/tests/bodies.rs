@@ -70,6 +70,42 @@ fn a_body_that_is_stored_decoded_under_the_fields_of_its_encoding_is_taken_as_it
 }
 
 #[test]
+fn bytes_behind_the_last_member_of_gzip_are_no_damage_and_further_members_are_read() {
+    for (behind, expected) in [
+        (b"\r\n".to_vec(), PAGE.to_vec()),
+        (vec![0; 100], PAGE.to_vec()),
+        (b"\x1f".to_vec(), PAGE.to_vec()),
+        (encoded("gzip"), [PAGE, PAGE].concat()),
+        ([encoded("gzip"), b"\n".to_vec()].concat(), [PAGE, PAGE].concat()),
+    ] {
+        let block = response("Content-Encoding: gzip\r\n", &[encoded("gzip"), behind].concat());
+        let message = HttpMessage::parse(&block).unwrap();
+        assert_eq!(message.body(1000), Body::Whole(expected.clone().into()));
+        assert_eq!(message.body(expected.len() as u64), Body::Whole(expected.clone().into()));
+        assert_eq!(message.body(expected.len() as u64 - 1), Body::TooLarge);
+    }
+    let second = encoded("gzip");
+    for cut in [3, second.len() / 2, second.len() - 1] {
+        let block = response("Content-Encoding: gzip\r\n", &[encoded("gzip"), second[..cut].to_vec()].concat());
+        assert!(matches!(HttpMessage::parse(&block).unwrap().body(1000), Body::Beginning(_)), "{cut}");
+    }
+}
+
+#[test]
+fn the_reason_behind_a_status_may_be_of_any_length_and_character_set() {
+    let russian = b"\xcd\xe5 \xed\xe0\xe9\xe4\xe5\xed\xee";
+    for reason in [&russian[..], "Найдено ".repeat(20).as_bytes(), b""] {
+        let block = [b"HTTP/1.1 200 ", reason, b"\r\nContent-Type: text/html\r\n\r\npage"].concat();
+        let message = HttpMessage::parse(&block).unwrap();
+        assert_eq!((message.status, message.body(1000)), (200, Body::Whole(b"page".into())));
+        assert_eq!(message.fields.get("content-type").as_deref(), Some("text/html"));
+    }
+    for block in [&b"HTTP/1.1 \xff00 OK\r\n\r\n"[..], b"HTTP/1.1\r\n200\r\n\r\n", b"HTTP/1.1 many\r\n\r\n", b"HTTP"] {
+        assert!(HttpMessage::parse(block).is_none());
+    }
+}
+
+#[test]
 fn a_body_that_is_cut_off_is_told_from_a_whole_one() {
     for encoding in ["gzip", "deflate", "br", "zstd"] {
         let body = encoded(encoding);

@@ -100,7 +100,7 @@ impl Counts {
 }
 
 fn read(file: &[u8], packing: Packing) -> Reading {
-    let mut records = Records::new(Slice::new(file), packing, 0..file.len() as u64, Limits::default());
+    let mut records = Records::new(Slice::new(file), packing, Limits::default());
     let mut reading = Reading::default();
     loop {
         match records.next_record() {

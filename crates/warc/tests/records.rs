@@ -1,8 +1,7 @@
-//! Records of files that the tests write: sound ones, cut into ranges, and damaged ones.
+//! Records of files that the tests write: sound ones and damaged ones.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation, reason = "tests")]
 
 use std::io::Write;
-use std::ops::Range;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -32,9 +31,8 @@ fn packed(packing: Packing, bytes: &[u8]) -> Vec<u8> {
 /// What was read: the position, the id and the block of a record, or the damage.
 type Seen = (u64, Result<(String, Vec<u8>), Damage>);
 
-fn read(file: &[u8], packing: Packing, range: Range<usize>, limits: Limits) -> Vec<Seen> {
-    let (start, end) = (range.start as u64, range.end as u64);
-    let mut records = Records::new(Slice::new(&file[range.start..]), packing, start..end, limits);
+fn read(file: &[u8], packing: Packing, limits: Limits) -> Vec<Seen> {
+    let mut records = Records::new(Slice::new(file), packing, limits);
     let mut seen = Vec::new();
     while let Some(next) = records.next_record().unwrap() {
         seen.push(match next {
@@ -50,7 +48,7 @@ fn read(file: &[u8], packing: Packing, range: Range<usize>, limits: Limits) -> V
 }
 
 fn whole(file: &[u8], packing: Packing) -> Vec<Seen> {
-    read(file, packing, 0..file.len(), Limits::default())
+    read(file, packing, Limits::default())
 }
 
 fn blocks() -> impl Strategy<Value = Vec<Vec<u8>>> {
@@ -69,22 +67,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_cut_of_a_packed_file_into_ranges_gives_each_record_exactly_once(
+    fn each_record_is_read_exactly_once_whatever_it_holds_and_however_records_share_members(
         blocks in blocks(),
         packing in packings(),
         shared in 1_usize..4,
-        cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..6),
     ) {
         let records: Vec<Vec<u8>> = blocks.iter().enumerate().map(|(n, block)| record(n, block)).collect();
         let file: Vec<u8> = records.chunks(shared).flat_map(|some| packed(packing, &some.concat())).collect();
-        let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(file.len())).chain([0, file.len()]).collect();
-        ends.sort_unstable();
-        let by_range: Vec<Seen> =
-            ends.windows(2).flat_map(|ends| read(&file, packing, ends[0]..ends[1], Limits::default())).collect();
-        let expected: Vec<_> = blocks.iter().enumerate().map(|(n, block)| Ok((format!("<{n}>"), block.clone()))).collect();
-        prop_assert_eq!(by_range.iter().map(|(_, seen)| seen.clone()).collect::<Vec<_>>(), expected);
-        prop_assert!(by_range.is_sorted_by(|a, b| a.0 < b.0));
-        prop_assert_eq!(by_range, whole(&file, packing));
+        let seen = whole(&file, packing);
+        let expected = blocks.iter().enumerate().map(|(n, block)| Ok((format!("<{n}>"), block.clone())));
+        prop_assert_eq!(seen.iter().map(|(_, seen)| seen.clone()).collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+        prop_assert!(seen.is_sorted_by(|a, b| a.0 < b.0));
     }
 
     #[test]
@@ -127,7 +120,7 @@ proptest! {
             let at = at.index(file.len());
             file[at] = value;
         }
-        let seen = read(&file, packing, 0..file.len(), Limits { max_block_bytes });
+        let seen = read(&file, packing, Limits { max_block_bytes });
         prop_assert!(seen.is_sorted_by(|a, b| a.0 < b.0), "positions ascend");
     }
 
@@ -162,7 +155,7 @@ fn a_damaged_member_costs_its_own_record_alone() {
 #[test]
 fn a_record_is_cut_off_where_the_file_ends_within_it_and_only_there() {
     let broken = |file: &[u8], packing| {
-        let mut records = Records::new(Slice::new(file), packing, 0..file.len() as u64, Limits::default());
+        let mut records = Records::new(Slice::new(file), packing, Limits::default());
         let mut broken = Vec::new();
         while let Some(next) = records.next_record().unwrap() {
             if let Next::Broken(found) = next {
@@ -199,8 +192,7 @@ fn a_block_that_is_too_large_is_passed_over_without_being_held() {
             .iter()
             .flat_map(|r| packed(packing, r))
             .collect();
-        let mut records =
-            Records::new(Slice::new(&file), packing, 0..file.len() as u64, Limits { max_block_bytes: 1000 });
+        let mut records = Records::new(Slice::new(&file), packing, Limits { max_block_bytes: 1000 });
         let mut blocks = Vec::new();
         while let Some(Next::Record(record)) = records.next_record().unwrap() {
             blocks.push(match record.block {
@@ -215,7 +207,7 @@ fn a_block_that_is_too_large_is_passed_over_without_being_held() {
 #[test]
 fn files_of_other_formats_are_refused_with_a_way_out() {
     let refusal = |file: &[u8], packing| {
-        let mut records = Records::new(Slice::new(file), packing, 0..file.len() as u64, Limits::default());
+        let mut records = Records::new(Slice::new(file), packing, Limits::default());
         records.next_record().map(|next| next.is_some())
     };
     assert!(matches!(refusal(b"filedesc://a.arc 0.0.0.0 2022 text/plain 9\n", Packing::Plain), Err(WarcError::Arc)));
@@ -258,7 +250,7 @@ fn a_wrong_length_costs_its_record_where_it_or_the_block_is_larger_than_a_block_
     let first_damage = |size: usize, length: u64| {
         let file =
             [record(0, b"a"), record_of_length(1, &vec![b'x'; size], length), record(2, &[b'c'; 5_000])].concat();
-        read(&file, Packing::Plain, 0..file.len(), limits).into_iter().find_map(|(_, seen)| seen.err())
+        read(&file, Packing::Plain, limits).into_iter().find_map(|(_, seen)| seen.err())
     };
     assert_eq!(first_damage(10_000, 9_000), None);
     assert_eq!(first_damage(10_001, 9_000), Some(Damage::WrongLength));
@@ -341,7 +333,7 @@ fn a_damaged_stretch_of_any_size_is_one_row() {
         for packing in [Packing::Plain, Packing::Gzip, Packing::Zstd] {
             let pieces = if goes_on { in_two(packing, &wrong) } else { packed(packing, &wrong) };
             let file = [pieces, packed(packing, &record(2, b"c"))].concat();
-            let seen = read(&file, packing, 0..file.len(), limits);
+            let seen = read(&file, packing, limits);
             let expected = [Err(Damage::WrongLength), Ok(("<2>".to_owned(), b"c".to_vec()))];
             let found: Vec<_> = seen.into_iter().map(|(_, seen)| seen).collect();
             assert_eq!(found, expected, "{packing:?}, {said}");
@@ -359,6 +351,40 @@ fn in_two(packing: Packing, record: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn a_block_that_is_too_large_has_all_its_bytes_however_the_file_is_packed() {
+    for packing in [Packing::Plain, Packing::Gzip, Packing::Zstd] {
+        for size in [10_001, 100_000, 3 << 20] {
+            let records = [record(0, b"a"), record(1, &vec![b'x'; size]), record(2, b"c")].map(|r| packed(packing, &r));
+            let file = records.concat();
+            let ends: Vec<u64> = (0..=3).map(|n| records[..n].concat().len() as u64).collect();
+            let mut reader = Records::new(Slice::new(&file), packing, Limits { max_block_bytes: 10_000 });
+            let mut alone = Vec::new();
+            while let Some(next) = reader.next_record().unwrap() {
+                let Next::Record(record) = next else { panic!("{next:?}") };
+                alone.extend(record.alone);
+            }
+            let expected: Vec<(u64, u64)> = ends.windows(2).map(|ends| (ends[0], ends[1])).collect();
+            assert_eq!(alone, expected, "{packing:?}, {size}");
+        }
+    }
+}
+
+#[test]
+fn what_looks_like_many_records_takes_no_longer_than_other_damage() {
+    let lines = |line: &str| line.repeat((4 << 20) / line.len());
+    for damage in [lines("\nWARC/"), lines("\nWARC/1.0: a"), lines("\nWARC/1.0\na: b"), lines("\nWARC/\n ")] {
+        let wrong = record_of_length(1, b"good", 4 << 20);
+        let at = wrong.windows(4).position(|bytes| bytes == b"good").unwrap();
+        let block = [damage.as_bytes(), &vec![b'x'; (4 << 20) - damage.len()]].concat();
+        let file = [&wrong[..at], &block, &wrong[at + 4..], &record(2, b"c")].concat();
+        let start = std::time::Instant::now();
+        let seen: Vec<_> = whole(&file, Packing::Plain).into_iter().map(|(_, seen)| seen.map(|(id, _)| id)).collect();
+        assert_eq!(seen, [Err(Damage::WrongDigest), Ok("<2>".to_owned())]);
+        assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+    }
+}
+
+#[test]
 fn a_large_record_that_goes_on_in_a_further_member_has_the_bytes_of_both_wherever_it_ends() {
     for packing in [Packing::Gzip, Packing::Zstd] {
         // The window grows by 64 KiB.
@@ -367,7 +393,7 @@ fn a_large_record_that_goes_on_in_a_further_member_has_the_bytes_of_both_whereve
             let large = in_two(packing, &[head.as_bytes(), &vec![b'x'; size], b"\r\n\r\n"].concat());
             let file = [large.clone(), packed(packing, &record(2, b"c"))].concat();
             let limits = Limits { max_block_bytes: 10_000 };
-            let mut records = Records::new(Slice::new(&file), packing, 0..file.len() as u64, limits);
+            let mut records = Records::new(Slice::new(&file), packing, limits);
             let mut alone = Vec::new();
             while let Some(next) = records.next_record().unwrap() {
                 let Next::Record(record) = next else { panic!("{next:?}") };

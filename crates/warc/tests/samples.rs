@@ -10,7 +10,7 @@ use sha1::{Digest, Sha1};
 
 /// What is read of a file: how many records there are of each type, and the pages.
 fn read(file: &[u8], packing: Packing) -> Result<(BTreeMap<String, u64>, Vec<Value>), WarcError> {
-    let mut records = Records::new(Slice::new(file), packing, 0..file.len() as u64, Limits::default());
+    let mut records = Records::new(Slice::new(file), packing, Limits::default());
     let (mut types, mut pages) = (BTreeMap::new(), Vec::new());
     while let Some(next) = records.next_record()? {
         let Next::Record(record) = next else { panic!("{next:?}") };

@@ -77,7 +77,6 @@ impl DocumentReader for WarcFile {
         context: &ReadContext,
     ) -> BoxStream<'static, Result<DocumentBatch>> {
         let packing = Packing::of(&self.file.url);
-        let whole = 0..self.file.size;
         let task = Arc::new(Task {
             url: self.file.url.clone(),
             beginning: self.beginning.clone(),
@@ -88,7 +87,7 @@ impl DocumentReader for WarcFile {
         let file = self.file.clone();
         let batches = futures::stream::once(async move {
             let records =
-                Records::new(FilePieces::new(&file, &task.context.read_bytes), packing, whole, limits(&task.context));
+                Records::new(FilePieces::new(&file, &task.context.read_bytes), packing, limits(&task.context));
             let reading = Reading { records, n_records: 0, n_broken: 0 };
             Ok::<_, DatasetError>(futures::stream::try_unfold(reading, move |mut reading| {
                 let task = Arc::clone(&task);

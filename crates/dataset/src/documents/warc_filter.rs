@@ -50,8 +50,7 @@ pub fn refuse_flags(file: &InputFile, output: FilterOutput) -> Result<()> {
 fn judge(file: &InputFile, filter: FileFilter) -> Result<(Vec<Range<u64>>, RowCounts)> {
     let (context, web) = (filter.context(), filter.columns.web.clone());
     let packing = Packing::of(&file.url);
-    let mut records =
-        Records::new(FilePieces::new(file, &ReadBytes::default()), packing, 0..file.size, limits(&context));
+    let mut records = Records::new(FilePieces::new(file, &ReadBytes::default()), packing, limits(&context));
     let mut judge = Judge::new(filter);
     let mut kept: Vec<Range<u64>> = Vec::new();
     while let Some(next) = records.next_record().map_err(|error| of_warc(&file.url, error))? {
