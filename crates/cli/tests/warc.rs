@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
@@ -271,6 +271,36 @@ fn html_files_are_documents_by_their_paths_and_filter_copies_those_that_are_kept
 }
 
 #[test]
+fn the_case_of_an_ending_does_not_matter() {
+    let night = Night::new("");
+    write(&night, "a.HTML.GZ", &gzip(html(&text(1, 80)).as_bytes()));
+    write(&night, "b.html", html(&text(1, 80)).as_bytes());
+    let line = |id: &str, text: &str| format!("{}\n", json!({"id": id, "text": text}));
+    write(&night, "c.JSONL.GZ", &gzip([line("c1", &text(3, 80)), line("c2", &text(3, 80))].concat().as_bytes()));
+    write(&night, "d.WARC.Gz", &gzip(&page("https://d.org/1", &text(4, 80))));
+    night.run(DT, &[]).expect_success();
+    let expected =
+        [("a.HTML.GZ", "keep"), ("b.html", "drop"), ("c1", "keep"), ("c2", "drop"), ("https://d.org/1", "keep")];
+    kept_and_dropped(&night, &expected);
+    let args = ["filter", "--config", "job.toml", "--dt", DT, "--output", "kept"];
+    nearprint_in(night.path(), &args).expect_success();
+    let kept = std::fs::read(night.path().join(format!("kept/dt={DT}/c.JSONL.GZ"))).unwrap();
+    let mut lines = String::new();
+    flate2::read::GzDecoder::new(&kept[..]).read_to_string(&mut lines).unwrap();
+    assert_eq!(lines, line("c1", &text(3, 80)));
+}
+
+#[test]
+fn pages_in_a_character_set_that_browsers_refuse_are_no_copies_of_one_another() {
+    let night = Night::new("");
+    let fields = "Content-Type: text/html; charset=hz-gb-2312\r\n";
+    let pages = [1, 2].map(|n| response(&format!("https://a.org/{n}"), fields, html(&text(n, 80)).as_bytes()));
+    write(&night, "a.warc", &pages.concat());
+    night.run(DT, &[]).expect_success();
+    kept_and_dropped(&night, &[("https://a.org/1", "keep"), ("https://a.org/2", "keep")]);
+}
+
+#[test]
 fn filter_makes_no_folder_for_pages_that_are_dropped_and_removes_those_of_a_filter_before() {
     let night = Night::new("");
     write(&night, "a.org/1.html", html(&text(1, 80)).as_bytes());
@@ -408,14 +438,23 @@ fn a_page_on_standard_input_is_a_query() {
 
 #[test]
 fn ids_of_time_and_url_name_their_hosts_as_sources() {
-    let night = Night::new("warc_id = \"url_time\"\n");
+    assert_eq!(sources("warc_id = \"url_time\"\n"), ["b.org"]);
+}
+
+#[test]
+fn a_page_has_the_same_source_by_its_id_and_by_its_column_of_hosts() {
+    assert_eq!(sources(""), ["b.org"]);
+    assert_eq!(sources("source_column = \"host\"\n"), ["b.org"]);
+}
+
+/// Returns the sources that lose a document in a night of two similar pages.
+fn sources(job: &str) -> Vec<String> {
+    let night = Night::new(job);
     let longer = format!("{} {}", text(1, 200), text(9, 4));
-    let pages = [page("https://a.org/1", &longer), page("https://B.org/1", &text(1, 200))];
+    let pages = [page("https://a.org/1", &longer), page("https://B.org:8443/1", &text(1, 200))];
     write(&night, "a.warc", &pages.concat());
     let summary = night.run(DT, &[]).expect_success().json();
-    let sources: Vec<&str> =
-        summary["sources"].as_array().unwrap().iter().map(|of| of["source"].as_str().unwrap()).collect();
-    assert_eq!(sources, ["b.org"]);
+    summary["sources"].as_array().unwrap().iter().map(|of| of["source"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Writes the texts of HTML files as JSON lines: `page_text MODE FILE…`, where MODE is main, all or a selector.
 #![allow(clippy::print_stdout, reason = "it prints texts")]
 
-use nearprint_html::{HtmlText, decode, text_of};
+use nearprint_html::{Extractor, HtmlText, decode};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
@@ -10,9 +10,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some("all") => HtmlText::All,
         Some(selector) => HtmlText::Selector(selector.to_owned()),
     };
+    let extractor = Extractor::try_new(&mode)?;
     for path in args {
         let bytes = std::fs::read(&path)?;
-        let text = text_of(&decode(&bytes, None), &mode)?;
+        let text = extractor.text_of(&decode(&bytes, None));
         println!("{}", serde_json::json!({ "file": path, "text": text }));
     }
     Ok(())

@@ -25,7 +25,7 @@ const DETECT_BYTES: usize = 256 << 10;
 /// ```
 #[must_use]
 pub fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Cow<'a, str> {
-    let named = || content_type.and_then(|value| label_in(value.as_bytes())).and_then(Encoding::for_label);
+    let named = || content_type.and_then(|value| of_label(value.as_bytes()));
     let of_bytes = || is_surely_utf8(bytes).then_some(UTF_8).or_else(|| of_meta(bytes));
     let encoding = named().or_else(of_bytes).unwrap_or_else(|| detect(bytes));
     // A byte order mark takes precedence.
@@ -55,7 +55,7 @@ fn of_meta(bytes: &[u8]) -> Option<&'static Encoding> {
         }
         let tag = &rest[..find(rest, b">").unwrap_or(rest.len())];
         if tag.starts_with(b"<meta")
-            && let Some(encoding) = label_in(tag).and_then(Encoding::for_label)
+            && let Some(encoding) = of_label(tag)
         {
             // Bytes in which an ASCII `<meta>` was read are not UTF-16.
             let is_wide = encoding == UTF_16LE || encoding == UTF_16BE;
@@ -65,6 +65,12 @@ fn of_meta(bytes: &[u8]) -> Option<&'static Encoding> {
         rest = &rest[tag.len().max(1)..];
     }
     None
+}
+
+/// Returns the character set that a value names. Browsers show one U+FFFD for pages in some character sets that are no
+/// longer used, such as `hz-gb-2312`. Those are taken as unknown: different pages must not look alike.
+fn of_label(value: &[u8]) -> Option<&'static Encoding> {
+    label_in(value).and_then(Encoding::for_label_no_replacement)
 }
 
 /// Returns what follows `charset=`.
@@ -133,6 +139,18 @@ mod tests {
         assert!(decode(cut, None).starts_with(&format!("{meta}今天天气很好")));
         // These two bytes are a character in both.
         assert_eq!(decode(b"<meta charset=gb2312>\xd6\xb0", None), "<meta charset=gb2312>职");
+    }
+
+    #[test]
+    fn pages_in_character_sets_that_browsers_refuse_keep_their_bytes_apart() {
+        for label in ["hz-gb-2312", "iso-2022-kr", "iso-2022-cn", "iso-2022-cn-ext", "replacement"] {
+            let header = format!("text/html; charset={label}");
+            assert_eq!(decode(b"one ~{VPND~}", Some(&header)), "one ~{VPND~}", "{label}");
+            let page = format!("<meta charset={label}>two");
+            assert_eq!(decode(page.as_bytes(), None), page);
+            let page = format!("<meta charset=utf-8><meta charset={label}>中");
+            assert_eq!(decode(page.as_bytes(), Some(&header)), page);
+        }
     }
 
     #[test]

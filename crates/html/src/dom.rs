@@ -4,10 +4,11 @@ use std::cell::RefCell;
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
-use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
+use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult};
 use html5ever::{Attribute, LocalName};
 
 use crate::names::{ends_paragraph, is_block, is_void};
+use crate::tokens::tokenize;
 
 /// The most elements that lie in one another. The content of deeper ones belongs to the deepest that is allowed.
 pub const MAX_DEPTH: usize = 256;
@@ -55,20 +56,7 @@ impl Dom {
     pub const ROOT: NodeId = 0;
 
     pub fn parse(html: &str) -> Self {
-        let sink = Builder::new();
-        let tokenizer = Tokenizer::new(sink, TokenizerOpts::default());
-        let queue = BufferQueue::default();
-        // A tendril counts its bytes by 32 bits.
-        let mut rest = html;
-        while !rest.is_empty() {
-            let (piece, after) = rest.split_at(rest.floor_char_boundary(1 << 20));
-            queue.push_back(StrTendril::from_slice(piece));
-            // The sink asks for no script to be run.
-            let _ = tokenizer.feed(&queue);
-            rest = after;
-        }
-        tokenizer.end();
-        Self { nodes: tokenizer.sink.0.into_inner().nodes }
+        Self { nodes: tokenize(html, Builder::new()).0.into_inner().nodes }
     }
 
     pub fn nodes(&self) -> &[Node] {

@@ -5,15 +5,16 @@
 //! ```
 //!
 //! The text depends on the bytes, the hint and the mode alone. The work grows with the size of the page, whatever its
-//! tags are: elements nest at most [`MAX_DEPTH`] deep, and the tags of deeper ones are left out.
+//! tags are: elements nest at most [`MAX_DEPTH`] deep, and the tags of deeper ones are left out; so are the attributes
+//! behind the first 1000 of a tag.
 //!
 //! ```
-//! use nearprint_html::{HtmlText, decode, text_of};
+//! use nearprint_html::{Extractor, HtmlText, decode};
 //!
 //! let page = b"<html><nav><a href='/'>Home</a></nav><p>One line,<br>and <b>an</b>other</p></html>";
 //! let html = decode(page, Some("text/html; charset=utf-8"));
-//! assert_eq!(text_of(&html, &HtmlText::All)?, "Home\nOne line,\nand another\n");
-//! assert_eq!(text_of(&html, &HtmlText::Selector("p > b".into()))?, "an\n");
+//! assert_eq!(Extractor::try_new(&HtmlText::All)?.text_of(&html), "Home\nOne line,\nand another\n");
+//! assert_eq!(Extractor::try_new(&HtmlText::Selector("p > b".into()))?.text_of(&html), "an\n");
 //! # Ok::<(), nearprint_html::HtmlError>(())
 //! ```
 
@@ -27,8 +28,9 @@ mod render;
 mod score;
 mod select;
 mod signs;
+mod tokens;
 
 pub use charset::decode;
 pub use dom::MAX_DEPTH;
 pub use error::{HtmlError, Result};
-pub use mode::{EXTRACTOR_VERSION, HtmlText, text_of};
+pub use mode::{EXTRACTOR_VERSION, Extractor, HtmlText};

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use scraper::Selector;
 use serde::{Deserialize, Serialize};
 
 use crate::dom::Dom;
@@ -32,10 +33,7 @@ impl HtmlText {
     /// # Errors
     /// It is no CSS selector that is understood.
     pub fn check(&self) -> Result<()> {
-        match self {
-            Self::Main | Self::All => Ok(()),
-            Self::Selector(selector) => select::parse(selector).map(drop),
-        }
+        Extractor::try_new(self).map(drop)
     }
 }
 
@@ -54,18 +52,38 @@ impl FromStr for HtmlText {
     }
 }
 
-/// Returns the text of a page. Each block is a line; white space within a block is one blank, except in `<pre>`.
-///
-/// # Errors
-/// The selector is none that is understood.
-pub fn text_of(html: &str, mode: &HtmlText) -> Result<String> {
-    let dom = Dom::parse(html);
-    match mode {
-        HtmlText::Main => Ok(main_text::main_text(&dom)),
-        HtmlText::All => Ok(text_of_nodes(&dom, &[Dom::ROOT], |_| true)),
-        HtmlText::Selector(selector) => {
-            let found = select::select(&dom, &select::parse(selector)?);
-            Ok(text_of_nodes(&dom, &found, |_| true))
+/// Takes the texts of pages.
+#[derive(Debug, Clone)]
+pub struct Extractor(Wanted);
+
+#[derive(Debug, Clone)]
+enum Wanted {
+    Main,
+    All,
+    Selected(Selector),
+}
+
+impl Extractor {
+    /// Creates an extractor of such texts.
+    ///
+    /// # Errors
+    /// The selector is none that is understood.
+    pub fn try_new(mode: &HtmlText) -> Result<Self> {
+        Ok(Self(match mode {
+            HtmlText::Main => Wanted::Main,
+            HtmlText::All => Wanted::All,
+            HtmlText::Selector(selector) => Wanted::Selected(select::parse(selector)?),
+        }))
+    }
+
+    /// Returns the text of a page. Each block is a line; white space within a block is one blank, except in `<pre>`.
+    #[must_use]
+    pub fn text_of(&self, html: &str) -> String {
+        let dom = Dom::parse(html);
+        match &self.0 {
+            Wanted::Main => main_text::main_text(&dom),
+            Wanted::All => text_of_nodes(&dom, &[Dom::ROOT], |_| true),
+            Wanted::Selected(selector) => text_of_nodes(&dom, &select::select(&dom, selector), |_| true),
         }
     }
 }

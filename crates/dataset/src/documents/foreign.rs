@@ -4,6 +4,8 @@
 use nearprint_storage::InputFile;
 use nearprint_warc::Packing;
 
+use super::file_name::ending;
+
 /// A format that is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Foreign {
@@ -62,10 +64,8 @@ pub const BEGINNING: usize = 16;
 
 /// Returns the format that is not read and that a file has according to its name.
 pub fn by_name(url: &str) -> Option<Foreign> {
-    let name = url.rsplit('/').next().unwrap_or(url).to_ascii_lowercase();
-    let plain = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
-    let (_, ending) = plain.rsplit_once('.')?;
-    FOREIGN.into_iter().find(|format| format.endings.contains(&ending))
+    let ending = ending(url)?;
+    FOREIGN.into_iter().find(|format| format.endings.contains(&&*ending))
 }
 
 /// Returns the format that is not read and that begins with these bytes.
@@ -82,16 +82,14 @@ pub async fn beginning(file: &InputFile) -> Vec<u8> {
 /// Returns the reason why a file of the given size is refused that begins with these bytes: it is empty though its name
 /// says that it is packed, or it is packed in another way than its name says. `plain` begins files that are not packed.
 pub fn mispacked(url: &str, size: u64, beginning: &[u8], plain: &[u8]) -> Option<String> {
-    let named = Packing::of(url);
-    let stem = if named == Packing::Plain { url } else { url.rsplit_once('.').map_or(url, |(stem, _)| stem) };
+    let (named, stem) = Packing::split(url);
     if size == 0 && named != Packing::Plain {
         return Some(format!("it is empty, and so no {}: fetch it again", name_of(named)));
     }
-    let packed = [Packing::Gzip, Packing::Zstd].into_iter().find(|packing| beginning.starts_with(packing.magic()));
+    let packed = Packing::PACKED.into_iter().find(|packing| beginning.starts_with(packing.magic()));
     let is_plain = !plain.is_empty() && beginning.starts_with(plain);
     let (found, name) = match packed {
-        Some(Packing::Gzip) => (Packing::Gzip, format!("{stem}.gz")),
-        Some(packing) => (packing, format!("{stem}.zst")),
+        Some(packing) => (packing, format!("{stem}.{}", packing.ending())),
         None if is_plain => (Packing::Plain, stem.to_owned()),
         None => return None,
     };

@@ -1,7 +1,9 @@
 //! The formats of document files.
 
 use nearprint_storage::InputFile;
+use nearprint_warc::Packing;
 
+use super::file_name::ending;
 use super::filter::{FileFilter, FilterTarget, RowCounts};
 use super::reader::Format;
 use super::{html, html_filter, jsonl, jsonl_filter, parquet, parquet_filter, warc, warc_filter};
@@ -15,16 +17,11 @@ pub const FORMATS: &[Format] = &[
     Format { name: "HTML", endings: &["html", "htm"], open: html::open, filter: html_filter::filter },
 ];
 
-/// The endings that may follow the ending of a format.
-const COMPRESSIONS: [&str; 2] = [".gz", ".zst"];
-
 impl Format {
     /// Returns the format of a file, according to its name.
     pub fn of(url: &str) -> Option<Self> {
-        let name = url.rsplit('/').next().unwrap_or(url).to_ascii_lowercase();
-        let plain = COMPRESSIONS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
-        let (_, ending) = plain.rsplit_once('.')?;
-        FORMATS.iter().find(|format| format.endings.contains(&ending)).copied()
+        let ending = ending(url)?;
+        FORMATS.iter().find(|format| format.endings.contains(&&*ending)).copied()
     }
 }
 
@@ -63,8 +60,9 @@ pub fn left_out(file: &InputFile, filter: &FileFilter) -> Result<Option<RowCount
 pub fn endings() -> String {
     let all: Vec<String> =
         FORMATS.iter().flat_map(|format| format.endings).map(|ending| format!(".{ending}")).collect();
+    let packed = Packing::PACKED.map(|packing| format!(".{}", packing.ending()));
     let (last, first) = all.split_last().map_or((String::new(), &all[..0]), |(last, first)| (last.clone(), first));
-    format!("{} or {last}, {} allowed after it", first.join(", "), COMPRESSIONS.join(" or "))
+    format!("{} or {last}, {} allowed after it", first.join(", "), packed.join(" or "))
 }
 
 /// Writes what a filter lets through of a document file, in the format of the file and in the order of its rows. The

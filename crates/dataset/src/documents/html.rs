@@ -7,14 +7,14 @@ use arrow::datatypes::DataType;
 use flate2::bufread::MultiGzDecoder;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use nearprint_html::HtmlText;
+use nearprint_html::{Extractor, HtmlText, decode};
 use nearprint_storage::{InputFile, blocking};
+use nearprint_warc::Packing;
 
 use super::batch::{DocumentBatch, DocumentColumns, ReadContext};
 use super::foreign;
 use super::reader::{DocumentReader, Opened};
-use super::warc::check_mode;
-use super::warc_page::html_text;
+use super::warc::extractor;
 use super::web_rows::{WebRow, column_types, to_documents};
 use crate::error::{DatasetError, Result};
 use crate::quarantine::BadReason;
@@ -22,9 +22,9 @@ use crate::quarantine::BadReason;
 /// Opens a file, and checks the columns and the selector.
 pub fn open(file: InputFile, columns: DocumentColumns, _: ReadContext) -> Opened {
     Box::pin(async move {
-        check_mode(&columns.web.html_text)?;
+        let extractor = extractor(&columns.web.html_text)?;
         let column_types = column_types(&file.url, &columns)?;
-        Ok(Box::new(HtmlFile { file, column_types }) as Box<dyn DocumentReader>)
+        Ok(Box::new(HtmlFile { file, column_types, extractor }) as Box<dyn DocumentReader>)
     })
 }
 
@@ -32,6 +32,7 @@ pub fn open(file: InputFile, columns: DocumentColumns, _: ReadContext) -> Opened
 struct HtmlFile {
     file: InputFile,
     column_types: Vec<(String, DataType)>,
+    extractor: Extractor,
 }
 
 impl DocumentReader for HtmlFile {
@@ -55,7 +56,7 @@ impl DocumentReader for HtmlFile {
         context: &ReadContext,
     ) -> BoxStream<'static, Result<DocumentBatch>> {
         let (file, columns, context) = (self.file.clone(), columns.clone(), context.clone());
-        let keep_types = keep_types.to_vec();
+        let (keep_types, extractor) = (keep_types.to_vec(), self.extractor.clone());
         let read = async move {
             let max_bytes = context.max_line_bytes();
             let packed = if file.size > max_bytes { None } else { Some(file.read_range(0..file.size).await?) };
@@ -64,7 +65,7 @@ impl DocumentReader for HtmlFile {
                 let mut row = WebRow { row: 1, id: Some(columns.web.id_of(&file.url).to_owned()), ..WebRow::default() };
                 row.content_type = Some("text/html".to_owned());
                 match body {
-                    Some(body) => row.text = Some(html_text(&body, None, &columns.web.html_text).into_bytes()),
+                    Some(body) => row.text = Some(extractor.text_of(&decode(&body, None)).into_bytes()),
                     None => row.fault = Some(BadReason::TooLarge),
                 }
                 to_documents(&file.url, vec![row], &columns, &keep_types, &context)
@@ -80,10 +81,10 @@ impl DocumentReader for HtmlFile {
 /// # Errors
 /// It cannot be unpacked, it has more than `max_bytes`, or the selector is none.
 pub fn page_text(url: &str, bytes: &[u8], mode: &HtmlText, max_bytes: u64) -> Result<String> {
-    check_mode(mode)?;
+    let extractor = extractor(mode)?;
     let too_large = || DatasetError::bad_file(url, format!("it has more than {max_bytes} bytes"));
     let page = unpacked(url, bytes, max_bytes)?.ok_or_else(too_large)?;
-    Ok(html_text(&page, None, mode))
+    Ok(extractor.text_of(&decode(&page, None)))
 }
 
 /// Returns the bytes of the page, or `None` if there are too many of them.
@@ -94,10 +95,10 @@ fn unpacked(url: &str, bytes: &[u8], max_bytes: u64) -> Result<Option<Vec<u8>>> 
     }
     let failed = |e: std::io::Error| DatasetError::bad_file(url, e);
     let mut read = |unpacker: &mut dyn Read| unpacker.take(max_bytes + 1).read_to_end(&mut page).map(drop);
-    match url.rsplit('.').next() {
-        Some("gz") => read(&mut MultiGzDecoder::new(bytes)),
-        Some("zst") => zstd::Decoder::with_buffer(bytes).and_then(|mut unpacker| read(&mut unpacker)),
-        _ => read(&mut &*bytes),
+    match Packing::of(url) {
+        Packing::Gzip => read(&mut MultiGzDecoder::new(bytes)),
+        Packing::Zstd => zstd::Decoder::with_buffer(bytes).and_then(|mut unpacker| read(&mut unpacker)),
+        Packing::Plain => read(&mut &*bytes),
     }
     .map_err(failed)?;
     Ok((page.len() as u64 <= max_bytes).then_some(page))

@@ -139,10 +139,10 @@ impl Numbered {
     /// None: the file is read with its first line.
     pub async fn open(file: &InputFile, max_line_bytes: u64, read_bytes: &ReadBytes) -> Result<Self> {
         let bytes = StreamReader::new(read_bytes.stream(file).map_err(io::Error::other));
-        let reader: Box<dyn AsyncBufRead + Send + Unpin> = match file.url.rsplit('.').next() {
-            Some("gz") => Box::new(unpacked(several(GzipDecoder::new(bytes)))),
-            Some("zst") => Box::new(unpacked(several_zstd(ZstdDecoder::new(bytes)))),
-            _ => Box::new(bytes),
+        let reader: Box<dyn AsyncBufRead + Send + Unpin> = match Packing::of(&file.url) {
+            Packing::Gzip => Box::new(unpacked(several(GzipDecoder::new(bytes)))),
+            Packing::Zstd => Box::new(unpacked(several_zstd(ZstdDecoder::new(bytes)))),
+            Packing::Plain => Box::new(bytes),
         };
         Ok(Self { reader, url: file.url.clone(), n_read: 0, line: Vec::new(), max_line_bytes })
     }

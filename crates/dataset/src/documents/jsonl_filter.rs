@@ -6,6 +6,7 @@ use std::io::{BufWriter, Write};
 use flate2::write::GzEncoder;
 use futures::FutureExt;
 use nearprint_storage::{InputFile, blocking};
+use nearprint_warc::Packing;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
@@ -72,24 +73,6 @@ fn flag(column: &str, id: Option<LineId>, keep: bool) -> String {
         Some(LineId { text, .. }) => serde_json::Value::from(text).to_string(),
     };
     format!("{{{}: {id}, \"keep\": {keep}}}", serde_json::Value::from(column))
-}
-
-/// How a file is packed, according to its name.
-#[derive(Debug, Clone, Copy)]
-enum Packing {
-    Plain,
-    Gzip,
-    Zstd,
-}
-
-impl Packing {
-    fn of(url: &str) -> Self {
-        match url.rsplit('.').next() {
-            Some("gz") => Self::Gzip,
-            Some("zst") => Self::Zstd,
-            _ => Self::Plain,
-        }
-    }
 }
 
 enum Packed {

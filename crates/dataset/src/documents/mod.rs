@@ -3,6 +3,7 @@
 
 mod batch;
 mod delta_table;
+mod file_name;
 mod filter;
 mod foreign;
 mod formats;
@@ -42,3 +43,4 @@ pub use passed::{Passed, PassedReason};
 pub use place::{DocumentPlace, FileList};
 pub use reader::{DocumentReader, Format};
 pub use web_pages::{WarcId, WebPages};
+pub use web_rows::url_host;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::datatypes::DataType;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
-use nearprint_html::HtmlText;
+use nearprint_html::{Extractor, HtmlText};
 use nearprint_storage::{InputFile, blocking};
 use nearprint_warc::{Limits, Next, Packing, Records};
 
@@ -23,7 +23,7 @@ use crate::quarantine::BadReason;
 /// Opens a file, and checks the columns and the selector.
 pub fn open(file: InputFile, columns: DocumentColumns, _: ReadContext) -> Opened {
     Box::pin(async move {
-        check_mode(&columns.web.html_text)?;
+        let extractor = extractor(&columns.web.html_text)?;
         let beginning = foreign::beginning(&file).await;
         let foreign = foreign::by_beginning(&beginning).map(|foreign| foreign.reason(&file.url));
         let refused = foreign.or_else(|| foreign::mispacked(&file.url, file.size, &beginning, b"WARC/"));
@@ -31,15 +31,18 @@ pub fn open(file: InputFile, columns: DocumentColumns, _: ReadContext) -> Opened
             return Err(DatasetError::bad_format(&file.url, reason));
         }
         let column_types = column_types(&file.url, &columns)?;
-        Ok(Box::new(WarcFile { file, beginning, column_types }) as Box<dyn DocumentReader>)
+        Ok(Box::new(WarcFile { file, beginning, column_types, extractor }) as Box<dyn DocumentReader>)
     })
 }
 
-/// Checks the selector of the texts.
-pub fn check_mode(mode: &HtmlText) -> Result<()> {
+/// Returns the extractor of the texts of pages.
+///
+/// # Errors
+/// The selector is none that is understood.
+pub fn extractor(mode: &HtmlText) -> Result<Extractor> {
     let refused =
         |e: nearprint_html::HtmlError| DatasetError::Config { key: "html_text".to_owned(), reason: e.to_string() };
-    mode.check().map_err(refused)
+    Extractor::try_new(mode).map_err(refused)
 }
 
 #[derive(Debug)]
@@ -47,6 +50,7 @@ struct WarcFile {
     file: InputFile,
     beginning: Vec<u8>,
     column_types: Vec<(String, DataType)>,
+    extractor: Extractor,
 }
 
 /// Returns the limits of the reader of records.
@@ -80,6 +84,7 @@ impl DocumentReader for WarcFile {
         let task = Arc::new(Task {
             url: self.file.url.clone(),
             beginning: self.beginning.clone(),
+            extractor: self.extractor.clone(),
             columns: columns.clone(),
             keep_types: keep_types.to_vec(),
             context: context.clone(),
@@ -109,6 +114,7 @@ struct Reading {
 struct Task {
     url: String,
     beginning: Vec<u8>,
+    extractor: Extractor,
     columns: DocumentColumns,
     keep_types: Vec<DataType>,
     context: ReadContext,
@@ -140,7 +146,7 @@ impl Task {
                 }
                 Some(Next::Record(record)) => {
                     reading.n_records += 1;
-                    match page_of(&record, &self.columns.web, &self.context, true) {
+                    match page_of(&record, self.columns.web.warc_id, &self.context, Some(&self.extractor)) {
                         Page::Row(row) => row,
                         Page::Passed(reason) => {
                             self.context.passed.add(reason);

@@ -48,7 +48,7 @@ pub fn refuse_flags(file: &InputFile, output: FilterOutput) -> Result<()> {
 
 /// Returns the ranges of the file that are kept.
 fn judge(file: &InputFile, filter: FileFilter) -> Result<(Vec<Range<u64>>, RowCounts)> {
-    let (context, web) = (filter.context(), filter.columns.web.clone());
+    let (context, warc_id) = (filter.context(), filter.columns.web.warc_id);
     let packing = Packing::of(&file.url);
     let mut records = Records::new(FilePieces::new(file, &ReadBytes::default()), packing, limits(&context));
     let mut judge = Judge::new(filter);
@@ -61,7 +61,7 @@ fn judge(file: &InputFile, filter: FileFilter) -> Result<(Vec<Range<u64>>, RowCo
                 continue;
             }
         };
-        let keeps = match page_of(&record, &web, &context, false) {
+        let keeps = match page_of(&record, warc_id, &context, None) {
             Page::Passed(_) => true,
             Page::Row(row) => judge.keeps(&file.url, row.row, || row.id.as_deref())?,
         };

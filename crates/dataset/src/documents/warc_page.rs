@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use chrono::DateTime;
-use nearprint_html::{HtmlText, decode, text_of};
+use nearprint_html::{Extractor, decode};
 use nearprint_warc::{Block, Body, HttpMessage, Record};
 
 use super::batch::ReadContext;
 use super::passed::PassedReason;
-use super::web_pages::{WarcId, WebPages};
+use super::web_pages::WarcId;
 use super::web_rows::WebRow;
 use crate::quarantine::BadReason;
 
@@ -29,8 +29,8 @@ struct Content<'a> {
     body: Cow<'a, [u8]>,
 }
 
-/// Returns the document of a record. `reads_text` tells whether its text is wanted, or its id alone.
-pub fn page_of(record: &Record<'_>, web: &WebPages, context: &ReadContext, reads_text: bool) -> Page {
+/// Returns the document of a record. Without an extractor its text is not wanted, but its id alone.
+pub fn page_of(record: &Record<'_>, warc_id: WarcId, context: &ReadContext, extractor: Option<&Extractor>) -> Page {
     let field = |name: &str| record.header.get(name);
     let url = field("warc-target-uri").map(|url| url.trim_matches(['<', '>']).to_owned());
     let kind = field("warc-type").unwrap_or_default().to_ascii_lowercase();
@@ -41,7 +41,7 @@ pub fn page_of(record: &Record<'_>, web: &WebPages, context: &ReadContext, reads
     let mut row = WebRow {
         // Rows are counted from 1.
         row: record.position + 1,
-        id: id_of(record, web.warc_id, url.as_deref()),
+        id: id_of(record, warc_id, url.as_deref()),
         fetch_time: time.and_then(|time| Some(DateTime::parse_from_rfc3339(&time).ok()?.timestamp_micros())),
         url,
         ..WebRow::default()
@@ -58,7 +58,7 @@ pub fn page_of(record: &Record<'_>, web: &WebPages, context: &ReadContext, reads
             return Page::Row(row);
         }
     };
-    row.text = reads_text.then(|| text(&content, &web.html_text));
+    row.text = extractor.map(|extractor| text(&content, extractor));
     row.content_type = Some(content.media_type);
     Page::Row(row)
 }
@@ -131,18 +131,12 @@ fn decoded<'a>(record: &Record<'a>, message: &HttpMessage<'a>, max_bytes: u64) -
     }
 }
 
-fn text(content: &Content<'_>, mode: &HtmlText) -> Vec<u8> {
+fn text(content: &Content<'_>, extractor: &Extractor) -> Vec<u8> {
     if content.media_type == "text/plain" {
         // Text in a conversion record is UTF-8; if it is not, that is found out with all other texts.
         return content.body.to_vec();
     }
-    html_text(&content.body, content.field.as_deref(), mode).into_bytes()
-}
-
-/// Returns the text of an HTML page.
-pub fn html_text(body: &[u8], content_type: Option<&str>, mode: &HtmlText) -> String {
-    // The mode was checked when the file was opened.
-    text_of(&decode(body, content_type), mode).unwrap_or_default()
+    extractor.text_of(&decode(&content.body, content.field.as_deref())).into_bytes()
 }
 
 fn media_type(field: &str) -> String {

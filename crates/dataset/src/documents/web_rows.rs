@@ -92,38 +92,52 @@ fn keep_array(rows: &[WebRow], column: &str) -> ArrayRef {
     let rows = rows.iter();
     match column {
         FETCH_TIME => Arc::new(rows.map(|row| row.fetch_time).collect::<Int64Array>()),
-        HOST => Arc::new(rows.map(|row| row.url.as_deref().and_then(host)).collect::<LargeStringArray>()),
+        HOST => {
+            let host = |row: &WebRow| row.url.as_deref().and_then(url_host).map(str::to_ascii_lowercase);
+            Arc::new(rows.map(host).collect::<LargeStringArray>())
+        }
         URL => Arc::new(rows.map(|row| row.url.as_deref()).collect::<LargeStringArray>()),
         _ => Arc::new(rows.map(|row| row.content_type.as_deref()).collect::<LargeStringArray>()),
     }
 }
 
-/// Returns the host of a URL in lower case, without user, password and port.
-fn host(url: &str) -> Option<String> {
-    let (_, rest) = url.split_once("://")?;
+/// Returns the host of a URL as the URL has it, without user, password and port. The case of a host does not matter.
+///
+/// ```
+/// use nearprint_dataset::url_host;
+///
+/// assert_eq!(url_host("https://user@Example.org:8080/a"), Some("Example.org"));
+/// assert_eq!(url_host("mailto:user@example.org"), None);
+/// ```
+#[must_use]
+pub fn url_host(url: &str) -> Option<&str> {
+    let (scheme, rest) = url.split_once("://")?;
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
     let authority = rest.split(['/', '?', '#']).next()?;
     let address = authority.rsplit('@').next()?;
     let host = match address.find(']') {
         Some(at) => &address[..=at],
         None => address.split(':').next()?,
     };
-    (!host.is_empty()).then(|| host.to_ascii_lowercase())
+    (is_scheme && !host.is_empty()).then_some(host)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::host;
+    use super::url_host;
 
     #[test]
     fn a_host_has_neither_user_nor_port() {
         for (url, expected) in [
-            ("https://Example.ORG/a?b", Some("example.org")),
+            ("https://Example.ORG/a?b", Some("Example.ORG")),
             ("http://user:pw@a.b:8080", Some("a.b")),
             ("http://[::1]:80/", Some("[::1]")),
             ("dns:a.b", None),
             ("http:///x", None),
+            ("a title: see http://a.b", None),
         ] {
-            assert_eq!(host(url).as_deref(), expected, "{url}");
+            assert_eq!(url_host(url), expected, "{url}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
+use nearprint_dataset::url_host;
 use nearprint_join::LossLimit;
 use serde::{Deserialize, Serialize};
 
@@ -450,7 +451,7 @@ fn by_host(batch: &QueryBatch, decisions: &Decisions) -> Vec<(Cow<'static, str>,
     let mut counted: HashMap<String, Counted> = HashMap::new();
     count(batch, decisions, |row, found| {
         let id = batch.id(row);
-        let host = host(&id).unwrap_or(NO_SOURCE);
+        let host = url_host(without_time(&id)).unwrap_or(NO_SOURCE);
         match counted.get_mut(host) {
             Some(counts) => add(counts, found),
             None => drop(counted.insert(host.to_owned(), found)),
@@ -463,17 +464,10 @@ fn by_host(batch: &QueryBatch, decisions: &Decisions) -> Vec<(Cow<'static, str>,
     folded.into_iter().map(|(host, counts)| (Cow::Owned(host), counts)).collect()
 }
 
-/// Returns `host[:port]` of `scheme://host[:port]/…`, without user info. A time and a blank may stand before it, as in
-/// ids of `warc_id = "url_time"`.
-fn host(id: &str) -> Option<&str> {
+/// Returns the URL of an id of `warc_id = "url_time"`, which has a time and a blank before it, and other ids whole.
+fn without_time(id: &str) -> &str {
     let is_time = |time: &str| time.contains('T') && time.starts_with(|c: char| c.is_ascii_digit());
-    let id = id.split_once(' ').filter(|(time, _)| is_time(time)).map_or(id, |(_, url)| url);
-    let (scheme, rest) = id.split_once("://")?;
-    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    (is_scheme && !host.is_empty()).then_some(host)
+    id.split_once(' ').filter(|(time, _)| is_time(time)).map_or(id, |(_, url)| url)
 }
 
 fn excerpt(id: &str) -> String {

@@ -1,0 +1,266 @@
+//! The tokens of a page, without the attributes behind the first 1000 of a tag.
+//!
+//! The tokenizer compares each attribute of a tag with all before it, so a tag of many attributes would take a time
+//! that grows with their square. Further ones are kept from it. Only the tokenizer knows whether what looks like a tag
+//! is one, or lies in a script, a title or a comment: it gives no token for a tag before the tag ends.
+
+use std::cell::Cell;
+
+use html5ever::tendril::StrTendril;
+use html5ever::tokenizer::{BufferQueue, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
+
+/// The most attributes of a tag.
+const MAX_ATTRIBUTES: usize = 1000;
+/// Bytes that the tokenizer gets at once. It counts those of a piece by 32 bits.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Gives the tokens of a page to a sink, and returns it. The sink asks for no script to be run.
+pub fn tokenize<S: TokenSink>(html: &str, sink: S) -> S {
+    let sink = Counting { sink, n_tokens: Cell::new(0) };
+    // A mark is taken from the beginning of each piece.
+    let tokenizer = Tokenizer::new(sink, TokenizerOpts { discard_bom: false, ..TokenizerOpts::default() });
+    let mut rest = html.strip_prefix('\u{feff}').unwrap_or(html);
+    // What has begun and gives no token before it ends, and the number of tokens before it.
+    let mut open = None;
+    while let Some(at) = rest.find('<') {
+        let (text, after) = rest.split_at(at + 1);
+        feed(&tokenizer, text);
+        rest = after;
+        let n_tokens = tokenizer.sink.n_tokens.get();
+        let name = match open.filter(|&(_, before)| before == n_tokens) {
+            Some((Open::Comment, _)) => continue,
+            Some((Open::Name, _)) => rest,
+            None => {
+                let name = rest.strip_prefix('/').unwrap_or(rest);
+                if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+                    // The tokenizer passes over `</>` without a token.
+                    open = (!rest.starts_with("/>")).then_some((Open::Comment, n_tokens));
+                    continue;
+                }
+                name
+            }
+        };
+        let Some(name_bytes) = name.find(|c: char| is_blank(c) || matches!(c, '/' | '>' | '<')) else { break };
+        match name.as_bytes()[name_bytes] {
+            b'>' => {}
+            b'<' => open = Some((Open::Name, n_tokens)),
+            _ => {
+                let (head, after) = rest.split_at(rest.len() - name.len() + name_bytes + 1);
+                feed(&tokenizer, head);
+                rest = after;
+                if tokenizer.sink.n_tokens.get() == n_tokens {
+                    let attributes = Attributes::of(rest);
+                    feed(&tokenizer, &rest[..attributes.fed]);
+                    rest = &rest[attributes.end..];
+                }
+            }
+        }
+    }
+    feed(&tokenizer, rest);
+    tokenizer.end();
+    tokenizer.sink.sink
+}
+
+fn feed<S: TokenSink>(tokenizer: &Tokenizer<Counting<S>>, mut text: &str) {
+    let queue = BufferQueue::default();
+    while !text.is_empty() {
+        let (piece, rest) = text.split_at(text.floor_char_boundary(PIECE_BYTES));
+        queue.push_back(StrTendril::from_slice(piece));
+        let _ = tokenizer.feed(&queue);
+        text = rest;
+    }
+}
+
+/// A sink that counts its tokens. Errors are none, since they are given within tags too.
+struct Counting<S> {
+    sink: S,
+    n_tokens: Cell<u64>,
+}
+
+impl<S: TokenSink> TokenSink for Counting<S> {
+    type Handle = S::Handle;
+
+    fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<S::Handle> {
+        if !matches!(token, Token::ParseError(_)) {
+            self.n_tokens.set(self.n_tokens.get() + 1);
+        }
+        self.sink.process_token(token, line)
+    }
+}
+
+/// What gives no token before it ends.
+#[derive(Debug, Clone, Copy)]
+enum Open {
+    /// A comment, or something that is read as one.
+    Comment,
+    /// The name of a tag, in which a `<` was.
+    Name,
+}
+
+/// The attributes of a tag.
+#[derive(Debug)]
+struct Attributes {
+    /// The bytes of those that the tokenizer gets.
+    fed: usize,
+    /// Where the tag ends: its `>`, or the end of the page.
+    end: usize,
+}
+
+impl Attributes {
+    /// Looks at what follows the name of a tag, by the states of the HTML standard.
+    fn of(rest: &str) -> Self {
+        let bytes = rest.as_bytes();
+        let (mut state, mut n_attributes, mut at) = (State::BeforeName, 0, 0);
+        let mut fed = None;
+        while at < bytes.len() {
+            let byte = bytes[at];
+            state = match (state, byte) {
+                (State::Quoted(quote), _) => {
+                    let Some(n) = bytes[at..].iter().position(|&byte| byte == quote) else { break };
+                    at += n;
+                    State::BeforeName
+                }
+                (_, b'>') => return Self { fed: fed.unwrap_or(at), end: at },
+                (State::BeforeValue, b'"' | b'\'') => State::Quoted(byte),
+                (State::BeforeValue, _) if is_blank(byte.into()) => state,
+                (State::BeforeValue, _) => State::Unquoted,
+                (State::Unquoted, _) if is_blank(byte.into()) => State::BeforeName,
+                (State::Unquoted, _) => state,
+                (_, b'/') => State::BeforeName,
+                (State::Name, _) if is_blank(byte.into()) => State::AfterName,
+                (State::Name | State::AfterName, b'=') => State::BeforeValue,
+                (State::Name, _) => state,
+                (State::BeforeName | State::AfterName, _) if is_blank(byte.into()) => state,
+                (State::BeforeName | State::AfterName, _) => {
+                    n_attributes += 1;
+                    if n_attributes == MAX_ATTRIBUTES + 1 {
+                        fed = Some(at);
+                    }
+                    State::Name
+                }
+            };
+            at += 1;
+        }
+        Self { fed: fed.unwrap_or(bytes.len()), end: bytes.len() }
+    }
+}
+
+/// Where in its attributes a tag is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    BeforeName,
+    Name,
+    AfterName,
+    BeforeValue,
+    Quoted(u8),
+    Unquoted,
+}
+
+fn is_blank(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | '\x0c' | ' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::fmt::Write as _;
+
+    use html5ever::tokenizer::states::RawKind;
+    use html5ever::tokenizer::{TagKind, TokenizerOpts};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Writes the tokens down. Texts that follow one another are one.
+    #[derive(Default)]
+    struct Written(RefCell<String>);
+
+    impl TokenSink for Written {
+        type Handle = ();
+
+        fn process_token(&self, token: Token, _: u64) -> TokenSinkResult<()> {
+            let mut written = self.0.borrow_mut();
+            match token {
+                Token::ParseError(_) => {}
+                Token::CharacterTokens(text) => written.push_str(&text),
+                Token::TagToken(tag) => {
+                    write!(written, "\n[{:?} {} {} {:?}]\n", tag.kind, tag.name, tag.self_closing, tag.attrs).unwrap();
+                    match &*tag.name {
+                        "script" if tag.kind == TagKind::StartTag => {
+                            return TokenSinkResult::RawData(RawKind::ScriptData);
+                        }
+                        "style" if tag.kind == TagKind::StartTag => return TokenSinkResult::RawData(RawKind::Rawtext),
+                        "title" if tag.kind == TagKind::StartTag => return TokenSinkResult::RawData(RawKind::Rcdata),
+                        "plaintext" => return TokenSinkResult::Plaintext,
+                        _ => {}
+                    }
+                }
+                other => write!(written, "\n[{other:?}]\n").unwrap(),
+            }
+            TokenSinkResult::Continue
+        }
+    }
+
+    fn at_once(html: &str) -> String {
+        let tokenizer = Tokenizer::new(Written::default(), TokenizerOpts::default());
+        let queue = BufferQueue::default();
+        queue.push_back(StrTendril::from_slice(html));
+        let _ = tokenizer.feed(&queue);
+        tokenizer.end();
+        tokenizer.sink.0.into_inner()
+    }
+
+    fn bounded(html: &str) -> String {
+        tokenize(html, Written::default()).0.into_inner()
+    }
+
+    /// The pieces of which pages are made, with and without a sense.
+    fn pieces() -> impl Strategy<Value = String> {
+        let pieces = "<|>|</|/>|</>|<!--|-->|--!>|<!|<?|<![CDATA[|]]>|<!DOCTYPE html|&am|&lt|&#6|&|;|\"|'|=|/| |\n|\r|\t|\
+            \0|\u{feff}|a|b=c|d=\"e f\"|g='h > i'|<div |<p>|</p |<script |<script>|</script |</script>|<title>|</title |\
+            <style>|</style>|<plaintext>|é|文|<a<b |<x/y|<script|</titl|-|!";
+        let pieces: Vec<&str> = pieces.split('|').collect();
+        let piece = prop::sample::select(pieces).prop_map(str::to_owned);
+        let tag = (0_usize..12).prop_map(|n| format!("<div {}>", "a b=c ".repeat(n)));
+        prop::collection::vec(prop_oneof![9 => piece, 1 => tag], 0..60).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+
+        #[test]
+        fn a_page_whose_tags_have_few_attributes_has_the_tokens_that_it_has_without_the_bound(html in pieces()) {
+            prop_assert_eq!(bounded(&html), at_once(&html), "{:?}", html);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn wherever_a_tag_of_many_attributes_stands_they_are_bounded(before in pieces(), after in pieces()) {
+            let many: String = (0..2 * MAX_ATTRIBUTES).map(|n| format!("z{n}='>' ")).collect();
+            let html = format!("{before}<i {many}>{after}");
+            let tokens = bounded(&html);
+            for tag in tokens.lines().filter(|line| line.starts_with("[StartTag") || line.starts_with("[EndTag")) {
+                prop_assert!(tag.matches("QualName").count() <= MAX_ATTRIBUTES, "{:?}", html);
+            }
+        }
+    }
+
+    #[test]
+    fn further_attributes_are_left_out_and_what_follows_the_tag_stays() {
+        let attributes = |n: usize| (0..n).map(|n| format!("a{n}='>'")).collect::<Vec<_>>().join(" ");
+        for kept in ["", "/"] {
+            let whole = at_once(&format!("<p {}{kept}>text<b>", attributes(MAX_ATTRIBUTES)));
+            assert_eq!(bounded(&format!("<p {}{kept}>text<b>", attributes(MAX_ATTRIBUTES))), whole);
+        }
+        let whole = at_once(&format!("<p {}>text<b>", attributes(MAX_ATTRIBUTES)));
+        assert_eq!(bounded(&format!("<p {}>text<b>", attributes(MAX_ATTRIBUTES + 1))), whole);
+        assert_eq!(bounded(&format!("<p {}>text<b>", attributes(3 * MAX_ATTRIBUTES))), whole);
+        let in_script = format!("<script>a <b {}></script>", attributes(3 * MAX_ATTRIBUTES));
+        assert_eq!(bounded(&in_script), at_once(&in_script));
+        let in_comment = format!("<!-- <b {}> -->", attributes(3 * MAX_ATTRIBUTES));
+        assert_eq!(bounded(&in_comment), at_once(&in_comment));
+    }
+}
