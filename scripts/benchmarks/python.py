@@ -9,7 +9,8 @@ nearprint-bench below target/ or CARGO_TARGET_DIR. The wheel is installed into a
 
 - install: bytes of the wheel; seconds of `pip install WHEEL pyarrow`, without pip's cache, and then of the first example of README.md.
 - fingerprint: a process that reads a Parquet file with pyarrow, calls `fingerprint`, and writes ids and fingerprints with pyarrow, beside
-  `nearprint fingerprint` of the same wheel, both with --threads. They alternate. Each runs on a small and on a large file; documents per
+  `nearprint fingerprint` of the same wheel, both with all cores. They alternate. The process reads the whole table first, or, as `batches`,
+  it takes batches from a pyarrow dataset, which reads ahead. Each runs on a small and on a large file; documents per
   second are those of the difference, so starting a process does not count. `whole` counts it. With the default profile both compute
   sketches too; the command also writes them.
 - pairs_within: `pairs_within(column, 3, threads=1)` of 2^23 uniform values beside `pairs_within` of the Rust library, which
@@ -44,6 +45,20 @@ started = time.perf_counter()
 fingerprints = nearprint.fingerprint(table["text"], profile, threads=int(threads))
 seconds = time.perf_counter() - started
 pq.write_table(pa.table({"doc_id": table["id"], "fingerprint": pa.array(fingerprints)}), target)
+print('{"seconds": %r, "version": "%s"}' % (seconds, nearprint.__version__))
+"""
+
+BATCHES = """
+import sys, time
+import nearprint, pyarrow as pa, pyarrow.dataset as ds, pyarrow.parquet as pq
+_, source, target, profile, threads = sys.argv
+seconds = 0
+with pq.ParquetWriter(target, pa.schema([("doc_id", pa.string()), ("fingerprint", pa.uint64())])) as writer:
+    for batch in ds.dataset(source).to_batches(columns=["id", "text"], batch_size=16_384):
+        started = time.perf_counter()
+        fingerprints = nearprint.fingerprint(batch["text"], profile, threads=int(threads))
+        seconds += time.perf_counter() - started
+        writer.write_batch(pa.record_batch({"doc_id": batch["id"], "fingerprint": pa.array(fingerprints)}))
 print('{"seconds": %r, "version": "%s"}' % (seconds, nearprint.__version__))
 """
 
@@ -165,33 +180,36 @@ def fingerprint(results, args):
     (few, small), (many, large) = documents(args)
     out = args.folder / "fingerprints"
 
-    def whole(ours, source, profile):
+    def whole(program, source, profile):
         shutil.rmtree(out, ignore_errors=True)
-        if ours:
+        if program:
             out.mkdir()
-            return run(python, "-c", FINGERPRINT, source, out / "out.parquet", profile, threads)
+            return run(python, "-c", program, source, out / "out.parquet", profile, threads)
         command = ["fingerprint", "--documents", source, "--profile", profile, "--output", out, "--threads", threads]
         return run(python.with_name("nearprint"), *command)
 
+    programs = {"command": None, "table": FINGERPRINT, "batches": BATCHES}
     for profile in ("default", "paper"):
-        runs = {True: [], False: []}
+        runs = {name: [] for name in programs}
         for number in range(args.rounds + 1):
-            for ours in (True, False) if number % 2 else (False, True):
-                first, second = whole(ours, small, profile), whole(ours, large, profile)
+            for name in list(programs)[:: 1 if number % 2 else -1]:
+                first, second = whole(programs[name], small, profile), whole(programs[name], large, profile)
                 if number > 0:
-                    runs[ours].append((first, second))
-        rate = {o: spread([(many - few) / (b["whole"] - a["whole"]) for a, b in runs[o]]) for o in runs}
-        cpu_rate = {o: spread([(many - few) / (b["cpu"] - a["cpu"]) for a, b in runs[o]]) for o in runs}
-        wholes = {o: spread([b["whole"] for _, b in runs[o]]) for o in runs}
-        rss = {o: max(b["rss_kib"] for _, b in runs[o]) for o in runs}
-        results.add(
-            profile=profile, threads=threads, n_documents=many, small_documents=few, rounds=args.rounds,
-            documents_per_second=rate[True], command_documents_per_second=rate[False], ratio=rate[True]["median"] / rate[False]["median"],
-            documents_per_cpu_second=cpu_rate[True], command_documents_per_cpu_second=cpu_rate[False],
-            cpu_ratio=cpu_rate[True]["median"] / cpu_rate[False]["median"],
-            call_documents_per_second=spread([many / b["seconds"] for _, b in runs[True]]),
-            whole_seconds=wholes[True], command_whole_seconds=wholes[False], rss_kib=rss[True], command_rss_kib=rss[False],
-        )
+                    runs[name].append((first, second))
+        rate = {name: spread([(many - few) / (b["whole"] - a["whole"]) for a, b in runs[name]]) for name in runs}
+        cpu_rate = {name: spread([(many - few) / (b["cpu"] - a["cpu"]) for a, b in runs[name]]) for name in runs}
+        wholes = {name: spread([b["whole"] for _, b in runs[name]]) for name in runs}
+        for name in ("table", "batches"):
+            results.add(
+                profile=profile, program=name, threads=threads, n_documents=many, small_documents=few, rounds=args.rounds,
+                documents_per_second=rate[name], command_documents_per_second=rate["command"],
+                ratio=rate[name]["median"] / rate["command"]["median"],
+                documents_per_cpu_second=cpu_rate[name], command_documents_per_cpu_second=cpu_rate["command"],
+                cpu_ratio=cpu_rate[name]["median"] / cpu_rate["command"]["median"],
+                call_documents_per_second=spread([many / b["seconds"] for _, b in runs[name]]),
+                whole_seconds=wholes[name], command_whole_seconds=wholes["command"],
+                rss_kib=max(b["rss_kib"] for _, b in runs[name]), command_rss_kib=max(b["rss_kib"] for _, b in runs["command"]),
+            )
     shutil.rmtree(out, ignore_errors=True)
 
 
@@ -239,7 +257,7 @@ def print_table(results):
     last = {}
     for line in map(json.loads, results.read_text(encoding="utf-8").splitlines()):
         if line["part"] in PARTS:
-            last[line["part"], line.get("profile"), line.get("limit")] = line
+            last[line["part"], line.get("profile"), line.get("program", "table"), line.get("limit")] = line
     print("| what | Python | beside it | ratio | goal |\n|---|---|---|---|---|")
     for line in last.values():
         for row in ROWS[line["part"]](line):
@@ -253,7 +271,8 @@ def install_rows(line):
 
 
 def fingerprint_rows(line):
-    what = f"`fingerprint`, profile {line['profile']}, {line['threads']} threads, documents/s"
+    whole = "the whole table" if line.get("program", "table") == "table" else "batches"
+    what = f"`fingerprint` of {whole}, profile {line['profile']}, {line['threads']} threads, documents/s"
     ours, command = (range_of(line[key], ",.0f") for key in ("documents_per_second", "command_documents_per_second"))
     yield what, ours, f"the command: {command}", f"**{line['ratio']:.2f}**", "0.95"
     ours, command = (range_of(line[key], ",.0f") for key in ("documents_per_cpu_second", "command_documents_per_cpu_second"))

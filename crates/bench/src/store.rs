@@ -59,7 +59,7 @@ impl Args {
             let temp = TempFolder::try_new(self.output.parent().unwrap_or(Path::new(".")))?;
             let run = self.stage(night, &temp.path().join("run"), &made_by.config_digest, has_sketches)?;
             let store = Store::open(&folder).await?;
-            upload(&store.run_folder(&run.record.digest), &run.files, &Progress::default()).await?;
+            upload(&store.run_folder(&run.record.digest), &run.files, "publish", &Progress::default()).await?;
             let dt = format!("2025-01-{:02}", night + 1);
             let night = Night {
                 joined: store.joined_before(&dt),

@@ -141,6 +141,8 @@ impl Logged {
     }
 }
 
+/// The least expected time after a stage that is shown.
+const LEAST_AFTER: Duration = Duration::from_secs(1);
 /// The time over which a rate is taken.
 const RATE_OVER: Duration = Duration::from_secs(15);
 
@@ -173,7 +175,8 @@ impl Pace {
         (done > 0 && seconds > 0.0).then(|| done as f64 / seconds)
     }
 
-    /// Describes the stage in at most 57 characters: step, name, share, rate and time left, as far as they are known.
+    /// Describes the stage: step, name, share, rate, time left, and the time left of the whole work, as far as they are
+    /// known.
     fn line(&self) -> String {
         let Some((_, now)) = self.seen.back().filter(|(_, now)| !now.stage.is_empty()) else { return String::new() };
         let step = match now.n_steps {
@@ -192,7 +195,11 @@ impl Pace {
             #[allow(clippy::cast_precision_loss, reason = "for people")]
             let seconds = now.total.saturating_sub(now.done) as f64 / rate;
             if now.total > 0 {
-                parts.push(format!("{} left", time(seconds)));
+                let whole = match now.after {
+                    after if after < LEAST_AFTER => String::new(),
+                    after => format!(", in all about {}", time(seconds + after.as_secs_f64())),
+                };
+                parts.push(format!("{} left{whole}", time(seconds)));
             }
         }
         parts.join("  ")
@@ -254,6 +261,14 @@ mod tests {
         assert!(slow.ends_with("1/s  17 min left"), "{slow}");
         let next = line(&[(0, at(3, 0, 9_000)), (9, at(3, 9_000, 9_000)), (10, at(4, 0, 5_000))]);
         assert_eq!(next, "step 4 of 7: join (all pairs)  0 %");
+    }
+
+    #[test]
+    fn a_stage_with_much_to_come_after_it_shows_the_time_left_of_all() {
+        let expecting = |after| Snapshot { after, ..at(1, 100_000, 400_000) };
+        let shown = |after| line(&[(0, at(1, 0, 400_000)), (4, expecting(after))]);
+        assert!(shown(Duration::from_secs(600)).ends_with("25.0k/s  12 s left, in all about 11 min"));
+        assert!(shown(Duration::from_millis(900)).ends_with("25.0k/s  12 s left"));
     }
 
     #[test]

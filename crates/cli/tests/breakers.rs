@@ -260,7 +260,7 @@ fn a_night_with_a_small_share_of_the_usual_documents_is_stopped() {
     assert_eq!((evidence["n_documents"].as_u64(), evidence["n_nights"].as_u64()), (Some(3), Some(4)), "{evidence}");
     let near = nearprint_in(night.path(), &["run", "--config", "job.toml", "--dt", DT, "--min-document-share", "0.05"]);
     assert!(near.expect_success().stdout.contains(
-        "documents, 40 in the nights before: less than a share of 0.05 would have stopped the night (min_document_share)"
+        "documents, 40 in the nights before: less than 5.0 % of that would have stopped the night (min_document_share)"
     ));
     documents(&night, DT, &few("few", 4));
     night.run(DT, &["--replace"]).expect_success();

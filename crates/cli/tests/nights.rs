@@ -139,7 +139,7 @@ fn a_page_that_an_earlier_one_does_not_contain_is_kept_and_supersedes_it() {
     let report = ["report", "--config", "job.toml", "--dt", "2026-11-20"];
     let said = nearprint_in(night.path(), &report).expect_success().stdout;
     assert!(said.contains("1 fuller") && said.contains("1  earlier kept documents in fuller ones"), "{said}");
-    assert!(said.contains(&format!(", losing a share of {:.3})", lost["a"])), "{said}");
+    assert!(said.contains(&format!(", losing {:.1} % of its features)", 100.0 * lost["a"])), "{said}");
     let check = nearprint_in(night.path(), &["check", "--config", "job.toml", "--json"]).expect_success().json();
     assert_eq!(check["status"], "sound", "{check}");
     // The next night knows both, and the fuller one contains what it has of them.

@@ -54,15 +54,20 @@ fn log_lines_are_json_objects_if_asked_for() {
 }
 
 #[test]
-fn a_total_that_is_not_known_is_not_logged() {
+fn a_total_that_is_not_known_is_not_logged_and_documents_of_unknown_number_are_counted_in_bytes() {
     let night = night();
     let folder = night.path().join("documents/dt=2026-11-21");
     std::fs::create_dir(&folder).unwrap();
-    std::fs::write(folder.join("a.jsonl"), format!("{{\"id\": \"x\", \"text\": \"{}\"}}\n", text(77, 40))).unwrap();
+    let line = format!("{{\"id\": \"x\", \"text\": \"{}\"}}\n", text(77, 40));
+    std::fs::write(folder.join("a.jsonl"), &line).unwrap();
     for dt in [DT, "2026-11-21"] {
         let done = night.run(dt, &[]).expect_success();
         assert!(!done.stderr.contains("total=0") && !done.stderr.contains("estimated_ns=0.0"), "{}", done.stderr);
-        assert_eq!(done.stderr.contains("total=40"), dt == DT, "{}", done.stderr);
+        let of_first = match dt {
+            DT => "fingerprint (documents) total=40".to_owned(),
+            _ => format!("fingerprint (bytes) total={}", line.len()),
+        };
+        assert!(done.stderr.contains(&of_first), "{}", done.stderr);
     }
 }
 

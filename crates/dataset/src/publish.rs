@@ -52,7 +52,7 @@ pub async fn publish(output: &Folder, staged: &[StagedFile], if_exists: IfExists
     if if_exists == IfExists::Replace && output.join(SUCCESS).get().await?.is_some() {
         output.join(SUCCESS).delete().await?;
     }
-    upload(output, staged, progress).await?;
+    upload(output, staged, "publish", progress).await?;
     if if_exists == IfExists::Replace {
         delete_left_over_parts(output, staged).await?;
     }
@@ -107,12 +107,12 @@ pub async fn is_sound(place: &Folder, recorded: &FileRecord) -> Result<bool> {
     }
 }
 
-/// Copies staged files to their names below `folder`.
+/// Copies staged files to their names below `folder`. The progress counts them as a stage of the given name.
 ///
 /// # Errors
 /// A file cannot be read or written.
-pub async fn upload(folder: &Folder, staged: &[StagedFile], progress: &Progress) -> Result<()> {
-    progress.start("publish", "files", staged.len() as u64);
+pub async fn upload(folder: &Folder, staged: &[StagedFile], stage: &'static str, progress: &Progress) -> Result<()> {
+    progress.start(stage, "files", staged.len() as u64);
     for file in staged {
         folder.join(&file.record.name).put_file(&file.path).await?;
         progress.advance(1);

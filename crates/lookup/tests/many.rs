@@ -64,7 +64,7 @@ async fn write(folder: &Folder, scratch: &Path, nights: &[Vec<Document>], n_inde
         hashes.sort_unstable();
         let run = writer.finish(hashes.into_iter(), &[]).unwrap();
         let store = Store::open(folder).await.unwrap();
-        upload(&store.run_folder(&run.record.digest), &run.files, &Progress::default()).await.unwrap();
+        upload(&store.run_folder(&run.record.digest), &run.files, "publish", &Progress::default()).await.unwrap();
         let night = Night {
             joined: store.joined_before(&dt),
             joined_as: None,

@@ -135,7 +135,7 @@ async fn attempt(
         if let Some(without) = runs.remove(&night.dt) {
             new.joined_as = Some(night.joined_as().to_owned());
             new.run = without.run.record;
-            upload(&store.run_folder(&new.run.digest), &without.run.files, &Progress::default()).await?;
+            upload(&store.run_folder(&new.run.digest), &without.run.files, "publish", &Progress::default()).await?;
         }
         if !night.is_in_tables() {
             summary.results_before_tables.push(night.dt.clone());
@@ -173,7 +173,7 @@ impl ResultsLeft {
             StagedFile { record, path: file.path }
         };
         let files: Vec<StagedFile> = self.files.into_iter().map(named).collect();
-        upload(&root, &files, &Progress::default()).await?;
+        upload(&root, &files, "publish", &Progress::default()).await?;
         Ok(root.join(&night.generation_path()).join(MANIFEST).put(content).await?)
     }
 }

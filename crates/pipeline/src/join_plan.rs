@@ -330,9 +330,7 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
     let kernel = resources.join_kernel()?;
     let measured_over_model = machine::measured_over_model(kernel, threads)?;
     let decode_ns = if request.existing_rows == 0 { 0.0 } else { DECODE_NS * as_f64(plan.n_parts as u64) };
-    let total_ns = measured_over_model * plan.cost.total_ns + decode_ns * as_f64(request.existing_rows);
-    let map_seconds = total_ns / 1e9 / as_f64(threads as u64);
-    let around_ns = PROCESS_NS + QUERY_NS * as_f64(request.query_rows);
+    let map_seconds = map_seconds(&plan, request, threads, measured_over_model);
     let of_queries = if request.itself { as_f64(request.query_rows) / 2.0 } else { 0.0 };
     let pairs = as_f64(request.query_rows) * (as_f64(request.existing_rows) + of_queries);
     let chance = nearprint_join::chance_of_near(request.bits, request.max_distance);
@@ -354,8 +352,26 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
         estimated_ns_per_fingerprint: measured_over_model * plan.cost.ns_per_fingerprint + decode_ns,
         decode_ns_per_fingerprint: decode_ns,
         estimated_map_seconds: map_seconds,
-        estimated_seconds: map_seconds + around_ns / 1e9,
+        estimated_seconds: map_seconds + seconds_around(request),
     })
+}
+
+/// Returns the seconds of a join, as [`plan`] estimates them, on a machine of known speed.
+///
+/// # Errors
+/// [`PipelineError::Resources`] if the limit leaves no memory for tables.
+pub(crate) fn estimated_seconds(request: &PlanRequest, resources: &Resources, measured_over_model: f64) -> Result<f64> {
+    let plan = planned(request, resources)?;
+    Ok(map_seconds(&plan, request, resources.n_threads(), measured_over_model) + seconds_around(request))
+}
+
+fn map_seconds(plan: &JoinPlan, request: &PlanRequest, threads: usize, measured_over_model: f64) -> f64 {
+    let decode_ns = DECODE_NS * as_f64(plan.n_parts as u64) * as_f64(request.existing_rows);
+    (measured_over_model * plan.cost.total_ns + decode_ns) / 1e9 / as_f64(threads as u64)
+}
+
+fn seconds_around(request: &PlanRequest) -> f64 {
+    (PROCESS_NS + QUERY_NS * as_f64(request.query_rows)) / 1e9
 }
 
 /// Returns the tables and pieces for given sizes.

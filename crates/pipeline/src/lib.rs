@@ -10,6 +10,7 @@
 //! those of `nearprint-tasks`, which depend on no engine. Here, DataFusion's operators drive them. [`run_elsewhere`]
 //! gives them to other runners.
 
+mod ahead;
 mod apart;
 mod check;
 mod cluster_plan;

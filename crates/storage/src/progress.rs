@@ -18,6 +18,8 @@ struct Counter {
     stage: std::sync::Mutex<Stage>,
     done: AtomicU64,
     total: AtomicU64,
+    /// The milliseconds that the stages after this one are expected to take; 0 if it is unknown.
+    after: AtomicU64,
     /// The stages in their order, and when each started.
     started: std::sync::Mutex<Vec<(&'static str, Instant)>>,
 }
@@ -45,6 +47,8 @@ pub struct Snapshot {
     pub done: u64,
     /// The number in total; 0 if it is unknown.
     pub total: u64,
+    /// The time that the stages after this one are expected to take; zero if it is unknown.
+    pub after: Duration,
 }
 
 impl Progress {
@@ -61,6 +65,7 @@ impl Progress {
         }
         self.counter.done.store(0, Ordering::Relaxed);
         self.counter.total.store(total, Ordering::Relaxed);
+        self.counter.after.store(0, Ordering::Relaxed);
         locked(&self.counter.started).push((stage, Instant::now()));
         match total {
             0 => tracing::info!("{stage} ({unit})"),
@@ -86,11 +91,19 @@ impl Progress {
         self.counter.done.fetch_add(n, Ordering::Relaxed);
     }
 
+    /// Says how long the stages after this one are expected to take.
+    pub fn expect_after(&self, expected: Duration) {
+        let millis = u64::try_from(expected.as_millis()).unwrap_or(u64::MAX);
+        self.counter.after.store(millis, Ordering::Relaxed);
+    }
+
     /// Returns the state of the current stage.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let Stage { name: stage, unit, step, n_steps } = *locked(&self.counter.stage);
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Snapshot { stage, unit, step, n_steps, done: load(&self.counter.done), total: load(&self.counter.total) }
+        let (done, total) = (load(&self.counter.done), load(&self.counter.total));
+        let after = Duration::from_millis(load(&self.counter.after));
+        Snapshot { stage, unit, step, n_steps, done, total, after }
     }
 }

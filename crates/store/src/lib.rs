@@ -32,7 +32,7 @@
 //! // First the files, then the commit that makes them visible.
 //! let progress = Progress::default();
 //! let store = Store::open(&Storage::default().folder(&url)?).await?;
-//! upload(&store.run_folder(&run.record.digest), &run.files, &progress).await?;
+//! upload(&store.run_folder(&run.record.digest), &run.files, "publish", &progress).await?;
 //! let night = Night {
 //!     dt: "2026-11-20".to_owned(),
 //!     run: run.record,

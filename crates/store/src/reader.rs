@@ -326,6 +326,12 @@ pub struct JoinedNights<'a> {
 }
 
 impl JoinedNights<'_> {
+    /// Returns the number of fingerprints of each night that has some, by date. Replaced versions of documents count too.
+    #[must_use]
+    pub fn n_fingerprints(&self) -> Vec<u64> {
+        self.nights.iter().map(|night| night.run.n_fingerprints).filter(|&n| n > 0).collect()
+    }
+
     /// Returns the digests of their runs, by date, as lists of joined runs name them.
     #[must_use]
     pub fn digests(&self) -> Vec<String> {

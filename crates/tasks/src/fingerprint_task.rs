@@ -12,7 +12,7 @@ use futures::stream::BoxStream;
 use nearprint_dataset::schema::{FINGERPRINTS, N_FEATURES, SKETCH_BYTES, TEXT_HASH_BYTES};
 use nearprint_dataset::{
     BadReason, Columns, DatasetError, DocumentBatch, DocumentColumns, DocumentRange, DocumentRows, Documents,
-    PassedReason, ReadLimits,
+    PassedReason, ReadBytes, ReadLimits,
 };
 use nearprint_profile::{FingerprintedText, Outcome, ProfileConfig, TextFingerprinter};
 use nearprint_storage::{Progress, Storage, blocking, in_pool, panic_text};
@@ -62,6 +62,8 @@ pub struct FingerprintContext {
     schema: SchemaRef,
     passes_over_files: bool,
     progress: Progress,
+    /// Whether the progress counts bytes, because a file does not know the number of its documents.
+    counts_bytes: bool,
 }
 
 impl FingerprintContext {
@@ -86,6 +88,7 @@ impl FingerprintContext {
         Ok(Self {
             fingerprinter: TextFingerprinter::try_new(spec.profile.clone(), &spec.analyzer_resources)?,
             schema: schema(&spec.columns.keep, documents.keep_types()),
+            counts_bytes: documents.n_rows().is_none(),
             documents,
             passes_over_files: spec.passes_over_files,
             progress,
@@ -224,12 +227,14 @@ pub fn fingerprint_task(
 ) -> BoxStream<'static, Result<TaskBatch>> {
     let (context, task) = (Arc::clone(context), task.clone());
     produce("fingerprinting", move |sender| async move {
-        let DocumentRows { mut batches, unchecked, passed } = context.documents.read(&task.range);
+        let DocumentRows { mut batches, unchecked, passed, read_bytes } = context.documents.read(&task.range);
+        let mut reached = Reached::new(&context, &task.range, read_bytes);
         loop {
             match batches.try_next().await {
                 Ok(Some(batch)) => {
                     let (own, task) = (Arc::clone(&context), task.clone());
                     let rows = blocking("fingerprinting", move || fingerprint_batch(&own, &task, batch)).await?;
+                    reached.rows(rows.num_rows() as u64);
                     sender.send(TaskBatch::Rows(rows)).await?;
                 }
                 Ok(None) => break,
@@ -242,6 +247,7 @@ pub fn fingerprint_task(
                 Err(error) => return Err(error.into()),
             }
         }
+        reached.end();
         if unchecked.is_set() {
             sender.send(file_note(task.position, None, None)?).await?;
         }
@@ -252,6 +258,41 @@ pub fn fingerprint_task(
     })
 }
 
+/// How far a task has come with its range, for the progress: in documents if all files know their number, and otherwise
+/// in bytes.
+struct Reached {
+    progress: Progress,
+    /// The bytes that are read, and those of the range.
+    bytes: Option<(ReadBytes, u64)>,
+    /// The bytes that the progress knows of.
+    n_known: u64,
+}
+
+impl Reached {
+    fn new(context: &FingerprintContext, range: &DocumentRange, read_bytes: ReadBytes) -> Self {
+        let bytes = context.counts_bytes.then(|| (read_bytes, context.documents.bytes_of(range)));
+        Self { progress: context.progress.clone(), bytes, n_known: 0 }
+    }
+
+    fn rows(&mut self, n: u64) {
+        match &self.bytes {
+            None => self.progress.advance(n),
+            Some((read, of_range)) => self.bytes(read.get().min(*of_range)),
+        }
+    }
+
+    fn end(&mut self) {
+        if let Some((_, of_range)) = self.bytes {
+            self.bytes(of_range);
+        }
+    }
+
+    fn bytes(&mut self, n: u64) {
+        self.progress.advance(n.saturating_sub(self.n_known));
+        self.n_known = n;
+    }
+}
+
 type Done = std::result::Result<Option<FingerprintedText>, BadReason>;
 
 fn fingerprint_batch(
@@ -260,7 +301,6 @@ fn fingerprint_batch(
     batch: DocumentBatch,
 ) -> Result<RecordBatch> {
     let done = fingerprint_texts(context, &task.range.file, &batch)?;
-    context.progress.advance(done.len() as u64);
     let n = done.len();
     let bad: Vec<Option<BadReason>> = (0..n)
         .map(|i| {

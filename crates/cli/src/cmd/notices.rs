@@ -1,7 +1,7 @@
 //! What a person should look at after a night.
 
 use nearprint_pipeline::{Breakers, Measured, RunSummary};
-use nearprint_study::legible;
+use nearprint_study::{legible, percent};
 
 use super::{counted, grouped};
 
@@ -56,21 +56,21 @@ fn near_limits(measured: &Measured, breakers: &Breakers) -> Vec<String> {
         line("max_cluster", &grouped(breakers.max_cluster), value);
     }
     if let Some(worst) = measured.worst_sources.first() {
-        let value = format!("a share of {:.3} of source {} are near-duplicates", worst.loss, legible(&worst.source));
-        line("max_source_loss", &breakers.max_source_loss, value);
+        let value = format!("{} of source {} are near-duplicates", percent(worst.loss), legible(&worst.source));
+        line("max_source_loss", &percent(breakers.max_source_loss), value);
     }
     if let Some(rate) = &measured.drop_rate {
-        let value = format!("a share of {:.3} dropped, {:.3} in the nights before", rate.share, rate.median);
-        line("max_rate_change", &format!("a change of {}", breakers.max_rate_change), value);
+        let value = format!("{} dropped, {} in the nights before", percent(rate.share), percent(rate.median));
+        line("max_rate_change", &format!("a change of {}", percent(breakers.max_rate_change)), value);
     }
     if let Some(loss) = &measured.lost_share {
-        let value = format!("near-duplicates lose a share of {:.3} of their features on average", loss.mean);
-        line("max_mean_lost_share", &breakers.max_mean_lost_share, value);
+        let value = format!("near-duplicates lose {} of their features on average", percent(loss.mean));
+        line("max_mean_lost_share", &percent(breakers.max_mean_lost_share), value);
     }
     if let Some(documents) = &measured.documents {
         let n = counted(documents.n_documents, "document");
         let value = format!("{n}, {} in the nights before", documents.median);
-        line("min_document_share", &format!("a share of {}", breakers.min_document_share), value);
+        line("min_document_share", &format!("{} of that", percent(breakers.min_document_share)), value);
     }
     lines
 }

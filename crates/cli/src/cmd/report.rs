@@ -5,7 +5,7 @@ use std::fmt::Write;
 use nearprint_dataset::DocumentPlace;
 use nearprint_pipeline::Breakers;
 use nearprint_storage::{IfExists, OutputFile, Storage};
-use nearprint_study::{NightReport, ReportRequest, StudyError, legible, night_markdown, night_page};
+use nearprint_study::{NightReport, ReportRequest, StudyError, legible, night_markdown, night_page, percent};
 use serde::Serialize;
 
 use super::night_text::text;
@@ -120,7 +120,7 @@ fn text_of(night: &NightReport) -> String {
     for example in &night.examples {
         let distance = example.distance.map_or(String::new(), |d| format!(" at distance {d}"));
         let lost = example.lost_share.filter(|_| example.reason == "near");
-        let lost = lost.map_or(String::new(), |share| format!(", losing a share of {share:.3}"));
+        let lost = lost.map_or(String::new(), |share| format!(", losing {} of its features", percent(share)));
         let _ = writeln!(out, "\nDropped ({}{distance}{lost})", example.reason);
         let (dropped, kept) = example.excerpts.clone().unwrap_or_default();
         for (name, id, text) in [("drop", &example.doc_id, dropped), ("keep", &example.canonical_id, kept)] {

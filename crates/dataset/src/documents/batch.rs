@@ -1,9 +1,13 @@
 //! Rows of document files, in the form that every reader produces.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arrow::array::{Array, ArrayRef, BinaryViewArray, StringArray};
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use nearprint_storage::InputFile;
 use serde::{Deserialize, Serialize};
 
 use super::pages::ReadLimits;
@@ -113,7 +117,29 @@ impl Unchecked {
     }
 }
 
-/// The limits of a reader, and the flag it reports to.
+/// Counts the bytes that were read of a file whose rows are unknown. Clones share the count.
+#[derive(Debug, Clone, Default)]
+pub struct ReadBytes(Arc<AtomicU64>);
+
+impl ReadBytes {
+    /// Returns the number of bytes that were read so far.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Returns the bytes of a file, which are counted when they are read.
+    pub fn stream(&self, file: &InputFile) -> BoxStream<'static, nearprint_storage::Result<Bytes>> {
+        let count = Arc::clone(&self.0);
+        let counted = move |piece: &nearprint_storage::Result<Bytes>| {
+            let bytes = piece.as_ref().map_or(0, Bytes::len);
+            count.fetch_add(bytes as u64, Ordering::Relaxed);
+        };
+        file.stream().inspect(counted).boxed()
+    }
+}
+
+/// The limits of a reader, and what it reports to.
 #[derive(Debug, Clone, Default)]
 pub struct ReadContext {
     /// The limits of the reader's memory.
@@ -124,6 +150,8 @@ pub struct ReadContext {
     pub unchecked: Unchecked,
     /// Counts the records that are no documents and are passed over.
     pub passed: Passed,
+    /// Counts the bytes that are read, if the file's rows are unknown.
+    pub read_bytes: ReadBytes,
 }
 
 impl ReadContext {
@@ -132,9 +160,10 @@ impl ReadContext {
         Self { max_doc_bytes, ..Self::default() }
     }
 
-    /// Returns the same context with another flag and other counts.
-    pub fn reporting(&self, unchecked: &Unchecked, passed: &Passed) -> Self {
-        Self { unchecked: unchecked.clone(), passed: passed.clone(), ..self.clone() }
+    /// Returns the same context with a flag and counts of its own.
+    pub fn reporting_anew(&self) -> Self {
+        let (unchecked, passed, read_bytes) = (Unchecked::default(), Passed::default(), ReadBytes::default());
+        Self { unchecked, passed, read_bytes, ..self.clone() }
     }
 
     /// Returns the largest size of a line. It is larger than that of a text, because a line also has escapes and other

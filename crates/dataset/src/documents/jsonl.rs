@@ -16,7 +16,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
 use tokio_util::io::StreamReader;
 
-use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadContext};
+use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadBytes, ReadContext};
 use super::foreign;
 use super::hint;
 use super::reader::{DocumentReader, Opened};
@@ -41,7 +41,7 @@ impl JsonlFile {
     /// Opens a file by its first line that is an object. If that line lacks a column, the column is taken to be
     /// misnamed. If a later line lacks it, the value is NULL there.
     async fn open(file: InputFile, columns: &DocumentColumns, context: &ReadContext) -> Result<Self> {
-        let mut lines = Numbered::open(&file, context.max_line_bytes()).await?;
+        let mut lines = Numbered::open(&file, context.max_line_bytes(), &ReadBytes::default()).await?;
         let wanted = Wanted::new(columns);
         let beginning = lines.beginning().await?;
         let foreign = foreign::by_beginning(beginning).map(|foreign| foreign.reason(&file.url));
@@ -92,7 +92,7 @@ impl DocumentReader for JsonlFile {
         let (file, columns, context) = (self.file.clone(), columns.clone(), context.clone());
         let keep_types: Arc<[DataType]> = keep_types.into();
         let opened = async move {
-            let lines = Numbered::open(&file, context.max_line_bytes()).await?;
+            let lines = Numbered::open(&file, context.max_line_bytes(), &context.read_bytes).await?;
             let wanted = Arc::new(Wanted::new(&columns));
             let batches = futures::stream::try_unfold(lines, move |mut lines| {
                 let (wanted, keep_types, context) = (Arc::clone(&wanted), Arc::clone(&keep_types), context.clone());
@@ -137,8 +137,8 @@ impl Numbered {
     ///
     /// # Errors
     /// None: the file is read with its first line.
-    pub async fn open(file: &InputFile, max_line_bytes: u64) -> Result<Self> {
-        let bytes = StreamReader::new(file.stream().map_err(io::Error::other));
+    pub async fn open(file: &InputFile, max_line_bytes: u64, read_bytes: &ReadBytes) -> Result<Self> {
+        let bytes = StreamReader::new(read_bytes.stream(file).map_err(io::Error::other));
         let reader: Box<dyn AsyncBufRead + Send + Unpin> = match file.url.rsplit('.').next() {
             Some("gz") => Box::new(unpacked(several(GzipDecoder::new(bytes)))),
             Some("zst") => Box::new(unpacked(several_zstd(ZstdDecoder::new(bytes)))),

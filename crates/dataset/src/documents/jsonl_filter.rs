@@ -9,6 +9,7 @@ use nearprint_storage::{InputFile, blocking};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
+use super::batch::ReadBytes;
 use super::filter::{FileFilter, FilterOutput, FilterTarget, Filtered, Judge, RowCounts};
 use super::jsonl::{IdColumn, LineId, Numbered};
 use crate::error::{DatasetError, Result};
@@ -34,7 +35,7 @@ pub fn filter(file: InputFile, filter: FileFilter, target: FilterTarget) -> Filt
 }
 
 async fn read(file: InputFile, filter: FileFilter, pieces: mpsc::Sender<Vec<u8>>) -> Result<RowCounts> {
-    let mut lines = Numbered::open(&file, filter.context().max_line_bytes()).await?;
+    let mut lines = Numbered::open(&file, filter.context().max_line_bytes(), &ReadBytes::default()).await?;
     let (column, output) = (filter.columns.id.clone(), filter.output);
     let ids = IdColumn::new(&column);
     let mut judge = Judge::new(filter);

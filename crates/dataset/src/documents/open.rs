@@ -10,7 +10,7 @@ use futures::{StreamExt, TryStreamExt};
 use nearprint_storage::{InputFile, Storage, StorageError};
 use serde::{Deserialize, Serialize};
 
-use super::batch::{DocumentBatch, DocumentColumns, ReadContext, Unchecked};
+use super::batch::{DocumentBatch, DocumentColumns, ReadBytes, ReadContext, Unchecked};
 use super::formats::endings;
 use super::found::{Found, FoundTable};
 use super::keep_column::keep_type_name;
@@ -41,6 +41,8 @@ pub struct DocumentRows {
     pub unchecked: Unchecked,
     /// The records that were passed over so far because they are no documents.
     pub passed: Passed,
+    /// The bytes that were read so far, if the file's rows are unknown.
+    pub read_bytes: ReadBytes,
 }
 
 /// Document files whose columns were checked against each other. Their documents have not been read yet.
@@ -229,6 +231,18 @@ impl Documents {
         self.files.values().map(|reader| reader.n_rows()).sum()
     }
 
+    /// Returns the number of bytes of all files that can be read.
+    pub fn n_bytes(&self) -> u64 {
+        self.files().map(|file| file.size).sum()
+    }
+
+    /// Returns the bytes of a range: an equal part of its file; 0 if the file is unknown.
+    pub fn bytes_of(&self, range: &DocumentRange) -> u64 {
+        let Some(reader) = self.files.get(&range.file) else { return 0 };
+        let n_ranges = reader.row_group_ranges(TASK_ROWS).len().max(1);
+        reader.file().size / n_ranges as u64
+    }
+
     /// Returns the columns, with the folder below which pages have their ids.
     pub fn columns(&self) -> &DocumentColumns {
         &self.columns
@@ -257,9 +271,9 @@ impl Documents {
     /// Panics if the file has no such row groups.
     #[must_use]
     pub fn read(&self, range: &DocumentRange) -> DocumentRows {
-        let (unchecked, passed) = (Unchecked::default(), Passed::default());
-        let context = self.context.reporting(&unchecked, &passed);
-        let rows = |batches| DocumentRows { batches, unchecked, passed };
+        let context = self.context.reporting_anew();
+        let ReadContext { unchecked, passed, read_bytes, .. } = context.clone();
+        let rows = |batches| DocumentRows { batches, unchecked, passed, read_bytes };
         if let Some(reader) = self.files.get(&range.file) {
             return rows(reader.read(range.row_groups.clone(), &self.columns, &self.keep_types, &context));
         }

@@ -87,7 +87,8 @@ impl DocumentReader for WarcFile {
         });
         let file = self.file.clone();
         let batches = futures::stream::once(async move {
-            let records = Records::new(FilePieces::new(&file), packing, whole, limits(&task.context));
+            let records =
+                Records::new(FilePieces::new(&file, &task.context.read_bytes), packing, whole, limits(&task.context));
             let reading = Reading { records, n_records: 0, n_broken: 0 };
             Ok::<_, DatasetError>(futures::stream::try_unfold(reading, move |mut reading| {
                 let task = Arc::clone(&task);

@@ -9,6 +9,7 @@ use nearprint_storage::{InputFile, StorageError};
 use nearprint_warc::{Pieces, WarcError};
 use tokio::runtime::Handle;
 
+use super::batch::ReadBytes;
 use crate::error::DatasetError;
 
 /// The bytes of a file. They must be read on a thread that may wait.
@@ -18,9 +19,9 @@ pub struct FilePieces {
 }
 
 impl FilePieces {
-    /// Creates the pieces, on a thread of the runtime.
-    pub fn new(file: &InputFile) -> Self {
-        Self { pieces: file.stream(), runtime: Handle::current() }
+    /// Creates the pieces, on a thread of the runtime. Those that were read are counted.
+    pub fn new(file: &InputFile, read_bytes: &ReadBytes) -> Self {
+        Self { pieces: read_bytes.stream(file), runtime: Handle::current() }
     }
 }
 

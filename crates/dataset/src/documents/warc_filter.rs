@@ -8,6 +8,7 @@ use futures::{FutureExt, TryStreamExt};
 use nearprint_storage::{InputFile, blocking};
 use nearprint_warc::{Next, Packing, Records};
 
+use super::batch::ReadBytes;
 use super::filter::{FileFilter, FilterOutput, FilterTarget, Filtered, Judge, RowCounts};
 use super::warc::limits;
 use super::warc_file::{FilePieces, of_warc};
@@ -49,7 +50,8 @@ pub fn refuse_flags(file: &InputFile, output: FilterOutput) -> Result<()> {
 fn judge(file: &InputFile, filter: FileFilter) -> Result<(Vec<Range<u64>>, RowCounts)> {
     let (context, web) = (filter.context(), filter.columns.web.clone());
     let packing = Packing::of(&file.url);
-    let mut records = Records::new(FilePieces::new(file), packing, 0..file.size, limits(&context));
+    let mut records =
+        Records::new(FilePieces::new(file, &ReadBytes::default()), packing, 0..file.size, limits(&context));
     let mut judge = Judge::new(filter);
     let mut kept: Vec<Range<u64>> = Vec::new();
     while let Some(next) = records.next_record().map_err(|error| of_warc(&file.url, error))? {

@@ -89,9 +89,9 @@ pub(crate) async fn publish(
         gen_digest: gen_digest.clone(),
         manifest_sha256,
     };
-    upload(&plan.output, &named(&staged.files, &night), progress).await?;
+    upload(&plan.output, &named(&staged.files, &night), "publish", progress).await?;
     plan.output.join(&night.generation_path()).join(MANIFEST).put(content).await?;
-    upload(&plan.store.run_folder(&night.run.digest), &run_files, progress).await?;
+    upload(&plan.store.run_folder(&night.run.digest), &run_files, "commit", progress).await?;
     let made_by = MadeBy { config_digest: plan.config_digest.clone(), algorithm: ALGORITHM_VERSION };
     if !plan.store.commit(&night, request.keep_nights, &made_by).await? {
         return Ok(Err(gen_digest));

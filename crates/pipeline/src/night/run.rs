@@ -20,6 +20,7 @@ use super::published::already_published;
 use super::request::RunRequest;
 use super::summary::{RunCounts, RunStatus, RunSummary};
 use super::tables::{have_night, roll_forward};
+use crate::ahead::Ahead;
 use crate::engine::reduce::SpillStats;
 use crate::error::{PipelineError, Result};
 use crate::resources::Resources;
@@ -34,7 +35,7 @@ use crate::work::Work;
 const MAX_ATTEMPTS: usize = 5;
 
 /// The stages of a night of which the progress is shown, with one join: fingerprint, earlier nights, tables, join, decide,
-/// publish, and publish into the store.
+/// publish, and commit.
 const N_STEPS: u32 = 7;
 
 /// Runs a night.
@@ -274,7 +275,8 @@ async fn stage(
         refuse_beyond_driver(documents.n_rows(), work.resources)?;
     }
     work.progress.begin(N_STEPS + u32::from(request.pairs == PairsMode::All));
-    let mut done = fingerprint_documents(&request.fingerprint_request(), documents, work).await?;
+    let ahead = expected_ahead(work, request, plan).await?;
+    let mut done = fingerprint_documents(&request.fingerprint_request(), documents, ahead, work).await?;
     work.progress.start("earlier nights", "files", 0);
     let recrawls = store_run::recrawls(&plan.store, &done.batch, &request.dt).await?;
     done.batch.put_first(|row| recrawls.is_incumbent(row));
@@ -307,6 +309,18 @@ async fn stage(
     let (decided, sources) = (decisions.counts(), lost_most(&counted));
     let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decided, sources };
     Ok(Staged { files, run, bad_files, counts, references, spill, n_tables, n_parts, measured })
+}
+
+/// Expects the time of the joins. What runs elsewhere has another speed, and nothing is expected of it.
+async fn expected_ahead(work: Work<'_>, request: &RunRequest, plan: &Plan) -> Result<Option<Ahead>> {
+    if work.elsewhere.is_some() {
+        return Ok(None);
+    }
+    let nights = plan.references.nights().chain([plan.store.nights_before(&request.dt)]);
+    let existing: Vec<u64> = nights.flat_map(|nights| nights.n_fingerprints()).collect();
+    let (bits, max_distance) = (request.profile.bits, request.profile.join.max_distance);
+    let n_joins = 1 + u32::from(request.pairs == PairsMode::All);
+    Ahead::new(&existing, bits, max_distance, n_joins, work.resources).await.map(Some)
 }
 
 /// Warns of fingerprints of earlier releases, whose features were not counted: what is near them is dropped for them

@@ -9,6 +9,7 @@ use futures::{StreamExt, TryStreamExt};
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::{Deserialize, Serialize};
 
+use crate::ahead::Ahead;
 use crate::apart;
 use crate::error::{PipelineError, Result};
 use crate::resources::Resources;
@@ -139,10 +140,11 @@ fn all_bad_files(documents: &Documents, urls: &[String], notes: &FileNote) -> Ve
 /// The number of bad rows past the limit at which a run stops, without listing them all.
 const BAD_ROWS_PAST_LIMIT: u64 = 100_000;
 
-/// Fingerprints documents that are open.
+/// Fingerprints documents that are open. The progress is told what is `ahead` of the night.
 pub(crate) async fn fingerprint_documents(
     request: &FingerprintRequest,
     mut documents: Documents,
+    mut ahead: Option<Ahead>,
     work: Work<'_>,
 ) -> Result<Fingerprinted> {
     for file in &documents.ignored {
@@ -153,7 +155,10 @@ pub(crate) async fn fingerprint_documents(
     documents.limit(ReadLimits::new(resources.memory_limit, threads));
     let documents = Arc::new(documents);
     let urls: Vec<String> = documents.files().map(|file| file.url.clone()).collect();
-    work.progress.start("fingerprint", "documents", documents.n_rows().unwrap_or(0));
+    match documents.n_rows() {
+        Some(n) => work.progress.start("fingerprint", "documents", n),
+        None => work.progress.start("fingerprint", "bytes", documents.n_bytes()),
+    }
     let mut batches = batches(request, &documents, tasks(&documents, &urls)?, work)?;
     let mut collecting = Collecting::new(&request.keep, request.source.as_deref(), resources.counted_bytes());
     let mut notes = FileNote::default();
@@ -162,6 +167,9 @@ pub(crate) async fn fingerprint_documents(
             TaskBatch::Rows(rows) => {
                 let n_before = collecting.bad_rows().len();
                 collecting.push(&rows)?;
+                if let Some(ahead) = &mut ahead {
+                    ahead.tell(collecting.n_rows(), work.progress);
+                }
                 refuse_mostly_bad(collecting.bad_rows(), n_before, input.max_bad_rows, &urls)?;
             }
             TaskBatch::Notes(batch) => {
@@ -259,7 +267,7 @@ pub async fn fingerprint_batch(
     progress: &Progress,
 ) -> Result<(QueryBatch, FingerprintCounts)> {
     let work = Work { storage: &Storage::default(), resources, progress, elsewhere: None };
-    let done = fingerprint_documents(request, documents, work).await?;
+    let done = fingerprint_documents(request, documents, None, work).await?;
     Ok((done.batch, done.counts))
 }
 
@@ -400,7 +408,7 @@ pub async fn fingerprint(
     let config_digest = request.profile.digest(&request.analyzer_resources, &request.columns.web.html_text)?;
     progress.begin(2);
     let work = Work { storage, resources, progress, elsewhere: None };
-    let done = fingerprint_documents(request, documents, work).await?;
+    let done = fingerprint_documents(request, documents, None, work).await?;
     let temp = resources.temp_dir()?;
     let metadata = [(CONFIG_DIGEST, config_digest.as_str())];
     let columns: &SchemaRef = if request.profile.bits == 128 { &WIDE_FINGERPRINTS } else { &FINGERPRINTS };

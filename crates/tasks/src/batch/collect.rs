@@ -144,6 +144,11 @@ impl<'a> Collecting<'a> {
         Ok(())
     }
 
+    /// Returns the number of rows so far.
+    pub fn n_rows(&self) -> u32 {
+        self.fingerprints.n_rows()
+    }
+
     /// Returns the rows so far that are not documents.
     pub fn bad_rows(&self) -> &[BadRow] {
         &self.bad_rows
