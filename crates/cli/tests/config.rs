@@ -150,6 +150,30 @@ fn every_key_of_the_schema_is_one_of_the_parser_and_every_key_of_the_documented_
     }
 }
 
+/// The names of all keys below a part of the schema.
+fn keys_below(schema: &Value, keys: &mut BTreeSet<String>) {
+    for (key, value) in schema["properties"].as_object().into_iter().flatten() {
+        keys.insert(key.clone());
+        keys_below(value, keys);
+    }
+}
+
+#[test]
+fn the_documented_job_file_has_every_key_of_the_schema() {
+    let documented = std::fs::read_to_string(support::root().join("jobs/nightly.toml")).unwrap();
+    let schema = nearprint_in(Path::new("/"), &["config", "schema"]).expect_success().stdout;
+    let mut keys = BTreeSet::new();
+    keys_below(&serde_json::from_str(&schema).unwrap(), &mut keys);
+    let has = |key: &String| {
+        let mut lines = documented.lines().map(|line| line.trim_start_matches("# "));
+        lines.any(|line| {
+            line.starts_with(&format!("{key} = ")) || (line.starts_with('[') && line.contains(key.as_str()))
+        })
+    };
+    let missing: Vec<_> = keys.iter().filter(|key| !has(key)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 #[test]
 fn the_shipped_job_files_have_no_unknown_keys() {
     for job in ["jobs/nightly.toml", "jobs/sample.toml"] {
