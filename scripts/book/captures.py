@@ -1,6 +1,6 @@
 """captures.py NEARPRINT: runs the commands of docs/terminal.md with this binary, and writes what they say into the page.
 
-Before each block of the page, a comment says how its command runs: `terminal` has standard output and error on a terminal of 60 columns (of
+Before each block of the page, a comment says how its command runs: `terminal` has standard output and error on a terminal of 80 columns (of
 the line that moves, the last state of each step is shown), `piped` has them in a pipe, and `both` runs it both ways, which must say the same.
 All commands run in one folder, with documents that are made here. Needs a release build, script (util-linux), and Python 3.11 alone.
 """
@@ -46,7 +46,7 @@ def piped(command, folder, environment):
 
 
 def terminal(command, folder, environment):
-    done = subprocess.run(["script", "-qec", f"stty cols 60; {command}", "/dev/null"], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(["script", "-qec", f"stty cols 80; {command}", "/dev/null"], cwd=folder, env=environment, capture_output=True, text=True, check=False)
     lines, steps = [], {}
     for line in re.split(r"\r+|\n", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", done.stdout.replace("\r\n", "\n"))):
         if progress := re.match(r"[\u2800-\u28ff] (step \d+)", line):

@@ -272,13 +272,24 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_line_fits_sixty_columns() {
+    fn the_longest_line_fits_sixty_columns_and_eighty_where_it_shows_the_time_of_all() {
         let n = 999_900_000_000;
         for (total, left) in [(90 * n, "25 h left"), (35 * n, "9:43 h left")] {
             let longest = line(&[(0, at(7, 0, total)), (1, at(7, n / 1000, total))]);
             assert!(longest.ends_with(&format!("999.9M/s  {left}")), "{longest}");
             assert!(longest.chars().count() <= 57, "{longest}");
         }
+        let first = |done| {
+            let progress = Progress::default();
+            progress.begin(8);
+            progress.start("fingerprint", "bytes", 35 * n);
+            progress.advance(done);
+            progress.expect_after(Duration::from_secs(35_000));
+            progress.snapshot()
+        };
+        let longest = line(&[(0, first(0)), (1, first(n / 1000))]);
+        assert!(longest.ends_with("9:43 h left, in all about 20 h"), "{longest}");
+        assert!(longest.chars().count() <= 77, "{longest}");
     }
 
     #[test]

@@ -61,7 +61,9 @@ fn a_wrong_key_or_name_is_found_by_line_and_column_with_the_one_that_was_meant()
 
 #[test]
 fn a_check_finds_places_that_are_missing_or_lie_in_one_another() {
-    check("").expect_success();
+    let night = Night::new("");
+    let made_later = nearprint_in(night.path(), &["config", "check", "job.toml"]).expect_success().stdout;
+    assert!(made_later.contains("documents are there; the first night makes the store"), "{made_later}");
     let changed = |from: &str, to: &str| {
         let night = Night::new("");
         let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
@@ -79,12 +81,12 @@ fn a_check_finds_places_that_are_missing_or_lie_in_one_another() {
 #[test]
 fn a_value_that_is_wrong_for_its_meaning_is_found_by_line_and_column_too() {
     for (job, parts) in [
-        ("max_lost_share = 4\n", vec!["job.toml: line 5, column 1: max_lost_share: 4 is no share"]),
+        ("max_lost_share = 4\n", vec!["job.toml: line 5, column 1: max_lost_share: 4 is not a share"]),
         ("[join]\nmax_distance = 100\n", vec!["job.toml: line 6, column 1: max_distance: 100"]),
         ("html_text = { selector = \"a[\" }\n", vec!["job.toml: line 5, column 1: html_text: 'a['"]),
         ("html_text = \"selector\"\n", vec!["line 5, column 13: html_text: this name needs a value"]),
         ("keep = [\"x y z\"]\n", vec!["job.toml: line 5, column 1: keep: 'x y z'"]),
-        ("[breakers]\nmax_source_loss = 7\n", vec!["line 6, column 1: breakers.max_source_loss: 7 is no share"]),
+        ("[breakers]\nmax_source_loss = 7\n", vec!["line 6, column 1: breakers.max_source_loss: 7 is not a share"]),
     ] {
         let checked = check(job);
         expect(&checked, 78, &parts);
@@ -148,6 +150,30 @@ fn every_key_of_the_schema_is_one_of_the_parser_and_every_key_of_the_documented_
             assert!(top.contains(key) || everywhere.contains(&format!("\"{key}\":")), "{key}");
         }
     }
+}
+
+/// The names of all keys below a part of the schema.
+fn keys_below(schema: &Value, keys: &mut BTreeSet<String>) {
+    for (key, value) in schema["properties"].as_object().into_iter().flatten() {
+        keys.insert(key.clone());
+        keys_below(value, keys);
+    }
+}
+
+#[test]
+fn the_documented_job_file_has_every_key_of_the_schema() {
+    let documented = std::fs::read_to_string(support::root().join("jobs/nightly.toml")).unwrap();
+    let schema = nearprint_in(Path::new("/"), &["config", "schema"]).expect_success().stdout;
+    let mut keys = BTreeSet::new();
+    keys_below(&serde_json::from_str(&schema).unwrap(), &mut keys);
+    let has = |key: &String| {
+        let mut lines = documented.lines().map(|line| line.trim_start_matches("# "));
+        lines.any(|line| {
+            line.starts_with(&format!("{key} = ")) || (line.starts_with('[') && line.contains(key.as_str()))
+        })
+    };
+    let missing: Vec<_> = keys.iter().filter(|key| !has(key)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 #[test]
