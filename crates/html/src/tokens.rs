@@ -11,64 +11,111 @@ use html5ever::tokenizer::{BufferQueue, Token, TokenSink, TokenSinkResult, Token
 
 /// The most attributes of a tag.
 const MAX_ATTRIBUTES: usize = 1000;
+/// The bytes of attributes that are looked at before the tokenizer is asked whether a tag has them.
+const SHORT_BYTES: usize = 256;
 /// Bytes that the tokenizer gets at once. It counts those of a piece by 32 bits.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Gives the tokens of a page to a sink, and returns it. The sink asks for no script to be run.
 pub fn tokenize<S: TokenSink>(html: &str, sink: S) -> S {
-    let sink = Counting { sink, n_tokens: Cell::new(0) };
-    // A mark is taken from the beginning of each piece.
-    let tokenizer = Tokenizer::new(sink, TokenizerOpts { discard_bom: false, ..TokenizerOpts::default() });
-    let mut rest = html.strip_prefix('\u{feff}').unwrap_or(html);
+    let mut feeder = Feeder::new(html.strip_prefix('\u{feff}').unwrap_or(html), sink);
     // What has begun and gives no token before it ends, and the number of tokens before it.
     let mut open = None;
-    while let Some(at) = rest.find('<') {
-        let (text, after) = rest.split_at(at + 1);
-        feed(&tokenizer, text);
-        rest = after;
-        let n_tokens = tokenizer.sink.n_tokens.get();
+    while let Some(at) = feeder.rest.find('<') {
+        feeder.feed(at + 1);
+        let (rest, n_tokens) = (feeder.rest, feeder.n_tokens());
         let name = match open.filter(|&(_, before)| before == n_tokens) {
-            Some((Open::Comment, _)) => continue,
+            Some((Open::Other, _)) => continue,
             Some((Open::Name, _)) => rest,
             None => {
                 let name = rest.strip_prefix('/').unwrap_or(rest);
                 if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
                     // The tokenizer passes over `</>` without a token.
-                    open = (!rest.starts_with("/>")).then_some((Open::Comment, n_tokens));
+                    open = (!rest.starts_with("/>")).then_some((Open::Other, n_tokens));
                     continue;
                 }
                 name
             }
         };
         let Some(name_bytes) = name.find(|c: char| is_blank(c) || matches!(c, '/' | '>' | '<')) else { break };
-        match name.as_bytes()[name_bytes] {
+        let (head, behind) = rest.split_at(rest.len() - name.len() + name_bytes + 1);
+        match head.as_bytes()[head.len() - 1] {
             b'>' => {}
             b'<' => open = Some((Open::Name, n_tokens)),
+            _ if Attributes::are_short(behind) => open = Some((Open::Other, n_tokens)),
             _ => {
-                let (head, after) = rest.split_at(rest.len() - name.len() + name_bytes + 1);
-                feed(&tokenizer, head);
-                rest = after;
-                if tokenizer.sink.n_tokens.get() == n_tokens {
-                    let attributes = Attributes::of(rest);
-                    feed(&tokenizer, &rest[..attributes.fed]);
-                    rest = &rest[attributes.end..];
+                feeder.feed(head.len());
+                if feeder.n_tokens() == n_tokens {
+                    let attributes = Attributes::of(behind);
+                    feeder.feed(attributes.fed);
+                    feeder.rest = &behind[attributes.end..];
                 }
             }
         }
     }
-    feed(&tokenizer, rest);
-    tokenizer.end();
-    tokenizer.sink.sink
+    feeder.feed(feeder.rest.len());
+    feeder.end()
 }
 
-fn feed<S: TokenSink>(tokenizer: &Tokenizer<Counting<S>>, mut text: &str) {
-    let queue = BufferQueue::default();
-    while !text.is_empty() {
-        let (piece, rest) = text.split_at(text.floor_char_boundary(PIECE_BYTES));
-        queue.push_back(StrTendril::from_slice(piece));
-        let _ = tokenizer.feed(&queue);
-        text = rest;
+/// What gives no token before it ends.
+#[derive(Debug, Clone, Copy)]
+enum Open {
+    /// The name of a tag, in which a `<` was.
+    Name,
+    /// A tag of few attributes, a comment, or something that is read as one.
+    Other,
+}
+
+/// A tokenizer that gets a page in pieces.
+struct Feeder<'a, S: TokenSink> {
+    tokenizer: Tokenizer<Counting<S>>,
+    queue: BufferQueue,
+    /// What the tokenizer has not got yet.
+    rest: &'a str,
+    /// A copy of what comes next, whose parts are not copied again, and the length of `rest` behind it.
+    copy: StrTendril,
+    n_behind: usize,
+}
+
+impl<'a, S: TokenSink> Feeder<'a, S> {
+    fn new(html: &'a str, sink: S) -> Self {
+        // A mark would be taken from the beginning of each piece.
+        let options = TokenizerOpts { discard_bom: false, ..TokenizerOpts::default() };
+        let tokenizer = Tokenizer::new(Counting { sink, n_tokens: Cell::new(0) }, options);
+        let (copy, n_behind) = (StrTendril::new(), html.len());
+        Self { tokenizer, queue: BufferQueue::default(), rest: html, copy, n_behind }
     }
+
+    /// Gives the next bytes to the tokenizer.
+    fn feed(&mut self, n_bytes: usize) {
+        let until = self.rest.len() - n_bytes;
+        while self.rest.len() > until {
+            if self.rest.len() <= self.n_behind {
+                let (copied, behind) = self.rest.split_at(self.rest.floor_char_boundary(PIECE_BYTES));
+                (self.copy, self.n_behind) = (StrTendril::from_slice(copied), behind.len());
+            }
+            // What was left out of the copy is passed over with it.
+            self.copy.pop_front(self.copy.len32() - size(self.rest.len() - self.n_behind));
+            let n = self.rest.len() - until.max(self.n_behind);
+            self.queue.push_back(self.copy.subtendril(0, size(n)));
+            self.rest = &self.rest[n..];
+            let _ = self.tokenizer.feed(&self.queue);
+        }
+    }
+
+    fn n_tokens(&self) -> u64 {
+        self.tokenizer.sink.n_tokens.get()
+    }
+
+    fn end(self) -> S {
+        self.tokenizer.end();
+        self.tokenizer.sink.sink
+    }
+}
+
+/// Returns the size of a part of a copy, which has no more than [`PIECE_BYTES`].
+fn size(n_bytes: usize) -> u32 {
+    u32::try_from(n_bytes).unwrap_or(u32::MAX)
 }
 
 /// A sink that counts its tokens. Errors are none, since they are given within tags too.
@@ -88,15 +135,6 @@ impl<S: TokenSink> TokenSink for Counting<S> {
     }
 }
 
-/// What gives no token before it ends.
-#[derive(Debug, Clone, Copy)]
-enum Open {
-    /// A comment, or something that is read as one.
-    Comment,
-    /// The name of a tag, in which a `<` was.
-    Name,
-}
-
 /// The attributes of a tag.
 #[derive(Debug)]
 struct Attributes {
@@ -107,6 +145,12 @@ struct Attributes {
 }
 
 impl Attributes {
+    /// Returns whether a tag whose name is before this ends so soon that it cannot have too many.
+    fn are_short(rest: &str) -> bool {
+        let near = &rest[..rest.floor_char_boundary(SHORT_BYTES)];
+        Self::of(near).end < near.len()
+    }
+
     /// Looks at what follows the name of a tag, by the states of the HTML standard.
     fn of(rest: &str) -> Self {
         let bytes = rest.as_bytes();
