@@ -260,9 +260,9 @@ mod tests {
 
     /// The pieces of which pages are made, with and without a sense.
     fn pieces() -> impl Strategy<Value = String> {
-        let pieces = "<|>|</|/>|</>|<!--|-->|--!>|<!|<?|<![CDATA[|]]>|<!DOCTYPE html|&am|&lt|&#6|&|;|\"|'|=|/| |\n|\r|\t|\
-            \0|\u{feff}|a|b=c|d=\"e f\"|g='h > i'|<div |<p>|</p |<script |<script>|</script |</script>|<title>|</title |\
-            <style>|</style>|<plaintext>|é|文|<a<b |<x/y|<script|</titl|-|!";
+        let pieces = "<|>|</|/>|</>|<!--|-->|--!>|<!|<?|<![CDATA[|]]>|<!DOCTYPE html|&am|&lt|&#6|&|;|\"|'|=|/| |\n|\r|\
+            \t|\0|\u{feff}|a|b=c|d=\"e f\"|g='h > i'|<div |<p>|</p |<script |<script>|</script |</script>|<title>|\
+            </title |<style>|</style>|<plaintext>|é|文|<a<b |<x/y|<script|</titl|-|!";
         let pieces: Vec<&str> = pieces.split('|').collect();
         let piece = prop::sample::select(pieces).prop_map(str::to_owned);
         let tag = (0_usize..12).prop_map(|n| format!("<div {}>", "a b=c ".repeat(n)));
