@@ -1,10 +1,8 @@
 //! The answers of a store.
 
-use std::sync::{PoisonError, RwLock};
-
 use async_trait::async_trait;
 use nearprint_dataset::{DocumentColumns, DocumentPlace, Documents, InputPolicy, is_date};
-use nearprint_lookup::{Answer, Asked, Lookup, State};
+use nearprint_lookup::{Answer, Asked, Lookup, SharedLookup, State};
 use nearprint_pipeline::night_pattern;
 use nearprint_storage::Storage;
 use nearprint_study::{ExplainRequest, ExplainTexts, Explanation, StudyError, explain};
@@ -16,7 +14,7 @@ use crate::error::{Result, ServeError};
 /// The answers of a store. Each comes from one commit, even if a new one is opened meanwhile.
 #[derive(Debug)]
 pub struct StoreAnswers {
-    lookup: RwLock<Lookup>,
+    lookup: SharedLookup,
     storage: Storage,
     texts: Option<DocumentTexts>,
     analyzer_resources: AnalyzerResources,
@@ -48,11 +46,7 @@ impl StoreAnswers {
         texts: Option<DocumentTexts>,
         analyzer_resources: AnalyzerResources,
     ) -> Self {
-        Self { lookup: RwLock::new(lookup), storage, texts, analyzer_resources }
-    }
-
-    fn lookup(&self) -> Lookup {
-        self.lookup.read().unwrap_or_else(PoisonError::into_inner).clone()
+        Self { lookup: SharedLookup::new(lookup), storage, texts, analyzer_resources }
     }
 
     /// Returns the name and the text of a side.
@@ -85,7 +79,7 @@ impl StoreAnswers {
 #[async_trait]
 impl Answers for StoreAnswers {
     async fn answer(&self, asked: Asked) -> Result<Answer> {
-        let lookup = self.lookup();
+        let lookup = self.lookup.get();
         let query = asked.query(lookup.profile())?;
         Ok(lookup.answer(&query).await?)
     }
@@ -95,7 +89,7 @@ impl Answers for StoreAnswers {
         let texts = vec![self.side(a, name_a).await?, self.side(b, name_b).await?];
         let request = ExplainRequest {
             texts: ExplainTexts::Given(texts),
-            profile: self.lookup().profile().config().clone(),
+            profile: self.lookup.get().profile().config().clone(),
             analyzer_resources: self.analyzer_resources.clone(),
         };
         let storage = self.storage.clone();
@@ -108,16 +102,11 @@ impl Answers for StoreAnswers {
     }
 
     async fn refresh(&self) -> Result<bool> {
-        let mut lookup = self.lookup();
-        let is_new = lookup.refresh().await?;
-        if is_new {
-            *self.lookup.write().unwrap_or_else(PoisonError::into_inner) = lookup;
-        }
-        Ok(is_new)
+        Ok(self.lookup.refresh().await?)
     }
 
     fn state(&self) -> State {
-        self.lookup().state()
+        self.lookup.get().state()
     }
 
     fn has_texts(&self) -> bool {
