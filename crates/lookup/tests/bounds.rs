@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::time::Duration;
+
 use nearprint_lookup::{LookupOptions, Query, SharedLookup};
 use nearprint_profile::Outcome;
 use nearprint_storage::Storage;
@@ -71,4 +73,22 @@ async fn a_shared_lookup_keeps_the_newest_commit_whichever_of_two_refreshes_ends
     shared.keep(older);
     assert_eq!((shared.get().state().n_nights, shared.get().state().commit), (0, first.state().commit + 2));
     assert!(!shared.refresh().await.unwrap());
+}
+
+#[tokio::test]
+async fn a_thread_that_serves_others_goes_on_while_a_long_text_is_fingerprinted() {
+    let (_place, folder) = store(&[vec![(7, 0)]], 0).await;
+    let lookup = open(&folder, |own| own).await;
+    let words: Vec<String> = (0..200_000).map(|i| format!("word{i}")).collect();
+    let query = Query::Text(words.join(" "));
+    let (mut n_ticks, mut ticks) = (0, tokio::time::interval(Duration::from_millis(1)));
+    let mut answer = std::pin::pin!(lookup.answer(&query));
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut answer => break assert!(answer.unwrap().fingerprint.is_some()),
+            _ = ticks.tick() => n_ticks += 1,
+        }
+    }
+    assert!(n_ticks > 20, "{n_ticks}");
 }

@@ -1,5 +1,7 @@
 //! The answers of a store.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use nearprint_dataset::{DocumentColumns, DocumentPlace, Documents, InputPolicy, is_date};
 use nearprint_lookup::{Answer, Asked, Lookup, SharedLookup, State};
@@ -7,6 +9,7 @@ use nearprint_pipeline::night_pattern;
 use nearprint_storage::Storage;
 use nearprint_study::{ExplainRequest, ExplainTexts, Explanation, StudyError, explain};
 use nearprint_tokenize::Resources as AnalyzerResources;
+use tokio::sync::Semaphore;
 
 use crate::answers::{Answers, Side};
 use crate::error::{Result, ServeError};
@@ -18,6 +21,8 @@ pub struct StoreAnswers {
     storage: Storage,
     texts: Option<DocumentTexts>,
     analyzer_resources: AnalyzerResources,
+    /// One comparison computes at a time, even if nobody waits for it any more: nothing stops it.
+    comparing: Arc<Semaphore>,
 }
 
 /// Where the texts of documents are.
@@ -46,7 +51,8 @@ impl StoreAnswers {
         texts: Option<DocumentTexts>,
         analyzer_resources: AnalyzerResources,
     ) -> Self {
-        Self { lookup: SharedLookup::new(lookup), storage, texts, analyzer_resources }
+        let comparing = Arc::new(Semaphore::new(1));
+        Self { lookup: SharedLookup::new(lookup), storage, texts, analyzer_resources, comparing }
     }
 
     /// Returns the name and the text of a side.
@@ -93,12 +99,15 @@ impl Answers for StoreAnswers {
             analyzer_resources: self.analyzer_resources.clone(),
         };
         let storage = self.storage.clone();
+        let internal = |reason: String| ServeError::Internal { stage: "explain", reason };
+        let turn = Arc::clone(&self.comparing).acquire_owned().await.map_err(|error| internal(error.to_string()))?;
         // Long texts take seconds, in which a thread that others wait for must not compute.
         let handle = tokio::runtime::Handle::current();
-        let explained = tokio::task::spawn_blocking(move || handle.block_on(explain(&storage, &request))).await;
-        let panicked =
-            |error: tokio::task::JoinError| ServeError::Internal { stage: "explain", reason: error.to_string() };
-        Ok(explained.map_err(panicked)??)
+        let compute = move || {
+            let _turn = turn;
+            handle.block_on(explain(&storage, &request))
+        };
+        Ok(tokio::task::spawn_blocking(compute).await.map_err(|error| internal(error.to_string()))??)
     }
 
     async fn refresh(&self) -> Result<bool> {
