@@ -5,9 +5,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use nearprint_dataset::{DocumentPlace, HtmlText, WarcId};
+use nearprint_join::KernelName;
 use nearprint_pipeline::PairsMode;
 use nearprint_profile::profiles;
 use nearprint_study::DiffPlace;
@@ -62,8 +63,8 @@ pub struct Global {
     #[arg(long, global = true, value_name = "BYTES")]
     pub max_spill: Option<Bytes>,
     /// Instruction set of the join [default: the best that the processor has]
-    #[arg(long, global = true, value_name = "NAME", value_parser = ["scalar", "neon", "avx2", "avx512"])]
-    pub kernel: Option<String>,
+    #[arg(long, global = true, value_name = "NAME", value_parser = kernel_name())]
+    pub kernel: Option<KernelName>,
     /// Log more; give it twice to log still more
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
@@ -1012,6 +1013,10 @@ fn with_extension(path: PathBuf, extension: &str) -> Result<PathBuf, String> {
         Some(end) if end == extension => Ok(path),
         _ => Err(format!("name a file that ends in .{extension}")),
     }
+}
+
+fn kernel_name() -> impl TypedValueParser<Value = KernelName> {
+    PossibleValuesParser::new(KernelName::ALL.map(KernelName::name)).try_map(|name| name.parse())
 }
 
 fn local_path() -> impl TypedValueParser<Value = PathBuf> {
