@@ -330,7 +330,7 @@ pub struct DocumentsArgs {
     #[arg(long, value_name = "FILE", value_parser = local_path(), conflicts_with = "documents")]
     pub files_from: Option<PathBuf>,
     /// Version of the Delta table that --documents names [default: the newest]
-    #[arg(long, value_name = "N", requires = "documents")]
+    #[arg(long, value_name = "N", requires = "documents", conflicts_with = "files_from")]
     pub documents_version: Option<u64>,
 }
 
@@ -558,7 +558,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "FILE", group = "place", requires = "ids", conflicts_with_all = ["text", "text_file"], value_parser = local_path())]
     pub files_from: Option<PathBuf>,
     /// Version of the Delta table that --documents names [default: the newest]
-    #[arg(long, value_name = "N", requires = "documents")]
+    #[arg(long, value_name = "N", requires = "documents", conflicts_with_all = ["files_from", "text", "text_file"])]
     pub documents_version: Option<u64>,
     /// A text, instead of a document; may be repeated
     #[arg(long, value_name = "TEXT")]
@@ -582,7 +582,7 @@ pub struct TuneArgs {
     #[arg(long, value_name = "FILE", group = "place", requires = "sheet", value_parser = local_path())]
     pub files_from: Option<PathBuf>,
     /// Version of the Delta table that --documents names [default: the newest]
-    #[arg(long, value_name = "N", requires = "documents")]
+    #[arg(long, value_name = "N", requires = "documents", conflicts_with = "files_from")]
     pub documents_version: Option<u64>,
     /// Write the drawn pairs to this file, ready to be labelled
     #[arg(long, value_name = "FILE.csv", requires = "place", value_parser = named_csv)]
@@ -749,7 +749,7 @@ pub struct QueryArgs {
     #[arg(long, value_name = "NUMBER", group = "asked")]
     pub fingerprint: Option<String>,
     /// The sketch of --fingerprint, in hex; without it, sketches are not compared
-    #[arg(long, value_name = "HEX", requires = "fingerprint")]
+    #[arg(long, value_name = "HEX", requires = "fingerprint", conflicts_with_all = ["text", "file", "jsonl"])]
     pub sketch: Option<String>,
     /// Queries, one JSON object a line, {"id", "text"} or {"id", "fingerprint", "sketch"}; `-`: standard input. The answers
     /// come one a line, in order

@@ -68,8 +68,8 @@ mod tests {
 
     #[test]
     fn a_key_becomes_the_flag_of_the_command_that_has_it() {
-        let message = "raise `memory_limit` or free space in `spill_dir`";
-        assert_eq!(with_flags("join", message), "raise --memory-limit or free space in --spill-dir");
+        let message = "raise `memory_limit` or name another `spill_dir`";
+        assert_eq!(with_flags("join", message), "raise --memory-limit or name another --spill-dir");
         assert_eq!(with_flags("run", "raise `breakers.max_cluster`"), "raise breakers.max_cluster or --max-cluster");
         assert_eq!(with_flags("store gc", "say `dry_run`"), "say --dry-run");
     }

@@ -113,7 +113,7 @@ fn repeated_ids_are_refused_with_both_places_and_null_ids_unless_they_are_allowe
     let (a, b) = (text(2, 40), text(3, 40));
     let (night, done) =
         run_with("", "more.parquet", |path| write_documents(path, &[(Some("x"), Some(&a)), (Some("good"), Some(&b))]));
-    expect(&done, 65, &["1 rows repeat a document id", "'good' in", "more.parquet row 2", "part-0.parquet row 1"]);
+    expect(&done, 65, &["1 row repeats a document id", "'good' in", "more.parquet row 2", "part-0.parquet row 1"]);
     expect_nothing_published(&night);
 
     let null_id = |path: &std::path::Path| write_documents(path, &[(Some("x"), Some(&a)), (None, Some(&b))]);
@@ -477,8 +477,8 @@ fn job_files_with_unknown_keys_or_values_are_refused_by_name() {
         ("keep = [\"length\", \"existing\"]\n", vec!["keep: 'existing'", "always first"]),
         ("keep = [\"existing desc\"]\n", vec!["keep: 'existing desc'"]),
         ("keep = [\"id desc\"]\n", vec!["keep: 'id desc'", "always last"]),
-        ("max_lost_share = 1.5\n", vec!["max_lost_share: 1.5 is no share"]),
-        ("max_lost_share = -0.1\n", vec!["max_lost_share: -0.1 is no share"]),
+        ("max_lost_share = 1.5\n", vec!["max_lost_share: 1.5 is not a share"]),
+        ("max_lost_share = -0.1\n", vec!["max_lost_share: -0.1 is not a share"]),
         ("max_lost_share = 0.2\nprofile = \"paper\"\n", vec!["max_lost_share: 0.2", "sketches"]),
         ("max_lost_share = 0.2\nclusters = \"component\"\n", vec!["max_lost_share: 0.2", "star rule"]),
         ("on_duplicate_id = \"keep_all\"\n", vec!["on_duplicate_id", "keep_first"]),

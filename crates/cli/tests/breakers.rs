@@ -48,7 +48,7 @@ fn a_cluster_of_many_different_texts_stops_the_night() {
     assert_eq!((evidence["cluster_id"].as_str(), evidence["n_texts"].as_u64()), (Some("d00000"), Some(21)));
     assert_eq!(evidence["ids"].as_array().unwrap().len(), 5);
     assert!(done.error().contains("'d00000', 'd00001'"), "the message names some: {}", done.stderr);
-    let next = format!("nearprint explain d00000 d00001 --config job.toml --documents documents/dt={DT}");
+    let next = format!("nearprint explain --config job.toml --documents documents/dt={DT} -- d00000 d00001");
     assert_eq!(done.json()["next"], next.as_str());
     let words: Vec<&str> = next.split(' ').skip(1).collect();
     nearprint_in(night.path(), &words).expect_success();
@@ -62,6 +62,20 @@ fn a_cluster_of_many_different_texts_stops_the_night() {
         documents(&night, DT, &named("d", &varied(1, 21)));
         night.run(DT, off).expect_success();
     }
+}
+
+#[test]
+fn a_next_command_takes_ids_for_nothing_but_ids_and_none_with_control_characters() {
+    let with_ids = |ids: [&str; 2]| {
+        let night = Night::new("[breakers]\nmax_cluster = 1\n");
+        let rows: Vec<_> = ids.iter().map(|id| (*id).to_owned()).zip(varied(1, 2)).collect();
+        documents(&night, DT, &rows);
+        (night.run(DT, &[]).json()["next"].clone(), night)
+    };
+    let (next, night) = with_ids(["--json", "it"]);
+    let words: Vec<&str> = next.as_str().unwrap().split(' ').skip(1).collect();
+    nearprint_in(night.path(), &words).expect_success();
+    assert_eq!(with_ids(["a\u{1b}[31m", "b\nc"]).0, serde_json::Value::Null);
 }
 
 #[test]

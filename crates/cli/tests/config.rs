@@ -61,7 +61,9 @@ fn a_wrong_key_or_name_is_found_by_line_and_column_with_the_one_that_was_meant()
 
 #[test]
 fn a_check_finds_places_that_are_missing_or_lie_in_one_another() {
-    check("").expect_success();
+    let night = Night::new("");
+    let made_later = nearprint_in(night.path(), &["config", "check", "job.toml"]).expect_success().stdout;
+    assert!(made_later.contains("documents are there; the first night makes the store"), "{made_later}");
     let changed = |from: &str, to: &str| {
         let night = Night::new("");
         let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
@@ -79,12 +81,12 @@ fn a_check_finds_places_that_are_missing_or_lie_in_one_another() {
 #[test]
 fn a_value_that_is_wrong_for_its_meaning_is_found_by_line_and_column_too() {
     for (job, parts) in [
-        ("max_lost_share = 4\n", vec!["job.toml: line 5, column 1: max_lost_share: 4 is no share"]),
+        ("max_lost_share = 4\n", vec!["job.toml: line 5, column 1: max_lost_share: 4 is not a share"]),
         ("[join]\nmax_distance = 100\n", vec!["job.toml: line 6, column 1: max_distance: 100"]),
         ("html_text = { selector = \"a[\" }\n", vec!["job.toml: line 5, column 1: html_text: 'a['"]),
         ("html_text = \"selector\"\n", vec!["line 5, column 13: html_text: this name needs a value"]),
         ("keep = [\"x y z\"]\n", vec!["job.toml: line 5, column 1: keep: 'x y z'"]),
-        ("[breakers]\nmax_source_loss = 7\n", vec!["line 6, column 1: breakers.max_source_loss: 7 is no share"]),
+        ("[breakers]\nmax_source_loss = 7\n", vec!["line 6, column 1: breakers.max_source_loss: 7 is not a share"]),
     ] {
         let checked = check(job);
         expect(&checked, 78, &parts);

@@ -97,7 +97,7 @@ fn two_configurations_of_a_night_are_compared_and_examples_are_cut_but_counts_ar
     assert_eq!(all["pairs"]["examples_b"].as_array().unwrap().len(), 30);
 
     let said = nearprint_in(night.path(), &["diff", "results", "results-b", "--dt", DT]).expect_success().stdout;
-    for part in ["pairs are in B only", "Pairs in B only: 30 (the first 3)", "Not made from the same: configuration."] {
+    for part in ["pairs are in B only", "Pairs in B only: 30 (the first 3)", "Made from other configuration."] {
         assert!(said.contains(part), "{part:?} is not in {said}");
     }
     let said = nearprint_in(night.path(), &["diff", "results", "results-b", "--dt", DT, "--md"]).expect_success();

@@ -98,6 +98,8 @@ fn a_store_that_is_not_there_is_not_made_unless_one_says_so() {
     let made = nearprint_in(night.path(), &["store", "init", "store", "--json"]).expect_success().json();
     assert_eq!(made["status"], "made");
     assert_eq!(nearprint_in(night.path(), &["store", "init", "store", "--json"]).json()["status"], "already_there");
+    let info = nearprint_in(night.path(), &["store", "info", "store"]);
+    expect(&info, 66, &["no night in the store at", "has no night yet", "run one first"]);
     night.run(DT, &[]).expect_success();
     // The disk is not mounted any more, or the path is mistyped: also where the job says create_store.
     std::fs::write(night.path().join("job.toml"), job).unwrap();

@@ -331,6 +331,9 @@ fn queries_that_cannot_be_answered_are_refused_with_a_remedy() {
     expect(&ask(&["--fingerprint", "0x1", "--sketch", "12"]), 64, &["64 hex digits"]);
     expect(&ask(&["--file", "absent.txt"]), 66, &["absent.txt"]);
     assert_eq!(ask(&[]).code, 64);
+    let sketch_of_a_text = ask(&["--text", "x", "--sketch", "12"]);
+    assert_eq!(sketch_of_a_text.code, 64);
+    assert!(sketch_of_a_text.stderr.contains("--sketch <HEX>"), "{}", sketch_of_a_text.stderr);
     expect(&nearprint_in(night.path(), &["query", "--text", "x"]), 64, &["give --config FILE or --store PATH"]);
     expect(&nearprint_in(night.path(), &["query", "--store", "absent", "--text", "x"]), 66, &["no store at absent"]);
     expect(&nearprint_in(night.path(), &["store", "index", "absent"]), 66, &["no store at absent"]);

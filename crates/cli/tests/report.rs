@@ -77,6 +77,29 @@ fn a_page_without_its_documents_says_so_and_shows_everything_else() {
         texts(&page, "article").iter().filter(|text| text.contains("no longer where the documents were")).count();
     assert_eq!((gone, texts(&page, "article del").len()), (2, 0));
     assert_eq!(texts(&page, "#trend tbody th").len(), 2);
+    let said = nearprint_in(night.path(), &["report", "-c", "job.toml", "--dt", DT]).expect_success().stdout;
+    assert_eq!(said.matches("the texts are not where the documents were").count(), 2, "{said}");
+}
+
+#[test]
+fn the_report_of_a_night_says_that_documents_were_forgotten_since_and_what_came_near_a_limit() {
+    let night = Night::new("[breakers]\nmin_source_documents = 1\nmax_source_loss = 0.7\n");
+    let [one, two] = [1, 2].map(|seed| text(seed, 150));
+    let near = edited(&one, 3);
+    night
+        .documents(DT, &[("https://a.example/1", &one), ("https://a.example/2", &near), ("https://b.example/3", &two)]);
+    night.run(DT, &[]).expect_success();
+    let said = || nearprint_in(night.path(), &REPORT).expect_success().stdout;
+    assert!(
+        said()
+            .contains("50.0 % of source a.example are near-duplicates: more than 70.0 % would have stopped the night"),
+        "{}",
+        said()
+    );
+    assert!(!said().contains("forgotten"), "{}", said());
+    std::fs::write(night.path().join("ids"), "https://b.example/3\n").unwrap();
+    nearprint_in(night.path(), &["store", "forget", "store", "--ids", "ids"]).expect_success();
+    assert!(said().contains("\n1 document forgotten since; the counts are those of the run\n"), "{}", said());
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn the_summary_says_what_to_look_at() {
     let late = command(night.path(), &["run", "-c", "job.toml", "--dt", "2026-11-19", "--late"]).run().unwrap();
     let said = late.expect_success().stdout;
     let lines: Vec<&str> = said.lines().skip_while(|line| *line != "Look at").skip(1).collect();
-    assert_eq!(lines[0], "  1 row set aside, because it is no document: the dataset quarantine", "{said}");
+    assert_eq!(lines[0], "  1 row that is not a document: see the dataset quarantine", "{said}");
     assert_eq!(lines[1], "  1 file of other kinds among the documents, not read", "{said}");
     assert_eq!(lines[2], format!("  1 later night made without this one, stale now: {DT}"), "{said}");
 }

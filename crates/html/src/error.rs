@@ -11,12 +11,10 @@ pub enum HtmlError {
         text: String,
     },
     /// The selector is no CSS selector that is understood.
-    #[error("'{selector}' is no CSS selector: {reason}: write one such as 'article .body'")]
+    #[error("'{selector}' is not a CSS selector that nearprint understands: write one such as 'article .body'")]
     Selector {
         /// The selector.
         selector: String,
-        /// What is wrong with it.
-        reason: String,
     },
 }
 

@@ -8,8 +8,7 @@ use crate::dom::{Content, Dom, NodeId};
 use crate::error::{HtmlError, Result};
 
 pub fn parse(selector: &str) -> Result<Selector> {
-    Selector::parse(selector)
-        .map_err(|error| HtmlError::Selector { selector: selector.to_owned(), reason: error.to_string() })
+    Selector::parse(selector).map_err(|_| HtmlError::Selector { selector: selector.to_owned() })
 }
 
 /// Returns the elements that a selector names, in the order of the page.

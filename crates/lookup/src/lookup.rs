@@ -59,7 +59,7 @@ impl Lookup {
     /// [`Profile`](crate::LookupError::Profile) if the options do not fit the profile.
     pub async fn open(folder: &Folder, profile: Arc<LookupProfile>, options: LookupOptions) -> Result<Self> {
         let verifier = options.verifier(profile.config())?;
-        let store = Store::open_existing(folder).await?.ok_or_else(|| missing_store(folder.url()))?;
+        let store = existing_store(folder).await?;
         let memory = Memory::new(options.memory_bytes);
         let opening = Opening { profile: &profile, options: &options, memory: &memory, before: None };
         let opened = Arc::new(opening.open(store).await?);
@@ -75,7 +75,7 @@ impl Lookup {
         if self.opened.store.is_newest().await? {
             return Ok(false);
         }
-        let store = Store::open_existing(&self.folder).await?.ok_or_else(|| missing_store(self.folder.url()))?;
+        let store = existing_store(&self.folder).await?;
         if store.sequence() <= self.opened.store.sequence() {
             return Ok(false);
         }
@@ -173,5 +173,12 @@ impl Opening<'_> {
             covered.push(Covered { tables, nights });
         }
         Ok(covered)
+    }
+}
+
+async fn existing_store(folder: &Folder) -> Result<Store> {
+    match Store::open_existing(folder).await? {
+        Some(store) => Ok(store),
+        None => Err(missing_store(folder).await.into()),
     }
 }

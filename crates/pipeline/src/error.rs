@@ -115,11 +115,17 @@ pub enum PipelineError {
         /// The numbers, and what the user should do.
         reason: String,
     },
-    /// The memory limit is too small, or spilling failed.
-    #[error("{reason}: raise `memory_limit` or free space in `spill_dir`")]
+    /// The memory limit is too small.
+    #[error("{reason}: raise `memory_limit`")]
     Resources {
         /// The memory that is needed, and its purpose.
         reason: String,
+    },
+    /// The sorts of the reduce have less memory than they need at least.
+    #[error("{stage}: the sorts need more memory than they may take: raise `reduce_memory`")]
+    ReduceMemory {
+        /// The stage that sorts.
+        stage: &'static str,
     },
     /// The disk of the temporary files has too little room.
     #[error(
@@ -247,7 +253,9 @@ impl PipelineError {
             Self::Usage { .. } | Self::Join(_) | Self::Profile(ProfileError::Width { .. }) => ErrorKind::Usage,
             Self::Profile(_) => ErrorKind::Config,
             Self::TryAgain { .. } => ErrorKind::TryAgain,
-            Self::Resources { .. } | Self::NoSpace { .. } | Self::SpillLimit { .. } => ErrorKind::LocalIo,
+            Self::Resources { .. } | Self::ReduceMemory { .. } | Self::NoSpace { .. } | Self::SpillLimit { .. } => {
+                ErrorKind::LocalIo
+            }
             Self::Told { kind, .. } => *kind,
             Self::Internal { .. } => ErrorKind::Bug,
             Self::Dataset(error) => error.kind(),
@@ -311,7 +319,10 @@ impl PipelineError {
                 Ok(inner) => Self::of_datafusion(stage, inner),
                 Err(shared) => Self::of_shared(stage, &shared),
             },
-            D::ResourcesExhausted(reason) => Self::Resources { reason: format!("{stage}: {}", one_line(&reason)) },
+            D::ResourcesExhausted(reason) => {
+                tracing::debug!(reason, "sort");
+                Self::ReduceMemory { stage }
+            }
             D::IoError(source) => Self::Storage(StorageError::Io { path: "spill file".into(), source }),
             other => Self::Internal { stage, reason: one_line(&other.to_string()) },
         }

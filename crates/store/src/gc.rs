@@ -14,13 +14,13 @@ use serde::Serialize;
 
 use crate::commit::{Commit, Removal, Stored, pruned};
 use crate::error::{Result, StoreError};
-use crate::identity::identity_in;
+use crate::identity::{identity_in, missing_store};
 use crate::index::is_table_name;
 use crate::names::{
     COMMITS, CURRENT, MANIFEST, PAGES, RECORDS, commit_name, commit_number, generation_name, index_name, night_records,
     page_name, run_name, segment_name,
 };
-use crate::store::{MAX_ATTEMPTS, Store, Writers, missing_store};
+use crate::store::{MAX_ATTEMPTS, Store, Writers};
 use nearprint_dataset::{
     DELTA_LOG, PUBLISHED, PublishedDataset, PublishedName, TableLog, is_part_name, utc, version_of,
 };
@@ -133,7 +133,7 @@ impl Leftover {
 pub async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSummary> {
     let folder = storage.folder(&request.store)?;
     for _ in 0..MAX_ATTEMPTS {
-        let store = Store::open_existing(&folder).await?.ok_or_else(|| missing_store(&request.store))?;
+        let Some(store) = Store::open_existing(&folder).await? else { return Err(missing_store(&folder).await) };
         let cutoff = SystemTime::now().checked_sub(request.grace).unwrap_or(SystemTime::UNIX_EPOCH);
         let (roots, foreign_outputs) = store.own_output_roots(storage, request.output.as_deref()).await?;
         let leftovers = store.leftovers(&roots, cutoff).await?;

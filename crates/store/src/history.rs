@@ -8,8 +8,8 @@ use nearprint_storage::Folder;
 use crate::check::{StoreProblem, StoreReport};
 use crate::commit::Stored;
 use crate::error::{Result, StoreError};
+use crate::identity::missing_store;
 use crate::names::{COMMITS, commit_name, commit_numbers};
-use crate::store::missing_store;
 
 /// The result of checking all commits of a store.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl CheckedCommits {
     pub async fn check(folder: &Folder) -> Result<Self> {
         let numbers = commit_numbers(folder).await?;
         let Some(&newest) = numbers.last() else {
-            return Err(missing_store(folder.url()));
+            return Err(missing_store(folder).await);
         };
         let mut commits = Self { n: numbers.len() as u64, newest, newest_is_sound: false, problems: Vec::new() };
         let (mut report, mut seen) = (StoreReport::of(folder), HashSet::new());

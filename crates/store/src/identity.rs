@@ -66,6 +66,18 @@ async fn identify(folder: &Folder, store: &str) -> Result<String> {
     identity_in(folder).await?.ok_or_else(missing)
 }
 
+/// Returns the error for a place that has no store, or a store without commits.
+pub async fn missing_store(folder: &Folder) -> StoreError {
+    let (what, remedy) = match identity_in(folder).await {
+        Ok(Some(_)) => ("night in the store", "the store is made, and has no night yet: run one first"),
+        Ok(None) => {
+            ("store", "check the path, and the folder in which you started it; a run makes the store's first commit")
+        }
+        Err(error) => return error,
+    };
+    StorageError::InputMissing { what, url: folder.url().to_owned(), remedy }.into()
+}
+
 impl Store {
     /// Returns the store's identity. It is `None` before one has been drawn, and in stores of earlier releases.
     ///

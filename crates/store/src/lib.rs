@@ -88,11 +88,11 @@ pub use existing::{Existing, ExistingDocuments, ExistingFile, ExistingShort, Run
 pub use forget::{ForgottenIds, Found, RunWithout};
 pub use gc::{GcRequest, GcSummary, Leftover, RemovedFiles, gc};
 pub use history::CheckedCommits;
-pub use identity::{check_identities, identity_in};
+pub use identity::{check_identities, identity_in, missing_store};
 pub use index::{IndexRequest, IndexSummary, OpenIndex};
 pub use info::{NightInfo, SegmentInfo, StoreInfo};
 pub use names::{MANIFEST, RECORDS, generation_name, night_records};
 pub use reader::{JoinedNights, OwnIds};
 pub use shadows::{Recrawls, Shadow, Shadowed};
-pub use store::{KeptRun, MadeBy, Store, Writers, missing_store, probe_conditional_put};
+pub use store::{KeptRun, MadeBy, Store, Writers, probe_conditional_put};
 pub use writer::{RunWriter, StagedRun, id_hash};

@@ -523,9 +523,3 @@ fn night_info(night: &Night, before: &str) -> NightInfo {
         stale: night.joined != before,
     }
 }
-
-/// Returns the error for a place that has no store, or a store without commits.
-pub fn missing_store(url: &str) -> StoreError {
-    let remedy = "check the path, and the folder in which you started it; a run makes the store's first commit";
-    StorageError::InputMissing { what: "store", url: url.to_owned(), remedy }.into()
-}

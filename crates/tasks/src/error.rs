@@ -14,8 +14,9 @@ use nearprint_storage::{ErrorKind, StorageError};
 pub enum TaskError {
     /// Several rows have the same document id.
     #[error(
-        "{n} rows repeat a document id: {examples}: make ids unique, or keep the first row of each id with on_duplicate_id = \
-         \"keep_first\" and a max_bad_rows of at least {n}"
+        "{} a document id: {examples}: make ids unique, or keep the first row of each id with on_duplicate_id = \
+         \"keep_first\" and a max_bad_rows of at least {n}",
+        if *.n == 1 { "1 row repeats".to_owned() } else { format!("{} rows repeat", .n) }
     )]
     RepeatedIds {
         /// The number of repeated rows.
@@ -40,7 +41,7 @@ pub enum TaskError {
         reason: String,
     },
     /// The memory limit is too small.
-    #[error("{reason}: raise `memory_limit` or free space in `spill_dir`")]
+    #[error("{reason}: raise `memory_limit`")]
     Resources {
         /// The memory that is needed, and its purpose.
         reason: String,

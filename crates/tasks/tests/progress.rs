@@ -11,9 +11,9 @@ use nearprint_tasks::{FingerprintContext, FingerprintSpec, FingerprintTask, Task
 
 /// Fingerprints the documents of a folder. Returns the progress after each batch, and at the end.
 async fn reached(folder: &Path) -> (Documents, Vec<u64>) {
-    let (storage, columns) = (Storage::default(), DocumentColumns::default());
+    let (storage, columns, input) = (Storage::default(), DocumentColumns::default(), InputPolicy::default());
     let place = folder.display().to_string().into();
-    let open = || Documents::open(&storage, &place, columns.clone(), &InputPolicy::default());
+    let open = || Documents::open(&storage, &place, columns.clone(), &input);
     let documents = Arc::new(open().await.unwrap());
     let spec = FingerprintSpec {
         columns: columns.clone(),

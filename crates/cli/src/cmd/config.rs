@@ -90,13 +90,18 @@ fn check(global: &Global, args: &ConfigCheckArgs) -> Outcome {
         nearprint_pipeline::check_places(&storage, &request, &resources).await
     });
     // Whatever is wrong is wrong in the job file, or about to be.
-    checked.map_err(|failure| match failure.code {
+    let has_store = checked.map_err(|failure| match failure.code {
         USAGE | INPUT_MISSING => Failure { code: CONFIG, ..failure },
         CONFIG => unmended(job.located(failure)),
         _ => failure,
     })?;
     let text = format!(
-        "{file}: keys and values are right, and documents and store are there; the columns of the documents were not looked at\n"
+        "{file}: keys and values are right, and {}; the columns of the documents were not looked at\n",
+        if has_store {
+            "documents and store are there"
+        } else {
+            "documents are there; the first night makes the store"
+        }
     );
     let report = session.report("config check", "done", &serde_json::json!({ "file": file }), text);
     Ok(report)

@@ -97,7 +97,7 @@ fn of_side(side: &DiffSide) -> String {
 fn made_from(diff: &Diff) -> String {
     match &diff.made_from_other[..] {
         [] => "Made from the same inputs and earlier nights by the same release; other settings may differ.".to_owned(),
-        other => format!("Not made from the same: {}.", other.join(", ").replace('_', " ")),
+        other => format!("Made from other {}.", other.join(", ").replace('_', " ")),
     }
 }
 

@@ -58,7 +58,7 @@ fn line(counts: &FilterCounts) -> String {
         n => format!(" + {} forgotten", grouped(n)),
     };
     format!(
-        "{} = {} kept + {} dropped + {} skipped{forgotten} + {} in quarantine; {}, {} written{bad}",
+        "{} = {} kept + {} dropped + {} skipped{forgotten} + {} in quarantine; {} read, {} written{bad}",
         counted(rows.n_rows, "row"),
         grouped(rows.n_keep),
         grouped(rows.n_drop),

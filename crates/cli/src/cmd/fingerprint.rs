@@ -2,7 +2,7 @@
 
 use nearprint_pipeline::FingerprintRequest;
 
-use super::{Outcome, Session, grouped, if_exists};
+use super::{Outcome, Session, counted, grouped, if_exists};
 use crate::args::{FingerprintArgs, Global};
 use crate::job_config::JobConfig;
 
@@ -25,10 +25,10 @@ pub(super) fn fingerprint(global: &Global, args: &FingerprintArgs) -> Outcome {
     })?;
     let counts = &summary.counts;
     let text = format!(
-        "{}: {} fingerprints of {} documents ({} too short, {} empty, {} without text)\n",
+        "{}: {} of {} ({} too short, {} empty, {} without text)\n",
         summary.output,
-        grouped(counts.n_fingerprinted),
-        grouped(counts.n_documents),
+        counted(counts.n_fingerprinted, "fingerprint"),
+        counted(counts.n_documents, "document"),
         grouped(counts.n_too_short),
         grouped(counts.n_empty),
         grouped(counts.n_null_text)

@@ -3,7 +3,7 @@
 use nearprint_pipeline::JoinRequest;
 use nearprint_profile::JoinConfig;
 
-use super::{Outcome, Session, grouped, if_exists, in_bytes};
+use super::{Outcome, Session, counted, grouped, if_exists, in_bytes};
 use crate::args::{Global, JoinArgs};
 use crate::job_config::JobConfig;
 
@@ -33,17 +33,16 @@ pub(super) fn join(global: &Global, args: &JoinArgs) -> Outcome {
     #[allow(clippy::cast_precision_loss, reason = "for people")]
     let read = match summary.map.n_sketches {
         0 => String::new(),
-        n => format!(
-            "; {} sketches of {} candidates verified, {} read for them",
-            grouped(n),
-            grouped(summary.map.n_candidates),
+        _ => format!(
+            "; {} verified, {} of sketches read",
+            counted(summary.map.n_candidates, "candidate"),
             in_bytes(summary.map.sketch_bytes as f64)
         ),
     };
     let text = format!(
-        "{}/pairs: {} pairs of {} queries, {} existing{listed}{read}\n",
+        "{}/pairs: {}{listed}; queries: {}, existing: {}{read}\n",
         summary.output,
-        grouped(summary.counts.n_pairs),
+        counted(summary.counts.n_pairs, "pair"),
         grouped(summary.n_queries),
         grouped(summary.n_existing)
     );

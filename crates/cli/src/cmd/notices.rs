@@ -15,11 +15,8 @@ pub fn noticed(summary: &RunSummary, breakers: &Breakers) -> Vec<String> {
         }
     };
     some(documents.n_bad_rows, &|| {
-        let those = if documents.n_bad_rows == 1 { "it is" } else { "they are" };
-        format!(
-            "{} set aside, because {those} no document: the dataset quarantine",
-            counted(documents.n_bad_rows, "row")
-        )
+        let those = if documents.n_bad_rows == 1 { "is not a document" } else { "are not documents" };
+        format!("{} that {those}: see the dataset quarantine", counted(documents.n_bad_rows, "row"))
     });
     some(documents.n_bad_files, &|| {
         format!("{} that cannot be read: the manifest has the reasons", counted(documents.n_bad_files, "file"))

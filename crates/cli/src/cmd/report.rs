@@ -3,13 +3,12 @@
 use std::fmt::Write;
 
 use nearprint_dataset::DocumentPlace;
-use nearprint_pipeline::Breakers;
 use nearprint_storage::{IfExists, OutputFile, Storage};
 use nearprint_study::{NightReport, ReportRequest, StudyError, legible, night_markdown, night_page, percent};
 use serde::Serialize;
 
 use super::night_text::text;
-use super::{Outcome, Session, grouped, in_bytes};
+use super::{Outcome, Session, counted, grouped, in_bytes};
 use crate::args::{Global, ReportArgs, ReportFormat};
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
@@ -56,7 +55,6 @@ pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
     })?;
     let mut text = match args.format {
         ReportFormat::Md => night_markdown(&done.night),
-        ReportFormat::Text if done.page.is_some() => text(&done.night.summary, &Breakers::off()),
         ReportFormat::Text => text_of(&done.night),
     };
     if let Some(page) = done.page.as_ref().filter(|_| args.format == ReportFormat::Text) {
@@ -109,8 +107,13 @@ pub(super) fn line(page: &Page) -> String {
 }
 
 fn text_of(night: &NightReport) -> String {
-    let mut out = text(&night.summary, &Breakers::off());
+    let mut out = text(&night.summary, &night.breakers);
     // Writing to a string cannot fail.
+    let n_forgotten = night.history.night.n_forgotten;
+    if n_forgotten > 0 {
+        let _ =
+            writeln!(out, "\n{} forgotten since; the counts are those of the run", counted(n_forgotten, "document"));
+    }
     if !night.largest_clusters.is_empty() {
         let _ = writeln!(out, "\nLargest clusters");
     }
@@ -122,6 +125,9 @@ fn text_of(night: &NightReport) -> String {
         let lost = example.lost_share.filter(|_| example.reason == "near");
         let lost = lost.map_or(String::new(), |share| format!(", losing {} of its features", percent(share)));
         let _ = writeln!(out, "\nDropped ({}{distance}{lost})", example.reason);
+        if example.excerpts.is_none() {
+            let _ = writeln!(out, "  the texts are not where the documents were");
+        }
         let (dropped, kept) = example.excerpts.clone().unwrap_or_default();
         for (name, id, text) in [("drop", &example.doc_id, dropped), ("keep", &example.canonical_id, kept)] {
             let store = example.reference.as_deref().filter(|_| name == "keep");

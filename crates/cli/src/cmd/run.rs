@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nearprint_pipeline::{PipelineError, RunRequest, RunStatus, RunSummary, night_pattern, run_elsewhere};
 use nearprint_storage::Requests;
-use nearprint_study::ReportRequest;
+use nearprint_study::{ReportRequest, legible};
 
 use super::dry_run;
 use super::night_request::{held, request, stopped};
@@ -103,13 +103,14 @@ fn code_of(error: &PipelineError, (empty, late): (u8, u8)) -> u8 {
 fn explained(args: &RunArgs, job: &JobConfig, summary: &RunSummary) -> Option<String> {
     let mut ids = summary.breakers.iter().find(|breaker| breaker.ids().count() > 1)?.ids();
     let (one, other) = (ids.next()?, ids.next()?);
-    // A cut id names no document.
-    if args.files_from.is_some() || one.ends_with(CUT) || other.ends_with(CUT) {
+    // A cut id names no document, and one with control characters is no word of a command line.
+    let is_word = |id: &str| !id.ends_with(CUT) && legible(id) == id;
+    if args.files_from.is_some() || !is_word(one) || !is_word(other) {
         return None;
     }
     let documents = night_pattern(args.documents.as_ref().or(job.documents.as_ref())?, &summary.dt);
     let config = args.config.to_string_lossy();
-    Some(command_line(["explain", one, other, "--config", &*config, "--documents", &documents]))
+    Some(command_line(["explain", "--config", &*config, "--documents", &documents, "--", one, other]))
 }
 
 /// The end of an id that evidence shortens.

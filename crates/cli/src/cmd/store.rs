@@ -54,7 +54,10 @@ fn drop_night(global: &Global, args: &DropNightArgs) -> Outcome {
     let mut text = format!("{}: dropped {} (commit {})\n", summary.store, summary.dt, summary.commit);
     if !summary.stale.is_empty() {
         let stale = summary.stale.join(", ");
-        let _ = writeln!(text, "  stale      {stale}: made with this night; run them with --replace");
+        let _ = writeln!(
+            text,
+            "  stale      {stale}: made with this night; `nearprint run --config FILE --stale` makes them anew"
+        );
     }
     Ok(session.report("store drop-night", "done", &summary, text))
 }

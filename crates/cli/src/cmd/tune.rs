@@ -8,7 +8,7 @@ use nearprint_study::{
     estimate_from_labels,
 };
 
-use super::{Outcome, Session, cell, documents, grouped, if_exists, name_flags, warnings};
+use super::{Outcome, Session, cell, counted, documents, grouped, if_exists, name_flags, warnings};
 use crate::args::{Global, TuneArgs};
 use crate::documents::place;
 use crate::exit_code::Failure;
@@ -56,11 +56,11 @@ fn drawn(summary: &SheetSummary) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "{}: {} of {} pairs of {} distinct texts\n{}",
+        "{}: {} of {} of {}\n{}",
         summary.sheet,
         grouped(summary.n_sampled),
-        grouped(summary.n_pairs),
-        grouped(summary.n_texts),
+        counted(summary.n_pairs, "pair"),
+        counted(summary.n_texts, "distinct text"),
         documents(&summary.documents)
     );
     if summary.n_pairs == 0 {

@@ -102,7 +102,7 @@ impl Breakers {
         ];
         for (key, share, off) in shares {
             if !(0.0..=1.0).contains(&share) {
-                let reason = format!("{share} is no share: write a number from 0 to 1, {off} is off");
+                let reason = format!("{share} is not a share: write a number from 0 to 1, {off} is off");
                 return Err(PipelineError::Config { key: format!("breakers.{key}"), reason });
             }
         }

@@ -113,7 +113,7 @@ impl Nights {
         let there = match dates.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ") {
             _ if dates.contains(&dt) => "its folder is there, but has no files".to_owned(),
             newest if newest.is_empty() => format!("{} is there, but has no nights", self.root.url()),
-            newest => format!("the newest nights there are {newest}"),
+            newest => format!("the newest nights there: {newest}"),
         };
         Err(PipelineError::NightMissing { url: pattern.to_owned(), there })
     }

@@ -79,7 +79,7 @@ pub async fn dry_run(storage: &Storage, request: &RunRequest, resources: &Resour
 ///
 /// # Errors
 /// The errors of [`run`](super::run()) for such places.
-pub async fn check_places(storage: &Storage, request: &RunRequest, resources: &Resources) -> Result<()> {
+pub async fn check_places(storage: &Storage, request: &RunRequest, resources: &Resources) -> Result<bool> {
     let spill = resources.temp_parent();
     request.check(storage, &spill)?;
     request.profile.join.verifier(request.profile.bits)?;
@@ -87,10 +87,11 @@ pub async fn check_places(storage: &Storage, request: &RunRequest, resources: &R
     let store = Store::open(&storage.folder(&request.store)?).await?;
     store.refuse_other_config(&request.profile.digest(&request.analyzer_resources, &request.columns.web.html_text)?)?;
     let output = storage.folder(&request.output)?;
-    refuse_missing_store(&store, store.identity().await?.as_deref(), request, &output).await?;
+    let identity = store.identity().await?;
+    refuse_missing_store(&store, identity.as_deref(), request, &output).await?;
     preflight::refuse_forbidden(store.folder(), &output, &request.dt)?;
     storage.folder(&spill.display().to_string())?.refuse_forbidden()?;
-    Ok(())
+    Ok(identity.is_some() || !store.is_new())
 }
 
 fn said(request: &RunRequest, plan: &Plan, resources: &Resources, would_publish: bool) -> Result<DryRun> {

@@ -161,11 +161,12 @@ pub(crate) async fn refuse_republishing(
     if request.replace {
         return Ok(());
     }
-    let read = Manifest::read(&generation(storage, published)?, published).await;
     // A manifest that cannot be read says nothing. The night is published all the same.
-    let changed =
-        read.map_or_else(|_| "inputs, configuration, earlier nights or references".to_owned(), |m| plan.changed(&m));
-    let reason = format!("{} is published from other {changed}: keep it, or publish anew with `replace`", request.dt);
+    let changed = match Manifest::read(&generation(storage, published)?, published).await {
+        Ok(manifest) => format!("from other {}", plan.changed(&manifest)),
+        Err(error) => format!("from something else, and its manifest does not say from what ({error})"),
+    };
+    let reason = format!("{} is published {changed}: keep it, or publish anew with `replace`", request.dt);
     Err(PipelineError::OutputExists { url: plan.output.url().to_owned(), reason })
 }
 

@@ -222,6 +222,9 @@ pub(crate) fn published<'a>(store: &'a Store, dt: &str) -> Result<&'a Night> {
 }
 
 pub(crate) async fn open_store(storage: &Storage, url: &str) -> Result<Store> {
-    let opened = Store::open_existing(&storage.folder(url)?).await?;
-    Ok(opened.ok_or_else(|| missing_store(url))?)
+    let folder = storage.folder(url)?;
+    match Store::open_existing(&folder).await? {
+        Some(store) => Ok(store),
+        None => Err(missing_store(&folder).await.into()),
+    }
 }

@@ -97,7 +97,7 @@ impl RunRequest {
             None if known => Ok(LossLimit(MAX_LOST_SHARE)),
             None => Ok(LossLimit::NONE),
             Some(share) if !(0.0..=1.0).contains(&share) => {
-                refused(format!("{share} is no share: write a number from 0 to 1, 1 is off"))
+                refused(format!("{share} is not a share: write a number from 0 to 1, 1 is off"))
             }
             Some(share) if share < 1.0 && !compares => refused(format!(
                 "{share}, but what a document loses is estimated from sketches, and these are not compared: set join.max_sketch_distance, or write 1 or leave it out"

@@ -149,7 +149,9 @@ impl KeepKey {
             [column, "desc"] => Ok(Self { column: column.to_owned(), descending: true }),
             _ => Err(TaskError::Config {
                 key: "keep".to_owned(),
-                reason: format!("'{text}' is not 'column asc' or 'column desc'"),
+                reason: format!(
+                    "'{text}' is not 'column', which means 'column asc', nor 'column asc' or 'column desc'"
+                ),
             }),
         }
     }
