@@ -191,7 +191,7 @@ impl Pace {
         }
         if let Some(rate) = self.rate() {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate is positive")]
-            parts.push(format!("{}/s", short(rate.ceil() as u64)));
+            parts.push(format!("{}{}/s", short(rate.ceil() as u64), if now.unit == "bytes" { "B" } else { "" }));
             #[allow(clippy::cast_precision_loss, reason = "for people")]
             let seconds = now.total.saturating_sub(now.done) as f64 / rate;
             if now.total > 0 {
@@ -288,7 +288,7 @@ mod tests {
             progress.snapshot()
         };
         let longest = line(&[(0, first(0)), (1, first(n / 1000))]);
-        assert!(longest.ends_with("9:43 h left, in all about 20 h"), "{longest}");
+        assert!(longest.ends_with("999.9MB/s  9:43 h left, in all about 20 h"), "{longest}");
         assert!(longest.chars().count() <= 77, "{longest}");
     }
 
