@@ -40,10 +40,12 @@ pub enum JoinError {
         name: &'static str,
     },
     /// No kernel has this name.
-    #[error("no kernel '{name}': use {}", crate::KernelName::ALL.map(crate::KernelName::name).join(", "))]
+    #[error("no kernel '{name}': use {}", known.join(", "))]
     NoKernel {
         /// The name.
         name: String,
+        /// The names of all kernels.
+        known: Vec<&'static str>,
     },
     /// A pair contains a row that has no fingerprint.
     #[error("row {row} is in a pair and has no fingerprint: give the pairs of these very rows")]

@@ -49,7 +49,8 @@ impl FromStr for KernelName {
 
     fn from_str(name: &str) -> Result<Self> {
         let known = Self::ALL.into_iter().find(|known| known.name() == name);
-        known.ok_or_else(|| JoinError::NoKernel { name: name.to_owned() })
+        let all = || Self::ALL.map(Self::name).to_vec();
+        known.ok_or_else(|| JoinError::NoKernel { name: name.to_owned(), known: all() })
     }
 }
 
