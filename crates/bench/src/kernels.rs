@@ -33,7 +33,7 @@ pub struct Args {
     log_piece: u32,
     /// Measure only this kernel [default: all that the processor supports].
     #[arg(long)]
-    kernel: Option<String>,
+    kernel: Option<KernelName>,
     /// Also measure every plan whose estimate is within this factor of the best.
     #[arg(long, default_value_t = 1.0)]
     within: f64,
@@ -103,7 +103,7 @@ pub fn run(args: &Args) -> Result<()> {
     let best = plans[0].0.total_ns;
     let mut found_by_all = None;
     for (cost, plan) in plans.into_iter().filter(|(cost, _)| cost.total_ns <= best * args.within) {
-        for kernel in kernels(args.kernel.as_deref())? {
+        for kernel in kernels(args.kernel)? {
             let queries = Queries::try_new(sets.queries().to_vec(), plan.clone(), kernel)?;
             let mut scratch = MapScratch::default();
             let mut n_pairs = 0;
@@ -162,8 +162,6 @@ fn pieces(sets: &Sets, args: &Args) -> (Vec<Vec<u64>>, u64) {
 }
 
 /// Returns the kernel of the given name, or all available kernels if there is no name.
-pub fn kernels(name: Option<&str>) -> Result<Vec<Kernel>> {
-    let Some(wanted) = name else { return Ok(Kernel::available()) };
-    let name = KernelName::ALL.into_iter().find(|n| n.name() == wanted).ok_or(format!("no kernel '{wanted}'"))?;
-    Ok(vec![Kernel::try_new(name)?])
+pub fn kernels(name: Option<KernelName>) -> Result<Vec<Kernel>> {
+    Ok(name.map_or_else(|| Ok(Kernel::available()), |name| Kernel::try_new(name).map(|kernel| vec![kernel]))?)
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use nearprint_pipeline::PipelineError;
-use nearprint_storage::{ErrorKind, Requests, StorageError};
+use nearprint_storage::{ErrorKind, Requests, StorageError, locked};
 use nearprint_store::StoreError;
 use nearprint_study::StudyError;
 use serde::Serialize;
@@ -202,7 +202,7 @@ impl Failure {
     }
 
     pub(crate) fn panicked() -> Self {
-        let what = LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let what = locked(&LAST_PANIC).clone();
         Self::bug(&what)
     }
 
@@ -248,6 +248,6 @@ pub fn keep_panics_to_one_line() {
     std::panic::set_hook(Box::new(|info| {
         let text = info.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
         tracing::debug!(panic = text);
-        *LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        *locked(&LAST_PANIC) = text;
     }));
 }

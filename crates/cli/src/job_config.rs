@@ -426,7 +426,7 @@ impl JobConfig {
             reduce_memory: global.reduce_memory.or(own.reduce_memory).map(|b| b.0),
             spill_dir: global.spill_dir.clone().or_else(|| own.spill_dir.clone()),
             max_spill: global.max_spill.or(own.max_spill).map(|b| b.0 as u64),
-            kernel: global.kernel.clone(),
+            kernel: global.kernel.map(|kernel| kernel.name().to_owned()),
         }
     }
 

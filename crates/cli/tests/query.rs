@@ -9,6 +9,9 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use nearprint_profile::{Outcome, TextFingerprinter, by_name};
 use serde_json::Value;
@@ -362,4 +365,42 @@ fn a_program_that_writes_a_line_and_waits_gets_its_answer() {
     drop(input);
     assert_eq!(output.lines().count(), 1);
     assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn long_lines_are_read_no_further_ahead_than_their_bytes_allow() {
+    const MIB: usize = 1 << 20;
+    let night = indexed();
+    let mut child = std::process::Command::new(support::NEARPRINT)
+        .args(["query", "--store", "store", "--jsonl", "-"])
+        .current_dir(night.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut input, taken) = (child.stdin.take().unwrap(), Arc::new(AtomicUsize::new(0)));
+    let n_taken = Arc::clone(&taken);
+    let writer = std::thread::spawn(move || {
+        // More answers than a pipe holds, which nobody reads: the command waits.
+        input.write_all("no query\n".repeat(5000).as_bytes()).unwrap();
+        let line = format!("{}\n", "x".repeat(8 * MIB));
+        for piece in line.repeat(16).as_bytes().chunks(MIB) {
+            if input.write_all(piece).is_err() {
+                return;
+            }
+            n_taken.fetch_add(piece.len(), Ordering::Relaxed);
+        }
+    });
+    let mut before = (0, Instant::now());
+    while before.0 == 0 || before.1.elapsed() < Duration::from_secs(2) {
+        std::thread::sleep(Duration::from_millis(50));
+        let now = taken.load(Ordering::Relaxed);
+        if now > before.0 {
+            before = (now, Instant::now());
+        }
+        assert!(now < 64 * MIB, "{} MiB were read ahead", now / MIB);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    writer.join().unwrap();
 }

@@ -112,6 +112,20 @@ fn a_comparison_shows_what_differs_from_a_document() {
 }
 
 #[test]
+fn a_damaged_store_is_logged_with_its_file() {
+    let night = published();
+    let serving = Serving::start(&night, &["--quiet"]);
+    let runs = support::snapshot(&night.path().join("store/runs"));
+    let name = runs.keys().find(|name| name.ends_with("fingerprints/part-00000.parquet")).unwrap();
+    std::fs::write(night.path().join("store/runs").join(name), "damaged").unwrap();
+    let (status, failed) = serving.post("/query", &json!({ "text": text(1, 200) }));
+    assert_eq!((status, &failed["kind"]), (500, &json!("bad_data")), "{failed}");
+    let ended = serving.stop(Signal::SIGTERM);
+    let logged = ended.stderr.lines().find(|line| line.contains("ERROR")).unwrap_or_default();
+    assert!(logged.contains("fingerprints/part-00000.parquet"), "{}", ended.stderr);
+}
+
+#[test]
 fn a_night_that_is_published_meanwhile_shows_and_one_that_is_dropped_does_not() {
     let night = published();
     let serving = Serving::start(&night, &[]);

@@ -39,6 +39,14 @@ pub enum JoinError {
         /// The kernel's name.
         name: &'static str,
     },
+    /// No kernel has this name.
+    #[error("no kernel '{name}': use {}", known.join(", "))]
+    NoKernel {
+        /// The name.
+        name: String,
+        /// The names of all kernels.
+        known: Vec<&'static str>,
+    },
     /// A pair contains a row that has no fingerprint.
     #[error("row {row} is in a pair and has no fingerprint: give the pairs of these very rows")]
     NoFingerprint {

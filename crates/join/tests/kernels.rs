@@ -138,6 +138,15 @@ fn values_at_the_limit_are_found() {
 }
 
 #[test]
+fn a_kernel_has_one_name_and_another_name_is_refused_with_all_of_them() {
+    for name in KernelName::ALL {
+        assert_eq!(name.name().parse(), Ok(name));
+    }
+    let refused = "sse2".parse::<KernelName>().unwrap_err().to_string();
+    assert_eq!(refused, "no kernel 'sse2': use scalar, neon, avx2, avx512");
+}
+
+#[test]
 fn a_kernel_that_the_processor_lacks_is_refused() {
     let foreign = if cfg!(target_arch = "x86_64") { KernelName::Neon } else { KernelName::Avx2 };
     assert_eq!(Kernel::try_new(foreign), Err(JoinError::Kernel { name: foreign.name() }));

@@ -2,34 +2,34 @@
 
 use std::ops::ControlFlow;
 use std::pin::pin;
+use std::sync::Arc;
 
-use futures::future::{BoxFuture, FutureExt};
+use futures::future::FutureExt;
 use futures::{Stream, StreamExt, TryStreamExt};
-use nearprint_fingerprint::Sketch;
-use nearprint_join::SketchDistance;
-use nearprint_storage::{StorageError, blocking, in_pool};
+use nearprint_storage::{StorageError, blocking, in_pool, row_number};
 use rayon::prelude::*;
 
-use crate::answer::{Answer, Decision, Match, ReadForAnswer};
+use crate::answer::{Answer, ReadForAnswer};
 use crate::batch::Batch;
 use crate::counts::Counts;
-use crate::documents::{Document, documents, sketches};
 use crate::error::{LookupError, Result};
+use crate::listed::Listed;
 use crate::lookup::{Lookup, Opened};
-use crate::near::{Near, scan};
+use crate::matching::{RunFile, at_once};
+use crate::near::{Near, NearRows, scan};
 use crate::nights::{OpenNight, OpenRun, TextHash};
 use crate::query::{Query, WhenJoined};
-use crate::tables::NearRow;
 use crate::wanted::{Fingerprinted, Wanted};
 
-/// The number of nights that are read at the same time.
-const NIGHTS_AT_ONCE: usize = 8;
 /// The nanoseconds in which a core reads and compares a page of an index, as measured.
 const PAGE_NS: f64 = 7_000.0;
 /// The nanoseconds in which a core compares a fingerprint that is in memory, as measured.
 const SCANNED_ROW_NS: f64 = 0.5;
 /// The nanoseconds that a join takes for each fingerprint on one core, at the least.
 const LEAST_JOINED_ROW_NS: f64 = 0.4;
+
+/// The most near rows whose documents are in memory for a query alone. They take about 20 MB.
+const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// What became of the attempt to join queries.
 enum Joined {
@@ -49,9 +49,16 @@ impl Lookup {
     /// damaged or cannot be read.
     pub async fn answer(&self, query: &Query) -> Result<Answer> {
         let counts = Counts::default();
-        let answer = self.answer_to(&Wanted::of(&self.profile, query)?, &counts).await?;
+        let answer = self.answer_to(&self.wanted(query).await?, &counts).await?;
         let read = ReadForAnswer { pages_read: counts.pages(), bytes_read: counts.bytes() };
         Ok(Answer { read: Some(read), ..answer })
+    }
+
+    /// Returns what a query looks for. A long text takes seconds, in which a thread that others wait for must not
+    /// compute.
+    async fn wanted(&self, query: &Query) -> Result<Wanted> {
+        let (profile, query) = (Arc::clone(&self.profile), query.clone());
+        blocking("query", move || Wanted::of(&profile, &query)).await
     }
 
     /// Answers many queries as [`answer`](Self::answer) answers each, and calls `each` with the answers in the order of
@@ -122,16 +129,47 @@ impl Lookup {
     }
 
     async fn answer_to(&self, wanted: &Wanted, counts: &Counts) -> Result<Answer> {
-        let matches = match wanted {
-            Wanted::Nothing => Vec::new(),
-            Wanted::Same(text_hash) => self.short(*text_hash, counts).await?,
+        let listed = match wanted {
+            Wanted::Nothing => self.none(),
+            Wanted::Same(text_hash) => {
+                let same = Fingerprinted { fingerprint: 0, sketch: None, text_hash: Some(*text_hash) };
+                self.listed(self.short(*text_hash).await?, &same, RunFile::Short, counts).await?
+            }
             Wanted::Near(near) => {
                 let rows = self.candidates(near.fingerprint, counts).await?;
-                let matches = self.matches(rows, std::slice::from_ref(near), counts).await?;
-                matches.into_iter().map(|(_, found)| found).collect()
+                self.listed(rows, near, RunFile::Fingerprints, counts).await?
             }
         };
-        Ok(self.listed(wanted, matches))
+        Ok(self.answer_of(wanted, listed))
+    }
+
+    /// Reads the documents of near rows, some at a time, and keeps those that the answer lists.
+    async fn listed(
+        &self,
+        mut rows: Vec<NearRows>,
+        wanted: &Fingerprinted,
+        file: RunFile,
+        counts: &Counts,
+    ) -> Result<Listed> {
+        rows.sort_unstable();
+        let mut rows = rows.into_iter().flat_map(NearRows::each).filter(|near| self.is_live(near, file));
+        let (wanted, mut listed) = (std::slice::from_ref(wanted), self.none());
+        loop {
+            let some: Vec<Near> = rows.by_ref().take(self.options.max_near_rows.clamp(1, ROWS_AT_ONCE)).collect();
+            if some.is_empty() {
+                return Ok(listed);
+            }
+            let mut matching = self.matching(&some, wanted, counts).await?;
+            let n_matches = matching.len() as u64;
+            let night = |near: &Near| &*self.opened.nights[near.night].run.night.dt;
+            matching.retain(|(near, sketch)| listed.has_place_for(near.distance, *sketch, night(near)));
+            let matches = self.described(&matching, wanted, file, counts).await?;
+            listed.add(n_matches, matches.into_iter().map(|(_, found)| found));
+        }
+    }
+
+    fn none(&self) -> Listed {
+        Listed::new(self.options.max_matches)
     }
 
     /// Joins queries with all fingerprints, if that takes less time than to answer them one by one.
@@ -159,11 +197,14 @@ impl Lookup {
             return Ok(Joined::DoesNotPay);
         }
         let (counts, runs) = (Counts::default(), nights.iter().map(|night| &*night.run).collect::<Vec<&OpenRun>>());
-        let Some(rows) = batch.near(&runs, store, &self.memory, &counts).await? else {
+        let Some(mut rows) = batch.near(&runs, store, &self.memory, &counts).await? else {
             return Ok(Joined::TooMany);
         };
+        rows.retain(|near| self.is_live(near, RunFile::Fingerprints));
+        rows.sort_unstable();
+        let matching = self.matching(&rows, &wanted_near, &counts).await?;
         let mut of_queries = vec![Vec::new(); wanted_near.len()];
-        for (query, found) in self.matches(rows, &wanted_near, &counts).await? {
+        for (query, found) in self.described(&matching, &wanted_near, RunFile::Fingerprints, &counts).await? {
             of_queries[query as usize].push(found);
         }
         let is_near = |wanted: &&Wanted| matches!(wanted, Wanted::Near(_));
@@ -171,7 +212,11 @@ impl Lookup {
         let others: Vec<Answer> = self.one_by_one(others).try_collect().await?;
         let (mut of_queries, mut others) = (of_queries.into_iter(), others.into_iter());
         let answer = |wanted: &Wanted| match wanted {
-            Wanted::Near(_) => of_queries.next().map(|matches| self.listed(wanted, matches)),
+            Wanted::Near(_) => of_queries.next().map(|matches| {
+                let mut listed = self.none();
+                listed.add(matches.len() as u64, matches);
+                self.answer_of(wanted, listed)
+            }),
             Wanted::Same(_) | Wanted::Nothing => others.next(),
         };
         let answers: Vec<Answer> = wanted.iter().filter_map(answer).collect();
@@ -189,124 +234,46 @@ impl Lookup {
         PAGE_NS * n_pages as f64 + SCANNED_ROW_NS * self.opened.n_scanned_rows() as f64
     }
 
-    /// Returns the matches among near rows, each with the number of its query.
-    async fn matches(
-        &self,
-        mut rows: Vec<Near>,
-        wanted: &[Fingerprinted],
-        counts: &Counts,
-    ) -> Result<Vec<(u32, Match)>> {
-        rows.retain(|near| !self.opened.nights[near.night].shadowed.contains(near.row));
-        rows.sort_unstable();
-        let mut of_nights = Vec::new();
-        for of_night in rows.chunk_by(|a, b| a.night == b.night) {
-            of_nights.push(self.matches_of_night(of_night, wanted, counts).boxed());
-        }
-        at_once(of_nights).await
-    }
-
     /// Returns the rows whose fingerprints are near, in no particular order.
-    async fn candidates(&self, fingerprint: u64, counts: &Counts) -> Result<Vec<Near>> {
-        let Opened { indexes, scanned, .. } = &*self.opened;
+    async fn candidates(&self, fingerprint: u64, counts: &Counts) -> Result<Vec<NearRows>> {
+        let Opened { store, nights, indexes, scanned, .. } = &*self.opened;
+        let limit = (self.options.kernel, self.options.max_distance);
         let mut scans = Vec::new();
         for &night in scanned {
-            scans.push(self.scanned(night, fingerprint, counts).boxed());
+            let run = (night, &*nights[night].run);
+            scans.push(scan(run, store, &self.memory, fingerprint, limit, counts).boxed());
         }
         let mut near = at_once(scans).await?;
         for index in indexes {
             let found = index.tables.near(self.options.kernel, fingerprint, counts).await?;
-            let of_night = |found: NearRow| {
-                let NearRow { run, row, distance } = found;
-                index.nights[run].map(|night| Near { night, row, query: 0, distance })
-            };
+            let of_night = |found: NearRows| index.nights[found.run].map(|night| NearRows { run: night, ..found });
             near.extend(found.into_iter().filter_map(of_night));
         }
         Ok(near)
     }
 
-    async fn scanned(&self, night: usize, fingerprint: u64, counts: &Counts) -> Result<Vec<Near>> {
-        let Opened { store, nights, .. } = &*self.opened;
-        let limit = (self.options.kernel, self.options.max_distance);
-        let found = scan(&nights[night].run, store, &self.memory, fingerprint, limit, counts).await?;
-        Ok(found.into_iter().map(|(row, distance)| Near { night, row, query: 0, distance }).collect())
-    }
-
-    /// Returns those of the near rows of one night, which ascend, whose sketches match.
-    async fn matches_of_night(
-        &self,
-        rows: &[Near],
-        wanted: &[Fingerprinted],
-        counts: &Counts,
-    ) -> Result<Vec<(u32, Match)>> {
-        let Some(first) = rows.first() else { return Ok(Vec::new()) };
-        let run = &self.opened.nights[first.night].run;
-        let (parquet, pages) = run.with_sketches(&self.opened.store).await?;
-        let of_query = |near: &Near| &wanted[near.query as usize];
-        let compared: Vec<u32> =
-            distinct(rows.iter().filter(|near| of_query(near).sketch.is_some()).map(|near| near.row));
-        let known = sketches(parquet, pages, &compared, counts).await?;
-        let sketch_distance = |near: &Near| {
-            let sketch = of_query(near).sketch?;
-            let known = known[compared.partition_point(|&row| row < near.row)]?;
-            Some(sketch.distance(&known))
-        };
-        let matching = rows.iter().map(|near| (near, sketch_distance(near)));
-        let matching: Vec<(&Near, Option<u32>)> =
-            matching.filter(|(near, distance)| self.allows(of_query(near).sketch.is_some(), *distance)).collect();
-        let found = distinct(matching.iter().map(|(near, _)| near.row));
-        if found.is_empty() {
-            return Ok(Vec::new());
-        }
-        let documents = documents(parquet, &found, counts).await?;
-        let matched = |(near, sketch_distance): (&Near, Option<u32>)| {
-            let document = &documents[found.partition_point(|&row| row < near.row)];
-            let text_hash = of_query(near).text_hash;
-            let exact = text_hash.is_some() && text_hash == document.text_hash;
-            (near.query, matched(document, &run.night.dt, (near.distance, sketch_distance), exact))
-        };
-        Ok(matching.into_iter().map(matched).collect())
-    }
-
-    /// Returns whether a document at this sketch distance matches. Without a sketch of its own, a query compares none.
-    fn allows(&self, has_sketch: bool, sketch_distance: Option<u32>) -> bool {
-        let bits = sketch_distance.and_then(|bits| u16::try_from(bits).ok());
-        let compared = bits.map_or(SketchDistance::Missing, SketchDistance::Bits);
-        self.verifier.allows(0, if has_sketch { compared } else { SketchDistance::NotCompared })
-    }
-
-    async fn short(&self, text_hash: TextHash, counts: &Counts) -> Result<Vec<Match>> {
+    /// Returns the rows of the short texts that have a hash.
+    async fn short(&self, text_hash: TextHash) -> Result<Vec<NearRows>> {
         let mut of_nights = Vec::new();
-        for night in &self.opened.nights {
-            if night.run.night.run.n_short > 0 {
-                of_nights.push(self.short_of(night, text_hash, counts).boxed());
+        for (night, OpenNight { run, .. }) in self.opened.nights.iter().enumerate() {
+            if run.night.run.n_short > 0 {
+                of_nights.push(self.short_of(night, run, text_hash).boxed());
             }
         }
         at_once(of_nights).await
     }
 
-    async fn short_of(&self, night: &OpenNight, text_hash: TextHash, counts: &Counts) -> Result<Vec<Match>> {
-        let store = &self.opened.store;
-        let hashes = night.run.short_hashes(store).await?;
+    async fn short_of(&self, night: usize, run: &OpenRun, text_hash: TextHash) -> Result<Vec<NearRows>> {
+        let hashes = run.short_hashes(&self.opened.store).await?;
         let first = hashes.partition_point(|hash| *hash < text_hash);
         let n_equal = hashes[first..].partition_point(|hash| *hash == text_hash);
-        // The rows of short texts follow those of fingerprints, and all of them together are counted in 32 bits.
-        let row_of_run = |row: usize| u32::try_from(night.run.night.run.n_fingerprints + row as u64);
-        let is_live = |row: &usize| row_of_run(*row).is_ok_and(|row| !night.shadowed.contains(row));
-        let live = (first..first + n_equal).filter(is_live);
-        let rows: Vec<u32> = live.filter_map(|row| u32::try_from(row).ok()).collect();
-        if rows.is_empty() {
-            return Ok(Vec::new());
-        }
-        let found = documents(night.run.short(store).await?, &rows, counts).await?;
-        Ok(found.iter().map(|document| matched(document, &night.run.night.dt, (0, None), true)).collect())
+        let mut rows = Vec::new();
+        (first..first + n_equal).for_each(|row| NearRows::add(&mut rows, night, row_number(row), 0));
+        Ok(rows)
     }
 
-    fn listed(&self, wanted: &Wanted, mut matches: Vec<Match>) -> Answer {
-        let n_matches = matches.len() as u64;
-        matches.sort_by(|a, b| order(a).cmp(&order(b)));
-        if self.options.max_matches > 0 {
-            matches.truncate(self.options.max_matches);
-        }
+    fn answer_of(&self, wanted: &Wanted, listed: Listed) -> Answer {
+        let (n_matches, matches) = listed.in_order();
         let (fingerprint, reason) = match wanted {
             Wanted::Near(near) => (Some(self.profile.hex(near.fingerprint)), None),
             Wanted::Same(_) => (None, Some("too_short")),
@@ -314,32 +281,4 @@ impl Lookup {
         };
         Answer { fingerprint, short: matches!(wanted, Wanted::Same(_)), reason, n_matches, matches, read: None }
     }
-}
-
-/// Does what some nights need at the same time. The results come in the order of the futures.
-async fn at_once<T>(futures: Vec<BoxFuture<'_, Result<Vec<T>>>>) -> Result<Vec<T>> {
-    let mut of_nights = futures::stream::iter(futures).buffered(NIGHTS_AT_ONCE);
-    let mut all = Vec::new();
-    while let Some(of_night) = of_nights.try_next().await? {
-        all.extend(of_night);
-    }
-    Ok(all)
-}
-
-/// The order of an answer. Documents without a sketch come after those with one.
-fn order(found: &Match) -> (u32, u32, &str, &str) {
-    (found.distance, found.sketch_distance.unwrap_or(Sketch::BITS + 1), &found.dt, &found.id)
-}
-
-fn matched(document: &Document, dt: &str, (distance, sketch_distance): (u32, Option<u32>), exact: bool) -> Match {
-    let (id, canonical_id) = (document.id.clone(), document.canonical_id.clone());
-    let decision = if canonical_id.is_some() { Decision::Drop } else { Decision::Keep };
-    Match { id, dt: dt.to_owned(), distance, sketch_distance, decision, canonical_id, exact }
-}
-
-/// Returns the distinct ones of ascending rows.
-fn distinct(rows: impl Iterator<Item = u32>) -> Vec<u32> {
-    let mut rows: Vec<u32> = rows.collect();
-    rows.dedup();
-    rows
 }

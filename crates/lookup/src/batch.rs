@@ -119,7 +119,7 @@ async fn pieces(
         if let Some(values) = run.values(store, memory, counts).await? {
             stretches.extend((0..values.len()).step_by(piece_rows).map(|first_row| {
                 let n_rows = piece_rows.min(values.len() - first_row);
-                Stretch { night, first_row, n_rows, from: From::Memory(Arc::clone(values)) }
+                Stretch { night, first_row, n_rows, from: From::Memory(Arc::clone(&values)) }
             }));
             continue;
         }

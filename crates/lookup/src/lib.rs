@@ -10,10 +10,13 @@ mod batch;
 mod counts;
 mod documents;
 mod error;
+mod listed;
 mod lookup;
+mod matching;
 mod near;
 mod nights;
 mod query;
+mod shared;
 mod tables;
 mod wanted;
 
@@ -30,3 +33,4 @@ pub use answer::{Answer, Decision, Match, ReadForAnswer, State};
 pub use error::{LookupError, Result};
 pub use lookup::Lookup;
 pub use query::{Asked, FingerprintText, LookupOptions, LookupProfile, Query, WhenJoined, parse_sketch};
+pub use shared::SharedLookup;

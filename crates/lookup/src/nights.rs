@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::TryStreamExt;
 use nearprint_dataset::schema::TEXT_HASH;
 use nearprint_dataset::sketch_column::SketchPages;
-use nearprint_dataset::{Columns, ParquetFile, fingerprint_column, fixed};
+use nearprint_dataset::{Columns, DatasetError, ParquetFile, fingerprint_column, fixed};
 use nearprint_join::RowSet;
+use nearprint_storage::blocking;
 use nearprint_store::{Night, Store};
 use tokio::sync::OnceCell;
 
@@ -68,8 +69,8 @@ pub struct OpenRun {
     fingerprints: OnceCell<(ParquetFile, SketchPages)>,
     short: OnceCell<ParquetFile>,
     short_hashes: OnceCell<Vec<TextHash>>,
-    /// The sorted fingerprints, if there is room for them.
-    values: OnceCell<Option<(Arc<Vec<u64>>, Room)>>,
+    /// The sorted fingerprints, from when there was room for them.
+    values: OnceCell<(Arc<Vec<u64>>, Room)>,
 }
 
 impl OpenRun {
@@ -109,9 +110,14 @@ impl OpenRun {
             let mut hashes = Vec::new();
             let mut batches = parquet.stream(parquet.whole(&[TEXT_HASH]))?;
             while let Some(batch) = batches.try_next().await? {
-                let column = Columns { batch: &batch, file: &parquet.file.url }.bytes::<16>(TEXT_HASH)?;
-                // Invariant of run files: no hash is NULL. One that is would match no text.
-                hashes.extend((0..batch.num_rows()).map(|i| fixed(column, i).unwrap_or_default()));
+                let url = &parquet.file.url;
+                let column = Columns { batch: &batch, file: url }.bytes::<16>(TEXT_HASH)?;
+                for row in 0..batch.num_rows() {
+                    // Any other hash in its place would break the order in which the others are searched.
+                    let missing = || format!("row {} has no `{TEXT_HASH}`, which every short text has", hashes.len());
+                    let hash = fixed(column, row).ok_or_else(|| DatasetError::bad_file(url, missing()))?;
+                    hashes.push(hash);
+                }
             }
             Ok::<_, LookupError>(hashes)
         };
@@ -119,21 +125,23 @@ impl OpenRun {
     }
 
     /// Returns the sorted fingerprints if they stay in memory, and reads them if they are not there yet. Returns `None`
-    /// if there is no room for them.
-    pub async fn values(&self, store: &Store, memory: &Arc<Memory>, counts: &Counts) -> Result<Option<&Arc<Vec<u64>>>> {
+    /// if there is no room for them now.
+    pub async fn values(&self, store: &Store, memory: &Arc<Memory>, counts: &Counts) -> Result<Option<Arc<Vec<u64>>>> {
         let read = || async {
             let n_rows = usize::try_from(self.night.run.n_fingerprints).unwrap_or(usize::MAX);
-            let Some(room) = memory.take(n_rows.saturating_mul(size_of::<u64>())) else {
-                return Ok(None);
-            };
-            let parquet = self.fingerprints(store).await?;
+            let room = memory.take(n_rows.saturating_mul(size_of::<u64>())).ok_or(None)?;
             let mut values = Vec::with_capacity(n_rows);
-            for group in 0..parquet.n_row_groups() {
+            for group in 0..self.fingerprints(store).await?.n_row_groups() {
                 values.extend(self.row_group(store, group, counts).await?);
             }
-            Ok::<_, LookupError>(Some((Arc::new(values), room)))
+            Ok((Arc::new(values), room))
         };
-        Ok(self.values.get_or_try_init(read).await?.as_ref().map(|(values, _)| values))
+        // Want of room is `Err(None)`, which the cell does not keep: the next query may find some.
+        match self.values.get_or_try_init(read).await {
+            Ok((values, _)) => Ok(Some(Arc::clone(values))),
+            Err(None) => Ok(None),
+            Err(Some(error)) => Err(error),
+        }
     }
 
     /// Reads the fingerprints of a row group.
@@ -141,8 +149,12 @@ impl OpenRun {
         let parquet = self.fingerprints(store).await?;
         let column = fingerprint_column::fetch(parquet, group, u64::BITS).await?;
         counts.read(0, column.n_bytes());
-        let mut values = vec![0; column.n_rows()];
-        column.decode(&parquet.file.url, &mut values)?;
-        Ok(values)
+        let url = parquet.file.url.clone();
+        let decoding = blocking("query", move || {
+            let mut values = vec![0; column.n_rows()];
+            column.decode(&url, &mut values)?;
+            Ok(values)
+        });
+        decoding.await
     }
 }

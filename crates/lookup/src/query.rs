@@ -87,8 +87,8 @@ pub struct LookupOptions {
     pub kernel: Kernel,
     /// When many queries at once are joined with the fingerprints of the store.
     pub joined: WhenJoined,
-    /// The near rows of a join that are held, with their documents: about 300 bytes each. If there are more, fewer
-    /// queries are joined at once.
+    /// The near rows that are held, with their documents: about 300 bytes each. If a join has more, fewer queries are
+    /// joined at once. A query alone holds at most 65,536, whatever it finds.
     pub max_near_rows: usize,
     /// The bytes that a join may take beside them and beside the fingerprints that stay in memory.
     pub join_bytes: usize,

@@ -1,5 +1,6 @@
 //! An index: the tables that answer a query by few of their pages.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use futures::future::{FutureExt, try_join_all};
@@ -10,6 +11,7 @@ use nearprint_store::OpenIndex;
 
 use crate::counts::Counts;
 use crate::error::{LookupError, Result};
+use crate::near::NearRows;
 use crate::nights::{Memory, Room};
 
 /// The tables of an index, and the pages of them that stay in memory.
@@ -32,19 +34,10 @@ struct Table {
     kept: Vec<OnceLock<(Vec<u64>, Room)>>,
 }
 
-/// A row of a run of an index whose fingerprint is near a query's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NearRow {
-    /// The position of the run in the index.
-    pub run: usize,
-    /// The row of the run.
-    pub row: u32,
-    /// The distance to the query.
-    pub distance: u32,
-}
-
 /// The most pages that are read before the values in them are compared. They take 32 MiB.
 const PAGES_AT_ONCE: usize = 1 << 12;
+/// The most stretches of near rows, of a page each, whose places are read together. They take 8 MiB.
+const STRETCHES_AT_ONCE: usize = 1 << 8;
 
 impl Tables {
     /// Makes the tables of an opened index for fingerprints of `bits` bits. Returns `None` if the index permutes another
@@ -77,11 +70,11 @@ impl Tables {
         }))
     }
 
-    /// Returns each row whose fingerprint is near a query's, once.
+    /// Returns each row whose fingerprint is near a query's, once. Its run is the position in [`runs`](Self::runs).
     ///
     /// # Errors
     /// A table is damaged or cannot be read.
-    pub async fn near(&self, kernel: Kernel, fingerprint: u64, counts: &Counts) -> Result<Vec<NearRow>> {
+    pub async fn near(&self, kernel: Kernel, fingerprint: u64, counts: &Counts) -> Result<Vec<NearRows>> {
         let mut of_tables = Vec::new();
         for table in 0..self.plan.n_tables() {
             of_tables.push(self.near_in(kernel, table, fingerprint, counts).boxed());
@@ -96,7 +89,7 @@ impl Tables {
         self.tables.iter().enumerate().take(self.plan.n_tables()).map(of_table).sum()
     }
 
-    async fn near_in(&self, kernel: Kernel, number: usize, query: u64, counts: &Counts) -> Result<Vec<NearRow>> {
+    async fn near_in(&self, kernel: Kernel, number: usize, query: u64, counts: &Counts) -> Result<Vec<NearRows>> {
         let table = &self.tables[number];
         let pages = table.copy.pages_in(&self.plan.ranges(number, query));
         let (mut found, mut scratch) = (Vec::new(), Vec::new());
@@ -104,7 +97,7 @@ impl Tables {
         let mut compare = |page: usize, values: &[u64]| {
             let first = table.copy.first_row(page);
             self.plan.near(kernel, number, values, query, &mut scratch, |at, distance| {
-                found.push((first + at as u64, distance));
+                Stretch::add(&mut found, first, first + at as u64, distance);
             });
         };
         for page in pages {
@@ -123,14 +116,23 @@ impl Tables {
                 }
             }
         }
-        found.sort_unstable();
-        let rows: Vec<u64> = found.iter().map(|(row, _)| *row).collect();
-        let places = if rows.is_empty() { Vec::new() } else { table.copy.places(&rows, &mut read).await? };
+        found.sort_unstable_by_key(|stretch| stretch.rows.start);
+        let mut near = Vec::new();
+        for stretches in found.chunks(STRETCHES_AT_ONCE) {
+            let rows: Vec<u64> = stretches.iter().flat_map(|stretch| stretch.rows.clone()).collect();
+            let places = table.copy.places(&rows, &mut read).await?;
+            let distances = stretches.iter().flat_map(|stretch| stretch.rows.clone().map(|_| stretch.distance));
+            for (place, distance) in places.into_iter().zip(distances) {
+                let (run, row) = self.row_at(place)?;
+                NearRows::add(&mut near, run, row, distance);
+            }
+        }
         counts.read(read.pages, read.bytes);
-        places.into_iter().zip(found).map(|(place, (_, distance))| self.row_at(place, distance)).collect()
+        Ok(near)
     }
 
-    fn row_at(&self, place: u64, distance: u32) -> Result<NearRow> {
+    /// Returns the position of the run and its row that have a place.
+    fn row_at(&self, place: u64) -> Result<(usize, u32)> {
         let run = self.ends.partition_point(|&end| end <= place);
         let first = run.checked_sub(1).map_or(0, |before| self.ends[before]);
         let row = usize::try_from(place - first).ok().filter(|_| run < self.ends.len());
@@ -138,6 +140,23 @@ impl Tables {
             let reason = format!("the index {} names the place {place}, which no run has", self.digest);
             return Err(LookupError::Damaged { reason });
         };
-        Ok(NearRow { run, row: row_number(row), distance })
+        Ok((run, row_number(row)))
+    }
+}
+
+/// Rows of one page of a table that follow each other, at one distance to a query.
+struct Stretch {
+    rows: Range<u64>,
+    distance: u32,
+}
+
+impl Stretch {
+    /// Adds a row of the page that begins with the row `first`.
+    fn add(found: &mut Vec<Self>, first: u64, row: u64, distance: u32) {
+        let follows = |last: &&mut Self| last.rows.start >= first && (last.rows.end, last.distance) == (row, distance);
+        match found.last_mut().filter(follows) {
+            Some(last) => last.rows.end += 1,
+            None => found.push(Self { rows: row..row + 1, distance }),
+        }
     }
 }

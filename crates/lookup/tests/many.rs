@@ -1,101 +1,19 @@
 //! Many queries at once have the answers that each of them has alone.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod support;
+
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, FixedSizeBinaryArray, RecordBatch, StringArray, UInt32Array, UInt64Array, new_null_array,
-};
-use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, N_FEATURES, RUN, SKETCH};
-use nearprint_dataset::upload;
 use nearprint_fingerprint::Sketch;
 use nearprint_lookup::{Answer, Lookup, LookupError, LookupOptions, LookupProfile, Query, WhenJoined};
-use nearprint_profile::{ALGORITHM_VERSION, HtmlText, ProfileConfig, by_name};
-use nearprint_storage::{Folder, Progress, Storage};
-use nearprint_store::{IndexRequest, MadeBy, Night, RunWriter, Store, Writers, id_hash};
+use nearprint_profile::{HtmlText, ProfileConfig, by_name};
+use nearprint_storage::Storage;
 use nearprint_tokenize::Resources;
 use proptest::prelude::*;
+use support::{Document, open, sketch, store, write};
 use tempfile::TempDir;
-
-/// A document: its fingerprint, and the number that makes its sketch.
-type Document = (u64, u8);
-
-/// A sketch in which `n` has some bits.
-fn sketch(n: u8) -> [u8; 32] {
-    let mut sketch = [0; 32];
-    sketch[0] = n;
-    sketch
-}
-
-fn profile() -> Arc<LookupProfile> {
-    let config = by_name("default").unwrap();
-    Arc::new(LookupProfile::try_new(config, &Resources::default(), &HtmlText::Main).unwrap())
-}
-
-/// Writes nights of documents. Every third one has no sketch.
-async fn write(folder: &Folder, scratch: &Path, nights: &[Vec<Document>], n_indexed: usize, digest: &str) {
-    let made_by = MadeBy { config_digest: digest.to_owned(), algorithm: ALGORITHM_VERSION };
-    let columns = Arc::clone(&RUN);
-    for (number, documents) in nights.iter().enumerate() {
-        let mut documents = documents.clone();
-        documents.sort_unstable();
-        let ids: Vec<String> = (0..documents.len()).map(|i| format!("{number}-{i}")).collect();
-        let mut sketches: Vec<Option<[u8; 32]>> = documents.iter().map(|(_, n)| Some(sketch(*n))).collect();
-        sketches.iter_mut().step_by(3).for_each(|sketch| *sketch = None);
-        let of = |name: &str| -> ArrayRef {
-            match name {
-                FINGERPRINT => Arc::new(documents.iter().map(|(value, _)| Some(*value)).collect::<UInt64Array>()),
-                DOC_ID => Arc::new(ids.iter().map(Some).collect::<StringArray>()),
-                SKETCH => Arc::new(
-                    FixedSizeBinaryArray::try_from_sparse_iter_with_size(sketches.iter().copied(), 32).unwrap(),
-                ),
-                N_FEATURES => Arc::new(UInt32Array::from(vec![100; documents.len()])),
-                _ => new_null_array(columns.field_with_name(name).unwrap().data_type(), documents.len()),
-            }
-        };
-        let arrays = columns.fields().iter().map(|field| of(field.name())).collect();
-        let dt = format!("2026-11-{:02}", number + 1);
-        let staged = scratch.join(&dt);
-        let mut writer = RunWriter::try_new(&staged, &made_by.config_digest, &columns).unwrap();
-        writer.fingerprints(RecordBatch::try_new(Arc::clone(&columns), arrays).unwrap()).unwrap();
-        let mut hashes: Vec<(u64, u32)> = ids.iter().map(|id| id_hash(id)).zip(0..).collect();
-        hashes.sort_unstable();
-        let run = writer.finish(hashes.into_iter(), &[]).unwrap();
-        let store = Store::open(folder).await.unwrap();
-        upload(&store.run_folder(&run.record.digest), &run.files, "publish", &Progress::default()).await.unwrap();
-        let night = Night {
-            joined: store.joined_before(&dt),
-            joined_as: None,
-            run: run.record,
-            output: format!("results/_nearprint/dt={dt}"),
-            request: dt.clone(),
-            gen_digest: dt.clone(),
-            manifest_sha256: String::new(),
-            dt,
-        };
-        assert!(store.commit(&night, None, &made_by).await.unwrap());
-        if number + 1 == n_indexed {
-            let request = IndexRequest { store: folder.url().to_owned(), writers: Writers::One };
-            Store::open(folder).await.unwrap().index(&request, 1, scratch, &Progress::default()).await.unwrap();
-        }
-    }
-}
-
-/// A store of some nights, the first of which have an index.
-async fn store(nights: &[Vec<Document>], n_indexed: usize) -> (TempDir, Folder) {
-    let place = TempDir::new().unwrap();
-    let folder = Storage::default().folder(place.path().join("store").to_str().unwrap()).unwrap();
-    write(&folder, place.path(), nights, n_indexed, profile().digest()).await;
-    (place, folder)
-}
-
-async fn open(folder: &Folder, with: impl FnOnce(LookupOptions) -> LookupOptions) -> Lookup {
-    let profile = profile();
-    let options = with(LookupOptions::of(profile.config()));
-    Lookup::open(folder, profile, options).await.unwrap()
-}
 
 fn asked(documents: &[Document]) -> Vec<Query> {
     let query = |(i, &(fingerprint, n)): (usize, &Document)| Query::Fingerprint {
@@ -152,12 +70,20 @@ proptest! {
         n_indexed in 0..3usize,
         max_near_rows in prop_oneof![Just(1usize), Just(40), Just(1 << 21)],
         memory_bytes in prop_oneof![Just(0usize), Just(1 << 20)],
+        max_matches in 0..5usize,
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let (_place, folder) = store(&nights, n_indexed).await;
+            let whole = open(&folder, |own| own).await;
+            let some = open(&folder, |own| LookupOptions { max_near_rows, memory_bytes, max_matches, ..own }).await;
+            for query in asked(&queries) {
+                let (whole, some) = (whole.answer(&query).await.unwrap(), some.answer(&query).await.unwrap());
+                let n_listed = if max_matches == 0 { whole.matches.len() } else { max_matches.min(whole.matches.len()) };
+                assert_eq!((whole.n_matches, &whole.matches[..n_listed]), (some.n_matches, &some.matches[..]));
+            }
             for joined in [WhenJoined::Always, WhenJoined::Never, WhenJoined::IfFaster] {
-                let with = |own| LookupOptions { joined, max_near_rows, memory_bytes, ..own };
+                let with = |own| LookupOptions { joined, max_near_rows, memory_bytes, max_matches, ..own };
                 expect_same(&open(&folder, with).await, &asked(&queries)).await;
             }
         });
@@ -194,7 +120,7 @@ async fn a_query_that_is_refused_leaves_the_others_their_answers() {
     let nights = vec![(0..50).map(|i| (i, 0)).collect::<Vec<Document>>()];
     let place = TempDir::new().unwrap();
     let folder = Storage::default().folder(place.path().join("store").to_str().unwrap()).unwrap();
-    write(&folder, place.path(), &nights, 1, profile.digest()).await;
+    write(&folder, place.path(), &nights, &[], 1, profile.digest()).await;
     let own = LookupOptions::of(profile.config());
     let options = LookupOptions { joined: WhenJoined::Always, max_distance: 0, ..own };
     let lookup = Lookup::open(&folder, profile, options).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nearprint_join::{Kernel, KernelName};
+use nearprint_join::{JoinError, Kernel};
 use nearprint_storage::TempFolder;
 use serde::{Deserialize, Serialize};
 
@@ -49,12 +49,8 @@ impl Resources {
     /// Returns the kernel to use.
     pub(crate) fn join_kernel(&self) -> Result<Kernel> {
         let Some(wanted) = &self.kernel else { return Ok(Kernel::best()) };
-        let name = KernelName::ALL.into_iter().find(|name| name.name() == wanted);
-        let name = name.ok_or_else(|| PipelineError::Config {
-            key: "kernel".to_owned(),
-            reason: format!("no kernel '{wanted}': use {}", KernelName::ALL.map(KernelName::name).join(", ")),
-        })?;
-        Ok(Kernel::try_new(name)?)
+        let unknown = |error: JoinError| PipelineError::Config { key: "kernel".to_owned(), reason: error.to_string() };
+        Ok(Kernel::try_new(wanted.parse().map_err(unknown)?)?)
     }
 
     /// Makes a private temporary folder, which is removed when it is dropped.

@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, UInt64Type};
-use nearprint_lookup::{Answer, Lookup, LookupError, LookupOptions, LookupProfile, Match, Query};
+use nearprint_lookup::{Answer, Lookup, LookupError, LookupOptions, LookupProfile, Match, Query, SharedLookup};
 use nearprint_pipeline::PipelineError;
 use nearprint_profile::{HtmlText, by_name};
 use nearprint_storage::{Storage, use_pool};
@@ -55,7 +55,7 @@ use crate::output::Table;
 /// >>> folder.cleanup()
 #[pyclass(frozen, module = "nearprint")]
 pub struct Store {
-    lookup: Arc<Mutex<Lookup>>,
+    lookup: Arc<SharedLookup>,
     threads: Option<usize>,
 }
 
@@ -94,7 +94,7 @@ impl Store {
             let folder = Storage::default().folder(path).map_err(|e| failed(e.into()))?;
             runtime(threads)?.block_on(Lookup::open(&folder, Arc::new(profile), options)).map_err(failed)
         })?;
-        Ok(Self { lookup: Arc::new(Mutex::new(lookup)), threads })
+        Ok(Self { lookup: Arc::new(SharedLookup::new(lookup)), threads })
     }
 
     /// Return every document of the store that is near, and no other.
@@ -115,7 +115,7 @@ impl Store {
     ///     Error: the store is damaged or cannot be read.
     fn query(&self, py: Python<'_>, what: &Bound<'_, PyAny>) -> PyResult<Table> {
         let asked = asked(what).map_err(|e| e.raised(py))?;
-        let (lookup, threads) = (self.lookup(), self.threads);
+        let (lookup, threads) = (self.lookup.get(), self.threads);
         interruptible(py, move |cancelled| {
             let queries = match asked {
                 Asked::One(query) => vec![Some(query)],
@@ -131,24 +131,13 @@ impl Store {
     /// Raises:
     ///     Error: the store cannot be read. It stays in its state then.
     fn refresh(&self, py: Python<'_>) -> PyResult<bool> {
-        let (mut lookup, threads) = (self.lookup(), self.threads);
-        let (lookup, changed) = interruptible(py, move |_| {
-            let changed = runtime(threads)?.block_on(lookup.refresh()).map_err(failed)?;
-            Ok((lookup, changed))
-        })?;
-        *self.lookup.lock().unwrap_or_else(PoisonError::into_inner) = lookup;
-        Ok(changed)
+        let (lookup, threads) = (Arc::clone(&self.lookup), self.threads);
+        interruptible(py, move |_| runtime(threads)?.block_on(lookup.refresh()).map_err(failed))
     }
 
     fn __repr__(&self) -> String {
-        let state = self.lookup().state();
+        let state = self.lookup.get().state();
         format!("<nearprint.Store {}: commit {}, {} nights>", state.store, state.commit, state.n_nights)
-    }
-}
-
-impl Store {
-    fn lookup(&self) -> Lookup {
-        self.lookup.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

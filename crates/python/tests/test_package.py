@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import nearprint
+import nearprint.spark
 import pytest
 from conftest import ROOT
 from nearprint import _error, _nearprint
@@ -34,6 +35,13 @@ def test_every_public_name_is_documented_and_in_the_stubs():
     examples = {thing for thing in DOCUMENTED if ">>>" in (thing.__doc__ or "")}
     functions = [nearprint.fingerprint, nearprint.sketch, nearprint.hamming, nearprint.pairs_within, nearprint.join, nearprint.run]
     assert examples.issuperset(functions)
+
+
+@pytest.mark.parametrize("options", [{"workers": 0}, {"workers": -2}, {"worker_memory": 0}])
+def test_a_cluster_without_workers_or_memory_is_refused_before_spark_begins(options):
+    (name, value), = options.items()
+    with pytest.raises(ValueError, match=f"{name} {value}: give "):
+        nearprint.spark.run("job.toml", "2026-11-20", **options)
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md"])

@@ -1,8 +1,8 @@
 //! Whether the server follows the commits of its store.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-use nearprint_storage::ErrorKind;
+use nearprint_storage::{ErrorKind, locked};
 
 use crate::error::ServeError;
 
@@ -14,7 +14,7 @@ impl Followed {
     /// Keeps the outcome. A failure is logged when it begins and when it changes.
     pub fn set(&self, failure: Option<ServeError>) {
         let failure = failure.map(|error| (error.kind(), error.to_string()));
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = locked(&self.0);
         if *last == failure {
             return;
         }
@@ -27,6 +27,6 @@ impl Followed {
 
     /// Returns the kind of the last failure, if nothing has succeeded since.
     pub fn failure(&self) -> Option<ErrorKind> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|(kind, _)| *kind)
+        locked(&self.0).as_ref().map(|(kind, _)| *kind)
     }
 }

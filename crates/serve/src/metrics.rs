@@ -84,7 +84,7 @@ impl Metrics {
         to.register("answers", "Answers by result: match, no_match or failed", self.answers.clone());
         to.register("open_requests", "Requests for answers that are under way", self.open.clone());
         to.register("connections", "Open connections", self.connections.clone());
-        to.register("panics", "Connections that ended by a defect", self.panics.clone());
+        to.register("panics", "Connections and lines of streams that a defect ended", self.panics.clone());
         to.register("refresh_failures", "Failed looks for a new commit", self.refresh_failures.clone());
         to.register("stale", "1 if the last look for a new commit failed", self.is_stale.clone());
         to.register("commit", "Number of the commit that answers come from", self.commit.clone());

@@ -55,6 +55,8 @@ pub struct Timeouts {
     pub body: Duration,
     /// For a client that takes nothing of an answer.
     pub write: Duration,
+    /// For a comparison, with the reading of its documents.
+    pub comparison: Duration,
     /// For open requests when the server stops.
     pub stop: Duration,
 }
@@ -62,6 +64,6 @@ pub struct Timeouts {
 impl Default for Timeouts {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { head: seconds(10), body: seconds(30), write: seconds(30), stop: seconds(10) }
+        Self { head: seconds(10), body: seconds(30), write: seconds(30), comparison: seconds(300), stop: seconds(10) }
     }
 }

@@ -1,5 +1,7 @@
 //! Requests that get no answer: a status, and JSON with the kind and the message.
 
+use std::time::Duration;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use nearprint_storage::ErrorKind;
@@ -30,6 +32,13 @@ impl Refusal {
         Self { status: StatusCode::REQUEST_TIMEOUT, kind: ErrorKind::TryAgain, message }
     }
 
+    pub fn too_long(patience: Duration) -> Self {
+        let seconds = patience.as_secs_f64();
+        let message =
+            format!("the comparison takes more than {seconds} s: compare the texts themselves, or shorter ones");
+        Self { status: StatusCode::SERVICE_UNAVAILABLE, kind: ErrorKind::TryAgain, message }
+    }
+
     pub fn busy() -> Self {
         let message = "as many requests as the server takes are under way: try again".to_owned();
         Self { status: StatusCode::SERVICE_UNAVAILABLE, kind: ErrorKind::TryAgain, message }
@@ -54,7 +63,12 @@ impl From<ServeError> for Refusal {
             ErrorKind::StoreUnavailable | ErrorKind::TryAgain => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        Self { status, kind: error.kind(), message: error.to_string() }
+        let (kind, message) = (error.kind(), error.to_string());
+        if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE {
+            // The client gets it too, and may not be the one who can mend the store.
+            tracing::error!(kind = kind.name(), "{message}");
+        }
+        Self { status, kind, message }
     }
 }
 

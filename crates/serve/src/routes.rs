@@ -16,6 +16,7 @@ use nearprint_lookup::Asked;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::answers::Side;
 use crate::app::{App, Permit};
@@ -69,8 +70,13 @@ fn stream(app: Arc<App>, permit: Permit, body: Body) -> Response {
         let app = Arc::clone(&app);
         async move {
             // A task of its own, so that several threads answer one stream.
-            let answer = tokio::spawn(async move { line_answer(&app, line).await }).await;
-            let answer = answer.unwrap_or_else(|error| internal("stream", &error).json());
+            let of_line = Arc::clone(&app);
+            let answer = tokio::spawn(async move { line_answer(&of_line, line).await }).await;
+            let answer = answer.unwrap_or_else(|error| {
+                app.metrics.panics.inc();
+                app.metrics.answer(None);
+                internal("stream", &error).json()
+            });
             Ok::<_, Infallible>(Bytes::from(answer.to_string() + "\n"))
         }
     });
@@ -131,7 +137,8 @@ async fn explain(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) ->
     }
     let Comparison { a, b } = parsed(&body::whole(body, app.options.max_body, app.options.timeouts.body).await?)?;
     let _comparison = app.comparison()?;
-    let explanation = app.answers.explain(a, b).await?;
+    let patience = app.options.timeouts.comparison;
+    let explanation = timeout(patience, app.answers.explain(a, b)).await.map_err(|_| Refusal::too_long(patience))??;
     let json = serde_json::to_value(explanation).map_err(|error| internal("explain", &error))?;
     Ok(json_body(&json).into_response())
 }

@@ -1,14 +1,15 @@
 //! The answers of a store.
 
-use std::sync::{PoisonError, RwLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use nearprint_dataset::{DocumentColumns, DocumentPlace, Documents, InputPolicy, is_date};
-use nearprint_lookup::{Answer, Asked, Lookup, State};
+use nearprint_lookup::{Answer, Asked, Lookup, SharedLookup, State};
 use nearprint_pipeline::night_pattern;
 use nearprint_storage::Storage;
 use nearprint_study::{ExplainRequest, ExplainTexts, Explanation, StudyError, explain};
 use nearprint_tokenize::Resources as AnalyzerResources;
+use tokio::sync::Semaphore;
 
 use crate::answers::{Answers, Side};
 use crate::error::{Result, ServeError};
@@ -16,10 +17,12 @@ use crate::error::{Result, ServeError};
 /// The answers of a store. Each comes from one commit, even if a new one is opened meanwhile.
 #[derive(Debug)]
 pub struct StoreAnswers {
-    lookup: RwLock<Lookup>,
+    lookup: SharedLookup,
     storage: Storage,
     texts: Option<DocumentTexts>,
     analyzer_resources: AnalyzerResources,
+    /// One comparison computes at a time, even if nobody waits for it any more: nothing stops it.
+    comparing: Arc<Semaphore>,
 }
 
 /// Where the texts of documents are.
@@ -48,11 +51,8 @@ impl StoreAnswers {
         texts: Option<DocumentTexts>,
         analyzer_resources: AnalyzerResources,
     ) -> Self {
-        Self { lookup: RwLock::new(lookup), storage, texts, analyzer_resources }
-    }
-
-    fn lookup(&self) -> Lookup {
-        self.lookup.read().unwrap_or_else(PoisonError::into_inner).clone()
+        let comparing = Arc::new(Semaphore::new(1));
+        Self { lookup: SharedLookup::new(lookup), storage, texts, analyzer_resources, comparing }
     }
 
     /// Returns the name and the text of a side.
@@ -85,7 +85,7 @@ impl StoreAnswers {
 #[async_trait]
 impl Answers for StoreAnswers {
     async fn answer(&self, asked: Asked) -> Result<Answer> {
-        let lookup = self.lookup();
+        let lookup = self.lookup.get();
         let query = asked.query(lookup.profile())?;
         Ok(lookup.answer(&query).await?)
     }
@@ -95,29 +95,27 @@ impl Answers for StoreAnswers {
         let texts = vec![self.side(a, name_a).await?, self.side(b, name_b).await?];
         let request = ExplainRequest {
             texts: ExplainTexts::Given(texts),
-            profile: self.lookup().profile().config().clone(),
+            profile: self.lookup.get().profile().config().clone(),
             analyzer_resources: self.analyzer_resources.clone(),
         };
         let storage = self.storage.clone();
+        let internal = |reason: String| ServeError::Internal { stage: "explain", reason };
+        let turn = Arc::clone(&self.comparing).acquire_owned().await.map_err(|error| internal(error.to_string()))?;
         // Long texts take seconds, in which a thread that others wait for must not compute.
         let handle = tokio::runtime::Handle::current();
-        let explained = tokio::task::spawn_blocking(move || handle.block_on(explain(&storage, &request))).await;
-        let panicked =
-            |error: tokio::task::JoinError| ServeError::Internal { stage: "explain", reason: error.to_string() };
-        Ok(explained.map_err(panicked)??)
+        let compute = move || {
+            let _turn = turn;
+            handle.block_on(explain(&storage, &request))
+        };
+        Ok(tokio::task::spawn_blocking(compute).await.map_err(|error| internal(error.to_string()))??)
     }
 
     async fn refresh(&self) -> Result<bool> {
-        let mut lookup = self.lookup();
-        let is_new = lookup.refresh().await?;
-        if is_new {
-            *self.lookup.write().unwrap_or_else(PoisonError::into_inner) = lookup;
-        }
-        Ok(is_new)
+        Ok(self.lookup.refresh().await?)
     }
 
     fn state(&self) -> State {
-        self.lookup().state()
+        self.lookup.get().state()
     }
 
     fn has_texts(&self) -> bool {

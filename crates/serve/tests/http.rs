@@ -53,6 +53,31 @@ fn lines_are_answered_in_order_and_a_bad_line_has_an_error_in_its_place() {
 }
 
 #[test]
+fn a_line_whose_answer_ends_by_a_defect_has_an_error_in_its_place_and_is_counted() {
+    let server = start();
+    let lines = "{\"text\": \"defect\"}\n{\"text\": \"old page\"}\n";
+    let reply = server.send(&post("/query", "application/x-ndjson", lines));
+    let answers: Vec<Value> = reply.body.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&answers[0]["kind"], &answers[1]["n_matches"]), (&json!("bug"), &json!(1)), "{}", reply.body);
+    assert_eq!(server.metric("nearprint_panics_total"), 1.0);
+    assert_eq!(server.metric("nearprint_answers_total{result=\"failed\"}"), 1.0);
+}
+
+#[test]
+fn a_comparison_that_takes_too_long_ends_with_an_error_and_the_next_one_has_its_turn() {
+    let timeouts = Timeouts { comparison: Duration::from_millis(300), ..Timeouts::default() };
+    let server = Running::start(Memory::default(), ServeOptions { timeouts, ..ServeOptions::default() });
+    let compare = |text: &str| {
+        let sides = json!({ "a": { "text": text }, "b": { "text": "old page" } });
+        server.send(&post("/explain", "application/json", &sides.to_string()))
+    };
+    let reply = compare("wait");
+    assert_eq!((reply.status, &reply.json()["kind"]), (503, &json!("try_again")), "{}", reply.body);
+    assert!(reply.body.contains("more than 0.3 s"), "{}", reply.body);
+    assert_eq!(compare("old page").status, 400);
+}
+
+#[test]
 fn what_is_no_question_is_refused_with_a_kind() {
     let server = start();
     let cases = [

@@ -5,9 +5,10 @@ use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::error::{Result, StorageError};
+use crate::locked::locked;
 
 /// The beginning of their names.
 const PREFIX: &str = "nearprint-";
@@ -67,7 +68,7 @@ impl TempFolder {
                 Err(error) => return Err(StorageError::io(parent)(error)),
             }
             if let Some((own, lock)) = marked(&path).map_err(StorageError::io(&path))? {
-                in_use().push(own.clone());
+                locked(&IN_USE).push(own.clone());
                 return Ok(Self { own, _lock: lock });
             }
         }
@@ -84,13 +85,8 @@ impl TempFolder {
 impl Drop for TempFolder {
     fn drop(&mut self) {
         self.own.remove();
-        in_use().retain(|own| *own != self.own);
+        locked(&IN_USE).retain(|own| *own != self.own);
     }
-}
-
-/// Locks the list. It is complete even if a thread panicked while it held the lock.
-fn in_use() -> std::sync::MutexGuard<'static, Vec<OwnFolder>> {
-    IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Locks and marks a folder that was just created. Returns `None` if somebody took it for a dead process's folder and
@@ -268,7 +264,7 @@ fn remove_if_dead(path: &Path, protected: &[PathBuf]) {
 
 /// Removes the remaining temporary folders of this process. This is for an exit that does not wait for threads at work.
 pub fn remove_temp_folders() {
-    let left = std::mem::take(&mut *in_use());
+    let left = std::mem::take(&mut *locked(&IN_USE));
     for own in left {
         own.remove();
     }

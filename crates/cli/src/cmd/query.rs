@@ -7,14 +7,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use nearprint_dataset::{HtmlText, holds_one_document, is_document_name, page_text};
-use nearprint_join::{JoinError, Kernel, KernelName};
+use nearprint_join::{JoinError, Kernel};
 use nearprint_lookup::{Answer, Asked, Lookup, LookupError, LookupOptions, LookupProfile, Query, State, parse_sketch};
 use nearprint_pipeline::PipelineError;
 use nearprint_storage::{ErrorKind, Storage, StorageError, blocking};
 use nearprint_study::{StudyError, legible};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::{Outcome, Session, counted, grouped};
 use crate::args::{Global, LookupArgs, ProfileArgs, QueryArgs};
@@ -66,8 +67,7 @@ fn options(
     profile: &LookupProfile,
 ) -> Result<LookupOptions, Failure> {
     let own = LookupOptions::of(profile.config());
-    let named = |name: &String| KernelName::ALL.into_iter().find(|kernel| kernel.name() == name);
-    let kernel = global.kernel.as_ref().and_then(named).map_or(Ok(own.kernel), Kernel::try_new);
+    let kernel = global.kernel.map_or(Ok(own.kernel), Kernel::try_new);
     // Half of the limit is left to the pages that are being read, and to the documents of the answers.
     let memory_bytes = global.memory_limit.map_or(own.memory_bytes, |limit| own.memory_bytes.min(limit.0 / 2));
     let join_bytes = global.memory_limit.map_or(own.join_bytes, |limit| own.join_bytes.min(limit.0 / 4));
@@ -269,8 +269,9 @@ fn stream(session: &Session, opening: Opening, path: &Path) -> Outcome {
     let summary = session.block_on(move |storage, _, _| async move {
         let lookup = opening.open(&storage).await?;
         let (sent, lines) = mpsc::channel(BLOCKS_AHEAD);
+        let ahead = Ahead { sent, room: Arc::new(Semaphore::new(BYTES_AHEAD)), handle: Handle::current() };
         let reading = blocking("read", move || {
-            read_lines(&name, input, &sent);
+            read_lines(&name, input, &ahead);
             Ok::<(), StorageError>(())
         });
         let answering = answer_all(lookup, lines);
@@ -285,13 +286,36 @@ fn stream(session: &Session, opening: Opening, path: &Path) -> Outcome {
     Ok(report.but(Failure::new(BAD_DATA, format!("{lines} could not be answered; first: {first}"))))
 }
 
-/// Lines that are not blank, each with its number; or why no more can be read.
-type Block = Result<Vec<(u64, Vec<u8>)>, StudyError>;
+/// Lines that are not blank, each with its number, and the room that they take while they wait.
+struct Block {
+    lines: Vec<(u64, Vec<u8>)>,
+    _room: OwnedSemaphorePermit,
+}
 
 /// The bytes of the lines that are read before they are passed on, but for the last line.
 const BLOCK_BYTES: usize = 1 << 20;
-/// The number of blocks that are read before they are answered. They are answered together.
+/// The number of blocks, and the bytes of their lines, that wait to be answered. They are answered together. A block of
+/// more bytes waits alone.
 const BLOCKS_AHEAD: usize = 16;
+const BYTES_AHEAD: usize = 16 << 20;
+
+/// Where blocks wait to be answered.
+struct Ahead {
+    /// Blocks, or why no more can be read.
+    sent: mpsc::Sender<Result<Block, StudyError>>,
+    room: Arc<Semaphore>,
+    handle: Handle,
+}
+
+impl Ahead {
+    /// Waits for room, and sends lines of `n_bytes` bytes. Returns `None` if nobody takes them any more.
+    fn send(&self, lines: Vec<(u64, Vec<u8>)>, n_bytes: usize) -> Option<()> {
+        #[allow(clippy::cast_possible_truncation, reason = "at most 16 Mi")]
+        let wanted = n_bytes.min(BYTES_AHEAD) as u32;
+        let room = self.handle.block_on(Arc::clone(&self.room).acquire_many_owned(wanted)).ok()?;
+        self.sent.blocking_send(Ok(Block { lines, _room: room })).ok()
+    }
+}
 
 type Lines = BufReader<Box<dyn Read + Send>>;
 
@@ -307,7 +331,7 @@ fn open_lines(path: &Path) -> Result<(String, Lines), Failure> {
 
 /// Sends all lines, in blocks: of about a mebibyte, or of what there is before reading may have to wait. Reading ends
 /// if nobody takes them any more.
-fn read_lines(name: &str, mut input: Lines, blocks: &mpsc::Sender<Block>) {
+fn read_lines(name: &str, mut input: Lines, ahead: &Ahead) {
     let (mut block, mut n_bytes) = (Vec::new(), 0);
     for number in 1.. {
         let mut line = Vec::new();
@@ -325,14 +349,14 @@ fn read_lines(name: &str, mut input: Lines, blocks: &mpsc::Sender<Block>) {
         }
         let is_full = n_bytes >= BLOCK_BYTES || !input.buffer().contains(&b'\n');
         if (is_full || !is_line) && !block.is_empty() {
-            n_bytes = 0;
-            if blocks.blocking_send(Ok(std::mem::take(&mut block))).is_err() {
+            if ahead.send(std::mem::take(&mut block), n_bytes).is_none() {
                 return;
             }
+            n_bytes = 0;
         }
         if let Err(error) = read {
             // If nobody takes it, another error came before.
-            let _ = blocks.blocking_send(Err(error));
+            let _ = ahead.sent.blocking_send(Err(error));
         }
         if !is_line {
             return;
@@ -345,14 +369,17 @@ pub(super) fn told(kind: ErrorKind, message: String) -> StudyError {
 }
 
 /// Answers the lines that there are together, and writes the answers in their order.
-async fn answer_all(lookup: Lookup, mut blocks: mpsc::Receiver<Block>) -> Result<StreamSummary, StudyError> {
+async fn answer_all(
+    lookup: Lookup,
+    mut blocks: mpsc::Receiver<Result<Block, StudyError>>,
+) -> Result<StreamSummary, StudyError> {
     let mut summary = StreamSummary { state: Some(lookup.state()), ..StreamSummary::default() };
     let mut read = Vec::new();
     while blocks.recv_many(&mut read, BLOCKS_AHEAD).await > 0 {
         let (mut lines, mut failed) = (Vec::new(), None);
         for block in read.drain(..) {
             match block {
-                Ok(block) => lines.extend(block),
+                Ok(block) => lines.extend(block.lines),
                 Err(error) => failed = Some(error),
             }
         }

@@ -9,6 +9,8 @@ pub mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
+use std::str::FromStr;
+
 use nearprint_fingerprint::Fingerprint;
 
 use crate::error::{JoinError, Result};
@@ -39,6 +41,16 @@ impl KernelName {
             Self::Avx2 => "avx2",
             Self::Avx512 => "avx512",
         }
+    }
+}
+
+impl FromStr for KernelName {
+    type Err = JoinError;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let known = Self::ALL.into_iter().find(|known| known.name() == name);
+        let all = || Self::ALL.map(Self::name).to_vec();
+        known.ok_or_else(|| JoinError::NoKernel { name: name.to_owned(), known: all() })
     }
 }
 

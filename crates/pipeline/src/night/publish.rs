@@ -47,7 +47,6 @@ pub(crate) async fn publish(
     progress: &Progress,
 ) -> Result<Attempt> {
     let content = to_json(manifest)?;
-    let manifest_sha256 = Sha256Hex::of(&content).0;
     let published = plan.store.night(&request.dt);
     let kept = match published {
         Some(night) => plan.store.keep_run(night, &staged.run).await?,
@@ -56,26 +55,13 @@ pub(crate) async fn publish(
     if let (Some(night), Some(of_run)) = (published.filter(|night| night.request == plan.digest), &kept)
         && let Some(of_generation) = mend(storage, plan, night, &staged, &content).await?
     {
-        roll_forward(storage, plan.store.folder(), &plan.output, Some(&request.dt)).await?;
-        let Some(store) = still_published(&plan.store, night).await? else {
-            return Ok(Err(night.gen_digest.clone()));
-        };
-        let summary = already_published(storage, &store, night).await?;
-        let n_mended_files = of_run.n_mended_files + of_generation;
-        return Ok(Ok(RunSummary {
-            spill: staged.spill,
-            n_tables: staged.n_tables,
-            n_parts: staged.n_parts,
-            newest_input: plan.newest_input.clone(),
-            measured: Some(staged.measured),
-            n_mended_files,
-            ..summary
-        }));
+        return mended(storage, plan, night, staged, of_run.n_mended_files + of_generation).await;
     }
     let (run, joined_as, run_files) = match kept {
         Some(kept) => (kept.record, published.and_then(|night| night.joined_as.clone()), Vec::new()),
         None => (staged.run.record.clone(), None, staged.run.files.clone()),
     };
+    let manifest_sha256 = Sha256Hex::of(&content).0;
     let gen_digest = manifest_sha256[..32].to_owned();
     plan.store.refuse_removing(&generation_name(&gen_digest))?;
     plan.store.claim_output(&plan.store.make_identity().await?, &plan.output).await?;
@@ -86,7 +72,7 @@ pub(crate) async fn publish(
         joined_as,
         output: plan.records.url().to_owned(),
         request: plan.digest.clone(),
-        gen_digest: gen_digest.clone(),
+        gen_digest,
         manifest_sha256,
     };
     upload(&plan.output, &named(&staged.files, &night), "publish", progress).await?;
@@ -94,19 +80,42 @@ pub(crate) async fn publish(
     upload(&plan.store.run_folder(&night.run.digest), &run_files, "commit", progress).await?;
     let made_by = MadeBy { config_digest: plan.config_digest.clone(), algorithm: ALGORITHM_VERSION };
     if !plan.store.commit(&night, request.keep_nights, &made_by).await? {
-        return Ok(Err(gen_digest));
+        return Ok(Err(night.gen_digest));
     }
     roll_forward(storage, plan.store.folder(), &plan.output, Some(&request.dt)).await?;
     let store = Store::open(plan.store.folder()).await?;
     let forgotten: Vec<&Night> = plan.store.nights().iter().filter(|night| store.has_dropped(&night.dt)).collect();
     leave(storage, plan, published.into_iter().chain(forgotten.iter().copied())).await;
     let forgotten = forgotten.into_iter().map(|night| night.dt.clone()).collect();
-    let (commit, stale) = commit_and_stale(&store, &night);
+    Ok(Ok(summary(plan, night, &store, forgotten, staged)))
+}
+
+/// Returns the summary of a night that is still published, and of which damaged or missing files were written again.
+async fn mended(storage: &Storage, plan: &Plan, night: &Night, staged: Staged, n_mended_files: u64) -> Result<Attempt> {
+    roll_forward(storage, plan.store.folder(), &plan.output, Some(&night.dt)).await?;
+    let Some(store) = still_published(&plan.store, night).await? else {
+        return Ok(Err(night.gen_digest.clone()));
+    };
+    let summary = already_published(storage, &store, night).await?;
     Ok(Ok(RunSummary {
+        spill: staged.spill,
+        n_tables: staged.n_tables,
+        n_parts: staged.n_parts,
+        newest_input: plan.newest_input.clone(),
+        measured: Some(staged.measured),
+        n_mended_files,
+        ..summary
+    }))
+}
+
+/// Returns the summary of a night that was just committed. `forgotten` are the nights that the commit left out.
+fn summary(plan: &Plan, night: Night, store: &Store, forgotten: Vec<String>, staged: Staged) -> RunSummary {
+    let (commit, stale) = commit_and_stale(store, &night);
+    RunSummary {
         status: RunStatus::Published,
-        dt: request.dt.clone(),
+        dt: night.dt,
         output: plan.output.url().to_owned(),
-        generation: Some(gen_digest),
+        generation: Some(night.gen_digest),
         commit,
         counts: staged.counts,
         references: staged.references,
@@ -119,7 +128,7 @@ pub(crate) async fn publish(
         newest_input: plan.newest_input.clone(),
         breakers: Vec::new(),
         measured: Some(staged.measured),
-    }))
+    }
 }
 
 /// Returns staged files under the names that they have below the output.

@@ -74,6 +74,7 @@ def run(
         The summary, as `nearprint.run` returns it.
 
     Raises:
+        ValueError: `workers` or `worker_memory` is below 1.
         Error: as `nearprint.run`. If Spark gives up, `kind` is "try_again" and nothing of the night is visible.
     """
     with _engine(spark, dt, workers, worker_memory) as engine:
@@ -131,6 +132,10 @@ def _number(flag: str, text: str | None, read: Callable[[str], int]) -> int | No
 @contextlib.contextmanager
 def _engine(spark: SparkSession | None, dt: str, workers: int | None, worker_memory: int) -> Iterator[_Engine]:
     """An engine, whose jobs are cancelled at the end if any is still under way."""
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers {workers}: give 1 or more, or None for as many as Spark says")
+    if worker_memory < 1:
+        raise ValueError(f"worker_memory {worker_memory}: give bytes, such as 1 << 30, or leave it out")
     if spark is None:
         from pyspark.sql import SparkSession
 
@@ -148,7 +153,7 @@ class _Engine:
     def __init__(self, spark: SparkSession, dt: str, workers: int | None, worker_memory: int) -> None:
         self.spark, self.context = spark, spark.sparkContext
         self.threads = int(self.context.getConf().get("spark.task.cpus", "1"))
-        self.n = workers or max(1, self.context.defaultParallelism // self.threads)
+        self.n = workers if workers is not None else max(1, self.context.defaultParallelism // self.threads)
         self.worker_memory = worker_memory
         self.group = f"nearprint {dt} {uuid.uuid4()}"
         self.broadcasts: list[Broadcast[Any]] = []

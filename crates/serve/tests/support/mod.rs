@@ -22,7 +22,7 @@ pub fn token() -> Token {
     Token::read(file.path()).unwrap()
 }
 
-/// A store that has one document, `old page`. The text `wait` is answered when the gate lets it pass.
+/// A store that has one document, `old page`. The text `wait` is answered when the gate lets it pass, and `defect` never.
 pub struct Memory {
     pub gate: Arc<Semaphore>,
     pub failing: Arc<AtomicBool>,
@@ -43,6 +43,7 @@ impl Answers for Memory {
                 self.gate.acquire().await.unwrap().forget();
                 0
             }
+            (Some(text), None) if text == "defect" => std::panic::resume_unwind(Box::new("a defect")),
             (Some(text), None) => u64::from(text != "old page"),
             (None, Some(FingerprintText::Number(value))) => *value,
             _ => return Err(ServeError::Asked { reason: "ask with a text".to_owned() }),
@@ -61,7 +62,10 @@ impl Answers for Memory {
         Ok(Answer { fingerprint: Some(format!("{fingerprint:016x}")), n_matches, matches, ..Answer::default() })
     }
 
-    async fn explain(&self, _: Side, _: Side) -> Result<Explanation> {
+    async fn explain(&self, a: Side, _: Side) -> Result<Explanation> {
+        if a.text.as_deref() == Some("wait") {
+            self.gate.acquire().await.unwrap().forget();
+        }
         Err(ServeError::NoTexts)
     }
 

@@ -1,0 +1,46 @@
+//! Values that are names of local files.
+
+use std::path::PathBuf;
+
+use clap::builder::{PathBufValueParser, TypedValueParser};
+
+use crate::place::{local, place};
+
+pub fn local_path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(local)
+}
+
+/// Accepts only the name of a JSON file, so that a slip on the command line does not overwrite documents.
+pub fn named_json() -> impl TypedValueParser<Value = PathBuf> {
+    local_path().try_map(|path| with_extension(path, "json"))
+}
+
+/// Accepts only the name of a file that node_exporter reads.
+pub fn named_prom() -> impl TypedValueParser<Value = PathBuf> {
+    local_path().try_map(|path| with_extension(path, "prom"))
+}
+
+fn with_extension(path: PathBuf, extension: &str) -> Result<PathBuf, String> {
+    match path.extension() {
+        Some(end) if end == extension => Ok(path),
+        _ => Err(format!("name a file that ends in .{extension}")),
+    }
+}
+
+/// Accepts only the name of an SVG file, so that a slip on the command line does not overwrite documents.
+pub fn named_svg(text: &str) -> Result<PathBuf, String> {
+    ending(text, ".svg").map(PathBuf::from)
+}
+
+pub fn named_csv(text: &str) -> Result<String, String> {
+    ending(text, ".csv")
+}
+
+pub fn named_html(text: &str) -> Result<String, String> {
+    ending(text, ".html")
+}
+
+fn ending(text: &str, end: &str) -> Result<String, String> {
+    let text = &place(text)?;
+    if text.ends_with(end) { Ok(text.clone()) } else { Err(format!("name a file that ends in {end}")) }
+}

@@ -1,0 +1,66 @@
+//! Where documents are, and how they are read.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use nearprint_dataset::DocumentPlace;
+
+use super::file_names::local_path;
+use crate::bytes::Bytes;
+use crate::documents;
+use crate::exit_code::Failure;
+use crate::place::place;
+
+/// The treatment of bad rows and files, instead of the job file's.
+#[derive(Debug, Clone, Args)]
+pub struct InputArgs {
+    /// Most rows that may be quarantined because they are no documents; more fail the run
+    #[arg(long, value_name = "N")]
+    pub max_bad_rows: Option<u64>,
+    /// Most unreadable files that may be passed over; more fail the run
+    #[arg(long, value_name = "N")]
+    pub max_bad_files: Option<u64>,
+    /// Quarantine rows with larger texts, such as 64MiB
+    #[arg(long, value_name = "BYTES")]
+    pub max_doc_bytes: Option<Bytes>,
+    /// Treatment of rows whose id an earlier row has
+    #[arg(long, value_name = "POLICY")]
+    pub on_duplicate_id: Option<OnDuplicateId>,
+    /// Read binary columns of Parquet files as UTF-8
+    #[arg(long)]
+    pub binary_as_utf8: bool,
+    /// Allow no bad row and no bad file, regardless of the job file
+    #[arg(long, conflicts_with_all = ["max_bad_rows", "max_bad_files"])]
+    pub strict: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum OnDuplicateId {
+    /// Fail the run
+    Fail,
+    /// Keep the first row in the order of file paths and rows, and quarantine the others
+    #[value(name = "keep_first", alias = "keep-first")]
+    KeepFirst,
+}
+
+/// The place of the documents.
+#[derive(Debug, Clone, Args)]
+pub struct DocumentsArgs {
+    /// Documents: file, folder, glob, s3:// prefix or Delta table
+    #[arg(long, value_name = "PATH", value_parser = place, required_unless_present = "files_from")]
+    pub documents: Option<String>,
+    /// Read the documents' paths or URLs from FILE, one a line; `-`: standard input
+    #[arg(long, value_name = "FILE", value_parser = local_path(), conflicts_with = "documents")]
+    pub files_from: Option<PathBuf>,
+    /// Version of the Delta table that --documents names [default: the newest]
+    #[arg(long, value_name = "N", requires = "documents", conflicts_with = "files_from")]
+    pub documents_version: Option<u64>,
+}
+
+impl DocumentsArgs {
+    /// Returns the place of the documents.
+    pub fn place(&self) -> Result<DocumentPlace, Failure> {
+        let place = documents::place(self.documents.as_ref(), self.files_from.as_deref(), self.documents_version)?;
+        place.ok_or_else(|| Failure::usage("give --documents or --files-from"))
+    }
+}

@@ -1,0 +1,66 @@
+//! The arguments of `nearprint join`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use nearprint_pipeline::PairsMode;
+
+use super::file_names::local_path;
+use super::numbers::bits;
+use crate::place::place;
+
+/// The default maximum number of pairs that `--pairs all` writes.
+pub const MAX_PAIRS: u64 = 50_000_000;
+
+#[derive(Debug, Clone, Args)]
+pub struct JoinArgs {
+    /// Fingerprints of the new batch: file, folder, glob or s3:// prefix with doc_id and fingerprint
+    #[arg(long, value_name = "PATH", value_parser = place)]
+    pub queries: String,
+    /// Existing fingerprints, or a store
+    #[arg(long, value_name = "PATH", value_parser = place)]
+    pub existing: Option<String>,
+    /// Join the queries with each other
+    #[arg(long = "self")]
+    pub itself: bool,
+    /// Folder for `pairs`
+    #[arg(long, value_name = "DIR", value_parser = place)]
+    pub output: String,
+    /// Largest Hamming distance of a pair
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..=63))]
+    pub max_distance: u32,
+    /// Largest sketch distance of a pair [default: sketches are not verified]
+    #[arg(long, value_name = "N")]
+    pub max_sketch_distance: Option<u32>,
+    /// Bits of the fingerprints
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = bits)]
+    pub bits: u32,
+    /// Every pair, or a spanning forest of them
+    #[arg(long, default_value = "forest")]
+    pub pairs: Pairs,
+    /// The most pairs that `--pairs all` may write
+    #[arg(long, value_name = "N", default_value_t = MAX_PAIRS)]
+    pub max_pairs: u64,
+    /// Replace an output that exists
+    #[arg(long)]
+    pub replace: bool,
+    /// Job file, for its [s3] and [resources]
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
+    pub config: Option<PathBuf>,
+}
+
+/// The pairs to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Pairs {
+    Forest,
+    All,
+}
+
+impl From<Pairs> for PairsMode {
+    fn from(pairs: Pairs) -> Self {
+        match pairs {
+            Pairs::Forest => Self::Forest,
+            Pairs::All => Self::All,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The arguments of the command line: a file for the arguments of each command, and others for what commands share.
+
+#![allow(rustdoc::broken_intra_doc_links, reason = "clap shows these lines as they stand")]
+
+mod audit;
+mod check;
+mod config;
+mod diff;
+mod evaluate;
+mod explain;
+mod file_names;
+mod filter;
+mod fingerprint;
+mod global;
+mod idf;
+mod inputs;
+mod join;
+mod lookup;
+mod manual;
+mod numbers;
+mod plan;
+mod profile;
+mod query;
+mod report;
+mod run;
+mod serve;
+mod store;
+mod tune;
+
+use clap::{Parser, Subcommand};
+
+use crate::asked::Asked;
+
+pub use audit::AuditArgs;
+pub use check::CheckArgs;
+pub use config::{ConfigCheckArgs, ConfigCommand, ConfigInitArgs};
+pub use diff::DiffArgs;
+pub use evaluate::EvaluateArgs;
+pub use explain::ExplainArgs;
+pub use filter::FilterArgs;
+pub use fingerprint::FingerprintArgs;
+pub use global::{Global, LogFormat};
+pub use idf::{IdfBuildArgs, IdfCommand};
+pub use inputs::{InputArgs, OnDuplicateId};
+pub use join::{JoinArgs, MAX_PAIRS};
+pub use lookup::LookupArgs;
+pub use manual::{CompletionsArgs, ManArgs};
+pub use plan::{ClusterArgs, PlanArgs};
+pub use profile::ProfileArgs;
+pub use query::QueryArgs;
+pub use report::{ReportArgs, ReportFormat};
+pub use run::{BreakerArgs, RunArgs};
+pub use serve::ServeArgs;
+pub use store::{CompactArgs, DropNightArgs, ForgetArgs, GcArgs, StoreArgs, StoreCommand};
+pub use tune::TuneArgs;
+
+/// Finds near-duplicate documents in nightly crawls: SimHash fingerprints, joined exactly.
+///
+/// Start with `nearprint config init`.
+#[derive(Debug, Parser)]
+#[command(name = "nearprint", version, arg_required_else_help = true, after_help = EXIT_CODES)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done or already published, 64 usage, 65 bad data, 66 input missing, 69 store unavailable, \
+70 bug, 73 output exists, 74 local disk or memory, 75 try again, 77 permission, 78 bad config, 130/143 signals.";
+
+#[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "a process has one command")]
+pub enum Command {
+    /// Run a night: fingerprint its documents, join, decide, publish, advance the store
+    Run(RunArgs),
+    /// Fingerprint documents into a fingerprints dataset
+    Fingerprint(FingerprintArgs),
+    /// Build an idf table for TF-IDF weights
+    #[command(subcommand)]
+    Idf(IdfCommand),
+    /// Join fingerprints datasets into pairs
+    Join(JoinArgs),
+    /// Show the plan of a join of given sizes, and about how long the join would take
+    Plan(PlanArgs),
+    /// Score a profile on labelled documents
+    Evaluate(EvaluateArgs),
+    /// Choose distances for your own documents: draw pairs to label, then read the labels back
+    Tune(TuneArgs),
+    /// Explain why a profile takes texts for near-duplicates, or does not
+    Explain(ExplainArgs),
+    /// Show the results of a published night
+    Report(ReportArgs),
+    /// Measure what a published night lost: compare sampled dropped documents with those that stay in their place
+    Audit(AuditArgs),
+    /// Show what changed between two generations of a night, in one output or in two
+    Diff(DiffArgs),
+    /// Write the surviving documents of published nights, in the formats of their files
+    Filter(FilterArgs),
+    /// Re-read everything that a store published, and compare it with the commits
+    Check(CheckArgs),
+    /// Find the documents of a store that are near a text or a fingerprint
+    Query(QueryArgs),
+    /// Answer such queries over HTTP, with a page to ask from, until SIGTERM
+    Serve(ServeArgs),
+    /// Create, inspect and maintain a store
+    #[command(subcommand)]
+    Store(StoreCommand),
+    /// Write, check and describe job files
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Write the manual pages
+    Man(ManArgs),
+}
+
+impl Command {
+    /// Returns the name of the command, and its night if it has one.
+    pub fn asked(&self) -> Asked {
+        let (command, dt) = match self {
+            Self::Run(args) => ("run", args.dt.clone()),
+            Self::Fingerprint(_) => ("fingerprint", None),
+            Self::Idf(IdfCommand::Build(_)) => ("idf build", None),
+            Self::Join(_) => ("join", None),
+            Self::Plan(_) => ("plan", None),
+            Self::Evaluate(_) => ("evaluate", None),
+            Self::Tune(_) => ("tune", None),
+            Self::Explain(_) => ("explain", None),
+            Self::Report(args) => ("report", Some(args.dt.clone())),
+            Self::Audit(args) => ("audit", Some(args.dt.clone())),
+            Self::Diff(args) => ("diff", Some(args.dt.clone())),
+            Self::Filter(args) => ("filter", Some(args.dt.clone())),
+            Self::Check(args) => ("check", args.dt.clone()),
+            Self::Config(ConfigCommand::Init(_)) => ("config init", None),
+            Self::Config(ConfigCommand::Check(_)) => ("config check", None),
+            Self::Config(ConfigCommand::Schema) => ("config schema", None),
+            Self::Completions(_) => ("completions", None),
+            Self::Man(_) => ("man", None),
+            Self::Query(_) => ("query", None),
+            Self::Serve(_) => ("serve", None),
+            Self::Store(StoreCommand::Index(_)) => ("store index", None),
+            Self::Store(StoreCommand::Info(_)) => ("store info", None),
+            Self::Store(StoreCommand::Check(_)) => ("store check", None),
+            Self::Store(StoreCommand::Compact(_)) => ("store compact", None),
+            Self::Store(StoreCommand::Gc(_)) => ("store gc", None),
+            Self::Store(StoreCommand::Init(_)) => ("store init", None),
+            Self::Store(StoreCommand::Forget(_)) => ("store forget", None),
+            Self::Store(StoreCommand::DropNight(args)) => ("store drop-night", Some(args.dt.clone())),
+        };
+        Asked { command: command.to_owned(), dt }
+    }
+}

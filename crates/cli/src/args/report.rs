@@ -1,0 +1,34 @@
+//! The arguments of `nearprint report`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::file_names::{local_path, named_html};
+
+#[derive(Debug, Clone, Args)]
+pub struct ReportArgs {
+    /// Job file
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
+    pub config: PathBuf,
+    /// The night
+    #[arg(long, value_name = "DATE", alias = "date")]
+    pub dt: String,
+    /// Number of dropped documents and of clusters to show [default: 5, on a page 20]
+    #[arg(long, value_name = "N")]
+    pub examples: Option<usize>,
+    /// Write the report as a page too, which replaces a file of this name
+    #[arg(long, value_name = "FILE.html", value_parser = named_html)]
+    pub html: Option<String>,
+    /// Format of the report on standard output
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: ReportFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For a terminal
+    Text,
+    /// Markdown: small tables for chats and continuous integration
+    Md,
+}

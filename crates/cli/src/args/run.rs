@@ -1,0 +1,131 @@
+//! The arguments of `nearprint run`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::file_names::{local_path, named_html, named_prom};
+use super::inputs::InputArgs;
+use super::join::Pairs;
+use super::numbers::share;
+use crate::place::{nights, place};
+
+#[derive(Debug, Clone, Args)]
+pub struct RunArgs {
+    /// Job file
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
+    pub config: PathBuf,
+    /// The night, such as 2026-11-20
+    #[arg(long, value_name = "DATE", required_unless_present = "stale", alias = "date")]
+    pub dt: Option<String>,
+    /// Publish all stale nights again, in order of date, with what was added before them; the first failure ends it
+    #[arg(long, conflicts_with_all = ["dt", "late", "files_from", "dry_run"])]
+    pub stale: bool,
+    /// Say what the run would do and write nothing: reads listings, footers and the store, and checks permissions
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Allow a date older than the store's newest
+    #[arg(long)]
+    pub late: bool,
+    /// Publish a night again that is already published
+    #[arg(long)]
+    pub replace: bool,
+    /// Create the store if it does not exist, as a first night requires
+    #[arg(long)]
+    pub create_store: bool,
+    /// Documents, instead of the job file's
+    #[arg(long, value_name = "PATH", value_parser = nights)]
+    pub documents: Option<String>,
+    /// Read the paths or URLs of the night's documents from FILE, one a line, instead of the job file's documents;
+    /// `-`: standard input
+    #[arg(long, value_name = "FILE", value_parser = local_path(), conflicts_with = "documents")]
+    pub files_from: Option<PathBuf>,
+    /// Version of the Delta table of documents, instead of the job file's [default: the newest]
+    #[arg(long, value_name = "N", conflicts_with = "files_from")]
+    pub documents_version: Option<u64>,
+    /// Store, instead of the job file's
+    #[arg(long, value_name = "PATH", value_parser = place)]
+    pub store: Option<String>,
+    /// Reference store: the night is joined with it too, and nothing is written there; may be repeated; instead of the
+    /// job file's
+    #[arg(long = "reference", value_name = "PATH", value_parser = place)]
+    pub references: Vec<String>,
+    /// Output, instead of the job file's
+    #[arg(long, value_name = "PATH", value_parser = place)]
+    pub output: Option<String>,
+    /// Pairs to write, instead of the job file's
+    #[arg(long)]
+    pub pairs: Option<Pairs>,
+    /// The most pairs that `--pairs all` may write
+    #[arg(long, value_name = "N")]
+    pub max_pairs: Option<u64>,
+    #[command(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    pub breakers: BreakerArgs,
+    /// Refuse documents, store, references and output that do not lie below PATH; may be repeated; instead of the job file's
+    #[arg(long = "root", value_name = "PATH", value_parser = place)]
+    pub roots: Vec<String>,
+    /// Accept an S3 server that ignores If-None-Match; nobody else may write to the store
+    #[arg(long)]
+    pub single_writer: bool,
+    /// Hold a lock on this file during the run, instead of the job file's
+    #[arg(long, value_name = "FILE", value_parser = local_path())]
+    pub lock_file: Option<PathBuf>,
+    /// Longest wait for the lock, before the run ends with 75 [default: 0]
+    #[arg(long, value_name = "SECONDS")]
+    pub lock_wait: Option<u64>,
+    /// Exit code if the night has no documents
+    #[arg(long, value_name = "N", default_value_t = crate::exit_code::INPUT_MISSING, conflicts_with = "stale",
+        value_parser = clap::value_parser!(u8).range(1..))]
+    pub empty_exit_code: u8,
+    /// Exit code if the crawl has not arrived: the night has no documents, or its `require_marker` is missing
+    #[arg(long, value_name = "N", default_value_t = crate::exit_code::INPUT_MISSING, conflicts_with = "stale",
+        value_parser = clap::value_parser!(u8).range(1..))]
+    pub late_exit_code: u8,
+    /// Write a page about the published night, which replaces a file of this name
+    #[arg(long, value_name = "FILE.html", value_parser = named_html, conflicts_with_all = ["stale", "dry_run"])]
+    pub report: Option<String>,
+    #[command(flatten)]
+    pub watch: WatchArgs,
+}
+
+/// What tells others about a run.
+#[derive(Debug, Clone, Args)]
+pub struct WatchArgs {
+    /// Replace FILE with metrics for Prometheus, also after a failure; for node_exporter's textfile collector
+    #[arg(long, value_name = "FILE", value_parser = named_prom())]
+    pub metrics_file: Option<PathBuf>,
+    /// Send OpenLineage events to a URL, or append them to a file
+    #[arg(long, value_name = "URL|FILE", value_parser = place)]
+    pub openlineage: Option<String>,
+    /// Namespace of the job in OpenLineage events
+    #[arg(long, value_name = "NAME", env = "OPENLINEAGE_NAMESPACE", default_value = "nearprint")]
+    pub openlineage_namespace: String,
+    /// Parent of the run in OpenLineage events: NAMESPACE/JOB/RUN_ID
+    #[arg(long, value_name = "PARENT", env = "OPENLINEAGE_PARENT_ID")]
+    pub openlineage_parent: Option<String>,
+}
+
+/// The breakers, instead of the job file's.
+#[derive(Debug, Clone, Args)]
+pub struct BreakerArgs {
+    /// Stop if a cluster has more than N different texts; 0: never
+    #[arg(long, value_name = "N")]
+    pub max_cluster: Option<u64>,
+    /// Stop if a source loses more than this share to near-duplicates; 1: never
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub max_source_loss: Option<f64>,
+    /// Stop if the share of dropped documents differs by more than this from the median of earlier nights; 1: never
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub max_rate_change: Option<f64>,
+    /// Stop if near-duplicates lose more than this share of their features on average; 1: never
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub max_mean_lost_share: Option<f64>,
+    /// Stop if there are fewer documents than this share of the median of the earlier nights; 0: never
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub min_document_share: Option<f64>,
+    /// Publish regardless of the breakers
+    #[arg(long)]
+    pub no_breakers: bool,
+}
