@@ -2,12 +2,20 @@
 
 use sha1::{Digest, Sha1};
 
+/// Returns whether a digest is of the kind that can be compared.
+pub fn is_known(digest: &str) -> bool {
+    given(digest).is_some()
+}
+
+/// Returns a digest of SHA-1, in Base32 or hex.
+fn given(digest: &str) -> Option<&str> {
+    let (kind, given) = digest.trim().split_once(':')?;
+    (kind.eq_ignore_ascii_case("sha1") && matches!(given.len(), 32 | 40)).then_some(given)
+}
+
 /// Returns whether a block has the digest `sha1:…`, in Base32 or hex; `None` if the digest is of another kind.
 pub fn agrees(digest: &str, block: &[u8]) -> Option<bool> {
-    let (kind, given) = digest.trim().split_once(':')?;
-    if !kind.eq_ignore_ascii_case("sha1") || !matches!(given.len(), 32 | 40) {
-        return None;
-    }
+    let given = given(digest)?;
     let own = Sha1::digest(block);
     let own = if given.len() == 32 { base32(&own) } else { own.iter().map(|b| format!("{b:02x}")).collect() };
     Some(given.eq_ignore_ascii_case(&own))

@@ -77,6 +77,8 @@ pub enum Next<'a> {
     Broken(Broken),
 }
 
+/// How often the bytes of a file may be hashed for digests that they do not have.
+const HASHED_IN_VAIN: u64 = 16;
 /// Bytes that are unpacked at once.
 const STEP_BYTES: usize = 64 << 10;
 /// The size of the window above which it is made smaller when it can be.
@@ -107,6 +109,8 @@ pub struct Records<P> {
     n_in_member: u64,
     /// The least position of what comes next.
     least: u64,
+    /// The bytes of blocks that had not the digests of their headers.
+    hashed_in_vain: u64,
     stop: Option<Stop>,
 }
 
@@ -156,6 +160,7 @@ impl<P: Pieces> Records<P> {
             member: 0,
             n_in_member: 0,
             least: 0,
+            hashed_in_vain: 0,
             stop: None,
         }
     }
@@ -291,20 +296,18 @@ impl<P: Pieces> Records<P> {
         length: usize,
         digest: Option<&str>,
     ) -> Result<std::result::Result<(usize, End), Damage>> {
-        let agrees = |records: &Self, block: usize| {
-            let from = records.at + header_bytes;
-            digest.and_then(|digest| digest::agrees(digest, &records.window[from..from + block]))
-        };
         let end = match self.fill(header_bytes + length)? {
             true => self.find_end(header_bytes + length, position)?,
             false => Err(self.cut_off()),
         };
         let damage = match end {
             // A checksum says as much as the digest.
-            Ok(end) if end.has_checksum || agrees(self, length) != Some(false) => return Ok(Ok((length, end))),
+            Ok(end) if end.has_checksum || self.agrees(digest, header_bytes, length) != Some(false) => {
+                return Ok(Ok((length, end)));
+            }
             Ok(_) => Damage::WrongDigest,
             // What follows is damaged, not this record.
-            Err(Damage::WrongLength) if agrees(self, length) == Some(true) => {
+            Err(Damage::WrongLength) if self.agrees(digest, header_bytes, length) == Some(true) => {
                 let end = End { bytes: header_bytes + length, alone: None, has_checksum: false };
                 return Ok(Ok((length, end)));
             }
@@ -315,17 +318,35 @@ impl<P: Pieces> Records<P> {
             Err(Damage::BadMember) => Damage::WrongLength,
             Err(damage) => damage,
         };
-        if digest.and_then(|digest| digest::agrees(digest, b"")).is_none() {
+        if !digest.is_some_and(digest::is_known) {
             return Ok(Err(damage));
         }
         // The length is wrong, not the block, if that up to the next header has the digest.
         match self.block_to_next_header(header_bytes)? {
-            Some(block) if agrees(self, block) == Some(true) => {
+            Some(block) if self.agrees(digest, header_bytes, block) == Some(true) => {
                 let end = self.find_end(header_bytes + block, position)?;
                 Ok(end.map(|end| (block, end)))
             }
             _ => Ok(Err(damage)),
         }
+    }
+
+    /// Returns whether the next `block` bytes behind the header have the digest; `None` if there is no digest to compare
+    /// with. Headers whose lengths reach far over each other would have the same bytes hashed again for each of them: a
+    /// file with too much of that has no digest that agrees any more, so its records are damaged, and none is wrong.
+    fn agrees(&mut self, digest: Option<&str>, header_bytes: usize, block: usize) -> Option<bool> {
+        let digest = digest.filter(|digest| digest::is_known(digest))?;
+        let passed = self.before + self.at as u64;
+        let most = HASHED_IN_VAIN * passed.saturating_add(self.limits.max_block_bytes);
+        if self.hashed_in_vain > most {
+            return Some(false);
+        }
+        let from = self.at + header_bytes;
+        let agrees = digest::agrees(digest, &self.window[from..from + block]);
+        if agrees == Some(false) {
+            self.hashed_in_vain += block as u64;
+        }
+        agrees
     }
 
     /// Returns the size of the header that begins here.
@@ -376,7 +397,7 @@ impl<P: Pieces> Records<P> {
     /// Returns how many of the members in `starts` begin before a place in the window. They are told by their number:
     /// when the window moves, they are at its beginning, as a member that begins there is.
     fn n_starts_before(&self, place: usize) -> usize {
-        self.starts.iter().filter(|&&(at, _)| at < place).count()
+        self.starts.partition_point(|&(at, _)| at < place)
     }
 
     /// Returns whether a member begins with a record within the next `n` bytes.
@@ -407,7 +428,8 @@ impl<P: Pieces> Records<P> {
         loop {
             let more = self.fill(bytes + 1)?;
             let here = self.at + bytes;
-            if let Some(&(_, next)) = self.starts.iter().skip(n_passed).find(|&&(at, _)| at == here) {
+            let first = self.n_starts_before(here).max(n_passed);
+            if let Some(&(_, next)) = self.starts.get(first).filter(|&&(at, _)| at == here) {
                 let alone = (self.n_in_member == 0).then_some((self.member, next));
                 return Ok(Ok(End { bytes, alone, has_checksum }));
             }
@@ -454,7 +476,8 @@ impl<P: Pieces> Records<P> {
             let n = usize::try_from(left).unwrap_or(usize::MAX).min(self.end - self.at - 1);
             // A block may go on in a further member, but not where that begins with a record.
             let within = self.at + 1..=self.at + n;
-            let Some(&(start, _)) = self.starts.iter().find(|(start, _)| within.contains(start)) else {
+            let first = self.starts.get(self.n_starts_before(self.at + 1));
+            let Some(&(start, _)) = first.filter(|(start, _)| within.contains(start)) else {
                 self.at += n;
                 left -= n as u64;
                 continue;
