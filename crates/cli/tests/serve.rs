@@ -93,6 +93,7 @@ fn a_text_and_its_fingerprint_find_the_documents_of_the_store() {
     assert_eq!((status, &of_fingerprint["matches"][0]["id"]), (200, &json!("other")));
     let (status, refused) = serving.post("/query", &json!({ "fingerprint": "12 cats" }));
     assert_eq!((status, &refused["kind"]), (400, &json!("usage")));
+    serving.stop(Signal::SIGTERM);
 }
 
 #[test]
@@ -109,6 +110,7 @@ fn a_comparison_shows_what_differs_from_a_document() {
     assert_eq!((status, &refused["kind"]), (404, &json!("input_missing")));
     let outside = json!({ "a": { "text": "x" }, "b": { "id": "copy", "dt": "../.." } });
     assert_eq!(serving.post("/explain", &outside).0, 400);
+    serving.stop(Signal::SIGTERM);
 }
 
 #[test]
@@ -144,6 +146,7 @@ fn a_night_that_is_published_meanwhile_shows_and_one_that_is_dropped_does_not() 
     let drop = ["store", "drop-night", "store", "--dt", "2026-11-21"];
     support::nearprint_in(night.path(), &drop).expect_success();
     shown(&[]);
+    serving.stop(Signal::SIGTERM);
 }
 
 #[test]
@@ -175,6 +178,7 @@ fn the_token_comes_from_a_file_and_an_open_address_needs_one() {
     let serving = Serving::at("0.0.0.0:0", &night, &["--token-file", "token"]);
     assert_eq!(serving.post("/query", &json!({ "text": "x" })).0, 401);
     assert_eq!(serving.get("/healthz").1["needs_token"], true);
+    serving.stop(Signal::SIGTERM);
 }
 
 #[test]
