@@ -339,16 +339,21 @@ fn queries_that_cannot_be_answered_are_refused_with_a_remedy() {
     expect(&nearprint_in(night.path(), &["store", "index", "absent"]), 66, &["no store at absent"]);
 }
 
-#[test]
-fn a_program_that_writes_a_line_and_waits_gets_its_answer() {
-    let night = indexed();
-    let mut child = std::process::Command::new(support::NEARPRINT)
+/// Starts `query --jsonl -`, with its input and output in pipes.
+fn answering_lines(night: &Night) -> std::process::Child {
+    std::process::Command::new(support::NEARPRINT)
         .args(["query", "--store", "store", "--jsonl", "-"])
         .current_dir(night.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+#[test]
+fn a_program_that_writes_a_line_and_waits_gets_its_answer() {
+    let night = indexed();
+    let mut child = answering_lines(&night);
     let (mut input, mut output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
     let line = format!("{}\n", serde_json::json!({ "text": text(1103, 60) }));
     let (half, rest) = line.split_at(20);
@@ -371,13 +376,7 @@ fn a_program_that_writes_a_line_and_waits_gets_its_answer() {
 fn long_lines_are_read_no_further_ahead_than_their_bytes_allow() {
     const MIB: usize = 1 << 20;
     let night = indexed();
-    let mut child = std::process::Command::new(support::NEARPRINT)
-        .args(["query", "--store", "store", "--jsonl", "-"])
-        .current_dir(night.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = answering_lines(&night);
     let (mut input, taken) = (child.stdin.take().unwrap(), Arc::new(AtomicUsize::new(0)));
     let n_taken = Arc::clone(&taken);
     let writer = std::thread::spawn(move || {
