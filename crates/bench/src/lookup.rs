@@ -38,7 +38,7 @@ pub struct Args {
     #[arg(long, default_value_t = 1 << 30)]
     memory_bytes: usize,
     /// Number of queries that are answered together when throughput is measured.
-    #[arg(long, default_value_t = 4096)]
+    #[arg(long, default_value_t = 16384)]
     at_once: usize,
     /// Compare the answers with a scan of all fingerprints, which takes 8 bytes of memory each.
     #[arg(long)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures::future::FutureExt;
 use futures::{Stream, StreamExt, TryStreamExt};
-use nearprint_storage::{StorageError, blocking, in_pool, row_number};
+use nearprint_storage::{StorageError, blocking, in_pool, of_task, row_number};
 use rayon::prelude::*;
 
 use crate::answer::{Answer, ReadForAnswer};
@@ -120,9 +120,7 @@ impl Lookup {
             let lookup = lookup.clone();
             async move {
                 let answered = tokio::spawn(async move { lookup.answer_to(&wanted, &Counts::default()).await });
-                let panicked =
-                    |e: tokio::task::JoinError| StorageError::Internal { stage: "query", reason: e.to_string() };
-                answered.await.map_err(panicked)?
+                of_task("query", answered.await)
             }
         };
         futures::stream::iter(wanted).map(answer).buffered(2 * self.options.threads.max(1))
@@ -203,6 +201,9 @@ impl Lookup {
         rows.retain(|near| self.is_live(near, RunFile::Fingerprints));
         rows.sort_unstable();
         let matching = self.matching(&rows, &wanted_near, &counts).await?;
+        if matching.len() > self.options.max_matching_rows {
+            return Ok(Joined::TooMany);
+        }
         let mut of_queries = vec![Vec::new(); wanted_near.len()];
         for (query, found) in self.described(&matching, &wanted_near, RunFile::Fingerprints, &counts).await? {
             of_queries[query as usize].push(found);

@@ -87,10 +87,13 @@ pub struct LookupOptions {
     pub kernel: Kernel,
     /// When many queries at once are joined with the fingerprints of the store.
     pub joined: WhenJoined,
-    /// The near rows that are held, with their documents: about 300 bytes each. If a join has more, fewer queries are
-    /// joined at once. A query alone holds at most 65,536, whatever it finds.
+    /// The near rows of a join that are held with their sketches: about 100 bytes each. If a join has more, fewer queries
+    /// are joined at once. A query alone holds at most 65,536, whatever it finds.
     pub max_near_rows: usize,
-    /// The bytes that a join may take beside them and beside the fingerprints that stay in memory.
+    /// The matching rows of a join that are held with their documents: about 300 bytes each. If a join has more, fewer
+    /// queries are joined at once.
+    pub max_matching_rows: usize,
+    /// The bytes that a join may take beside these rows and beside the fingerprints that stay in memory.
     pub join_bytes: usize,
     /// The threads of a join. Twice as many queries are answered alone at the same time.
     pub threads: usize,
@@ -108,8 +111,12 @@ pub enum WhenJoined {
     Never,
 }
 
-/// The near rows that are held, by default.
-const MAX_NEAR_ROWS: usize = 1 << 18;
+/// The near rows of a join that are held, by default, and about the bytes of each.
+const MAX_NEAR_ROWS: usize = 1 << 20;
+const NEAR_ROW_BYTES: usize = 100;
+/// The matching rows of a join that are held, by default, and about the bytes of each.
+const MAX_MATCHING_ROWS: usize = 1 << 18;
+const MATCHING_ROW_BYTES: usize = 300;
 /// The bytes of a join, by default: 256 MiB.
 const JOIN_BYTES: usize = 256 << 20;
 
@@ -128,8 +135,21 @@ impl LookupOptions {
             kernel: Kernel::best(),
             joined: WhenJoined::default(),
             max_near_rows: MAX_NEAR_ROWS,
+            max_matching_rows: MAX_MATCHING_ROWS,
             join_bytes: JOIN_BYTES,
             threads: std::thread::available_parallelism().map_or(1, NonZero::get),
+        }
+    }
+
+    /// Returns the options for a process that may take `limit` bytes.
+    #[must_use]
+    pub fn within(self, limit: usize) -> Self {
+        Self {
+            memory_bytes: self.memory_bytes.min(limit / 2),
+            join_bytes: self.join_bytes.min(limit / 4),
+            max_near_rows: self.max_near_rows.min(limit / 8 / NEAR_ROW_BYTES),
+            max_matching_rows: self.max_matching_rows.min(limit / 8 / MATCHING_ROW_BYTES),
+            ..self
         }
     }
 

@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use futures::future::{FutureExt, try_join_all};
 use nearprint_dataset::{INDEX_PAGE_ROWS, PagesRead, SortedCopy};
 use nearprint_join::{Kernel, LookupPlan};
-use nearprint_storage::row_number;
+use nearprint_storage::{of_task, row_number};
 use nearprint_store::OpenIndex;
+use tokio::task::JoinSet;
 
 use crate::counts::Counts;
 use crate::error::{LookupError, Result};
@@ -70,16 +70,24 @@ impl Tables {
         }))
     }
 
-    /// Returns each row whose fingerprint is near a query's, once. Its run is the position in [`runs`](Self::runs).
+    /// Returns each row whose fingerprint is near a query's, once, in no particular order. Its run is the position in
+    /// [`runs`](Self::runs). Each table has a task of its own, which ends early if nobody waits for it any more.
     ///
     /// # Errors
     /// A table is damaged or cannot be read.
-    pub async fn near(&self, kernel: Kernel, fingerprint: u64, counts: &Counts) -> Result<Vec<NearRows>> {
-        let mut of_tables = Vec::new();
+    pub async fn near(self: &Arc<Self>, kernel: Kernel, fingerprint: u64, counts: &Counts) -> Result<Vec<NearRows>> {
+        let mut of_tables = JoinSet::new();
         for table in 0..self.plan.n_tables() {
-            of_tables.push(self.near_in(kernel, table, fingerprint, counts).boxed());
+            let tables = Arc::clone(self);
+            of_tables.spawn(async move { tables.near_in(kernel, table, fingerprint).await });
         }
-        Ok(try_join_all(of_tables).await?.concat())
+        let mut near = Vec::new();
+        while let Some(ended) = of_tables.join_next().await {
+            let (of_table, read) = of_task("query", ended)?;
+            counts.read(read.pages, read.bytes);
+            near.extend(of_table);
+        }
+        Ok(near)
     }
 
     /// Returns the number of pages in which a query looks.
@@ -89,7 +97,7 @@ impl Tables {
         self.tables.iter().enumerate().take(self.plan.n_tables()).map(of_table).sum()
     }
 
-    async fn near_in(&self, kernel: Kernel, number: usize, query: u64, counts: &Counts) -> Result<Vec<NearRows>> {
+    async fn near_in(&self, kernel: Kernel, number: usize, query: u64) -> Result<(Vec<NearRows>, PagesRead)> {
         let table = &self.tables[number];
         let pages = table.copy.pages_in(&self.plan.ranges(number, query));
         let (mut found, mut scratch) = (Vec::new(), Vec::new());
@@ -127,8 +135,7 @@ impl Tables {
                 NearRows::add(&mut near, run, row, distance);
             }
         }
-        counts.read(read.pages, read.bytes);
-        Ok(near)
+        Ok((near, read))
     }
 
     /// Returns the position of the run and its row that have a place.

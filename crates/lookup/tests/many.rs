@@ -69,6 +69,7 @@ proptest! {
         queries in documents(),
         n_indexed in 0..3usize,
         max_near_rows in prop_oneof![Just(1usize), Just(40), Just(1 << 21)],
+        max_matching_rows in prop_oneof![Just(0usize), Just(30), Just(1 << 21)],
         memory_bytes in prop_oneof![Just(0usize), Just(1 << 20)],
         max_matches in 0..5usize,
     ) {
@@ -83,7 +84,9 @@ proptest! {
                 assert_eq!((whole.n_matches, &whole.matches[..n_listed]), (some.n_matches, &some.matches[..]));
             }
             for joined in [WhenJoined::Always, WhenJoined::Never, WhenJoined::IfFaster] {
-                let with = |own| LookupOptions { joined, max_near_rows, memory_bytes, max_matches, ..own };
+                let with = |own| LookupOptions {
+                    joined, max_near_rows, max_matching_rows, memory_bytes, max_matches, ..own
+                };
                 expect_same(&open(&folder, with).await, &asked(&queries)).await;
             }
         });

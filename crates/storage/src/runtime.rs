@@ -1,5 +1,7 @@
 //! Blocking work on threads that nobody else waits for, and the text of a panic.
 
+use tokio::task::JoinError;
+
 use crate::error::{StorageError, one_line};
 
 /// Runs a computation on a thread that may block. A panic there becomes an error that names `stage`.
@@ -17,8 +19,15 @@ where
     T: Send + 'static,
     E: From<StorageError> + Send + 'static,
 {
-    let joined = tokio::task::spawn_blocking(compute).await;
-    joined.map_err(|e| E::from(StorageError::Internal { stage, reason: e.to_string() })).flatten()
+    of_task(stage, tokio::task::spawn_blocking(compute).await)
+}
+
+/// Returns the result of a task. A panic in it becomes an error that names `stage`.
+///
+/// # Errors
+/// The error of the task, or [`StorageError::Internal`] if it panicked.
+pub fn of_task<T, E: From<StorageError>>(stage: &'static str, ended: Result<Result<T, E>, JoinError>) -> Result<T, E> {
+    ended.map_err(|e| E::from(StorageError::Internal { stage, reason: e.to_string() })).flatten()
 }
 
 /// Returns the message of a panic on one line.

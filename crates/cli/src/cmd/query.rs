@@ -68,15 +68,14 @@ fn options(
 ) -> Result<LookupOptions, Failure> {
     let own = LookupOptions::of(profile.config());
     let kernel = global.kernel.map_or(Ok(own.kernel), Kernel::try_new);
-    // Half of the limit is left to the pages that are being read, and to the documents of the answers.
-    let memory_bytes = global.memory_limit.map_or(own.memory_bytes, |limit| own.memory_bytes.min(limit.0 / 2));
-    let join_bytes = global.memory_limit.map_or(own.join_bytes, |limit| own.join_bytes.min(limit.0 / 4));
+    let own = match &global.memory_limit {
+        Some(limit) => own.within(limit.0),
+        None => own,
+    };
     Ok(LookupOptions {
         max_distance: args.max_distance.unwrap_or(own.max_distance),
         max_sketch_distance: args.max_sketch_distance.or(own.max_sketch_distance),
         max_matches,
-        memory_bytes,
-        join_bytes,
         threads: global.threads.map_or(own.threads, usize::from),
         kernel: kernel.map_err(|e: JoinError| StudyError::from(e))?,
         ..own
@@ -408,7 +407,7 @@ fn in_line(error: &serde_json::Error) -> String {
 }
 
 /// The most lines that are answered together.
-const LINES_TOGETHER: usize = 1 << 12;
+const LINES_TOGETHER: usize = 1 << 14;
 
 /// Answers lines, and writes the answers in their order. Returns whether anybody still reads them.
 async fn answer_lines(
