@@ -399,6 +399,24 @@ fn a_record_that_holds_a_packed_warc_file_gives_no_documents_of_it() {
     kept_and_dropped(&night, &[("https://a.org/1", "keep")]);
 }
 
+#[test]
+fn a_large_file_with_a_packed_warc_file_in_a_record_is_read_from_its_beginning() {
+    let stored = |bytes: &[u8]| {
+        let mut member = GzEncoder::new(Vec::new(), Compression::none());
+        member.write_all(bytes).unwrap();
+        member.finish().unwrap()
+    };
+    let inner = stored(&page("https://inner.org/1", &text(1, 80))).repeat(16_000);
+    assert!(inner.len() > 33 << 20);
+    let outer = stored(&response("https://a.org/file", "Content-Type: application/warc\r\n", &inner));
+    let night = Night::new("");
+    write(&night, "a.warc.gz", &[outer, gzip(&page("https://a.org/1", &text(99, 80)))].concat());
+    let done = night.run(DT, &[]).expect_success();
+    assert!(done.stderr.contains("a.warc.gz") && done.stderr.contains("cannot be read in spans"), "{}", done.stderr);
+    assert_eq!(done.json()["passed_records_by_reason"], json!({"content_type": 1}));
+    kept_and_dropped(&night, &[("https://a.org/1", "keep")]);
+}
+
 /// A published night of one page, and `saved.html` with the same text.
 fn with_saved_page() -> Night {
     let night = Night::new("");

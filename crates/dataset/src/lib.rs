@@ -38,11 +38,12 @@ pub use delta_log::version_of;
 pub use documents::{
     DocumentBatch, DocumentColumns, DocumentPlace, DocumentRange, DocumentReader, DocumentRows, Documents, FORMATS,
     Fate, Fates, FileFilter, FileList, FilterOutput, FilterTarget, Format, FoundText, Passed, PassedReason, ReadBytes,
-    ReadLimits, RowCounts, Unchecked, WarcId, WebPages, endings, filter_file, holds_one_document, is_document_name,
-    keep_type_name, left_out, page_text, row_place, url_host,
+    ReadLimits, RowCounts, SpanRead, Unchecked, WarcId, WebPages, endings, filter_file, holds_one_document,
+    is_document_name, keep_type_name, left_out, page_text, row_place, url_host,
 };
 pub use error::{DatasetError, Result};
 pub use nearprint_html::HtmlText;
+pub use nearprint_warc::{Seam, spans_join};
 pub use parquet_file::{ParquetFile, Read, count, selection};
 pub use publish::{is_sound, mend_files, publish, refuse_existing, upload};
 pub use published::{DELTA_LOG, DT, PUBLISHED, PublishedDataset, PublishedName, published_path};

@@ -51,6 +51,8 @@ pub struct InputFile {
 /// Bytes of a local file that a stream reads at once. This is just enough to keep a disk busy, because the allocator
 /// keeps a few such buffers for each thread that had one.
 const DISK_PIECE_BYTES: usize = 1 << 20;
+/// Bytes that a stream reads at once behind the range that it is for.
+const BEHIND_PIECE_BYTES: usize = 256 << 10;
 
 /// Ranges that are nearer to each other than this many bytes are read together.
 const COALESCE_BYTES: u64 = 1 << 20;
@@ -71,9 +73,17 @@ impl InputFile {
 
     /// Returns a stream of the file's bytes, in order.
     pub fn stream(&self) -> BoxStream<'static, Result<Bytes>> {
+        self.stream_past(0..self.size)
+    }
+
+    /// Returns a stream of the file's bytes from the start of a range on, in order. It is for a reader that needs little
+    /// of what is behind the range: small pieces are read there, up to the end of the file.
+    pub fn stream_past(&self, range: Range<u64>) -> BoxStream<'static, Result<Bytes>> {
         let file = self.clone();
         let bytes = if matches!(self.backend, Backend::Disk) { DISK_PIECE_BYTES } else { PIECE_BYTES };
-        let pieces = pieces(0..self.size, bytes).map(move |piece| {
+        let end = range.end.min(self.size);
+        let behind = pieces(end..self.size, BEHIND_PIECE_BYTES);
+        let pieces = pieces(range.start.min(end)..end, bytes).chain(behind).map(move |piece| {
             let file = file.clone();
             async move { file.read(piece).await }
         });

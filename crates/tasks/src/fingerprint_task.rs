@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Display;
+use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
 
@@ -12,7 +13,7 @@ use futures::stream::BoxStream;
 use nearprint_dataset::schema::{FINGERPRINTS, N_FEATURES, SKETCH_BYTES, TEXT_HASH_BYTES};
 use nearprint_dataset::{
     BadReason, Columns, DatasetError, DocumentBatch, DocumentColumns, DocumentRange, DocumentRows, Documents,
-    PassedReason, ReadBytes, ReadLimits,
+    PassedReason, ReadBytes, ReadLimits, Seam,
 };
 use nearprint_profile::{FingerprintedText, Outcome, ProfileConfig, TextFingerprinter};
 use nearprint_storage::{Progress, Storage, blocking, in_pool, panic_text};
@@ -102,13 +103,18 @@ const MAX_LENGTH: u64 = 0xFFFF_FFFF;
 
 /// The schema of the notes of fingerprint tasks. A note with a `reason` says that the file could not be read to its
 /// end, and that none of its rows counts. A note with `passed` says that `n` records of the file were passed over for
-/// that reason, because they are no documents. Any other note says that the file has pages without checksums.
+/// that reason, because they are no documents. A note with `span` says that this span of the file, up to `span_end`, was
+/// read from `first` to `next`. Any other note says that the file has pages without checksums.
 static FILE_NOTES: LazyLock<SchemaRef> = LazyLock::new(|| {
     let fields = [
         Field::new(FILE, DataType::UInt32, false),
         Field::new("reason", DataType::Utf8, true),
         Field::new("passed", DataType::Utf8, true),
         Field::new("n", DataType::UInt64, false),
+        Field::new("span", DataType::UInt64, true),
+        Field::new("span_end", DataType::UInt64, true),
+        Field::new("first", DataType::UInt64, true),
+        Field::new("next", DataType::UInt64, true),
     ];
     Arc::new(Schema::new(fields.to_vec()))
 });
@@ -122,6 +128,8 @@ pub struct FileNote {
     pub unchecked: BTreeSet<u32>,
     /// The numbers of records that were passed over, by file and reason.
     pub passed: BTreeMap<(u32, String), u64>,
+    /// The spans that must join, by file and first byte: the byte behind each, and its seam.
+    pub spans: BTreeMap<u32, BTreeMap<u64, (u64, Option<Seam>)>>,
 }
 
 impl FileNote {
@@ -133,7 +141,16 @@ impl FileNote {
         let columns = Columns { batch: notes, file: "notes of fingerprinting" };
         let (files, reasons) = (columns.primitive::<UInt32Type>(FILE)?, columns.strings("reason")?);
         let (passed, numbers) = (columns.strings("passed")?, columns.primitive::<UInt64Type>("n")?);
+        let [spans, ends, first, next] =
+            ["span", "span_end", "first", "next"].map(|name| columns.primitive::<UInt64Type>(name));
+        let (spans, ends, first, next) = (spans?, ends?, first?, next?);
+        let value = |of: &UInt64Array, i: usize| of.is_valid(i).then(|| of.value(i));
         for (i, &file) in files.values().iter().enumerate() {
+            if let Some(span) = value(spans, i) {
+                let seam = value(next, i).map(|next| Seam { first: value(first, i), next });
+                self.spans.entry(file).or_default().insert(span, (ends.value(i), seam));
+                continue;
+            }
             if passed.is_valid(i) {
                 *self.passed.entry((file, passed.value(i).to_owned())).or_default() += numbers.value(i);
                 continue;
@@ -152,12 +169,25 @@ impl FileNote {
     }
 }
 
-fn file_note(file: u32, reason: Option<&str>, passed: Option<(PassedReason, u64)>) -> Result<TaskBatch> {
+/// A note about a file.
+#[derive(Default)]
+struct Note<'a> {
+    reason: Option<&'a str>,
+    passed: Option<(PassedReason, u64)>,
+    span: Option<(Range<u64>, Option<Seam>)>,
+}
+
+fn file_note(file: u32, Note { reason, passed, span }: Note<'_>) -> Result<TaskBatch> {
+    let (span, seam) = span.map_or((None, None), |(span, seam)| (Some(span), seam));
     let columns: Vec<ArrayRef> = vec![
         Arc::new(UInt32Array::from(vec![file])),
         Arc::new(StringArray::from(vec![reason])),
         Arc::new(StringArray::from(vec![passed.map(|(reason, _)| reason.name())])),
         Arc::new(UInt64Array::from(vec![passed.map_or(0, |(_, n)| n)])),
+        Arc::new(UInt64Array::from(vec![span.as_ref().map(|span| span.start)])),
+        Arc::new(UInt64Array::from(vec![span.map(|span| span.end)])),
+        Arc::new(UInt64Array::from(vec![seam.and_then(|seam| seam.first)])),
+        Arc::new(UInt64Array::from(vec![seam.map(|seam| seam.next)])),
     ];
     RecordBatch::try_new(Arc::clone(&FILE_NOTES), columns).map(TaskBatch::Notes).map_err(defect)
 }
@@ -227,7 +257,7 @@ pub fn fingerprint_task(
 ) -> BoxStream<'static, Result<TaskBatch>> {
     let (context, task) = (Arc::clone(context), task.clone());
     produce("fingerprinting", move |sender| async move {
-        let DocumentRows { mut batches, unchecked, passed, read_bytes } = context.documents.read(&task.range);
+        let DocumentRows { mut batches, unchecked, passed, read_bytes, span } = context.documents.read(&task.range);
         let mut reached = Reached::new(&context, &task.range, read_bytes);
         loop {
             match batches.try_next().await {
@@ -241,7 +271,7 @@ pub fn fingerprint_task(
                 Err(DatasetError::BadFile { reason, .. } | DatasetError::BadFormat { reason, .. })
                     if context.passes_over_files =>
                 {
-                    sender.send(file_note(task.position, Some(&reason), None)?).await?;
+                    sender.send(file_note(task.position, Note { reason: Some(&reason), ..Note::default() })?).await?;
                     break;
                 }
                 Err(error) => return Err(error.into()),
@@ -249,10 +279,13 @@ pub fn fingerprint_task(
         }
         reached.end();
         if unchecked.is_set() {
-            sender.send(file_note(task.position, None, None)?).await?;
+            sender.send(file_note(task.position, Note::default())?).await?;
         }
         for counted in passed.counts() {
-            sender.send(file_note(task.position, None, Some(counted))?).await?;
+            sender.send(file_note(task.position, Note { passed: Some(counted), ..Note::default() })?).await?;
+        }
+        if let span @ Some(_) = span.get() {
+            sender.send(file_note(task.position, Note { span, ..Note::default() })?).await?;
         }
         Ok(())
     })

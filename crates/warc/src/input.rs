@@ -54,10 +54,10 @@ pub struct Input<P> {
 }
 
 impl<P: Pieces> Input<P> {
-    /// Creates the input of a file.
-    pub fn new(pieces: P) -> Self {
+    /// Creates the input of a file whose pieces begin at a position.
+    pub fn new(pieces: P, start: u64) -> Self {
         let held = VecDeque::new();
-        Self { pieces, held, piece: 0, offset: 0, end: 0, ended: false, failed: None }
+        Self { pieces, held, piece: 0, offset: 0, end: start, ended: false, failed: None }
     }
 
     /// Returns the position in the file of the next byte.

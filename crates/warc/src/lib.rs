@@ -24,6 +24,7 @@ mod http;
 mod input;
 mod members;
 mod records;
+mod seam;
 mod unpack;
 
 pub use error::{Damage, Result, WarcError};
@@ -32,3 +33,4 @@ pub use http::{Body, HttpMessage};
 pub use input::{Pieces, Slice};
 pub use members::Packing;
 pub use records::{Block, Broken, Limits, Next, Record, Records};
+pub use seam::{Seam, spans_join};

@@ -1,6 +1,7 @@
 //! The compressed members of a file, one after another.
 
 use std::io::{self, BufRead};
+use std::ops::Range;
 
 use flate2::{Decompress, FlushDecompress, Status};
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
@@ -124,10 +125,15 @@ impl Unpacker {
             }
             Self::Gzip(unpacker) => {
                 let (before_in, before_out) = (unpacker.total_in(), unpacker.total_out());
-                let status = unpacker.decompress(from, into, FlushDecompress::None)?;
+                let status = unpacker.decompress(from, into, FlushDecompress::None);
                 let since = |now: u64, before: u64| usize::try_from(now - before).unwrap_or_default();
                 let (consumed, n) = (since(unpacker.total_in(), before_in), since(unpacker.total_out(), before_out));
-                Ok((consumed, n, status == Status::StreamEnd))
+                // What was unpacked before the damage counts, wherever the bytes were divided into pieces. The next call
+                // fails again.
+                if n == 0 {
+                    status.as_ref().map_err(Clone::clone)?;
+                }
+                Ok((consumed, n, matches!(status, Ok(Status::StreamEnd))))
             }
             Self::Zstd(unpacker) => {
                 let (mut from, mut into) = (InBuffer::around(from), OutBuffer::around(into));
@@ -142,8 +148,9 @@ impl Unpacker {
 const PROBE_BYTES: usize = 16 << 10;
 
 impl<P: Pieces> Members<P> {
-    pub fn new(pieces: P, packing: Packing) -> Self {
-        Self { input: Input::new(pieces), packing, member: None, start: 0 }
+    /// Creates the members of a file whose pieces begin at a position.
+    pub fn new(pieces: P, packing: Packing, start: u64) -> Self {
+        Self { input: Input::new(pieces, start), packing, member: None, start }
     }
 
     /// Returns the position at which the member begins that was read last.
@@ -215,21 +222,21 @@ impl<P: Pieces> Members<P> {
         if self.packing == Packing::Zstd && begins == DICTIONARY { Err(WarcError::ZstdDictionary) } else { Ok(()) }
     }
 
-    /// Goes on with the first member at or behind a position that begins with a record. Returns whether there is one.
+    /// Goes on with the first member within positions that begins with a record. Returns whether there is one.
     ///
     /// # Errors
     /// The source of the bytes failed.
-    pub fn find(&mut self, from: u64) -> Result<bool> {
+    pub fn find(&mut self, within: Range<u64>) -> Result<bool> {
         self.member = None;
-        self.input.go_back(from);
-        let found = self.try_find();
+        self.input.go_back(within.start);
+        let found = self.try_find(within.end);
         found.map_err(|error| {
             let source = self.input.take_failure().unwrap_or(error);
             self.failed(source)
         })
     }
 
-    fn try_find(&mut self) -> io::Result<bool> {
+    fn try_find(&mut self, end: u64) -> io::Result<bool> {
         let magic = self.packing.magic();
         let Some(&first) = magic.first() else { return Ok(false) };
         loop {
@@ -244,6 +251,9 @@ impl<P: Pieces> Members<P> {
                 continue;
             };
             self.input.consume(at);
+            if self.input.position() >= end {
+                return Ok(false);
+            }
             if self.input.peek(magic.len())? == magic
                 && begins_with_record(self.packing, &self.input.peek(PROBE_BYTES)?)
             {

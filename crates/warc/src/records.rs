@@ -8,6 +8,7 @@ use crate::error::{Damage, Result, WarcError};
 use crate::fields::{Fields, header_end};
 use crate::input::Pieces;
 use crate::members::{Got, MAX_HEADER_BYTES, Members, Packing, is_header};
+use crate::seam::Seam;
 
 /// The limits of what is held of a file.
 #[derive(Debug, Clone, Copy)]
@@ -84,8 +85,11 @@ const STEP_BYTES: usize = 64 << 10;
 /// The size of the window above which it is made smaller when it can be.
 const KEPT_WINDOW_BYTES: usize = 4 << 20;
 
-/// Reads the records of a file from its beginning: a record may hold the bytes of another WARC file as they are, and
-/// only what is before it tells them apart.
+/// Reads the records of a file, or of a span of a packed file.
+///
+/// A record may hold the bytes of another WARC file as they are, and only what is before it tells them apart. So the
+/// reader of a span may begin within a record. Whether it did, the [`Seam`]s of all spans tell when they are read:
+/// [`spans_join`](crate::spans_join).
 ///
 /// The checksum of a gzip member is known at its end. So only in a member with one record it vouches for the record
 /// before that is returned; damage in a member with several is reported behind those that were read.
@@ -95,7 +99,15 @@ pub struct Records<P> {
     members: Members<P>,
     packing: Packing,
     limits: Limits,
+    /// The positions of the members to read.
+    span: Range<u64>,
+    /// Where the first member begins that is read.
+    first: Option<u64>,
     begun: bool,
+    /// Whether the span was read to its end.
+    done: bool,
+    /// Where the span ends, if that is known.
+    next: Option<u64>,
     /// The unpacked bytes: those of `at..end` are not consumed yet.
     window: Vec<u8>,
     at: usize,
@@ -147,11 +159,22 @@ struct End {
 impl<P: Pieces> Records<P> {
     /// Creates the reader of a file.
     pub fn new(pieces: P, packing: Packing, limits: Limits) -> Self {
+        Self::of_span(pieces, packing, limits, 0..u64::MAX)
+    }
+
+    /// Creates the reader of a span of a packed file: of the records whose members begin within these positions. The
+    /// `pieces` are the bytes from the beginning of the span to the end of the file. They are read as far as the last
+    /// record of the span reaches.
+    pub fn of_span(pieces: P, packing: Packing, limits: Limits, span: Range<u64>) -> Self {
         Self {
-            members: Members::new(pieces, packing),
+            members: Members::new(pieces, packing, span.start),
             packing,
             limits,
+            span,
+            first: None,
             begun: false,
+            done: false,
+            next: None,
             window: Vec::new(),
             at: 0,
             end: 0,
@@ -172,24 +195,55 @@ impl<P: Pieces> Records<P> {
     pub fn next_record(&mut self) -> Result<Option<Next<'_>>> {
         if !self.begun {
             self.begun = true;
-            self.members.refuse_dictionary()?;
+            self.begin()?;
         }
+        if self.done {
+            return Ok(None);
+        }
+        // The last record may go on in a member that begins within it.
+        let is_within = self.n_starts_before(self.at) > 0;
         self.skip_blank()?;
         self.shrink();
-        let Some(position) = self.place() else { return Ok(None) };
+        let Some(place) = self.place() else {
+            (self.done, self.next) = (true, Some(self.members.position()));
+            return Ok(None);
+        };
         // A member may have more records than bytes.
-        let position = position.max(self.least);
+        let position = place.max(self.least);
+        if self.n_in_member == 0 && place >= self.span.end {
+            (self.done, self.next) = (true, (!is_within && position == place).then_some(place));
+            return Ok(None);
+        }
         self.least = position + 1;
         match self.find_record(position)? {
             Ok(found) => Ok(Some(Next::Record(self.take(&found)))),
             Err(damage) => {
-                let cut = self.is_cut(damage);
-                self.pass_over(damage)?;
+                let cut = self.is_cut(damage) | self.pass_over(damage)?;
                 // If something follows, the length or the member was damaged, not the end of the file.
                 let cut_off = cut && self.at == self.end && self.stop == Some(Stop::End);
                 Ok(Some(Next::Broken(Broken { position, damage, cut_off })))
             }
         }
+    }
+
+    /// Returns how the span joins those beside it, once it was read to its end; `None` if that cannot be told.
+    #[must_use]
+    pub fn seam(&self) -> Option<Seam> {
+        self.next.map(|next| Seam { first: self.first, next })
+    }
+
+    /// Begins with the first member of the span.
+    fn begin(&mut self) -> Result<()> {
+        if self.span.start == 0 {
+            self.first = Some(0);
+            return self.members.refuse_dictionary();
+        }
+        if self.members.find(self.span.clone())? {
+            self.first = Some(self.members.position());
+        } else {
+            (self.done, self.next) = (true, Some(self.span.end));
+        }
+        Ok(())
     }
 
     /// Unpacks until `n` bytes are in the window, or until there are no more.
@@ -521,14 +575,11 @@ impl<P: Pieces> Records<P> {
         }
     }
 
-    /// Goes on behind damage: at the next member if this one is bad, and otherwise at the next header.
-    fn pass_over(&mut self, damage: Damage) -> Result<()> {
+    /// Goes on behind damage: at the next member if this one is bad, and otherwise at the next header. Returns whether
+    /// the file ended within the member that was left.
+    fn pass_over(&mut self, damage: Damage) -> Result<bool> {
         if damage == Damage::BadMember {
-            self.starts.clear();
-            (self.at, self.end) = (0, 0);
-            let found = self.members.find(self.members.start() + 1)?;
-            self.stop = (!found).then_some(Stop::End);
-            return Ok(());
+            return self.leave_member();
         }
         self.at = (self.at + 1).min(self.end);
         let n_passed = self.n_starts_before(self.at);
@@ -537,11 +588,11 @@ impl<P: Pieces> Records<P> {
             let until = next_member.unwrap_or(self.end);
             if let Some(at) = self.header_in(self.at..until) {
                 self.at = at;
-                return Ok(());
+                return Ok(false);
             }
             if let Some(at) = next_member {
                 self.at = at;
-                return Ok(());
+                return Ok(false);
             }
             // A header may begin in the last bytes.
             self.at = self.end.saturating_sub(MAX_HEADER_BYTES).max(self.at);
@@ -549,9 +600,24 @@ impl<P: Pieces> Records<P> {
             if !self.fill(held + STEP_BYTES)? && self.starts.len() == n_passed {
                 let last = self.header_in(self.at..self.end);
                 self.at = last.unwrap_or(self.end);
-                return Ok(());
+                // Damage that reaches to the bad rest of its member is one with it.
+                return if self.at == self.end && self.stop != Some(Stop::End) {
+                    self.leave_member()
+                } else {
+                    Ok(false)
+                };
             }
         }
+    }
+
+    /// Leaves a member that cannot be unpacked any further. Returns whether the file ended within it.
+    fn leave_member(&mut self) -> Result<bool> {
+        let is_cut = self.stop == Some(Stop::Cut);
+        self.starts.clear();
+        (self.at, self.end) = (0, 0);
+        let found = self.members.find(self.members.start() + 1..u64::MAX)?;
+        self.stop = (!found).then_some(Stop::End);
+        Ok(is_cut)
     }
 
     /// Returns where a header begins a line in a range of the window.

@@ -5,7 +5,9 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use nearprint_warc::{Block, Damage, HttpMessage, Limits, Next, Packing, Records, Slice, WarcError};
+use nearprint_warc::{
+    Block, Damage, HttpMessage, Limits, Next, Packing, Pieces, Records, Slice, WarcError, spans_join,
+};
 use proptest::prelude::*;
 use sha1::{Digest, Sha1};
 
@@ -32,7 +34,10 @@ fn packed(packing: Packing, bytes: &[u8]) -> Vec<u8> {
 type Seen = (u64, Result<(String, Vec<u8>), Damage>);
 
 fn read(file: &[u8], packing: Packing, limits: Limits) -> Vec<Seen> {
-    let mut records = Records::new(Slice::new(file), packing, limits);
+    all(&mut Records::new(Slice::new(file), packing, limits), file.len())
+}
+
+fn all(records: &mut Records<impl Pieces>, file_bytes: usize) -> Vec<Seen> {
     let mut seen = Vec::new();
     while let Some(next) = records.next_record().unwrap() {
         seen.push(match next {
@@ -42,9 +47,40 @@ fn read(file: &[u8], packing: Packing, limits: Limits) -> Vec<Seen> {
                 (record.position, Ok((id, record.block.held().unwrap_or(b"too large").to_vec())))
             }
         });
-        assert!(seen.len() <= file.len() + 1, "the reading does not end");
+        assert!(seen.len() <= file_bytes + 1, "the reading does not end");
     }
     seen
+}
+
+/// Reads the spans between the cuts, each by itself. Returns what they gave, and whether they join.
+fn in_spans(file: &[u8], packing: Packing, mut cuts: Vec<usize>) -> (Vec<Seen>, bool) {
+    cuts.extend([0, file.len()]);
+    cuts.sort_unstable();
+    cuts.dedup();
+    let (mut seen, mut spans) = (Vec::new(), Vec::new());
+    for cut in cuts.windows(2) {
+        let span = cut[0] as u64..cut[1] as u64;
+        let mut records = Records::of_span(Slice::new(&file[cut[0]..]), packing, Limits::default(), span.clone());
+        seen.extend(all(&mut records, file.len()));
+        spans.push((span, records.seam()));
+    }
+    (seen, spans_join(file.len() as u64, spans))
+}
+
+/// A file in pieces of this many bytes.
+struct Cut<'a>(std::slice::Chunks<'a, u8>);
+
+impl Pieces for Cut<'_> {
+    fn next_piece(&mut self) -> std::io::Result<Option<bytes::Bytes>> {
+        Ok(self.0.next().map(bytes::Bytes::copy_from_slice))
+    }
+}
+
+/// Bytes in a gzip member that holds them as they are.
+fn stored(bytes: &[u8]) -> Vec<u8> {
+    let mut member = GzEncoder::new(Vec::new(), Compression::none());
+    member.write_all(bytes).unwrap();
+    member.finish().unwrap()
 }
 
 fn whole(file: &[u8], packing: Packing) -> Vec<Seen> {
@@ -78,6 +114,66 @@ proptest! {
         let expected = blocks.iter().enumerate().map(|(n, block)| Ok((format!("<{n}>"), block.clone())));
         prop_assert_eq!(seen.iter().map(|(_, seen)| seen.clone()).collect::<Vec<_>>(), expected.collect::<Vec<_>>());
         prop_assert!(seen.is_sorted_by(|a, b| a.0 < b.0));
+    }
+
+    #[test]
+    fn a_damaged_file_is_read_alike_whatever_the_pieces_in_which_its_bytes_come(
+        blocks in blocks(),
+        shared in 1_usize..4,
+        places in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..5),
+        piece_bytes in 1_usize..5000,
+    ) {
+        let records: Vec<Vec<u8>> = blocks.iter().enumerate().map(|(n, block)| record(n, block)).collect();
+        let mut file: Vec<u8> =
+            records.chunks(shared).flat_map(|some| packed(Packing::Gzip, &some.concat())).collect();
+        for (at, value) in places {
+            let at = at.index(file.len());
+            file[at] = value;
+        }
+        let mut in_pieces = Records::new(Cut(file.chunks(piece_bytes)), Packing::Gzip, Limits::default());
+        prop_assert_eq!(all(&mut in_pieces, file.len()), whole(&file, Packing::Gzip));
+    }
+
+    #[test]
+    fn the_spans_of_a_file_give_its_records_wherever_it_is_cut(
+        blocks in blocks(),
+        packing in packings(),
+        shared in 1_usize..4,
+        cuts in proptest::collection::vec(any::<prop::sample::Index>(), 1..6),
+    ) {
+        let records: Vec<Vec<u8>> = blocks.iter().enumerate().map(|(n, block)| record(n, block)).collect();
+        let file: Vec<u8> = records.chunks(shared).flat_map(|some| packed(packing, &some.concat())).collect();
+        let (seen, joins) = in_spans(&file, packing, cuts.iter().map(|cut| cut.index(file.len())).collect());
+        prop_assert!(joins);
+        prop_assert_eq!(seen, whole(&file, packing));
+    }
+
+    #[test]
+    fn spans_that_join_give_the_records_of_a_file_whatever_it_holds_and_however_it_is_damaged(
+        blocks in blocks(),
+        nested in proptest::collection::vec((any::<prop::sample::Index>(), 1_usize..4), 0..4),
+        bytes_of_member in 1_usize..6000,
+        by_record in any::<bool>(),
+        places in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        cuts in proptest::collection::vec(any::<prop::sample::Index>(), 1..9),
+    ) {
+        let mut blocks = blocks;
+        for (at, n) in nested {
+            let at = at.index(blocks.len());
+            blocks[at] = (0..n).flat_map(|n| stored(&record(90 + n, b"of the packed file in a record"))).collect();
+        }
+        let records: Vec<Vec<u8>> = blocks.iter().enumerate().map(|(n, block)| record(n, block)).collect();
+        let mut file: Vec<u8> = match by_record {
+            true => records.iter().flat_map(|record| stored(record)).collect(),
+            // Members begin anywhere in records.
+            false => records.concat().chunks(bytes_of_member).flat_map(stored).collect(),
+        };
+        for (at, value) in places {
+            let at = at.index(file.len());
+            file[at] = value;
+        }
+        let (seen, joins) = in_spans(&file, Packing::Gzip, cuts.iter().map(|cut| cut.index(file.len())).collect());
+        prop_assert!(!joins || seen == whole(&file, Packing::Gzip));
     }
 
     #[test]
@@ -420,4 +516,28 @@ fn a_large_record_that_goes_on_in_a_further_member_has_the_bytes_of_both_whereve
             assert_eq!(alone, [Some((0, middle)), Some((middle, end))], "{packing:?}, {size}");
         }
     }
+}
+
+#[test]
+fn a_span_that_begins_within_a_record_that_holds_a_packed_file_does_not_join() {
+    let inner = [stored(&record(7, b"one")), stored(&record(8, b"two"))].concat();
+    let file = [stored(&record(0, b"first")), stored(&record(1, &inner)), stored(&record(2, b"last"))].concat();
+    let within = file.windows(inner.len()).position(|bytes| bytes == inner).unwrap();
+    assert_eq!(whole(&file, Packing::Gzip).len(), 3);
+    for cut in 1..file.len() {
+        let (seen, joins) = in_spans(&file, Packing::Gzip, vec![cut]);
+        // The first member in the second span: the last one of the file that is cut.
+        let second = within + inner.len() / 2;
+        assert_eq!(joins, cut <= stored(&record(0, b"first")).len() || cut > second, "{cut}");
+        assert_eq!(joins, seen == whole(&file, Packing::Gzip), "{cut}");
+    }
+}
+
+#[test]
+fn a_file_of_one_member_is_read_by_the_span_where_it_begins() {
+    let records: Vec<Vec<u8>> = (0..30).map(|n| record(n, b"a page")).collect();
+    let file = packed(Packing::Gzip, &records.concat());
+    let (seen, joins) = in_spans(&file, Packing::Gzip, vec![file.len() / 3, file.len() / 2]);
+    assert!(joins);
+    assert_eq!(seen, whole(&file, Packing::Gzip));
 }

@@ -1,13 +1,15 @@
 //! Rows of document files, in the form that every reader produces.
 
-use std::sync::Arc;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, ArrayRef, BinaryViewArray, StringArray};
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use nearprint_storage::InputFile;
+use nearprint_warc::Seam;
 use serde::{Deserialize, Serialize};
 
 use super::pages::ReadLimits;
@@ -130,12 +132,38 @@ impl ReadBytes {
 
     /// Returns the bytes of a file, which are counted when they are read.
     pub fn stream(&self, file: &InputFile) -> BoxStream<'static, nearprint_storage::Result<Bytes>> {
+        self.stream_past(file, 0..file.size)
+    }
+
+    /// Returns the bytes of a file from the start of a range on, which are counted when they are read.
+    pub fn stream_past(
+        &self,
+        file: &InputFile,
+        range: Range<u64>,
+    ) -> BoxStream<'static, nearprint_storage::Result<Bytes>> {
         let count = Arc::clone(&self.0);
         let counted = move |piece: &nearprint_storage::Result<Bytes>| {
             let bytes = piece.as_ref().map_or(0, Bytes::len);
             count.fetch_add(bytes as u64, Ordering::Relaxed);
         };
-        file.stream().inspect(counted).boxed()
+        file.stream_past(range).inspect(counted).boxed()
+    }
+}
+
+/// A span of a file that was read, and how it joins those beside it. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct SpanRead(Arc<OnceLock<(Range<u64>, Option<Seam>)>>);
+
+impl SpanRead {
+    /// Returns the span and its seam, once it was read to its end; `None` for ranges that need not be joined.
+    #[must_use]
+    pub fn get(&self) -> Option<(Range<u64>, Option<Seam>)> {
+        self.0.get().cloned()
+    }
+
+    /// Notes that the span was read to its end.
+    pub fn set(&self, span: Range<u64>, seam: Option<Seam>) {
+        self.0.get_or_init(|| (span, seam));
     }
 }
 
@@ -152,6 +180,8 @@ pub struct ReadContext {
     pub passed: Passed,
     /// Counts the bytes that are read, if the file's rows are unknown.
     pub read_bytes: ReadBytes,
+    /// The span that is read, if it must join others.
+    pub span: SpanRead,
 }
 
 impl ReadContext {
@@ -162,8 +192,7 @@ impl ReadContext {
 
     /// Returns the same context with a flag and counts of its own.
     pub fn reporting_anew(&self) -> Self {
-        let (unchecked, passed, read_bytes) = (Unchecked::default(), Passed::default(), ReadBytes::default());
-        Self { unchecked, passed, read_bytes, ..self.clone() }
+        Self { limits: self.limits.clone(), ..Self::new(self.max_doc_bytes) }
     }
 
     /// Returns the largest size of a line. It is larger than that of a text, because a line also has escapes and other

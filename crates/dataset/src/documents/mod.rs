@@ -32,7 +32,7 @@ mod web_rows;
 #[cfg(fuzzing)]
 pub use jsonl::id_and_text;
 
-pub use batch::{DocumentBatch, DocumentColumns, ReadBytes, Unchecked};
+pub use batch::{DocumentBatch, DocumentColumns, ReadBytes, SpanRead, Unchecked};
 pub use filter::{Fate, Fates, FileFilter, FilterOutput, FilterTarget, RowCounts};
 pub use formats::{FORMATS, endings, filter_file, holds_one_document, is_document_name, left_out, row_place};
 pub use html::page_text;

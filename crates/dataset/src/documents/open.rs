@@ -10,7 +10,7 @@ use futures::{StreamExt, TryStreamExt};
 use nearprint_storage::{InputFile, Storage, StorageError};
 use serde::{Deserialize, Serialize};
 
-use super::batch::{DocumentBatch, DocumentColumns, ReadBytes, ReadContext, Unchecked};
+use super::batch::{DocumentBatch, DocumentColumns, ReadBytes, ReadContext, SpanRead, Unchecked};
 use super::formats::endings;
 use super::found::{Found, FoundTable};
 use super::keep_column::keep_type_name;
@@ -22,7 +22,8 @@ use crate::date::is_date;
 use crate::error::{DatasetError, Result};
 use crate::quarantine::InputPolicy;
 
-/// Some row groups of a document file, or the whole file if its format has no row groups.
+/// Some row groups of a document file, or the whole file if its format has no row groups. Those of a packed WARC file are
+/// equal stretches of its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DocumentRange {
     /// The path or URL of the file.
@@ -43,6 +44,8 @@ pub struct DocumentRows {
     pub passed: Passed,
     /// The bytes that were read so far, if the file's rows are unknown.
     pub read_bytes: ReadBytes,
+    /// The span of the file that was read, if it must join others.
+    pub span: SpanRead,
 }
 
 /// Document files whose columns were checked against each other. Their documents have not been read yet.
@@ -236,10 +239,11 @@ impl Documents {
         self.files().map(|file| file.size).sum()
     }
 
-    /// Returns the bytes of a range: an equal part of its file; 0 if the file is unknown.
+    /// Returns the bytes of a range: its file's, or an equal part of them; 0 if the file is unknown.
     pub fn bytes_of(&self, range: &DocumentRange) -> u64 {
         let Some(reader) = self.files.get(&range.file) else { return 0 };
-        let n_ranges = reader.row_group_ranges(TASK_ROWS).len().max(1);
+        let ranges = reader.ranges_to_join(TASK_ROWS);
+        let n_ranges = if ranges.contains(&range.row_groups) { ranges.len() } else { 1 };
         reader.file().size / n_ranges as u64
     }
 
@@ -256,12 +260,28 @@ impl Documents {
     /// Cuts the files into ranges that can be read independently, by path.
     #[must_use]
     pub fn ranges(&self) -> Vec<DocumentRange> {
-        let cut = self.files.iter().flat_map(|(url, reader)| {
-            let ranges = reader.row_group_ranges(TASK_ROWS).into_iter();
-            let version = &reader.file().version;
-            ranges.map(move |row_groups| DocumentRange { file: url.clone(), version: version.clone(), row_groups })
-        });
-        cut.collect()
+        self.cut(|reader| reader.row_group_ranges(TASK_ROWS))
+    }
+
+    /// Cuts the files into ranges, by path, like [`ranges`](Self::ranges), but also those that can only be cut where
+    /// records seem to begin. Whether all ranges of such a file are its rows, their [`SpanRead`]s tell together:
+    /// [`spans_join`](nearprint_warc::spans_join). If they are not, the file must be read again as one of the `uncut`.
+    #[must_use]
+    pub fn ranges_to_join(&self, uncut: &BTreeSet<String>) -> Vec<DocumentRange> {
+        self.cut(|reader| match uncut.contains(&reader.file().url) {
+            true => reader.row_group_ranges(TASK_ROWS),
+            false => reader.ranges_to_join(TASK_ROWS),
+        })
+    }
+
+    fn cut(&self, ranges: impl Fn(&dyn DocumentReader) -> Vec<Range<usize>>) -> Vec<DocumentRange> {
+        let mut cut = Vec::new();
+        for (url, reader) in &self.files {
+            for row_groups in ranges(reader.as_ref()) {
+                cut.push(DocumentRange { file: url.clone(), version: reader.file().version.clone(), row_groups });
+            }
+        }
+        cut
     }
 
     /// Returns the rows of a range. If the file is not open yet, it is opened now; it is an error if its version is
@@ -272,8 +292,8 @@ impl Documents {
     #[must_use]
     pub fn read(&self, range: &DocumentRange) -> DocumentRows {
         let context = self.context.reporting_anew();
-        let ReadContext { unchecked, passed, read_bytes, .. } = context.clone();
-        let rows = |batches| DocumentRows { batches, unchecked, passed, read_bytes };
+        let ReadContext { unchecked, passed, read_bytes, span, .. } = context.clone();
+        let rows = |batches| DocumentRows { batches, unchecked, passed, read_bytes, span };
         if let Some(reader) = self.files.get(&range.file) {
             return rows(reader.read(range.row_groups.clone(), &self.columns, &self.keep_types, &context));
         }

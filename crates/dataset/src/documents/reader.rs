@@ -47,6 +47,14 @@ pub trait DocumentReader: std::fmt::Debug + Send + Sync {
         std::iter::once(0..1).collect()
     }
 
+    /// Cuts the file into ranges that can be read independently, but must be checked afterwards: [`SpanRead`] tells
+    /// whether the rows of all of them are those of the file. Most formats need no such check.
+    ///
+    /// [`SpanRead`]: super::batch::SpanRead
+    fn ranges_to_join(&self, max_rows: u64) -> Vec<Range<usize>> {
+        self.row_group_ranges(max_rows)
+    }
+
     /// Returns the row group, counted from 0, of a row, counted from 1; `None` if the format has no row groups.
     fn row_group_of(&self, _row: u64) -> Option<u32> {
         None

@@ -8,7 +8,7 @@ use arrow::datatypes::DataType;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_html::{Extractor, HtmlText};
-use nearprint_storage::{InputFile, blocking};
+use nearprint_storage::{InputFile, blocking, in_memory};
 use nearprint_warc::{Limits, Next, Packing, Records};
 
 use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadContext};
@@ -58,8 +58,29 @@ pub fn limits(context: &ReadContext) -> Limits {
     Limits { max_block_bytes: context.max_line_bytes() }
 }
 
-/// A file is one row group. A record may hold the bytes of another packed file, and only who reads from the file's
-/// beginning tells its members from those of the file.
+/// The bytes of a row group. A span of a crawl's file has about a thousand pages.
+const SPAN_BYTES: u64 = 32 << 20;
+
+impl WarcFile {
+    /// Returns the number of row groups. A plain file has no members where a span could begin.
+    fn n_spans(&self) -> usize {
+        let n = match Packing::of(&self.file.url) {
+            Packing::Plain => 1,
+            Packing::Gzip | Packing::Zstd => self.file.size.div_ceil(SPAN_BYTES).max(1),
+        };
+        in_memory(n)
+    }
+
+    /// Returns the bytes of some row groups, but none if they are the whole file: then there is nothing to join.
+    fn span(&self, row_groups: &Range<usize>) -> Option<Range<u64>> {
+        let start = |span: usize| (span as u64).saturating_mul(SPAN_BYTES).min(self.file.size);
+        (*row_groups != (0..self.n_spans())).then(|| start(row_groups.start)..start(row_groups.end))
+    }
+}
+
+/// The row groups of a packed file are equal stretches of its bytes, and have the records whose members begin in them. A
+/// record may hold the bytes of another packed file, and only who reads from the file's beginning is sure to tell its
+/// members from those of the file. So the row groups must be joined.
 impl DocumentReader for WarcFile {
     fn file(&self) -> &InputFile {
         &self.file
@@ -73,9 +94,17 @@ impl DocumentReader for WarcFile {
         (self.file.size == 0).then_some(0)
     }
 
+    fn row_group_ranges(&self, _max_rows: u64) -> Vec<Range<usize>> {
+        std::iter::once(0..self.n_spans()).collect()
+    }
+
+    fn ranges_to_join(&self, _max_rows: u64) -> Vec<Range<usize>> {
+        (0..self.n_spans()).map(|span| span..span + 1).collect()
+    }
+
     fn read(
         &self,
-        _: Range<usize>,
+        row_groups: Range<usize>,
         columns: &DocumentColumns,
         keep_types: &[DataType],
         context: &ReadContext,
@@ -89,11 +118,17 @@ impl DocumentReader for WarcFile {
             keep_types: keep_types.to_vec(),
             context: context.clone(),
         });
-        let file = self.file.clone();
+        let (file, span) = (self.file.clone(), self.span(&row_groups));
         let batches = futures::stream::once(async move {
-            let records =
-                Records::new(FilePieces::new(&file, &task.context.read_bytes), packing, limits(&task.context));
-            let reading = Reading { records, n_records: 0, n_broken: 0 };
+            let (limits, read_bytes) = (limits(&task.context), &task.context.read_bytes);
+            let records = match &span {
+                None => Records::new(FilePieces::new(&file, read_bytes), packing, limits),
+                Some(span) => {
+                    let pieces = FilePieces::of_span(&file, span, read_bytes);
+                    Records::of_span(pieces, packing, limits, span.clone())
+                }
+            };
+            let reading = Reading { records, span, n_records: 0, n_broken: 0 };
             Ok::<_, DatasetError>(futures::stream::try_unfold(reading, move |mut reading| {
                 let task = Arc::clone(&task);
                 // Pages are unpacked and parsed on a thread of their own, because that computes for a long time.
@@ -106,6 +141,8 @@ impl DocumentReader for WarcFile {
 
 struct Reading {
     records: Records<FilePieces>,
+    /// The span that is read, if it is not the whole file.
+    span: Option<Range<u64>>,
     /// The numbers of sound records and of broken ones so far.
     n_records: u64,
     n_broken: u64,
@@ -137,8 +174,10 @@ impl Task {
         let mut bytes = 0;
         while rows.len() < BATCH_ROWS && bytes < self.context.limits.batch_bytes {
             let row = match reading.records.next_record().map_err(|error| of_warc(&self.url, error))? {
-                None if reading.n_records == 0 && reading.n_broken > 0 => return Err(self.without_records()),
-                None => break,
+                None => {
+                    self.end(reading)?;
+                    break;
+                }
                 Some(Next::Broken(broken)) => {
                     reading.n_broken += 1;
                     let fault = if broken.cut_off { BadReason::CutOff } else { BadReason::BrokenRecord };
@@ -159,6 +198,21 @@ impl Task {
             rows.push(row);
         }
         Ok(rows)
+    }
+
+    /// Ends the reading of the file, or of a span. A span in which nothing but damage was found is not joined, because
+    /// only the whole file can tell whether it has records.
+    fn end(&self, reading: &Reading) -> Result<()> {
+        let is_damage = reading.n_records == 0 && reading.n_broken > 0;
+        match &reading.span {
+            None if is_damage => return Err(self.without_records()),
+            None => {}
+            Some(span) => {
+                let seam = reading.records.seam().filter(|_| !is_damage);
+                self.context.span.set(span.clone(), seam);
+            }
+        }
+        Ok(())
     }
 
     /// Returns the error of a file in which nothing but damage was found.

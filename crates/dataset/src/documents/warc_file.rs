@@ -1,6 +1,7 @@
 //! The bytes of a WARC file, for the reader of records.
 
 use std::io;
+use std::ops::Range;
 
 use bytes::Bytes;
 use futures::StreamExt;
@@ -21,7 +22,12 @@ pub struct FilePieces {
 impl FilePieces {
     /// Creates the pieces, on a thread of the runtime. Those that were read are counted.
     pub fn new(file: &InputFile, read_bytes: &ReadBytes) -> Self {
-        Self { pieces: read_bytes.stream(file), runtime: Handle::current() }
+        Self::of_span(file, &(0..file.size), read_bytes)
+    }
+
+    /// Creates the pieces from the start of a span on.
+    pub fn of_span(file: &InputFile, span: &Range<u64>, read_bytes: &ReadBytes) -> Self {
+        Self { pieces: read_bytes.stream_past(file, span.clone()), runtime: Handle::current() }
     }
 }
 

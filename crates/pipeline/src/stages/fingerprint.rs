@@ -1,6 +1,6 @@
 //! Fingerprints documents for the query batch, and runs the `fingerprint` command.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
@@ -17,7 +17,7 @@ use crate::work::Work;
 use nearprint_dataset::schema::{CONFIG_DIGEST, FINGERPRINT, FINGERPRINTS, QUARANTINE, SKIPPED, WIDE_FINGERPRINTS};
 use nearprint_dataset::{
     BATCH_ROWS, BadFile, BadReason, BadRow, DatasetError, DatasetWriter, DocumentColumns, DocumentPlace, DocumentRange,
-    Documents, InputPolicy, ReadLimits, StagedFile, row_place,
+    Documents, InputPolicy, ReadLimits, StagedFile, row_place, spans_join,
 };
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::{IfExists, InputFile, Progress, Storage, row_number};
@@ -155,12 +155,47 @@ pub(crate) async fn fingerprint_documents(
     documents.limit(ReadLimits::new(resources.memory_limit, threads));
     let documents = Arc::new(documents);
     let urls: Vec<String> = documents.files().map(|file| file.url.clone()).collect();
+    let mut uncut = BTreeSet::new();
+    let (collecting, notes) = loop {
+        let (collecting, notes) = collect(request, (&documents, &urls), &uncut, ahead.as_mut(), work).await?;
+        let unjoined = unjoined(&documents, &notes);
+        if unjoined.is_empty() {
+            break (collecting, notes);
+        }
+        for file in &unjoined {
+            tracing::warn!(
+                file,
+                "it cannot be read in spans: all files are read again, and this one from its beginning"
+            );
+        }
+        uncut.extend(unjoined);
+    };
+    let left_out = notes.bad.keys().copied().collect();
+    let policy = CollectPolicy { on_duplicate_id: input.on_duplicate_id, left_out };
+    let batch = collecting.finish(&policy, |file| urls[file as usize].clone())?;
+    refuse_bad_rows(&batch, input.max_bad_rows, &urls)?;
+    let bad_files = all_bad_files(&documents, &urls, &notes);
+    let counts = counts(&batch, &documents, &notes, &bad_files);
+    warn(&bad_files, &counts);
+    Ok(Fingerprinted { batch, counts, documents, urls, notes })
+}
+
+/// Runs the tasks for the documents, whose files have these URLs, and collects their rows and notes. The files in `uncut`
+/// are not cut where records seem to begin.
+async fn collect<'a>(
+    request: &'a FingerprintRequest,
+    (documents, urls): (&Arc<Documents>, &[String]),
+    uncut: &BTreeSet<String>,
+    mut ahead: Option<&mut Ahead>,
+    work: Work<'_>,
+) -> Result<(Collecting<'a>, FileNote)> {
     match documents.n_rows() {
         Some(n) => work.progress.start("fingerprint", "documents", n),
         None => work.progress.start("fingerprint", "bytes", documents.n_bytes()),
     }
-    let mut batches = batches(request, &documents, tasks(&documents, &urls)?, work)?;
-    let mut collecting = Collecting::new(&request.keep, request.source.as_deref(), resources.counted_bytes());
+    let input = &request.input;
+    let mut batches = batches(request, documents, tasks(documents, urls, uncut)?, work)?;
+    let mut collecting = Collecting::new(&request.keep, request.source.as_deref(), work.resources.counted_bytes());
     let mut notes = FileNote::default();
     while let Some(batch) = batches.try_next().await? {
         match batch {
@@ -170,23 +205,15 @@ pub(crate) async fn fingerprint_documents(
                 if let Some(ahead) = &mut ahead {
                     ahead.tell(collecting.n_rows(), work.progress);
                 }
-                refuse_mostly_bad(collecting.bad_rows(), n_before, input.max_bad_rows, &urls)?;
+                refuse_mostly_bad(collecting.bad_rows(), n_before, input.max_bad_rows, urls)?;
             }
             TaskBatch::Notes(batch) => {
                 notes.add(&batch)?;
-                refuse_bad_files(&all_bad_files(&documents, &urls, &notes), input.max_bad_files)?;
+                refuse_bad_files(&all_bad_files(documents, urls, &notes), input.max_bad_files)?;
             }
         }
     }
-    drop(batches);
-    let left_out = notes.bad.keys().copied().collect();
-    let policy = CollectPolicy { on_duplicate_id: input.on_duplicate_id, left_out };
-    let batch = collecting.finish(&policy, |file| urls[file as usize].clone())?;
-    refuse_bad_rows(&batch, input.max_bad_rows, &urls)?;
-    let bad_files = all_bad_files(&documents, &urls, &notes);
-    let counts = counts(&batch, &documents, &notes, &bad_files);
-    warn(&bad_files, &counts);
-    Ok(Fingerprinted { batch, counts, documents, urls, notes })
+    Ok((collecting, notes))
 }
 
 /// Returns the batches of all tasks, in any order.
@@ -222,10 +249,10 @@ fn batches(
 
 /// Returns the tasks for the ranges of the documents, with the positions of their files among `urls`, which are sorted.
 /// The bytes of a file are shared equally by its ranges.
-fn tasks(documents: &Documents, urls: &[String]) -> Result<Vec<Weighed<FingerprintTask>>> {
+fn tasks(documents: &Documents, urls: &[String], uncut: &BTreeSet<String>) -> Result<Vec<Weighed<FingerprintTask>>> {
     let files: Vec<&InputFile> = documents.files().collect();
     let mut tasks = Vec::new();
-    for of_file in documents.ranges().chunk_by(|a, b| a.file == b.file) {
+    for of_file in documents.ranges_to_join(uncut).chunk_by(|a, b| a.file == b.file) {
         let file = &of_file[0].file;
         let unknown = |_| PipelineError::Internal { stage: "fingerprint", reason: format!("no file {file}") };
         let position = urls.binary_search(file).map_err(unknown)?;
@@ -234,6 +261,18 @@ fn tasks(documents: &Documents, urls: &[String]) -> Result<Vec<Weighed<Fingerpri
         tasks.extend(of_file.iter().map(|range| Weighed { task: task(range), bytes }));
     }
     Ok(tasks)
+}
+
+/// Returns the files whose spans do not join. Those that are passed over need not.
+fn unjoined(documents: &Documents, notes: &FileNote) -> Vec<String> {
+    let files = (0..).zip(documents.files());
+    let unjoined = files.filter(|(position, file)| {
+        notes.spans.get(position).is_some_and(|spans| {
+            let spans = spans.iter().map(|(&start, &(end, seam))| (start..end, seam));
+            !notes.bad.contains_key(position) && !spans_join(file.size, spans)
+        })
+    });
+    unjoined.map(|(_, file)| file.url.clone()).collect()
 }
 
 fn refuse_mostly_bad(bad: &[BadRow], n_before: usize, allowed: u64, urls: &[String]) -> Result<()> {
