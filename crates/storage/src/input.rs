@@ -51,7 +51,7 @@ pub struct InputFile {
 /// Bytes of a local file that a stream reads at once. This is just enough to keep a disk busy, because the allocator
 /// keeps a few such buffers for each thread that had one.
 const DISK_PIECE_BYTES: usize = 1 << 20;
-/// Bytes that a stream reads at once behind the range that it is for.
+/// Bytes that a stream reads first behind the range that it is for.
 const BEHIND_PIECE_BYTES: usize = 256 << 10;
 
 /// Ranges that are nearer to each other than this many bytes are read together.
@@ -77,12 +77,12 @@ impl InputFile {
     }
 
     /// Returns a stream of the file's bytes from the start of a range on, in order. It is for a reader that needs little
-    /// of what is behind the range: small pieces are read there, up to the end of the file.
+    /// of what is behind the range: the pieces there are small at first, and each is twice as large as the one before.
     pub fn stream_past(&self, range: Range<u64>) -> BoxStream<'static, Result<Bytes>> {
         let file = self.clone();
         let bytes = if matches!(self.backend, Backend::Disk) { DISK_PIECE_BYTES } else { PIECE_BYTES };
         let end = range.end.min(self.size);
-        let behind = pieces(end..self.size, BEHIND_PIECE_BYTES);
+        let behind = growing_pieces(end..self.size, BEHIND_PIECE_BYTES, bytes);
         let pieces = pieces(range.start.min(end)..end, bytes).chain(behind).map(move |piece| {
             let file = file.clone();
             async move { file.read(piece).await }
@@ -238,9 +238,27 @@ fn pieces(range: Range<u64>, bytes: usize) -> impl Iterator<Item = Range<u64>> +
     range.clone().step_by(in_memory(step)).map(move |start| start..range.end.min(start + step))
 }
 
+/// Divides a range into pieces of which each is twice as large as the one before, up to `most` bytes.
+fn growing_pieces(range: Range<u64>, first: usize, most: usize) -> impl Iterator<Item = Range<u64>> + Send {
+    let mut next = (range.start, first as u64);
+    std::iter::from_fn(move || {
+        let (start, bytes) = next;
+        let end = range.end.min(start + bytes);
+        next = (end, (2 * bytes).min(most as u64));
+        (start < end).then_some(start..end)
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::pieces;
+    use super::{growing_pieces, pieces};
+
+    #[test]
+    fn growing_pieces_follow_each_other_and_double_up_to_the_most() {
+        let pieces: Vec<_> = growing_pieces(5..40, 2, 8).collect();
+        assert_eq!(pieces, [5..7, 7..11, 11..19, 19..27, 27..35, 35..40]);
+        assert_eq!(growing_pieces(5..5, 2, 8).count(), 0);
+    }
 
     #[test]
     fn pieces_follow_each_other_and_are_equal_but_for_rounding() {

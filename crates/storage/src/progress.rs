@@ -103,6 +103,8 @@ impl Progress {
         let Stage { name: stage, unit, step, n_steps } = *locked(&self.counter.stage);
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let (done, total) = (load(&self.counter.done), load(&self.counter.total));
+        // What is read a second time counts once.
+        let done = if total > 0 { done.min(total) } else { done };
         let after = Duration::from_millis(load(&self.counter.after));
         Snapshot { stage, unit, step, n_steps, done, total, after }
     }

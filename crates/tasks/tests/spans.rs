@@ -1,7 +1,7 @@
 //! Large packed WARC files, read in spans.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
@@ -94,10 +94,8 @@ async fn a_large_packed_file_is_read_by_several_tasks_that_give_the_rows_of_the_
     let file = crawl(30);
     std::fs::write(folder.path().join("a.warc.gz"), &file).unwrap();
     let (context, documents) = open(folder.path()).await;
-    let ranges = documents.ranges_to_join(&BTreeSet::new());
+    let ranges = documents.ranges_to_join();
     assert_eq!((ranges.len(), documents.ranges().len()), (3, 1));
-    let uncut = documents.files().map(|file| file.url.clone()).collect();
-    assert_eq!(documents.ranges_to_join(&uncut), documents.ranges());
 
     let (of_file, of_whole) = places(&context, documents.ranges()).await;
     let (of_spans, notes) = places(&context, ranges).await;
@@ -115,7 +113,7 @@ async fn a_span_that_begins_within_a_packed_file_in_a_record_does_not_join() {
         [pages("a.org", 3).flatten().collect(), member("https://a.org/file", "application/warc", &inner)].concat();
     std::fs::write(folder.path().join("a.warc.gz"), &file).unwrap();
     let (context, documents) = open(folder.path()).await;
-    let (of_spans, notes) = places(&context, documents.ranges_to_join(&BTreeSet::new())).await;
+    let (of_spans, notes) = places(&context, documents.ranges_to_join()).await;
     assert!(of_spans.len() > 3);
     assert!(!joins(&notes, file.len()));
 }

@@ -98,12 +98,28 @@ pub struct Members<P> {
     member: Option<Unpacker>,
     /// The position at which the member begins that is read.
     start: u64,
+    /// Whether the member cannot be unpacked behind the bytes that were read.
+    is_bad: bool,
 }
 
 enum Unpacker {
     Plain,
     Gzip(Decompress),
     Zstd(Decoder<'static>),
+}
+
+/// What a call of [`Unpacker::unpack`] did: the numbers of bytes consumed and written, and what follows them.
+struct Unpacked {
+    consumed: usize,
+    written: usize,
+    then: Then,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    More,
+    End,
+    Damage,
 }
 
 impl Unpacker {
@@ -115,30 +131,31 @@ impl Unpacker {
         })
     }
 
-    /// Unpacks some bytes. Returns the numbers of bytes consumed and written, and whether the member ended.
-    fn unpack(&mut self, from: &[u8], into: &mut [u8]) -> io::Result<(usize, usize, bool)> {
+    /// Unpacks some bytes. What was unpacked before damage counts, wherever the bytes were divided into pieces.
+    fn unpack(&mut self, from: &[u8], into: &mut [u8]) -> io::Result<Unpacked> {
         match self {
             Self::Plain => {
                 let n = from.len().min(into.len());
                 into[..n].copy_from_slice(&from[..n]);
-                Ok((n, n, false))
+                Ok(Unpacked { consumed: n, written: n, then: Then::More })
             }
             Self::Gzip(unpacker) => {
                 let (before_in, before_out) = (unpacker.total_in(), unpacker.total_out());
                 let status = unpacker.decompress(from, into, FlushDecompress::None);
                 let since = |now: u64, before: u64| usize::try_from(now - before).unwrap_or_default();
                 let (consumed, n) = (since(unpacker.total_in(), before_in), since(unpacker.total_out(), before_out));
-                // What was unpacked before the damage counts, wherever the bytes were divided into pieces. The next call
-                // fails again.
-                if n == 0 {
-                    status.as_ref().map_err(Clone::clone)?;
-                }
-                Ok((consumed, n, matches!(status, Ok(Status::StreamEnd))))
+                let then = match status {
+                    Ok(Status::StreamEnd) => Then::End,
+                    Ok(_) => Then::More,
+                    Err(_) => Then::Damage,
+                };
+                Ok(Unpacked { consumed, written: n, then })
             }
             Self::Zstd(unpacker) => {
                 let (mut from, mut into) = (InBuffer::around(from), OutBuffer::around(into));
                 let hint = unpacker.run(&mut from, &mut into)?;
-                Ok((from.pos, into.pos(), hint == 0))
+                let then = if hint == 0 { Then::End } else { Then::More };
+                Ok(Unpacked { consumed: from.pos, written: into.pos(), then })
             }
         }
     }
@@ -150,7 +167,7 @@ const PROBE_BYTES: usize = 16 << 10;
 impl<P: Pieces> Members<P> {
     /// Creates the members of a file whose pieces begin at a position.
     pub fn new(pieces: P, packing: Packing, start: u64) -> Self {
-        Self { input: Input::new(pieces, start), packing, member: None, start }
+        Self { input: Input::new(pieces, start), packing, member: None, start, is_bad: false }
     }
 
     /// Returns the position at which the member begins that was read last.
@@ -178,21 +195,25 @@ impl<P: Pieces> Members<P> {
 
     fn try_read(&mut self, into: &mut [u8]) -> io::Result<Got> {
         loop {
+            if self.is_bad {
+                return Ok(Got::Bad);
+            }
             let Some(member) = &mut self.member else { return self.begin() };
             let found = self.input.fill_buf()?;
             if found.is_empty() {
                 let is_plain = matches!(member, Unpacker::Plain);
                 return Ok(if is_plain { Got::End } else { Got::Cut });
             }
-            let (consumed, n, ended) = member.unpack(found, into)?;
+            let Unpacked { consumed, written, then } = member.unpack(found, into)?;
             self.input.consume(consumed);
-            if ended {
-                self.member = None;
+            match then {
+                Then::End => self.member = None,
+                Then::Damage => self.is_bad = true,
+                Then::More if consumed == 0 && written == 0 => return Ok(Got::Bad),
+                Then::More => {}
             }
-            match n {
-                0 if consumed == 0 && !ended => return Ok(Got::Bad),
-                0 => {}
-                n => return Ok(Got::Bytes(n)),
+            if written > 0 {
+                return Ok(Got::Bytes(written));
             }
         }
     }
@@ -227,7 +248,7 @@ impl<P: Pieces> Members<P> {
     /// # Errors
     /// The source of the bytes failed.
     pub fn find(&mut self, within: Range<u64>) -> Result<bool> {
-        self.member = None;
+        (self.member, self.is_bad) = (None, false);
         self.input.go_back(within.start);
         let found = self.try_find(within.end);
         found.map_err(|error| {
@@ -241,8 +262,9 @@ impl<P: Pieces> Members<P> {
         let Some(&first) = magic.first() else { return Ok(false) };
         loop {
             self.input.mark();
+            let is_behind = self.input.position() >= end;
             let bytes = self.input.fill_buf()?;
-            if bytes.is_empty() {
+            if bytes.is_empty() || is_behind {
                 return Ok(false);
             }
             let Some(at) = memchr::memchr(first, bytes) else {
@@ -269,9 +291,10 @@ fn begins_with_record(packing: Packing, member: &[u8]) -> bool {
     let mut unpacked = vec![0; PROBE_BYTES];
     let (mut read, mut written) = (0, 0);
     let Ok(mut unpacker) = Unpacker::new(packing) else { return false };
-    while let Ok((consumed, n, ended)) = unpacker.unpack(&member[read..], &mut unpacked[written..]) {
-        (read, written) = (read + consumed, written + n);
-        if ended || (consumed == 0 && n == 0) || written == unpacked.len() {
+    while let Ok(unpacking) = unpacker.unpack(&member[read..], &mut unpacked[written..]) {
+        (read, written) = (read + unpacking.consumed, written + unpacking.written);
+        let is_still = unpacking.consumed == 0 && unpacking.written == 0;
+        if unpacking.then != Then::More || is_still || written == unpacked.len() {
             break;
         }
     }

@@ -108,6 +108,8 @@ pub struct Records<P> {
     done: bool,
     /// Where the span ends, if that is known.
     next: Option<u64>,
+    /// Whether damage was found.
+    is_damaged: bool,
     /// The unpacked bytes: those of `at..end` are not consumed yet.
     window: Vec<u8>,
     at: usize,
@@ -175,6 +177,7 @@ impl<P: Pieces> Records<P> {
             begun: false,
             done: false,
             next: None,
+            is_damaged: false,
             window: Vec::new(),
             at: 0,
             end: 0,
@@ -218,6 +221,7 @@ impl<P: Pieces> Records<P> {
         match self.find_record(position)? {
             Ok(found) => Ok(Some(Next::Record(self.take(&found)))),
             Err(damage) => {
+                self.is_damaged = true;
                 let cut = self.is_cut(damage) | self.pass_over(damage)?;
                 // If something follows, the length or the member was damaged, not the end of the file.
                 let cut_off = cut && self.at == self.end && self.stop == Some(Stop::End);
@@ -226,10 +230,12 @@ impl<P: Pieces> Records<P> {
         }
     }
 
-    /// Returns how the span joins those beside it, once it was read to its end; `None` if that cannot be told.
+    /// Returns how the span joins those beside it, once it was read to its end; `None` if that cannot be told. A span
+    /// with damage joins nothing: where the reading goes on behind damage may depend on where it began.
     #[must_use]
     pub fn seam(&self) -> Option<Seam> {
-        self.next.map(|next| Seam { first: self.first, next })
+        let is_sound = !self.is_damaged && self.hashed_in_vain == 0;
+        self.next.filter(|_| is_sound).map(|next| Seam { first: self.first, next })
     }
 
     /// Begins with the first member of the span.

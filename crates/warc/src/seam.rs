@@ -12,7 +12,8 @@ pub struct Seam {
 }
 
 /// Returns whether the spans of a file of `size` bytes, in order, were read as if by one reader: each begins where those
-/// before it left off, and the last ends where the file does. A span without a seam joins nothing.
+/// before it left off, and the last ends where the file does. A span without a seam joins nothing, so a damaged file
+/// does not join.
 ///
 /// The first span begins where the file begins, so it finds the members as they are, and so does each span that begins
 /// where such a span left off.

@@ -541,3 +541,19 @@ fn a_file_of_one_member_is_read_by_the_span_where_it_begins() {
     assert!(joins);
     assert_eq!(seen, whole(&file, Packing::Gzip));
 }
+
+#[test]
+fn a_file_with_a_wrong_checksum_or_size_at_its_end_is_damaged_and_not_cut_off() {
+    let file = [packed(Packing::Gzip, &record(0, b"first")), packed(Packing::Gzip, &record(1, &[7; 100_000]))].concat();
+    for at in file.len() - 8..file.len() {
+        let mut file = file.clone();
+        file[at] ^= 1;
+        for piece_bytes in [1, 100, file.len()] {
+            let mut records = Records::new(Cut(file.chunks(piece_bytes)), Packing::Gzip, Limits::default());
+            assert!(matches!(records.next_record(), Ok(Some(Next::Record(_)))));
+            let last = records.next_record().unwrap();
+            assert!(matches!(last, Some(Next::Broken(broken)) if !broken.cut_off), "{at} {piece_bytes} {last:?}");
+            assert!(records.next_record().unwrap().is_none());
+        }
+    }
+}

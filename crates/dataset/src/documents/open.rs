@@ -265,13 +265,10 @@ impl Documents {
 
     /// Cuts the files into ranges, by path, like [`ranges`](Self::ranges), but also those that can only be cut where
     /// records seem to begin. Whether all ranges of such a file are its rows, their [`SpanRead`]s tell together:
-    /// [`spans_join`](nearprint_warc::spans_join). If they are not, the file must be read again as one of the `uncut`.
+    /// [`spans_join`](nearprint_warc::spans_join). If they are not, the file must be read again by its `ranges`.
     #[must_use]
-    pub fn ranges_to_join(&self, uncut: &BTreeSet<String>) -> Vec<DocumentRange> {
-        self.cut(|reader| match uncut.contains(&reader.file().url) {
-            true => reader.row_group_ranges(TASK_ROWS),
-            false => reader.ranges_to_join(TASK_ROWS),
-        })
+    pub fn ranges_to_join(&self) -> Vec<DocumentRange> {
+        self.cut(|reader| reader.ranges_to_join(TASK_ROWS))
     }
 
     fn cut(&self, ranges: impl Fn(&dyn DocumentReader) -> Vec<Range<usize>>) -> Vec<DocumentRange> {

@@ -58,7 +58,7 @@ pub fn limits(context: &ReadContext) -> Limits {
     Limits { max_block_bytes: context.max_line_bytes() }
 }
 
-/// The bytes of a row group. A span of a crawl's file has about a thousand pages.
+/// The most bytes of a row group. A span of a crawl's file has about a thousand pages.
 const SPAN_BYTES: u64 = 32 << 20;
 
 impl WarcFile {
@@ -73,7 +73,8 @@ impl WarcFile {
 
     /// Returns the bytes of some row groups, but none if they are the whole file: then there is nothing to join.
     fn span(&self, row_groups: &Range<usize>) -> Option<Range<u64>> {
-        let start = |span: usize| (span as u64).saturating_mul(SPAN_BYTES).min(self.file.size);
+        let span_bytes = self.file.size.div_ceil(self.n_spans() as u64);
+        let start = |span: usize| (span as u64).saturating_mul(span_bytes).min(self.file.size);
         (*row_groups != (0..self.n_spans())).then(|| start(row_groups.start)..start(row_groups.end))
     }
 }
@@ -200,17 +201,12 @@ impl Task {
         Ok(rows)
     }
 
-    /// Ends the reading of the file, or of a span. A span in which nothing but damage was found is not joined, because
-    /// only the whole file can tell whether it has records.
+    /// Ends the reading of the file, or of a span. Only the whole file can tell whether it has records.
     fn end(&self, reading: &Reading) -> Result<()> {
-        let is_damage = reading.n_records == 0 && reading.n_broken > 0;
         match &reading.span {
-            None if is_damage => return Err(self.without_records()),
+            None if reading.n_records == 0 && reading.n_broken > 0 => return Err(self.without_records()),
             None => {}
-            Some(span) => {
-                let seam = reading.records.seam().filter(|_| !is_damage);
-                self.context.span.set(span.clone(), seam);
-            }
+            Some(span) => self.context.span.set(span.clone(), reading.records.seam()),
         }
         Ok(())
     }

@@ -115,7 +115,7 @@ pub(crate) struct Fingerprinted {
     pub(crate) batch: QueryBatch,
     pub(crate) counts: FingerprintCounts,
     documents: Arc<Documents>,
-    /// The URLs of the files, by position.
+    /// The URLs of the files, by position: each has two.
     urls: Vec<String>,
     notes: FileNote,
 }
@@ -144,7 +144,7 @@ const BAD_ROWS_PAST_LIMIT: u64 = 100_000;
 pub(crate) async fn fingerprint_documents(
     request: &FingerprintRequest,
     mut documents: Documents,
-    mut ahead: Option<Ahead>,
+    ahead: Option<Ahead>,
     work: Work<'_>,
 ) -> Result<Fingerprinted> {
     for file in &documents.ignored {
@@ -154,23 +154,26 @@ pub(crate) async fn fingerprint_documents(
     let threads = resources.n_threads();
     documents.limit(ReadLimits::new(resources.memory_limit, threads));
     let documents = Arc::new(documents);
-    let urls: Vec<String> = documents.files().map(|file| file.url.clone()).collect();
-    let mut uncut = BTreeSet::new();
-    let (collecting, notes) = loop {
-        let (collecting, notes) = collect(request, (&documents, &urls), &uncut, ahead.as_mut(), work).await?;
-        let unjoined = unjoined(&documents, &notes);
-        if unjoined.is_empty() {
-            break (collecting, notes);
+    let urls: Vec<String> = documents.files().flat_map(|file| [file.url.clone(), file.url.clone()]).collect();
+    match documents.n_rows() {
+        Some(n) => work.progress.start("fingerprint", "documents", n),
+        None => work.progress.start("fingerprint", "bytes", documents.n_bytes()),
+    }
+    let mut collecting = Collecting::new(&request.keep, request.source.as_deref(), resources.counted_bytes());
+    let mut notes = FileNote::default();
+    let reading = Reading { request, documents: &documents, urls: &urls, work };
+    reading.collect(tasks(&documents, &documents.ranges_to_join(), 0)?, &mut collecting, &mut notes, ahead).await?;
+    let again = unjoined(&documents, &notes);
+    if !again.is_empty() {
+        let ranges: Vec<DocumentRange> =
+            documents.ranges().into_iter().filter(|range| again.values().any(|file| **file == range.file)).collect();
+        for file in again.values() {
+            tracing::warn!(file, "its spans do not join: it is read again, from its beginning");
         }
-        for file in &unjoined {
-            tracing::warn!(
-                file,
-                "it cannot be read in spans: all files are read again, and this one from its beginning"
-            );
-        }
-        uncut.extend(unjoined);
-    };
-    let left_out = notes.bad.keys().copied().collect();
+        reading.collect(tasks(&documents, &ranges, 1)?, &mut collecting, &mut notes, None).await?;
+    }
+    let left_out: BTreeSet<u32> = notes.bad.keys().chain(again.keys()).copied().collect();
+    notes.passed.retain(|(file, _), _| !left_out.contains(file));
     let policy = CollectPolicy { on_duplicate_id: input.on_duplicate_id, left_out };
     let batch = collecting.finish(&policy, |file| urls[file as usize].clone())?;
     refuse_bad_rows(&batch, input.max_bad_rows, &urls)?;
@@ -180,40 +183,45 @@ pub(crate) async fn fingerprint_documents(
     Ok(Fingerprinted { batch, counts, documents, urls, notes })
 }
 
-/// Runs the tasks for the documents, whose files have these URLs, and collects their rows and notes. The files in `uncut`
-/// are not cut where records seem to begin.
-async fn collect<'a>(
+/// What all readings of the documents share.
+#[derive(Clone, Copy)]
+struct Reading<'a> {
     request: &'a FingerprintRequest,
-    (documents, urls): (&Arc<Documents>, &[String]),
-    uncut: &BTreeSet<String>,
-    mut ahead: Option<&mut Ahead>,
-    work: Work<'_>,
-) -> Result<(Collecting<'a>, FileNote)> {
-    match documents.n_rows() {
-        Some(n) => work.progress.start("fingerprint", "documents", n),
-        None => work.progress.start("fingerprint", "bytes", documents.n_bytes()),
-    }
-    let input = &request.input;
-    let mut batches = batches(request, documents, tasks(documents, urls, uncut)?, work)?;
-    let mut collecting = Collecting::new(&request.keep, request.source.as_deref(), work.resources.counted_bytes());
-    let mut notes = FileNote::default();
-    while let Some(batch) = batches.try_next().await? {
-        match batch {
-            TaskBatch::Rows(rows) => {
-                let n_before = collecting.bad_rows().len();
-                collecting.push(&rows)?;
-                if let Some(ahead) = &mut ahead {
-                    ahead.tell(collecting.n_rows(), work.progress);
+    documents: &'a Arc<Documents>,
+    urls: &'a [String],
+    work: Work<'a>,
+}
+
+impl Reading<'_> {
+    /// Runs tasks, and collects their rows and notes.
+    async fn collect(
+        self,
+        tasks: Vec<Weighed<FingerprintTask>>,
+        collecting: &mut Collecting<'_>,
+        notes: &mut FileNote,
+        mut ahead: Option<Ahead>,
+    ) -> Result<()> {
+        let Self { request, documents, urls, work } = self;
+        let input = &request.input;
+        let mut batches = batches(request, documents, tasks, work)?;
+        while let Some(batch) = batches.try_next().await? {
+            match batch {
+                TaskBatch::Rows(rows) => {
+                    let n_before = collecting.bad_rows().len();
+                    collecting.push(&rows)?;
+                    if let Some(ahead) = &mut ahead {
+                        ahead.tell(collecting.n_rows(), work.progress);
+                    }
+                    refuse_mostly_bad(collecting.bad_rows(), n_before, input.max_bad_rows, urls)?;
                 }
-                refuse_mostly_bad(collecting.bad_rows(), n_before, input.max_bad_rows, urls)?;
-            }
-            TaskBatch::Notes(batch) => {
-                notes.add(&batch)?;
-                refuse_bad_files(&all_bad_files(documents, urls, &notes), input.max_bad_files)?;
+                TaskBatch::Notes(batch) => {
+                    notes.add(&batch)?;
+                    refuse_bad_files(&all_bad_files(documents, urls, notes), input.max_bad_files)?;
+                }
             }
         }
+        Ok(())
     }
-    Ok((collecting, notes))
 }
 
 /// Returns the batches of all tasks, in any order.
@@ -247,32 +255,35 @@ fn batches(
     Ok(futures::stream::iter(tasks).map(run).flatten_unordered(threads).boxed())
 }
 
-/// Returns the tasks for the ranges of the documents, with the positions of their files among `urls`, which are sorted.
-/// The bytes of a file are shared equally by its ranges.
-fn tasks(documents: &Documents, urls: &[String], uncut: &BTreeSet<String>) -> Result<Vec<Weighed<FingerprintTask>>> {
+/// Returns the tasks for ranges of the documents. A file has two positions, one for each reading. The bytes of a file are
+/// shared equally by its ranges.
+fn tasks(documents: &Documents, ranges: &[DocumentRange], reading: usize) -> Result<Vec<Weighed<FingerprintTask>>> {
     let files: Vec<&InputFile> = documents.files().collect();
     let mut tasks = Vec::new();
-    for of_file in documents.ranges_to_join(uncut).chunk_by(|a, b| a.file == b.file) {
+    for of_file in ranges.chunk_by(|a, b| a.file == b.file) {
         let file = &of_file[0].file;
         let unknown = |_| PipelineError::Internal { stage: "fingerprint", reason: format!("no file {file}") };
-        let position = urls.binary_search(file).map_err(unknown)?;
-        let bytes = files[position].size / of_file.len() as u64;
-        let task = |range: &DocumentRange| FingerprintTask { range: range.clone(), position: row_number(position) };
-        tasks.extend(of_file.iter().map(|range| Weighed { task: task(range), bytes }));
+        let at = files.binary_search_by_key(&file, |file| &file.url).map_err(unknown)?;
+        let (bytes, position) = (files[at].size / of_file.len() as u64, row_number(2 * at + reading));
+        tasks.extend(of_file.iter().map(|range| {
+            let task = FingerprintTask { range: range.clone(), position };
+            Weighed { task, bytes }
+        }));
     }
     Ok(tasks)
 }
 
-/// Returns the files whose spans do not join. Those that are passed over need not.
-fn unjoined(documents: &Documents, notes: &FileNote) -> Vec<String> {
-    let files = (0..).zip(documents.files());
+/// Returns the files whose spans do not join, by their positions in the first reading. Those that are passed over need
+/// not join.
+fn unjoined<'a>(documents: &'a Documents, notes: &FileNote) -> BTreeMap<u32, &'a String> {
+    let files = (0..).step_by(2).zip(documents.files());
     let unjoined = files.filter(|(position, file)| {
         notes.spans.get(position).is_some_and(|spans| {
             let spans = spans.iter().map(|(&start, &(end, seam))| (start..end, seam));
             !notes.bad.contains_key(position) && !spans_join(file.size, spans)
         })
     });
-    unjoined.map(|(_, file)| file.url.clone()).collect()
+    unjoined.map(|(position, file)| (position, &file.url)).collect()
 }
 
 fn refuse_mostly_bad(bad: &[BadRow], n_before: usize, allowed: u64, urls: &[String]) -> Result<()> {
@@ -373,7 +384,7 @@ fn counts(batch: &QueryBatch, documents: &Documents, notes: &FileNote, bad_files
     let skipped = |reason| batch.skipped.iter().filter(|&s| s == Some(&reason)).count() as u64;
     let bad_rows_by_reason = by_reason(&batch.bad_rows);
     let mut passed_records_by_reason: BTreeMap<String, u64> = BTreeMap::new();
-    for ((_, reason), n) in notes.passed.iter().filter(|((file, _), _)| !notes.bad.contains_key(file)) {
+    for ((_, reason), n) in &notes.passed {
         *passed_records_by_reason.entry(reason.clone()).or_default() += n;
     }
     FingerprintCounts {
