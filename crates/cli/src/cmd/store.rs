@@ -261,14 +261,14 @@ fn index_text(summary: &IndexSummary, status: &str) -> String {
         return format!("{}: nothing to index: no night has fingerprints\n", summary.store);
     };
     format!(
-        "{}: {}: {} fingerprints of {} runs in {} tables ({} were there), {} bytes, index {index} (commit {})\n",
+        "{}: {}: {} of {} in {} ({} made before), {}, index {index} (commit {})\n",
         summary.store,
         status.replace('_', " "),
-        grouped(summary.n_rows),
-        grouped(summary.n_runs),
-        summary.n_tables,
-        summary.n_tables_resumed,
-        grouped(summary.bytes),
+        counted(summary.n_rows, "fingerprint"),
+        counted(summary.n_runs, "run"),
+        counted(summary.n_tables, "table"),
+        grouped(summary.n_tables_resumed),
+        counted(summary.bytes, "byte"),
         summary.commit
     )
 }
