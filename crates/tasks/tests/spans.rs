@@ -91,7 +91,7 @@ fn joins(notes: &FileNote, size: usize) -> bool {
 #[tokio::test]
 async fn a_large_packed_file_is_read_by_several_tasks_that_give_the_rows_of_the_file() {
     let folder = tempfile::tempdir().unwrap();
-    let file = crawl(30);
+    let file = crawl(15);
     std::fs::write(folder.path().join("a.warc.gz"), &file).unwrap();
     let (context, documents) = open(folder.path()).await;
     let ranges = documents.ranges_to_join();
@@ -99,7 +99,7 @@ async fn a_large_packed_file_is_read_by_several_tasks_that_give_the_rows_of_the_
 
     let (of_file, of_whole) = places(&context, documents.ranges()).await;
     let (of_spans, notes) = places(&context, ranges).await;
-    assert_eq!((of_file.len(), of_whole.spans.len()), (30, 0));
+    assert_eq!((of_file.len(), of_whole.spans.len()), (15, 0));
     assert_eq!((of_spans, &notes.passed), (of_file, &of_whole.passed));
     assert!(joins(&notes, file.len()));
 }
@@ -107,8 +107,8 @@ async fn a_large_packed_file_is_read_by_several_tasks_that_give_the_rows_of_the_
 #[tokio::test]
 async fn a_span_that_begins_within_a_packed_file_in_a_record_does_not_join() {
     let folder = tempfile::tempdir().unwrap();
-    let inner: Vec<u8> = pages("inner.org", 50_000).flatten().collect();
-    assert!(inner.len() > 32 << 20, "{}", inner.len());
+    let inner: Vec<u8> = pages("inner.org", 25_000).flatten().collect();
+    assert!(inner.len() > 16 << 20, "{}", inner.len());
     let file =
         [pages("a.org", 3).flatten().collect(), member("https://a.org/file", "application/warc", &inner)].concat();
     std::fs::write(folder.path().join("a.warc.gz"), &file).unwrap();

@@ -58,8 +58,8 @@ pub fn limits(context: &ReadContext) -> Limits {
     Limits { max_block_bytes: context.max_line_bytes() }
 }
 
-/// The most bytes of a row group. A span of a crawl's file has about a thousand pages.
-const SPAN_BYTES: u64 = 32 << 20;
+/// The most bytes of a row group. A span of a crawl's file has some hundred pages.
+const SPAN_BYTES: u64 = 16 << 20;
 
 impl WarcFile {
     /// Returns the number of row groups. A plain file has no members where a span could begin.
