@@ -1,33 +1,22 @@
 //! The progress of fingerprint tasks.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod support;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use futures::TryStreamExt;
-use nearprint_dataset::{DocumentColumns, Documents, InputPolicy};
-use nearprint_storage::{Progress, Storage};
-use nearprint_tasks::{FingerprintContext, FingerprintSpec, FingerprintTask, TaskBatch, fingerprint_task};
+use nearprint_dataset::Documents;
+use nearprint_storage::Progress;
+use nearprint_tasks::{FingerprintTask, TaskBatch, fingerprint_task};
+use support::open;
 
 /// Fingerprints the documents of a folder. Returns the progress after each batch, and at the end.
-async fn reached(folder: &Path) -> (Documents, Vec<u64>) {
-    let (storage, columns, input) = (Storage::default(), DocumentColumns::default(), InputPolicy::default());
-    let place = folder.display().to_string().into();
-    let open = || Documents::open(&storage, &place, columns.clone(), &input);
-    let documents = Arc::new(open().await.unwrap());
-    let spec = FingerprintSpec {
-        columns: columns.clone(),
-        keep_types: Vec::new(),
-        profile: nearprint_profile::by_name("default").unwrap(),
-        analyzer_resources: nearprint_tokenize::Resources::default(),
-        max_doc_bytes: 64 << 20,
-        passes_over_files: false,
-        memory_limit: None,
-        threads: 1,
-    };
+async fn reached(folder: &Path) -> (Arc<Documents>, Vec<u64>) {
     let progress = Progress::default();
-    let context = FingerprintContext::with_documents(&spec, Arc::clone(&documents), progress.clone()).unwrap();
-    let (context, mut seen) = (Arc::new(context), Vec::new());
+    let (context, documents) = open(folder, &progress).await;
+    let mut seen = Vec::new();
     for range in documents.ranges() {
         let mut batches = fingerprint_task(&context, &FingerprintTask { range, position: 0 });
         while let Some(batch) = batches.try_next().await.unwrap() {
@@ -37,7 +26,7 @@ async fn reached(folder: &Path) -> (Documents, Vec<u64>) {
         }
         seen.push(progress.snapshot().done);
     }
-    (open().await.unwrap(), seen)
+    (documents, seen)
 }
 
 fn write_lines(folder: &Path, name: &str, n: u32) {

@@ -1,18 +1,20 @@
 //! Large packed WARC files, read in spans.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod support;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures::TryStreamExt;
-use nearprint_dataset::{DocumentColumns, DocumentRange, Documents, InputPolicy, spans_join};
-use nearprint_storage::{Progress, Storage};
-use nearprint_tasks::{FileNote, FingerprintContext, FingerprintSpec, FingerprintTask, TaskBatch, fingerprint_task};
+use nearprint_dataset::{DocumentRange, spans_join};
+use nearprint_storage::Progress;
+use nearprint_tasks::{FileNote, FingerprintContext, FingerprintTask, TaskBatch, fingerprint_task};
+use support::open;
 
 /// A member with a response, as its bytes are.
 fn member(url: &str, content_type: &str, body: &[u8]) -> Vec<u8> {
@@ -46,24 +48,6 @@ fn crawl(n: u32) -> Vec<u8> {
         .collect()
 }
 
-async fn open(folder: &Path) -> (Arc<FingerprintContext>, Arc<Documents>) {
-    let (columns, place) = (DocumentColumns::default(), folder.display().to_string().into());
-    let documents = Documents::open(&Storage::default(), &place, columns.clone(), &InputPolicy::default()).await;
-    let documents = Arc::new(documents.unwrap());
-    let spec = FingerprintSpec {
-        columns,
-        keep_types: Vec::new(),
-        profile: nearprint_profile::by_name("default").unwrap(),
-        analyzer_resources: nearprint_tokenize::Resources::default(),
-        max_doc_bytes: 64 << 20,
-        passes_over_files: false,
-        memory_limit: None,
-        threads: 1,
-    };
-    let context = FingerprintContext::with_documents(&spec, Arc::clone(&documents), Progress::default());
-    (Arc::new(context.unwrap()), documents)
-}
-
 /// Returns the places in the file of the rows of some ranges, and the notes.
 async fn places(context: &Arc<FingerprintContext>, ranges: Vec<DocumentRange>) -> (Vec<u64>, FileNote) {
     let (mut places, mut notes) = (Vec::new(), FileNote::default());
@@ -93,7 +77,7 @@ async fn a_large_packed_file_is_read_by_several_tasks_that_give_the_rows_of_the_
     let folder = tempfile::tempdir().unwrap();
     let file = crawl(15);
     std::fs::write(folder.path().join("a.warc.gz"), &file).unwrap();
-    let (context, documents) = open(folder.path()).await;
+    let (context, documents) = open(folder.path(), &Progress::default()).await;
     let ranges = documents.ranges_to_join();
     assert_eq!((ranges.len(), documents.ranges().len()), (3, 1));
 
@@ -112,7 +96,7 @@ async fn a_span_that_begins_within_a_packed_file_in_a_record_does_not_join() {
     let file =
         [pages("a.org", 3).flatten().collect(), member("https://a.org/file", "application/warc", &inner)].concat();
     std::fs::write(folder.path().join("a.warc.gz"), &file).unwrap();
-    let (context, documents) = open(folder.path()).await;
+    let (context, documents) = open(folder.path(), &Progress::default()).await;
     let (of_spans, notes) = places(&context, documents.ranges_to_join()).await;
     assert!(of_spans.len() > 3);
     assert!(!joins(&notes, file.len()));

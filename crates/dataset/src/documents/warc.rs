@@ -122,13 +122,8 @@ impl DocumentReader for WarcFile {
         let (file, span) = (self.file.clone(), self.span(&row_groups));
         let batches = futures::stream::once(async move {
             let (limits, read_bytes) = (limits(&task.context), &task.context.read_bytes);
-            let records = match &span {
-                None => Records::new(FilePieces::new(&file, read_bytes), packing, limits),
-                Some(span) => {
-                    let pieces = FilePieces::of_span(&file, span, read_bytes);
-                    Records::of_span(pieces, packing, limits, span.clone())
-                }
-            };
+            let bytes = span.clone().unwrap_or(0..file.size);
+            let records = Records::of_span(FilePieces::of_span(&file, &bytes, read_bytes), packing, limits, bytes);
             let reading = Reading { records, span, n_records: 0, n_broken: 0 };
             Ok::<_, DatasetError>(futures::stream::try_unfold(reading, move |mut reading| {
                 let task = Arc::clone(&task);

@@ -1,0 +1,27 @@
+//! What the tests of fingerprint tasks share.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use nearprint_dataset::{DocumentColumns, Documents, InputPolicy};
+use nearprint_storage::{Progress, Storage};
+use nearprint_tasks::{FingerprintContext, FingerprintSpec};
+
+/// The documents of a folder, and the context of tasks that fingerprint them by the default profile.
+pub async fn open(folder: &Path, progress: &Progress) -> (Arc<FingerprintContext>, Arc<Documents>) {
+    let (columns, place) = (DocumentColumns::default(), folder.display().to_string().into());
+    let documents = Documents::open(&Storage::default(), &place, columns.clone(), &InputPolicy::default()).await;
+    let documents = Arc::new(documents.unwrap());
+    let spec = FingerprintSpec {
+        columns,
+        keep_types: Vec::new(),
+        profile: nearprint_profile::by_name("default").unwrap(),
+        analyzer_resources: nearprint_tokenize::Resources::default(),
+        max_doc_bytes: 64 << 20,
+        passes_over_files: false,
+        memory_limit: None,
+        threads: 1,
+    };
+    let context = FingerprintContext::with_documents(&spec, Arc::clone(&documents), progress.clone());
+    (Arc::new(context.unwrap()), documents)
+}
