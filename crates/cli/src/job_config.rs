@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use nearprint_dataset::{DocumentColumns, DuplicateIds, HtmlText, InputPolicy, WarcId, WebPages};
 use nearprint_pipeline::{Breakers, ClusterRule, PairsMode, PipelineError, Resources};
 use nearprint_profile::{self as profile, ProfileConfig, ProfileError};
-use nearprint_storage::S3Config;
+use nearprint_storage::{Roots, S3Config};
 use nearprint_store::Writers;
 use nearprint_tasks::{KeepKey, LENGTH};
 use nearprint_tokenize::Resources as AnalyzerResources;
@@ -60,7 +60,8 @@ pub struct JobConfig {
     resources: ResourcesConfig,
     s3: S3Config,
     pub breakers: Breakers,
-    pub roots: Vec<String>,
+    roots: Vec<String>,
+    clone_roots: Vec<String>,
     pub single_writer: bool,
     pub lock: Option<PathBuf>,
     /// The longest wait for the lock, in seconds.
@@ -110,6 +111,7 @@ impl Default for JobConfig {
             s3: S3Config::default(),
             breakers: Breakers::default(),
             roots: Vec::new(),
+            clone_roots: Vec::new(),
             single_writer: false,
             lock: None,
             lock_wait: 0,
@@ -159,10 +161,11 @@ impl JobConfig {
     fn refuse_unexpanded(&self) -> Result<(), (&'static str, String)> {
         let dated = self.documents.iter().map(|place| ("documents", place, Dates::Allowed));
         let roots = self.roots.iter().map(|place| ("roots", place, Dates::None));
+        let clones = self.clone_roots.iter().map(|place| ("clone_roots", place, Dates::None));
         let store = self.store.iter().map(|place| ("store", place, Dates::None));
         let references = self.references.iter().map(|place| ("references", place, Dates::None));
         let output = self.output.iter().map(|place| ("output", place, Dates::None));
-        for (key, place, dates) in dated.chain(store).chain(references).chain(output).chain(roots) {
+        for (key, place, dates) in dated.chain(store).chain(references).chain(output).chain(roots).chain(clones) {
             refuse_unexpanded(place, dates).map_err(|reason| (key, reason))?;
         }
         let paths = [
@@ -372,6 +375,19 @@ impl JobConfig {
         self.html_text.check().map_err(|e| Failure::config(format!("html_text: {e}")))?;
         let web = WebPages { warc_id: self.warc_id, html_text: self.html_text.clone(), root: None };
         Ok((keys, DocumentColumns { id, text, keep, binary_as_utf8: self.binary_as_utf8, web }))
+    }
+
+    /// Returns the job with the roots of the command line, if there are any, instead of its own.
+    pub fn with_roots(mut self, roots: &[String]) -> Self {
+        if !roots.is_empty() {
+            self.roots = roots.to_vec();
+        }
+        self
+    }
+
+    /// Returns the places that a command with this job may access.
+    pub fn roots(&self) -> Roots {
+        Roots { roots: self.roots.clone(), clone_roots: self.clone_roots.clone() }
     }
 
     /// Returns the job with the command's input options applied.

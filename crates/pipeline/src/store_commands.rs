@@ -87,7 +87,7 @@ pub async fn store_index(
 /// #     columns, keep: Vec::new(), source_column: None, profile, analyzer_resources: Default::default(),
 /// #     input: Default::default(), pairs: Default::default(), max_pairs: 1_000_000, clusters: Default::default(),
 /// #     max_lost_share: None, late: false, replace: false, keep_nights: None, writers: Default::default(), breakers,
-/// #     roots: Default::default(), preflight: false, create_store: true, job_file: None,
+/// #     preflight: false, create_store: true, job_file: None,
 /// # };
 /// # run(&storage, &request, &Resources::default(), &progress).await?;
 /// // `store` is a store in which one night is published.

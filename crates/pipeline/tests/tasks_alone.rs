@@ -13,7 +13,7 @@ use arrow::array::BinaryArray;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::{DocumentColumns, InputPolicy};
 use nearprint_pipeline::{Breakers, ClusterRule, PairsMode, Resources, RunRequest, run, run_elsewhere, store_compact};
-use nearprint_storage::{ErrorKind, Progress, Roots, S3Config, Storage};
+use nearprint_storage::{ErrorKind, Progress, S3Config, Storage};
 use nearprint_store::{CompactRequest, Writers};
 use nearprint_tasks::{
     Elsewhere, FingerprintContext, FingerprintSpec, FingerprintTask, Form, KeepKey, MapSpec, MapTask, Messages,
@@ -174,7 +174,6 @@ fn request(folder: &Path, output: &str, night: u32, pairs: PairsMode, clusters: 
         replace: false,
         writers: Writers::Several,
         breakers: Breakers::off(),
-        roots: Roots::default(),
         preflight: false,
         create_store: true,
         job_file: None,

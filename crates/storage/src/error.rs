@@ -181,6 +181,19 @@ impl StorageError {
         }
     }
 
+    /// Returns whether valid credentials, or this user, lack the permission. Credentials that are missing, wrong or
+    /// expired are another matter: the same request may pass later.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => source.kind() == std::io::ErrorKind::PermissionDenied,
+            Self::ObjectStore { source: object_store::Error::Generic { store: "LocalFileSystem", source }, .. } => {
+                io_cause(source.as_ref()).is_some_and(|cause| cause.kind() == std::io::ErrorKind::PermissionDenied)
+            }
+            Self::ObjectStore { source, .. } => innermost(source).contains("AccessDenied"),
+            _ => false,
+        }
+    }
+
     pub(crate) fn bad_file(file: impl Into<String>, reason: impl ToString) -> Self {
         Self::BadFile { file: file.into(), reason: one_line(&reason.to_string()) }
     }

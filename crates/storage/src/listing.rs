@@ -263,7 +263,7 @@ fn meta(location: Path, there: &Metadata) -> ObjectMeta {
     ObjectMeta { location, last_modified: modified.into(), size: there.len(), e_tag, version: None }
 }
 
-fn is_absence(error: &Error) -> bool {
+pub fn is_absence(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 

@@ -13,7 +13,9 @@ use crate::input::InputFile;
 use crate::listing::{Glob, Listing, Wanted};
 use crate::locked::locked;
 use crate::redact::{holds_secrets, redact};
+use crate::roots::Roots;
 use crate::s3::{Bucket, Requests, S3Config, Shared};
+use crate::tables::NoTables;
 
 /// Opens places by path or URL. Clones share connections, credentials and counts.
 #[derive(Debug, Clone)]
@@ -23,6 +25,8 @@ pub struct Storage {
     buckets: Arc<Mutex<BTreeMap<String, Arc<Bucket>>>>,
     /// The folder below which relative local paths lie. Empty stands for the working folder.
     base: PathBuf,
+    pub(crate) roots: Arc<Roots>,
+    pub(crate) no_tables: NoTables,
 }
 
 impl Default for Storage {
@@ -38,7 +42,8 @@ impl Storage {
     #[must_use]
     pub fn new(s3: S3Config) -> Self {
         let shared = Arc::new(Shared::new(&s3));
-        Self { s3, shared, buckets: Arc::default(), base: PathBuf::new() }
+        let (buckets, base) = (Arc::default(), PathBuf::new());
+        Self { s3, shared, buckets, base, roots: Arc::default(), no_tables: NoTables::default() }
     }
 
     /// Returns this storage with another folder below which relative local paths lie: that of the process that named them.
@@ -102,7 +107,7 @@ impl Storage {
 
     fn s3_folder(&self, url: &str, rest: &str) -> Result<Folder> {
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        let prefix = Path::parse(prefix).map_err(|e| StorageError::store("use", url)(e.into()))?;
+        let prefix = Path::parse(prefix).map_err(|e| StorageError::Usage { reason: format!("{url}: {e}") })?;
         let mut buckets = locked(&self.buckets);
         let new = || Arc::new(Bucket::new(bucket, &self.s3, &self.shared));
         let bucket = Arc::clone(buckets.entry(bucket.to_owned()).or_insert_with(new));
@@ -129,12 +134,13 @@ impl Storage {
     ///
     /// # Errors
     /// [`StorageError::InputMissing`] if nothing is found; [`StorageError::Table`] if a table is found; an error if the
-    /// place cannot be listed.
+    /// place cannot be listed; [`StorageError::Usage`] if the place or a file lies outside the roots.
     pub async fn listing(&self, pattern: &str, what: &'static str) -> Result<Listing> {
         let listed = self.listed(pattern).await?;
         if let Some(table) = &listed.table {
             return Err(table.refused());
         }
+        self.refuse_links_outside(&listed.files)?;
         if listed.is_empty() {
             return Err(StorageError::InputMissing { what, url: redact(pattern), remedy: NOTHING_THERE });
         }
@@ -152,8 +158,9 @@ impl Storage {
         }
         match self.place_of(pattern)? {
             (base, Some(glob)) => {
+                self.refuse_input_outside(&base)?;
                 let listed = base.listing(Wanted::Matching(glob)).await?;
-                base.refuse_table_above().await?;
+                self.refuse_table_above(&base).await?;
                 Ok(listed)
             }
             (_, None) => self.file_or_folder(pattern).await,
@@ -181,14 +188,14 @@ impl Storage {
     /// Lists a folder or a single file. The place is treated as a folder first, because that is the usual case, and
     /// because only a listing tells a missing bucket from a missing prefix.
     async fn file_or_folder(&self, pattern: &str) -> Result<Listing> {
-        let place = self.folder(pattern)?;
+        let place = self.input(pattern)?;
         let mut listed = place.listing(Wanted::All).await?;
         if pattern.ends_with('/') {
             listed.files.retain(|file| file.url != place.url);
         } else if place.is_remote() && listed.files.is_empty() && !place.prefix.as_ref().is_empty() {
             listed.files.extend(place.find().await?);
         }
-        place.refuse_table_above().await?;
+        self.refuse_table_above(&place).await?;
         Ok(listed)
     }
 }

@@ -25,6 +25,9 @@ impl fmt::Display for TableFormat {
 }
 
 impl TableFormat {
+    /// The names of the folders by which a table's folder is known.
+    pub(crate) const FOLDERS: [&str; 3] = ["_delta_log", ".hoodie", "metadata"];
+
     /// Returns the format that the names of a path reveal, and how many of the names lead to the table's folder.
     pub(crate) fn marked_by(names: &[impl AsRef<str>]) -> Option<(usize, Self)> {
         let name = |at: usize| names.get(at).map(AsRef::as_ref);

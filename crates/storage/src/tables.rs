@@ -1,8 +1,16 @@
 //! Tables that consist of Parquet files and a log. The log says which rows of the files still count, so the files alone
 //! must not be read.
 
-use crate::error::{Result, StorageError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::OnceCell;
+
+use crate::error::{ErrorKind, Result, StorageError};
 use crate::folder::{Folder, resolved};
+use crate::listing::is_absence;
+use crate::locked::locked;
+use crate::storage::Storage;
 use crate::table_format::TableFormat;
 
 /// A table and its place.
@@ -19,44 +27,80 @@ impl Table {
     }
 }
 
-impl Folder {
+/// The folders that were examined and are no tables, by path or URL, so that a command examines each folder once.
+#[derive(Debug, Clone, Default)]
+pub struct NoTables(Arc<Mutex<BTreeMap<String, Arc<OnceCell<()>>>>>);
+
+impl Storage {
     /// Refuses a place inside a table. The folders above the place are examined as long as the names below them could
     /// be those of a table's partitions.
     ///
     /// # Errors
-    /// [`StorageError::Table`] if one of these folders is a table.
-    pub async fn refuse_table_above(&self) -> Result<()> {
-        let mut place = self.clone();
+    /// [`StorageError::Table`] if one of these folders is a table; an error if one of them cannot be examined.
+    pub async fn refuse_table_above(&self, place: &Folder) -> Result<()> {
+        let mut place = place.clone();
         while let Some(above) = place.above() {
             let may_be_part = |name: &str| name.contains('=') || name == "data" || name.contains('.');
             if !place.name().is_some_and(|name| may_be_part(&name)) {
                 break;
             }
-            above.refuse_table().await?;
+            self.refuse_table(&above).await?;
             place = above;
         }
         Ok(())
     }
 
-    /// Refuses a folder that is a table itself. If the folder cannot be listed, it passes: reading it then reports the
-    /// error.
+    /// Refuses a folder that is a table itself. The marks of tables are looked for by their own names, because a folder
+    /// that may not be listed may still be read. If the permissions forbid that too, a warning says what is unknown.
     ///
     /// # Errors
-    /// [`StorageError::Table`] if the folder is a table.
-    pub async fn refuse_table(&self) -> Result<()> {
-        let mut marks: Vec<[String; 2]> = Vec::new();
-        for name in self.names().await.unwrap_or_default() {
-            if name == "metadata" {
-                let files = self.join("metadata").names().await.unwrap_or_default();
-                marks.extend(files.into_iter().map(|file| [name.clone(), file]));
-            } else {
-                marks.push([name, String::new()]);
+    /// [`StorageError::Table`] if the folder is a table; an error if it cannot be examined.
+    pub async fn refuse_table(&self, folder: &Folder) -> Result<()> {
+        let place = folder.local.as_ref().map_or_else(|| folder.url.clone(), |path| path.display().to_string());
+        let examined = Arc::clone(locked(&self.no_tables.0).entry(place).or_default());
+        examined.get_or_try_init(|| folder.refuse_table()).await.copied()
+    }
+}
+
+impl Folder {
+    async fn refuse_table(&self) -> Result<()> {
+        let mut unknown = Vec::new();
+        let marks = TableFormat::FOLDERS.map(|name| async move { (name, self.format_by(name).await) });
+        for (name, found) in futures::future::join_all(marks).await {
+            match found {
+                Ok(Some(format)) => return Err(Table { url: self.url().to_owned(), format }.refused()),
+                Ok(None) => {}
+                Err(error) if error.is_forbidden() => unknown.push(format!("{name}/")),
+                // Without the bucket there is no table.
+                Err(error) if error.kind() == ErrorKind::InputMissing => {}
+                Err(error) => return Err(error),
             }
         }
-        match marks.iter().find_map(|mark| TableFormat::marked_by(mark)) {
-            Some((_, format)) => Err(Table { url: self.url().to_owned(), format }.refused()),
-            None => Ok(()),
+        if !unknown.is_empty() {
+            tracing::warn!(
+                "{}: cannot tell whether this is a table, because listing {} there is forbidden. If it is one, rows that it \
+                 removed are read with the others: allow to list these names",
+                self.url(),
+                unknown.join(", ")
+            );
         }
+        Ok(())
+    }
+
+    /// Returns the format of which this folder is a table, if the folder `mark` in it says so.
+    async fn format_by(&self, mark: &str) -> Result<Option<TableFormat>> {
+        let (place, by_name) = (self.join(mark), TableFormat::marked_by(&[mark]).map(|(_, format)| format));
+        if let Some(path) = &place.local {
+            match path.symlink_metadata() {
+                Err(error) if is_absence(&error) => return Ok(None),
+                Err(error) => return Err(StorageError::io(path)(error)),
+                Ok(_) if by_name.is_some() => return Ok(by_name),
+                Ok(_) => {}
+            }
+        }
+        let names = place.names().await?;
+        let by_content = names.iter().find_map(|name| TableFormat::marked_by(&[mark, name]));
+        Ok(by_content.map(|(_, format)| format))
     }
 
     fn name(&self) -> Option<String> {

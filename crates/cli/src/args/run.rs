@@ -63,7 +63,7 @@ pub struct RunArgs {
     pub input: InputArgs,
     #[command(flatten)]
     pub breakers: BreakerArgs,
-    /// Refuse documents, store, references and output that do not lie below PATH; may be repeated; instead of the job file's
+    /// Refuse store, output, and whatever is read, that do not lie below PATH; may be repeated; instead of the job file's
     #[arg(long = "root", value_name = "PATH", value_parser = place)]
     pub roots: Vec<String>,
     /// Accept an S3 server that ignores If-None-Match; nobody else may write to the store

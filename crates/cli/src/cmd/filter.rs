@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use nearprint_dataset::FilterOutput;
 use nearprint_pipeline::{FilterCounts, FilterRequest, FilterSummary};
-use nearprint_storage::Roots;
 
 use super::{Outcome, Session, counted, grouped, if_exists, in_bytes};
 use crate::args::{FilterArgs, Global};
@@ -22,7 +21,6 @@ pub(super) fn filter(global: &Global, args: &FilterArgs) -> Outcome {
         max_doc_bytes: job.input()?.max_doc_bytes,
         what: if args.flag { FilterOutput::Flags } else { FilterOutput::Survivors },
         if_exists: if_exists(args.replace),
-        roots: Roots(job.roots.clone()),
     };
     let session = Session::new(&job, global);
     let summary = session.block_on(|storage, resources, progress| async move {

@@ -113,7 +113,7 @@ impl Session {
     fn within(host: Host, job: &JobConfig, global: &Global) -> Self {
         Self {
             host,
-            storage: Storage::new(job.s3()),
+            storage: Storage::new(job.s3()).within(job.roots()),
             resources: job.resources(global),
             progress: Progress::default(),
             started: Instant::now(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nearprint_dataset::DocumentPlace;
 use nearprint_pipeline::{PipelineError, RunRequest, RunSummary};
-use nearprint_storage::{Roots, RunLock};
+use nearprint_storage::RunLock;
 use nearprint_store::Writers;
 
 use super::Session;
@@ -46,7 +46,6 @@ pub(super) fn request(job: &JobConfig, args: &RunArgs, dt: String) -> Result<Run
         keep_nights: job.keep_nights,
         writers: if args.single_writer { Writers::One } else { job.writers() },
         breakers: job.breakers(&args.breakers),
-        roots: Roots(if args.roots.is_empty() { job.roots.clone() } else { args.roots.clone() }),
         preflight: job.preflight(),
         create_store: args.create_store || job.create_store,
         job_file: Some(args.config.clone()),

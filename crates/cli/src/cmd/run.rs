@@ -22,7 +22,7 @@ use crate::job_config::JobConfig;
 
 pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option<&Engine>) -> Outcome {
     let Some(dt) = &args.dt else { return run_stale(host, global, args, elsewhere) };
-    let job = JobConfig::read(&args.config)?.with_input_args(&args.input);
+    let job = JobConfig::read(&args.config)?.with_input_args(&args.input).with_roots(&args.roots);
     let request = request(&job, args, dt.clone()).map_err(|failure| job.located(failure))?;
     let page = page(&job, args, &request)?;
     let lock = args.lock_file.clone().or_else(|| job.lock.clone());

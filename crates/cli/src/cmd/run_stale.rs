@@ -29,7 +29,7 @@ struct Done {
 }
 
 pub(super) fn run_stale(host: Host, global: &Global, args: &RunArgs, elsewhere: Option<&Engine>) -> Outcome {
-    let job = JobConfig::read(&args.config)?.with_input_args(&args.input);
+    let job = JobConfig::read(&args.config)?.with_input_args(&args.input).with_roots(&args.roots);
     let request = RunRequest { replace: true, ..request(&job, args, String::new())? };
     let lock = args.lock_file.clone().or_else(|| job.lock.clone());
     let wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));

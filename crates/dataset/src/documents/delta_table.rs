@@ -25,9 +25,12 @@ const KNOWN_FEATURES: [&str; 4] = ["columnMapping", "deletionVectors", "timestam
 ///
 /// # Errors
 /// The log cannot be read or is not complete, the table has features that are not supported, it has no such partition
-/// columns, or a file that the log names is missing or has another size.
+/// columns, a file that the log names is missing or has another size, or the log names a file where the storage's roots
+/// do not allow it.
 pub async fn live_files(storage: &Storage, url: &str, below: &[String], version: Option<u64>) -> Result<Found> {
-    let root = storage.folder(url)?;
+    let root = storage.input(url)?;
+    // The log may be a link.
+    storage.input(root.join(DELTA_LOG).url())?;
     let (state, version) = state(&root, version).await?;
     refuse_unsupported(&state, url)?;
     let partition_columns = state.metadata.map(|metadata| metadata.partition_columns).unwrap_or_default();
@@ -136,10 +139,16 @@ fn refuse_unsupported(state: &LogState, url: &str) -> Result<()> {
     Ok(())
 }
 
-/// Looks up the files that count. The folder that holds all of them is listed once.
+/// Looks up the files that count. No place is accessed before all of them are known to be allowed. The folder that holds
+/// the files of the table's own is listed once.
 async fn stat(storage: &Storage, root: &Folder, live: &[(&String, &Add)]) -> Result<BTreeMap<String, InputFile>> {
-    let (relative, elsewhere): (Vec<_>, Vec<_>) =
-        live.iter().partition::<Vec<_>, _>(|(path, _)| !path.contains("://") && !path.starts_with('/'));
+    let (relative, elsewhere): (Vec<_>, Vec<_>) = live.iter().partition::<Vec<_>, _>(|(path, _)| is_below(path));
+    let mut places = Vec::with_capacity(elsewhere.len());
+    for (path, add) in elsewhere {
+        let is_whole = path.contains("://") || path.starts_with('/');
+        let whole = if is_whole { path.clone() } else { format!("{}/{path}", root.url()) };
+        places.push((storage.file_of_table(root, &whole)?, path, add));
+    }
     let common = common_folder(relative.iter().map(|(path, _)| path.as_str()));
     let place = if common.is_empty() { root.clone() } else { root.join(&common) };
     let mut listed: BTreeMap<String, InputFile> = BTreeMap::new();
@@ -151,14 +160,20 @@ async fn stat(storage: &Storage, root: &Folder, live: &[(&String, &Add)]) -> Res
     for (path, add) in relative {
         let url = root.join(path).url().to_owned();
         let file = listed.remove(&url).ok_or_else(|| gone(root, path))?;
+        storage.refuse_links_outside([&file])?;
         files.insert(url, checked(file, path, add)?);
     }
     // Only clones of other tables have files with a whole path.
-    for (path, add) in elsewhere {
-        let file = storage.folder(path)?.find().await?.ok_or_else(|| gone(root, path))?;
+    for (place, path, add) in places {
+        let file = place.find().await?.ok_or_else(|| gone(root, path))?;
         files.insert(file.url.clone(), checked(file, path, add)?);
     }
     Ok(files)
+}
+
+/// Returns whether a path of the log leads to a place below the table, whatever the table is.
+fn is_below(path: &str) -> bool {
+    !path.contains("://") && !path.starts_with('/') && path.split('/').all(|name| name != "..")
 }
 
 /// Returns the folder that holds all paths, without a slash at its end.

@@ -396,7 +396,7 @@ async fn open_version(
     columns: &DocumentColumns,
     context: &ReadContext,
 ) -> Result<Box<dyn DocumentReader>> {
-    let file = storage.folder(&range.file)?.file().await?;
+    let file = storage.input(&range.file)?.file().await?;
     if file.version != range.version {
         let reason = format!("{}: changed since it was listed", range.file);
         return Err(StorageError::TryAgain { reason }.into());
@@ -445,7 +445,7 @@ async fn require_marker(storage: &Storage, place: &DocumentPlace, marker: &str) 
         DocumentPlace::Pattern { pattern, .. } => return Err(refused(&format!("a glob, {pattern}"))),
         DocumentPlace::List(_) => return Err(refused(&format!("a list, {}", place.name()))),
     };
-    match storage.folder(pattern)?.join(marker).find().await? {
+    match storage.input(pattern)?.join(marker).find().await? {
         Some(_) => Ok(()),
         None => Err(DatasetError::NoMarker { url: format!("{}/{marker}", pattern.trim_end_matches('/')) }),
     }

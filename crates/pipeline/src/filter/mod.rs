@@ -13,7 +13,7 @@ use nearprint_dataset::{
     Columns, DocumentColumns, FileFilter, FilterOutput, FilterTarget, ParquetFile, ReadLimits, RowCounts, WebPages,
     filter_file, left_out,
 };
-use nearprint_storage::{Folder, IfExists, InputFile, NewFile, Progress, Roots, Storage, StorageError};
+use nearprint_storage::{Folder, IfExists, InputFile, NewFile, Progress, Storage, StorageError};
 use nearprint_store::{Night, Store};
 use serde::Serialize;
 
@@ -46,8 +46,6 @@ pub struct FilterRequest {
     pub what: FilterOutput,
     /// Whether files that exist are replaced.
     pub if_exists: IfExists,
-    /// The places in which the output must lie.
-    pub roots: Roots,
 }
 
 /// The summary of the `filter` command.
@@ -135,7 +133,7 @@ pub async fn filter(
 ) -> Result<FilterSummary> {
     check_date(&request.dt)?;
     request.to.as_deref().map_or(Ok(()), check_date)?;
-    request.roots.refuse_outside(storage, "output", &request.output)?;
+    storage.refuse_outside("output", &request.output)?;
     let output = storage.folder(&request.output)?;
     let store = open_store(storage, &request.store).await?;
     request.refuse_overlaps(storage, &store, &output)?;
@@ -224,7 +222,6 @@ async fn plan(
     let files: Vec<InputFile> = found.try_collect().await?;
     let output = output.join(&format!("dt={}", night.dt));
     for file in &files {
-        request.roots.refuse_file_outside(storage, &file.url)?;
         if output.contains(&storage.folder(&file.url)?) {
             let reason = format!("`output` {} holds the input {}: name an output of its own", output.url(), file.url);
             return Err(PipelineError::Usage { reason });

@@ -24,7 +24,7 @@ pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Docu
     let nights = Nights::of(storage, root)?;
     // A folder dt=DATE is taken for a part of a table anyway.
     if let Some(nights) = nights.as_ref().filter(|nights| !nights.before.contains('=')) {
-        nights.root.refuse_table().await?;
+        storage.refuse_table(&nights.root).await?;
     }
     let opened = opening.await;
     if let Err(DatasetError::NoMarker { .. }) = &opened {

@@ -36,7 +36,7 @@ pub enum NightInput {
 impl NightInput {
     /// Compares an input file with the one that the run read.
     pub(crate) async fn of(storage: &Storage, recorded: InputRecord) -> Result<Self> {
-        let Some(file) = storage.folder(&recorded.url)?.find().await? else {
+        let Some(file) = storage.input(&recorded.url)?.find().await? else {
             return Ok(Self::Gone { url: recorded.url });
         };
         if file.size == recorded.bytes && file.version == recorded.version {

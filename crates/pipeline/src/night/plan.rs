@@ -43,9 +43,6 @@ pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan
     store.refuse_unmounted_output(storage, &output).await?;
     let references = References::open(storage, &request.references, &config_digest, identity.as_deref()).await?;
     let documents = documents::open(storage, request).await?;
-    for file in documents.files() {
-        request.roots.refuse_file_outside(storage, &file.url)?;
-    }
     let newest_input = documents.files().map(|f| f.modified).max().map(utc);
     let joined = store.nights_before(&request.dt).digests();
     let mut inputs: Vec<InputRecord> = documents

@@ -49,7 +49,7 @@ impl References {
     ) -> Result<Self> {
         let mut references = Vec::new();
         for (position, name) in names.iter().enumerate() {
-            let folder = storage.folder(name)?;
+            let folder = storage.input(name)?;
             let missing = || StorageError::InputMissing {
                 what: "reference store",
                 url: folder.url().to_owned(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use nearprint_dataset::{DocumentColumns, DocumentPlace, InputPolicy, PUBLISHED, is_date};
 use nearprint_join::LossLimit;
 use nearprint_profile::ProfileConfig;
-use nearprint_storage::{Folder, Roots, Storage, redact};
+use nearprint_storage::{Folder, Storage, redact};
 use nearprint_store::Writers;
 use nearprint_tasks::KeepKey;
 use nearprint_tokenize::Resources as AnalyzerResources;
@@ -70,8 +70,6 @@ pub struct RunRequest {
     pub writers: Writers,
     /// The limits that stop the night before it is published.
     pub breakers: Breakers,
-    /// The places in which documents, store and output must lie.
-    pub roots: Roots,
     /// Whether a spill folder without room for the night is refused.
     pub preflight: bool,
     /// Whether a missing store is made. Otherwise, a place without a store is an error.
@@ -119,7 +117,7 @@ impl RunRequest {
     }
 
     /// Refuses a date that does not exist, a profile or a limit that cannot be used, and places that lie outside the
-    /// roots or in each other.
+    /// storage's roots or in each other.
     ///
     /// # Errors
     /// A value is refused. The error names the key or flag.
@@ -134,7 +132,7 @@ impl RunRequest {
         let references = self.references.iter().map(|url| ("references", url.as_str()));
         for (key, url) in documents.chain([("store", self.store.as_str()), ("output", &self.output)]).chain(references)
         {
-            self.roots.refuse_outside(storage, key, url)?;
+            storage.refuse_outside(key, url)?;
         }
         self.refuse_overlaps(storage, spill)
     }

@@ -43,7 +43,7 @@ const N_STEPS: u32 = 7;
 /// ```
 /// use nearprint_dataset::{DocumentColumns, InputPolicy};
 /// use nearprint_pipeline::{Breakers, ClusterRule, PairsMode, Resources, RunRequest, RunStatus, run};
-/// use nearprint_storage::{Progress, Roots, Storage};
+/// use nearprint_storage::{Progress, Storage};
 /// use nearprint_store::Writers;
 ///
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -71,7 +71,6 @@ const N_STEPS: u32 = 7;
 ///     keep_nights: None,
 ///     writers: Writers::Several,
 ///     breakers: Breakers::default(),
-///     roots: Roots::default(),
 ///     preflight: true,
 ///     create_store: true,
 ///     job_file: None,

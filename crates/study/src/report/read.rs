@@ -40,7 +40,7 @@ const NIGHTS_BEFORE: usize = 29;
 /// #     references: Vec::new(), output, columns, keep: Vec::new(), source_column: None, profile,
 /// #     analyzer_resources: Default::default(), input: Default::default(), pairs: Default::default(),
 /// #     max_pairs: 1_000_000, clusters: Default::default(), max_lost_share: None, late: false, replace: false, keep_nights: None,
-/// #     writers: Default::default(), breakers, roots: Default::default(), preflight: false, create_store: true,
+/// #     writers: Default::default(), breakers, preflight: false, create_store: true,
 /// #     job_file: None,
 /// # };
 /// # run(&Storage::default(), &request, &Resources::default(), &Default::default()).await?;
