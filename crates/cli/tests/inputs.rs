@@ -4,6 +4,7 @@
 mod support;
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -334,4 +335,124 @@ fn delta_tables_that_need_more_of_a_reader_are_refused_by_what_they_need() {
     let table = table(&night);
     table.commit(3, &[&table.file(&format!("dt={DT}/e.parquet"), &format!("dt={DT}/e.parquet"), "e", 6)]);
     expect(&night.run(DT, &[]), 65, &["no version 2", "version 3 needs"]);
+}
+
+/// A port at which an S3 server would be, whose connections count.
+struct Port(TcpListener);
+
+impl Port {
+    fn new() -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap();
+        port.set_nonblocking(true).unwrap();
+        Self(port)
+    }
+
+    fn s3(&self) -> String {
+        format!("[s3]\nendpoint = \"http://{}\"\nretry_seconds = 1\n", self.0.local_addr().unwrap())
+    }
+
+    fn was_asked(&self) -> bool {
+        self.0.accept().is_ok()
+    }
+}
+
+/// A night whose table has a file in it, and one at `path` as the log writes it. `job` are lines of the job file.
+fn naming(path: &str, size: u64, job: &str) -> Night {
+    let night = Night::new(job);
+    let elsewhere = format!(
+        r#"{{"add":{{"path":"{path}","partitionValues":{{"dt":"{DT}"}},"size":{size},"modificationTime":0,"dataChange":true}}}}"#
+    );
+    table(&night).commit(2, &[&elsewhere]);
+    night
+}
+
+#[test]
+fn the_log_of_a_delta_table_names_files_of_its_own_table_only_unless_the_job_allows_others() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let secret = elsewhere.path().join("secret.parquet");
+    document(&secret, "secret", 7);
+    let (size, place) = (fs::metadata(&secret).unwrap().len(), elsewhere.path().display().to_string());
+    let name = elsewhere.path().file_name().unwrap().to_str().unwrap();
+    let port = Port::new();
+    let paths = [
+        "s3://payroll/secret.parquet".to_owned(),
+        "s3://payroll/a/../secret.parquet".to_owned(),
+        format!("{place}/secret.parquet"),
+        format!("file://{place}/secret.parquet"),
+        format!("../../{name}/secret.parquet"),
+        format!("%2E%2E/..%2F{name}/secret.parquet"),
+        format!("dt={DT}/../../../{name}/secret.parquet"),
+        "s3a://payroll/secret.parquet".to_owned(),
+    ];
+    let credentials = [("AWS_ACCESS_KEY_ID", "key"), ("AWS_SECRET_ACCESS_KEY", "secret")];
+    let with = |night: &Night, args: &[&str]| {
+        let run = credentials.iter().fold(command(night.path(), args), |run, (name, value)| run.env(name, value));
+        run.run().unwrap()
+    };
+    let run = ["run", "--config", "job.toml", "--dt", DT];
+    for path in &paths {
+        let night = naming(path, size, &port.s3());
+        let own = night.path().display().to_string();
+        for roots in [&[][..], &["--root", &own], &["--root", "s3://crawl", "--root", &own]] {
+            let done = with(&night, &[&run[..], roots].concat());
+            assert_eq!(done.code, 64, "{path} {roots:?}: {}", done.stderr);
+            assert!(!night.path().join("store").exists());
+        }
+        assert!(!port.was_asked(), "{path}");
+    }
+    // Whatever reads the table.
+    let night = naming(&paths[0], size, &port.s3());
+    fs::write(night.path().join("truth.tsv"), "id_a\tid_b\tlabel\n").unwrap();
+    let commands: [&[&str]; 5] = [
+        &["fingerprint", "--documents", "documents", "--output", "out"],
+        &["idf", "build", "--documents", "documents", "--output", "idf.txt"],
+        &["tune", "--documents", "documents", "--sheet", "sheet.csv"],
+        &["explain", "a", "b", "--documents", "documents"],
+        &["evaluate", "--documents", "documents", "--truth", "truth.tsv"],
+    ];
+    for command in commands {
+        let said = ["documents: the log of this Delta table names s3://payroll/secret.parquet", "`clone_roots`"];
+        expect(&with(&night, &[command, &["--config", "job.toml"]].concat()), 64, &said);
+    }
+    assert!(!port.was_asked());
+    // The table itself by a whole path, and what the job allows.
+    for (path, job) in [
+        (2, format!("clone_roots = [{place:?}]\n")),
+        (4, format!("clone_roots = [\"/nowhere\", {place:?}]\n")),
+        (3, format!("roots = [{place:?}, \"documents\", \"store\", \"results\"]\n")),
+        (2, format!("roots = [\".\"]\nclone_roots = [{place:?}]\n")),
+    ] {
+        let night = naming(&paths[path], size, &job);
+        night.run(DT, &[]).expect_success();
+        assert_eq!(ids(&night), ["a", "c", "secret"], "{job}");
+    }
+    let night = Night::new("");
+    let table = table(&night);
+    let own = format!("{}/dt={DT}/d.parquet", table.folder.display());
+    table.commit(2, &[&table.file(&format!("dt={DT}/d.parquet"), &own, "d", 6)]);
+    night.run(DT, &[]).expect_success();
+    assert_eq!(ids(&night), ["a", "c", "d"]);
+}
+
+#[test]
+fn roots_hold_for_links_of_a_table_and_for_the_files_of_a_published_night() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let secret = elsewhere.path().join("secret.parquet");
+    document(&secret, "secret", 7);
+    let size = fs::metadata(&secret).unwrap().len();
+    let night = naming(&format!("dt={DT}/link.parquet"), size, "");
+    std::os::unix::fs::symlink(&secret, night.path().join(format!("documents/dt={DT}/link.parquet"))).unwrap();
+    let root = ["--root", "."];
+    expect(&night.run(DT, &root), 64, &["input documents/", "link.parquet lies outside of --root"]);
+    // The partition may be read, and the log that names its files may not.
+    let partition = format!("documents/dt={DT}");
+    let narrow = ["--root", partition.as_str(), "--root", "store", "--root", "results"];
+    expect(&night.run(DT, &narrow), 64, &["input documents lies outside of --root"]);
+    night.run(DT, &[]).expect_success();
+    assert_eq!(ids(&night), ["a", "c", "secret"]);
+    let job = fs::read_to_string(night.path().join("job.toml")).unwrap();
+    fs::write(night.path().join("roots.toml"), job + "roots = [\".\"]\n").unwrap();
+    let filter = ["filter", "--config", "roots.toml", "--dt", DT, "--output", "out"];
+    expect(&nearprint_in(night.path(), &filter), 64, &["link.parquet lies outside of"]);
+    assert!(!night.path().join("out").join(format!("dt={DT}")).exists());
 }

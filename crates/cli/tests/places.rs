@@ -264,6 +264,51 @@ fn as_nobody(night: &Night, args: &[&str]) -> Ran {
     command(night.path(), args).wrapped(&ids).run().unwrap()
 }
 
+/// A Delta table whose log names one file of the night and not the other.
+fn table_of_one_file(night: &Night) {
+    write_documents(
+        &night.path().join(format!("documents/dt={DT}/removed.parquet")),
+        &[(Some("removed"), Some(&text(2, 40)))],
+    );
+    let size = fs::metadata(night.path().join(format!("documents/dt={DT}/part-0.parquet"))).unwrap().len();
+    let log = night.path().join("documents/_delta_log");
+    fs::create_dir(&log).unwrap();
+    let protocol = r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#;
+    let metadata = r#"{"metaData":{"id":"1","format":{"provider":"parquet"},"schemaString":"{}","partitionColumns":["dt"],"configuration":{}}}"#;
+    let add = format!(
+        r#"{{"add":{{"path":"dt={DT}/part-0.parquet","partitionValues":{{"dt":"{DT}"}},"size":{size},"dataChange":true}}}}"#
+    );
+    fs::write(log.join("00000000000000000000.json"), [protocol, metadata, &add].join("\n")).unwrap();
+}
+
+#[test]
+fn a_partition_of_a_table_is_read_as_one_though_the_table_cannot_be_listed() {
+    let night = night("[resources]\nspill_dir = \"open\"\n");
+    table_of_one_file(&night);
+    for (folder, mode) in [("open", 0o777), ("", 0o755), ("documents", 0o711)] {
+        fs::create_dir_all(night.path().join(folder)).unwrap();
+        fs::set_permissions(night.path().join(folder), PermissionsExt::from_mode(mode)).unwrap();
+    }
+    if as_nobody(&night, &["--version"]).code != 0 {
+        return eprintln!("cannot run as another user: skipped");
+    }
+    let run =
+        ["run", "--config", "job.toml", "--dt", DT, "--json", "--store", "open/store", "--output", "open/results"];
+    let done = as_nobody(&night, &run).expect_success();
+    assert_eq!(done.json()["n_documents"], 1, "{}", done.stderr);
+    assert!(!done.stderr.contains("forbidden"), "{}", done.stderr);
+    // A folder of which this user cannot tell whether it is an Iceberg table.
+    let (plain, metadata) = (format!("plain/dt={DT}"), night.path().join("plain/metadata"));
+    fs::create_dir_all(&metadata).unwrap();
+    fs::rename(night.path().join(format!("documents/dt={DT}")), night.path().join(&plain)).unwrap();
+    fs::set_permissions(&metadata, PermissionsExt::from_mode(0o700)).unwrap();
+    let fingerprint = ["fingerprint", "--documents", &plain, "--output", "open/fp", "--spill-dir", "open", "--json"];
+    let done = as_nobody(&night, &fingerprint).expect_success();
+    assert_eq!(done.json()["n_documents"], 2);
+    let warning = "plain: cannot tell whether this is a table, because listing metadata/ there is forbidden";
+    assert_eq!(done.stderr.matches(warning).count(), 1, "{}", done.stderr);
+}
+
 #[test]
 fn a_store_or_output_that_cannot_be_written_is_found_before_the_work_and_nothing_is_left() {
     let night = night("[resources]\nspill_dir = \"open\"\n");

@@ -6,11 +6,11 @@ mod support;
 use std::path::Path as LocalPath;
 use std::time::{Duration, Instant};
 
-use nearprint_trials::folder::places;
+use nearprint_trials::folder::{parquet_of, places};
 use nearprint_trials::proxy::{Action, Proxy, Rule};
 use nearprint_trials::server::Server;
 use object_store::path::Path;
-use support::{Ran, Signal, command, data_files, nearprint_in, root, write_documents};
+use support::{Ran, Signal, command, data_files, nearprint_in, root, text, write_documents};
 
 /// The server and a bucket with a prefix of its own; none where no server is named.
 fn place(name: &str) -> Option<(Server, String)> {
@@ -190,8 +190,7 @@ fn an_input_that_changes_between_listing_and_reading_is_named() {
 
 /// Documents whose ids make an output of several parts.
 fn large_job(dir: &LocalPath, endpoint: &str, prefix: &str) -> Vec<String> {
-    let rows: Vec<(String, String)> =
-        (0..1500).map(|i| (support::text(i, 1800), support::text(i + 10_000, 20))).collect();
+    let rows: Vec<(String, String)> = (0..1500).map(|i| (text(i, 1800), text(i + 10_000, 20))).collect();
     let rows: Vec<(Option<&str>, Option<&str>)> = rows.iter().map(|(a, b)| (Some(&**a), Some(&**b))).collect();
     write_documents(&dir.join("large/part-0.parquet"), &rows);
     s3_job(dir, endpoint, prefix);
@@ -599,9 +598,9 @@ fn documents_and_nights_are_forgotten_on_s3_as_on_disk() {
     let dir = tempfile::tempdir().unwrap();
     let below = prefix.split_once('/').unwrap().1.to_owned();
     s3_job(dir.path(), &server.endpoint, &prefix);
-    let page = support::text(1, 60);
+    let page = text(1, 60);
     for (dt, ids) in [("2026-11-19", ["forget-me", "b"]), ("2026-11-20", ["c", "d"])] {
-        let pages = [&page, &support::text(ids[1].len() as u64 + u64::from(ids[1].as_bytes()[0]), 60)];
+        let pages = [&page, &text(ids[1].len() as u64 + u64::from(ids[1].as_bytes()[0]), 60)];
         let lines = ids.iter().zip(pages).map(|(id, text)| format!("{{\"id\": \"{id}\", \"text\": \"{text}\"}}\n"));
         let key = format!("{below}/documents/dt={dt}/pages.jsonl");
         server.put(&key, lines.collect::<String>().into_bytes()).unwrap();
@@ -635,7 +634,7 @@ fn documents_and_nights_are_forgotten_on_s3_as_on_disk() {
 fn crawls_on_s3_are_read_as_on_disk_even_where_answers_break_off() {
     let Some((server, prefix)) = place("crawl") else { return eprintln!("no S3 server named: skipped") };
     let (dir, local) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let page = |n: u64| format!("<html><main><p>{}</p></main></html>", support::text(n, 80));
+    let page = |n: u64| format!("<html><main><p>{}</p></main></html>", text(n, 80));
     let record = |n: u64| {
         let block = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n{}", page(n / 2));
         let head = format!(
@@ -670,4 +669,108 @@ fn crawls_on_s3_are_read_as_on_disk_even_where_answers_break_off() {
     assert_eq!((&on_s3.0, &on_s3.1), (&on_disk.0, &on_disk.1));
     assert_eq!(on_disk.0[0], 401, "{:?}", on_disk.0);
     assert!(on_s3.2 == on_disk.2, "survivors differ");
+}
+
+/// A Delta table of documents whose log names `part-0.parquet` of the night and `more`, and not `removed.parquet`.
+fn upload_table(server: &Server, below: &str, more: &[(&str, usize)]) {
+    let file = parquet_of(&[(Some("live"), Some(&text(1, 40)))]).unwrap();
+    let removed = parquet_of(&[(Some("removed"), Some(&text(2, 40)))]).unwrap();
+    let own = format!("dt={DT}/part-0.parquet");
+    let mut lines = vec![
+        r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#.to_owned(),
+        r#"{"metaData":{"id":"1","format":{"provider":"parquet"},"schemaString":"{}","partitionColumns":["dt"],"configuration":{}}}"#.to_owned(),
+    ];
+    for (path, size) in [&[(own.as_str(), file.len())], more].concat() {
+        let add =
+            serde_json::json!({"add": {"path": path, "partitionValues": {"dt": DT}, "size": size, "dataChange": true}});
+        lines.push(add.to_string());
+    }
+    server.put(&format!("{below}/documents/{own}"), file).unwrap();
+    server.put(&format!("{below}/documents/dt={DT}/removed.parquet"), removed).unwrap();
+    server.put(&format!("{below}/documents/_delta_log/{:020}.json", 0), lines.join("\n").into_bytes()).unwrap();
+}
+
+#[test]
+fn what_lies_outside_of_the_roots_is_never_asked_for_whoever_names_it() {
+    let Some((server, prefix)) = place("roots") else { return eprintln!("no S3 server named: skipped") };
+    let below = prefix.split_once('/').unwrap().1.to_owned();
+    let secret = parquet_of(&[(Some("secret"), Some(&text(3, 40)))]).unwrap();
+    let beside = format!("s3://{prefix}/documents-of-others/secret.parquet");
+    server.put(&format!("{below}/documents-of-others/secret.parquet"), secret.clone()).unwrap();
+    let paths = [
+        beside.as_str(),
+        "s3://payroll/secret.parquet",
+        &format!("s3://{prefix}/documents/../documents-of-others/secret.parquet"),
+        "../documents-of-others/secret.parquet",
+    ];
+    let proxy = proxy_of(&server, Vec::new());
+    let asked = || log(&proxy).into_iter().find(|line| line.contains("payroll") || line.contains("of-others"));
+    let own = [format!("s3://{prefix}/documents"), format!("s3://{prefix}/store"), format!("s3://{prefix}/results")];
+    let roots: Vec<&str> = own.iter().flat_map(|root| ["--root", root.as_str()]).collect();
+    let dir = tempfile::tempdir().unwrap();
+    s3_job(dir.path(), &proxy.endpoint(), &prefix);
+    for path in paths {
+        upload_table(&server, &below, &[(path, secret.len())]);
+        for roots in [&[][..], &roots] {
+            let done = command(dir.path(), &RUN).args(roots).run().unwrap();
+            done.ends_with(&[64], &[]).unwrap();
+            assert_eq!(asked(), None, "{path}");
+        }
+    }
+    std::fs::write(dir.path().join("list.txt"), format!("s3://{prefix}/documents/dt={DT}\n{beside}\n")).unwrap();
+    let listed = command(dir.path(), &RUN).args(&["--files-from", "list.txt"]).args(&roots).run().unwrap();
+    listed.ends_with(&[64], &["documents-of-others/secret.parquet lies outside of --root"]).unwrap();
+    let reference = format!("s3://{prefix}/documents-of-others");
+    let referring = command(dir.path(), &RUN).args(&["--reference", &reference]).args(&roots).run().unwrap();
+    referring.ends_with(&[64], &["references", "lies outside of --root"]).unwrap();
+    assert_eq!(asked(), None);
+    // What the job allows is read, and `filter` does not copy it out where another job does not.
+    upload_table(&server, &below, &[(&beside, secret.len())]);
+    let job = std::fs::read_to_string(dir.path().join("job.toml")).unwrap();
+    let allowed = format!("clone_roots = [\"s3://{prefix}/documents-of-others\"]\n{job}");
+    std::fs::write(dir.path().join("clone.toml"), &allowed).unwrap();
+    let run = ["run", "--config", "clone.toml", "--dt", DT, "--json"];
+    assert_eq!(nearprint_in(dir.path(), &run).expect_success().json()["n_documents"], 2);
+    proxy.set(Vec::new(), 1);
+    let out = dir.path().join("out").display().to_string();
+    let with_out = format!("roots = {:?}\n{job}", own.iter().chain([&out]).collect::<Vec<_>>());
+    std::fs::write(dir.path().join("roots.toml"), with_out).unwrap();
+    let filter = ["filter", "--config", "roots.toml", "--dt", DT, "--output", &out];
+    nearprint_in(dir.path(), &filter)
+        .ends_with(&[64], &["documents-of-others/secret.parquet lies outside of"])
+        .unwrap();
+    assert_eq!(asked(), None);
+}
+
+#[test]
+fn a_partition_of_a_table_on_s3_is_read_as_one_though_the_table_may_not_be_listed() {
+    let Some((server, prefix)) = place("unlisted") else { return eprintln!("no S3 server named: skipped") };
+    let below = prefix.split_once('/').unwrap().1.to_owned();
+    upload_table(&server, &below, &[]);
+    let proxy = proxy_of(&server, Vec::new());
+    let dir = tempfile::tempdir().unwrap();
+    s3_job(dir.path(), &proxy.endpoint(), &prefix);
+    let partition = format!("s3://{prefix}/documents/dt={DT}");
+    let lists =
+        |name: &str, action: Action| Rule::new(&format!("^GET .*prefix=[^&]*documents%2F{name}(&|$)"), action).unwrap();
+    let read = |rules: Vec<Rule>| {
+        proxy.set(rules, 1);
+        let read =
+            ["fingerprint", "--config", "job.toml", "--documents", &partition, "--output", "fp", "--replace", "--json"];
+        let done = nearprint_in(dir.path(), &read);
+        println!("{}", log(&proxy).join("\n"));
+        done
+    };
+    let forbidden = || refuse(403, "AccessDenied");
+    let done = read(vec![lists("", forbidden())]);
+    assert_eq!(done.expect_success().json()["n_documents"], 1);
+    // Nobody can tell: a warning, once.
+    let done =
+        read(vec![lists("", forbidden()), lists("(_delta_log|.hoodie|metadata)%2F", forbidden())]).expect_success();
+    assert_eq!(done.json()["n_documents"], 2);
+    let warning = "/documents: cannot tell whether this is a table, because listing _delta_log/, .hoodie/, metadata/";
+    assert_eq!(done.stderr.matches(warning).count(), 1, "{}", done.stderr);
+    // What may pass is no permission that is missing.
+    read(vec![lists("_delta_log%2F", refuse(503, "SlowDown"))]).ends_with(&[69], &["_delta_log"]).unwrap();
+    read(vec![lists("_delta_log%2F", refuse(403, "InvalidAccessKeyId"))]).ends_with(&[77], &["_delta_log"]).unwrap();
 }

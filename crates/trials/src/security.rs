@@ -5,17 +5,33 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use serde_json::json;
+
 use crate::folder::{DT, Folder, Outcome, expect, files_below, parquet_of, parquet_with, strings};
 use crate::measured::{Checks, Options, Trial, shortened};
+use crate::proxy::{Action, Proxy, Rule};
 use crate::random::text;
 use crate::row::Row;
 use crate::runner::Ran;
+use crate::server::Server;
 use crate::{Result, measured};
 
-const TRIALS: [Trial; 12] = [
+const TRIALS: [Trial; 14] = [
     ("S1", "200 ids that look like paths", "0; no file but those of every night", ids_as_paths),
     ("S1-symlinks", "symlinks where files are written", "what they point to is as before", symlinks_in_output),
     ("S2", "documents outside of --root", "64; inside: 0", roots),
+    (
+        "S2-log",
+        "the log of a Delta table names another bucket or folder, with and without --root",
+        "64, and no request; with clone_roots or roots that cover it: 0",
+        files_of_logs,
+    ),
+    (
+        "S2-unlisted",
+        "a partition of a Delta table whose folder may not be listed, as another user and on S3",
+        "the log counts; if no name may be listed, a warning; 69 if the listing fails",
+        unlisted_tables,
+    ),
     ("S6", "50 scripts as ids and texts, in a headless browser", "none is executed", scripts_in_reports),
     ("S7", "terminal escapes in ids and texts", "no control character in what is said", terminal_escapes),
     ("S7-csv", "formulas in the sheet of tune", "no cell begins with = + - @", formulas),
@@ -257,6 +273,154 @@ fn roots(options: &Options, checks: &mut Checks) -> Result<()> {
     let root = folder.path().display().to_string();
     let done = folder.run(&["--root", &root])?;
     checks.count("a symlink among the documents", folder.refused(&done, &[64], &["--root", "linked.parquet"]));
+    Ok(())
+}
+
+/// The first version of a Delta table that is partitioned by night, with files of one night.
+fn log_of(files: &[(&str, usize)]) -> Vec<u8> {
+    let protocol = json!({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}});
+    let metadata = json!({"metaData": {
+        "id": "1", "format": {"provider": "parquet"}, "schemaString": "{}", "partitionColumns": ["dt"], "configuration": {},
+    }});
+    let adds = files.iter().map(
+        |(path, size)| json!({"add": {"path": path, "partitionValues": {"dt": DT}, "size": size, "dataChange": true}}),
+    );
+    let lines: Vec<String> = [protocol, metadata].into_iter().chain(adds).map(|action| action.to_string()).collect();
+    lines.join("\n").into_bytes()
+}
+
+const FIRST_VERSION: &str = "documents/_delta_log/00000000000000000000.json";
+
+fn files_of_logs(options: &Options, checks: &mut Checks) -> Result<()> {
+    let elsewhere = options.scratch()?;
+    let secret = parquet_of(&[(Some("secret"), Some(&text(3, 40)))])?;
+    std::fs::write(elsewhere.path().join("secret.parquet"), &secret)?;
+    let outside = elsewhere.path().display().to_string();
+    let name = elsewhere.path().file_name().ok_or("no name")?.to_string_lossy().into_owned();
+    // A server that answers nobody: whoever asks it has read the log and not compared.
+    let server = std::net::TcpListener::bind("127.0.0.1:0")?;
+    server.set_nonblocking(true)?;
+    let s3 = format!("[s3]\nendpoint = \"http://{}\"\nretry_seconds = 1\n", server.local_addr()?);
+    let new = |path: &str, job: &str| -> Result<Folder> {
+        let folder = Folder::new(options, &format!("{job}{s3}"))?;
+        folder.good()?;
+        let own = format!("dt={DT}/part-0.parquet");
+        let size = std::fs::read(folder.place("part-0.parquet"))?.len();
+        std::fs::create_dir(folder.path().join("documents/_delta_log"))?;
+        std::fs::write(folder.path().join(FIRST_VERSION), log_of(&[(&own, size), (path, secret.len())]))?;
+        Ok(folder)
+    };
+    let run = |folder: &Folder, more: &[&str]| {
+        let args = ["run", "--config", "job.toml", "--dt", DT, "--spill-dir", "spill", "--json"];
+        let run = folder.command(&args).args(more);
+        run.env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "of-the-job").run()
+    };
+    let local = format!("{outside}/secret.parquet");
+    for path in [
+        "s3://payroll/secret.parquet",
+        "s3://payroll/a/../secret.parquet",
+        "s3://payroll%2Fa/secret.parquet",
+        &local,
+        &format!("file://{local}"),
+        &format!("../../{name}/secret.parquet"),
+        &format!("%2E%2E/%2e%2e/{name}/secret.parquet"),
+    ] {
+        for rooted in [false, true] {
+            let folder = new(path, "")?;
+            let root = folder.path().display().to_string();
+            let flags = ["--root", root.as_str(), "--root", "s3://crawl"];
+            let done = run(&folder, if rooted { &flags } else { &[] })?;
+            let unasked = || expect(server.accept().is_err(), || "a request was sent".to_owned());
+            let outcome = folder.refused(&done, &[64], &["secret.parquet"]).and_then(|()| unasked());
+            checks.count(&format!("{path}, rooted: {rooted}"), outcome);
+        }
+    }
+    for job in [
+        format!("clone_roots = [{outside:?}]\n"),
+        format!("roots = [\".\", {outside:?}]\n"),
+        format!("roots = [\".\"]\nclone_roots = [{outside:?}]\n"),
+    ] {
+        let folder = new(&local, &job)?;
+        let done = run(&folder, &[])?;
+        let both = |folder: &Folder| {
+            let found = folder.decisions().map_err(|e| e.to_string())?;
+            expect(found.len() == 2 && found.contains_key("secret"), || format!("decided: {found:?}"))
+        };
+        checks.count(job.trim_end(), ended(&done, &[0]).and_then(|()| both(&folder)));
+        // Another job may not copy it.
+        let narrow = std::fs::read_to_string(folder.path().join("job.toml"))?.replace(&job, "roots = [\".\"]\n");
+        std::fs::write(folder.path().join("narrow.toml"), narrow)?;
+        let done = folder.command(&["filter", "--config", "narrow.toml", "--dt", DT, "--output", "out"]).run()?;
+        let copied = files_below(&folder.path().join("out"));
+        let outcome = ended(&done, &[64]).and(expect(copied.is_empty(), || format!("written: {copied:?}")));
+        checks.count("filter by another job", outcome);
+    }
+    Ok(())
+}
+
+fn unlisted_tables(options: &Options, checks: &mut Checks) -> Result<()> {
+    let (live, removed) = (parquet_of(&[(Some("live"), Some(&text(1, 40)))])?, parquet_of(&[(Some("removed"), None)])?);
+    let log = log_of(&[(&format!("dt={DT}/live.parquet"), live.len())]);
+    let files = [
+        (format!("documents/dt={DT}/live.parquet"), live),
+        (format!("documents/dt={DT}/removed.parquet"), removed),
+        (FIRST_VERSION.to_owned(), log),
+    ];
+    let has_documents = |done: &Ran, n: u64| {
+        let found = done.summary()["n_documents"].clone();
+        ended(done, &[0]).and_then(|()| expect(found == n, || format!("{found} documents, expected {n}")))
+    };
+    const WARNING: &str = "cannot tell whether this is a table";
+
+    let folder = Folder::new(options, "")?;
+    std::fs::create_dir(folder.path().join("documents/_delta_log"))?;
+    for (path, content) in &files {
+        std::fs::write(folder.path().join(path), content)?;
+    }
+    for (place, mode) in [("", 0o755), ("spill", 0o777), ("documents", 0o711)] {
+        std::fs::set_permissions(folder.path().join(place), std::fs::Permissions::from_mode(mode))?;
+    }
+    let other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    if folder.command(&["--version"]).wrapped(&other).run().is_ok_and(|done| done.code == 0) {
+        let places = ["--store", "spill/store", "--output", "spill/results", "--spill-dir", "spill"];
+        let args = [&["run", "--config", "job.toml", "--dt", DT, "--json"][..], &places].concat();
+        checks.count("mode 711", has_documents(&folder.command(&args).wrapped(&other).run()?, 1));
+    } else {
+        checks.note("mode 711: skipped, cannot run as another user");
+    }
+
+    let Some(server) = Server::from_env()? else {
+        checks.note("S3: skipped, no server named");
+        return Ok(());
+    };
+    let prefix = format!("unlisted-{}", std::process::id());
+    for (path, content) in files {
+        server.put(&format!("{prefix}/{path}"), content)?;
+    }
+    let proxy = Proxy::start(server.port()?, options.seed)?;
+    let documents = format!("s3://{}/{prefix}/documents/dt={DT}", server.bucket);
+    let job = format!("[s3]\nendpoint = \"{}\"\nretry_seconds = 2\n", proxy.endpoint());
+    let folder = Folder::new(options, &job)?;
+    let read = |rules: &[(&str, Action)]| -> Result<Ran> {
+        let of_list = |name: &str| format!("^GET [^?]*[?].*prefix=[^&]*documents%2F{name}(&|$)");
+        let rules = rules.iter().map(|(name, action)| Rule::new(&of_list(name), action.clone()));
+        proxy.set(rules.collect::<Result<_>>()?, options.seed);
+        let args = ["fingerprint", "--config", "job.toml", "--documents", &documents, "--output", "out", "--replace"];
+        folder.command(&args).args(&["--json"]).run()
+    };
+    let status = |status, code| Action::Status { status, code };
+    let forbidden = || status(403, "AccessDenied");
+    let done = read(&[("", forbidden())])?;
+    checks.count("LIST of the table forbidden", has_documents(&done, 1));
+    let done = read(&[("", forbidden()), ("(_delta_log|[.]hoodie|metadata)%2F", forbidden())])?;
+    let warned = done.stderr.matches(WARNING).count();
+    let outcome = has_documents(&done, 2).and(expect(warned == 1, || format!("{warned} warnings")));
+    checks.count("LIST of all names forbidden", outcome);
+    let done = read(&[("_delta_log%2F", status(503, "SlowDown"))])?;
+    checks.count("LIST of the log fails", ended(&done, &[69]));
+    for name in server.read_all(&prefix)?.keys() {
+        server.delete(&format!("{prefix}/{name}"))?;
+    }
     Ok(())
 }
 
