@@ -22,6 +22,7 @@
 //! ```
 
 mod backend;
+mod bounds;
 mod digest;
 mod error;
 mod folder;

@@ -16,7 +16,7 @@ use walkdir::WalkDir;
 use crate::error::{Result, StorageError};
 use crate::folder::Folder;
 use crate::input::InputFile;
-use crate::local::special_kind;
+use crate::local::{is_absence, special_kind};
 use crate::runtime::blocking;
 use crate::table_format::TableFormat;
 use crate::tables::Table;
@@ -261,10 +261,6 @@ fn meta(location: Path, there: &Metadata) -> ObjectMeta {
     let micros = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();
     let e_tag = Some(format!("{:x}-{micros:x}-{:x}", there.ino(), there.len()));
     ObjectMeta { location, last_modified: modified.into(), size: there.len(), e_tag, version: None }
-}
-
-pub fn is_absence(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 fn reason(path: &LocalPath, error: &Error) -> String {

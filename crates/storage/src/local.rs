@@ -378,6 +378,11 @@ fn failure(place: &Path, n_bytes: u64, source: Error) -> StorageError {
     StorageError::Io { path: place.to_path_buf(), source }
 }
 
+/// Returns whether an error says that there is nothing at a path.
+pub fn is_absence(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
 /// Names the kind of something that is neither a file nor a folder. Returns `None` for files and folders.
 pub fn special_kind(there: &Metadata) -> Option<&'static str> {
     let kind = there.file_type();

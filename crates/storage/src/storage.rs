@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use object_store::path::Path;
+use tokio::sync::OnceCell;
 
 use crate::backend::Backend;
 use crate::error::{Result, StorageError};
@@ -15,7 +16,6 @@ use crate::locked::locked;
 use crate::redact::{holds_secrets, redact};
 use crate::roots::Roots;
 use crate::s3::{Bucket, Requests, S3Config, Shared};
-use crate::tables::NoTables;
 
 /// Opens places by path or URL. Clones share connections, credentials and counts.
 #[derive(Debug, Clone)]
@@ -26,7 +26,8 @@ pub struct Storage {
     /// The folder below which relative local paths lie. Empty stands for the working folder.
     base: PathBuf,
     pub(crate) roots: Arc<Roots>,
-    pub(crate) no_tables: NoTables,
+    /// The folders that were examined and are no tables, by path or URL, so that a command examines each folder once.
+    pub(crate) no_tables: Arc<Mutex<BTreeMap<String, Arc<OnceCell<()>>>>>,
 }
 
 impl Default for Storage {
@@ -43,7 +44,7 @@ impl Storage {
     pub fn new(s3: S3Config) -> Self {
         let shared = Arc::new(Shared::new(&s3));
         let (buckets, base) = (Arc::default(), PathBuf::new());
-        Self { s3, shared, buckets, base, roots: Arc::default(), no_tables: NoTables::default() }
+        Self { s3, shared, buckets, base, roots: Arc::default(), no_tables: Arc::default() }
     }
 
     /// Returns this storage with another folder below which relative local paths lie: that of the process that named them.
@@ -197,5 +198,34 @@ impl Storage {
         }
         self.refuse_table_above(&place).await?;
         Ok(listed)
+    }
+
+    /// Refuses a place inside a table. The folders above the place are examined as long as the names below them could
+    /// be those of a table's partitions.
+    ///
+    /// # Errors
+    /// [`StorageError::Table`] if one of these folders is a table; an error if one of them cannot be examined.
+    pub async fn refuse_table_above(&self, place: &Folder) -> Result<()> {
+        let mut place = place.clone();
+        while let Some(above) = place.above() {
+            let may_be_part = |name: &str| name.contains('=') || name == "data" || name.contains('.');
+            if !place.name().is_some_and(|name| may_be_part(&name)) {
+                break;
+            }
+            self.refuse_table(&above).await?;
+            place = above;
+        }
+        Ok(())
+    }
+
+    /// Refuses a folder that is a table itself. The marks of tables are looked for by their own names, because a folder
+    /// that may not be listed may still be read. If the permissions forbid that too, a warning says what is unknown.
+    ///
+    /// # Errors
+    /// [`StorageError::Table`] if the folder is a table; an error if it cannot be examined.
+    pub async fn refuse_table(&self, folder: &Folder) -> Result<()> {
+        let place = folder.local.as_ref().map_or_else(|| folder.url.clone(), |path| path.display().to_string());
+        let examined = Arc::clone(locked(&self.no_tables).entry(place).or_default());
+        examined.get_or_try_init(|| folder.refuse_table()).await.copied()
     }
 }

@@ -1,16 +1,9 @@
 //! Tables that consist of Parquet files and a log. The log says which rows of the files still count, so the files alone
 //! must not be read.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
-
-use tokio::sync::OnceCell;
-
 use crate::error::{ErrorKind, Result, StorageError};
 use crate::folder::{Folder, resolved};
-use crate::listing::is_absence;
-use crate::locked::locked;
-use crate::storage::Storage;
+use crate::local::is_absence;
 use crate::table_format::TableFormat;
 
 /// A table and its place.
@@ -27,43 +20,12 @@ impl Table {
     }
 }
 
-/// The folders that were examined and are no tables, by path or URL, so that a command examines each folder once.
-#[derive(Debug, Clone, Default)]
-pub struct NoTables(Arc<Mutex<BTreeMap<String, Arc<OnceCell<()>>>>>);
-
-impl Storage {
-    /// Refuses a place inside a table. The folders above the place are examined as long as the names below them could
-    /// be those of a table's partitions.
-    ///
-    /// # Errors
-    /// [`StorageError::Table`] if one of these folders is a table; an error if one of them cannot be examined.
-    pub async fn refuse_table_above(&self, place: &Folder) -> Result<()> {
-        let mut place = place.clone();
-        while let Some(above) = place.above() {
-            let may_be_part = |name: &str| name.contains('=') || name == "data" || name.contains('.');
-            if !place.name().is_some_and(|name| may_be_part(&name)) {
-                break;
-            }
-            self.refuse_table(&above).await?;
-            place = above;
-        }
-        Ok(())
-    }
-
-    /// Refuses a folder that is a table itself. The marks of tables are looked for by their own names, because a folder
-    /// that may not be listed may still be read. If the permissions forbid that too, a warning says what is unknown.
+impl Folder {
+    /// Refuses a folder that is a table itself, and warns if the permissions forbid to find out.
     ///
     /// # Errors
     /// [`StorageError::Table`] if the folder is a table; an error if it cannot be examined.
-    pub async fn refuse_table(&self, folder: &Folder) -> Result<()> {
-        let place = folder.local.as_ref().map_or_else(|| folder.url.clone(), |path| path.display().to_string());
-        let examined = Arc::clone(locked(&self.no_tables.0).entry(place).or_default());
-        examined.get_or_try_init(|| folder.refuse_table()).await.copied()
-    }
-}
-
-impl Folder {
-    async fn refuse_table(&self) -> Result<()> {
+    pub(crate) async fn refuse_table(&self) -> Result<()> {
         let mut unknown = Vec::new();
         let marks = TableFormat::FOLDERS.map(|name| async move { (name, self.format_by(name).await) });
         for (name, found) in futures::future::join_all(marks).await {
@@ -103,11 +65,13 @@ impl Folder {
         Ok(by_content.map(|(_, format)| format))
     }
 
-    fn name(&self) -> Option<String> {
+    /// Returns the last name of the path.
+    pub(crate) fn name(&self) -> Option<String> {
         self.prefix.filename().map(str::to_owned)
     }
 
-    fn above(&self) -> Option<Self> {
+    /// Returns the folder above, or `None` if there is none.
+    pub(crate) fn above(&self) -> Option<Self> {
         let mut parts: Vec<_> = self.prefix.parts().collect();
         parts.pop()?;
         let written = self.url.trim_end_matches('/').rsplit_once('/').map(|(above, _)| above.to_owned());
