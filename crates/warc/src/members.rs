@@ -75,6 +75,13 @@ impl Packing {
 
 /// The first bytes of a zstd frame that holds a dictionary, as packed WARC files have it.
 const DICTIONARY: &[u8] = b"\x5d\x2a\x4d\x18";
+/// The bytes behind the first one of a skippable frame of zstd, and those of its head: these four and the size of its
+/// content.
+const SKIPPABLE: &[u8] = &[0x2a, 0x4d, 0x18];
+const SKIPPABLE_HEAD_BYTES: usize = 8;
+
+/// The bytes by which it is told that bytes were packed as they are.
+const STORED_BYTES: usize = 16;
 
 /// What a read gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,8 +103,14 @@ pub struct Members<P> {
     input: Input<P>,
     packing: Packing,
     member: Option<Unpacker>,
-    /// The position at which the member begins that is read.
+    /// The position at which the member begins that is read, or the frame that is passed over.
     start: u64,
+    /// The position at which the member ended that was read last.
+    ended: u64,
+    /// The position at which the frame ends that was passed over last.
+    skipped: u64,
+    /// Whether the bytes that were unpacked last had been packed as they are.
+    is_stored: bool,
     /// Whether the member cannot be unpacked behind the bytes that were read.
     is_bad: bool,
 }
@@ -167,12 +180,23 @@ const PROBE_BYTES: usize = 16 << 10;
 impl<P: Pieces> Members<P> {
     /// Creates the members of a file whose pieces begin at a position.
     pub fn new(pieces: P, packing: Packing, start: u64) -> Self {
-        Self { input: Input::new(pieces, start), packing, member: None, start, is_bad: false }
+        let input = Input::new(pieces, start);
+        Self { input, packing, member: None, start, ended: start, skipped: 0, is_stored: false, is_bad: false }
     }
 
     /// Returns the position at which the member begins that was read last.
     pub fn start(&self) -> u64 {
         self.start
+    }
+
+    /// Returns the position at which the member ended that was read last. A plain file ends where it was read to.
+    pub fn ended(&self) -> u64 {
+        if self.packing == Packing::Plain { self.input.position() } else { self.ended }
+    }
+
+    /// Returns whether the bytes that were unpacked last had been packed as they are.
+    pub fn is_stored(&self) -> bool {
+        self.is_stored
     }
 
     /// Returns the position up to which the file was consumed.
@@ -205,9 +229,13 @@ impl<P: Pieces> Members<P> {
                 return Ok(if is_plain { Got::End } else { Got::Cut });
             }
             let Unpacked { consumed, written, then } = member.unpack(found, into)?;
+            if written >= STORED_BYTES {
+                let last = &found[consumed.saturating_sub(4 * STORED_BYTES)..consumed];
+                self.is_stored = memchr::memmem::find(last, &into[written - STORED_BYTES..written]).is_some();
+            }
             self.input.consume(consumed);
             match then {
-                Then::End => self.member = None,
+                Then::End => (self.member, self.ended) = (None, self.input.position()),
                 Then::Damage => self.is_bad = true,
                 Then::More if consumed == 0 && written == 0 => return Ok(Got::Bad),
                 Then::More => {}
@@ -220,6 +248,11 @@ impl<P: Pieces> Members<P> {
 
     /// Begins the member that comes next.
     fn begin(&mut self) -> io::Result<Got> {
+        while self.packing == Packing::Zstd && is_skippable(&self.input.peek(SKIPPABLE_HEAD_BYTES)?) {
+            if !self.pass_over()? {
+                return Ok(Got::Cut);
+            }
+        }
         self.input.mark();
         self.start = self.input.position();
         let magic = self.packing.magic();
@@ -234,6 +267,27 @@ impl<P: Pieces> Members<P> {
         Ok(Got::Member(self.start))
     }
 
+    /// Passes over a skippable frame of zstd. Returns whether the file has all of it.
+    fn pass_over(&mut self) -> io::Result<bool> {
+        self.input.mark();
+        self.start = self.input.position();
+        let head = self.input.peek(SKIPPABLE_HEAD_BYTES)?;
+        let size = head.get(SKIPPABLE.len() + 1..).and_then(|size| <[u8; 4]>::try_from(size).ok());
+        // A head that is cut off is passed over as far as it goes.
+        let n_bytes = SKIPPABLE_HEAD_BYTES as u64 + size.map_or(0, |size| u64::from(u32::from_le_bytes(size)));
+        self.skipped = self.start + n_bytes;
+        while self.input.position() < self.skipped {
+            let left = self.skipped - self.input.position();
+            let n = self.input.fill_buf()?.len();
+            if n == 0 {
+                return Ok(false);
+            }
+            self.input.consume(n.min(usize::try_from(left).unwrap_or(n)));
+            self.input.mark();
+        }
+        Ok(true)
+    }
+
     /// Refuses a file that begins as those do that are packed with a dictionary.
     ///
     /// # Errors
@@ -243,21 +297,23 @@ impl<P: Pieces> Members<P> {
         if self.packing == Packing::Zstd && begins == DICTIONARY { Err(WarcError::ZstdDictionary) } else { Ok(()) }
     }
 
-    /// Goes on with the first member within positions that begins with a record. Returns whether there is one.
+    /// Goes on with the first member within positions that begins with a record, and is none of those of which
+    /// `is_inner` says by its position and first bytes that it is a part of something else. Returns whether there is
+    /// one.
     ///
     /// # Errors
     /// The source of the bytes failed.
-    pub fn find(&mut self, within: Range<u64>) -> Result<bool> {
+    pub fn find(&mut self, within: Range<u64>, is_inner: impl FnMut(u64, &[u8]) -> bool) -> Result<bool> {
         (self.member, self.is_bad) = (None, false);
-        self.input.go_back(within.start);
-        let found = self.try_find(within.end);
+        self.input.go_back(within.start.max(self.skipped));
+        let found = self.try_find(within.end, is_inner);
         found.map_err(|error| {
             let source = self.input.take_failure().unwrap_or(error);
             self.failed(source)
         })
     }
 
-    fn try_find(&mut self, end: u64) -> io::Result<bool> {
+    fn try_find(&mut self, end: u64, mut is_inner: impl FnMut(u64, &[u8]) -> bool) -> io::Result<bool> {
         let magic = self.packing.magic();
         let Some(&first) = magic.first() else { return Ok(false) };
         loop {
@@ -276,14 +332,22 @@ impl<P: Pieces> Members<P> {
             if self.input.position() >= end {
                 return Ok(false);
             }
-            if self.input.peek(magic.len())? == magic
-                && begins_with_record(self.packing, &self.input.peek(PROBE_BYTES)?)
-            {
-                return Ok(true);
+            if self.input.peek(magic.len())? == magic {
+                let begins = self.input.peek(PROBE_BYTES)?;
+                if begins_with_record(self.packing, &begins) && !is_inner(self.input.position(), &begins) {
+                    return Ok(true);
+                }
             }
             self.input.consume(1);
         }
     }
+}
+
+/// Returns whether bytes begin a skippable frame of zstd. They may be cut off.
+fn is_skippable(bytes: &[u8]) -> bool {
+    let Some((first, rest)) = bytes.split_first() else { return false };
+    let n = rest.len().min(SKIPPABLE.len());
+    (0x50..=0x5f).contains(first) && rest[..n] == SKIPPABLE[..n]
 }
 
 /// Returns whether a member begins with the header of a record.

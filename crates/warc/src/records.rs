@@ -85,6 +85,17 @@ const STEP_BYTES: usize = 64 << 10;
 /// The size of the window above which it is made smaller when it can be.
 const KEPT_WINDOW_BYTES: usize = 4 << 20;
 
+/// The bytes behind the block of a record in which its member may end.
+const MEMBER_END_BYTES: usize = 64;
+/// The bytes of a member by which it is told whether a record holds it.
+const TOLD_BYTES: usize = 32;
+
+/// Returns the most bytes in which so many bytes are packed as they are: writers of gzip put five bytes before each block
+/// of no less than 16,000, and those of zstd put fewer.
+fn stored_bytes(n: u64) -> u64 {
+    n.saturating_add(n / 16_000 * 5)
+}
+
 /// Reads the records of a file, or of a span of a packed file.
 ///
 /// A record may hold the bytes of another WARC file as they are, and only what is before it tells them apart. So the
@@ -110,14 +121,23 @@ pub struct Records<P> {
     next: Option<u64>,
     /// Whether damage was found.
     is_damaged: bool,
-    /// The unpacked bytes: those of `at..end` are not consumed yet.
+    /// The unpacked bytes: those of `at..end` are not consumed yet. Those of a step before them are kept.
     window: Vec<u8>,
     at: usize,
     end: usize,
     /// The number of unpacked bytes before the window.
     before: u64,
-    /// The members that begin at or behind `at`: the place in the window and that in the file.
-    starts: VecDeque<(usize, u64)>,
+    /// The members that begin at or behind `at`.
+    starts: VecDeque<Start>,
+    /// The numbers of bytes that were unpacked and consumed after each step of unpacking, as far as no record was
+    /// returned that has these bytes.
+    steps: VecDeque<(u64, u64)>,
+    /// A position before which all bytes belong to records that were returned.
+    returned: u64,
+    /// The number of unpacked bytes before those that are kept: of the step in which the last returned record ends.
+    kept: u64,
+    /// What the header says of the record that is read, if it could be read.
+    announced: Option<Announced>,
     /// The member that the bytes at `at` belong to, and the number of its records so far.
     member: u64,
     n_in_member: u64,
@@ -126,6 +146,25 @@ pub struct Records<P> {
     /// The bytes of blocks that had not the digests of their headers.
     hashed_in_vain: u64,
     stop: Option<Stop>,
+}
+
+/// Where a member begins.
+struct Start {
+    /// The place in the window.
+    at: usize,
+    /// The position in the file.
+    position: u64,
+    /// The position in the file at which the member before it ended.
+    ended: u64,
+}
+
+/// What the header of a record announces.
+#[derive(Debug, Clone, Copy)]
+struct Announced {
+    /// The number of unpacked bytes of the file up to the record's end.
+    end: u64,
+    /// Whether the block is passed over without being held.
+    is_large: bool,
 }
 
 /// Why there are no bytes behind the window.
@@ -183,6 +222,10 @@ impl<P: Pieces> Records<P> {
             end: 0,
             before: 0,
             starts: VecDeque::new(),
+            steps: VecDeque::new(),
+            returned: 0,
+            kept: 0,
+            announced: None,
             member: 0,
             n_in_member: 0,
             least: 0,
@@ -218,10 +261,18 @@ impl<P: Pieces> Records<P> {
             return Ok(None);
         }
         self.least = position + 1;
+        self.announced = None;
         match self.find_record(position)? {
-            Ok(found) => Ok(Some(Next::Record(self.take(&found)))),
+            Ok(found) => {
+                let end = self.before + (self.at + found.bytes) as u64;
+                while let Some(step) = self.steps.pop_front_if(|(unpacked, _)| *unpacked <= end) {
+                    (self.kept, self.returned) = step;
+                }
+                Ok(Some(Next::Record(self.take(&found))))
+            }
             Err(damage) => {
                 self.is_damaged = true;
+                let damage = if self.ends_with_bad_member(damage)? { Damage::BadMember } else { damage };
                 let cut = self.is_cut(damage) | self.pass_over(damage)?;
                 // If something follows, the length or the member was damaged, not the end of the file.
                 let cut_off = cut && self.at == self.end && self.stop == Some(Stop::End);
@@ -244,7 +295,7 @@ impl<P: Pieces> Records<P> {
             self.first = Some(0);
             return self.members.refuse_dictionary();
         }
-        if self.members.find(self.span.clone())? {
+        if self.members.find(self.span.clone(), |_, _| false)? {
             self.first = Some(self.members.position());
         } else {
             (self.done, self.next) = (true, Some(self.span.end));
@@ -257,12 +308,15 @@ impl<P: Pieces> Records<P> {
         while self.end - self.at < n && self.stop.is_none() {
             self.make_room();
             match self.members.read(&mut self.window[self.end..])? {
-                Got::Bytes(n) => self.end += n,
-                Got::Member(start) => self.starts.push_back((self.end, start)),
+                Got::Bytes(n) => {
+                    self.end += n;
+                    self.steps.push_back((self.before + self.end as u64, self.members.position()));
+                }
+                Got::Member(position) => self.begin_member(position),
                 Got::End => self.stop = Some(Stop::End),
                 got @ (Got::Bad | Got::Cut) => {
-                    if self.starts.back().map_or(self.member, |&(_, start)| start) != self.members.start() {
-                        self.starts.push_back((self.end, self.members.start()));
+                    if self.starts.back().map_or(self.member, |start| start.position) != self.members.start() {
+                        self.begin_member(self.members.start());
                     }
                     self.stop = Some(if got == Got::Cut { Stop::Cut } else { Stop::Bad });
                 }
@@ -271,16 +325,18 @@ impl<P: Pieces> Records<P> {
         Ok(self.end - self.at >= n)
     }
 
+    fn begin_member(&mut self, position: u64) {
+        self.starts.push_back(Start { at: self.end, position, ended: self.members.ended() });
+    }
+
     fn make_room(&mut self) {
         if self.window.len() - self.end >= STEP_BYTES / 4 {
             return;
         }
-        let held = self.end - self.at;
-        if self.at >= held {
-            self.window.copy_within(self.at..self.end, 0);
-            self.starts.iter_mut().for_each(|(at, _)| *at = at.saturating_sub(self.at));
-            self.before += self.at as u64;
-            (self.at, self.end) = (0, held);
+        let (from, held) = (self.kept_from(), self.end - self.kept_from());
+        if from >= held {
+            self.window.copy_within(from..self.end, 0);
+            self.forget(from);
         }
         if self.window.len() - self.end < STEP_BYTES / 4 {
             let more = self.window.len().max(STEP_BYTES);
@@ -291,12 +347,22 @@ impl<P: Pieces> Records<P> {
     /// Frees a large window that is almost empty.
     fn shrink(&mut self) {
         if self.window.len() > KEPT_WINDOW_BYTES && self.end - self.at < STEP_BYTES {
-            let held = self.window[self.at..self.end].to_vec();
-            self.starts.iter_mut().for_each(|(at, _)| *at = at.saturating_sub(self.at));
-            self.before += self.at as u64;
-            (self.at, self.end) = (0, held.len());
-            self.window = held;
+            let from = self.kept_from().max(self.at.saturating_sub(STEP_BYTES));
+            self.window = self.window[from..self.end].to_vec();
+            self.forget(from);
         }
+    }
+
+    /// Returns the place in the window from which bytes are kept.
+    fn kept_from(&self) -> usize {
+        usize::try_from(self.kept.saturating_sub(self.before)).map_or(self.at, |kept| kept.min(self.at))
+    }
+
+    /// Counts all places from one on that is the window's first now.
+    fn forget(&mut self, from: usize) {
+        self.starts.iter_mut().for_each(|start| start.at = start.at.saturating_sub(from));
+        self.before += from as u64;
+        (self.at, self.end) = (self.at - from, self.end - from);
     }
 
     /// Passes over the line ends between records.
@@ -316,9 +382,8 @@ impl<P: Pieces> Records<P> {
             return Some(self.before + self.at as u64);
         }
         let mut is_new = false;
-        while let Some(&(_, start)) = self.starts.front().filter(|&&(at, _)| at <= self.at) {
-            self.starts.pop_front();
-            (self.member, self.n_in_member, is_new) = (start, 0, true);
+        while let Some(start) = self.starts.pop_front_if(|start| start.at <= self.at) {
+            (self.member, self.n_in_member, is_new) = (start.position, 0, true);
         }
         if !is_new {
             self.n_in_member += 1;
@@ -339,6 +404,8 @@ impl<P: Pieces> Records<P> {
         };
         let digest = fields.get("warc-block-digest").map(String::from);
         let held = usize::try_from(length).ok().filter(|_| length <= self.limits.max_block_bytes);
+        let end = (self.before + (self.at + header_bytes) as u64).saturating_add(length);
+        self.announced = Some(Announced { end, is_large: held.is_none() });
         let Some(block) = held else { return self.skip_large(position, header_bytes, first_line_end, length) };
         let (block, end) = match self.find_block(position, header_bytes, block, digest.as_deref())? {
             Ok(found) => found,
@@ -457,13 +524,24 @@ impl<P: Pieces> Records<P> {
     /// Returns how many of the members in `starts` begin before a place in the window. They are told by their number:
     /// when the window moves, they are at its beginning, as a member that begins there is.
     fn n_starts_before(&self, place: usize) -> usize {
-        self.starts.partition_point(|&(at, _)| at < place)
+        self.starts.partition_point(|start| start.at < place)
     }
 
     /// Returns whether a member begins with a record within the next `n` bytes.
     fn has_record_within(&self, n: usize) -> bool {
         let within = self.at + 1..self.at.saturating_add(n).min(self.end);
-        self.starts.iter().any(|(start, _)| within.contains(start) && is_header(&self.window[*start..self.end]))
+        let mut starts = self.starts.iter().map(|start| start.at);
+        starts.any(|at| within.contains(&at) && is_header(&self.window[at..self.end]))
+    }
+
+    /// Returns whether a record is damaged because its member is, which shows at the member's end right behind it.
+    fn ends_with_bad_member(&mut self, damage: Damage) -> Result<bool> {
+        let Some(announced) = self.announced.filter(|_| damage == Damage::WrongLength) else { return Ok(false) };
+        let left = announced.end.saturating_sub(self.before + self.at as u64);
+        let Some(n) = usize::try_from(left).ok().filter(|n| self.at + n <= self.end) else { return Ok(false) };
+        let goes_on = self.fill(n + MEMBER_END_BYTES)?;
+        let is_alone = self.n_starts_before(self.at + 1) == self.starts.len();
+        Ok(!goes_on && is_alone && matches!(self.stop, Some(Stop::Bad | Stop::Cut)))
     }
 
     fn cut_off(&self) -> Damage {
@@ -489,15 +567,15 @@ impl<P: Pieces> Records<P> {
             let more = self.fill(bytes + 1)?;
             let here = self.at + bytes;
             let first = self.n_starts_before(here).max(n_passed);
-            if let Some(&(_, next)) = self.starts.get(first).filter(|&&(at, _)| at == here) {
-                let alone = (self.n_in_member == 0).then_some((self.member, next));
+            if let Some(next) = self.starts.get(first).filter(|start| start.at == here) {
+                let alone = (self.n_in_member == 0).then_some((self.member, next.ended));
                 return Ok(Ok(End { bytes, alone, has_checksum }));
             }
             match (more, self.stop) {
                 (false, Some(Stop::Bad | Stop::Cut)) => return Ok(Err(Damage::BadMember)),
                 (false, _) => {
                     let from = if self.packing == Packing::Plain { position } else { self.member };
-                    let alone = (self.n_in_member == 0).then(|| (from, self.members.position()));
+                    let alone = (self.n_in_member == 0).then(|| (from, self.members.ended()));
                     return Ok(Ok(End { bytes, alone, has_checksum }));
                 }
                 (true, _) if matches!(self.window[here], b'\r' | b'\n') => bytes += 1,
@@ -526,6 +604,7 @@ impl<P: Pieces> Records<P> {
         length: u64,
     ) -> Result<std::result::Result<Found, Damage>> {
         let header = self.window[self.at..self.at + header_bytes].to_vec();
+        self.kept = u64::MAX;
         // The last byte that was passed stays in the window, so that `pass_over` finds a record right behind it.
         self.at += header_bytes - 1;
         let mut left = length;
@@ -537,7 +616,7 @@ impl<P: Pieces> Records<P> {
             // A block may go on in a further member, but not where that begins with a record.
             let within = self.at + 1..=self.at + n;
             let first = self.starts.get(self.n_starts_before(self.at + 1));
-            let Some(&(start, _)) = first.filter(|(start, _)| within.contains(start)) else {
+            let Some(start) = first.map(|start| start.at).filter(|start| within.contains(start)) else {
                 self.at += n;
                 left -= n as u64;
                 continue;
@@ -558,7 +637,8 @@ impl<P: Pieces> Records<P> {
         };
         // The header stands before what follows, as if the block were empty.
         self.before += (self.at + after) as u64;
-        self.starts.iter_mut().for_each(|(at, _)| *at = (*at).saturating_sub(self.at + after) + header_bytes);
+        let passed = self.at + after;
+        self.starts.iter_mut().for_each(|start| start.at = start.at.saturating_sub(passed) + header_bytes);
         self.before -= header_bytes as u64;
         let rest = &self.window[self.at + after..self.end];
         self.window = [&header, rest].concat();
@@ -585,12 +665,13 @@ impl<P: Pieces> Records<P> {
     /// the file ended within the member that was left.
     fn pass_over(&mut self, damage: Damage) -> Result<bool> {
         if damage == Damage::BadMember {
-            return self.leave_member();
+            return self.leave_member(self.announced);
         }
         self.at = (self.at + 1).min(self.end);
+        self.kept = u64::MAX;
         let n_passed = self.n_starts_before(self.at);
         loop {
-            let next_member = self.starts.get(n_passed).map(|&(at, _)| at);
+            let next_member = self.starts.get(n_passed).map(|start| start.at);
             let until = next_member.unwrap_or(self.end);
             if let Some(at) = self.header_in(self.at..until) {
                 self.at = at;
@@ -608,7 +689,7 @@ impl<P: Pieces> Records<P> {
                 self.at = last.unwrap_or(self.end);
                 // Damage that reaches to the bad rest of its member is one with it.
                 return if self.at == self.end && self.stop != Some(Stop::End) {
-                    self.leave_member()
+                    self.leave_member(None)
                 } else {
                     Ok(false)
                 };
@@ -616,12 +697,40 @@ impl<P: Pieces> Records<P> {
         }
     }
 
-    /// Leaves a member that cannot be unpacked any further. Returns whether the file ended within it.
-    fn leave_member(&mut self) -> Result<bool> {
+    /// Leaves a member that cannot be unpacked any further, and with it the record that the header announced. Returns
+    /// whether the file ended within the member.
+    ///
+    /// The record may hold a packed file as it is, and the member may do so whose earlier records were read. What
+    /// begins a record there is none of this file. Bytes of the file are a part of a record
+    ///
+    /// - if they were consumed for records that were returned, or
+    /// - if the member was unpacked past them, and they are as they are in the record; or
+    /// - if the member was unpacked up to them, the last bytes had been packed as they are, and so many bytes of the
+    ///   record were to come.
+    ///
+    /// All others may be those of the next member: damage may have made the end of this one unreadable.
+    fn leave_member(&mut self, announced: Option<Announced>) -> Result<bool> {
         let is_cut = self.stop == Some(Stop::Cut);
+        let position = self.members.position();
+        let left = announced.map_or(0, |announced| announced.end.saturating_sub(self.before + self.end as u64));
+        let until = position.saturating_add(if self.members.is_stored() { stored_bytes(left) } else { 0 });
+        let window = std::mem::take(&mut self.window);
+        let is_large = announced.is_some_and(|announced| announced.is_large);
+        let mut unpacked = &window[self.kept_from()..self.end];
+        let is_inner = |at: u64, bytes: &[u8]| {
+            if at >= position || is_large {
+                return at < until;
+            }
+            let found = memchr::memmem::find(unpacked, &bytes[..bytes.len().min(TOLD_BYTES)]);
+            unpacked = &unpacked[found.map_or(0, |at| at + 1)..];
+            found.is_some()
+        };
+        let found = self.members.find((self.members.start() + 1).max(self.returned)..u64::MAX, is_inner)?;
+        self.window = window;
         self.starts.clear();
+        self.steps.clear();
         (self.at, self.end) = (0, 0);
-        let found = self.members.find(self.members.start() + 1..u64::MAX)?;
+        self.kept = self.before;
         self.stop = (!found).then_some(Stop::End);
         Ok(is_cut)
     }

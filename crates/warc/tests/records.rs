@@ -557,3 +557,110 @@ fn a_file_with_a_wrong_checksum_or_size_at_its_end_is_damaged_and_not_cut_off() 
         }
     }
 }
+
+/// Returns a packed file with a record in its middle that holds a packed file of two records as it is, and where that
+/// begins and ends.
+fn nesting(packing: Packing, pack: impl Fn(&[u8]) -> Vec<u8>, last: &[u8]) -> (Vec<u8>, std::ops::Range<usize>) {
+    let noise: Vec<u8> = (0..300_u64).map(|n| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u8).collect();
+    let inner: Vec<u8> = [7, 8, 9].iter().flat_map(|&n| packed(packing, &record(n, &noise))).collect();
+    let held = [&noise, &inner[..], &noise].concat();
+    let file = [packed(packing, &record(0, b"first")), pack(&record(1, &held)), last.to_vec()].concat();
+    let start = file.windows(inner.len()).position(|bytes| bytes == inner).unwrap();
+    (file, start..start + inner.len())
+}
+
+/// Bytes in a frame of zstd that holds them as they are.
+fn raw_frame(bytes: &[u8]) -> Vec<u8> {
+    let size = u32::try_from(bytes.len()).unwrap();
+    assert!(size < 1 << 17, "one block");
+    [b"\x28\xb5\x2f\xfd\xa0", &size.to_le_bytes()[..], &(size << 3 | 1).to_le_bytes()[..3], bytes].concat()
+}
+
+fn ids(seen: &[Seen]) -> Vec<Result<&str, Damage>> {
+    seen.iter().map(|(_, seen)| seen.as_ref().map(|(id, _)| id.as_str()).map_err(|damage| *damage)).collect()
+}
+
+#[test]
+fn a_packed_file_within_a_record_that_is_cut_off_gives_no_records() {
+    let small = Limits { max_block_bytes: 100 };
+    for (packing, (file, inner)) in
+        [(Packing::Gzip, nesting(Packing::Gzip, stored, &[])), (Packing::Zstd, nesting(Packing::Zstd, raw_frame, &[]))]
+    {
+        for end in inner.start..file.len() - 8 {
+            let cut = &file[..end];
+            assert_eq!(ids(&whole(cut, packing)), [Ok("<0>"), Err(Damage::BadMember)], "{packing:?} {end}");
+            assert_eq!(ids(&read(cut, packing, small)), [Ok("<0>"), Err(Damage::BadMember)], "{packing:?} {end}");
+            let (seen, joins) = in_spans(cut, packing, vec![inner.start]);
+            assert!(!joins || seen == whole(cut, packing), "{packing:?} {end}");
+        }
+    }
+}
+
+#[test]
+fn a_packed_file_within_a_damaged_record_gives_no_records_and_those_behind_the_record_are_read() {
+    let last = |packing| [packed(packing, &record(2, b"second")), packed(packing, &record(3, b"last"))].concat();
+    let (file, inner) = nesting(Packing::Gzip, stored, &last(Packing::Gzip));
+    let member = packed(Packing::Gzip, &record(0, b"first")).len();
+    let end = file.len() - last(Packing::Gzip).len();
+    // Behind the head of the member and the header of its record.
+    for at in member + 110..end {
+        for bit in 0..8 {
+            let mut file = file.clone();
+            file[at] ^= 1 << bit;
+            let seen = whole(&file, Packing::Gzip);
+            let expected = [Ok("<0>"), Err(Damage::BadMember), Ok("<2>"), Ok("<3>")];
+            assert_eq!(ids(&seen), expected, "{at} {bit} {inner:?}");
+        }
+    }
+}
+
+#[test]
+fn a_packed_file_within_a_record_gives_no_records_where_a_later_record_of_its_member_is_damaged() {
+    let inner: Vec<u8> = [7, 8].iter().flat_map(|&n| stored(&record(n, b"inner"))).collect();
+    let mut file = stored(&[record(0, &inner), record(1, &[b'a'; 200_000]), record(2, b"last")].concat());
+    assert_eq!(ids(&whole(&file[..100_000], Packing::Gzip)), [Ok("<0>"), Err(Damage::BadMember)]);
+    file[100_000] ^= 1;
+    assert_eq!(ids(&whole(&file, Packing::Gzip)), [Ok("<0>"), Ok("<1>"), Err(Damage::BadMember)]);
+}
+
+/// A frame of zstd that readers pass over.
+fn skippable(kind: u8, content: &[u8]) -> Vec<u8> {
+    let size = u32::try_from(content.len()).unwrap().to_le_bytes();
+    [&[0x50 + kind, 0x2a, 0x4d, 0x18], &size[..], content].concat()
+}
+
+#[test]
+fn frames_of_zstd_that_hold_no_data_are_passed_over_wherever_they_are() {
+    let frames: Vec<Vec<u8>> = (0..3).map(|n| packed(Packing::Zstd, &record(n, b"a page"))).collect();
+    let inner = packed(Packing::Zstd, &record(7, b"no page"));
+    for (n, kind) in [0, 0x0d, 0x0e, 0x0f].into_iter().enumerate() {
+        let content: Vec<u8> = [vec![1; n * 1000], inner.clone()].concat();
+        let skipped = skippable(kind, &content);
+        // A dictionary comes first.
+        let first = if kind == 0x0d { Vec::new() } else { skipped.clone() };
+        let file: Vec<u8> = [&first, &frames[0], &skipped, &skipped, &frames[1], &frames[2], &skipped]
+            .into_iter()
+            .flatten()
+            .copied()
+            .collect();
+        let mut records = Records::new(Slice::new(&file), Packing::Zstd, Limits::default());
+        let mut n_read = 0;
+        while let Some(next) = records.next_record().unwrap() {
+            let Next::Record(record) = next else { panic!("{kind} {next:?}") };
+            let (from, to) = record.alone.unwrap();
+            assert_eq!((record.position, &file[from as usize..to as usize]), (from, &frames[n_read][..]), "{kind}");
+            n_read += 1;
+        }
+        assert_eq!(n_read, 3);
+        for cut in 1..file.len() {
+            let (seen, joins) = in_spans(&file, Packing::Zstd, vec![cut]);
+            assert!(!joins || seen == whole(&file, Packing::Zstd), "{kind} {cut}");
+        }
+        // A file that is cut off within such a frame says so.
+        for cut in 1..skipped.len() {
+            let seen = whole(&file[..file.len() - cut], Packing::Zstd);
+            let expected = [Ok("<0>"), Ok("<1>"), Ok("<2>"), Err(Damage::BadMember)];
+            assert_eq!(ids(&seen), expected, "{kind} {cut}");
+        }
+    }
+}
