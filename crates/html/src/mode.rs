@@ -5,7 +5,7 @@ use std::str::FromStr;
 use scraper::Selector;
 use serde::{Deserialize, Serialize};
 
-use crate::dom::Dom;
+use crate::dom::{Dom, Holds};
 use crate::error::{HtmlError, Result};
 use crate::render::text_of_nodes;
 use crate::{main_text, select};
@@ -79,7 +79,8 @@ impl Extractor {
     /// Returns the text of a page. Each block is a line; white space within a block is one blank, except in `<pre>`.
     #[must_use]
     pub fn text_of(&self, html: &str) -> String {
-        let dom = Dom::parse(html);
+        let holds = if matches!(self.0, Wanted::Selected(_)) { Holds::All } else { Holds::Known };
+        let dom = Dom::parse(html, holds);
         match &self.0 {
             Wanted::Main => main_text::main_text(&dom),
             Wanted::All => text_of_nodes(&dom, &[Dom::ROOT], |_| true),
