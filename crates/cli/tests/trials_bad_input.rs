@@ -24,7 +24,7 @@ fn damaged_files_are_refused_or_read_as_they_were() {
 
 #[test]
 fn files_that_no_crawl_should_have_are_named_or_set_aside() {
-    let quick = ["B1", "B6", "B9", "B12-jsonl", "B14", "B15", "B17-limit", "B25"];
+    let quick = ["B1", "B6", "B9", "B12-jsonl", "B14", "B15", "B17-limit", "B25", "B30"];
     all_are_green(&bad_input::run_quick(&options(env!("CARGO_BIN_EXE_nearprint"), 1.0, &quick)));
 }
 

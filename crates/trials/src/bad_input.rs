@@ -1,4 +1,4 @@
-//! B1 to B28, less the thousands of damaged files (`mutants`) and the bombs (`bombs`): documents that no crawl should have.
+//! B1 to B30, less the thousands of damaged files (`mutants`) and the bombs (`bombs`): documents that no crawl should have.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use crate::measured::{Checks, Options, Trial, shortened};
 use crate::random::text;
 use crate::row::Row;
 use crate::runner::Ran;
-use crate::{bombs, measured, mutants};
+use crate::{bombs, measured, mutants, web_pages};
 
-const TRIALS: [Trial; 25] = [
+const TRIALS: [Trial; 26] = [
     ("B1", "files that are not Parquet", "65 naming the file", not_parquet),
     ("B6", "no rows, no row groups, no files", "0 and counted; no files: 66, 0 with allow_empty", no_rows),
     ("B6-marker", "require_marker with and without its file", "66 or 75 naming it; 0 with it", marker),
@@ -77,10 +77,21 @@ const TRIALS: [Trial; 25] = [
     ("B28", "unknown keys, values out of range in the job file", "78 naming the key", bad_keys),
     ("B28-flags", "unknown flags, values out of range", "64 naming the flag", bad_flags),
     ("B28-set", "overrides out of range", "64 or 78 naming the key", bad_overrides),
+    (
+        "B30",
+        "a packed WARC file within a damaged record of another one",
+        "0 within --max-bad-rows: the pages of the outer file alone, and one bad row",
+        web_pages::nested_warc,
+    ),
 ];
+
+/// What needs a release build: seconds are counted.
+const TIMED: [Trial; 1] =
+    [("B29", "broken HTML of 2 MB", "0, and at most 0.5 s of processor time a MB", web_pages::broken_html)];
 
 pub fn run(options: &Options) -> Result<Vec<Row>> {
     let mut rows = run_quick(options);
+    rows.extend(measured::rows(options, &TIMED));
     rows.extend(mutants::run(options)?);
     rows.extend(bombs::run(options)?);
     Ok(rows)

@@ -28,6 +28,7 @@ pub mod security;
 pub mod server;
 pub mod table;
 pub mod tracer;
+pub mod web_pages;
 
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 pub type Result<T> = std::result::Result<T, Error>;

@@ -32,7 +32,7 @@ enum Trials {
     Races(races::Args),
     /// L7, L8: many nights in a row, and a rerun
     Nights(nights::Args),
-    /// B1 to B28: documents that no crawl should have
+    /// B1 to B30: documents that no crawl should have
     BadInput(Options),
     /// S1 to S13: what an attacker could try
     Security(Options),
