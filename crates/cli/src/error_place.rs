@@ -73,12 +73,11 @@ impl ErrorPlace {
             | DatasetError::EmptyList { list: file }
             | DatasetError::DocumentsMissing { url: file }
             | DatasetError::NoDocuments { url: file, .. }
+            | DatasetError::OtherFiles { url: file, .. }
             | DatasetError::NoMarker { url: file } => Self::file(file),
             DatasetError::Listed { list, line, .. } => Self { row: Some(*line), ..Self::file(list) },
-            DatasetError::MissingColumn { file, column, .. } | DatasetError::ColumnType { file, column, .. } => {
-                Self { column: Some(column.clone()), ..Self::file(file) }
-            }
-            DatasetError::SchemaDrift { file, column, .. } => {
+            DatasetError::ColumnType { file, column, .. } => Self { column: Some(column.clone()), ..Self::file(file) },
+            DatasetError::MissingColumn { file, column, .. } | DatasetError::SchemaDrift { file, column, .. } => {
                 Self { column: Some(column.to_string()), ..Self::file(file) }
             }
             DatasetError::BadRow { file, row, .. } => Self { row: Some(*row), ..Self::file(file) },

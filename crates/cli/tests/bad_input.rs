@@ -158,13 +158,142 @@ fn bad_lines_of_jsonl_are_named_by_their_number() {
         ("{\"id\":\"a\",\"text\":\"x\"}\n\nnot json\n", ["row 3", "not_json"]),
         ("{\"id\":\"a\",\"text\":\"x\"}\n[1]\n", ["row 2", "not_json"]),
         ("{\"id\":\"a\",\"text\":\"x\"}\n{\"id\":\"b\",\"text\":5}\n", ["row 2", "wrong_type"]),
-        ("{\"id\":\"a\",\"body\":\"x\"}\n", ["no column 'text'", "it has body, id"]),
+        ("{\"id\":\"a\",\"body\":\"x\"}\n", ["no column 'text' in the first line", "it has body, id"]),
+        ("\n{\"id\":\"a\",\"body\":\"x\"}\n", ["no column 'text' in line 2, its first object", "it has body, id"]),
     ] {
-        let (_night, done) = run_with("", "bad.jsonl", |path| std::fs::write(path, content).unwrap());
+        let (_night, done) = run_with("", "bad.jsonl", |path| std::fs::write(path, &content).unwrap());
         expect(&done, 65, &["bad.jsonl", parts[0], parts[1]]);
     }
     let (_night, done) = run_with("", "bad.jsonl.gz", |path| std::fs::write(path, b"\x1f\x8b\x08cut").unwrap());
     expect(&done, 65, &["bad.jsonl.gz", "cannot be read past line 0"]);
+}
+
+const GOOD: &str = "{\"id\":\"a\",\"text\":\"x\"}\n";
+
+#[test]
+fn an_error_about_a_line_says_what_was_found_how_the_line_begins_and_what_mends_it() {
+    let long = format!("{{\"id\":\"b\",\"text\":\"{}\"}}", "x".repeat(1_000_010));
+    let endless = format!("{{\"id\":\"b\",\"text\":\"{}\"}}", "x".repeat(4_048_600));
+    let lines: [(&[u8], [&str; 4]); 11] = [
+        (
+            b"{\"id\":\"1\",\"text\":5}",
+            ["wrong_type", "column 'text' is a number", "{\"id\":\"1\",\"text\":5}", "name another"],
+        ),
+        (
+            b"{\"id\":[1],\"text\":\"x\"}",
+            ["wrong_type", "column 'id' is a list", "begins with {\"id\":[1]", "a whole number"],
+        ),
+        (
+            b"{\"id\":\"1\",\"text\":\"x\",\"n\":{}}",
+            ["wrong_type", "column 'n' is an object", "\"n\":{}}", "change keep"],
+        ),
+        (
+            b"{\"id\":\"1\",\"text\":\"x\",\"n\":\"s\"}",
+            ["wrong_type", "column 'n' is a string", "\"n\":\"s\"}", "one type"],
+        ),
+        (b"[{\"id\":\"1\"}]", ["not_json", "it is a JSON array", "[{\"id\":\"1\"}]", "jq -c '.[]' <"]),
+        (b"{\"id\":\"1\",\"te", ["not_json", "does not end with the line", "{\"id\":\"1\",\"te", "on one line"]),
+        (b"id,text", ["not_json", "no JSON from character 1 on", "id,text", "mend the line"]),
+        (b"{\"text\":\"x\"}", ["null_id", "it has no column 'id'", "{\"text\":\"x\"}", "set id_column"]),
+        (b"{\"id\":\"\xe9\"}", ["invalid_utf8", "byte 8 of the line is not UTF-8", "begins with", "iconv"]),
+        (
+            long.as_bytes(),
+            [
+                "too_large",
+                "column 'text' has 1000010 bytes, 10 over max_doc_bytes",
+                "xxx…",
+                "set max_doc_bytes to 1000010",
+            ],
+        ),
+        (
+            endless.as_bytes(),
+            [
+                "too_large",
+                "the line has 4048620 bytes, 44 over its limit of 4048576",
+                "max_doc_bytes",
+                "set max_doc_bytes to 1000015",
+            ],
+        ),
+    ];
+    for (line, said) in lines {
+        let first = GOOD.replace("}\n", ",\"n\":1}\n");
+        let content = [first.as_bytes(), line, b"\n", first.replace("\"a\"", "\"c\"").as_bytes()].concat();
+        let night = Night::new("max_doc_bytes = \"1MB\"\nkeep = [\"n\"]\n");
+        let folder = night.path().join(format!("documents/dt={DT}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("bad.jsonl"), content).unwrap();
+        let done = night.run(DT, &[]);
+        expect(&done, 65, &[&["bad.jsonl row 2: "][..], &said].concat());
+    }
+}
+
+#[test]
+fn a_file_that_is_json_but_not_one_object_a_line_is_refused_with_the_command_that_makes_it_so() {
+    let object = "{\"id\": \"a\", \"text\": \"x\"}";
+    let wide: Vec<u8> = object.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (content, said) in [
+        (format!("[{object}]\n").into_bytes(), ["it is a JSON array", "jq -c '.[]' < "]),
+        (format!("[\n  {object},\n  {object}\n]\n").into_bytes(), ["it is a JSON array", "jq -c '.[]' < "]),
+        ("{\n  \"id\": \"a\",\n  \"text\": \"x\"\n}\n".into(), ["its objects go over several lines", "jq -c '.' < "]),
+        (wide.clone(), ["it looks like UTF-16", "iconv -f UTF-16LE -t UTF-8 < "]),
+        ([&b"\xff\xfe"[..], &wide].concat(), ["it looks like UTF-16", "iconv -f UTF-16 -t UTF-8 < "]),
+    ] {
+        for name in ["p.json", "p.jsonl"] {
+            let (_night, done) = run_with("", name, |path| std::fs::write(path, &content).unwrap());
+            expect(&done, 65, &[&format!("{name}: {}", said[0]), said[1], "p.new.jsonl"]);
+            assert!(!done.stderr.contains("max-bad-rows"), "{}", done.stderr);
+        }
+        let packed = zstd::encode_all(&content[..], 1).unwrap();
+        let (_night, done) = run_with("", "p.json.zst", |path| std::fs::write(path, &packed).unwrap());
+        expect(&done, 65, &[said[0], "zstd -dc ", said[1].trim_end_matches(" < ")]);
+    }
+    // Lines that are no objects among others are bad rows, wherever they are.
+    for first in ["[1, 2]", "{\"id\": \"cut", "[1, 2"] {
+        let content = format!("{first}\n{object}\n");
+        let (night, done) = run_with("max_bad_rows = 1\n", "p.jsonl", |path| std::fs::write(path, &content).unwrap());
+        let first_is_array = first == "[1, 2";
+        assert_eq!(done.code, if first_is_array { 65 } else { 0 }, "{first}: {}", done.stderr);
+        drop(night);
+    }
+}
+
+#[test]
+fn files_of_json_lines_are_read_whatever_their_ending_and_packing() {
+    let night = Night::new("");
+    let folder = night.path().join(format!("documents/dt={DT}"));
+    std::fs::create_dir_all(&folder).unwrap();
+    let line = |id: &str| format!("{{\"id\":\"{id}\",\"text\":\"{}\"}}\n", text(id.len() as u64, 30)).into_bytes();
+    let zstd = |bytes: Vec<u8>| zstd::encode_all(&bytes[..], 1).unwrap();
+    // A frame of zstd that readers pass over, as pzstd writes them.
+    let skippable = |kind: u8| [&[0x50 + kind, 0x2a, 0x4d, 0x18, 5, 0, 0, 0][..], b"\n{}\n["].concat();
+    let framed = [skippable(0), zstd(line("dddd")), skippable(15), zstd(line("eeeee")), skippable(14)].concat();
+    for (name, content) in [
+        ("a.json", line("a")),
+        ("b.JSON.zst", zstd(line("bb"))),
+        ("c.ndjson", line("ccc")),
+        ("d.jsonl.zst", framed),
+        ("_stats.json", b"{".to_vec()),
+    ] {
+        std::fs::write(folder.join(name), content).unwrap();
+    }
+    night.run(DT, &[]).expect_success();
+    assert_eq!(night.decisions(DT).keys().collect::<Vec<_>>(), ["a", "bb", "ccc", "dddd", "eeeee"]);
+}
+
+#[test]
+fn a_place_of_other_files_names_them_and_is_late_only_while_they_are_being_written() {
+    let run = |names: &[&str]| {
+        let night = Night::new("");
+        let folder = night.path().join(format!("documents/dt={DT}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        names.iter().for_each(|name| std::fs::write(folder.join(name), "x").unwrap());
+        night.run(DT, &["--late-exit-code", "75"])
+    };
+    expect(&run(&["p.txt", "q.log", "_SUCCESS"]), 65, &["no file there ends in .parquet", "there are: p.txt, q.log"]);
+    expect(&run(&["1.a", "2.a", "3.a", "4.a", "5.a", "6.a", "7.a"]), 65, &["1.a, 2.a, 3.a, 4.a, 5.a and 2 more"]);
+    expect(&run(&["x.warc.gz.part", "crawl.log"]), 75, &["still being written", "x.warc.gz.part"]);
+    expect(&run(&["x.warc.gz.open"]), 75, &["x.warc.gz.open"]);
+    expect(&run(&[]), 75, &["no documents at"]);
 }
 
 #[test]

@@ -117,8 +117,9 @@ impl<'a> Columns<'a> {
     /// [`DatasetError::MissingColumn`].
     pub fn get(&self, name: &str) -> Result<&'a ArrayRef> {
         self.batch.column_by_name(name).ok_or_else(|| DatasetError::MissingColumn {
+            line: None,
             file: self.file.to_owned(),
-            column: name.to_owned(),
+            column: name.into(),
             present: self.batch.schema().fields().iter().map(|f| f.name().clone()).collect(),
             remedy: "restore the file".into(),
         })

@@ -1,6 +1,7 @@
 //! Errors of documents and datasets.
 
 use std::borrow::Cow;
+use std::num::NonZeroU64;
 
 use nearprint_storage::{ErrorKind, StorageError, one_line};
 
@@ -46,13 +47,23 @@ pub enum DatasetError {
         /// The place.
         url: String,
     },
-    /// No file at the place of the documents has a format that can be read.
-    #[error("no documents at {url}: no file there ends in {endings}")]
+    /// All files at the place of the documents are still being written, by their names.
+    #[error("no documents at {url} yet: by their names, these files are still being written: {there}")]
     NoDocuments {
+        /// The place.
+        url: String,
+        /// The names of the first files that are there.
+        there: String,
+    },
+    /// No file at the place of the documents has a format that can be read.
+    #[error("no documents at {url}: no file there ends in {endings}; there are: {there}: rename or convert them")]
+    OtherFiles {
         /// The place.
         url: String,
         /// The endings that files of a known format have.
         endings: String,
+        /// The names of the first files that are there.
+        there: String,
     },
     /// The marker that must lie beside the documents is missing.
     #[error("no marker at {url}: the folder is not complete yet; try again when it is, or change require_marker")]
@@ -61,12 +72,14 @@ pub enum DatasetError {
         url: String,
     },
     /// A file lacks a column.
-    #[error("{file}: no column '{column}' (it has {}): {remedy}", present.join(", "))]
+    #[error("{file}: no column '{column}'{} (it has {}): {remedy}", in_line(*line), present.join(", "))]
     MissingColumn {
         /// The file.
         file: String,
         /// The column.
-        column: String,
+        column: Box<str>,
+        /// For JSON lines, the number of the line that lacks it, counted from 1: the first object of the file.
+        line: Option<NonZeroU64>,
         /// The columns that the file has.
         present: Vec<String>,
         /// What the user should do.
@@ -147,6 +160,15 @@ pub enum DatasetError {
     Storage(StorageError),
 }
 
+/// Says in which line of a file a column is missing.
+fn in_line(line: Option<NonZeroU64>) -> String {
+    match line.map(NonZeroU64::get) {
+        None => String::new(),
+        Some(1) => " in the first line".to_owned(),
+        Some(line) => format!(" in line {line}, its first object"),
+    }
+}
+
 /// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, DatasetError>;
 
@@ -170,6 +192,7 @@ impl DatasetError {
             | Self::ColumnType { .. }
             | Self::SchemaDrift { .. }
             | Self::BadRow { .. }
+            | Self::OtherFiles { .. }
             | Self::TooManyBadFiles { .. }
             | Self::Table { .. } => ErrorKind::BadData,
             Self::DocumentsMissing { .. }

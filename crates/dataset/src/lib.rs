@@ -38,7 +38,7 @@ pub use delta_log::version_of;
 pub use documents::{
     DocumentBatch, DocumentColumns, DocumentPlace, DocumentRange, DocumentReader, DocumentRows, Documents, FORMATS,
     Fate, Fates, FileFilter, FileList, FilterOutput, FilterTarget, Format, FoundText, Passed, PassedReason, ReadBytes,
-    ReadLimits, RowCounts, SpanRead, Unchecked, WarcId, WebPages, endings, filter_file, holds_one_document,
+    ReadLimits, RowCounts, RowFault, SpanRead, Unchecked, WarcId, WebPages, endings, filter_file, holds_one_document,
     is_document_name, keep_type_name, left_out, page_text, row_place, url_host,
 };
 pub use error::{DatasetError, Result};

@@ -284,8 +284,9 @@ impl ParquetFile {
     pub fn data_type(&self, column: &str, remedy: &'static str) -> Result<&DataType> {
         let schema = self.schema();
         schema.field_with_name(column).map(|f| f.data_type()).map_err(|_| DatasetError::MissingColumn {
+            line: None,
             file: self.file.url.clone(),
-            column: column.to_owned(),
+            column: column.into(),
             present: schema.fields().iter().map(|f| f.name().clone()).collect(),
             remedy: remedy.into(),
         })

@@ -61,7 +61,7 @@ pub enum PipelineError {
         /// Files, rows and reasons of the first unusable rows.
         examples: Vec<String>,
         /// What the user should do.
-        remedy: &'static str,
+        remedy: Box<str>,
         /// Whether files are damaged, or no row at all can be used. Then more allowed rows are no remedy.
         is_damage: bool,
     },

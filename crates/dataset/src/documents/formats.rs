@@ -12,7 +12,7 @@ use crate::error::{DatasetError, Result};
 /// All formats. Messages and the help text take the names and endings from here.
 pub const FORMATS: &[Format] = &[
     Format { name: "Parquet", endings: &["parquet"], open: parquet::open, filter: parquet_filter::filter },
-    Format { name: "JSONL", endings: &["jsonl", "ndjson"], open: jsonl::open, filter: jsonl_filter::filter },
+    Format { name: "JSONL", endings: &["jsonl", "ndjson", "json"], open: jsonl::open, filter: jsonl_filter::filter },
     Format { name: "WARC", endings: &["warc", "wet"], open: warc::open, filter: warc_filter::filter },
     Format { name: "HTML", endings: &["html", "htm"], open: html::open, filter: html_filter::filter },
 ];

@@ -41,6 +41,15 @@ pub fn remedy(columns: &DocumentColumns, missing: &str, ids: &[String], texts: &
     format!("there is {}: set {}", there.join(" and "), set.join(", ")).into()
 }
 
+/// Returns the remedy for a file that lacks a column whose name is that of a value within another column, `doc.text`.
+pub fn nested(missing: &str, present: &[String]) -> Option<Cow<'static, str>> {
+    let (outer, inner) = missing.split_once('.')?;
+    let is_there = present.iter().any(|column| column == outer);
+    is_there.then(|| {
+        format!("values within '{outer}' are not read: write '{inner}' as a column of its own, and name that").into()
+    })
+}
+
 /// Returns the only one of the columns that has one of the names.
 fn only<'a>(columns: &'a [String], names: &[&str]) -> Option<&'a String> {
     let mut known = columns.iter().filter(|column| names.contains(&column.to_ascii_lowercase().as_str()));

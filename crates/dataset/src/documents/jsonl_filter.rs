@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use super::batch::ReadBytes;
 use super::filter::{FileFilter, FilterOutput, FilterTarget, Filtered, Judge, RowCounts};
-use super::jsonl::{IdColumn, LineId, Numbered};
+use super::jsonl_lines::{IdColumn, LineId, Numbered};
 use crate::error::{DatasetError, Result};
 
 /// Bytes of lines that are written, and packed, at once.

@@ -12,7 +12,9 @@ mod hint;
 mod html;
 mod html_filter;
 mod jsonl;
+mod jsonl_fault;
 mod jsonl_filter;
+mod jsonl_lines;
 mod keep_column;
 mod open;
 mod pages;
@@ -30,7 +32,7 @@ mod web_root;
 mod web_rows;
 
 #[cfg(fuzzing)]
-pub use jsonl::id_and_text;
+pub use jsonl_lines::id_and_text;
 
 pub use batch::{DocumentBatch, DocumentColumns, ReadBytes, SpanRead, Unchecked};
 pub use filter::{Fate, Fates, FileFilter, FilterOutput, FilterTarget, RowCounts};
@@ -41,6 +43,6 @@ pub use open::{DocumentRange, DocumentRows, Documents, FoundText};
 pub use pages::ReadLimits;
 pub use passed::{Passed, PassedReason};
 pub use place::{DocumentPlace, FileList};
-pub use reader::{DocumentReader, Format};
+pub use reader::{DocumentReader, Format, RowFault};
 pub use web_pages::{WarcId, WebPages};
 pub use web_rows::url_host;

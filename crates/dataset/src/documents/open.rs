@@ -17,10 +17,10 @@ use super::keep_column::keep_type_name;
 use super::pages::ReadLimits;
 use super::passed::Passed;
 use super::place::DocumentPlace;
-use super::reader::{DocumentReader, Format};
+use super::reader::{DocumentReader, Format, RowFault};
 use crate::date::is_date;
 use crate::error::{DatasetError, Result};
-use crate::quarantine::InputPolicy;
+use crate::quarantine::{BadReason, InputPolicy};
 
 /// Some row groups of a document file, or the whole file if its format has no row groups. Those of a packed WARC file are
 /// equal stretches of its bytes.
@@ -224,6 +224,12 @@ impl Documents {
         self.files.get(url)?.row_group_of(row)
     }
 
+    /// Returns what is wrong with a row, counted from 1, that is no document for this reason. The row is read again.
+    /// `None` if the reason says all, or if the file is unknown.
+    pub async fn explain(&self, url: &str, row: u64, reason: BadReason) -> Option<RowFault> {
+        self.files.get(url)?.explain(row, reason, &self.columns, &self.context).await
+    }
+
     /// Returns the files that are read, by path.
     pub fn files(&self) -> impl Iterator<Item = &InputFile> {
         self.files.values().map(|reader| reader.file())
@@ -422,14 +428,14 @@ fn too_many(error: DatasetError, before: &[(InputFile, String)], allowed: u64) -
 /// Makes the error of a missing column say that the column is one of the table's partitions.
 fn of_partition_column(error: DatasetError, table: Option<&FoundTable>) -> DatasetError {
     match (error, table) {
-        (DatasetError::MissingColumn { file, column, present, .. }, Some(table))
-            if table.partition_columns.contains(&column) =>
+        (DatasetError::MissingColumn { file, column, line, present, .. }, Some(table))
+            if table.partition_columns.iter().any(|partition| **partition == *column) =>
         {
             let remedy = format!(
                 "it is a partition column of the Delta table {}, whose values are not in the files: name a column that is",
                 table.url
             );
-            DatasetError::MissingColumn { file, column, present, remedy: remedy.into() }
+            DatasetError::MissingColumn { file, column, line, present, remedy: remedy.into() }
         }
         (error, _) => error,
     }

@@ -465,9 +465,10 @@ fn with_hint(parquet: &ParquetFile, columns: &DocumentColumns, error: DatasetErr
         named(|t| t.is_integer() || matches!(t, DataType::Utf8 | DataType::Binary | DataType::FixedSizeBinary(16)));
     let texts = named(|t| matches!(t, DataType::Utf8 | DataType::Binary));
     match error {
-        DatasetError::MissingColumn { file, column, present, .. } => {
-            let remedy = hint::remedy(columns, &column, &ids, &texts);
-            DatasetError::MissingColumn { file, column, present, remedy }
+        DatasetError::MissingColumn { file, column, line, present, .. } => {
+            let nested = hint::nested(&column, &present);
+            let remedy = nested.unwrap_or_else(|| hint::remedy(columns, &column, &ids, &texts));
+            DatasetError::MissingColumn { file, column, line, present, remedy }
         }
         other => other,
     }

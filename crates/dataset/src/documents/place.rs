@@ -178,7 +178,29 @@ async fn refuse_unreadable(pattern: &str, listing: &Listing) -> Result<()> {
         }
         return Err(DatasetError::bad_file(&first.url, format!("its name does not end in {}", endings())));
     }
-    Err(DatasetError::NoDocuments { url: pattern.to_owned(), endings: endings() })
+    let (url, there) = (pattern.to_owned(), first_names(listing.files.iter().map(|file| file.url.as_str())));
+    if listing.files.iter().any(|file| is_unfinished(&file.url)) {
+        return Err(DatasetError::NoDocuments { url, there });
+    }
+    Err(DatasetError::OtherFiles { url, endings: endings(), there })
+}
+
+/// The endings of files that a crawler or a download still writes.
+const UNFINISHED: [&str; 3] = [".open", ".part", ".tmp"];
+
+fn is_unfinished(url: &str) -> bool {
+    UNFINISHED.iter().any(|ending| url.ends_with(ending))
+}
+
+/// The number of files that a message names.
+const NAMED_FILES: usize = 5;
+
+/// Returns the names of the first files, and the number of the others.
+fn first_names<'a>(urls: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let n_more = urls.len().saturating_sub(NAMED_FILES);
+    let names: Vec<&str> = urls.take(NAMED_FILES).map(|url| url.rsplit('/').next().unwrap_or(url)).collect();
+    let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
+    names.join(", ") + &more
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use arrow::datatypes::DataType;
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use nearprint_storage::InputFile;
@@ -11,6 +12,7 @@ use nearprint_storage::InputFile;
 use super::batch::{DocumentBatch, DocumentColumns, ReadContext};
 use super::filter::{FileFilter, FilterTarget, Filtered};
 use crate::error::Result;
+use crate::quarantine::BadReason;
 
 /// A format of document files.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +25,15 @@ pub struct Format {
     pub open: fn(InputFile, DocumentColumns, ReadContext) -> Opened,
     /// Copies the rows of a file that a filter lets through.
     pub filter: fn(InputFile, FileFilter, FilterTarget) -> Filtered,
+}
+
+/// What is wrong with a row, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowFault {
+    /// What was found.
+    pub what: String,
+    /// What the user should do.
+    pub remedy: String,
 }
 
 /// The future of a file that is being opened.
@@ -58,6 +69,18 @@ pub trait DocumentReader: std::fmt::Debug + Send + Sync {
     /// Returns the row group, counted from 0, of a row, counted from 1; `None` if the format has no row groups.
     fn row_group_of(&self, _row: u64) -> Option<u32> {
         None
+    }
+
+    /// Returns what is wrong with a row, counted from 1, that is no document for this reason; `None` if the reason says
+    /// all. The row is read again.
+    fn explain(
+        &self,
+        _row: u64,
+        _reason: BadReason,
+        _columns: &DocumentColumns,
+        _context: &ReadContext,
+    ) -> BoxFuture<'static, Option<RowFault>> {
+        std::future::ready(None).boxed()
     }
 
     /// Returns the bytes of memory that [`release`](Self::release) would free.

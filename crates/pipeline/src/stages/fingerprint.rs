@@ -17,7 +17,7 @@ use crate::work::Work;
 use nearprint_dataset::schema::{CONFIG_DIGEST, FINGERPRINT, FINGERPRINTS, QUARANTINE, SKIPPED, WIDE_FINGERPRINTS};
 use nearprint_dataset::{
     BATCH_ROWS, BadFile, BadReason, BadRow, DatasetError, DatasetWriter, DocumentColumns, DocumentPlace, DocumentRange,
-    Documents, InputPolicy, ReadLimits, StagedFile, row_place, spans_join,
+    Documents, InputPolicy, ReadLimits, RowFault, StagedFile, row_place, spans_join,
 };
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::{IfExists, InputFile, Progress, Storage, row_number};
@@ -176,7 +176,7 @@ pub(crate) async fn fingerprint_documents(
     notes.passed.retain(|(file, _), _| !left_out.contains(file));
     let policy = CollectPolicy { on_duplicate_id: input.on_duplicate_id, left_out };
     let batch = collecting.finish(&policy, |file| urls[file as usize].clone())?;
-    refuse_bad_rows(&batch, input.max_bad_rows, &urls)?;
+    refuse_bad_rows(&batch, input.max_bad_rows, &urls, &documents).await?;
     let bad_files = all_bad_files(&documents, &urls, &notes);
     let counts = counts(&batch, &documents, &notes, &bad_files);
     warn(&bad_files, &counts);
@@ -212,7 +212,7 @@ impl Reading<'_> {
                     if let Some(ahead) = &mut ahead {
                         ahead.tell(collecting.n_rows(), work.progress);
                     }
-                    refuse_mostly_bad(collecting.bad_rows(), n_before, input.max_bad_rows, urls)?;
+                    refuse_mostly_bad(collecting.bad_rows(), n_before, input.max_bad_rows, self).await?;
                 }
                 TaskBatch::Notes(batch) => {
                     notes.add(&batch)?;
@@ -286,11 +286,14 @@ fn unjoined<'a>(documents: &'a Documents, notes: &FileNote) -> BTreeMap<u32, &'a
     unjoined.map(|(position, file)| (position, &file.url)).collect()
 }
 
-fn refuse_mostly_bad(bad: &[BadRow], n_before: usize, allowed: u64, urls: &[String]) -> Result<()> {
+async fn refuse_mostly_bad(bad: &[BadRow], n_before: usize, allowed: u64, reading: Reading<'_>) -> Result<()> {
     let n = bad.len() as u64;
     match bad.get(n_before) {
         Some(first) if n > allowed.saturating_add(BAD_ROWS_PAST_LIMIT) => {
-            Err(too_many_bad_rows(bad, allowed, format!("stopped at {}", place_of(first, urls)), false, urls))
+            let Reading { urls, documents, .. } = reading;
+            let (said, remedy) = explained(first, urls, documents).await;
+            let example = format!("stopped at {said}");
+            Err(too_many_bad_rows(bad, allowed, (example, remedy), false, urls))
         }
         _ => Ok(()),
     }
@@ -331,13 +334,23 @@ fn warn(bad_files: &[BadFile], counts: &FingerprintCounts) {
     }
 }
 
-fn refuse_bad_rows(batch: &QueryBatch, allowed: u64, urls: &[String]) -> Result<()> {
+async fn refuse_bad_rows(batch: &QueryBatch, allowed: u64, urls: &[String], documents: &Documents) -> Result<()> {
     match batch.bad_rows.first() {
         Some(first) if batch.bad_rows.len() as u64 > allowed => {
-            let example = format!("first: {}", place_of(first, urls));
-            Err(too_many_bad_rows(&batch.bad_rows, allowed, example, batch.len() == 0, urls))
+            let (said, remedy) = explained(first, urls, documents).await;
+            let example = format!("first: {said}");
+            Err(too_many_bad_rows(&batch.bad_rows, allowed, (example, remedy), batch.len() == 0, urls))
         }
         _ => Ok(()),
+    }
+}
+
+/// Returns the place of a row that is no document and what is wrong with it, and the remedy if one is known.
+async fn explained(bad: &BadRow, urls: &[String], documents: &Documents) -> (String, Option<String>) {
+    let place = place_of(bad, urls);
+    match documents.explain(&urls[bad.file as usize], bad.row, bad.reason).await {
+        Some(RowFault { what, remedy }) => (format!("{place}: {what}"), Some(remedy)),
+        None => (place, None),
     }
 }
 
@@ -353,18 +366,18 @@ const LISTED_BAD_ROWS: usize = 10;
 fn too_many_bad_rows(
     bad: &[BadRow],
     allowed: u64,
-    example: String,
+    (example, mending): (String, Option<String>),
     none_is_good: bool,
     urls: &[String],
 ) -> PipelineError {
     let has = |reason| bad.iter().any(|bad| bad.reason == reason);
     let (is_cut_off, is_broken) = (has(BadReason::CutOff), has(BadReason::BrokenRecord));
     let remedy = if is_cut_off {
-        "the file was cut off, fetch it again"
+        "the file was cut off, fetch it again".into()
     } else if is_broken {
-        "the file is damaged, fetch it again"
+        "the file is damaged, fetch it again".into()
     } else {
-        "mend the rows"
+        mending.map_or("mend the rows".into(), String::into_boxed_str)
     };
     let is_damage = is_cut_off || is_broken || none_is_good;
     let examples = bad.iter().take(LISTED_BAD_ROWS).map(|bad| place_of(bad, urls)).collect();

@@ -127,8 +127,9 @@ fn columns(url: &str, header: &str) -> Result<[usize; 3]> {
     let names: Vec<&str> = header.split('\t').collect();
     let column = |name: &str| {
         let missing = || DatasetError::MissingColumn {
+            line: None,
             file: url.to_owned(),
-            column: name.to_owned(),
+            column: name.into(),
             present: shown(&names),
             remedy: "write a tab-separated header".into(),
         };

@@ -229,8 +229,9 @@ impl Columns {
         let column = |name: &str| {
             let mut found = header.iter().enumerate().filter(|(_, h)| h.trim().eq_ignore_ascii_case(name));
             let missing = || DatasetError::MissingColumn {
+                line: None,
                 file: file.to_owned(),
-                column: name.to_owned(),
+                column: name.into(),
                 present: header.iter().map(str::to_owned).collect(),
                 remedy: "keep the columns of the sheet that tune drew".into(),
             };
