@@ -343,3 +343,51 @@ fn a_night_that_is_dropped_while_it_is_replaced_is_not_called_published() {
     let is_there = info["nights"].as_array().unwrap().iter().any(|n| n["dt"] == DT);
     assert_eq!((done.code == 0, night.is_in_tables(DT)), (is_there, is_there), "{}", done.stderr);
 }
+
+/// A folder in the place of the manifest fails the night after its tables are written.
+#[test]
+fn a_night_that_fails_takes_back_what_it_wrote_and_no_more() {
+    let night = one_night("");
+    night.run(DT, &[]).expect_success();
+    let generation = night.generation(DT).file_name().unwrap().to_str().unwrap().to_owned();
+    let part = format!("decisions/dt={DT}/part-00000-{}.parquet", generation.strip_prefix("gen=").unwrap());
+    let published = support::published(night.path());
+    let there = |folder: &str| {
+        let files = snapshot(&night.path().join(folder)).into_keys();
+        files.map(|file| file.display().to_string()).collect::<Vec<_>>()
+    };
+    let again = ["--store", "store-2", "--output", "results-2"];
+    let in_its_way = night.path().join(format!("results-2/_nearprint/dt={DT}/{generation}/manifest.json"));
+    std::fs::create_dir_all(in_its_way.join("empty")).unwrap();
+    let failed = night.run(DT, &again);
+    expect(&failed, 64, &["manifest.json: cannot write", "Is a directory"]);
+    assert_eq!(there("results-2"), ["_store.json"]);
+    assert_eq!(there("store-2"), ["_store.json"]);
+    assert!(!night.path().join("results-2/pairs").exists(), "empty folders go too");
+
+    // Somebody else has written this file of the same generation.
+    let others = night.path().join("results-2").join(&part);
+    std::fs::create_dir_all(others.parent().unwrap()).unwrap();
+    std::fs::copy(night.path().join("results").join(&part), others).unwrap();
+    assert_eq!(night.run(DT, &again).code, 64);
+    assert_eq!(there("results-2"), ["_store.json", &part]);
+
+    std::fs::remove_dir_all(in_its_way).unwrap();
+    night.run(DT, &again).expect_success();
+    assert_eq!(support::published(night.path()), published);
+}
+
+/// A folder in the place of the next commit fails the commit alone.
+#[test]
+fn a_night_whose_commit_fails_leaves_the_published_generation_and_nothing_else() {
+    let night = one_night("");
+    night.run(DT, &[]).expect_success();
+    let published = support::published(night.path());
+    night.documents(DT, &[("a", &text(1, 60)), ("d", &text(4, 60))]);
+    let commit = night.path().join("store/_commits/00000002.json");
+    std::fs::create_dir_all(commit.join("empty")).unwrap();
+    let failed = night.run(DT, &["--replace", "--no-breakers"]);
+    assert_ne!(failed.code, 0, "{}", failed.stdout);
+    std::fs::remove_dir_all(commit).unwrap();
+    assert_eq!(support::published(night.path()), published, "{}", failed.stderr);
+}

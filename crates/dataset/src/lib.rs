@@ -45,7 +45,7 @@ pub use error::{DatasetError, Result};
 pub use nearprint_html::HtmlText;
 pub use nearprint_warc::{Seam, spans_join};
 pub use parquet_file::{ParquetFile, Read, count, selection};
-pub use publish::{is_sound, mend_files, publish, refuse_existing, upload};
+pub use publish::{is_sound, mend_files, publish, refuse_existing, upload, upload_new};
 pub use published::{DELTA_LOG, DT, PUBLISHED, PublishedDataset, PublishedName, published_path};
 pub use quarantine::{BadFile, BadReason, BadRow, DuplicateIds, InputPolicy};
 pub use sorted_copy::{PagesRead, SortedCopy};

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::writer::{FileRecord, StagedFile, is_part_name};
-use nearprint_storage::{Folder, IfExists, Progress, Result, StorageError};
+use nearprint_storage::{Folder, IfExists, NewFiles, Progress, Result, StorageError};
 
 const SUCCESS: &str = "_SUCCESS";
 
@@ -47,16 +47,19 @@ pub async fn refuse_existing(output: &Folder, if_exists: IfExists) -> Result<()>
 /// ```
 ///
 /// # Errors
-/// A file cannot be written or deleted. There is no `_SUCCESS` then.
+/// A file cannot be written or deleted. There is no `_SUCCESS` then, and on a local disk nothing that this made.
 pub async fn publish(output: &Folder, staged: &[StagedFile], if_exists: IfExists, progress: &Progress) -> Result<()> {
     if if_exists == IfExists::Replace && output.join(SUCCESS).get().await?.is_some() {
         output.join(SUCCESS).delete().await?;
     }
-    upload(output, staged, "publish", progress).await?;
+    let mut new = NewFiles::default();
+    upload_new(output, staged, &mut new, "publish", progress).await?;
     if if_exists == IfExists::Replace {
         delete_left_over_parts(output, staged).await?;
     }
-    output.join(SUCCESS).put(bytes::Bytes::new()).await
+    output.join(SUCCESS).put(bytes::Bytes::new()).await?;
+    new.keep();
+    Ok(())
 }
 
 async fn delete_left_over_parts(output: &Folder, staged: &[StagedFile]) -> Result<()> {
@@ -110,11 +113,27 @@ pub async fn is_sound(place: &Folder, recorded: &FileRecord) -> Result<bool> {
 /// Copies staged files to their names below `folder`. The progress counts them as a stage of the given name.
 ///
 /// # Errors
-/// A file cannot be read or written.
+/// A file cannot be read or written. Files that were copied before stay.
 pub async fn upload(folder: &Folder, staged: &[StagedFile], stage: &'static str, progress: &Progress) -> Result<()> {
+    let mut new = NewFiles::default();
+    new.keep();
+    upload_new(folder, staged, &mut new, stage, progress).await
+}
+
+/// As [`upload`], and `new` gets to know the files.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub async fn upload_new(
+    folder: &Folder,
+    staged: &[StagedFile],
+    new: &mut NewFiles,
+    stage: &'static str,
+    progress: &Progress,
+) -> Result<()> {
     progress.start(stage, "files", staged.len() as u64);
     for file in staged {
-        folder.join(&file.record.name).put_file(&file.path).await?;
+        new.put_file(folder, &file.record.name, &file.path).await?;
         progress.advance(1);
     }
     Ok(())

@@ -127,14 +127,18 @@ pub enum PipelineError {
         /// The stage that sorts.
         stage: &'static str,
     },
-    /// The disk of the temporary files has too little room.
+    /// A disk has too little room for what a night writes there.
     #[error(
-        "{}: {needed} bytes are needed for temporary files, {free} are free: free some, name another `spill_dir`, or set preflight = false in [resources]",
+        "{}: {needed} bytes are needed for {what}, {free} are free: free some, name another {keys}, or set preflight = false in [resources]",
         path.display()
     )]
     NoSpace {
-        /// The spill folder.
+        /// A folder on the disk.
         path: PathBuf,
+        /// What the night writes there.
+        what: String,
+        /// The keys that name the places of it.
+        keys: String,
         /// The number of bytes that are needed, about.
         needed: u64,
         /// The number of bytes that are free.

@@ -13,9 +13,9 @@ use arrow::datatypes::Int64Type;
 use futures::TryStreamExt;
 use nearprint_dataset::schema::{CANONICAL_ID, DOC_ID};
 use nearprint_dataset::{
-    Columns, DatasetWriter, FileRecord, PUBLISHED, ParquetFile, PublishedDataset, StagedFile, create_folder, upload,
+    Columns, DatasetWriter, FileRecord, PUBLISHED, ParquetFile, PublishedDataset, StagedFile, create_folder, upload_new,
 };
-use nearprint_storage::{Folder, Progress, Sha256Hex, Storage};
+use nearprint_storage::{Folder, NewFiles, Progress, Sha256Hex, Storage};
 use nearprint_store::{
     ForgottenIds, MANIFEST, Night, RunWithout, Store, StoreError, Writers, generation_name, to_json,
 };
@@ -23,6 +23,7 @@ use serde::Serialize;
 
 use crate::error::{PipelineError, Result};
 use crate::night::manifest::Manifest;
+use crate::night::publish::of_run;
 use crate::night::published::{generation, open_store};
 use crate::night::tables::roll_all_forward;
 use crate::resources::Resources;
@@ -129,18 +130,21 @@ async fn attempt(
     };
     let mut runs: HashMap<String, RunWithout> = found.runs.into_iter().map(|run| (run.dt.clone(), run)).collect();
     let mut changed = Vec::new();
+    // Until the commit, a failure deletes what it finds here.
+    let mut written = NewFiles::default();
     progress.start("forget", "results", store.nights().len() as u64);
     for night in store.nights() {
         let mut new = night.clone();
         if let Some(without) = runs.remove(&night.dt) {
             new.joined_as = Some(night.joined_as().to_owned());
             new.run = without.run.record;
-            upload(&store.run_folder(&new.run.digest), &without.run.files, "publish", &Progress::default()).await?;
+            let files = of_run(&without.run.files, &new);
+            upload_new(store.folder(), &files, &mut written, "publish", &Progress::default()).await?;
         }
         if !night.is_in_tables() {
             summary.results_before_tables.push(night.dt.clone());
         } else if let Some(left) = results_without(storage, night, ids, temp.path()).await? {
-            left.publish(storage, store, &mut new).await?;
+            left.publish(storage, store, &mut new, &mut written).await?;
             summary.results.push(night.dt.clone());
         }
         if new != *night {
@@ -148,9 +152,12 @@ async fn attempt(
         }
         progress.advance(1);
     }
+    written.keep();
     if changed.is_empty() || store.commit_forgetting(changed).await? {
         return Ok(Some(summary));
     }
+    // Another commit was first. What it shares with this one, its own execution has written.
+    written.delete();
     Ok(None)
 }
 
@@ -162,7 +169,7 @@ struct ResultsLeft {
 
 impl ResultsLeft {
     /// Writes the generation, and makes `night` name it.
-    async fn publish(self, storage: &Storage, store: &Store, night: &mut Night) -> Result<()> {
+    async fn publish(self, storage: &Storage, store: &Store, night: &mut Night, written: &mut NewFiles) -> Result<()> {
         let content = to_json(&self.manifest)?;
         night.manifest_sha256 = Sha256Hex::of(&content).0;
         night.gen_digest = night.manifest_sha256[..32].to_owned();
@@ -173,8 +180,8 @@ impl ResultsLeft {
             StagedFile { record, path: file.path }
         };
         let files: Vec<StagedFile> = self.files.into_iter().map(named).collect();
-        upload(&root, &files, "publish", &Progress::default()).await?;
-        Ok(root.join(&night.generation_path()).join(MANIFEST).put(content).await?)
+        upload_new(&root, &files, written, "publish", &Progress::default()).await?;
+        Ok(written.put(&root, &format!("{}/{MANIFEST}", night.generation_path()), content).await?)
     }
 }
 

@@ -86,8 +86,7 @@ impl Folder {
                 return Err(error);
             }
         }
-        // A folder that is not empty stays, which is no error.
-        path.ancestors().skip(1).take_while(|a| *a != root && std::fs::remove_dir(a).is_ok()).for_each(drop);
+        path.parent().into_iter().for_each(|folder| local::remove_empty(folder, root));
         Ok(())
     }
 }

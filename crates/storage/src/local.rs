@@ -5,6 +5,7 @@ use std::fs::{File, Metadata, Permissions};
 use std::io::{Error, ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use rustix::fs::{CWD, RenameFlags};
@@ -12,6 +13,7 @@ use rustix::io::Errno;
 use tempfile::TempPath;
 
 use crate::error::{Result, StorageError};
+use crate::locked::locked;
 use crate::runtime::blocking;
 
 /// Bytes that one step of a copy moves. A command that is stopped ends the copy between two steps.
@@ -40,15 +42,36 @@ pub async fn put_if_absent(path: &Path, content: Bytes) -> Result<bool> {
 /// # Errors
 /// An error of the disk, or [`StorageError::TryAgain`] if the folder was removed in the meantime.
 pub async fn put_file(path: &Path, from: &Path) -> Result<()> {
+    copied(path, from).await?.keep(true).await.map(drop)
+}
+
+/// As [`put_file`], and `made` gets to know the file if it is new.
+///
+/// # Errors
+/// The same as those of [`put_file`].
+pub async fn make_file(path: &Path, from: &Path, made: MadeFiles) -> Result<()> {
+    copied(path, from).await?.keep_noting(made).await
+}
+
+/// As [`put`], and `made` gets to know the file if it is new.
+///
+/// # Errors
+/// The same as those of [`put`].
+pub async fn make(path: &Path, content: Bytes, made: MadeFiles) -> Result<()> {
+    Part::write(path, content).await?.keep_noting(made).await
+}
+
+/// Copies a file to a scratch file beside its place.
+async fn copied(path: &Path, from: &Path) -> Result<Part> {
     let source = File::open(from).map_err(StorageError::io(from))?;
     let n_bytes = source.metadata().map_err(StorageError::io(from))?.len();
     let mut part = Part::create(path, n_bytes).await?;
-    let source = std::sync::Arc::new(source);
+    let source = Arc::new(source);
     loop {
-        let source = std::sync::Arc::clone(&source);
+        let source = Arc::clone(&source);
         let copied = part.step(move |file| std::io::copy(&mut source.take(STEP_BYTES), file)).await?;
         if copied == 0 {
-            return part.keep(true).await.map(drop);
+            return Ok(part);
         }
     }
 }
@@ -126,21 +149,100 @@ impl Part {
     pub async fn keep(mut self, replace: bool) -> Result<bool> {
         self.step(|file| file.sync_all()).await?;
         blocking("file", move || {
-            let Self { place, folder, n_bytes, path, .. } = self;
-            let kept = if replace { path.persist(&place) } else { path.persist_noclobber(&place) };
+            let kept = if replace { self.path.persist(&self.place) } else { self.path.persist_noclobber(&self.place) };
             match kept {
                 Err(error) if !replace && error.error.kind() == ErrorKind::AlreadyExists => return Ok(false),
                 // Only this process and `store gc` know the scratch file's name.
-                Err(error) if error.error.kind() == ErrorKind::NotFound => return Err(removed_meanwhile(&folder)),
-                kept => kept.map_err(|e| failure(&place, n_bytes, e.error))?,
+                Err(error) if error.error.kind() == ErrorKind::NotFound => return Err(removed_meanwhile(&self.folder)),
+                kept => kept.map_err(|e| failure(&self.place, self.n_bytes, e.error))?,
             }
-            match sync_folder(&folder) {
-                Err(error) if error.kind() == ErrorKind::NotFound => Err(removed_meanwhile(&folder)),
-                synced => synced.map(|()| true).map_err(|source| failure(&place, n_bytes, source)),
-            }
+            sync_kept(&self.folder, &self.place, self.n_bytes).map(|()| true)
         })
         .await
     }
+
+    /// As [`keep`](Self::keep) with `replace`. If nothing was replaced, `made` gets to know the file, before anything can
+    /// fail.
+    ///
+    /// # Errors
+    /// The same as those of [`keep`](Self::keep).
+    pub async fn keep_noting(mut self, made: MadeFiles) -> Result<()> {
+        self.step(|file| file.sync_all()).await?;
+        blocking("file", move || {
+            let Self { place, folder, n_bytes, file, path } = self;
+            let identity = file.as_ref().and_then(|file| file.metadata().ok()).map(|there| Identity::of(&there));
+            let gone = |error: Error| match error.kind() {
+                ErrorKind::NotFound => removed_meanwhile(&folder),
+                _ => failure(&place, n_bytes, error),
+            };
+            match path.persist_noclobber(&place) {
+                Ok(()) => made.note(&place, identity),
+                Err(taken) if taken.error.kind() == ErrorKind::AlreadyExists => {
+                    taken.path.persist(&place).map_err(|e| gone(e.error))?;
+                }
+                Err(error) => return Err(gone(error.error)),
+            }
+            sync_kept(&folder, &place, n_bytes)
+        })
+        .await
+    }
+}
+
+fn sync_kept(folder: &Path, place: &Path, n_bytes: u64) -> Result<()> {
+    match sync_folder(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(removed_meanwhile(folder)),
+        synced => synced.map_err(|source| failure(place, n_bytes, source)),
+    }
+}
+
+/// What tells a file from every other one that ever had its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity(u64, u64, i64, i64);
+
+impl Identity {
+    fn of(there: &Metadata) -> Self {
+        Self(there.dev(), there.ino(), there.mtime(), there.mtime_nsec())
+    }
+}
+
+/// The files that an execution made where there were none. Clones share them.
+///
+/// Others may write the same bytes to the same name, and publish them. Whoever writes there renames a file of his own over
+/// this one, which is told by its identity. So only files are deleted that nobody else has written since.
+#[derive(Debug, Clone, Default)]
+pub struct MadeFiles(Arc<Mutex<Vec<(PathBuf, Identity)>>>);
+
+impl MadeFiles {
+    fn note(&self, place: &Path, identity: Option<Identity>) {
+        locked(&self.0).extend(identity.map(|identity| (place.to_path_buf(), identity)));
+    }
+
+    /// Deletes the files that are still those that were made, and what cannot be deleted stays.
+    pub fn delete(&self) {
+        for (path, identity) in locked(&self.0).drain(..) {
+            if let Err(error) = delete_made(&path, identity) {
+                tracing::warn!(file = %path.display(), %error, "left over: `store gc` deletes it");
+            }
+        }
+    }
+}
+
+fn delete_made(path: &Path, identity: Identity) -> std::io::Result<()> {
+    let is_own = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|there| Identity::of(&there) == identity);
+    if !is_own(path) {
+        return Ok(());
+    }
+    // Between the look and the rename, somebody else may have renamed his file to the place.
+    match Aside::of(path)? {
+        Some(aside) if is_own(&aside.path) => aside.delete(),
+        Some(aside) => aside.put_back(),
+        None => Ok(()),
+    }
+}
+
+/// Removes a folder and those above it as long as they are empty, but never `root`.
+pub fn remove_empty(folder: &Path, root: &Path) {
+    folder.ancestors().take_while(|above| *above != root && std::fs::remove_dir(above).is_ok()).for_each(drop);
 }
 
 const PREFIX: &str = ".nearprint-";

@@ -91,7 +91,7 @@ pub use history::CheckedCommits;
 pub use identity::{check_identities, identity_in, missing_store};
 pub use index::{IndexRequest, IndexSummary, OpenIndex};
 pub use info::{NightInfo, SegmentInfo, StoreInfo};
-pub use names::{MANIFEST, RECORDS, generation_name, night_records};
+pub use names::{MANIFEST, RECORDS, generation_name, night_records, run_name};
 pub use reader::{JoinedNights, OwnIds};
 pub use shadows::{Recrawls, Shadow, Shadowed};
 pub use store::{KeptRun, MadeBy, Store, Writers, probe_conditional_put};

@@ -68,18 +68,18 @@ const FAULTS: &[Fault] = &[
         most: 3,
         ..fault("F2", "kill -9 during an upload in parts", "rgw", "gc aborts the upload; same bytes", killed_at_part)
     },
-    fault("F4", "ENOSPC from the nth write on", "local", "74 naming the path", disk_full),
+    fault("F4", "ENOSPC from the nth write on", "local", "74 naming the path, nothing stays", disk_full),
     fault(
         "F4",
         "ENOSPC at the nth write, once",
         "local",
-        "74 naming the path, or 0 where it was not needed",
+        "74 naming the path, nothing stays, or 0 where it was not needed",
         disk_full_once,
     ),
-    fault("F4", "a small file system", "local", "74 naming the path, or 0 where it fits", small_disk),
+    fault("F4", "a small file system", "local", "74 naming the path, nothing stays, or 0 where it fits", small_disk),
     fault("F5", "EIO at the nth fsync", "local", "74, and 75 at the commit itself", failed_sync),
     fault("F5", "EIO at the nth read", "local", "74 naming the path", failed_read),
-    fault("F6", "inodes used up", "local", "74 naming the path, or 0 where they suffice", few_inodes),
+    fault("F6", "inodes used up", "local", "74 naming the path, nothing stays, or 0 where they suffice", few_inodes),
     fault("F8", "--max-spill reached", "local", "74 naming --max-spill", spill_limit),
     fault("F9", "503 on 10 % of requests", "rgw", "0, same bytes, retries counted", slow_down_10),
     fault("F9", "503 on 30 % of requests", "rgw", "0, same bytes, retries counted", slow_down_30),
@@ -481,7 +481,7 @@ fn cramped(bench: &Bench, what: &str, option: impl Fn(u64) -> String, room: u64)
     let ran = night.new_run().run()?;
     mounted.remount(roomy)?;
     let said: &[&str] = match ran.code {
-        74 if ran.stderr.contains("are needed for temporary files") => &["are free"],
+        74 if ran.stderr.contains("bytes are needed for ") => &["are free"],
         74 => &["no space left", "/"],
         _ => &[],
     };

@@ -331,6 +331,13 @@ impl Night {
         Ok(())
     }
 
+    /// A run that failed in-process took back all that it had written.
+    fn nothing_stays(&self, now: &Snapshot) -> Result<()> {
+        let more: Vec<&String> = now.keys().filter(|key| !is_drawn(key) && !self.base.contains_key(*key)).collect();
+        require!(more.is_empty(), "these files stay of a run that failed: {more:?}");
+        Ok(())
+    }
+
     /// I5: a plain run then publishes what an undisturbed one does, byte for byte, and leaves nothing else.
     pub fn rerun(&self) -> Result<()> {
         let mut ran = self.run_of("job.toml", NEW).run()?;
@@ -382,6 +389,9 @@ impl Night {
         self.check()?;
         if ran.code != 137 && ran.code != HUNG {
             self.leftovers(&now)?;
+        }
+        if ran.code == 74 && seen == Seen::Old && matches!(self.place, Place::Local) {
+            self.nothing_stays(&now)?;
         }
         if ran.code == 0 && self.spec.replaces.publishes() {
             require!(seen == Seen::New, "exit 0, but the night is not published");

@@ -9,7 +9,7 @@ pub(crate) mod manifest;
 mod measure;
 mod plan;
 mod preflight;
-mod publish;
+pub(crate) mod publish;
 pub(crate) mod published;
 pub(crate) mod references;
 pub(crate) mod request;

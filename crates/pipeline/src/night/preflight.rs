@@ -1,33 +1,74 @@
 //! Checks, before the work begins, that there is room for a night.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use super::plan::Plan;
 use crate::error::{PipelineError, Result};
 use nearprint_dataset::{DELTA_LOG, DT, PUBLISHED};
 use nearprint_storage::{Folder, StorageError};
 use nearprint_store::{RECORDS, night_records};
 
-/// The bytes that a document takes in the spill folder: its fingerprint, sketch, text hash and id, three times over,
-/// for the run files, for the decisions and pairs, and for spills.
-const ROW_BYTES: u64 = 3 * 96;
+/// The bytes that a document takes in the run files, and likewise in decisions and pairs: its fingerprint, sketch, text hash
+/// and id.
+const ROW_BYTES: u64 = 96;
+/// The bytes that it takes in the spill folder: those of both, and as many for spills.
+const SPILL_ROW_BYTES: u64 = 3 * ROW_BYTES;
 /// The bytes that a night takes whatever the number of documents.
 const BASE_BYTES: u64 = 64 << 20;
 
-/// Refuses a spill folder whose file system has less room than `n_rows` documents take, about. If the number is not
-/// known, it needs only the room that any night takes.
-pub(crate) fn refuse_full(folder: &Path, n_rows: Option<u64>) -> Result<()> {
-    let needed = spill_bytes(n_rows);
-    let stat = rustix::fs::statvfs(folder).map_err(|e| StorageError::io(folder)(e.into()))?;
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-    if free >= needed {
-        return Ok(());
+/// Refuses a night for which a file system has too little room, about: that of the spill folder, the output or the store.
+/// What lies on the same file system is added up. If the number of documents is not known, temporary files need the room
+/// that any night takes, and results that of the list of inputs. Nothing is asked of S3.
+pub(crate) fn refuse_full(spill: &Path, plan: &Plan) -> Result<()> {
+    let n_rows = plan.documents.n_rows();
+    let inputs = serde_json::to_vec(&plan.inputs).map_or(0, |list| list.len() as u64);
+    let rows = n_rows.unwrap_or(0).saturating_mul(ROW_BYTES);
+    let places = [
+        ("temporary files", "`spill_dir`", Some(spill), spill_bytes(n_rows)),
+        ("results", "`output`", plan.output.local_path(), rows.saturating_add(inputs)),
+        ("the store", "`store`", plan.store.folder().local_path(), rows),
+    ];
+    let mut disks: Vec<Disk<'_>> = Vec::new();
+    for (what, key, folder, needed) in places {
+        let Some(folder) = folder.and_then(|folder| folder.ancestors().find(|above| above.exists())) else { continue };
+        let device = std::fs::metadata(folder).map_err(StorageError::io(folder))?.dev();
+        match disks.iter_mut().find(|disk| disk.device == device) {
+            Some(disk) => {
+                disk.whats.push(what);
+                disk.keys.push(key);
+                disk.needed = disk.needed.saturating_add(needed);
+            }
+            None => disks.push(Disk { device, folder, whats: vec![what], keys: vec![key], needed }),
+        }
     }
-    Err(PipelineError::NoSpace { path: folder.to_path_buf(), needed, free })
+    disks.iter().try_for_each(Disk::refuse_full)
+}
+
+/// What a night needs on a file system.
+struct Disk<'a> {
+    device: u64,
+    folder: &'a Path,
+    whats: Vec<&'static str>,
+    keys: Vec<&'static str>,
+    needed: u64,
+}
+
+impl Disk<'_> {
+    fn refuse_full(&self) -> Result<()> {
+        let stat = rustix::fs::statvfs(self.folder).map_err(|e| StorageError::io(self.folder)(e.into()))?;
+        let (needed, free) = (self.needed, stat.f_bavail.saturating_mul(stat.f_frsize));
+        if free >= needed {
+            return Ok(());
+        }
+        let (what, keys) = (self.whats.join(" and "), self.keys.join(" or "));
+        Err(PipelineError::NoSpace { path: self.folder.to_path_buf(), what, keys, needed, free })
+    }
 }
 
 /// Returns the bytes that a night of `n_rows` documents takes in the spill folder, about.
 pub(crate) fn spill_bytes(n_rows: Option<u64>) -> u64 {
-    BASE_BYTES.saturating_add(n_rows.unwrap_or(0).saturating_mul(ROW_BYTES))
+    BASE_BYTES.saturating_add(n_rows.unwrap_or(0).saturating_mul(SPILL_ROW_BYTES))
 }
 
 /// Refuses a store or an output that the permissions forbid to write. Nothing is written.

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use nearprint_dataset::{BadFile, FileRecord, StagedFile, mend_files, upload};
+use nearprint_dataset::{BadFile, FileRecord, StagedFile, mend_files, upload_new};
 use nearprint_profile::ALGORITHM_VERSION;
-use nearprint_storage::{Progress, Sha256Hex, Storage};
-use nearprint_store::{JoinedRuns, MANIFEST, MadeBy, Night, StagedRun, Store, StoreError, generation_name, to_json};
+use nearprint_storage::{ErrorKind, NewFiles, Progress, Sha256Hex, Storage};
+use nearprint_store::{
+    JoinedRuns, MANIFEST, MadeBy, Night, StagedRun, Store, StoreError, generation_name, run_name, to_json,
+};
 
 use super::breakers::Measured;
 use super::manifest::Manifest;
@@ -75,12 +77,26 @@ pub(crate) async fn publish(
         gen_digest,
         manifest_sha256,
     };
-    upload(&plan.output, &named(&staged.files, &night), "publish", progress).await?;
-    plan.output.join(&night.generation_path()).join(MANIFEST).put(content).await?;
-    upload(&plan.store.run_folder(&night.run.digest), &run_files, "commit", progress).await?;
+    // Until the commit, a failure deletes what it finds here.
+    let mut new = NewFiles::default();
+    upload_new(&plan.output, &named(&staged.files, &night), &mut new, "publish", progress).await?;
+    new.put(&plan.output, &format!("{}/{MANIFEST}", night.generation_path()), content).await?;
+    upload_new(plan.store.folder(), &of_run(&run_files, &night), &mut new, "commit", progress).await?;
     let made_by = MadeBy { config_digest: plan.config_digest.clone(), algorithm: ALGORITHM_VERSION };
-    if !plan.store.commit(&night, request.keep_nights, &made_by).await? {
-        return Ok(Err(night.gen_digest));
+    new.keep();
+    match plan.store.commit(&night, request.keep_nights, &made_by).await {
+        Ok(true) => {}
+        Ok(false) => {
+            delete_unpublished(&plan.store, &night, new).await;
+            return Ok(Err(night.gen_digest));
+        }
+        Err(error) => {
+            // Whether an error of this kind comes after the commit cannot be told.
+            if error.kind() != ErrorKind::TryAgain {
+                delete_unpublished(&plan.store, &night, new).await;
+            }
+            return Err(error.into());
+        }
     }
     roll_forward(storage, plan.store.folder(), &plan.output, Some(&request.dt)).await?;
     let store = Store::open(plan.store.folder()).await?;
@@ -91,6 +107,15 @@ pub(crate) async fn publish(
 }
 
 /// Returns the summary of a night that is still published, and of which damaged or missing files were written again.
+/// Deletes what was written for a night that was not committed. Everything stays if the store has the night of this very
+/// content by now, or cannot be read.
+async fn delete_unpublished(store: &Store, night: &Night, new: NewFiles) {
+    let is_it = |there: &Night| there.gen_digest == night.gen_digest && there.run.digest == night.run.digest;
+    if Store::open(store.folder()).await.is_ok_and(|now| !now.night(&night.dt).is_some_and(is_it)) {
+        new.delete();
+    }
+}
+
 async fn mended(storage: &Storage, plan: &Plan, night: &Night, staged: Staged, n_mended_files: u64) -> Result<Attempt> {
     roll_forward(storage, plan.store.folder(), &plan.output, Some(&night.dt)).await?;
     let Some(store) = still_published(&plan.store, night).await? else {
@@ -141,6 +166,15 @@ fn named(files: &[StagedFile], night: &Night) -> Vec<StagedFile> {
 }
 
 /// Takes nights that were replaced or forgotten out of the tables of other outputs than that of the run. A failure is only
+/// Returns the staged files of a run under the names that they have below the store.
+pub(crate) fn of_run(files: &[StagedFile], night: &Night) -> Vec<StagedFile> {
+    let named = |file: &StagedFile| {
+        let name = format!("{}/{}", run_name(&night.run.digest), file.record.name);
+        StagedFile { record: FileRecord { name, ..file.record.clone() }, path: file.path.clone() }
+    };
+    files.iter().map(named).collect()
+}
+
 /// a warning: the next run into that output does it.
 async fn leave(storage: &Storage, plan: &Plan, nights: impl Iterator<Item = &Night>) {
     let roots: BTreeSet<&str> = nights.filter(|night| night.is_in_tables()).map(Night::output_root).collect();

@@ -220,7 +220,7 @@ pub(crate) fn refuse_before_work(
     refuse_forgotten(&plan.store, request)?;
     plan.store.refuse_output_without_tables(storage, &plan.output)?;
     if request.preflight {
-        preflight::refuse_full(&resources.temp_parent(), plan.documents.n_rows())?;
+        preflight::refuse_full(&resources.temp_parent(), plan)?;
     }
     Ok(())
 }
