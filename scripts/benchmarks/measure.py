@@ -377,7 +377,7 @@ def rolling(results, folder):
         return sum(file.stat().st_size for folder in folders for file in folder.rglob("*") if file.is_file())
 
     for number, night in enumerate(sorted((place / "documents").iterdir()), 1):
-        lines, seconds, _ = run(NEARPRINT, "run", "--config", job, "--dt", night.name.removeprefix("dt="), "--no-breakers", "--json")
+        lines, seconds, _ = run(NEARPRINT, "run", "--config", job, "--dt", night.name.removeprefix("dt="), "--future", "--no-breakers", "--json")
         if number % 10 == 0:
             run(NEARPRINT, "store", "compact", place / "store", "--json")
             run(NEARPRINT, "store", "gc", "--config", job, "--grace-hours", "0", "--json")

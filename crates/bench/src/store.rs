@@ -69,6 +69,7 @@ impl Args {
                 request: format!("generated {dt}"),
                 gen_digest: format!("generated-{dt}"),
                 manifest_sha256: String::new(),
+                future: false,
                 dt,
             };
             if !store.commit(&night, None, &made_by).await? {

@@ -247,6 +247,61 @@ fn a_rolling_store_stays_flat_and_joins_like_a_store_of_its_last_nights() {
     is_sound(&night);
 }
 
+#[test]
+fn a_date_far_ahead_needs_a_flag_and_never_makes_the_store_forget() {
+    let night = Night::new("keep_nights = 3\n");
+    for day in 20..=22 {
+        rolling(&night, day);
+        run(&night, day, &[]);
+    }
+    let mistyped = "2062-11-24";
+    night.documents(mistyped, &[("z", &text(9, 60))]);
+    let before = snapshot(night.path());
+    for more in [&["--no-breakers"][..], &["--dry-run"], &["--late", "--replace"]] {
+        let refused = night.run(mistyped, more);
+        expect(&refused, 64, &["2062-11-24 is more than 2 days after today", "newest input", "--dt", "--future"]);
+        assert!(!refused.stderr.contains("hint: "), "{}", refused.stderr);
+    }
+    assert_eq!(snapshot(night.path()), before);
+    night.run(mistyped, &["--future", "--dry-run"]).expect_success();
+
+    let summary = night.run(mistyped, &["--future", "--no-breakers"]).expect_success().json();
+    assert_eq!(summary["forgotten"].as_array().map_or(0, Vec::len), 0);
+    let nights = |night: &Night| {
+        let info = store(night, &["info"]);
+        let all = info["nights"].as_array().unwrap().iter().map(|night| night["dt"].as_str().unwrap().to_owned());
+        all.collect::<Vec<_>>()
+    };
+    let of = |days: std::ops::RangeInclusive<u64>| days.map(date).collect::<Vec<_>>();
+    assert_eq!(nights(&night), [of(20..=22), vec![mistyped.to_owned()]].concat());
+    // Whoever runs it again has published it already, or makes it anew because it is stale: both go without the flag.
+    assert_eq!(night.run(mistyped, &["--no-breakers"]).expect_success().json()["status"], "already_published");
+    rolling(&night, 23);
+    assert_eq!(run(&night, 23, &["--late"])["forgotten"], serde_json::json!([date(20)]));
+    nearprint_in(night.path(), &["run", "--config", "job.toml", "--stale", "--no-breakers"]).expect_success();
+    assert_eq!(nights(&night), [of(21..=23), vec![mistyped.to_owned()]].concat());
+    let all = nearprint_in(night.path(), &["store", "forget", "store", "--before", "2062-01-01"]);
+    expect(&all, 64, &["its newest night is 2026-11-23"]);
+
+    store(&night, &["drop-night", "--dt", mistyped]);
+    assert_eq!(nights(&night), of(21..=23));
+    rolling(&night, 24);
+    assert_eq!(run(&night, 24, &[])["forgotten"], serde_json::json!([date(21)]));
+    is_sound(&night);
+}
+
+/// Documents that were written in time make no night of the future.
+#[test]
+fn the_flag_for_dates_far_ahead_may_always_be_given() {
+    let night = Night::new("keep_nights = 2\n");
+    for day in 20..=22 {
+        rolling(&night, day);
+        let forgotten = run(&night, day, &["--future"])["forgotten"].clone();
+        assert_eq!(forgotten.as_array().map_or(0, Vec::len), usize::from(day == 22));
+    }
+    assert!(!std::fs::read_to_string(night.path().join("store/_commits/00000003.json")).unwrap().contains("future"));
+}
+
 const GONE: [&str; 3] = ["forget-me/0", "forget-me/1", "forget-me/recrawled"];
 
 /// Nights in which the forgotten documents are canonical, dropped, the smallest of a cluster, short, empty, recrawled.

@@ -170,6 +170,7 @@ fn request(folder: &Path, output: &str, night: u32, pairs: PairsMode, clusters: 
         clusters,
         max_lost_share: None,
         late: false,
+        future: false,
         keep_nights: None,
         replace: false,
         writers: Writers::Several,

@@ -147,6 +147,11 @@ pub struct Night {
     pub gen_digest: String,
     /// The SHA-256 of the night's manifest.
     pub manifest_sha256: String,
+    /// Whether the date was far ahead of the night's documents when the night was published, which was asked for. Such a
+    /// night never counts among the newest ones that a store keeps, and forgets none. The field is left out if it is not
+    /// so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub future: bool,
 }
 
 impl Night {
@@ -511,10 +516,11 @@ impl Commit {
         (self.with_nights(left), gone)
     }
 
-    /// Returns the commit without all nights but the `n` newest.
+    /// Returns the commit without the nights before the `n` newest, among which nights of the
+    /// [future](Night::future) do not count.
     #[must_use]
     pub fn keeping(self, n: usize) -> Self {
-        let oldest = self.nights.len().checked_sub(n).and_then(|first| self.nights.get(first));
+        let oldest = self.nights.iter().filter(|night| !night.future).nth_back(n.saturating_sub(1));
         match oldest.map(|night| night.dt.clone()) {
             Some(oldest) => self.forgetting_before(&oldest).0,
             None => self,
@@ -608,6 +614,7 @@ impl FirstCommit {
             request: night.gen_digest.clone(),
             gen_digest: night.gen_digest,
             manifest_sha256: night.manifest_sha256,
+            future: false,
         };
         Commit {
             algorithm: self.algorithm,

@@ -42,6 +42,7 @@
 //!     request: "of the request".to_owned(),
 //!     gen_digest: "of the generation".to_owned(),
 //!     manifest_sha256: "of the manifest".to_owned(),
+//!     future: false,
 //! };
 //! assert!(store.commit(&night, None, &made_by).await?);
 //!

@@ -210,14 +210,16 @@ impl Store {
     }
 
     /// Commits that the store forgets all nights before a date, and returns these nights, by date. Nothing is committed
-    /// if there are none. Later nights do not become stale. At least the newest night stays.
+    /// if there are none. Later nights do not become stale. At least the newest night stays, and the newest one that is no
+    /// night of the [future](Night::future).
     ///
     /// # Errors
     /// [`StorageError::Usage`] if the date is later than the newest night; [`StoreError::TryAgain`] if others commit
     /// again and again; an error if the store cannot be read or written.
     pub async fn forget_before(&self, date: &str) -> Result<Vec<Night>> {
         let forgotten = self.recommit(|before| {
-            if let Some(newest) = before.nights.last().filter(|night| night.dt.as_str() < date) {
+            let newest = before.nights.iter().rfind(|night| !night.future).or(before.nights.last());
+            if let Some(newest) = newest.filter(|night| night.dt.as_str() < date) {
                 let reason = format!(
                     "its newest night is {}, so it would forget all nights: name a date that is not after it",
                     newest.dt
@@ -362,8 +364,8 @@ impl Store {
         StoreError::Refused { url: self.folder.url().to_owned(), reason }
     }
 
-    /// Makes a night visible, in place of one with the same date. The same commit forgets all nights but the `keep_nights`
-    /// newest. If other nights were committed first, the result is `false`, because this night may have to be joined with
+    /// Makes a night visible, in place of one with the same date. The same commit forgets the nights before the
+    /// `keep_nights` newest, unless the night is one of the [future](Night::future). If other nights were committed first, the result is `false`, because this night may have to be joined with
     /// them. It is also `false` if `store gc` has given up the night's files in the meantime, or if others commit again
     /// and again. If only a compaction was faster, the night is committed on top of it.
     ///
@@ -404,7 +406,7 @@ impl Store {
             pages: Vec::new(),
         };
         let commit = commit.with_nights(nights.into_values().collect());
-        let commit = match keep_nights {
+        let commit = match keep_nights.filter(|_| !night.future) {
             Some(n) => commit.keeping(usize::try_from(n.get()).unwrap_or(usize::MAX)),
             None => commit,
         };

@@ -19,7 +19,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "DATE", required_unless_present = "stale", alias = "date")]
     pub dt: Option<String>,
     /// Publish all stale nights again, in order of date, with what was added before them; the first failure ends it
-    #[arg(long, conflicts_with_all = ["dt", "late", "files_from", "dry_run"])]
+    #[arg(long, conflicts_with_all = ["dt", "late", "future", "files_from", "dry_run"])]
     pub stale: bool,
     /// Say what the run would do and write nothing: reads listings, footers and the store, and checks permissions
     #[arg(long)]
@@ -27,6 +27,9 @@ pub struct RunArgs {
     /// Allow a date older than the store's newest
     #[arg(long)]
     pub late: bool,
+    /// Allow a date that is more than two days after today and after the newest input
+    #[arg(long)]
+    pub future: bool,
     /// Publish a night again that is already published
     #[arg(long)]
     pub replace: bool,

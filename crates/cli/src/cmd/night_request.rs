@@ -42,6 +42,7 @@ pub(super) fn request(job: &JobConfig, args: &RunArgs, dt: String) -> Result<Run
         clusters: job.clusters,
         max_lost_share: job.max_lost_share,
         late: args.late,
+        future: args.future,
         replace: args.replace,
         keep_nights: job.keep_nights,
         writers: if args.single_writer { Writers::One } else { job.writers() },

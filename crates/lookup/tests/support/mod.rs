@@ -88,6 +88,7 @@ pub async fn write(
             request: dt.clone(),
             gen_digest: dt.clone(),
             manifest_sha256: String::new(),
+            future: false,
             dt,
         };
         assert!(store.commit(&night, None, &made_by).await.unwrap());

@@ -1,5 +1,7 @@
 //! The plan of a run before any document is read, and the runs that are refused.
 
+use std::time::{Duration, SystemTime};
+
 use nearprint_dataset::{Documents, utc};
 use nearprint_join::LossLimit;
 use nearprint_profile::ALGORITHM_VERSION;
@@ -25,6 +27,8 @@ pub(crate) struct Plan {
     /// The digest of everything that the night's results depend on.
     pub(crate) digest: String,
     pub(crate) newest_input: Option<String>,
+    /// Whether the date is far ahead of the newest input. It is if there is no input.
+    pub(crate) is_ahead_of_input: bool,
     pub(crate) output: Folder,
     /// The folder with the manifests of the night's generations.
     pub(crate) records: Folder,
@@ -43,7 +47,9 @@ pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan
     store.refuse_unmounted_output(storage, &output).await?;
     let references = References::open(storage, &request.references, &config_digest, identity.as_deref()).await?;
     let documents = documents::open(storage, request).await?;
-    let newest_input = documents.files().map(|f| f.modified).max().map(utc);
+    let newest_input = documents.files().map(|f| f.modified).max();
+    let is_ahead_of_input = newest_input.is_none_or(|newest| is_far_ahead(&request.dt, newest));
+    let newest_input = newest_input.map(utc);
     let joined = store.nights_before(&request.dt).digests();
     let mut inputs: Vec<InputRecord> = documents
         .files()
@@ -55,10 +61,42 @@ pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan
     let digest =
         request_digest(request, &config_digest, &inputs, before_forgetting.as_ref().unwrap_or(&joined), &references)?;
     let records = output.join(&night_records(&request.dt));
-    Ok(Plan { store, references, documents, config_digest, joined, inputs, digest, newest_input, output, records })
+    Ok(Plan {
+        store,
+        references,
+        documents,
+        config_digest,
+        joined,
+        inputs,
+        digest,
+        newest_input,
+        is_ahead_of_input,
+        output,
+        records,
+    })
+}
+
+/// The days by which a date may be ahead of the clock, or of the documents: time zones make up one of them.
+const AHEAD_DAYS: u64 = 2;
+
+/// Returns whether a date is more than [`AHEAD_DAYS`] days after a time.
+fn is_far_ahead(dt: &str, time: SystemTime) -> bool {
+    let last = time.checked_add(Duration::from_secs(AHEAD_DAYS * 24 * 60 * 60));
+    last.is_some_and(|last| dt > date_of(last).as_str())
+}
+
+fn date_of(time: SystemTime) -> String {
+    utc(time).chars().take_while(|&c| c != 'T').collect()
 }
 
 impl Plan {
+    /// Returns whether the night is marked as one of the future: it was asked for as such, now or when it was published, and
+    /// its date is far ahead of its documents. The clock does not matter.
+    pub(crate) fn is_future(&self, request: &RunRequest) -> bool {
+        let was_asked = request.future || self.store.night(&request.dt).is_some_and(|night| night.future);
+        was_asked && self.is_ahead_of_input
+    }
+
     /// Says in which of inputs, earlier nights and references a published night differs. If it is none of them, it is a
     /// key of the configuration: those on which fingerprints depend are the same, else the store would have refused.
     fn changed(&self, published: &Manifest) -> String {
@@ -167,6 +205,21 @@ pub(crate) async fn refuse_republishing(
     Err(PipelineError::OutputExists { url: plan.output.url().to_owned(), reason })
 }
 
+/// Refuses a new night whose date is far ahead of the clock and of its documents: every real night would come before it.
+pub(crate) fn refuse_future(plan: &Plan, request: &RunRequest) -> Result<()> {
+    let now = SystemTime::now();
+    if request.future || !plan.is_ahead_of_input || !is_far_ahead(&request.dt, now) {
+        return Ok(());
+    }
+    let newest = plan.newest_input.as_ref().map_or(String::new(), |at| format!(" and after its newest input ({at})"));
+    let reason = format!(
+        "{} is more than {AHEAD_DAYS} days after today ({}){newest}: check `dt`, or say `future` to publish it",
+        request.dt,
+        date_of(now)
+    );
+    Err(PipelineError::Usage { reason })
+}
+
 pub(crate) fn refuse_late(store: &Store, request: &RunRequest) -> Result<()> {
     match store.nights().last() {
         Some(newest) if newest.dt > request.dt && !request.late => {
@@ -185,7 +238,7 @@ pub(crate) fn refuse_forgotten(store: &Store, request: &RunRequest) -> Result<()
         let reason = format!("{dt} is refused: the store has forgotten all nights before {}", forgotten.before);
         return Err(PipelineError::Usage { reason });
     }
-    let n_newer = store.nights().iter().filter(|night| night.dt.as_str() > dt).count();
+    let n_newer = store.nights().iter().filter(|night| !night.future && night.dt.as_str() > dt).count();
     match request.keep_nights {
         Some(n) if n_newer >= n.get() as usize => {
             let reason = format!(

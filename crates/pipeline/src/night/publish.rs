@@ -76,6 +76,7 @@ pub(crate) async fn publish(
         request: plan.digest.clone(),
         gen_digest,
         manifest_sha256,
+        future: plan.is_future(request),
     };
     // Until the commit, a failure deletes what it finds here.
     let mut new = NewFiles::default();

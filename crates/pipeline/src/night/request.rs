@@ -61,6 +61,9 @@ pub struct RunRequest {
     pub max_lost_share: Option<f64>,
     /// Whether the date may be older than the newest night.
     pub late: bool,
+    /// Whether the date may be more than two days after today and after the newest input. Such a night forgets none, and
+    /// never counts among the `keep_nights` newest.
+    pub future: bool,
     /// Whether a published night is replaced.
     pub replace: bool,
     /// The number of nights that the store keeps: the newest, with this one. The commit of the night forgets all others.

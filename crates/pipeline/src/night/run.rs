@@ -13,7 +13,7 @@ use nearprint_tasks::Elsewhere;
 
 use super::breakers::{Measured, TrippedBreaker, counted_sources, lost_most};
 use super::manifest::Manifest;
-use super::plan::{Plan, moved, plan, refuse_forgotten, refuse_late, refuse_republishing};
+use super::plan::{Plan, moved, plan, refuse_forgotten, refuse_future, refuse_late, refuse_republishing};
 use super::preflight;
 use super::publish::{Attempt, Staged, publish, still_published};
 use super::published::already_published;
@@ -67,6 +67,7 @@ const N_STEPS: u32 = 7;
 ///     clusters: ClusterRule::Star,
 ///     max_lost_share: None,
 ///     late: false,
+///     future: false,
 ///     replace: false,
 ///     keep_nights: None,
 ///     writers: Writers::Several,
@@ -200,6 +201,7 @@ pub(crate) async fn course(
         }
         Some(published) => refuse_republishing(storage, plan, published, request).await?,
         None => {
+            refuse_future(plan, request)?;
             refuse_forgotten(&plan.store, request)?;
             refuse_late(&plan.store, request)?;
             if !request.replace && have_night(tables, &request.dt) {

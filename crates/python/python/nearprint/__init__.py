@@ -83,7 +83,7 @@ def run(config: str | os.PathLike[str], dt: str, **options: Option) -> dict[str,
         config: the job file.
         dt: the date of the night, such as "2026-11-20".
         **options: the options of `nearprint run`, with underscores for hyphens: `create_store=True`, `replace=True`,
-            `late=True`, `documents="crawl"`, `threads=4`, `memory_limit="4GiB"`, `max_pairs=1000`, ... An option that
+            `late=True`, `future=True`, `documents="crawl"`, `threads=4`, `memory_limit="4GiB"`, `max_pairs=1000`, ... An option that
             may be repeated takes a list. `None` and `False` leave an option out.
 
     Returns:

@@ -39,7 +39,7 @@ const NIGHTS_BEFORE: usize = 29;
 /// #     dt: "2026-11-19".to_owned(), documents: documents.clone().into(), store: store.clone(),
 /// #     references: Vec::new(), output, columns, keep: Vec::new(), source_column: None, profile,
 /// #     analyzer_resources: Default::default(), input: Default::default(), pairs: Default::default(),
-/// #     max_pairs: 1_000_000, clusters: Default::default(), max_lost_share: None, late: false, replace: false, keep_nights: None,
+/// #     max_pairs: 1_000_000, clusters: Default::default(), max_lost_share: None, late: false, future: false, replace: false, keep_nights: None,
 /// #     writers: Default::default(), breakers, preflight: false, create_store: true,
 /// #     job_file: None,
 /// # };
