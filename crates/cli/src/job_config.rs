@@ -17,7 +17,7 @@ use crate::args::{BreakerArgs, Global, InputArgs, OnDuplicateId, ProfileArgs};
 use crate::bytes::Bytes;
 use crate::exit_code::{CONFIG, Failure};
 use crate::job_keys::{self, line_and_column};
-use crate::place::{Dates, refuse_unexpanded, refuse_unexpanded_path};
+use crate::place::{Dates, refuse_stream, refuse_unexpanded, refuse_unexpanded_path};
 use crate::remedy::Remedy;
 
 /// A job file.
@@ -166,7 +166,7 @@ impl JobConfig {
         let references = self.references.iter().map(|place| ("references", place, Dates::None));
         let output = self.output.iter().map(|place| ("output", place, Dates::None));
         for (key, place, dates) in dated.chain(store).chain(references).chain(output).chain(roots).chain(clones) {
-            refuse_unexpanded(place, dates).map_err(|reason| (key, reason))?;
+            refuse_stream(place).and_then(|()| refuse_unexpanded(place, dates)).map_err(|reason| (key, reason))?;
         }
         let paths = [
             ("user_dictionary", &self.user_dictionary),
@@ -311,11 +311,9 @@ impl JobConfig {
         })
     }
 
-    /// Returns the local files that a command with this job reads, including the job file itself. Each file has the
-    /// flag or key that names it, and its path.
-    pub fn files_read(&self, config: Option<&Path>) -> Vec<(&'static str, String)> {
+    /// Returns the local files that a command with this job reads, each with the key that names it, and its path.
+    pub fn files_read(&self) -> Vec<(&'static str, String)> {
         let named = [
-            ("config", config),
             ("user_dictionary", self.user_dictionary.as_deref()),
             ("stop_words", self.stop_words.as_deref()),
             ("idf", self.idf.as_deref()),

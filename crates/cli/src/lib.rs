@@ -3,6 +3,7 @@
 
 mod args;
 mod asked;
+mod beside;
 mod bytes;
 mod cmd;
 mod command_line;
@@ -30,6 +31,7 @@ use serde_json::Value;
 
 use args::{Cli, Command, Global, RunArgs};
 use asked::Asked;
+use beside::Beside;
 use cmd::Outcome;
 use summary::SummaryFile;
 use watch::Watch;
@@ -64,7 +66,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, elsewhere: Option
         return summary::print_failure(&failure, global.json, Some(&asked));
     }
     exit_code::keep_panics_to_one_line();
-    let outcome = watched(&global, &asked, run.as_ref(), || {
+    let outcome = watched(&arguments, &global, &asked, run.as_ref(), || {
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| cmd::dispatch(cli, elsewhere)));
         let hinted = |failure: Failure| {
             let hint = hint::of(&failure, &asked.command, &arguments);
@@ -80,11 +82,20 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, elsewhere: Option
     }
 }
 
-/// Does the work of a command, leaves its summary where the options ask for it, and tells about a run.
-fn watched(global: &Global, asked: &Asked, run: Option<&RunArgs>, work: impl FnOnce() -> Outcome) -> Outcome {
+/// Does the work of a command, leaves its summary where the options ask for it, and tells about a run. Files that must not
+/// be written are refused before anything else.
+fn watched(
+    arguments: &[OsString],
+    global: &Global,
+    asked: &Asked,
+    run: Option<&RunArgs>,
+    work: impl FnOnce() -> Outcome,
+) -> Outcome {
+    let beside = Beside::of(arguments);
+    beside.refuse_summary()?;
     let file = global.summary_file.as_deref().map(SummaryFile::prepare).transpose()?;
     let mut watching = None;
-    let outcome = Watch::start(run).and_then(|watch| {
+    let outcome = beside.refuse_others().and_then(|()| Watch::start(run)).and_then(|watch| {
         watching = Some(watch);
         work()
     });
@@ -129,14 +140,16 @@ pub fn night(
 ) -> Result<Value, Box<FailedNight>> {
     let failed = |failure| Box::new(FailedNight { failure, summary: None });
     let command = ["nearprint", "run"].map(OsString::from);
-    let cli = Cli::try_parse_from(command.into_iter().chain(arguments));
+    let arguments: Vec<OsString> = command.into_iter().chain(arguments).collect();
+    let cli = Cli::try_parse_from(&arguments);
     let cli = cli.map_err(|error| failed(summary::usage_of_clap(&error)))?;
     let Command::Run(args) = cli.command else {
         return Err(failed(Failure::bug("a night that is another command")));
     };
     let asked = Asked { command: "run".to_owned(), dt: args.dt.clone() };
-    let report = watched(&cli.global, &asked, Some(&args), || cmd::night(&cli.global, &args, stop, elsewhere))
-        .map_err(failed)?;
+    let report =
+        watched(&arguments, &cli.global, &asked, Some(&args), || cmd::night(&cli.global, &args, stop, elsewhere))
+            .map_err(failed)?;
     match report.failure {
         Some(failure) => Err(Box::new(FailedNight { failure, summary: Some(report.json) })),
         None => Ok(report.json),

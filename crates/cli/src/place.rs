@@ -12,12 +12,22 @@ pub enum Dates {
 
 /// Parses the value of a flag.
 pub fn place(text: &str) -> Result<String, String> {
-    refuse_unexpanded(text, Dates::None).map(|()| text.to_owned())
+    refuse_stream(text).and_then(|()| refuse_unexpanded(text, Dates::None)).map(|()| text.to_owned())
 }
 
 /// Parses the value of a flag for the documents of nights, which may contain `{dt}`.
 pub fn nights(text: &str) -> Result<String, String> {
-    refuse_unexpanded(text, Dates::Allowed).map(|()| text.to_owned())
+    refuse_stream(text).and_then(|()| refuse_unexpanded(text, Dates::Allowed)).map(|()| text.to_owned())
+}
+
+/// Refuses `-`, by which other programs mean standard input or output.
+pub fn refuse_stream(text: &str) -> Result<(), String> {
+    match text {
+        "-" => {
+            Err("'-' is neither standard input nor standard output here: name a place, or ./- for that name".to_owned())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Parses the value of a flag for a local file or folder.

@@ -9,6 +9,7 @@ use nearprint_storage::{IfExists, LocalFile};
 use serde_json::{Map, Value};
 
 use crate::asked::Asked;
+use crate::beside::Beside;
 use crate::exit_code::{BUG, Failure, LOCAL_IO, Spent, USAGE};
 use crate::hint;
 use crate::refused::Refused;
@@ -198,7 +199,9 @@ pub fn of_clap(error: &clap::Error, arguments: &[OsString]) -> u8 {
     let is_json = |path: &&PathBuf| path.extension() == Some("json".as_ref());
     if let Some(path) = refused.summary_file.as_ref().filter(is_json) {
         let summary = of_failure(&failure, refused.asked.as_ref());
-        if let Err(unwritten) = SummaryFile::prepare(path).and_then(|file| file.write(&summary)) {
+        let refused = Beside::of(arguments).refuse_summary_at(path);
+        if let Err(unwritten) = refused.and_then(|()| SummaryFile::prepare(path)).and_then(|file| file.write(&summary))
+        {
             unwritten.say();
         }
     }

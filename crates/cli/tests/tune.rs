@@ -120,10 +120,13 @@ fn cells_are_no_formulas_and_the_page_takes_no_markup_from_documents() {
 #[test]
 fn a_sheet_is_not_drawn_over_labels() {
     let dir = documents();
-    std::fs::write(dir.path().join("sheet.csv"), "a day's work").unwrap();
+    draw(dir.path(), "sheet.csv", &[]).expect_success();
+    let sheet = dir.path().join("sheet.csv");
+    let labelled = std::fs::read_to_string(&sheet).unwrap() + "a day's work";
+    std::fs::write(&sheet, &labelled).unwrap();
     let done = draw(dir.path(), "sheet.csv", &[]);
     assert_eq!(done.code, 73, "{}", done.stderr);
-    assert_eq!(std::fs::read_to_string(dir.path().join("sheet.csv")).unwrap(), "a day's work");
+    assert_eq!(std::fs::read_to_string(&sheet).unwrap(), labelled);
     draw(dir.path(), "sheet.csv", &["--replace"]).expect_success();
 }
 

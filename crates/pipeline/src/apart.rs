@@ -2,7 +2,6 @@
 //! read its own results next time.
 
 use crate::error::{PipelineError, Result};
-use nearprint_dataset::{DocumentPlace, is_document_name};
 use nearprint_storage::{Folder, Storage, redact};
 
 /// A key, and the place that it names.
@@ -19,41 +18,6 @@ pub(crate) fn refuse_folder(storage: &Storage, written: &Folder, output: &str, i
                 redact(pattern)
             );
             return Err(PipelineError::Usage { reason });
-        }
-    }
-    Ok(())
-}
-
-/// Refuses to write a file that is one of the files which a command reads, or that would be one of its documents next
-/// time.
-///
-/// # Errors
-/// [`PipelineError::Usage`] if the file is refused. It names both keys.
-pub fn refuse_file(
-    storage: &Storage,
-    (key, output): Named<'_>,
-    documents: &DocumentPlace,
-    inputs: &[Named<'_>],
-) -> Result<()> {
-    let place = storage.folder(output)?;
-    let refused = |other: &str, url: &str| {
-        let reason = format!(
-            "`{key}` {} would overwrite what `{other}` {} reads: name another file",
-            redact(output),
-            redact(url)
-        );
-        Err(PipelineError::Usage { reason })
-    };
-    for (other, url) in inputs {
-        if place.contains(&storage.folder(url)?) {
-            return refused(other, url);
-        }
-    }
-    documents.check(storage)?;
-    for documents in documents.patterns() {
-        let is_next_document = is_document_name(output) && storage.reaches(documents, &place)?;
-        if is_next_document || storage.begins_below(documents, &place)? {
-            return refused("documents", documents);
         }
     }
     Ok(())

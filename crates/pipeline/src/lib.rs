@@ -27,7 +27,6 @@ mod stages;
 mod store_commands;
 mod work;
 
-pub use apart::refuse_file;
 pub use check::{CheckReport, CheckRequest, CheckedReference, check};
 pub use cluster_plan::{
     ClusterBytes, ClusterLimit, ClusterPlan, ClusterRequest, ClusterSeconds, measured_over_model, plan_on_cluster,
@@ -39,7 +38,7 @@ pub use forget::{ForgetIdsRequest, ForgetIdsSummary, store_forget_ids};
 pub use join_command::{JoinRequest, JoinSummary, join};
 pub use join_plan::{PlanRequest, PlanSummary, PlannedSketches, PlannedTable, plan};
 pub use night::published::{NightHistory, NightRecord, published_files, published_history, published_night};
-pub use night::request::night_pattern;
+pub use night::request::{is_among_documents, night_pattern};
 pub use night::{
     Breakers, DocumentShare, DropRate, DryRun, Generation, Generations, JoinedNights, JoinedReference, LargestCluster,
     MAX_LOST_SHARE, MeanLoss, Measured, NightFiles, NightInput, RunCounts, RunRequest, RunStatus, RunSummary,

@@ -63,6 +63,21 @@ impl Storage {
         Ok(is_wanted || self.folder(pattern)?.shown_names_to(place).is_some())
     }
 
+    /// Returns whether `place` is one of the places that a pattern names, or lies below one, hidden or not. A path without
+    /// wildcards names itself.
+    ///
+    /// # Errors
+    /// [`StorageError::Usage`](crate::StorageError::Usage) if the pattern is malformed or its URL is not supported.
+    pub fn covers(&self, pattern: &str, place: &Folder) -> Result<bool> {
+        let (base, glob) = self.place_of(pattern)?;
+        let names = glob.and_then(|glob| Some((Wanted::Matching(glob), base.names_to(place)?)));
+        let is_below_a_match = names.is_some_and(|(wanted, names)| {
+            (1..=names.len()).any(|n| names.get(..n).is_some_and(|above| wanted.has(&base.below(above))))
+        });
+        // A path with brackets may exist exactly as it is written.
+        Ok(is_below_a_match || self.folder(pattern)?.contains(place))
+    }
+
     /// Returns whether the pattern begins at `place` or below it. This holds for the folder before the first wildcard,
     /// and for the path that equals the pattern.
     ///

@@ -41,5 +41,5 @@ pub use report::{
 };
 pub use tune::{
     Estimate, EstimateIntervals, LabelEstimate, LabelsRequest, Recommendation, SheetRequest, SheetSummary, Stratum,
-    draw_sheet, estimate_from_labels,
+    draw_sheet, estimate_from_labels, is_sheet,
 };

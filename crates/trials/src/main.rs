@@ -34,7 +34,7 @@ enum Trials {
     Nights(nights::Args),
     /// B1 to B30: documents that no crawl should have
     BadInput(Options),
-    /// S1 to S13: what an attacker could try
+    /// S1 to S15: what an attacker could try
     Security(Options),
     /// Single bits flipped in published files: `check` must name each
     Flips(Options),

@@ -1,13 +1,13 @@
-//! S1 to S13: what an attacker could try. S3 is `canary`; S4 and S5 are B2 to B5 and B17 to B21.
+//! S1 to S15: what an attacker could try. S3 is `canary`; S4 and S5 are B2 to B5 and B17 to B21.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use crate::folder::{DT, Folder, Outcome, expect, files_below, parquet_of, parquet_with, strings};
+use crate::folder::{DT, Folder, Outcome, expect, files_below, parquet_of, parquet_with, snapshot_of, strings};
 use crate::measured::{Checks, Options, Trial, shortened};
 use crate::proxy::{Action, Proxy, Rule};
 use crate::random::text;
@@ -16,7 +16,7 @@ use crate::runner::Ran;
 use crate::server::Server;
 use crate::{Result, measured};
 
-const TRIALS: [Trial; 14] = [
+const TRIALS: [Trial; 16] = [
     ("S1", "200 ids that look like paths", "0; no file but those of every night", ids_as_paths),
     ("S1-symlinks", "symlinks where files are written", "what they point to is as before", symlinks_in_output),
     ("S2", "documents outside of --root", "64; inside: 0", roots),
@@ -45,6 +45,18 @@ const TRIALS: [Trial; 14] = [
         "where dependencies come from",
         "one registry, with checksums; advisories where cargo-deny is there",
         supply_chain,
+    ),
+    (
+        "S14",
+        "files beside the results, aimed at commits, logs of tables, manifests and documents",
+        "64 or 73, and every byte is as before",
+        files_aimed_at_data,
+    ),
+    (
+        "S15",
+        "a mistyped year, with keep_nights",
+        "64; with --future no night is forgotten, and drop-night gives the store back",
+        mistyped_year,
     ),
 ];
 
@@ -1083,5 +1095,99 @@ fn supply_chain(_options: &Options, checks: &mut Checks) -> Result<()> {
         "cargo deny",
         expect(output.status.success(), || shortened(said.lines().last().unwrap_or_default(), 200)),
     );
+    Ok(())
+}
+
+/// The flags that name a file beside the results, with what else their commands need, and the ending that they ask for.
+const BESIDE: [(&[&str], &str, &str); 9] = [
+    (&["store", "info"], "--summary-file", "json"),
+    (&["run", "--dt", DT], "--summary-file", "json"),
+    (&["run", "--dt", DT], "--metrics-file", "prom"),
+    (&["run", "--dt", DT], "--openlineage", ""),
+    (&["run", "--dt", DT], "--report", "html"),
+    (&["report", "--dt", DT], "--html", "html"),
+    (&["tune", "--documents", "documents", "--replace"], "--sheet", "csv"),
+    (&["evaluate", "--documents", "documents", "--truth", "truth.tsv", "--replace"], "--plot", "svg"),
+    (&["idf", "build", "--documents", "documents", "--replace"], "--output", ""),
+];
+
+fn files_aimed_at_data(options: &Options, checks: &mut Checks) -> Result<()> {
+    let folder = Folder::new(options, "")?;
+    folder.good()?;
+    std::fs::write(folder.path().join("truth.tsv"), "id_a\tid_b\tlabel\n")?;
+    let done = folder.run(&[])?;
+    checks.count("the night", folder.published_soundly(&done, &[]).map(drop));
+    let before = snapshot_of(folder.path(), &[""])?;
+    let is_data = |key: &&String| ["store/", "results/", "documents/"].iter().any(|place| key.starts_with(place));
+    let targets: Vec<&String> = before.keys().filter(is_data).collect();
+    for (command, flag, ending) in BESIDE {
+        let has_ending = |key: &str| ending.is_empty() || key.ends_with(&format!(".{ending}"));
+        // A free name beside each file, and the file itself where it has the ending of the flag.
+        let free = |key: &str| Some(format!("{}/free.{ending}", key.rsplit_once('/')?.0));
+        let mut aims: BTreeSet<String> = targets.iter().filter_map(|key| free(key)).collect();
+        aims.extend(targets.iter().filter(|key| has_ending(key)).map(|key| (*key).clone()));
+        let link = format!("link.{ending}");
+        symlink(folder.path().join("store/_commits/00000001.json"), folder.path().join(&link))?;
+        aims.insert(link.clone());
+        for aim in &aims {
+            let whole = folder.path().join(aim).display().to_string();
+            for place in [aim.as_str(), &whole, &format!("store/../{aim}")] {
+                let done = folder.command(command).args(&["--config", "job.toml", flag, place]).run()?;
+                let named = done.stderr.contains(flag) && done.stderr.contains(place);
+                let outcome = ended(&done, &[64, 73]).and(expect(named, || format!("not named: {}", done.stderr)));
+                checks.count(&format!("{} {flag} {place}", command.join(" ")), outcome);
+            }
+        }
+        std::fs::remove_file(folder.path().join(link))?;
+    }
+    let now = snapshot_of(folder.path(), &[""])?;
+    let all = before.keys().chain(now.keys());
+    let changed: Vec<&String> = all.filter(|key| before.get(*key) != now.get(*key)).collect();
+    checks.count("bytes", expect(changed.is_empty(), || format!("changed: {changed:?}")));
+    Ok(())
+}
+
+fn mistyped_year(options: &Options, checks: &mut Checks) -> Result<()> {
+    const NIGHTS: [&str; 3] = ["2026-11-18", "2026-11-19", DT];
+    const MISTYPED: &str = "2062-11-20";
+    let folder = Folder::new(options, "keep_nights = 3\n")?;
+    for (seed, dt) in (0..).zip(NIGHTS.iter().chain(&[MISTYPED])) {
+        let page = parquet_of(&[(Some("page"), Some(&text(seed, 40)))])?;
+        let place = folder.path().join(format!("documents/dt={dt}/part-0.parquet"));
+        std::fs::create_dir_all(place.parent().ok_or("no folder")?)?;
+        std::fs::write(place, page)?;
+    }
+    let run = |dt: &str, more: &[&str]| {
+        folder.command(&["run", "--config", "job.toml", "--dt", dt, "--spill-dir", "spill", "--json"]).args(more).run()
+    };
+    for dt in NIGHTS {
+        checks.count(dt, ended(&run(dt, &[])?, &[0]));
+    }
+    let data = || snapshot_of(folder.path(), &["store", "results"]);
+    let before = data()?;
+    for more in [&[][..], &["--dry-run"], &["--late"], &["--no-breakers"]] {
+        let done = run(MISTYPED, more)?;
+        let outcome = ended(&done, &[64]).and(expect(done.stderr.contains("--future"), || done.stderr.clone()));
+        checks.count(&format!("{MISTYPED} {}", more.join(" ")), outcome);
+    }
+    checks.count("bytes", expect(data()? == before, || "something was written".to_owned()));
+    let nights = || -> Result<Vec<String>> {
+        let info = folder.command(&["store", "info", "--config", "job.toml", "--json"]).run()?.summary();
+        let nights = info["nights"].as_array().cloned().unwrap_or_default();
+        Ok(nights.iter().filter_map(|night| Some(night["dt"].as_str()?.to_owned())).collect())
+    };
+    let done = run(MISTYPED, &["--future"])?;
+    let forgotten = done.summary()["forgotten"].as_array().map_or(0, Vec::len);
+    let kept = expect(forgotten == 0, || format!("{forgotten} nights were forgotten"));
+    checks.count("--future", ended(&done, &[0]).and(kept));
+    let all = nights()?;
+    checks.count("nights", expect(all[..] == [NIGHTS[0], NIGHTS[1], NIGHTS[2], MISTYPED], || format!("{all:?}")));
+    let dropped = folder.command(&["store", "drop-night", "--config", "job.toml", "--dt", MISTYPED]).run()?;
+    checks.count("drop-night", ended(&dropped, &[0]));
+    let left = nights()?;
+    checks.count("nights after it", expect(left == NIGHTS, || format!("{left:?}")));
+    let again = run(NIGHTS[0], &["--late"])?;
+    let is_there = expect(again.summary()["status"] == "already_published", || again.said());
+    checks.count("a rerun of the oldest", is_there);
     Ok(())
 }

@@ -17,7 +17,7 @@ pub struct ReportArgs {
     /// Number of dropped documents and of clusters to show [default: 5, on a page 20]
     #[arg(long, value_name = "N")]
     pub examples: Option<usize>,
-    /// Write the report as a page too, which replaces a file of this name
+    /// Write the report as a page too, which replaces an earlier one of this name
     #[arg(long, value_name = "FILE.html", value_parser = named_html)]
     pub html: Option<String>,
     /// Format of the report on standard output

@@ -86,7 +86,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = crate::exit_code::INPUT_MISSING, conflicts_with = "stale",
         value_parser = clap::value_parser!(u8).range(1..))]
     pub late_exit_code: u8,
-    /// Write a page about the published night, which replaces a file of this name
+    /// Write a page about the published night, which replaces an earlier one of this name
     #[arg(long, value_name = "FILE.html", value_parser = named_html, conflicts_with_all = ["stale", "dry_run"])]
     pub report: Option<String>,
     #[command(flatten)]

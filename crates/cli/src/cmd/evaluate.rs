@@ -20,12 +20,6 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
     }
     let session = Session::new(&job, global);
     let documents = args.documents.place()?;
-    if let Some(plot) = &args.plot {
-        let mut read = job.files_read(args.profile.config.as_deref());
-        read.push(("truth", args.truth.clone()));
-        read.extend(args.ignore.clone().map(|ignore| ("ignore", ignore)));
-        session.refuse_overwriting(("plot", &plot.display().to_string()), &documents, &read)?;
-    }
     let file = args.plot.as_deref().map(|path| LocalFile::try_new(path, if_exists(args.replace))).transpose()?;
     let request = EvaluateRequest {
         documents,

@@ -17,9 +17,8 @@ fn build(global: &Global, args: &IdfBuildArgs) -> Outcome {
     let mut job = JobConfig::read_or_default(args.profile.config.as_deref())?.with_profile_args(&args.profile)?;
     // The job file may name the table that this command is about to make.
     job.idf = None;
-    let (session, path) = (Session::new(&job, global), args.output.display().to_string());
+    let session = Session::new(&job, global);
     let documents = args.documents.place()?;
-    session.refuse_overwriting(("output", &path), &documents, &job.files_read(args.profile.config.as_deref()))?;
     let output = LocalFile::try_new(&args.output, if_exists(args.replace))?;
     let request = IdfRequest {
         documents,

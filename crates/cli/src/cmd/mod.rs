@@ -29,7 +29,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nearprint_dataset::DocumentPlace;
 use nearprint_pipeline::{FingerprintCounts, PipelineError, Resources};
 use nearprint_storage::{IfExists, Progress, Requests, Storage, use_pool};
 
@@ -206,17 +205,6 @@ impl Session {
         working.worker_threads(threads).thread_keep_alive(IDLE_THREAD).thread_stack_size(STACK_BYTES);
         let working = working.enable_all().build();
         Ok((waiting.map_err(|e| failed(&e))?, working.map_err(|e| failed(&e))?))
-    }
-
-    /// Refuses an output file that the command reads, or that the next execution would read as one of its documents.
-    fn refuse_overwriting(
-        &self,
-        output: (&str, &str),
-        documents: &DocumentPlace,
-        files: &[(&str, String)],
-    ) -> Result<(), Failure> {
-        let files: Vec<(&str, &str)> = files.iter().map(|(key, path)| (*key, path.as_str())).collect();
-        Ok(nearprint_pipeline::refuse_file(&self.storage, output, documents, &files)?)
     }
 
     /// Returns what the command spent until now.

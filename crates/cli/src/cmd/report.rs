@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use nearprint_dataset::DocumentPlace;
 use nearprint_storage::{IfExists, OutputFile, Storage};
 use nearprint_study::{NightReport, ReportRequest, StudyError, legible, night_markdown, night_page, percent};
 use serde::Serialize;
@@ -39,10 +38,6 @@ pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
     let store = job.required("store", job.store.as_ref())?;
     let documents = job.required("documents", job.documents.as_ref())?;
     let session = Session::new(&job, global);
-    if let Some(html) = &args.html {
-        let read = job.files_read(Some(&args.config));
-        session.refuse_overwriting(("html", html), &DocumentPlace::from(documents.clone()), &read)?;
-    }
     let request = request(&job, &args.dt, store, documents, n_examples)?;
     let html = args.html.clone();
     let done = session.block_on(|storage, _, _| async move {

@@ -28,10 +28,6 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option
     let lock = args.lock_file.clone().or_else(|| job.lock.clone());
     let lock_wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
     let session = Session::within(host, &job, global);
-    if let Some((html, _)) = &page {
-        let read = job.files_read(Some(&args.config));
-        session.refuse_overwriting(("report", html), &request.documents, &read)?;
-    }
     let asked_code = Arc::new(AtomicU8::new(0));
     let asked = Arc::clone(&asked_code);
     let with_asked_code = |failure: Failure| match asked_code.load(Ordering::Relaxed) {

@@ -28,11 +28,6 @@ pub(super) fn tune(global: &Global, args: &TuneArgs) -> Outcome {
 }
 
 fn draw(session: &Session, job: &JobConfig, args: &TuneArgs, documents: DocumentPlace, sheet: &str) -> Outcome {
-    let read = job.files_read(args.profile.config.as_deref());
-    session.refuse_overwriting(("sheet", sheet), &documents, &read)?;
-    if let Some(html) = &args.html {
-        session.refuse_overwriting(("html", html), &documents, &read)?;
-    }
     let request = SheetRequest {
         documents,
         columns: job.columns()?,

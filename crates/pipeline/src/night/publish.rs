@@ -107,7 +107,6 @@ pub(crate) async fn publish(
     Ok(Ok(summary(plan, night, &store, forgotten, staged)))
 }
 
-/// Returns the summary of a night that is still published, and of which damaged or missing files were written again.
 /// Deletes what was written for a night that was not committed. Everything stays if the store has the night of this very
 /// content by now, or cannot be read.
 async fn delete_unpublished(store: &Store, night: &Night, new: NewFiles) {
@@ -117,6 +116,7 @@ async fn delete_unpublished(store: &Store, night: &Night, new: NewFiles) {
     }
 }
 
+/// Returns the summary of a night that is still published, and of which damaged or missing files were written again.
 async fn mended(storage: &Storage, plan: &Plan, night: &Night, staged: Staged, n_mended_files: u64) -> Result<Attempt> {
     roll_forward(storage, plan.store.folder(), &plan.output, Some(&night.dt)).await?;
     let Some(store) = still_published(&plan.store, night).await? else {
@@ -166,7 +166,6 @@ fn named(files: &[StagedFile], night: &Night) -> Vec<StagedFile> {
     files.iter().map(named).collect()
 }
 
-/// Takes nights that were replaced or forgotten out of the tables of other outputs than that of the run. A failure is only
 /// Returns the staged files of a run under the names that they have below the store.
 pub(crate) fn of_run(files: &[StagedFile], night: &Night) -> Vec<StagedFile> {
     let named = |file: &StagedFile| {
@@ -176,6 +175,7 @@ pub(crate) fn of_run(files: &[StagedFile], night: &Night) -> Vec<StagedFile> {
     files.iter().map(named).collect()
 }
 
+/// Takes nights that were replaced or forgotten out of the tables of other outputs than that of the run. A failure is only
 /// a warning: the next run into that output does it.
 async fn leave(storage: &Storage, plan: &Plan, nights: impl Iterator<Item = &Night>) {
     let roots: BTreeSet<&str> = nights.filter(|night| night.is_in_tables()).map(Night::output_root).collect();

@@ -208,6 +208,15 @@ pub fn night_pattern(documents: &str, dt: &str) -> String {
     }
 }
 
+/// Returns whether a place is one of the documents of some night, or lies below them, hidden or not. `documents` may have
+/// `{dt}` and wildcards; all that lies below a root without `{dt}` counts.
+///
+/// # Errors
+/// `documents` is malformed, or its URL is not supported.
+pub fn is_among_documents(storage: &Storage, documents: &str, place: &Folder) -> Result<bool> {
+    Ok(storage.covers(&documents.replace("{dt}", ANY_DATE), place)?)
+}
+
 /// Refuses a text that is not an existing date in the form `YYYY-MM-DD`.
 pub(crate) fn check_date(dt: &str) -> Result<()> {
     if is_date(dt) {

@@ -8,3 +8,4 @@ mod weights;
 
 pub use draw::{SheetRequest, SheetSummary, Stratum, draw_sheet};
 pub use estimate::{Estimate, EstimateIntervals, LabelEstimate, LabelsRequest, Recommendation, estimate_from_labels};
+pub use sheet::is_sheet;

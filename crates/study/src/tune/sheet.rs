@@ -60,6 +60,15 @@ pub struct Sheet {
 const HEADER: [&str; 10] =
     ["distance", "sketch_distance", "n_pairs", "id_a", "id_b", "text_a", "text_b", "label", "strata", "profile"];
 
+/// Returns whether the first line of a file is that of a sheet, even if a spreadsheet saved it with semicolons or tabs, or
+/// with columns moved or added.
+#[must_use]
+pub fn is_sheet(first_line: &str) -> bool {
+    let line = first_line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(first_line);
+    let names: Vec<&str> = line.split([',', ';', '\t']).map(|name| name.trim().trim_matches('"')).collect();
+    HEADER.iter().all(|name| names.contains(name))
+}
+
 /// Some spreadsheet programs read a file as UTF-8 only if it begins with this mark.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 

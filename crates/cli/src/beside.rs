@@ -1,0 +1,393 @@
+//! Files that a command writes beside its results: summaries, metrics, events, pages, sheets, plots, tables of idf, manual
+//! pages and job files. One rule holds for all of them. Such a file takes a place that is free, or that has an empty file
+//! or an earlier file of the same kind; and it never lies below documents, store, output or a reference of the job or of
+//! the command. The rule is checked before any work.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use clap::CommandFactory;
+use nearprint_pipeline::is_among_documents;
+use nearprint_storage::{Folder, Storage, redact};
+use serde::Deserialize;
+
+use crate::args::Cli;
+use crate::exit_code::{Failure, OUTPUT_EXISTS};
+use crate::job_config::JobConfig;
+
+/// What a file is for, by which an earlier one is recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Summary,
+    Metrics,
+    Events,
+    NightPage,
+    PairsPage,
+    Sheet,
+    Plot,
+    IdfTable,
+    /// A folder of manual pages.
+    Manual,
+    ManualPage,
+    /// Never replaced, whatever it is.
+    JobFile,
+}
+
+/// The arguments that name such files: the command (empty: any), the argument, how messages call it, and its kind.
+const FILES: [(&str, &str, &str, Kind); 11] = [
+    ("", SUMMARY_FILE, "--summary-file", Kind::Summary),
+    ("run", "metrics_file", "--metrics-file", Kind::Metrics),
+    ("run", "openlineage", "--openlineage", Kind::Events),
+    ("run", "report", "--report", Kind::NightPage),
+    ("report", "html", "--html", Kind::NightPage),
+    ("tune", "html", "--html", Kind::PairsPage),
+    ("tune", "sheet", "--sheet", Kind::Sheet),
+    ("evaluate", "plot", "--plot", Kind::Plot),
+    ("idf build", "output", "--output", Kind::IdfTable),
+    ("man", "dir", "DIR", Kind::Manual),
+    ("config init", "file", "FILE", Kind::JobFile),
+];
+
+const SUMMARY_FILE: &str = "summary_file";
+
+/// The arguments that name places in which a command reads or writes its data, or files that it reads.
+const GUARDED: [&str; 16] = [
+    "config",
+    "documents",
+    "store",
+    "output",
+    "references",
+    "existing",
+    "queries",
+    "truth",
+    "ignore",
+    "labels",
+    "ids",
+    "text_file",
+    "file",
+    "jsonl",
+    "token_file",
+    "lock_file",
+];
+
+/// The bytes at the beginning of a file that tell its kind.
+const HEAD_BYTES: u64 = 64 << 10;
+
+/// The files that a command is to write beside its results, and the places that these leave alone.
+#[derive(Debug)]
+pub struct Beside {
+    storage: Storage,
+    files: Vec<OutFile>,
+    guarded: Vec<Guarded>,
+    /// The files of a list of documents.
+    listed: Vec<PathBuf>,
+}
+
+#[derive(Debug)]
+struct OutFile {
+    flag: &'static str,
+    kind: Kind,
+    place: String,
+}
+
+/// A place of the command's data: the key or argument that names it, and its path, URL or pattern.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Guarded {
+    key: String,
+    url: String,
+}
+
+impl Beside {
+    /// Reads the arguments, of which the first is the name of the program, as far as they can be read, and the job file
+    /// that they name. A job file that cannot be read guards no place: the command will say what is wrong with it.
+    pub fn of(arguments: &[OsString]) -> Self {
+        let (command, values) = values(arguments);
+        let of = |id: &str| values.get(id).cloned().unwrap_or_default();
+        let mut files = Vec::new();
+        for (_, id, flag, kind) in FILES.iter().filter(|file| file.0.is_empty() || file.0 == command) {
+            files.extend(of(id).into_iter().map(|place| OutFile { flag, kind: *kind, place }));
+        }
+        let is_written = |id: &str| FILES.iter().any(|(own, written, ..)| *own == command && *written == id);
+        let mut guarded = BTreeSet::new();
+        for id in GUARDED.iter().filter(|id| !is_written(id)) {
+            guarded.extend(of(id).into_iter().map(|url| Guarded { key: id.replace('_', "-"), url }));
+        }
+        let (mut storage, mut listed) = (Storage::default(), Vec::new());
+        if !files.is_empty() {
+            let config = if command == "config check" { of("file") } else { of("config") };
+            if let Some(job) = config.first().map(Path::new).and_then(job) {
+                storage = Storage::new(job.s3());
+                guarded.extend(places(&job));
+            }
+            listed = of("files_from").first().map(|list| files_of(Path::new(list))).unwrap_or_default();
+        }
+        Self { storage, files, guarded: guarded.into_iter().collect(), listed }
+    }
+
+    /// Checks the file of the summary, which is written even if the command refuses everything else.
+    pub fn refuse_summary(&self) -> Result<(), Failure> {
+        self.refuse(|file| file.kind == Kind::Summary)
+    }
+
+    /// Checks a file of the summary that stands behind an argument that cannot be read.
+    pub fn refuse_summary_at(&self, path: &Path) -> Result<(), Failure> {
+        let place = path.to_string_lossy().into_owned();
+        self.refuse_file(&OutFile { flag: "--summary-file", kind: Kind::Summary, place })
+    }
+
+    /// Checks all other files.
+    pub fn refuse_others(&self) -> Result<(), Failure> {
+        self.refuse(|file| file.kind != Kind::Summary)
+    }
+
+    fn refuse(&self, which: impl Fn(&OutFile) -> bool) -> Result<(), Failure> {
+        self.files.iter().filter(|file| which(file)).try_for_each(|file| self.refuse_file(file))
+    }
+
+    fn refuse_file(&self, file: &OutFile) -> Result<(), Failure> {
+        let place = file.place.as_str();
+        if file.kind == Kind::Events && (place.starts_with("http://") || place.starts_with("https://")) {
+            return Ok(());
+        }
+        if place == "-" {
+            let reason =
+                format!("{} -: it does not write to standard output: name a file, or ./- for that name", file.flag);
+            return Err(Failure::usage(reason));
+        }
+        let there = self.storage.folder(place)?;
+        self.refuse_guarded(file, &there)?;
+        let Some(target) = there.local_path() else {
+            return refuse_other_remote(file, &there);
+        };
+        // Both ends of a link count: a page replaces the link, and an event goes to what it points to.
+        let path = Path::new(place.strip_prefix("file://").unwrap_or(place));
+        let link = whole_path(path);
+        self.refuse_guarded(file, &self.link_place(&link)?)?;
+        for path in [target, &link] {
+            refuse_kept(file, path)?;
+            if self.listed.iter().any(|listed| path.starts_with(listed)) {
+                return Err(file.refused("is one of the documents of --files-from", "name another file"));
+            }
+        }
+        let is_replaced_link = path.is_symlink() && file.kind != Kind::Events;
+        if is_replaced_link { Ok(()) } else { refuse_other(file, target) }
+    }
+
+    /// Returns the place of a link itself.
+    fn link_place(&self, link: &Path) -> Result<Folder, Failure> {
+        let (above, name) = (link.parent().unwrap_or(link), link.file_name().unwrap_or_default());
+        Ok(self.storage.folder(&above.to_string_lossy())?.join(&name.to_string_lossy()))
+    }
+
+    fn refuse_guarded(&self, file: &OutFile, place: &Folder) -> Result<(), Failure> {
+        for Guarded { key, url } in &self.guarded {
+            // A place that is malformed is told of by the command itself.
+            let covers = match key.as_str() {
+                "documents" => is_among_documents(&self.storage, url, place).unwrap_or(false),
+                _ => self.storage.covers(url, place).unwrap_or(false),
+            };
+            if covers {
+                let is_same = self.storage.folder(url).is_ok_and(|guarded| guarded.is_same_place(place));
+                let (verb, remedy) = if is_same { ("is", "name another file") } else { ("lies in", ELSEWHERE) };
+                return Err(file.refused(&format!("{verb} {key} = '{}'", redact(url)), remedy));
+            }
+        }
+        Ok(())
+    }
+}
+
+const ELSEWHERE: &str = "name a file outside of documents, store, output and references";
+
+impl OutFile {
+    fn refused(&self, lies: &str, remedy: &str) -> Failure {
+        let place = redact(&self.place);
+        Failure::usage(format!("{} {place}: it {lies}: {remedy}", self.flag)).at(Path::new(&place), None)
+    }
+
+    fn taken(&self, place: &str) -> Failure {
+        let place = redact(place);
+        let reason = format!(
+            "{} {place}: what is there is no {} of nearprint: name another file, or remove this one",
+            self.flag,
+            self.kind.name()
+        );
+        Failure::new(OUTPUT_EXISTS, reason).at(Path::new(&place), None)
+    }
+}
+
+/// Refuses a file in a folder that is a store or an output, whoever's it is, and in the log of a table.
+fn refuse_kept(file: &OutFile, path: &Path) -> Result<(), Failure> {
+    // Manual pages go into the folder itself.
+    for above in path.ancestors().skip(usize::from(file.kind != Kind::Manual)) {
+        let shown = above.display();
+        if above.file_name().is_some_and(|name| name == "_delta_log") {
+            return Err(file.refused(&format!("lies in the log of a table, {shown}"), ELSEWHERE));
+        }
+        if above.join("_store.json").is_file() || above.join("_commits").is_dir() {
+            return Err(file.refused(&format!("lies in {shown}, which is a store or the results of one"), ELSEWHERE));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a place that is taken by something else than an earlier file of the kind. What is no regular file is told of by
+/// who writes.
+fn refuse_other(file: &OutFile, path: &Path) -> Result<(), Failure> {
+    match file.kind {
+        Kind::JobFile => return Ok(()),
+        Kind::Manual => {
+            for page in manual_pages(path) {
+                refuse_other(&OutFile { kind: Kind::ManualPage, place: page.display().to_string(), ..*file }, &page)?;
+            }
+            return Ok(());
+        }
+        _ => {}
+    }
+    match std::fs::metadata(path) {
+        Ok(there) if there.is_file() && there.len() > 0 => {}
+        _ => return Ok(()),
+    }
+    let unread = |error: &std::io::Error| Failure::reading(&format!("{} {}", file.flag, path.display()), error);
+    let content = std::fs::File::open(path).map_err(|error| unread(&error))?;
+    match file.kind.recognises(content) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(file.taken(&file.place)),
+        Err(error) => Err(unread(&error)),
+    }
+}
+
+/// As [`refuse_other`], for a place in an object store.
+fn refuse_other_remote(file: &OutFile, place: &Folder) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::bug(&error.to_string()))?;
+    let content = runtime.block_on(place.get())?;
+    let is_own =
+        content.is_none_or(|content| content.is_empty() || file.kind.recognises(&content[..]).unwrap_or(false));
+    if is_own { Ok(()) } else { Err(file.taken(&file.place)) }
+}
+
+/// The fields by which a summary is recognised. That of a command line which was refused may name no command.
+#[derive(Deserialize)]
+struct SummaryHead {
+    #[serde(rename = "schema_version")]
+    _schema_version: u64,
+    command: Option<String>,
+    status: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct EventHead {
+    producer: String,
+    #[serde(rename = "eventType")]
+    _event_type: String,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Summary => "summary of a command",
+            Self::Metrics => "file of metrics",
+            Self::Events => "file of OpenLineage events",
+            Self::NightPage => "page about a night",
+            Self::PairsPage => "page of pairs to label",
+            Self::Sheet => "sheet of pairs to label",
+            Self::Plot => "plot of scores",
+            Self::IdfTable => "idf table",
+            Self::Manual | Self::ManualPage => "manual page",
+            Self::JobFile => "job file",
+        }
+    }
+
+    /// Returns whether this is the content of a file of this kind. That of a later release may have more, of an earlier
+    /// one less.
+    fn recognises(self, content: impl Read) -> std::io::Result<bool> {
+        if self == Self::Summary {
+            let head = serde_json::from_reader::<_, SummaryHead>(BufReader::new(content));
+            return match head {
+                Err(error) if error.is_io() => Err(error.into()),
+                head => Ok(head.is_ok_and(|head| head.command.or(head.status).is_some())),
+            };
+        }
+        let mut head = Vec::new();
+        content.take(HEAD_BYTES).read_to_end(&mut head)?;
+        let head = String::from_utf8_lossy(&head);
+        let first = head.lines().next().unwrap_or_default();
+        Ok(match self {
+            Self::Metrics => head.starts_with("# HELP nearprint_"),
+            Self::Events => {
+                serde_json::from_str::<EventHead>(first).is_ok_and(|e| e.producer.starts_with("urn:nearprint:"))
+            }
+            Self::NightPage => is_page(&head, "nearprint: night "),
+            Self::PairsPage => is_page(&head, "nearprint: pairs to label<"),
+            Self::Sheet => nearprint_study::is_sheet(first),
+            Self::Plot => head.starts_with("<svg") && head.contains("By Hamming distance"),
+            Self::IdfTable => {
+                first.rsplit_once('\t').is_some_and(|(token, idf)| !token.is_empty() && idf.parse::<f64>().is_ok())
+            }
+            Self::ManualPage => head.contains("\n.TH nearprint"),
+            Self::Summary | Self::Manual | Self::JobFile => false,
+        })
+    }
+}
+
+fn is_page(head: &str, title: &str) -> bool {
+    head.starts_with("<!DOCTYPE html><html") && head.contains(&format!("<title>{title}"))
+}
+
+/// Returns the path of a file, with the links of its folder resolved but not its own.
+fn whole_path(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let folder = absolute.parent().and_then(|folder| folder.canonicalize().ok());
+    folder.zip(absolute.file_name()).map_or(absolute.clone(), |(folder, name)| folder.join(name))
+}
+
+/// Returns the files of a folder that have names of manual pages of nearprint.
+fn manual_pages(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_page = |name: &str| name.starts_with("nearprint") && name.ends_with(".1");
+    entries.filter(|entry| entry.file_name().to_str().is_some_and(is_page)).map(|entry| entry.path()).collect()
+}
+
+/// Returns the job at a path. What is no regular file is not read, because it could be read only once.
+fn job(path: &Path) -> Option<JobConfig> {
+    path.is_file().then(|| JobConfig::read(path).ok()).flatten()
+}
+
+/// Returns the places of a job's data, and the files that it reads.
+fn places(job: &JobConfig) -> Vec<Guarded> {
+    let named = [("documents", &job.documents), ("store", &job.store), ("output", &job.output)];
+    let named = named.into_iter().filter_map(|(key, url)| Some((key, url.clone()?)));
+    let references = job.references.iter().map(|url| ("references", url.clone()));
+    let all = named.chain(references).chain(job.files_read());
+    all.map(|(key, url)| Guarded { key: key.to_owned(), url }).collect()
+}
+
+/// Returns the whole local paths in a list of documents. What is no regular file is not read, as above.
+fn files_of(list: &Path) -> Vec<PathBuf> {
+    let content = if list.is_file() { std::fs::read_to_string(list).unwrap_or_default() } else { String::new() };
+    let local = content.lines().filter(|line| !line.is_empty() && !line.starts_with("s3://"));
+    local.filter_map(|line| std::path::absolute(line.strip_prefix("file://").unwrap_or(line)).ok()).collect()
+}
+
+/// Returns the command, and the values of all arguments that matter here, also those that are defaults.
+fn values(arguments: &[OsString]) -> (String, BTreeMap<&'static str, Vec<String>>) {
+    let Ok(matches) = Cli::command().ignore_errors(true).try_get_matches_from(arguments) else {
+        return (String::new(), BTreeMap::new());
+    };
+    let ids: BTreeSet<&'static str> = FILES.iter().map(|file| file.1).chain(GUARDED).chain(["files_from"]).collect();
+    let (mut names, mut found, mut level) = (Vec::new(), BTreeMap::new(), Some(&matches));
+    while let Some(matches) = level {
+        for id in &ids {
+            // What stands before a command is among the matches of the command too.
+            if let Ok(Some(raw)) = matches.try_get_raw(id) {
+                found.insert(*id, raw.map(|value| value.to_string_lossy().into_owned()).collect());
+            }
+        }
+        let below = matches.subcommand();
+        names.extend(below.map(|(name, _)| name));
+        level = below.map(|(_, matches)| matches);
+    }
+    (names.join(" "), found)
+}
