@@ -2,18 +2,19 @@
 
 use std::ops::ControlFlow;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures::future::FutureExt;
 use futures::{Stream, StreamExt, TryStreamExt};
-use nearprint_storage::{StorageError, blocking, in_pool, of_task, row_number};
+use nearprint_storage::{StorageError, blocking, in_pool, locked, of_task, row_number};
 use rayon::prelude::*;
 
 use crate::answer::{Answer, ReadForAnswer};
 use crate::batch::Batch;
+use crate::budget::{Taken, Turn, Turns};
 use crate::counts::Counts;
 use crate::error::{LookupError, Result};
-use crate::listed::Listed;
+use crate::listed::{Listed, match_bytes};
 use crate::lookup::{Lookup, Opened};
 use crate::matching::{RunFile, at_once};
 use crate::near::{Near, NearRows, scan};
@@ -28,8 +29,14 @@ const SCANNED_ROW_NS: f64 = 0.5;
 /// The nanoseconds that a join takes for each fingerprint on one core, at the least.
 const LEAST_JOINED_ROW_NS: f64 = 0.4;
 
-/// The most near rows whose documents are in memory for a query alone. They take about 20 MB.
+/// The most near rows of a query alone that are held at once, and the bytes of each: as a row that is near, as one that
+/// matches, and as one of its night.
 const ROWS_AT_ONCE: usize = 1 << 16;
+const ROW_BYTES: usize = 100;
+/// The most stretches of near rows that a query keeps while it waits for its turn. Others are looked for again.
+const STRETCHES_THAT_WAIT: usize = 1 << 10;
+/// The bytes that a text takes until it has a fingerprint, for each of its own.
+const TEXT_BYTES: usize = 16;
 
 /// What became of the attempt to join queries.
 enum Joined {
@@ -45,20 +52,38 @@ impl Lookup {
     /// time.
     ///
     /// # Errors
-    /// [`LookupError::Query`] if the fingerprint has more bits than the profile's; an error if a file of the store is
-    /// damaged or cannot be read.
+    /// [`LookupError::Query`] if the fingerprint has more bits than the profile's; [`LookupError::AnswerTooLarge`] if the
+    /// answer lists more matches than the options have memory for; an error if a file of the store is damaged or cannot
+    /// be read.
     pub async fn answer(&self, query: &Query) -> Result<Answer> {
+        self.answer_in_turn(query, Turn::default()).await.map(|(answer, _)| answer)
+    }
+
+    /// Answers as [`answer`](Self::answer) does. The query takes the memory of its rows when its turn has come. Whoever
+    /// asks keeps what it took as long as the answer. Answers that are given in an order need [`Turns`]; others take the
+    /// default.
+    ///
+    /// # Errors
+    /// Those of [`answer`](Self::answer).
+    pub async fn answer_in_turn(&self, query: &Query, turn: Turn) -> Result<(Answer, Taken)> {
         let counts = Counts::default();
-        let answer = self.answer_to(&self.wanted(query).await?, &counts).await?;
+        let (answer, taken) = self.answer_to(&self.wanted(query).await?, &counts, turn).await?;
         let read = ReadForAnswer { pages_read: counts.pages(), bytes_read: counts.bytes() };
-        Ok(Answer { read: Some(read), ..answer })
+        Ok((Answer { read: Some(read), ..answer }, taken))
     }
 
     /// Returns what a query looks for. A long text takes seconds, in which a thread that others wait for must not
     /// compute.
     async fn wanted(&self, query: &Query) -> Result<Wanted> {
+        let n_bytes = if let Query::Text(text) = query { text.len() } else { 0 };
+        let taken = self.reads.take(n_bytes.saturating_mul(TEXT_BYTES)).await?;
         let (profile, query) = (Arc::clone(&self.profile), query.clone());
-        blocking("query", move || Wanted::of(&profile, &query)).await
+        let wanted = move || {
+            // It is computed even if nobody waits for it any more.
+            let _taken = taken;
+            Wanted::of(&profile, &query)
+        };
+        blocking("query", wanted).await
     }
 
     /// Answers many queries as [`answer`](Self::answer) answers each, and calls `each` with the answers in the order of
@@ -102,7 +127,7 @@ impl Lookup {
                 }
                 Joined::TooMany | Joined::DoesNotPay => {
                     let mut of_range = pin!(self.one_by_one(wanted[range].to_vec()));
-                    while let Some(answer) = of_range.try_next().await? {
+                    while let Some((answer, _taken)) = of_range.try_next().await? {
                         if let broken @ ControlFlow::Break(_) = give(answer) {
                             return Ok(broken);
                         }
@@ -114,60 +139,91 @@ impl Lookup {
     }
 
     /// Answers each query alone, several at the same time, and gives the answers in their order.
-    fn one_by_one(&self, wanted: Vec<Wanted>) -> impl Stream<Item = Result<Answer>> + Send {
-        let lookup = self.clone();
+    fn one_by_one(&self, wanted: Vec<Wanted>) -> impl Stream<Item = Result<(Answer, Taken)>> + Send {
+        // Whoever takes the answers waits for nobody.
+        let (lookup, mut turns) = (self.clone(), Turns::new(usize::MAX));
         let answer = move |wanted: Wanted| {
-            let lookup = lookup.clone();
+            let (lookup, turn) = (lookup.clone(), turns.another());
             async move {
-                let answered = tokio::spawn(async move { lookup.answer_to(&wanted, &Counts::default()).await });
+                let answered = tokio::spawn(async move { lookup.answer_to(&wanted, &Counts::default(), turn).await });
                 of_task("query", answered.await)
             }
         };
         futures::stream::iter(wanted).map(answer).buffered(2 * self.options.threads.max(1))
     }
 
-    async fn answer_to(&self, wanted: &Wanted, counts: &Counts) -> Result<Answer> {
-        let listed = match wanted {
-            Wanted::Nothing => self.none(),
+    async fn answer_to(&self, wanted: &Wanted, counts: &Counts, turn: Turn) -> Result<(Answer, Taken)> {
+        let (listed, taken) = match wanted {
+            Wanted::Nothing => (self.none(), Taken::default()),
             Wanted::Same(text_hash) => {
                 let same = Fingerprinted { fingerprint: 0, sketch: None, text_hash: Some(*text_hash) };
-                self.listed(self.short(*text_hash).await?, &same, RunFile::Short, counts).await?
+                let rows = self.short(*text_hash).await?;
+                let taken = self.rows.take_in_turn(self.row_bytes(&rows, RunFile::Short).await?, turn).await?;
+                (self.listed(rows, &same, RunFile::Short, counts).await?, taken)
             }
             Wanted::Near(near) => {
-                let rows = self.candidates(near.fingerprint, counts).await?;
-                self.listed(rows, near, RunFile::Fingerprints, counts).await?
+                let mut rows = self.candidates(near.fingerprint, counts).await?;
+                let bytes = self.row_bytes(&rows, RunFile::Fingerprints).await?;
+                let is_kept = rows.len() <= STRETCHES_THAT_WAIT;
+                if !is_kept {
+                    rows = Vec::new();
+                }
+                let taken = self.rows.take_in_turn(bytes, turn).await?;
+                if !is_kept {
+                    rows = self.candidates(near.fingerprint, &Counts::default()).await?;
+                }
+                (self.listed(rows, near, RunFile::Fingerprints, counts).await?, taken)
             }
         };
-        Ok(self.answer_of(wanted, listed))
+        let mut taken = taken;
+        taken.keep(listed.bytes());
+        Ok((self.answer_of(wanted, listed), taken))
     }
 
-    /// Reads the documents of near rows, some at a time, and keeps those that the answer lists.
+    /// Returns the bytes that near rows, which are sorted, take while their documents are read, and those that the answer
+    /// lists.
+    async fn row_bytes(&self, rows: &[NearRows], file: RunFile) -> Result<usize> {
+        let n_rows = rows.iter().map(|rows| rows.n as usize).fold(0, usize::saturating_add);
+        let n_listed = if self.options.max_matches == 0 { n_rows } else { n_rows.min(self.options.max_matches) };
+        let listed = n_listed.saturating_mul(match_bytes(self.document_bytes(rows, file).await?));
+        let held = ROW_BYTES * n_rows.min(self.rows_at_once()) + 2 * size_of_val(rows);
+        Ok(held + listed.min(self.options.max_answer_bytes))
+    }
+
+    fn rows_at_once(&self) -> usize {
+        self.options.max_near_rows.min(ROWS_AT_ONCE).min(self.rows.bytes() / 4 / ROW_BYTES).max(1)
+    }
+
+    /// Reads the documents of near rows, which are sorted, some at a time, and keeps those that the answer lists.
     async fn listed(
         &self,
-        mut rows: Vec<NearRows>,
+        rows: Vec<NearRows>,
         wanted: &Fingerprinted,
         file: RunFile,
         counts: &Counts,
     ) -> Result<Listed> {
-        rows.sort_unstable();
         let mut rows = rows.into_iter().flat_map(NearRows::each).filter(|near| self.is_live(near, file));
-        let (wanted, mut listed) = (std::slice::from_ref(wanted), self.none());
+        let (wanted, listed) = (std::slice::from_ref(wanted), Mutex::new(vec![self.none()]));
         loop {
-            let some: Vec<Near> = rows.by_ref().take(self.options.max_near_rows.clamp(1, ROWS_AT_ONCE)).collect();
+            let some: Vec<Near> = rows.by_ref().take(self.rows_at_once()).collect();
             if some.is_empty() {
-                return Ok(listed);
+                break;
             }
             let mut matching = self.matching(&some, wanted, counts).await?;
-            let n_matches = matching.len() as u64;
-            let night = |near: &Near| &*self.opened.nights[near.night].run.night.dt;
-            matching.retain(|(near, sketch)| listed.has_place_for(near.distance, *sketch, night(near)));
-            let matches = self.described(&matching, wanted, file, counts).await?;
-            listed.add(n_matches, matches.into_iter().map(|(_, found)| found));
+            drop(some);
+            {
+                let listed = &mut locked(&listed)[0];
+                listed.count(matching.len() as u64);
+                matching.retain(|(near, sketch)| listed.has_place_for(self.distances(near, *sketch)));
+            }
+            self.list(&matching, (wanted, &listed), file, counts).await?;
         }
+        let listed = locked(&listed).pop();
+        listed.ok_or_else(|| StorageError::Internal { stage: "query", reason: "no list".to_owned() }.into())
     }
 
     fn none(&self) -> Listed {
-        Listed::new(self.options.max_matches)
+        Listed::new(self.options.max_matches, self.options.max_answer_bytes)
     }
 
     /// Joins queries with all fingerprints, if that takes less time than to answer them one by one.
@@ -195,7 +251,7 @@ impl Lookup {
             return Ok(Joined::DoesNotPay);
         }
         let (counts, runs) = (Counts::default(), nights.iter().map(|night| &*night.run).collect::<Vec<&OpenRun>>());
-        let Some(mut rows) = batch.near(&runs, store, &self.memory, &counts).await? else {
+        let Some(mut rows) = batch.near(&runs, store, (&self.memory, &self.reads), &counts).await? else {
             return Ok(Joined::TooMany);
         };
         rows.retain(|near| self.is_live(near, RunFile::Fingerprints));
@@ -204,20 +260,17 @@ impl Lookup {
         if matching.len() > self.options.max_matching_rows {
             return Ok(Joined::TooMany);
         }
-        let mut of_queries = vec![Vec::new(); wanted_near.len()];
-        for (query, found) in self.described(&matching, &wanted_near, RunFile::Fingerprints, &counts).await? {
-            of_queries[query as usize].push(found);
-        }
+        let mut of_queries: Vec<Listed> = wanted_near.iter().map(|_| self.none()).collect();
+        matching.iter().for_each(|(near, _)| of_queries[near.query as usize].count(1));
+        let of_queries = Mutex::new(of_queries);
+        self.list(&matching, (&wanted_near, &of_queries), RunFile::Fingerprints, &counts).await?;
+        let mut of_queries = std::mem::take(&mut *locked(&of_queries)).into_iter();
         let is_near = |wanted: &&Wanted| matches!(wanted, Wanted::Near(_));
         let others = wanted.iter().filter(|wanted| !is_near(wanted)).copied().collect();
-        let others: Vec<Answer> = self.one_by_one(others).try_collect().await?;
-        let (mut of_queries, mut others) = (of_queries.into_iter(), others.into_iter());
+        let others = self.one_by_one(others).map_ok(|(answer, _)| answer);
+        let mut others = others.try_collect::<Vec<Answer>>().await?.into_iter();
         let answer = |wanted: &Wanted| match wanted {
-            Wanted::Near(_) => of_queries.next().map(|matches| {
-                let mut listed = self.none();
-                listed.add(matches.len() as u64, matches);
-                self.answer_of(wanted, listed)
-            }),
+            Wanted::Near(_) => of_queries.next().map(|listed| self.answer_of(wanted, listed)),
             Wanted::Same(_) | Wanted::Nothing => others.next(),
         };
         let answers: Vec<Answer> = wanted.iter().filter_map(answer).collect();
@@ -235,14 +288,14 @@ impl Lookup {
         PAGE_NS * n_pages as f64 + SCANNED_ROW_NS * self.opened.n_scanned_rows() as f64
     }
 
-    /// Returns the rows whose fingerprints are near, in no particular order.
+    /// Returns the rows whose fingerprints are near, sorted.
     async fn candidates(&self, fingerprint: u64, counts: &Counts) -> Result<Vec<NearRows>> {
         let Opened { store, nights, indexes, scanned, .. } = &*self.opened;
         let limit = (self.options.kernel, self.options.max_distance);
         let mut scans = Vec::new();
         for &night in scanned {
             let run = (night, &*nights[night].run);
-            scans.push(scan(run, store, &self.memory, fingerprint, limit, counts).boxed());
+            scans.push(scan(run, store, (&self.memory, &self.reads), fingerprint, limit, counts).boxed());
         }
         let mut near = at_once(scans).await?;
         for index in indexes {
@@ -250,10 +303,11 @@ impl Lookup {
             let of_night = |found: NearRows| index.nights[found.run].map(|night| NearRows { run: night, ..found });
             near.extend(found.into_iter().filter_map(of_night));
         }
+        near.sort_unstable();
         Ok(near)
     }
 
-    /// Returns the rows of the short texts that have a hash.
+    /// Returns the rows of the short texts that have a hash, sorted.
     async fn short(&self, text_hash: TextHash) -> Result<Vec<NearRows>> {
         let mut of_nights = Vec::new();
         for (night, OpenNight { run, .. }) in self.opened.nights.iter().enumerate() {

@@ -9,6 +9,7 @@ use nearprint_storage::{blocking, in_pool, row_number};
 use nearprint_store::Store;
 use rayon::prelude::*;
 
+use crate::budget::Budget;
 use crate::counts::Counts;
 use crate::error::{LookupError, Result};
 use crate::near::Near;
@@ -62,7 +63,7 @@ impl Batch {
         self,
         runs: &[&OpenRun],
         store: &Store,
-        memory: &Arc<Memory>,
+        memory: (&Arc<Memory>, &Budget),
         counts: &Counts,
     ) -> Result<Option<Vec<Near>>> {
         let Self { asked, plan, kernel, piece_rows, max_near } = self;
@@ -111,7 +112,7 @@ async fn pieces(
     runs: &[&OpenRun],
     piece_rows: usize,
     store: &Store,
-    memory: &Arc<Memory>,
+    memory: (&Arc<Memory>, &Budget),
     counts: &Counts,
 ) -> Result<Vec<Vec<Stretch>>> {
     let mut stretches = Vec::new();

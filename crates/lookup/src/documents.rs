@@ -9,17 +9,24 @@ use nearprint_dataset::sketch_column::SketchPages;
 use nearprint_dataset::{BATCH_ROWS, Columns, DatasetError, ParquetFile, Read, fixed, selection, sketch_column};
 use nearprint_fingerprint::Sketch;
 
+use crate::budget::Budget;
 use crate::counts::Counts;
 use crate::error::Result;
 use crate::nights::TextHash;
 
 /// What a run file says about a document.
-#[derive(Debug)]
-pub struct Document {
-    pub id: String,
+#[derive(Debug, Clone, Copy)]
+pub struct Document<'a> {
+    pub id: &'a str,
     pub text_hash: Option<TextHash>,
-    pub canonical_id: Option<String>,
+    pub canonical_id: Option<&'a str>,
 }
+
+/// The columns that say it.
+const COLUMNS: [&str; 3] = [DOC_ID, TEXT_HASH, CANONICAL_ID];
+
+/// The most bytes that a read of documents holds, unless one page has more.
+const READ_BYTES: usize = 16 << 20;
 
 /// Returns the sketches of `rows`, which ascend.
 ///
@@ -38,37 +45,54 @@ pub async fn sketches(
     Ok(found.into_iter().map(|sketch| sketch.map(Sketch)).collect())
 }
 
-/// Returns the documents of `rows`, which ascend, by page index.
+/// Reads the documents of `rows`, which ascend, by page index, and calls `each` with them in their order. As many are
+/// read at a time as there is memory for.
 ///
 /// # Errors
-/// The file is damaged or cannot be read.
-pub async fn documents(parquet: &ParquetFile, rows: &[u32], counts: &Counts) -> Result<Vec<Document>> {
+/// The file is damaged or cannot be read; an error of `each`.
+pub async fn documents(
+    parquet: &ParquetFile,
+    rows: &[u32],
+    (reads, counts): (&Budget, &Counts),
+    mut each: impl FnMut(Document<'_>) -> Result<()>,
+) -> Result<()> {
+    let most = READ_BYTES.min(reads.bytes() / 4) as u64;
+    let mut rest = rows;
+    while !rest.is_empty() {
+        let (n_rows, bytes) = fitting(parquet, rest, most);
+        let (now, later) = rest.split_at(n_rows);
+        let _taken = reads.take(bytes).await?;
+        let mut n_given = 0;
+        let mut batches = parquet.stream(read(parquet, now, counts))?;
+        while let Some(batch) = batches.try_next().await? {
+            let columns = Columns { batch: &batch, file: &parquet.file.url };
+            let (ids, hashes) = (columns.strings(DOC_ID)?, columns.bytes::<16>(TEXT_HASH)?);
+            let canonical = columns.strings(CANONICAL_ID)?;
+            for i in 0..batch.num_rows() {
+                let canonical_id = canonical.is_valid(i).then(|| canonical.value(i));
+                each(Document { id: ids.value(i), text_hash: fixed(hashes, i), canonical_id })?;
+            }
+            n_given += batch.num_rows();
+        }
+        if n_given != n_rows {
+            let reason = format!("gave {n_given} of {n_rows} documents");
+            return Err(DatasetError::bad_file(&parquet.file.url, reason).into());
+        }
+        rest = later;
+    }
+    Ok(())
+}
+
+fn read(parquet: &ParquetFile, rows: &[u32], counts: &Counts) -> Read<'static> {
     let (row_groups, rows) = in_row_groups(parquet, rows);
     let n_rows = row_groups.iter().map(|&group| parquet.row_group_rows(group)).sum();
-    let read = Read {
+    Read {
         row_groups,
-        columns: &[DOC_ID, TEXT_HASH, CANONICAL_ID],
+        columns: &COLUMNS,
         rows: Some(selection(&rows, n_rows)),
         batch_rows: BATCH_ROWS,
         bytes_read: Some(Arc::clone(&counts.documents)),
-    };
-    let mut documents = Vec::with_capacity(rows.len());
-    let mut batches = parquet.stream(read)?;
-    while let Some(batch) = batches.try_next().await? {
-        let columns = Columns { batch: &batch, file: &parquet.file.url };
-        let (ids, hashes) = (columns.strings(DOC_ID)?, columns.bytes::<16>(TEXT_HASH)?);
-        let canonical = columns.strings(CANONICAL_ID)?;
-        documents.extend((0..batch.num_rows()).map(|i| Document {
-            id: ids.value(i).to_owned(),
-            text_hash: fixed(hashes, i),
-            canonical_id: canonical.is_valid(i).then(|| canonical.value(i).to_owned()),
-        }));
     }
-    if documents.len() == rows.len() {
-        return Ok(documents);
-    }
-    let reason = format!("gave {} of {} documents", documents.len(), rows.len());
-    Err(DatasetError::bad_file(&parquet.file.url, reason).into())
 }
 
 /// Returns the row groups that have some of `rows`, which ascend, and the rows as they count through these alone.
@@ -89,4 +113,85 @@ fn in_row_groups(parquet: &ParquetFile, rows: &[u32]) -> (Vec<usize>, Vec<u32>) 
         (rest, before) = (later, before + n_rows);
     }
     (row_groups, within)
+}
+
+/// Returns how many of the first `rows` are read at once, at least one, and the bytes that the read holds: its pages as
+/// they are in the file, and a batch.
+fn fitting(parquet: &ParquetFile, rows: &[u32], most: u64) -> (usize, usize) {
+    let (mut n, mut packed, mut row_bytes, mut before) = (0, 0u64, 0u64, 0);
+    for group in 0..parquet.n_row_groups() {
+        let end = before + parquet.row_group_rows(group);
+        let of_group = &rows[n..];
+        let of_group = &of_group[..of_group.partition_point(|&row| u64::from(row) < end)];
+        if !of_group.is_empty() {
+            let mut chunks: Vec<Chunk> = COLUMNS.iter().filter_map(|name| Chunk::of(parquet, group, name)).collect();
+            row_bytes = row_bytes.max(document_bytes(parquet, group));
+            for &row in of_group {
+                let more: u64 = chunks.iter_mut().map(|chunk| chunk.packed_for(u64::from(row) - before)).sum();
+                if n > 0 && held(n + 1, packed + more, row_bytes) > most {
+                    return (n, in_memory(held(n, packed, row_bytes)));
+                }
+                packed += more;
+                n += 1;
+            }
+        }
+        before = end;
+    }
+    (rows.len(), in_memory(held(n, packed, row_bytes)))
+}
+
+/// Returns the bytes that a read of `n` rows holds, whose pages have so many as they are in the file. A page is unpacked,
+/// and a batch may be twice as large while it grows.
+fn held(n: usize, packed: u64, row_bytes: u64) -> u64 {
+    let n_unpacked = (2 * n.min(BATCH_ROWS)) as u64;
+    packed.saturating_mul(2).saturating_add(row_bytes.saturating_mul(n_unpacked))
+}
+
+/// Returns the bytes that a document has on average in the night's row group in which it has most: an id, another
+/// document's id, and a hash.
+pub fn mean_document_bytes(parquet: &ParquetFile) -> usize {
+    let most = (0..parquet.n_row_groups()).map(|group| document_bytes(parquet, group)).max();
+    in_memory(most.unwrap_or(0))
+}
+
+fn document_bytes(parquet: &ParquetFile, group: usize) -> u64 {
+    const HASH_BYTES: u64 = 16;
+    let ids = parquet.column_chunk(group, DOC_ID).map_or(0, |chunk| chunk.uncompressed_size().max(0).unsigned_abs());
+    2 * ids.div_ceil(parquet.row_group_rows(group).max(1)) + HASH_BYTES
+}
+
+fn in_memory(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+/// A column of a row group, whose pages are passed one after another.
+struct Chunk {
+    /// The first row and the bytes of each page that was not passed yet, the last one first. A chunk without an index of
+    /// its pages is read whole, as one page.
+    pages: Vec<(u64, u64)>,
+}
+
+impl Chunk {
+    fn of(parquet: &ParquetFile, group: usize, column: &str) -> Option<Self> {
+        let columns = parquet.footer().row_group(group).columns();
+        let leaf = columns.iter().position(|chunk| chunk.column_path().string() == column)?;
+        let bytes = |bytes: i64| bytes.max(0).unsigned_abs();
+        let pages = match parquet.page_locations(group, leaf) {
+            Some(pages) => {
+                let pages = pages.iter().rev();
+                pages.map(|at| (bytes(at.first_row_index), bytes(at.compressed_page_size.into()))).collect()
+            }
+            None => vec![(0, bytes(columns[leaf].compressed_size()))],
+        };
+        Some(Self { pages })
+    }
+
+    /// Returns the bytes of the page that has a row, or 0 if a former row was in it too. Rows ascend.
+    fn packed_for(&mut self, row: u64) -> u64 {
+        let mut bytes = 0;
+        while let Some((_, of_page)) = self.pages.pop_if(|(first, _)| *first <= row) {
+            bytes = of_page;
+        }
+        bytes
+    }
 }

@@ -26,6 +26,17 @@ pub enum LookupError {
         /// The fault of its value, and the remedy.
         reason: String,
     },
+    /// The matches that an answer lists take more memory than there is for them.
+    #[error(
+        "the answer lists more than {n_matches} matches, which take more than {max_bytes} bytes: list fewer by \
+         `max_matches`, or raise `memory_limit`"
+    )]
+    AnswerTooLarge {
+        /// The matches that were found before memory ended.
+        n_matches: usize,
+        /// The bytes that they may take.
+        max_bytes: usize,
+    },
     /// An index contradicts itself.
     #[error("{reason}: write it anew with `store index`, after its files were deleted")]
     Damaged {
@@ -79,6 +90,7 @@ impl LookupError {
             Self::Query { .. } | Self::Profile(ProfileError::Width { .. }) | Self::Join(_) => ErrorKind::Usage,
             Self::Config { .. } | Self::Profile(_) => ErrorKind::Config,
             Self::Damaged { .. } => ErrorKind::BadData,
+            Self::AnswerTooLarge { .. } => ErrorKind::LocalIo,
             Self::Store(error) => error.kind(),
             Self::Dataset(error) => error.kind(),
             Self::Storage(error) => error.kind(),

@@ -7,6 +7,7 @@
 mod answer;
 mod answering;
 mod batch;
+mod budget;
 mod counts;
 mod documents;
 mod error;
@@ -30,6 +31,7 @@ const _: () = {
 };
 
 pub use answer::{Answer, Decision, Match, ReadForAnswer, State};
+pub use budget::{Taken, Turn, Turns};
 pub use error::{LookupError, Result};
 pub use lookup::Lookup;
 pub use query::{Asked, FingerprintText, LookupOptions, LookupProfile, Query, WhenJoined, parse_sketch};

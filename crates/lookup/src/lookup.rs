@@ -8,6 +8,7 @@ use nearprint_storage::Folder;
 use nearprint_store::{Night, Recrawls, Store, missing_store};
 
 use crate::answer::State;
+use crate::budget::Budget;
 use crate::error::Result;
 use crate::nights::{Memory, OpenNight, OpenRun};
 use crate::query::{LookupOptions, LookupProfile};
@@ -21,6 +22,9 @@ pub struct Lookup {
     pub(crate) options: LookupOptions,
     pub(crate) verifier: Verifier,
     pub(crate) memory: Arc<Memory>,
+    /// The bytes of the rows and answers of all queries under way, and those of their reads.
+    pub(crate) rows: Budget,
+    pub(crate) reads: Budget,
     pub(crate) opened: Arc<Opened>,
 }
 
@@ -61,9 +65,10 @@ impl Lookup {
         let verifier = options.verifier(profile.config())?;
         let store = existing_store(folder).await?;
         let memory = Memory::new(options.memory_bytes);
-        let opening = Opening { profile: &profile, options: &options, memory: &memory, before: None };
+        let (rows, reads) = (Budget::new(options.query_bytes / 2), Budget::new(options.query_bytes / 2));
+        let opening = Opening { profile: &profile, options: &options, memory: &memory, reads: &reads, before: None };
         let opened = Arc::new(opening.open(store).await?);
-        Ok(Self { folder: folder.clone(), profile, options, verifier, memory, opened })
+        Ok(Self { folder: folder.clone(), profile, options, verifier, memory, rows, reads, opened })
     }
 
     /// Brings the lookup to the state of the newest commit, and returns whether that is another one. Files of runs that
@@ -79,8 +84,8 @@ impl Lookup {
         if store.sequence() <= self.opened.store.sequence() {
             return Ok(false);
         }
-        let Self { profile, options, memory, opened, .. } = &*self;
-        let opened = Opening { profile, options, memory, before: Some(opened) }.open(store).await?;
+        let Self { profile, options, memory, reads, opened, .. } = &*self;
+        let opened = Opening { profile, options, memory, reads, before: Some(opened) }.open(store).await?;
         self.opened = Arc::new(opened);
         Ok(true)
     }
@@ -120,6 +125,7 @@ struct Opening<'a> {
     profile: &'a LookupProfile,
     options: &'a LookupOptions,
     memory: &'a Arc<Memory>,
+    reads: &'a Budget,
     /// The state before this one. Runs and indexes that it has stay open.
     before: Option<&'a Opened>,
 }
@@ -164,7 +170,7 @@ impl Opening<'_> {
                 Some(known) => Some(Arc::clone(known)),
                 None => {
                     let bits = self.profile.config().bits;
-                    Tables::of(&index, bits, self.options.max_distance, self.memory)?.map(Arc::new)
+                    Tables::of(&index, bits, self.options.max_distance, (self.memory, self.reads))?.map(Arc::new)
                 }
             };
             let Some(tables) = tables else { continue };

@@ -1,15 +1,19 @@
 //! The documents that match, of rows whose fingerprints are near.
 
+use std::sync::Mutex;
+
 use futures::future::{BoxFuture, FutureExt};
 use futures::{StreamExt, TryStreamExt};
+use nearprint_dataset::ParquetFile;
 use nearprint_join::SketchDistance;
+use nearprint_storage::locked;
 
-use crate::answer::{Decision, Match};
 use crate::counts::Counts;
-use crate::documents::{Document, documents, sketches};
+use crate::documents::{Document, documents, mean_document_bytes, sketches};
 use crate::error::Result;
+use crate::listed::{Distances, Listed};
 use crate::lookup::Lookup;
-use crate::near::Near;
+use crate::near::{Near, NearRows};
 use crate::wanted::Fingerprinted;
 
 /// The number of nights that are read at the same time.
@@ -61,6 +65,7 @@ impl Lookup {
     ) -> Result<Vec<Matching>> {
         let has_sketch = |near: &Near| wanted[near.query as usize].sketch.is_some();
         let compared = distinct(rows.iter().filter(|near| has_sketch(near)).map(|near| near.row));
+        let _taken = self.reads.take(sketch_bytes(compared.len())).await?;
         let known = match rows.first().filter(|_| !compared.is_empty()) {
             Some(first) => {
                 let run = &self.opened.nights[first.night].run;
@@ -78,43 +83,67 @@ impl Lookup {
         Ok(matching.filter(|(near, distance)| self.allows(has_sketch(near), *distance)).collect())
     }
 
-    /// Returns the documents of rows that match, in their order, each with the number of its query.
-    pub(crate) async fn described(
+    /// Reads the documents of rows that match, and lists each for its query.
+    pub(crate) async fn list(
         &self,
         matching: &[Matching],
-        wanted: &[Fingerprinted],
+        (wanted, listed): (&[Fingerprinted], &Mutex<Vec<Listed>>),
         file: RunFile,
         counts: &Counts,
-    ) -> Result<Vec<(u32, Match)>> {
+    ) -> Result<()> {
         let mut of_nights = Vec::new();
         for of_night in matching.chunk_by(|(a, _), (b, _)| a.night == b.night) {
-            of_nights.push(self.described_of_night(of_night, wanted, file, counts).boxed());
+            of_nights.push(self.list_of_night(of_night, (wanted, listed), file, counts).boxed());
         }
-        at_once(of_nights).await
+        let mut of_nights = futures::stream::iter(of_nights).buffer_unordered(NIGHTS_AT_ONCE);
+        while of_nights.try_next().await?.is_some() {}
+        Ok(())
     }
 
-    async fn described_of_night(
+    async fn list_of_night(
         &self,
         matching: &[Matching],
-        wanted: &[Fingerprinted],
+        (wanted, listed): (&[Fingerprinted], &Mutex<Vec<Listed>>),
         file: RunFile,
         counts: &Counts,
-    ) -> Result<Vec<(u32, Match)>> {
-        let Some((first, _)) = matching.first() else { return Ok(Vec::new()) };
-        let (run, store) = (&self.opened.nights[first.night].run, &self.opened.store);
-        let parquet = match file {
-            RunFile::Fingerprints => run.fingerprints(store).await?,
-            RunFile::Short => run.short(store).await?,
-        };
+    ) -> Result<()> {
+        let Some((first, _)) = matching.first() else { return Ok(()) };
+        let parquet = self.file(first.night, file).await?;
         let rows = distinct(matching.iter().map(|(near, _)| near.row));
-        let documents = documents(parquet, &rows, counts).await?;
-        let described = |(near, sketch_distance): &Matching| {
-            let document = &documents[rows.partition_point(|&row| row < near.row)];
-            let text_hash = wanted[near.query as usize].text_hash;
-            let exact = text_hash.is_some() && text_hash == document.text_hash;
-            (near.query, matched(document, &run.night.dt, (near.distance, *sketch_distance), exact))
+        // Several queries may have found the same row.
+        let mut of_rows = matching.chunk_by(|(a, _), (b, _)| a.row == b.row);
+        let list = |document: Document<'_>| {
+            for (near, sketch_distance) in of_rows.next().into_iter().flatten() {
+                let text_hash = wanted[near.query as usize].text_hash;
+                let exact = text_hash.is_some() && text_hash == document.text_hash;
+                let found = self.distances(near, *sketch_distance);
+                locked(listed)[near.query as usize].add(found, document, exact)?;
+            }
+            Ok(())
         };
-        Ok(matching.iter().map(described).collect())
+        documents(parquet, &rows, (&self.reads, counts), list).await
+    }
+
+    pub(crate) fn distances(&self, near: &Near, sketch_distance: Option<u32>) -> Distances<'_> {
+        let dt = &self.opened.nights[near.night].run.night.dt;
+        Distances { dt, distance: near.distance, sketch_distance }
+    }
+
+    /// Returns the bytes that a document has on average, in the night in which it has most. The rows are sorted.
+    pub(crate) async fn document_bytes(&self, rows: &[NearRows], file: RunFile) -> Result<usize> {
+        let mut most = 0;
+        for of_night in rows.chunk_by(|a, b| a.run == b.run) {
+            most = most.max(mean_document_bytes(self.file(of_night[0].run, file).await?));
+        }
+        Ok(most)
+    }
+
+    async fn file(&self, night: usize, file: RunFile) -> Result<&ParquetFile> {
+        let (run, store) = (&self.opened.nights[night].run, &self.opened.store);
+        match file {
+            RunFile::Fingerprints => run.fingerprints(store).await,
+            RunFile::Short => run.short(store).await,
+        }
     }
 
     /// Returns whether a document at this sketch distance matches. Without a sketch of its own, a query compares none.
@@ -125,6 +154,14 @@ impl Lookup {
     }
 }
 
+/// Returns the bytes that a read of some sketches of a night holds: each sketch twice, with its row, and some of their
+/// pages. A page has 4 KiB, and may be read with the gap before it.
+fn sketch_bytes(n: usize) -> usize {
+    const PAGE_BYTES: usize = 20 << 10;
+    const MOST_PAGES_BYTES: usize = 4 << 20;
+    72 * n + MOST_PAGES_BYTES.min(PAGE_BYTES * n)
+}
+
 /// Does what some nights need at the same time. The results come in the order of the futures.
 pub async fn at_once<T>(futures: Vec<BoxFuture<'_, Result<Vec<T>>>>) -> Result<Vec<T>> {
     let mut of_nights = futures::stream::iter(futures).buffered(NIGHTS_AT_ONCE);
@@ -133,12 +170,6 @@ pub async fn at_once<T>(futures: Vec<BoxFuture<'_, Result<Vec<T>>>>) -> Result<V
         all.extend(of_night);
     }
     Ok(all)
-}
-
-fn matched(document: &Document, dt: &str, (distance, sketch_distance): (u32, Option<u32>), exact: bool) -> Match {
-    let (id, canonical_id) = (document.id.clone(), document.canonical_id.clone());
-    let decision = if canonical_id.is_some() { Decision::Drop } else { Decision::Keep };
-    Match { id, dt: dt.to_owned(), distance, sketch_distance, decision, canonical_id, exact }
 }
 
 /// Returns the distinct ones of ascending rows.

@@ -6,6 +6,7 @@ use nearprint_join::{Kernel, near_values};
 use nearprint_storage::{blocking, row_number};
 use nearprint_store::Store;
 
+use crate::budget::Budget;
 use crate::counts::Counts;
 use crate::error::{LookupError, Result};
 use crate::nights::{Memory, OpenRun};
@@ -67,7 +68,7 @@ const INLINE_ROWS: usize = 1 << 16;
 pub async fn scan(
     (night, run): (usize, &OpenRun),
     store: &Store,
-    memory: &Arc<Memory>,
+    (memory, reads): (&Arc<Memory>, &Budget),
     query: u64,
     (kernel, max_distance): (Kernel, u32),
     counts: &Counts,
@@ -86,11 +87,12 @@ pub async fn scan(
         };
         if is_short { Ok(compare()) } else { blocking("query", move || Ok::<_, LookupError>(compare())).await }
     };
-    if let Some(values) = run.values(store, memory, counts).await? {
+    if let Some(values) = run.values(store, (memory, reads), counts).await? {
         return near(values, 0).await;
     }
     let (mut all, mut before) = (Vec::new(), 0);
     for group in 0..run.fingerprints(store).await?.n_row_groups() {
+        let _taken = reads.take(run.row_group_bytes(store, group).await?).await?;
         let values = Arc::new(run.row_group(store, group, counts).await?);
         let n_rows = values.len();
         all.extend(near(values, before).await?);

@@ -12,6 +12,7 @@ use nearprint_storage::blocking;
 use nearprint_store::{Night, Store};
 use tokio::sync::OnceCell;
 
+use crate::budget::Budget;
 use crate::counts::Counts;
 use crate::error::{LookupError, Result};
 
@@ -126,12 +127,18 @@ impl OpenRun {
 
     /// Returns the sorted fingerprints if they stay in memory, and reads them if they are not there yet. Returns `None`
     /// if there is no room for them now.
-    pub async fn values(&self, store: &Store, memory: &Arc<Memory>, counts: &Counts) -> Result<Option<Arc<Vec<u64>>>> {
+    pub async fn values(
+        &self,
+        store: &Store,
+        (memory, reads): (&Arc<Memory>, &Budget),
+        counts: &Counts,
+    ) -> Result<Option<Arc<Vec<u64>>>> {
         let read = || async {
             let n_rows = usize::try_from(self.night.run.n_fingerprints).unwrap_or(usize::MAX);
             let room = memory.take(n_rows.saturating_mul(size_of::<u64>())).ok_or(None)?;
             let mut values = Vec::with_capacity(n_rows);
             for group in 0..self.fingerprints(store).await?.n_row_groups() {
+                let _taken = reads.take(self.row_group_bytes(store, group).await?).await?;
                 values.extend(self.row_group(store, group, counts).await?);
             }
             Ok((Arc::new(values), room))
@@ -142,6 +149,12 @@ impl OpenRun {
             Err(None) => Ok(None),
             Err(Some(error)) => Err(error),
         }
+    }
+
+    /// Returns the bytes that the fingerprints of a row group take while they are read, packed and unpacked.
+    pub async fn row_group_bytes(&self, store: &Store, group: usize) -> Result<usize> {
+        let n_rows = self.fingerprints(store).await?.row_group_rows(group);
+        Ok(usize::try_from(n_rows).unwrap_or(usize::MAX).saturating_mul(2 * size_of::<u64>()))
     }
 
     /// Reads the fingerprints of a row group.

@@ -83,6 +83,11 @@ pub struct LookupOptions {
     pub max_matches: usize,
     /// The bytes of fingerprints that stay in memory between queries. Beyond, they are read and decoded again.
     pub memory_bytes: usize,
+    /// The bytes that all queries under way which are answered alone take together: half of them for near rows and for
+    /// answers that nobody has taken yet, half for what is read. Queries wait for their turn.
+    pub query_bytes: usize,
+    /// The most bytes of the matches that an answer lists, in memory and in JSON. An answer with more is an error.
+    pub max_answer_bytes: usize,
     /// The instructions that compare fingerprints.
     pub kernel: Kernel,
     /// When many queries at once are joined with the fingerprints of the store.
@@ -120,6 +125,9 @@ const MATCHING_ROW_BYTES: usize = 300;
 /// The bytes of a join, by default: 256 MiB.
 const JOIN_BYTES: usize = 256 << 20;
 
+/// The bytes of all queries under way, by default: 1 GiB.
+const QUERY_BYTES: usize = 1 << 30;
+
 /// The fingerprints that stay in memory, by default: 1 GiB.
 const MEMORY_BYTES: usize = 1 << 30;
 
@@ -132,6 +140,8 @@ impl LookupOptions {
             max_sketch_distance: profile.join.max_sketch_distance,
             max_matches: 0,
             memory_bytes: MEMORY_BYTES,
+            query_bytes: QUERY_BYTES,
+            max_answer_bytes: usize::MAX,
             kernel: Kernel::best(),
             joined: WhenJoined::default(),
             max_near_rows: MAX_NEAR_ROWS,
@@ -146,6 +156,8 @@ impl LookupOptions {
     pub fn within(self, limit: usize) -> Self {
         Self {
             memory_bytes: self.memory_bytes.min(limit / 2),
+            query_bytes: limit / 4,
+            max_answer_bytes: limit / 8,
             join_bytes: self.join_bytes.min(limit / 4),
             max_near_rows: self.max_near_rows.min(limit / 8 / NEAR_ROW_BYTES),
             max_matching_rows: self.max_matching_rows.min(limit / 8 / MATCHING_ROW_BYTES),

@@ -9,6 +9,7 @@ use nearprint_storage::{of_task, row_number};
 use nearprint_store::OpenIndex;
 use tokio::task::JoinSet;
 
+use crate::budget::Budget;
 use crate::counts::Counts;
 use crate::error::{LookupError, Result};
 use crate::near::NearRows;
@@ -25,6 +26,7 @@ pub struct Tables {
     plan: LookupPlan,
     tables: Vec<Table>,
     memory: Arc<Memory>,
+    reads: Budget,
 }
 
 #[derive(Debug)]
@@ -34,10 +36,13 @@ struct Table {
     kept: Vec<OnceLock<(Vec<u64>, Room)>>,
 }
 
-/// The most pages that are read before the values in them are compared. They take 32 MiB.
+/// The most pages that are read before the values in them are compared, and the bytes of each, packed and unpacked.
 const PAGES_AT_ONCE: usize = 1 << 12;
-/// The most stretches of near rows, of a page each, whose places are read together. They take 8 MiB.
+const PAGE_BYTES: usize = 2 * INDEX_PAGE_ROWS * size_of::<u64>();
+/// The most stretches of near rows, of a page each, whose places are read together, and the most bytes of each: its rows
+/// and their places, and the two pages that may have them.
 const STRETCHES_AT_ONCE: usize = 1 << 8;
+const STRETCH_BYTES: usize = PAGE_BYTES + 2 * PAGE_BYTES;
 
 impl Tables {
     /// Makes the tables of an opened index for fingerprints of `bits` bits. Returns `None` if the index permutes another
@@ -45,7 +50,12 @@ impl Tables {
     ///
     /// # Errors
     /// A file is not a table of an index; the distance does not fit the bits.
-    pub fn of(index: &OpenIndex, bits: u32, max_distance: u32, memory: &Arc<Memory>) -> Result<Option<Self>> {
+    pub fn of(
+        index: &OpenIndex,
+        bits: u32,
+        max_distance: u32,
+        (memory, reads): (&Arc<Memory>, &Budget),
+    ) -> Result<Option<Self>> {
         if index.bits != bits {
             return Ok(None);
         }
@@ -67,6 +77,7 @@ impl Tables {
             ends,
             tables: copies.into_iter().map(table).collect(),
             memory: Arc::clone(memory),
+            reads: reads.clone(),
         }))
     }
 
@@ -115,7 +126,8 @@ impl Tables {
             }
         }
         let mut read = PagesRead::default();
-        for pages in missing.chunks(PAGES_AT_ONCE) {
+        for pages in missing.chunks(self.at_once(PAGES_AT_ONCE, PAGE_BYTES)) {
+            let _taken = self.reads.take(PAGE_BYTES * pages.len()).await?;
             for (&page, values) in pages.iter().zip(table.copy.permuted(pages, &mut read).await?) {
                 compare(page, &values);
                 if let Some(room) = self.memory.take(values.len() * size_of::<u64>()) {
@@ -126,7 +138,8 @@ impl Tables {
         }
         found.sort_unstable_by_key(|stretch| stretch.rows.start);
         let mut near = Vec::new();
-        for stretches in found.chunks(STRETCHES_AT_ONCE) {
+        for stretches in found.chunks(self.at_once(STRETCHES_AT_ONCE, STRETCH_BYTES)) {
+            let _taken = self.reads.take(STRETCH_BYTES * stretches.len()).await?;
             let rows: Vec<u64> = stretches.iter().flat_map(|stretch| stretch.rows.clone()).collect();
             let places = table.copy.places(&rows, &mut read).await?;
             let distances = stretches.iter().flat_map(|stretch| stretch.rows.clone().map(|_| stretch.distance));
@@ -136,6 +149,11 @@ impl Tables {
             }
         }
         Ok((near, read))
+    }
+
+    /// Returns how many things of so many bytes are read at once.
+    fn at_once(&self, most: usize, bytes: usize) -> usize {
+        most.min(self.reads.bytes() / 4 / bytes).max(1)
     }
 
     /// Returns the position of the run and its row that have a place.

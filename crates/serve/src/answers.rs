@@ -1,7 +1,7 @@
 //! What a server asks of the store behind it.
 
 use async_trait::async_trait;
-use nearprint_lookup::{Answer, Asked, State};
+use nearprint_lookup::{Answer, Asked, State, Taken, Turn};
 use nearprint_study::Explanation;
 use serde::Deserialize;
 
@@ -22,8 +22,9 @@ pub struct Side {
 /// A store that answers. Many requests use it at the same time.
 #[async_trait]
 pub trait Answers: Send + Sync + 'static {
-    /// Returns the documents near a text or a fingerprint.
-    async fn answer(&self, asked: Asked) -> Result<Answer>;
+    /// Returns the documents near a text or a fingerprint, and the memory that the answer takes, which is taken when its
+    /// turn has come.
+    async fn answer(&self, asked: Asked, turn: Turn) -> Result<(Answer, Taken)>;
 
     /// Explains what differs between two sides.
     async fn explain(&self, a: Side, b: Side) -> Result<Explanation>;

@@ -8,10 +8,11 @@ use axum::http::StatusCode;
 use bytes::Bytes;
 use futures::{Stream, StreamExt, TryStreamExt};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 use tokio_util::io::StreamReader;
 
+use crate::options::Timeouts;
 use crate::refusal::Refusal;
 
 /// Reads a whole body. A body whose length is announced and too large is not read at all.
@@ -27,13 +28,18 @@ pub async fn whole(body: Body, max_bytes: usize, patience: Duration) -> Result<B
     }
 }
 
-/// Returns the lines of a body, without blank ones. After an error there are no more.
-pub fn lines(body: Body, max_bytes: usize, patience: Duration) -> impl Stream<Item = Result<String, Refusal>> {
+/// Returns the lines of a body, without blank ones. After an error there are no more. It is an error if a line, or the
+/// whole body, does not arrive in time.
+pub fn lines(body: Body, max_bytes: usize, timeouts: Timeouts) -> impl Stream<Item = Result<String, Refusal>> {
     let reader = StreamReader::new(TryStreamExt::map_err(body.into_data_stream(), io::Error::other));
     let lines = FramedRead::new(reader, LinesCodec::new_with_max_length(max_bytes));
+    let end = Instant::now() + timeouts.stream;
     let next = move |mut lines: FramedRead<_, LinesCodec>| async move {
         loop {
-            let line = match timeout(patience, lines.next()).await {
+            let left = end.saturating_duration_since(Instant::now());
+            let next = async { if left.is_zero() { std::future::pending().await } else { lines.next().await } };
+            let line = match timeout(timeouts.body.min(left), next).await {
+                Err(_) if left <= timeouts.body => Err(Refusal::stream_over(timeouts.stream)),
                 Err(_) => Err(Refusal::too_slow()),
                 Ok(None) => return None,
                 Ok(Some(Ok(line))) if line.trim().is_empty() => continue,

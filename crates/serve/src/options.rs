@@ -53,6 +53,8 @@ pub struct Timeouts {
     pub head: Duration,
     /// For a whole body, or the next line of a stream.
     pub body: Duration,
+    /// For a whole stream.
+    pub stream: Duration,
     /// For a client that takes nothing of an answer.
     pub write: Duration,
     /// For a comparison, with the reading of its documents.
@@ -64,6 +66,13 @@ pub struct Timeouts {
 impl Default for Timeouts {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { head: seconds(10), body: seconds(30), write: seconds(30), comparison: seconds(300), stop: seconds(10) }
+        Self {
+            head: seconds(10),
+            body: seconds(30),
+            stream: seconds(3600),
+            write: seconds(30),
+            comparison: seconds(300),
+            stop: seconds(10),
+        }
     }
 }

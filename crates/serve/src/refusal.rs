@@ -32,6 +32,13 @@ impl Refusal {
         Self { status: StatusCode::REQUEST_TIMEOUT, kind: ErrorKind::TryAgain, message }
     }
 
+    pub fn stream_over(longest: Duration) -> Self {
+        let seconds = longest.as_secs_f64();
+        let message =
+            format!("this stream has lasted {seconds} s, and none may last longer: send the rest in another one");
+        Self { status: StatusCode::REQUEST_TIMEOUT, kind: ErrorKind::TryAgain, message }
+    }
+
     pub fn too_long(patience: Duration) -> Self {
         let seconds = patience.as_secs_f64();
         let message =

@@ -12,15 +12,18 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use bytes::Bytes;
 use futures::StreamExt;
-use nearprint_lookup::Asked;
-use serde::Deserialize;
+use nearprint_lookup::{Answer, Asked, Taken, Turn, Turns};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::answers::Side;
 use crate::app::{App, Permit};
 use crate::error::ServeError;
+use crate::options::ServeOptions;
 use crate::refusal::{Refusal, json_body};
 use crate::{body, guard, metrics};
 
@@ -42,6 +45,8 @@ const HINT: &str = "GET /, /healthz or /metrics, or POST /query or /explain";
 
 /// The answers of one stream that are under way at a time.
 const ANSWERS_AT_ONCE: usize = 8;
+/// The most bytes of an answer whose next one is looked up before its client has taken it.
+const ANSWER_AHEAD_BYTES: usize = 128 << 10;
 
 async fn page(State(app): State<Arc<App>>) -> Response {
     app.page.response()
@@ -53,8 +58,8 @@ async fn query(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> R
         Some("application/json") => {
             let (max_body, patience) = (app.options.max_body, app.options.timeouts.body);
             let question = parsed(&body::whole(body, max_body, patience).await?)?;
-            let answer = answered(&app, question).await.map_err(|(refusal, _)| refusal)?;
-            Ok(json_body(&answer).into_response())
+            let answer = answered(&app, question, Turn::default()).await.map_err(|(refusal, _)| refusal)?;
+            Ok(([(header::CONTENT_TYPE, "application/json")], answer).into_response())
         }
         Some(NDJSON) => Ok(stream(app, permit, body)),
         _ => Err(unsupported("application/json or application/x-ndjson")),
@@ -65,19 +70,35 @@ const NDJSON: &str = "application/x-ndjson";
 
 /// Answers the lines of a body in their order. A bad line has an error in its place.
 fn stream(app: Arc<App>, permit: Permit, body: Body) -> Response {
-    let (max_body, patience) = (app.options.max_body, app.options.timeouts.body);
-    let answers = body::lines(body, max_body, patience).map(move |line| {
-        let app = Arc::clone(&app);
+    let ServeOptions { max_body, timeouts, .. } = app.options;
+    // The lines of a stream that are under way have as many bytes as one may have.
+    let bytes = Arc::new(Semaphore::new(max_body));
+    let lines = body::lines(body, max_body, timeouts).then(move |line| {
+        let n_bytes = line.as_ref().map_or(0, |line| line.len().min(max_body));
+        let bytes = Arc::clone(&bytes).acquire_many_owned(u32::try_from(n_bytes).unwrap_or(u32::MAX));
+        async move { (line, bytes.await) }
+    });
+    let mut turns = Turns::new(ANSWER_AHEAD_BYTES);
+    let answers = lines.map(move |(line, bytes)| {
+        let (app, turn) = (Arc::clone(&app), turns.another());
         async move {
-            // A task of its own, so that several threads answer one stream.
-            let of_line = Arc::clone(&app);
-            let answer = tokio::spawn(async move { line_answer(&of_line, line).await }).await;
-            let answer = answer.unwrap_or_else(|error| {
+            // A task of its own, so that several threads answer one stream. It ends with its stream.
+            let (of_line, mut answering) = (Arc::clone(&app), JoinSet::new());
+            answering.spawn(async move {
+                let answer = line_answer(&of_line, line, turn).await;
+                drop(bytes);
+                answer
+            });
+            let failed = |error: &dyn std::fmt::Display| {
                 app.metrics.panics.inc();
                 app.metrics.answer(None);
-                internal("stream", &error).json()
-            });
-            Ok::<_, Infallible>(Bytes::from(answer.to_string() + "\n"))
+                line_of(&internal("stream", error).json())
+            };
+            Ok::<_, Infallible>(match answering.join_next().await {
+                Some(Ok(answer)) => answer,
+                Some(Err(error)) => failed(&error),
+                None => failed(&"a line has no task"),
+            })
         }
     });
     let answers = answers.buffered(ANSWERS_AT_ONCE).map(move |answer| {
@@ -88,11 +109,18 @@ fn stream(app: Arc<App>, permit: Permit, body: Body) -> Response {
     ([(header::CONTENT_TYPE, NDJSON)], Body::from_stream(answers)).into_response()
 }
 
-async fn line_answer(app: &App, line: Result<String, Refusal>) -> Value {
+async fn line_answer(app: &App, line: Result<String, Refusal>, turn: Turn) -> Bytes {
     match line.and_then(|line| parsed(line.as_bytes())) {
-        Ok(question) => answered(app, question).await.unwrap_or_else(|(refusal, id)| with_id(refusal.json(), id)),
-        Err(refusal) => refusal.json(),
+        Ok(question) => {
+            let answer = answered(app, question, turn).await;
+            answer.unwrap_or_else(|(refusal, id)| line_of(&with_id(refusal.json(), id)))
+        }
+        Err(refusal) => line_of(&refusal.json()),
     }
+}
+
+fn line_of(json: &Value) -> Bytes {
+    Bytes::from(json.to_string() + "\n")
 }
 
 /// A question. The answer has the same id.
@@ -103,17 +131,42 @@ struct Question {
     asked: Asked,
 }
 
-/// Returns the answer, or the refusal, with the id of the question.
-async fn answered(app: &App, Question { id, asked }: Question) -> Result<Value, (Refusal, Option<Value>)> {
-    let outcome = app.answers.answer(asked).await;
-    app.metrics
-        .answer(outcome.as_ref().ok().map(|answer| (answer.n_matches, answer.read.map_or(0, |read| read.bytes_read))));
-    let json = outcome.map_err(Refusal::from);
-    let json = json.and_then(|answer| serde_json::to_value(answer).map_err(|error| internal("answer", &error)));
-    match json {
-        Ok(json) => Ok(with_id(json, id)),
-        Err(refusal) => Err((refusal, id)),
+/// The answer to a question.
+#[derive(Serialize)]
+struct Answered<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a Value>,
+    #[serde(flatten)]
+    answer: &'a Answer,
+}
+
+/// The JSON of an answer, and the memory that it takes until it was sent.
+struct Held {
+    json: Vec<u8>,
+    _taken: Taken,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.json
     }
+}
+
+/// Returns the line of the answer, or the refusal, with the id of the question.
+async fn answered(app: &App, Question { id, asked }: Question, turn: Turn) -> Result<Bytes, (Refusal, Option<Value>)> {
+    let outcome = app.answers.answer(asked, turn).await;
+    let counted = outcome.as_ref().ok().map(|(answer, _)| answer);
+    app.metrics.answer(counted.map(|answer| (answer.n_matches, answer.read.map_or(0, |read| read.bytes_read))));
+    let rendered = outcome.map_err(Refusal::from).and_then(|(answer, mut taken)| {
+        let mut json = serde_json::to_vec(&Answered { id: id.as_ref(), answer: &answer })
+            .map_err(|error| internal("answer", &error))?;
+        json.push(b'\n');
+        json.shrink_to_fit();
+        drop(answer);
+        taken.keep(json.len());
+        Ok(Bytes::from_owner(Held { json, _taken: taken }))
+    });
+    rendered.map_err(|refusal| (refusal, id))
 }
 
 fn with_id(mut json: Value, id: Option<Value>) -> Value {

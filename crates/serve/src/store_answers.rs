@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use nearprint_dataset::{DocumentColumns, DocumentPlace, Documents, InputPolicy, is_date};
-use nearprint_lookup::{Answer, Asked, Lookup, SharedLookup, State};
+use nearprint_lookup::{Answer, Asked, Lookup, SharedLookup, State, Taken, Turn};
 use nearprint_pipeline::night_pattern;
 use nearprint_storage::Storage;
 use nearprint_study::{ExplainRequest, ExplainTexts, Explanation, StudyError, explain};
@@ -84,10 +84,10 @@ impl StoreAnswers {
 
 #[async_trait]
 impl Answers for StoreAnswers {
-    async fn answer(&self, asked: Asked) -> Result<Answer> {
+    async fn answer(&self, asked: Asked, turn: Turn) -> Result<(Answer, Taken)> {
         let lookup = self.lookup.get();
         let query = asked.query(lookup.profile())?;
-        Ok(lookup.answer(&query).await?)
+        Ok(lookup.answer_in_turn(&query, turn).await?)
     }
 
     async fn explain(&self, a: Side, b: Side) -> Result<Explanation> {

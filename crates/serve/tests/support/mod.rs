@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use nearprint_lookup::{Answer, Asked, Decision, FingerprintText, LookupError, Match, State};
+use nearprint_lookup::{Answer, Asked, Decision, FingerprintText, LookupError, Match, State, Taken, Turn};
 use nearprint_serve::{Answers, Result, ServeError, ServeOptions, Served, Server, Side, Token};
 use nearprint_storage::StorageError;
 use nearprint_study::Explanation;
@@ -37,7 +37,7 @@ impl Default for Memory {
 
 #[async_trait::async_trait]
 impl Answers for Memory {
-    async fn answer(&self, asked: Asked) -> Result<Answer> {
+    async fn answer(&self, asked: Asked, _: Turn) -> Result<(Answer, Taken)> {
         let fingerprint = match (&asked.text, &asked.fingerprint) {
             (Some(text), None) if text == "wait" => {
                 self.gate.acquire().await.unwrap().forget();
@@ -59,7 +59,8 @@ impl Answers for Memory {
         };
         let matches: Vec<Match> = (fingerprint == 0).then_some(found).into_iter().collect();
         let n_matches = matches.len() as u64;
-        Ok(Answer { fingerprint: Some(format!("{fingerprint:016x}")), n_matches, matches, ..Answer::default() })
+        let fingerprint = Some(format!("{fingerprint:016x}"));
+        Ok((Answer { fingerprint, n_matches, matches, ..Answer::default() }, Taken::default()))
     }
 
     async fn explain(&self, a: Side, _: Side) -> Result<Explanation> {
