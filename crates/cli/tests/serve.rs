@@ -4,11 +4,11 @@
 mod support;
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use nearprint_trials::measured::mib;
 use serde_json::{Value, json};
-use support::{Night, Ran, Running, Signal, command, expect, text};
+use support::{Night, Ran, Signal, command, expect, text};
 
 const DT: &str = "2026-11-20";
 
@@ -21,10 +21,7 @@ fn published() -> Night {
     night
 }
 
-struct Serving {
-    command: Running,
-    address: String,
-}
+struct Serving(nearprint_trials::serving::Serving);
 
 impl Serving {
     fn start(night: &Night, more: &[&str]) -> Self {
@@ -33,28 +30,12 @@ impl Serving {
 
     fn at(listen: &str, night: &Night, more: &[&str]) -> Self {
         let args = ["serve", "--config", "job.toml", "--json", "--listen", listen];
-        let command = command(night.path(), &args).args(more).start().unwrap();
-        let started = Instant::now();
-        loop {
-            if let Some(line) = command.stdout().unwrap().lines().next() {
-                let said: Value = serde_json::from_str(line).unwrap();
-                let address = said["address"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
-                return Self { command, address };
-            }
-            assert!(started.elapsed() < Duration::from_secs(60), "{}", command.stderr().unwrap());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        Self(nearprint_trials::serving::Serving::start(&command(night.path(), &args).args(more)).unwrap())
     }
 
     /// Sends a request, and returns the status and the JSON.
     fn send(&self, request: &str) -> (u16, Value) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut reply = String::new();
-        stream.read_to_string(&mut reply).unwrap();
-        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), serde_json::from_str(body).unwrap())
+        self.0.send(request).unwrap()
     }
 
     fn get(&self, path: &str) -> (u16, Value) {
@@ -75,8 +56,7 @@ impl Serving {
     }
 
     fn stop(self, signal: Signal) -> Ran {
-        self.command.signal(signal).unwrap();
-        self.command.wait().unwrap()
+        self.0.stop(signal).unwrap()
     }
 }
 
@@ -93,6 +73,93 @@ fn a_text_and_its_fingerprint_find_the_documents_of_the_store() {
     assert_eq!((status, &of_fingerprint["matches"][0]["id"]), (200, &json!("other")));
     let (status, refused) = serving.post("/query", &json!({ "fingerprint": "12 cats" }));
     assert_eq!((status, &refused["kind"]), (400, &json!("usage")));
+    serving.stop(Signal::SIGTERM);
+}
+
+#[test]
+fn a_fingerprint_of_decimal_digits_is_read_as_the_hex_that_answers_print() {
+    let night = published();
+    let serving = Serving::start(&night, &[]);
+    for (asked, fingerprint) in [
+        (json!("1468000048661814"), "1468000048661814"),
+        (json!("0x1468000048661814"), "1468000048661814"),
+        (json!("01468000048661814"), "00053723656e4536"),
+        (json!(1468000048661814_u64), "00053723656e4536"),
+    ] {
+        let (status, answer) = serving.post("/query", &json!({ "fingerprint": asked }));
+        assert_eq!((status, answer["fingerprint"].as_str()), (200, Some(fingerprint)), "{asked}");
+    }
+    serving.stop(Signal::SIGTERM);
+}
+
+/// Near copies of one page, whose ids have 210 bytes.
+fn near_copies(n: usize) -> (Night, String) {
+    let night = Night::new("");
+    let page = text(1, 300);
+    let rows: Vec<(String, String)> =
+        (0..n).map(|i| (format!("{i:0210}"), format!("{page} {}", text(i as u64 % 50, 1)))).collect();
+    let rows: Vec<(&str, &str)> = rows.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
+    night.documents(DT, &rows);
+    night.run(DT, &["--create-store", "--no-breakers"]).expect_success();
+    (night, page)
+}
+
+#[test]
+fn streams_that_ask_for_a_common_text_keep_within_the_memory_limit() {
+    const N: usize = 10_000;
+    const LIMIT_MIB: u64 = 160;
+    let (night, page) = near_copies(N);
+    let serving = Serving::start(&night, &["--memory-limit", &format!("{LIMIT_MIB}MiB")]);
+    let answers = serving.0.streams(16, 8, &json!({ "text": page })).unwrap();
+    assert_eq!(answers.len(), 16 * 8);
+    for answer in &answers {
+        assert_eq!(answer["n_matches"], N, "{}", answer["error"]);
+        assert_eq!(answer["matches"].as_array().unwrap().len(), 1000);
+    }
+    let ended = serving.stop(Signal::SIGTERM);
+    assert!(mib(ended.peak_rss) < LIMIT_MIB, "{} MiB", mib(ended.peak_rss));
+}
+
+#[test]
+fn an_answer_that_memory_is_not_enough_for_is_refused_with_a_remedy() {
+    let (night, page) = near_copies(10_000);
+    let serving = Serving::start(&night, &["--memory-limit", "32MiB", "--max-matches", "0"]);
+    let (status, refused) = serving.post("/query", &json!({ "text": page }));
+    assert_eq!((status, &refused["kind"]), (500, &json!("local_io")), "{refused}");
+    let said = refused["error"].as_str().unwrap();
+    assert!(said.contains("max_matches") && said.contains("memory_limit"), "{said}");
+    serving.stop(Signal::SIGTERM);
+    let args = ["query", "--config", "job.toml", "--text", &page, "--memory-limit", "32MiB", "--json"];
+    expect(&support::nearprint_in(night.path(), &args), 74, &["--max-matches", "--memory-limit"]);
+    let few = support::nearprint_in(night.path(), &[&args[..], &["--max-matches", "3"]].concat());
+    assert_eq!(few.expect_success().json()["n_matches"], 10_000);
+}
+
+#[test]
+fn clients_without_the_token_do_not_keep_its_holder_out() {
+    const TOKEN: &str = "0123456789abcdef";
+    let night = published();
+    std::fs::write(night.path().join("token"), TOKEN).unwrap();
+    let serving = Serving::start(&night, &["--token-file", "token"]);
+    // Half of them ask, and would keep their connections. The others say nothing at all.
+    let mut strangers: Vec<_> = (0..330).map(|_| serving.0.connect().unwrap()).collect();
+    for stranger in strangers.iter_mut().step_by(2) {
+        // A connection that made place for another is gone.
+        let _ = stranger.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    }
+    let started = Instant::now();
+    let body = json!({ "text": text(1, 200) }).to_string();
+    let head = format!("POST /query HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {TOKEN}");
+    let length = body.len();
+    let request = format!("{head}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
+    for _ in 0..20 {
+        let (status, answer) = serving.send(&request);
+        assert_eq!((status, &answer["n_matches"]), (200, &json!(2)), "{answer}");
+    }
+    assert!(started.elapsed() < Duration::from_secs(8), "they waited for the strangers: {:?}", started.elapsed());
+    let mut reply = String::new();
+    strangers[328].read_to_string(&mut reply).unwrap();
+    assert!(reply.starts_with("HTTP/1.1 200") && reply.to_lowercase().contains("connection: close"), "{reply}");
     serving.stop(Signal::SIGTERM);
 }
 

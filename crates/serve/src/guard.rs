@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -21,16 +21,21 @@ const HEADERS: [(HeaderName, HeaderValue); 4] = [
     (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
 ];
 
-/// Refuses strangers, and counts and logs what happens to the request.
+/// Refuses strangers, and counts and logs what happens to the request. Where there is a token, a request without it
+/// closes its connection, so that only those who have the token keep one.
 pub async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let route = route(request.uri().path());
     let method = request.method().clone();
+    let is_strange = app.options.token.is_some() && !carries_token(&app, &request);
     let mut response = match refuse(&app, &request) {
         Some(refusal) => refusal.into_response(),
         None => next.run(request).await,
     };
     response.headers_mut().extend(HEADERS);
+    if is_strange {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     let (status, time) = (response.status().as_u16(), started.elapsed());
     app.metrics.request(route, status, time);
     tracing::debug!(%method, route, status, elapsed_us = time.as_micros(), "request");
@@ -48,15 +53,22 @@ fn is_open(path: &str) -> bool {
 }
 
 fn refuse(app: &App, request: &Request) -> Option<Refusal> {
-    let Some(token) = &app.options.token else {
+    let n_hosts = request.headers().get_all(header::HOST).iter().count();
+    if n_hosts > 1 || (n_hosts == 0 && request.version() == Version::HTTP_11) {
+        return Some(Refusal::usage(StatusCode::BAD_REQUEST, "send one `Host` header"));
+    }
+    if app.options.token.is_none() {
         return (!is_of_this_machine(request)).then(|| {
             let message = "without a token, the server answers to localhost alone: open it by that name";
             Refusal::usage(StatusCode::MISDIRECTED_REQUEST, message)
         });
-    };
+    }
+    (!carries_token(app, request) && !is_open(request.uri().path())).then(Refusal::no_token)
+}
+
+fn carries_token(app: &App, request: &Request) -> bool {
     let authorization = request.headers().get(header::AUTHORIZATION);
-    let carries = authorization.is_some_and(|value| token.is_in(value.as_bytes()));
-    (!carries && !is_open(request.uri().path())).then(Refusal::no_token)
+    app.options.token.as_ref().zip(authorization).is_some_and(|(token, value)| token.is_in(value.as_bytes()))
 }
 
 /// Returns whether the request names its host as one of this machine. A page of a stranger whose name was made to mean

@@ -13,6 +13,7 @@ mod guard;
 mod metrics;
 mod options;
 mod page;
+mod places;
 mod refusal;
 mod routes;
 mod server;

@@ -1,15 +1,18 @@
 //! Connections, from the first to the last.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::Body;
+use http_body_util::BodyExt;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_io_timeout::TimeoutStream;
@@ -18,6 +21,7 @@ use crate::answers::Answers;
 use crate::app::App;
 use crate::error::{Result, ServeError};
 use crate::options::{ServeOptions, Timeouts};
+use crate::places::{Place, Places};
 use crate::routes::router;
 
 /// A server that listens.
@@ -101,13 +105,16 @@ impl Connections {
         Self { app: Arc::clone(app), routes: router(Arc::clone(app)), tasks: JoinSet::new(), graceful, n_accepted: 0 }
     }
 
-    /// Takes connections for ever. Beyond the bound, new ones wait until another ends.
+    /// Takes connections for ever. Beyond the bound, an idle one makes place for a new one.
     async fn accept(&mut self, listener: TcpListener) {
-        let places = Arc::new(Semaphore::new(self.app.options.max_requests + SPARE_CONNECTIONS));
+        let places = Places::new(self.app.options.max_requests + SPARE_CONNECTIONS);
         loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             match listener.accept().await {
-                Ok((stream, _)) => self.take(stream, place),
+                Ok((stream, _)) => {
+                    self.n_accepted += 1;
+                    let place = places.take(self.n_accepted).await;
+                    self.take(stream, place);
+                }
                 Err(error) => {
                     tracing::warn!("cannot take a connection: {error}");
                     tokio::time::sleep(RETRY).await;
@@ -117,24 +124,43 @@ impl Connections {
         }
     }
 
-    fn take(&mut self, stream: TcpStream, place: OwnedSemaphorePermit) {
-        self.n_accepted += 1;
+    fn take(&mut self, stream: TcpStream, place: Place) {
         // Answers are small, and none waits for more of itself.
         let _ = stream.set_nodelay(true);
-        let Timeouts { head, write, .. } = self.app.options.timeouts;
+        let Timeouts { head, write, stream: longest, .. } = self.app.options.timeouts;
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(write));
+        let (routes, used) = (TowerToHyperService::new(self.routes.clone()), place.used());
+        let respond = move |request| {
+            let (routes, used) = (routes.clone(), Arc::clone(&used));
+            async move {
+                let Some(busy) = used.begin() else { return std::future::pending().await };
+                let response = routes.call(request).await?;
+                // The request lasts until its answer has left.
+                Ok::<_, Infallible>(response.map(|body: Body| {
+                    body.map_frame(move |frame| {
+                        let _ = &busy;
+                        frame
+                    })
+                }))
+            }
+        };
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(head)
             .max_buf_size(HEAD_BYTES)
-            .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(self.routes.clone()));
+            .serve_connection(TokioIo::new(Box::pin(stream)), service_fn(respond));
         let connection = self.graceful.watch(connection);
+        let used = place.used();
         let open = self.app.metrics.connections.clone();
         open.inc();
         self.tasks.spawn(async move {
-            // A connection fails because of its client, who is not there to be told.
-            let _ = connection.await;
+            tokio::select! {
+                // A connection fails because of its client, who is not there to be told.
+                _ = connection => {}
+                // A stream says that its time is over. It ends here if its client does not take that.
+                () = used.over(longest + write) => {}
+            }
             open.dec();
             drop(place);
         });

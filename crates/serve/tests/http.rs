@@ -217,6 +217,93 @@ fn with_a_token_only_those_who_send_it_are_answered() {
 }
 
 #[test]
+fn a_request_without_the_token_closes_its_connection_and_one_with_it_keeps_it() {
+    let server = Running::start(Memory::default(), ServeOptions { token: Some(token()), ..ServeOptions::default() });
+    for path in ["/", "/healthz", "/metrics", "/nothing"] {
+        let mut client = Client::new(&server);
+        client.write(&get(path));
+        assert_eq!(client.reply().header("connection"), "close", "{path}");
+        assert_eq!(client.stream.read(&mut [0]).unwrap(), 0, "{path}");
+    }
+    let mut client = Client::new(&server);
+    for _ in 0..2 {
+        client.write(&format!("GET /healthz HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"));
+        let reply = client.reply();
+        assert_eq!((reply.status, reply.header("connection").as_str()), (200, ""));
+    }
+}
+
+#[test]
+fn the_idle_connection_that_waited_longest_makes_place_for_a_new_one() {
+    let memory = Memory::default();
+    let gate = memory.gate.clone();
+    let timeouts = Timeouts { head: Duration::from_secs(3600), ..Timeouts::default() };
+    let server = Running::start(memory, ServeOptions { max_requests: 2, timeouts, ..ServeOptions::default() });
+    let mut asking = Client::new(&server);
+    asking.write(&post("/query", "application/json", "{\"text\": \"wait\"}"));
+    server.wait_for("nearprint_open_requests", 1.0);
+    // With these, all 258 places are taken.
+    let mut idle: Vec<Client> = (0..257).map(|_| Client::new(&server)).collect();
+    // The first has asked since, so that the second has waited longest.
+    for at in [256, 0] {
+        idle[at].write(&get("/healthz"));
+        assert_eq!(idle[at].reply().status, 200);
+    }
+    assert_eq!(server.send(&get("/healthz")).status, 200);
+    assert_eq!(idle[1].stream.read(&mut [0]).unwrap_or(0), 0, "it made place");
+    for at in [0, 2, 256] {
+        idle[at].write(&get("/healthz"));
+        assert_eq!(idle[at].reply().status, 200, "{at}");
+    }
+    gate.add_permits(1);
+    assert_eq!(asking.reply().status, 200, "a connection with a request makes no place");
+}
+
+#[test]
+fn a_stream_ends_when_it_has_lasted_longest() {
+    let timeouts = Timeouts { stream: Duration::from_millis(500), ..Timeouts::default() };
+    let server = Running::start(Memory::default(), ServeOptions { timeouts, ..ServeOptions::default() });
+    let mut client = Client::new(&server);
+    client.write(&head("/query", "application/x-ndjson", "Transfer-Encoding: chunked"));
+    let line = "{\"text\": \"old page\"}\n";
+    let chunk = format!("{:x}\r\n{line}\r\n", line.len());
+    let mut n_lines = 0;
+    while client.stream.write_all(chunk.as_bytes()).is_ok() && n_lines < 200 {
+        // Each line comes well within its time.
+        std::thread::sleep(Duration::from_millis(20));
+        n_lines += 1;
+    }
+    server.wait_for("nearprint_open_requests", 0.0);
+    assert!(n_lines < 200, "it is never ended");
+}
+
+#[test]
+fn a_stream_that_is_over_says_so_after_its_last_answer() {
+    let timeouts = Timeouts { stream: Duration::from_millis(300), ..Timeouts::default() };
+    let server = Running::start(Memory::default(), ServeOptions { timeouts, ..ServeOptions::default() });
+    let mut client = Client::new(&server);
+    client.write(&head("/query", "application/x-ndjson", "Content-Length: 5000"));
+    client.write("{\"text\": \"old page\"}\n");
+    let reply = client.reply();
+    let answers: Vec<Value> = reply.body.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((answers.len(), &answers[0]["n_matches"]), (2, &json!(1)), "{}", reply.body);
+    assert_eq!(answers[1]["kind"], "try_again");
+    assert!(answers[1]["error"].as_str().unwrap().contains("has lasted 0.3 s"), "{}", answers[1]);
+}
+
+#[test]
+fn a_request_has_one_host() {
+    let server = start();
+    let status = |head: &str| server.send(&format!("GET /healthz {head}\r\n\r\n")).status;
+    assert_eq!(status("HTTP/1.1\r\nHost: localhost\r\nHost: localhost"), 400);
+    assert_eq!(status("HTTP/1.1\r\nHost: localhost\r\nhost: evil.example"), 400);
+    assert_eq!(status("HTTP/1.1\r\nAccept: */*"), 400);
+    // In HTTP/1.0, the header is not required, and a name of this machine is missing.
+    assert_eq!(status("HTTP/1.0\r\nAccept: */*"), 421);
+    assert_eq!(status("HTTP/1.1\r\nHost: localhost"), 200);
+}
+
+#[test]
 fn without_a_token_a_name_of_another_host_is_refused() {
     let server = start();
     let of_host = |host: &str| server.send(&format!("GET /healthz HTTP/1.1\r\nHost: {host}\r\n\r\n")).status;

@@ -26,6 +26,7 @@ pub mod runner;
 pub mod schema;
 pub mod security;
 pub mod server;
+pub mod serving;
 pub mod table;
 pub mod tracer;
 pub mod web_pages;

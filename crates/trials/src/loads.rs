@@ -1,4 +1,4 @@
-//! L1 to L6 and F7: how long, how much memory, how much disk. Inputs are generated as streams, and go when the trial ends.
+//! L1 to L7 and F7: how long, how much memory, how much disk. Inputs are generated as streams, and go when the trial ends.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -9,20 +9,21 @@ use arrow::array::{ArrayRef, RecordBatch, StringBuilder, UInt64Builder};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::folder::{Folder, Outcome, expect, within};
 use crate::measured::{Checks, Options, Trial, mib};
 use crate::random::text;
 use crate::row::Row;
-use crate::runner::Ran;
+use crate::runner::{Ran, Signal};
+use crate::serving::Serving;
 use crate::{Result, measured};
 
 const GIB: u64 = 1 << 30;
 /// Rows written at a time.
 const STEP: u64 = 8192;
 
-const TRIALS: [Trial; 6] = [
+const TRIALS: [Trial; 7] = [
     ("L1", "1M identical documents", "0, 999,999 pairs, under 60 s and 1 GiB", identical),
     (
         "L2",
@@ -42,6 +43,12 @@ const TRIALS: [Trial; 6] = [
         "100M fingerprints",
         "0 under 4 GiB, spill at most 3 times their bytes: met by 1M, and with each other",
         many_fingerprints,
+    ),
+    (
+        "L7",
+        "60 streams of 4 lines that ask a server for 300,000 near copies, with ids of 210 bytes, 128 MiB of memory",
+        "all copies counted in each answer, under 128 MiB",
+        common_text,
     ),
     ("F7", "4 GiB of documents, 512 MiB of memory", "0 under 512 MiB", more_than_memory),
 ];
@@ -323,5 +330,35 @@ fn more_than_memory(options: &Options, checks: &mut Checks) -> Result<()> {
     figures(checks, &format!("{n} documents of 100 KB, {} MB of Parquet", bytes / 1_000_000), &done);
     let sound = folder.published_soundly(&done, &flags).map(drop);
     checks.count("the night", sound.and(within(&done, 512 << 20)));
+    Ok(())
+}
+
+fn common_text(options: &Options, checks: &mut Checks) -> Result<()> {
+    const LIMIT: u64 = 128 << 20;
+    const N_STREAMS: usize = 60;
+    const N_LINES: usize = 4;
+    let n = options.scaled(300_000);
+    let mut folder = Folder::new(options, "")?;
+    folder.limit_seconds = 1200;
+    let page = text(1, 300);
+    stream(&folder.place("part-0.parquet"), n, &mut |from, to| {
+        let (mut ids, mut texts) = (StringBuilder::new(), StringBuilder::new());
+        for i in from..to {
+            ids.append_value(format!("{i:0210}"));
+            texts.append_value(format!("{page} {}", text(i % 1000, 1)));
+        }
+        vec![("id", Arc::new(ids.finish()) as ArrayRef), ("text", Arc::new(texts.finish()))]
+    })?;
+    let done = folder.run(&["--no-breakers"])?;
+    checks.count("the night", folder.published_soundly(&done, &["--no-breakers"]).map(drop));
+    let args = ["serve", "--config", "job.toml", "--json", "--listen", "127.0.0.1:0", "--memory-limit", "128MiB"];
+    let serving = Serving::start(&folder.command(&args).timeout(1200))?;
+    let answers = serving.streams(N_STREAMS, N_LINES, &json!({ "text": page }))?;
+    let done = serving.stop(Signal::SIGTERM)?;
+    let whole = |answer: &&Value| answer["n_matches"] == n && answer["matches"] == answers[0]["matches"];
+    let n_whole = answers.iter().filter(whole).count();
+    checks.note(format!("{n} copies: {n_whole} answers in {:.1} s, {} MiB", done.seconds, mib(done.peak_rss)));
+    checks.count("the answers", expect(n_whole == N_STREAMS * N_LINES, || format!("{:.400}", answers[0].to_string())));
+    checks.count("memory", within(&done, LIMIT));
     Ok(())
 }

@@ -1,9 +1,12 @@
-//! S1 to S15: what an attacker could try. S3 is `canary`; S4 and S5 are B2 to B5 and B17 to B21.
+//! S1 to S16: what an attacker could try. S3 is `canary`; S4 and S5 are B2 to B5 and B17 to B21.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -12,11 +15,12 @@ use crate::measured::{Checks, Options, Trial, shortened};
 use crate::proxy::{Action, Proxy, Rule};
 use crate::random::text;
 use crate::row::Row;
-use crate::runner::Ran;
+use crate::runner::{Ran, Signal};
 use crate::server::Server;
+use crate::serving::Serving;
 use crate::{Result, measured};
 
-const TRIALS: [Trial; 16] = [
+const TRIALS: [Trial; 17] = [
     ("S1", "200 ids that look like paths", "0; no file but those of every night", ids_as_paths),
     ("S1-symlinks", "symlinks where files are written", "what they point to is as before", symlinks_in_output),
     ("S2", "documents outside of --root", "64; inside: 0", roots),
@@ -57,6 +61,12 @@ const TRIALS: [Trial; 16] = [
         "a mistyped year, with keep_nights",
         "64; with --future no night is forgotten, and drop-night gives the store back",
         mistyped_year,
+    ),
+    (
+        "S16",
+        "330 clients without the token that ask a server every second, and 330 that say nothing",
+        "the token's holder is answered, within a second each time",
+        strangers,
     ),
 ];
 
@@ -894,7 +904,7 @@ fn locks_and_stale_folders(options: &Options, checks: &mut Checks) -> Result<()>
     let held = folder.path().join("held");
     std::fs::write(&held, "")?;
     let mut holder = Command::new("flock").arg(&held).args(["sleep", "30"]).spawn()?;
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    std::thread::sleep(Duration::from_millis(300));
     let done = folder.run(&["--lock-file", "held"])?;
     checks.count("a lock that is held", folder.refused(&done, &[75], &["held"]));
     holder.kill()?;
@@ -1005,7 +1015,7 @@ fn bad_certificate(
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    std::thread::sleep(Duration::from_millis(500));
     for env in [&[][..], &[("AWS_ALLOW_INVALID_CERTIFICATES", "true"), ("AWS_ALLOW_HTTP", "true")][..]] {
         let (folder, done) = run(&format!("https://127.0.0.1:{port}"), "", env)?;
         let outcome = folder.refused(&done, &[69, 77, 78], &[]).and_then(|()| {
@@ -1189,5 +1199,67 @@ fn mistyped_year(options: &Options, checks: &mut Checks) -> Result<()> {
     let again = run(NIGHTS[0], &["--late"])?;
     let is_there = expect(again.summary()["status"] == "already_published", || again.said());
     checks.count("a rerun of the oldest", is_there);
+    Ok(())
+}
+
+/// Strangers that ask for the health again and again on one connection, and open another one when that has ended.
+fn stranger(serving: &Serving, is_over: &AtomicBool) {
+    const HEALTH: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    while !is_over.load(Ordering::Relaxed) {
+        let Ok(mut stream) = serving.connect() else { continue };
+        while !is_over.load(Ordering::Relaxed)
+            && stream.write_all(HEALTH).is_ok()
+            && stream.read(&mut [0; 4096]).is_ok_and(|n| n > 0)
+        {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    }
+}
+
+fn strangers(options: &Options, checks: &mut Checks) -> Result<()> {
+    const N: usize = 330;
+    const TOKEN: &str = "0123456789abcdef";
+    let folder = Folder::new(options, "")?;
+    folder.good()?;
+    let done = folder.run(&[])?;
+    checks.count("the night", folder.published_soundly(&done, &[]).map(drop));
+    std::fs::write(folder.path().join("token"), TOKEN)?;
+    let args = ["serve", "--config", "job.toml", "--json", "--listen", "127.0.0.1:0", "--token-file", "token"];
+    let serving = Serving::start(&folder.command(&args).timeout(600))?;
+    let body = serde_json::json!({ "text": text(1, 60) }).to_string();
+    let head = format!("POST /query HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nConnection: close");
+    let length = body.len();
+    let request = format!("{head}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
+    let is_over = AtomicBool::new(false);
+    let mut waited = Vec::new();
+    std::thread::scope(|scope| -> Result<()> {
+        let asking = scope.spawn(|| {
+            std::thread::scope(|scope| {
+                for _ in 0..N {
+                    scope.spawn(|| stranger(&serving, &is_over));
+                }
+            });
+        });
+        let silent: Vec<_> = (0..N).filter_map(|_| serving.connect().ok()).collect();
+        for _ in 0..options.scaled(200).max(20) {
+            let started = Instant::now();
+            let outcome = serving.send(&request).map_err(|error| error.to_string());
+            waited.push(started.elapsed());
+            let status = outcome.map(|(status, _)| status);
+            let in_time = expect(started.elapsed() < Duration::from_secs(1), || format!("{:?}", started.elapsed()));
+            checks.count("an answer", expect(status == Ok(200), || format!("{status:?}")).and(in_time));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        is_over.store(true, Ordering::Relaxed);
+        drop(silent);
+        asking.join().map_err(|_| "a stranger panicked")?;
+        Ok(())
+    })?;
+    waited.sort();
+    let middle = waited[waited.len() / 2];
+    let last = waited.last().copied().unwrap_or_default();
+    checks.note(format!("{} asked; median {middle:.1?}, longest {last:.1?}", waited.len()));
+    let done = serving.stop(Signal::SIGTERM)?;
+    checks.count("the end", expect(done.code == 143, || done.said()));
     Ok(())
 }
