@@ -326,7 +326,7 @@ fn queries_that_cannot_be_answered_are_refused_with_a_remedy() {
     let night = indexed();
     let ask = |args: &[&str]| nearprint_in(night.path(), &[&["query", "--store", "store"], args].concat());
     expect(&ask(&["--text", "x", "--profile", "han-bigrams"]), 78, &["another configuration", "use its profile"]);
-    expect(&ask(&["--fingerprint", "1234567890123456"]), 64, &["hex or decimal", "0x1234567890123456"]);
+    expect(&ask(&["--fingerprint", "12345678901234567890123"]), 64, &["16 hex digits"]);
     expect(&ask(&["--fingerprint", "xyz"]), 64, &["16 hex digits"]);
     expect(&ask(&["--fingerprint", "0x1", "--sketch", "12"]), 64, &["64 hex digits"]);
     expect(&ask(&["--file", "absent.txt"]), 66, &["absent.txt"]);

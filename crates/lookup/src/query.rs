@@ -43,7 +43,7 @@ pub struct Asked {
 pub enum FingerprintText {
     /// The value.
     Number(u64),
-    /// Hex with all digits or after `0x`, or decimal.
+    /// Hex with all digits or after `0x`, or decimal with more or fewer digits.
     Text(String),
 }
 
@@ -218,10 +218,11 @@ impl LookupProfile {
         if self.config().bits == 32 { format!("{fingerprint:08x}") } else { format!("{fingerprint:016x}") }
     }
 
-    /// Reads a fingerprint in hex, with all digits or after `0x`, or in decimal.
+    /// Reads a fingerprint in hex, with all digits as answers have it or after `0x`, or in decimal with more or fewer
+    /// digits.
     ///
     /// # Errors
-    /// [`LookupError::Query`] if the text is no fingerprint of this profile, or may be read in both ways.
+    /// [`LookupError::Query`] if the text is no fingerprint of this profile.
     pub fn parse_fingerprint(&self, text: &str) -> Result<u64> {
         let bits = self.config().bits;
         let refused = |reason: String| LookupError::Query { query: format!("fingerprint '{text}'"), reason };
@@ -229,9 +230,6 @@ impl LookupProfile {
         let is_decimal = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let value = match text.strip_prefix("0x") {
             Some(digits) => u64::from_str_radix(digits, 16).ok(),
-            None if all_digits && is_decimal => {
-                return Err(refused(format!("it may be hex or decimal: write 0x{text} or 0{text}")));
-            }
             None if all_digits => u64::from_str_radix(text, 16).ok(),
             None if is_decimal => text.parse().ok(),
             None => None,
