@@ -125,6 +125,7 @@ struct Logged {
 
 impl Logged {
     /// Returns whether a line is due: after each tenth of the stage, and after five minutes, but never within 30 seconds.
+    /// Work without stages has no lines.
     fn is_due(&mut self, at: Duration, now: Snapshot) -> bool {
         let step = (now.step, now.stage);
         let tenths = (10 * now.done).checked_div(now.total).unwrap_or(0);
@@ -133,7 +134,7 @@ impl Logged {
             return false;
         }
         let since = at.saturating_sub(self.at);
-        let due = since >= LOG_MOST || (since >= LOG_LEAST && tenths > self.tenths);
+        let due = !now.stage.is_empty() && (since >= LOG_MOST || (since >= LOG_LEAST && tenths > self.tenths));
         if due {
             *self = Self { at, step, tenths };
         }
@@ -304,5 +305,8 @@ mod tests {
         assert!(!due(370, at(3, 600, 1_000)));
         assert!(due(371, at(3, 600, 1_000)), "five minutes");
         assert!(!due(372, at(4, 100, 1_000)), "the stage has its own line");
+        let mut logged = Logged::default();
+        let mut due = |second: u64| logged.is_due(Duration::from_secs(second), Progress::default().snapshot());
+        assert!((0..4000).all(|second| !due(second)), "a server has no stages");
     }
 }
