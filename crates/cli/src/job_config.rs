@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use nearprint_dataset::{DocumentColumns, DuplicateIds, HtmlText, InputPolicy, WarcId, WebPages};
 use nearprint_pipeline::{Breakers, ClusterRule, PairsMode, PipelineError, Resources};
 use nearprint_profile::{self as profile, ProfileConfig, ProfileError};
-use nearprint_storage::{Roots, S3Config};
+use nearprint_storage::{Roots, S3Config, foreign};
 use nearprint_store::Writers;
 use nearprint_tasks::{KeepKey, LENGTH};
 use nearprint_tokenize::Resources as AnalyzerResources;
@@ -283,7 +283,7 @@ impl JobConfig {
         }
         let invalid = |e: toml::de::Error| {
             let file = self.path.as_ref().map_or(String::new(), |path| format!("{}: ", path.display()));
-            let reason = one_line(&e.to_string());
+            let reason = foreign(&e);
             Failure::config(format!("{file}profile '{}' with its overrides: {reason}", self.profile))
         };
         let config: ProfileConfig = merged.try_into().map_err(invalid)?;
@@ -549,7 +549,7 @@ fn at_offset(path: &Path, text: &str, offset: Option<usize>, reason: &str) -> Fa
 
 fn toml_failure(path: &Path, text: &str, error: &toml::de::Error) -> Failure {
     let offset = error.span().map(|span| span.start.min(text.len()));
-    let message = in_words(&without_value(&one_line(error.message())));
+    let message = in_words(&without_value(&foreign(error.message())));
     // A message about a value does not name its key.
     let line =
         offset.and_then(|offset| text[..offset].rsplit('\n').next().map(|before| &text[offset - before.len()..]));
@@ -570,8 +570,4 @@ fn in_words(message: &str) -> String {
 fn without_value(message: &str) -> String {
     let around = message.split_once("string \"").zip(message.rsplit_once("\", expected"));
     around.map_or_else(|| message.to_owned(), |((before, _), (_, after))| format!("{before}string, expected{after}"))
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

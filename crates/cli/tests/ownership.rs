@@ -135,6 +135,15 @@ fn two_stores_do_not_publish_into_one_output_and_gc_leaves_anothers_alone() {
 }
 
 #[test]
+fn a_damaged_identity_is_told_by_its_fields_and_not_by_flags_of_the_same_name() {
+    let night = one_night("");
+    night.run(DT, &[]).expect_success();
+    std::fs::write(night.path().join("store/_store.json"), "{\"version\": 1, \"stores\": \"x\"}").unwrap();
+    let done = night.run(DT, &["--store", "store"]);
+    assert!(done.error().contains("expected one of 'version', 'store', 'sha256'"), "{}", done.stderr);
+}
+
+#[test]
 fn a_night_that_is_published_here_but_unknown_to_the_store_is_refused_unless_replaced() {
     let night = one_night("");
     night.run(DT, &[]).expect_success();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::num::NonZeroU64;
 
-use nearprint_storage::{ErrorKind, StorageError, one_line};
+use nearprint_storage::{ErrorKind, StorageError, foreign, one_line};
 
 /// An error of a dataset or of documents. It names the file, and the column or row if it is about one.
 #[derive(Debug, thiserror::Error)]
@@ -225,7 +225,7 @@ impl DatasetError {
     /// Converts an error that the `parquet` crate reports about a file. An error of the place below keeps its kind.
     pub fn of_parquet(file: &str, error: parquet::errors::ParquetError) -> Self {
         let parquet::errors::ParquetError::External(inner) = error else {
-            return Self::bad_file(file, error);
+            return Self::bad_file(file, foreign(&error));
         };
         let inner = match inner.downcast::<Self>() {
             Ok(own) => return *own,
@@ -233,7 +233,7 @@ impl DatasetError {
         };
         match inner.downcast::<StorageError>() {
             Ok(of_storage) => (*of_storage).into(),
-            Err(other) => Self::bad_file(file, other),
+            Err(other) => Self::bad_file(file, foreign(&other)),
         }
     }
 
@@ -242,9 +242,9 @@ impl DatasetError {
         match error {
             arrow::error::ArrowError::ExternalError(inner) => match inner.downcast::<parquet::errors::ParquetError>() {
                 Ok(parquet) => Self::of_parquet(file, *parquet),
-                Err(other) => Self::bad_file(file, other),
+                Err(other) => Self::bad_file(file, foreign(&other)),
             },
-            other => Self::bad_file(file, other),
+            other => Self::bad_file(file, foreign(&other)),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use nearprint_dataset::DatasetError;
 use nearprint_profile::ProfileError;
-use nearprint_storage::{ErrorKind, StorageError, one_line};
+use nearprint_storage::{ErrorKind, StorageError, foreign};
 use nearprint_store::{Store, StoreError};
 use nearprint_tasks::TaskError;
 
@@ -312,11 +312,11 @@ impl PipelineError {
                 arrow::error::ArrowError::IoError(_, source) => {
                     Self::Storage(StorageError::Io { path: "spill file".into(), source })
                 }
-                other => Self::Internal { stage, reason: one_line(&other.to_string()) },
+                other => Self::Internal { stage, reason: foreign(&other) },
             },
             D::External(inner) => match inner.downcast::<Self>() {
                 Ok(own) => *own,
-                Err(other) => Self::Internal { stage, reason: one_line(&other.to_string()) },
+                Err(other) => Self::Internal { stage, reason: foreign(&other) },
             },
             D::Context(_, inner) | D::Diagnostic(_, inner) => Self::of_datafusion(stage, *inner),
             D::Shared(inner) => match std::sync::Arc::try_unwrap(inner) {
@@ -328,7 +328,7 @@ impl PipelineError {
                 Self::ReduceMemory { stage }
             }
             D::IoError(source) => Self::Storage(StorageError::Io { path: "spill file".into(), source }),
-            other => Self::Internal { stage, reason: one_line(&other.to_string()) },
+            other => Self::Internal { stage, reason: foreign(&other) },
         }
     }
 
@@ -342,6 +342,6 @@ impl PipelineError {
             }
             next = cause.source();
         }
-        Self::Internal { stage, reason: one_line(&error.to_string()) }
+        Self::Internal { stage, reason: foreign(error) }
     }
 }

@@ -291,12 +291,12 @@ fn innermost(error: &object_store::Error) -> String {
     if let object_store::Error::Generic { store: "LocalFileSystem", source } = error
         && let Some(cause) = io_cause(source.as_ref())
     {
-        return one_line(&cause.to_string());
+        return foreign(cause);
     }
-    let mut text = one_line(&error.to_string());
+    let mut text = foreign(error);
     let mut next = std::error::Error::source(error);
     while let Some(cause) = next {
-        let said = one_line(&cause.to_string());
+        let said = foreign(cause);
         if cause.is::<CredentialsError>() {
             return said;
         }
@@ -331,6 +331,13 @@ pub fn utf8<'a>(file: &str, content: &'a [u8]) -> Result<&'a str> {
     };
     let text = std::str::from_utf8(content).map_err(not_utf8)?;
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+}
+
+/// Returns what another library says, on one line and without backticks. In messages of nearprint a key stands in
+/// backticks, and the command shows it as the flag that sets it; a field that a parser names is no such key.
+#[must_use]
+pub fn foreign(said: &(impl std::fmt::Display + ?Sized)) -> String {
+    one_line(&said.to_string()).replace('`', "'")
 }
 
 /// Replaces every stretch of white space in a text with one blank.

@@ -49,7 +49,7 @@ mod tables;
 mod temp_folder;
 
 pub use digest::{HashingWriter, Sha256Hex};
-pub use error::{ErrorKind, Result, StorageError, one_line, utf8};
+pub use error::{ErrorKind, Result, StorageError, foreign, one_line, utf8};
 pub use folder::Folder;
 pub use input::InputFile;
 pub use inventory::FoundFile;

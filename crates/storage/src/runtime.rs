@@ -2,7 +2,7 @@
 
 use tokio::task::JoinError;
 
-use crate::error::{StorageError, one_line};
+use crate::error::{StorageError, foreign};
 
 /// Runs a computation on a thread that may block. A panic there becomes an error that names `stage`.
 ///
@@ -34,5 +34,5 @@ pub fn of_task<T, E: From<StorageError>>(stage: &'static str, ended: Result<Resu
 #[must_use]
 pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let said = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    one_line(said.unwrap_or("no message"))
+    foreign(said.unwrap_or("no message"))
 }

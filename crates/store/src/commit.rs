@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, StoreError};
 use crate::names::{generation_name, index_name, night_records, page_name, run_name, segment_name};
 use nearprint_dataset::{FileRecord, published_path};
-use nearprint_storage::{Folder, Sha256Hex};
+use nearprint_storage::{Folder, Sha256Hex, foreign};
 
 pub const VERSION: u32 = 2;
 
@@ -633,7 +633,8 @@ impl FirstCommit {
 }
 
 fn from_json<T: serde::de::DeserializeOwned>(url: &str, content: &[u8]) -> Result<T> {
-    serde_json::from_slice(content).map_err(|e| damaged(url, &format!("not a commit of a nearprint store ({e})")))
+    serde_json::from_slice(content)
+        .map_err(|e| damaged(url, &format!("not a commit of a nearprint store ({})", foreign(&e))))
 }
 
 fn damaged(url: &str, reason: &str) -> StoreError {

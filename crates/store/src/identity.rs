@@ -9,7 +9,7 @@ use crate::error::{Result, StoreError};
 use crate::names::{CURRENT, MANIFEST, drawn_number};
 use crate::store::Store;
 use nearprint_dataset::{DELTA_LOG, PublishedDataset};
-use nearprint_storage::{Folder, Sha256Hex, Storage, StorageError};
+use nearprint_storage::{Folder, Sha256Hex, Storage, StorageError, foreign};
 
 /// The name of the file with the identity. It lies below a store, and below each output that the store publishes into.
 pub const IDENTITY: &str = "_store.json";
@@ -49,7 +49,7 @@ pub async fn identity_in(folder: &Folder) -> Result<Option<String>> {
         let copy = "copy the one of the store to its outputs, or that of an output to the store";
         refused(format!("not what names a nearprint store ({why}): {copy}"))
     };
-    let found: Identity = serde_json::from_slice(&content).map_err(|e| damaged(&e.to_string()))?;
+    let found: Identity = serde_json::from_slice(&content).map_err(|e| damaged(&foreign(&e)))?;
     if found.version != VERSION {
         return Err(refused(format!("version {} is not {VERSION}: use the release that wrote it", found.version)));
     }

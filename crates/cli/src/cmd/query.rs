@@ -10,7 +10,7 @@ use nearprint_dataset::{HtmlText, holds_one_document, is_document_name, page_tex
 use nearprint_join::{JoinError, Kernel};
 use nearprint_lookup::{Answer, Asked, Lookup, LookupError, LookupOptions, LookupProfile, Query, State, parse_sketch};
 use nearprint_pipeline::PipelineError;
-use nearprint_storage::{ErrorKind, Storage, StorageError, blocking};
+use nearprint_storage::{ErrorKind, Storage, StorageError, blocking, foreign};
 use nearprint_study::{StudyError, legible};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -398,7 +398,7 @@ async fn answer_all(
 
 /// Describes an error in the JSON of one line. The parser sees this line alone, so its number of the line says nothing.
 fn in_line(error: &serde_json::Error) -> String {
-    let said = error.to_string();
+    let said = foreign(error);
     let (line, column) = (error.line(), error.column());
     match said.strip_suffix(&format!(" at line {line} column {column}")) {
         Some(what) => format!("{what} at column {column}"),

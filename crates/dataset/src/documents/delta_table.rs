@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use nearprint_storage::{Folder, InputFile, Storage};
+use nearprint_storage::{Folder, InputFile, Storage, foreign};
 
 use super::found::{Found, FoundTable};
 use super::reader::Format;
@@ -103,7 +103,8 @@ async fn state(root: &Folder, version: Option<u64>) -> Result<(LogState, u64)> {
         let gone = || damaged(root, format!("{} is gone", commit.url()));
         let content = commit.get().await?.ok_or_else(gone)?;
         let actions = parse(&content).map_err(|(line, error)| {
-            DatasetError::bad_file(commit.url(), format!("line {line} is no action of a Delta table's log ({error})"))
+            let reason = format!("line {line} is no action of a Delta table's log ({})", foreign(&error));
+            DatasetError::bad_file(commit.url(), reason)
         })?;
         state.apply(number, actions);
     }

@@ -2,7 +2,7 @@
 //! stores can be compared.
 
 use nearprint_dataset::{PUBLISHED, PublishedName, TableLog, published_path};
-use nearprint_storage::{Folder, InputFile, Sha256Hex, Storage, StorageError};
+use nearprint_storage::{Folder, InputFile, Sha256Hex, Storage, StorageError, foreign};
 use nearprint_store::{MANIFEST, StoreError, generation_name, night_records};
 
 use super::manifest::Manifest;
@@ -118,7 +118,7 @@ impl Generations {
         if !Sha256Hex::of(&content).0.starts_with(digest) {
             return Err(StoreError::damaged(place.url(), "its SHA-256 does not begin with its generation").into());
         }
-        let manifest = serde_json::from_slice(&content).map_err(|e| StoreError::damaged(place.url(), e))?;
+        let manifest = serde_json::from_slice(&content).map_err(|e| StoreError::damaged(place.url(), foreign(&e)))?;
         Ok(Generation { output: self.output.clone(), dt: self.dt.clone(), digest: digest.to_owned(), manifest })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use nearprint_dataset::{BadFile, FileRecord, PublishedDataset};
-use nearprint_storage::{Folder, Sha256Hex};
+use nearprint_storage::{Folder, Sha256Hex, foreign};
 use nearprint_store::{JoinedRuns, MANIFEST, Night, StoreError};
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +58,7 @@ impl Manifest {
             let reason = "its SHA-256 is not the one that the store's commit records";
             return Err(StoreError::damaged(manifest.url(), reason).into());
         }
-        Ok(serde_json::from_slice(&content).map_err(|e| StoreError::damaged(manifest.url(), e))?)
+        Ok(serde_json::from_slice(&content).map_err(|e| StoreError::damaged(manifest.url(), foreign(&e)))?)
     }
 
     /// Returns the inputs that the run read, without those that it passed over because they cannot be read.
