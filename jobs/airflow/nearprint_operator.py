@@ -10,7 +10,7 @@ from airflow.providers.standard.hooks.subprocess import SubprocessHook
 from airflow.sdk import Asset, BaseOperator, Param
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-# The job file, and the folder from which its relative paths start. A DAG file sees the environment of the DAG processor and of the worker.
+# The job file, at whose folder its relative paths begin, and the folder in which the command starts. A DAG file sees the environment of the DAG processor and of the worker.
 CONFIG = os.environ.get("NEARPRINT_CONFIG", "/opt/nearprint/jobs/nightly.toml")
 FOLDER = os.environ.get("NEARPRINT_FOLDER", "/")
 # 1: a night whose crawl has not arrived is tried again. A missing job file or store (66) is not.

@@ -7,21 +7,23 @@ use nearprint_dataset::{DocumentPlace, FileList};
 use nearprint_store::ForgottenIds;
 
 use crate::exit_code::{Failure, USAGE};
+use crate::job_folder::JobFolder;
 use crate::place::{Dates, refuse_unexpanded};
 
 /// The path that stands for standard input.
 const STDIN: &str = "-";
 
-/// Returns the place that the flags name, or `None` if they name none. The list is read at once, because standard input
-/// can be read only once.
+/// Returns the place that the flags name, or `None` if they name none. `documents` begins at the folder of the job, and the
+/// lines of a list at the working folder. The list is read at once, because standard input can be read only once.
 pub fn place(
-    documents: Option<&String>,
+    folder: &JobFolder,
+    documents: Option<String>,
     files_from: Option<&Path>,
     version: Option<u64>,
 ) -> Result<Option<DocumentPlace>, Failure> {
     match files_from {
-        Some(list) => read_list(list).map(DocumentPlace::List).map(Some),
-        None => Ok(documents.map(|pattern| DocumentPlace::Pattern { pattern: pattern.clone(), version })),
+        Some(list) => read_list(folder, list).map(DocumentPlace::List).map(Some),
+        None => Ok(documents.map(|pattern| DocumentPlace::Pattern { pattern, version })),
     }
 }
 
@@ -45,12 +47,12 @@ fn read_lines(flag: &str, path: &Path) -> Result<(String, String), Failure> {
     Ok((name, text))
 }
 
-fn read_list(path: &Path) -> Result<FileList, Failure> {
+fn read_list(folder: &JobFolder, path: &Path) -> Result<FileList, Failure> {
     let (name, content) = read_lines("--files-from", path)?;
     let list = FileList::parse(&name, &content);
     for (number, line) in list.lines() {
         let refused = |reason| Failure::new(USAGE, format!("{name}: line {number}: {reason}"));
         refuse_unexpanded(line, Dates::None).map_err(refused)?;
     }
-    Ok(list)
+    Ok(list.map(|line| folder.given_text(line)))
 }

@@ -13,6 +13,8 @@ use nearprint_study::StudyError;
 use serde::Serialize;
 
 use crate::error_place::ErrorPlace;
+use crate::fault::Fault;
+use crate::job_folder::JobFolder;
 use crate::remedy::Remedy;
 
 /// The reason why a command ends without success.
@@ -33,6 +35,8 @@ pub struct Failure {
     pub place: Box<ErrorPlace>,
     /// The rows that are no documents, if it is about these.
     pub(crate) bad_rows: Option<Box<BadRows>>,
+    /// The faults of a job file, if it is about these.
+    pub(crate) faults: Box<[Fault]>,
 }
 
 /// The rows that are no documents and fail a night, for its summary.
@@ -85,29 +89,8 @@ impl<E: Into<StudyError>> From<E> for Failure {
         let place = Box::new(ErrorPlace::of(&error));
         let remedy = remedy(&error).map(Box::new);
         let bad_rows = BadRows::of(&error).map(Box::new);
-        Self { place, remedy, bad_rows, ..Self::new(of_kind(error.kind()), message(&error)) }
+        Self { place, remedy, bad_rows, ..Self::new(of_kind(error.kind()), error.to_string()) }
     }
-}
-
-/// Returns the message of an error. A relative path of a store that is missing gets the path that was looked for.
-fn message(error: &StudyError) -> String {
-    let said = error.to_string();
-    match error {
-        StudyError::Pipeline(error) => match &**error {
-            PipelineError::Storage(StorageError::InputMissing { what: "store", url, .. }) => match whole_path(url) {
-                Some(whole) => said.replacen(&format!(" at {url}:"), &format!(" at {url} ({whole}):"), 1),
-                None => said,
-            },
-            _ => said,
-        },
-        _ => said,
-    }
-}
-
-/// Returns the whole path that a relative one means, or `None` for a URL or a whole path.
-fn whole_path(url: &str) -> Option<String> {
-    let is_relative = !url.contains("://") && Path::new(url).is_relative();
-    is_relative.then(|| std::path::absolute(url).ok()).flatten().map(|path| path.display().to_string())
 }
 
 /// Returns what mends an error, where the message alone does not tell.
@@ -122,8 +105,7 @@ fn remedy(error: &StudyError) -> Option<Remedy> {
             Some(Remedy::With("store info", &["--config"]))
         }
         PipelineError::Storage(StorageError::InputMissing { what: "night", url, .. }) => {
-            let store = url.rsplit_once(" dt=")?.0;
-            Some(Remedy::Command(["store", "info", store].map(str::to_owned).to_vec()))
+            Some(Remedy::Of("store info", url.rsplit_once(" dt=")?.0.to_owned()))
         }
         PipelineError::Store(StoreError::Damaged { .. } | StoreError::DamagedCommit { .. }) => {
             Some(Remedy::With("check", &["--config"]))
@@ -154,7 +136,16 @@ impl Failure {
     /// Makes a failure that is about no file.
     pub fn new(code: u8, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { code, message, spent: None, hint: None, remedy: None, place: Box::default(), bad_rows: None }
+        Self {
+            code,
+            message,
+            spent: None,
+            hint: None,
+            remedy: None,
+            place: Box::default(),
+            bad_rows: None,
+            faults: Box::default(),
+        }
     }
 
     /// Returns the name of the exit code, such as `bad_data`, or `other` for a code that the user chose.
@@ -172,6 +163,30 @@ impl Failure {
 
     pub(crate) fn config(message: impl Into<String>) -> Self {
         Self::new(CONFIG, message)
+    }
+
+    /// Describes the faults of a job file.
+    pub(crate) fn of_faults(file: &Path, faults: Vec<Fault>) -> Self {
+        let name = file.display().to_string();
+        let said: Vec<String> = faults.iter().map(|fault| fault.said(&name)).collect();
+        let line = faults.first().and_then(Fault::line);
+        let check = ["config", "check", &name].map(str::to_owned).to_vec();
+        let failure = Self::config(said.join("; ")).at(file, line).mended_by(Remedy::Command(check));
+        Self { faults: faults.into(), ..failure }
+    }
+
+    /// Returns the failure as people in the working folder see it: a place that is missing, and that a job file names by a
+    /// relative path, has its whole path too.
+    pub(crate) fn seen_from(mut self, folder: &JobFolder) -> Self {
+        let missing = self.place.file.as_deref().filter(|_| self.code == INPUT_MISSING);
+        if let Some((place, whole)) = missing.and_then(|place| Some((place, folder.whole(place)?))) {
+            self.message = self.message.replacen(&format!(" at {place}:"), &format!(" at {place} ({whole}):"), 1);
+        }
+        if let Some(Remedy::Of(command, place)) = self.remedy.as_deref() {
+            let words = command.split(' ').map(str::to_owned).chain([folder.typed(place)]);
+            self.remedy = Some(Box::new(Remedy::Command(words.collect())));
+        }
+        self
     }
 
     /// Describes a failure to read a file. `what` names the file, and the flag or key that gave it.
@@ -224,21 +239,31 @@ impl Failure {
 
     /// Returns the message as one line.
     pub(crate) fn line(&self) -> String {
-        self.message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+        one_line(&self.message)
     }
 
     /// Returns the hint without control characters.
     pub(crate) fn hint(&self) -> Option<String> {
-        self.hint.as_ref().map(|hint| hint.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
+        self.hint.as_ref().map(|hint| one_line(hint))
     }
 
-    /// Writes the message to standard error as one line, and the hint as another one.
+    /// Writes the message to standard error as one line, or the faults of a job file as one line each, and the hint as
+    /// another one.
     pub(crate) fn say(&self) {
-        let _ = writeln!(std::io::stderr(), "nearprint: error: {}", self.line());
+        let file = self.place.file.as_deref().unwrap_or_default();
+        let faults = self.faults.iter().map(|fault| one_line(&fault.said(file)));
+        let lines: Vec<String> = if self.faults.is_empty() { vec![self.line()] } else { faults.collect() };
+        for line in lines {
+            let _ = writeln!(std::io::stderr(), "nearprint: error: {line}");
+        }
         if let Some(hint) = self.hint() {
             let _ = writeln!(std::io::stderr(), "hint: {hint}");
         }
     }
+}
+
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 static LAST_PANIC: Mutex<String> = Mutex::new(String::new());

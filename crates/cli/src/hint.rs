@@ -22,6 +22,7 @@ pub fn of(failure: &Failure, command: &str, arguments: &[OsString]) -> Option<St
         .or_else(|| by_code(failure.code));
     let hint = match remedy? {
         Remedy::Command(words) => words,
+        Remedy::Of(command, place) => command.split(' ').map(str::to_owned).chain([place]).collect(),
         Remedy::With(command, flags) => with(command, flags, &words)?,
         Remedy::Instead(wrong, right) => instead(&wrong, &right, words)?,
         // What is added may not go with what is there, such as --max-bad-rows with --strict.

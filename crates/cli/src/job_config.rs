@@ -4,7 +4,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 use std::path::{Path, PathBuf};
 
 use nearprint_dataset::{DocumentColumns, DuplicateIds, HtmlText, InputPolicy, WarcId, WebPages};
-use nearprint_pipeline::{Breakers, ClusterRule, PairsMode, PipelineError, Resources};
+use nearprint_pipeline::{Breakers, ClusterRule, PairsMode, PipelineError, Resources, usual_lost_share};
 use nearprint_profile::{self as profile, ProfileConfig, ProfileError};
 use nearprint_storage::{Roots, S3Config, foreign};
 use nearprint_store::Writers;
@@ -16,8 +16,10 @@ use toml::{Table, Value};
 use crate::args::{BreakerArgs, Global, InputArgs, OnDuplicateId, ProfileArgs};
 use crate::bytes::Bytes;
 use crate::exit_code::{CONFIG, Failure};
-use crate::job_keys::{self, line_and_column};
-use crate::place::{Dates, refuse_stream, refuse_unexpanded, refuse_unexpanded_path};
+use crate::fault::{Fault, parsed};
+use crate::job_folder::JobFolder;
+use crate::job_keys;
+use crate::place::{Dates, Given, refuse_stream, refuse_unexpanded};
 use crate::remedy::Remedy;
 
 /// A job file.
@@ -66,9 +68,13 @@ pub struct JobConfig {
     pub lock: Option<PathBuf>,
     /// The longest wait for the lock, in seconds.
     pub lock_wait: u64,
-    /// The job file itself.
+    /// The job file itself, its text, and its folder.
     #[serde(skip)]
     path: Option<PathBuf>,
+    #[serde(skip)]
+    text: String,
+    #[serde(skip)]
+    folder: JobFolder,
 }
 
 impl Default for JobConfig {
@@ -116,6 +122,8 @@ impl Default for JobConfig {
             lock: None,
             lock_wait: 0,
             path: None,
+            text: String::new(),
+            folder: JobFolder::default(),
         }
     }
 }
@@ -132,53 +140,118 @@ struct ResourcesConfig {
 }
 
 impl JobConfig {
-    /// Reads a job file.
+    /// Reads a job file. Its relative paths are taken from its folder.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has faults. The failure lists all of them.
     pub fn read(path: &Path) -> Result<Self, Failure> {
+        let (job, mut faults) = Self::read_with_faults(path)?;
+        if faults.is_empty() {
+            return Ok(job);
+        }
+        if !faults.iter().any(|fault| fault.is_of_syntax) {
+            faults.extend(job.mended().1.iter().filter_map(|failure| job.fault(failure)));
+            faults.sort_by_key(Fault::place);
+        }
+        Err(Failure::of_faults(path, faults))
+    }
+
+    /// Reads a job file and returns what can be read of it, together with its faults, in order. A key with a fault has its
+    /// default.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn read_with_faults(path: &Path) -> Result<(Self, Vec<Fault>), Failure> {
         let text = std::fs::read_to_string(path).map_err(|e| unread(path, &e))?;
-        let parsed = toml::from_str(&text);
-        if let Some(unknown) = job_keys::unknown(&text) {
-            return Err(at_offset(path, &text, Some(unknown.offset), &unknown.reason));
+        let (mut job, mut faults) = parsed::<Self>(&text);
+        job.path = Some(path.to_path_buf());
+        job.folder = JobFolder::of(path);
+        if faults.iter().all(|fault| !fault.is_of_syntax) {
+            faults.extend(job.unusable_paths().into_iter().map(|(key, reason)| Fault::of_key(&text, key, &reason)));
         }
-        let job: Self = parsed.map_err(|e| toml_failure(path, &text, &e))?;
-        let unexpanded = |(key, reason)| Failure::config(format!("{}: {key}: {reason}", path.display())).at(path, None);
-        job.refuse_unexpanded().map_err(unexpanded)?;
-        Ok(Self { path: Some(path.to_path_buf()), ..job })
+        let folder = job.folder.clone();
+        for (_, file) in job.files() {
+            *file = file.take().map(|file| folder.path(&file));
+        }
+        faults.sort_by_key(Fault::place);
+        job.text = text;
+        Ok((job, faults))
     }
 
-    /// Returns a failure about a value of the job file with the place of its key in the file. Other failures stay as they
-    /// are, such as those about a file or a flag.
+    /// Returns what a message says as a fault of the job file. It is about the key with which the message begins or, if the file
+    /// has no such key, about `key`.
+    pub fn fault_of(&self, key: Option<&str>, message: &str) -> Fault {
+        let first = message.split_once(": ").map(|(first, _)| first);
+        match first.filter(|first| job_keys::offset_of(&self.text, first).is_some()).or(key) {
+            Some(key) => Fault::of_message(&self.text, key, message),
+            None => Fault::of_file(message),
+        }
+    }
+
+    /// Returns the failure as a fault of the job file, if it is about a value there.
+    fn fault(&self, failure: &Failure) -> Option<Fault> {
+        let is_of_file = failure.code == CONFIG && failure.place.file.is_none();
+        is_of_file.then(|| self.fault_of(None, &failure.message)).filter(|fault| fault.line().is_some())
+    }
+
+    /// Returns a failure about a value of the job file with the place of its key in the file, and with all other faults of
+    /// the file. Other failures stay as they are, such as those about a file or a flag.
     pub fn located(&self, failure: Failure) -> Failure {
-        let found = || {
-            let path = self.path.as_ref().filter(|_| failure.code == CONFIG && failure.place.file.is_none())?;
-            let text = std::fs::read_to_string(path).ok()?;
-            let offset = job_keys::offset_of(&text, failure.message.split_once(": ")?.0)?;
-            Some(at_offset(path, &text, Some(offset), &failure.message))
-        };
-        found().unwrap_or(failure)
+        let (Some(path), Some(fault)) = (&self.path, self.fault(&failure)) else { return failure };
+        let mut faults: Vec<Fault> = self.mended().1.iter().filter_map(|failure| self.fault(failure)).collect();
+        if !faults.contains(&fault) {
+            faults.push(fault);
+        }
+        faults.sort_by_key(Fault::place);
+        Failure::of_faults(path, faults)
     }
 
-    /// Returns an error for the first path that would have to be expanded, with its key and the reason.
-    fn refuse_unexpanded(&self) -> Result<(), (&'static str, String)> {
-        let dated = self.documents.iter().map(|place| ("documents", place, Dates::Allowed));
-        let roots = self.roots.iter().map(|place| ("roots", place, Dates::None));
-        let clones = self.clone_roots.iter().map(|place| ("clone_roots", place, Dates::None));
-        let store = self.store.iter().map(|place| ("store", place, Dates::None));
-        let references = self.references.iter().map(|place| ("references", place, Dates::None));
-        let output = self.output.iter().map(|place| ("output", place, Dates::None));
-        for (key, place, dates) in dated.chain(store).chain(references).chain(output).chain(roots).chain(clones) {
-            refuse_stream(place).and_then(|()| refuse_unexpanded(place, dates)).map_err(|reason| (key, reason))?;
+    /// Returns the folder at which the relative paths of the job file begin.
+    pub fn folder(&self) -> &JobFolder {
+        &self.folder
+    }
+
+    /// Returns the keys that name places which a storage opens, each with its place. The storage takes a relative one from
+    /// the folder of the job file. Its text stays as it is written, because it ends up in commits and manifests.
+    fn places(&self) -> Vec<(&'static str, &str)> {
+        let one = [("documents", &self.documents), ("store", &self.store), ("output", &self.output)];
+        let several =
+            [("references", &self.references), ("roots", &self.roots), ("clone_roots", &self.clone_roots)];
+        let one = one.into_iter().filter_map(|(key, place)| Some((key, place.as_deref()?)));
+        let several =
+            several.into_iter().flat_map(|(key, places)| places.iter().map(move |place| (key, place.as_str())));
+        one.chain(several).collect()
+    }
+
+    /// Returns the keys that name files and folders of this machine, each with its path. They begin at the folder of the job
+    /// file too.
+    fn files(&mut self) -> [(&'static str, &mut Option<PathBuf>); 5] {
+        [
+            ("user_dictionary", &mut self.user_dictionary),
+            ("stop_words", &mut self.stop_words),
+            ("idf", &mut self.idf),
+            ("lock", &mut self.lock),
+            ("resources.spill_dir", &mut self.resources.spill_dir),
+        ]
+    }
+
+    /// Returns the keys of paths that would have to be expanded, and those of files that were written for a release which took
+    /// relative paths from the working folder, each with the reason.
+    fn unusable_paths(&mut self) -> Vec<(&'static str, String)> {
+        let folder = self.folder.clone();
+        let files =
+            self.files().map(|(key, file)| (key, file.as_ref().map(|file| file.to_string_lossy().into_owned())));
+        let files: Vec<(&str, &str)> = files.iter().filter_map(|(key, file)| Some((*key, file.as_deref()?))).collect();
+        let mut unusable = Vec::new();
+        for (key, path) in self.places().into_iter().chain(files.iter().copied()) {
+            let dates = if key == "documents" { Dates::Allowed } else { Dates::None };
+            let refused = refuse_stream(path).and_then(|()| refuse_unexpanded(path, dates));
+            unusable.extend(refused.err().map(|reason| (key, reason)));
         }
-        let paths = [
-            ("user_dictionary", &self.user_dictionary),
-            ("stop_words", &self.stop_words),
-            ("idf", &self.idf),
-            ("lock", &self.lock),
-            ("resources.spill_dir", &self.resources.spill_dir),
-        ];
-        for (key, path) in paths {
-            path.as_deref().map_or(Ok(()), refuse_unexpanded_path).map_err(|reason| (key, reason))?;
+        for (key, path) in files {
+            unusable.extend(folder.former(path).map(|there| (key, begins_elsewhere(path, &there, &folder))));
         }
-        Ok(())
+        unusable
     }
 
     /// Reads the job file if `path` names one, and returns the defaults otherwise.
@@ -266,29 +339,101 @@ impl JobConfig {
 
     fn overridden(&self, base: &ProfileConfig, bits: Option<i64>) -> Result<ProfileConfig, Failure> {
         let mut merged = Table::try_from(base).map_err(|e| Failure::config(e.to_string()))?;
-        let sections = [
-            ("tokenize", &self.tokenize),
-            ("fingerprint", &self.fingerprint),
-            ("sketch", &self.sketch),
-            ("join", &self.join),
-        ];
-        for (name, section) in sections {
+        let invalid = |key: &str, error: &toml::de::Error| {
+            let reason = one_line(error.message());
+            Failure::config(format!("{key}: {reason}, in profile '{}' with its overrides", self.profile))
+        };
+        for (key, section) in self.sections() {
             if let Some(section) = section {
-                let into = merged.entry(name).or_insert_with(|| Value::Table(Table::new()));
+                let into = merged.entry(key).or_insert_with(|| Value::Table(Table::new()));
                 merge(into, Value::Table(section.clone()));
+                merged.clone().try_into::<ProfileConfig>().map_err(|e| invalid(key, &e))?;
             }
         }
         if let Some(bits) = bits {
             merged.insert("bits".to_owned(), Value::Integer(bits));
         }
-        let invalid = |e: toml::de::Error| {
-            let file = self.path.as_ref().map_or(String::new(), |path| format!("{}: ", path.display()));
-            let reason = foreign(&e);
-            Failure::config(format!("{file}profile '{}' with its overrides: {reason}", self.profile))
-        };
-        let config: ProfileConfig = merged.try_into().map_err(invalid)?;
+        let config: ProfileConfig = merged.try_into().map_err(|e| invalid("bits", &e))?;
         config.validate()?;
         Ok(config)
+    }
+
+    /// Returns the tables that override those of the profile.
+    fn sections(&self) -> [(&'static str, &Option<Table>); 4] {
+        [
+            ("tokenize", &self.tokenize),
+            ("fingerprint", &self.fingerprint),
+            ("sketch", &self.sketch),
+            ("join", &self.join),
+        ]
+    }
+
+    /// Returns the job with defaults in place of the values that are wrong for their meaning, and the failures that these
+    /// values cause.
+    pub fn mended(&self) -> (Self, Vec<Failure>) {
+        let (mut job, mut failures) = (self.clone(), Vec::new());
+        for key in self.keep.iter().flatten() {
+            if let Err(failure) = keep_keys(std::slice::from_ref(key)) {
+                failures.push(failure);
+                job.keep.iter_mut().for_each(|keys| keys.retain(|other| other != key));
+            }
+        }
+        if let Err(failure) = job.keep_order() {
+            failures.push(failure);
+            job.keep = None;
+        }
+        if let Err(failure) = job.checked_html_text() {
+            failures.push(failure);
+            job.html_text = HtmlText::Main;
+        }
+        if let Err(failure) = job.input() {
+            failures.push(failure);
+            job.require_marker = None;
+        }
+        for (key, file) in
+            [("user_dictionary", &mut job.user_dictionary), ("stop_words", &mut job.stop_words), ("idf", &mut job.idf)]
+        {
+            if let Err(failure) = content_of(key, file.as_deref()) {
+                failures.push(failure);
+                *file = None;
+            }
+        }
+        while let Err(failure) = job.profile_config() {
+            let is_left = job.drop_section(&failure);
+            failures.push(failure);
+            if !is_left {
+                break;
+            }
+        }
+        failures.extend(self.breakers.faults().into_iter().map(Failure::from));
+        if !self.breakers.faults().is_empty() {
+            job.breakers = Breakers::default();
+        }
+        (job, failures)
+    }
+
+    /// Takes the section out that a failure of the profile is about, or all of them if that is none. Returns `false` if
+    /// nothing was left to take out.
+    fn drop_section(&mut self, failure: &Failure) -> bool {
+        let path = failure.message.split_once(": ").map_or("", |(key, _)| key);
+        let key = path.rsplit('.').next().unwrap_or(path).to_owned();
+        let mut sections = [
+            ("tokenize", &mut self.tokenize),
+            ("fingerprint", &mut self.fingerprint),
+            ("sketch", &mut self.sketch),
+            ("join", &mut self.join),
+        ];
+        let is_meant = |name: &str, section: &Option<Table>| {
+            section.as_ref().is_some_and(|table| path.starts_with(name) || table.contains_key(&key))
+        };
+        if let Some((_, section)) = sections.iter_mut().find(|(name, section)| is_meant(name, section)) {
+            **section = None;
+            return true;
+        }
+        let was_left = sections.iter().any(|(_, section)| section.is_some()) || self.bits.is_some();
+        sections.into_iter().for_each(|(_, section)| *section = None);
+        self.bits = None;
+        was_left
     }
 
     /// Returns which text of a web page is its document's.
@@ -298,16 +443,10 @@ impl JobConfig {
 
     /// Reads the user dictionary, the stop words and the idf table.
     pub fn analyzer_resources(&self) -> Result<AnalyzerResources, Failure> {
-        let read = |path: &Option<PathBuf>, key: &str| match path {
-            None => Ok(None),
-            Some(path) => std::fs::read_to_string(path)
-                .map(Some)
-                .map_err(|e| Failure::reading(&format!("{key} {}", path.display()), &e)),
-        };
         Ok(AnalyzerResources {
-            user_dictionary: read(&self.user_dictionary, "user_dictionary")?,
-            stop_words: read(&self.stop_words, "stop_words")?,
-            idf: read(&self.idf, "idf")?,
+            user_dictionary: content_of("user_dictionary", self.user_dictionary.as_deref())?,
+            stop_words: content_of("stop_words", self.stop_words.as_deref())?,
+            idf: content_of("idf", self.idf.as_deref())?,
         })
     }
 
@@ -326,7 +465,7 @@ impl JobConfig {
         let profile = self.profile_config()?;
         let list = |values: &[String]| if values.is_empty() { "none".to_owned() } else { values.join(", ") };
         let keep = self.keep.as_deref().map_or_else(|| format!("{LENGTH} desc"), list);
-        let by_default = |value: Option<String>| value.unwrap_or_else(|| "the default".to_owned());
+        let lost_share = self.max_lost_share.unwrap_or_else(|| usual_lost_share(&profile, self.clusters));
         let off = |value: Option<u32>| value.map_or_else(|| "none".to_owned(), |value| value.to_string());
         let clusters = match self.clusters {
             ClusterRule::Star => "star",
@@ -339,8 +478,8 @@ impl JobConfig {
             ("join.max_sketch_distance", off(profile.join.max_sketch_distance)),
             ("clusters", clusters.to_owned()),
             ("keep", keep),
-            ("max_lost_share", by_default(self.max_lost_share.map(|share| share.to_string()))),
-            ("source_column", self.source_column.clone().unwrap_or_else(|| "none".to_owned())),
+            ("max_lost_share", lost_share.to_string()),
+            ("source_column", self.source_column.clone().unwrap_or_else(|| "none: the host of the id".to_owned())),
         ];
         Ok(settings.map(|(key, value)| (key.to_owned(), value)).to_vec())
     }
@@ -349,36 +488,21 @@ impl JobConfig {
         if self.single_writer { Writers::One } else { Writers::Several }
     }
 
-    /// Returns the keys of the keep order, and the columns that they need. `existing` is always the first key and `id`
-    /// the last, so the job file need not list them. Without a list, longer documents come first.
+    /// Returns the keys of the keep order, and the columns that they need. Without a list, longer documents come first.
     pub fn keep(&self) -> Result<(Vec<KeepKey>, DocumentColumns), Failure> {
-        let longest_first = [format!("{LENGTH} desc")];
-        let mut texts = self.keep.as_deref().unwrap_or(&longest_first);
-        texts = texts.strip_prefix(&["existing".to_owned()]).unwrap_or(texts);
-        let last = ["id", "id asc"].map(|id| [id.to_owned()]);
-        texts = last.iter().find_map(|id| texts.strip_suffix(id)).unwrap_or(texts);
-        let keys: Vec<KeepKey> =
-            texts.iter().map(|text| KeepKey::parse(text)).collect::<Result<_, _>>().map_err(PipelineError::from)?;
-        for (key, text) in keys.iter().zip(texts) {
-            let refused = |reason: &str| Err(Failure::config(format!("keep: '{text}' {reason}")));
-            match key.column.as_str() {
-                "existing" => return refused("is always first: write it first or not at all, and without an order"),
-                "id" => return refused("is always last, and ascending: write 'id' last or not at all"),
-                _ => {}
-            }
-        }
+        let keys = self.keep_order()?;
         let mut keep: Vec<String> = keys.iter().map(|k| k.column.clone()).filter(|c| c != LENGTH).collect();
         keep.extend(self.source_column.clone().filter(|source| !keep.contains(source)));
         let (id, text) = (self.id_column.clone(), self.text_column.clone());
-        self.html_text.check().map_err(|e| Failure::config(format!("html_text: {e}")))?;
-        let web = WebPages { warc_id: self.warc_id, html_text: self.html_text.clone(), root: None };
+        let html_text = self.checked_html_text()?.clone();
+        let web = WebPages { warc_id: self.warc_id, html_text, root: None };
         Ok((keys, DocumentColumns { id, text, keep, binary_as_utf8: self.binary_as_utf8, web }))
     }
 
     /// Returns the job with the roots of the command line, if there are any, instead of its own.
-    pub fn with_roots(mut self, roots: &[String]) -> Self {
+    pub fn with_roots(mut self, roots: &[Given]) -> Self {
         if !roots.is_empty() {
-            self.roots = roots.to_vec();
+            self.roots = roots.iter().map(|root| self.folder.given(root)).collect();
         }
         self
     }
@@ -386,6 +510,15 @@ impl JobConfig {
     /// Returns the places that a command with this job may access.
     pub fn roots(&self) -> Roots {
         Roots { roots: self.roots.clone(), clone_roots: self.clone_roots.clone() }
+    }
+
+    fn keep_order(&self) -> Result<Vec<KeepKey>, Failure> {
+        self.keep.as_deref().map_or_else(|| keep_keys(&[format!("{LENGTH} desc")]), keep_keys)
+    }
+
+    fn checked_html_text(&self) -> Result<&HtmlText, Failure> {
+        self.html_text.check().map_err(|e| Failure::config(format!("html_text: {e}")))?;
+        Ok(&self.html_text)
     }
 
     /// Returns the job with the command's input options applied.
@@ -438,7 +571,11 @@ impl JobConfig {
             threads: global.threads.or(own.threads.map(NonZeroU16::get)).map(usize::from),
             memory_limit: global.memory_limit.or(own.memory_limit).map(|b| b.0),
             reduce_memory: global.reduce_memory.or(own.reduce_memory).map(|b| b.0),
-            spill_dir: global.spill_dir.clone().or_else(|| own.spill_dir.clone()),
+            spill_dir: global
+                .spill_dir
+                .as_deref()
+                .map(|dir| self.folder.given_path(dir))
+                .or_else(|| own.spill_dir.clone()),
             max_spill: global.max_spill.or(own.max_spill).map(|b| b.0 as u64),
             kernel: global.kernel.map(|kernel| kernel.name().to_owned()),
         }
@@ -465,10 +602,81 @@ impl JobConfig {
         }
     }
 
-    /// Returns the value of a required key.
-    pub fn required(&self, key: &'static str, value: Option<&String>) -> Result<String, Failure> {
-        value.cloned().ok_or_else(|| Failure::config(format!("no '{key}': set it in the job file or give --{key}")))
+    /// Returns the documents, which the command line may give instead.
+    pub fn documents(&self, given: Option<&Given>) -> Result<String, Failure> {
+        self.required("documents", given, self.documents.as_ref())
     }
+
+    /// Returns the store, which the command line may give instead.
+    pub fn store(&self, given: Option<&Given>) -> Result<String, Failure> {
+        self.required("store", given, self.store.as_ref())
+    }
+
+    /// Returns the output, which the command line may give instead.
+    pub fn output(&self, given: Option<&Given>) -> Result<String, Failure> {
+        self.required("output", given, self.output.as_ref())
+    }
+
+    /// Returns a failure for each place that was written for a release which took relative paths from the working folder.
+    pub fn misplaced(&self) -> Vec<Failure> {
+        let places = self.places().into_iter().filter(|(key, _)| *key != "roots");
+        places.filter_map(|(key, place)| self.own(key, place).err()).collect()
+    }
+
+    /// Describes a required key that is missing.
+    pub fn missing(&self, key: &str) -> Failure {
+        Failure::config(format!("no '{key}': set it in the job file or give --{key}"))
+    }
+
+    fn required(&self, key: &str, given: Option<&Given>, own: Option<&String>) -> Result<String, Failure> {
+        match (given, own) {
+            (Some(given), _) => Ok(self.folder.given(given)),
+            (None, Some(own)) => self.own(key, own),
+            (None, None) => Err(self.missing(key)),
+        }
+    }
+
+    /// Returns the reference stores, which the command line may give instead.
+    pub fn references(&self, given: &[Given]) -> Result<Vec<String>, Failure> {
+        match given {
+            [] => self.references.iter().map(|own| self.own("references", own)).collect(),
+            given => Ok(given.iter().map(|given| self.folder.given(given)).collect()),
+        }
+    }
+
+    /// Returns a place that the job file names. A place that was written for a release which took relative paths from the
+    /// working folder is refused: a night there would be made without what lies at the former place.
+    fn own(&self, key: &str, place: &str) -> Result<String, Failure> {
+        match self.folder.former(place) {
+            Some(there) => Err(Failure::config(format!("{key}: {}", begins_elsewhere(place, &there, &self.folder)))),
+            None => Ok(place.to_owned()),
+        }
+    }
+}
+
+/// Reads the file that a key names, if it names one.
+fn content_of(key: &str, file: Option<&Path>) -> Result<Option<String>, Failure> {
+    let Some(file) = file else { return Ok(None) };
+    let read = std::fs::read_to_string(file).map_err(|e| Failure::reading(&format!("{key}: {}", file.display()), &e));
+    read.map(Some)
+}
+
+/// Parses the keys of a keep order. `existing` is always the first key and `id` the last, so they need not stand there.
+fn keep_keys(texts: &[String]) -> Result<Vec<KeepKey>, Failure> {
+    let texts = texts.strip_prefix(&["existing".to_owned()]).unwrap_or(texts);
+    let last = ["id", "id asc"].map(|id| [id.to_owned()]);
+    let texts = last.iter().find_map(|id| texts.strip_suffix(id)).unwrap_or(texts);
+    let keys: Vec<KeepKey> =
+        texts.iter().map(|text| KeepKey::parse(text)).collect::<Result<_, _>>().map_err(PipelineError::from)?;
+    for (key, text) in keys.iter().zip(texts) {
+        let refused = |reason: &str| Err(Failure::config(format!("keep: '{text}' {reason}")));
+        match key.column.as_str() {
+            "existing" => return refused("is always first: write it first or not at all, and without an order"),
+            "id" => return refused("is always last, and ascending: write 'id' last or not at all"),
+            _ => {}
+        }
+    }
+    Ok(keys)
 }
 
 /// The keys whose tables are single values. An override replaces such a table and does not merge with it.
@@ -488,6 +696,18 @@ fn merge(into: &mut Value, from: Value) {
         (Value::Table(into), Value::Table(from)) => merge_table(into, from),
         (into, from) => *into = from,
     }
+}
+
+/// Says of a path that lies below the working folder, and not below that of the job file, what became of it.
+fn begins_elsewhere(path: &str, there: &Path, folder: &JobFolder) -> String {
+    let (own, there) = (folder.base(), there.display());
+    let here = std::env::current_dir().map_or_else(|_| "there".to_owned(), |here| format!("to {}", here.display()));
+    format!(
+        "there is no {path} in {}, the folder of this job file, but there is {there}: until release 0.2.0 relative paths \
+         began at the current folder; move the job file {here}, or write the whole path; if that is another one, start the \
+         command in another folder",
+        own.display()
+    )
 }
 
 /// Describes a job file that cannot be read. For one that is missing, the one that was meant is named, or the command that
@@ -534,40 +754,66 @@ fn meant<'a>(path: &Path, beside: &'a [String]) -> Option<&'a String> {
     beside.iter().find(|name| *name == near)
 }
 
-/// The command that checks a job file once it is mended.
-fn checked(path: &Path) -> Remedy {
-    Remedy::Command(["config", "check", &*path.to_string_lossy()].map(str::to_owned).to_vec())
-}
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
 
-/// Makes a failure from a fault of a job file. The message has the line and the column if the position is known.
-fn at_offset(path: &Path, text: &str, offset: Option<usize>, reason: &str) -> Failure {
-    let place = offset.map(|offset| line_and_column(text, offset));
-    let at = place.map_or(String::new(), |(line, column)| format!(" line {line}, column {column}:"));
-    let failure = Failure::config(format!("{}:{at} {reason}", path.display())).at(path, place.map(|(line, _)| line));
-    failure.mended_by(checked(path))
-}
+    use serde_json::Value;
 
-fn toml_failure(path: &Path, text: &str, error: &toml::de::Error) -> Failure {
-    let offset = error.span().map(|span| span.start.min(text.len()));
-    let message = in_words(&without_value(&foreign(error.message())));
-    // A message about a value does not name its key.
-    let line =
-        offset.and_then(|offset| text[..offset].rsplit('\n').next().map(|before| &text[offset - before.len()..]));
-    let key = line.and_then(|line| line.lines().next()?.split_once('=')).map(|(key, _)| key.trim());
-    let key = key.filter(|key| !message.contains(key)).map_or(String::new(), |key| format!("{key}: "));
-    at_offset(path, text, offset, &format!("{key}{message}"))
-}
+    use super::JobConfig;
+    use crate::job_keys::schema;
 
-/// Says in words of a job file what the parser says in words of its language.
-fn in_words(message: &str) -> String {
-    message.replace(
-        "invalid type: unit variant, expected newtype variant",
-        "this name needs a value: write { NAME = VALUE }",
-    )
-}
+    /// The texts of a job file that name no path.
+    const NO_PATHS: [&str; 15] = [
+        "profile",
+        "id_column",
+        "text_column",
+        "source_column",
+        "keep",
+        "max_doc_bytes",
+        "html_text",
+        "require_marker",
+        "tokenize.stop_words.drop_parts_of_speech",
+        "resources.memory_limit",
+        "resources.reduce_memory",
+        "resources.max_spill",
+        "s3.endpoint",
+        "s3.region",
+        "s3.profile",
+    ];
 
-/// Removes a string of the wrong type from the message, because it may be a secret in the wrong place.
-fn without_value(message: &str) -> String {
-    let around = message.split_once("string \"").zip(message.rsplit_once("\", expected"));
-    around.map_or_else(|| message.to_owned(), |((before, _), (_, after))| format!("{before}string, expected{after}"))
+    /// The keys below a part of the schema whose values are texts and not names of a list, and whether they are paths.
+    fn texts(schema: &Value, path: &str, found: &mut Vec<(String, bool)>) {
+        for (key, of_value) in schema["properties"].as_object().into_iter().flatten() {
+            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            let item = if of_value["type"] == "array" { &of_value["items"] } else { of_value };
+            let types = item["type"].as_array().cloned().unwrap_or_else(|| vec![item["type"].clone()]);
+            if types.contains(&"string".into()) && item["enum"].is_null() {
+                found.push((path.clone(), item["format"] == "path"));
+            }
+            texts(of_value, &path, found);
+        }
+    }
+
+    #[test]
+    fn every_text_of_a_job_file_is_known_as_a_path_that_begins_at_its_folder_or_as_none() {
+        let mut found = Vec::new();
+        texts(schema(), "", &mut found);
+        let keys = |are_paths: bool| -> BTreeSet<&str> {
+            found.iter().filter(|(_, is_path)| *is_path == are_paths).map(|(key, _)| key.as_str()).collect()
+        };
+        assert_eq!(keys(false), BTreeSet::from(NO_PATHS), "a new key: is it a path?");
+        let place = || Some("x".to_owned());
+        let mut job = JobConfig {
+            documents: place(),
+            store: place(),
+            output: place(),
+            references: place().into_iter().collect(),
+            roots: place().into_iter().collect(),
+            ..JobConfig::default()
+        };
+        let files: Vec<&str> = job.files().into_iter().map(|(key, _)| key).collect();
+        let known: BTreeSet<&str> = job.places().into_iter().map(|(key, _)| key).chain(files).collect();
+        assert_eq!(keys(true), known, "its folder is not that of the job file");
+    }
 }

@@ -30,17 +30,19 @@ pub fn schema() -> &'static Value {
 pub struct Unknown {
     /// The position in the text.
     pub offset: usize,
+    /// The names that lead to the key.
+    pub path: Vec<String>,
     /// The key or value, and the remedy.
     pub reason: String,
+    /// The key or value that was probably meant.
+    pub meant: Option<String>,
 }
 
-/// Returns the first key that a job file does not have, or the first value that is none of the names that its key takes.
-/// A text that is not TOML has none.
-pub fn unknown(text: &str) -> Option<Unknown> {
-    let table = DeTable::parse(text).ok()?;
+/// Returns the keys that a job file does not have, and those whose values are none of the names that they take.
+pub fn unknown(table: &DeTable<'_>) -> Vec<Unknown> {
     let mut found = Vec::new();
-    in_table(table.get_ref(), schema(), "", &mut found);
-    found.into_iter().min_by_key(|unknown| unknown.offset)
+    in_table(table, schema(), &[], &mut found);
+    found
 }
 
 /// Returns the position of a key in the text of a job file. It is named by its path, such as `join.max_distance`, or by
@@ -63,21 +65,24 @@ fn positions(table: &DeTable<'_>, path: &str, found: &mut Vec<(String, usize)>) 
     }
 }
 
-fn in_table(table: &DeTable<'_>, schema: &Value, path: &str, found: &mut Vec<Unknown>) {
+fn in_table(table: &DeTable<'_>, schema: &Value, path: &[String], found: &mut Vec<Unknown>) {
     let Some(known) = schema["properties"].as_object() else { return };
     for (key, value) in table {
         let name: &str = key.get_ref();
-        let offset = key.span().start;
+        let inner: Vec<String> = path.iter().cloned().chain([name.to_owned()]).collect();
         match known.get(name) {
-            None => found.push(Unknown { offset, reason: unknown_key(name, path, known) }),
-            Some(of_value) => in_value(value, of_value, &joined(path, name), found),
+            None => {
+                let (reason, meant) = unknown_key(name, &path.join("."), known);
+                found.push(Unknown { offset: key.span().start, path: inner, reason, meant });
+            }
+            Some(of_value) => in_value(value, of_value, inner, found),
         }
     }
 }
 
-fn in_value(value: &Spanned<DeValue<'_>>, schema: &Value, path: &str, found: &mut Vec<Unknown>) {
+fn in_value(value: &Spanned<DeValue<'_>>, schema: &Value, path: Vec<String>, found: &mut Vec<Unknown>) {
     match value.get_ref() {
-        DeValue::Table(table) => in_table(table, schema, path, found),
+        DeValue::Table(table) => in_table(table, schema, &path, found),
         DeValue::String(text) => {
             let names = names(schema);
             if !names.is_empty() && !names.contains(&&**text) {
@@ -85,7 +90,8 @@ fn in_value(value: &Spanned<DeValue<'_>>, schema: &Value, path: &str, found: &mu
                 let near = nearest(text, names.iter().copied());
                 let meant =
                     near.map_or_else(|| format!("use {}", names.join(", ")), |near| format!("did you mean '{near}'?"));
-                found.push(Unknown { offset: value.span().start, reason: format!("{path}: no such name: {meant}") });
+                let reason = format!("{}: no such name: {meant}", path.join("."));
+                found.push(Unknown { offset: value.span().start, path, reason, meant: near.map(str::to_owned) });
             }
         }
         _ => {}
@@ -97,20 +103,22 @@ fn names(schema: &Value) -> Vec<&str> {
     schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-fn unknown_key(name: &str, path: &str, known: &Map<String, Value>) -> String {
+/// Describes an unknown key, and returns the key that was meant, if there is one that is like it.
+fn unknown_key(name: &str, path: &str, known: &Map<String, Value>) -> (String, Option<String>) {
     let place = if path.is_empty() { "at the top of a job file".to_owned() } else { format!("in [{path}]") };
     let unknown = format!("unknown key '{name}' {place}");
-    if let Some(near) = nearest(name, known.keys().map(String::as_str)) {
-        return format!("{unknown}: did you mean '{near}'?");
+    let near = |near: &str| (format!("{unknown}: did you mean '{near}'?"), Some(near.to_owned()));
+    if let Some(own) = nearest(name, known.keys().map(String::as_str)) {
+        return near(own);
     }
     match place_of(name, schema(), "") {
         Some(other) if other.is_empty() => {
-            format!("{unknown}: it stands at the top of a job file: move it above the first [table]")
+            (format!("{unknown}: it stands at the top of a job file: move it above the first [table]"), None)
         }
-        Some(other) => format!("{unknown}: it stands in [{other}]"),
+        Some(other) => (format!("{unknown}: it stands in [{other}]"), Some(joined(&other, name))),
         None => match nearest(name, all_keys(schema()).into_iter()) {
-            Some(near) => format!("{unknown}: did you mean '{near}'?"),
-            None => format!("{unknown}: `nearprint config schema` lists the keys"),
+            Some(other) => near(other),
+            None => (format!("{unknown}: `nearprint config schema` lists the keys"), None),
         },
     }
 }

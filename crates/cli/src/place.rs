@@ -10,14 +10,26 @@ pub enum Dates {
     None,
 }
 
+/// A path or URL of the command line. A relative path begins at the working folder, and not at the folder of the job file:
+/// [`JobFolder::given`](crate::job_folder::JobFolder::given) makes a place of it that the job's storage finds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given(String);
+
+impl Given {
+    /// Returns the place as it stands on the command line.
+    pub fn as_typed(&self) -> &str {
+        &self.0
+    }
+}
+
 /// Parses the value of a flag.
-pub fn place(text: &str) -> Result<String, String> {
-    refuse_stream(text).and_then(|()| refuse_unexpanded(text, Dates::None)).map(|()| text.to_owned())
+pub fn place(text: &str) -> Result<Given, String> {
+    refuse_stream(text).and_then(|()| refuse_unexpanded(text, Dates::None)).map(|()| Given(text.to_owned()))
 }
 
 /// Parses the value of a flag for the documents of nights, which may contain `{dt}`.
-pub fn nights(text: &str) -> Result<String, String> {
-    refuse_stream(text).and_then(|()| refuse_unexpanded(text, Dates::Allowed)).map(|()| text.to_owned())
+pub fn nights(text: &str) -> Result<Given, String> {
+    refuse_stream(text).and_then(|()| refuse_unexpanded(text, Dates::Allowed)).map(|()| Given(text.to_owned()))
 }
 
 /// Refuses `-`, by which other programs mean standard input or output.

@@ -7,6 +7,8 @@ pub enum Remedy {
     Again(Vec<String>),
     /// Another command.
     Command(Vec<String>),
+    /// Another command, of a place that a job file may name.
+    Of(&'static str, String),
     /// The same command with the second word in the place of the first.
     Instead(String, String),
     /// Another command with some of the flags of this one.

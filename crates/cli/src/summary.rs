@@ -175,6 +175,9 @@ pub fn of_failure(failure: &Failure, asked: Option<&Asked>) -> Value {
     if let Some(hint) = failure.hint() {
         summary["hint"] = hint.into();
     }
+    if !failure.faults.is_empty() {
+        summary["findings"] = serde_json::json!(failure.faults);
+    }
     if let Some(bad) = &failure.bad_rows {
         summary["bad_rows_by_reason"] = serde_json::json!(bad.bad_rows_by_reason);
         summary["examples"] = serde_json::json!(bad.examples);

@@ -63,7 +63,10 @@ fn a_wrong_key_or_name_is_found_by_line_and_column_with_the_one_that_was_meant()
 fn a_check_finds_places_that_are_missing_or_lie_in_one_another() {
     let night = Night::new("");
     let made_later = nearprint_in(night.path(), &["config", "check", "job.toml"]).expect_success().stdout;
-    assert!(made_later.contains("documents are there; the first night makes the store"), "{made_later}");
+    assert!(
+        made_later.contains("the documents are there") && made_later.contains("the first night makes it"),
+        "{made_later}"
+    );
     let changed = |from: &str, to: &str| {
         let night = Night::new("");
         let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
@@ -71,7 +74,6 @@ fn a_check_finds_places_that_are_missing_or_lie_in_one_another() {
         nearprint_in(night.path(), &["config", "check", "job.toml"])
     };
     expect(&changed("documents = \"documents\"", "documents = \"crawl\""), 78, &["no documents at crawl"]);
-    expect(&changed("create_store = true", "create_store = false"), 78, &["no store at store"]);
     expect(&changed("output = \"results\"", "output = \"store/results\""), 78, &["store"]);
     expect(&changed("store = \"store\"\n", ""), 78, &["no 'store'"]);
     let none = nearprint_in(Path::new("/"), &["config", "check", "/nowhere/job.toml"]);
@@ -99,12 +101,104 @@ fn a_check_says_what_it_did_not_look_at_and_refuses_the_folder_of_one_night() {
     let night = Night::new("keep = [\"len desc\"]\n");
     night.documents(DT, &[("a", &text(1, 40))]);
     let check = || nearprint_in(night.path(), &["config", "check", "job.toml"]);
+    expect(&check(), 78, &["line 5, column 1: keep: no column 'len'", "(it has id, text)"]);
+    std::fs::remove_dir_all(night.path().join(format!("documents/dt={DT}"))).unwrap();
     let said = check().expect_success().stdout;
-    assert!(said.contains("the columns of the documents were not looked at"), "{said}");
+    assert!(said.contains("columns    not looked at: there is no night with documents yet"), "{said}");
     let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
     let of_one = job.replace("documents = \"documents\"", &format!("documents = \"documents/dt={DT}/\""));
     std::fs::write(night.path().join("job.toml"), of_one).unwrap();
     expect(&check(), 78, &["line 1", "is the folder of one night: name its parent, documents"]);
+}
+
+/// A file with a fault of each kind, behind the three places of four lines.
+const FAULTS: &str = "max_bad_row = 3
+pairs = \"forst\"
+max_bad_files = \"x\"
+keep = [\"lenght desc\", \"x y z\"]
+id_column = \"nope\"
+max_lost_share = 4
+require_marker = \"a/b\"
+[join]
+max_distance = 100
+[breakers]
+max_source_loss = 7
+max_rate_change = -1
+";
+
+#[test]
+fn all_faults_of_a_file_are_found_at_once_each_with_its_line_and_column_and_what_was_meant() {
+    let night = Night::new(FAULTS);
+    night.documents(DT, &[("a", &text(1, 40))]);
+    let checked = nearprint_in(night.path(), &["config", "check", "job.toml", "--json"]);
+    expect(
+        &checked,
+        78,
+        &["line 5, column 1: unknown key 'max_bad_row'", "line 16, column 1: breakers.max_rate_change"],
+    );
+    let findings = checked.json()["findings"].clone();
+    let found = findings.as_array().unwrap().iter();
+    let found: Vec<(u64, u64, &str, Option<&str>)> = found
+        .map(|f| {
+            let at = |name: &str| f[name].as_u64().unwrap();
+            (at("line"), at("column"), f["key"].as_str().unwrap(), f["meant"].as_str())
+        })
+        .collect();
+    let expected = [
+        (5, 1, "max_bad_row", Some("max_bad_rows")),
+        (6, 9, "pairs", Some("forest")),
+        (7, 17, "max_bad_files", None),
+        (8, 1, "keep", None),
+        (8, 1, "keep", Some("length")),
+        (9, 1, "id_column", None),
+        (10, 1, "max_lost_share", None),
+        (11, 1, "require_marker", None),
+        (13, 1, "max_distance", None),
+        (15, 1, "breakers.max_source_loss", None),
+        (16, 1, "breakers.max_rate_change", None),
+    ];
+    assert_eq!(found, expected, "{}", checked.stderr);
+    assert_eq!(checked.stderr.lines().filter(|line| line.starts_with("nearprint: error: ")).count(), expected.len());
+    // A run says at once what it finds without looking at the documents.
+    let ran = night.run(DT, &[]);
+    let error = ran.json()["error"].as_str().unwrap().to_owned();
+    for part in ["'max_bad_row'", "'forest'", "max_bad_files", "'x y z'", "'a/b'", "max_distance", "max_rate_change"] {
+        assert!(ran.code == 78 && error.contains(part), "{part}: {error}");
+    }
+    let meaning = Night::new("keep = [\"x y z\"]\nrequire_marker = \"a/b\"\n").run(DT, &[]).json();
+    assert_eq!(meaning["findings"].as_array().unwrap().len(), 2, "{meaning}");
+}
+
+#[test]
+fn a_text_that_is_no_toml_is_one_fault() {
+    let checked = check("keep = [\nid_column = \n a = b");
+    expect(&checked, 78, &["line 6"]);
+    assert_eq!(checked.json()["findings"].as_array().unwrap().len(), 1, "{}", checked.stderr);
+}
+
+#[test]
+fn a_store_that_is_not_made_yet_is_no_fault_and_hides_none() {
+    let night = Night::new("");
+    let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap().replace("create_store = true\n", "");
+    std::fs::write(night.path().join("job.toml"), &job).unwrap();
+    let check = || nearprint_in(night.path(), &["config", "check", "job.toml", "--json"]);
+    let done = check().expect_success().json();
+    assert_eq!(
+        (done["has_store"].as_bool(), done["next"].as_str()),
+        (Some(false), Some("nearprint store init --config job.toml"))
+    );
+    night.documents(DT, &[("a", &text(1, 40))]);
+    let done = check().expect_success().json();
+    assert_eq!(done["next"], format!("nearprint run --config job.toml --dt {DT} --create-store"));
+    assert_eq!(done["looked_at"], format!("documents/dt={DT}/part-0.parquet"));
+    std::fs::write(night.path().join("job.toml"), format!("{job}source_column = \"txt\"\n")).unwrap();
+    let checked = check();
+    expect(&checked, 78, &["line 4, column 1: source_column: no column 'txt'", "did you mean 'text'?"]);
+    assert!(!checked.stderr.contains("no store"), "{}", checked.stderr);
+    // The command that it names makes the store.
+    std::fs::write(night.path().join("job.toml"), &job).unwrap();
+    night.run(DT, &["--create-store"]).expect_success();
+    assert_eq!(check().expect_success().json()["has_store"], true);
 }
 
 #[test]

@@ -330,7 +330,9 @@ fn the_component_rule_keeps_one_document_of_a_chain_where_the_star_rule_keeps_wh
 fn verbose_runs_say_the_plan_of_the_join_and_what_it_came_to() {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(root().join("sample_data"), folder.path().join("sample_data")).unwrap();
-    let job = root().join("jobs/sample.toml");
+    let job = folder.path().join("jobs/sample.toml");
+    std::fs::create_dir(folder.path().join("jobs")).unwrap();
+    std::fs::copy(root().join("jobs/sample.toml"), &job).unwrap();
     let run = |dt: &str| {
         let words =
             ["-vv", "run", "--config", job.to_str().unwrap(), "--threads", "2", "--kernel", "scalar", "--dt", dt];

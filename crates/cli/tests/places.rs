@@ -350,7 +350,7 @@ fn what_a_shell_would_have_expanded_is_refused_by_its_key_or_flag() {
             let other =
                 job.lines().map(|l| if l.starts_with(key) { format!("{key} = {place:?}") } else { l.to_owned() });
             fs::write(night.path().join("job.toml"), other.collect::<Vec<_>>().join("\n")).unwrap();
-            expect(&night.run(DT, &[]), 78, &[&format!("job.toml: {key}: "), said]);
+            expect(&night.run(DT, &[]), 78, &["job.toml: line ", &format!("column 1: {key}: "), said]);
             fs::write(night.path().join("job.toml"), job).unwrap();
             let flag = night.run(DT, &[&format!("--{key}"), place]);
             assert_eq!(flag.code, 64);
@@ -410,7 +410,7 @@ fn a_late_crawl_is_told_from_a_wrong_root() {
     fs::write(night.path().join("job.toml"), format!("allow_empty = true\n{job}")).unwrap();
     for documents in ["nowhere", "nowhere/{dt}.jsonl"] {
         let wrong = night.run(DT, &["--documents", documents, "--empty-exit-code", "99"]);
-        expect(&wrong, 66, &["no documents at nowhere: there is no such place", "is mounted"]);
+        expect(&wrong, 66, &["no documents at nowhere (/", "/nowhere): there is no such place", "is mounted"]);
     }
     assert!(!night.path().join("store").exists());
     night.run("2026-11-25", &[]).expect_success();
@@ -435,4 +435,112 @@ fn a_folder_that_cannot_be_read_is_a_bad_file_below_the_documents_and_77_above_t
     fs::set_permissions(night.path().join("documents").join(format!("dt={DT}")), PermissionsExt::from_mode(0o700))
         .unwrap();
     expect(&as_nobody(&night, &[&run[..], &["--max-bad-files", "1"]].concat()), 77, &["Permission denied"]);
+}
+
+/// A folder with a job file in `conf` and its places beside it, and a night of two documents of which one is a copy.
+fn job_in_conf() -> Night {
+    let night = Night::new("");
+    fs::create_dir(night.path().join("conf")).unwrap();
+    fs::rename(night.path().join("job.toml"), night.path().join("conf/job.toml")).unwrap();
+    fs::rename(night.path().join("documents"), night.path().join("conf/documents")).unwrap();
+    let words = text(1, 40);
+    let documents = night.path().join(format!("conf/documents/dt={DT}/a.parquet"));
+    write_documents(&documents, &[(Some("a"), Some(words.as_str())), (Some("b"), Some(words.as_str()))]);
+    night
+}
+
+#[test]
+fn relative_paths_of_a_job_file_begin_at_its_folder_and_those_of_the_command_line_at_the_current_one() {
+    let night = job_in_conf();
+    let whole = night.path().join("conf/job.toml").display().to_string();
+    // In its own folder, from the one above it, and by its whole path from elsewhere: the same night.
+    let own = night.path().join("conf");
+    let run = |folder: &Path, config: &str| nearprint_in(folder, &["run", "-c", config, "--dt", DT, "--json"]);
+    assert_eq!(run(night.path(), "conf/job.toml").expect_success().json()["status"], "published");
+    let published = snapshot(&own);
+    for (folder, config) in [(own.as_path(), "job.toml"), (night.path(), "conf/job.toml"), (Path::new("/"), &whole)] {
+        let again = run(folder, config).expect_success().json();
+        assert_eq!((&again["status"], &again["output"]), (&"already_published".into(), &"results".into()));
+    }
+    assert_eq!(snapshot(&own), published);
+    let in_own_folder = job_in_conf();
+    run(&in_own_folder.path().join("conf"), "job.toml").expect_success();
+    let files = |night: &Night| support::data_files(&night.path().join("conf"));
+    assert_eq!(files(&night), files(&in_own_folder), "the place from which it is started changes no byte");
+    // What the command line names lies in the current folder, also for commands that read the job's places.
+    fs::write(night.path().join("list.txt"), format!("conf/documents/dt={DT}/a.parquet\n")).unwrap();
+    for (words, made) in [
+        (vec!["filter", "--dt", DT, "--output", "survivors"], "survivors"),
+        (vec!["report", "--dt", DT, "--html", "page.html"], "page.html"),
+        (vec!["fingerprint", "--files-from", "list.txt", "--output", "prints"], "prints"),
+        (vec!["run", "--dt", DT, "--replace", "--report", "run.html", "--spill-dir", "conf"], "run.html"),
+        (vec!["run", "--dt", DT, "--files-from", "list.txt", "--store", "st", "--output", "out"], "st"),
+    ] {
+        let done = command(night.path(), &words).args(&["--config", "conf/job.toml"]).run().unwrap();
+        assert_eq!(done.code, 0, "{words:?}: {}{}", done.stdout, done.stderr);
+        assert!(night.path().join(made).exists() && !own.join(made).exists(), "{words:?}");
+    }
+    for words in [
+        vec!["check"],
+        vec!["audit", "--dt", DT],
+        vec!["explain", "a", "b"],
+        vec!["query", "--text", "x y z"],
+        vec!["store", "info"],
+        vec!["store", "gc", "--dry-run"],
+        vec!["diff", "conf/results", "out", "--dt", DT],
+        vec!["config", "check", "conf/job.toml"],
+    ] {
+        let config: &[&str] = if words[0] == "config" { &[] } else { &["--config", "conf/job.toml"] };
+        let done = command(night.path(), &words).args(config).run().unwrap();
+        assert_eq!(done.code, 0, "{words:?}: {}{}", done.stdout, done.stderr);
+    }
+    let sound = nearprint_in(Path::new("/"), &["check", "--config", &whole, "--json"]).expect_success().json();
+    assert_eq!(sound["status"], "sound");
+}
+
+#[test]
+fn a_place_that_lies_below_the_current_folder_alone_is_refused_with_what_became_of_it() {
+    let night = job_in_conf();
+    fs::rename(night.path().join("conf/documents"), night.path().join("documents")).unwrap();
+    let run = ["run", "--config", "conf/job.toml", "--dt", DT, "--json"];
+    let there = night.path().join("documents").display().to_string();
+    let parts = [
+        "conf/job.toml: line 1, column 1: documents: there is no documents in",
+        &there,
+        "until release 0.2.0",
+        "move the job file to",
+    ];
+    expect(&nearprint_in(night.path(), &run), 78, &parts);
+    expect(&nearprint_in(night.path(), &["config", "check", "conf/job.toml"]), 78, &parts);
+    assert!(!night.path().join("conf/store").exists());
+    // A place of the command line is no such place, and neither is one that is nowhere: its whole path is named.
+    command(night.path(), &run).args(&["--documents", "documents"]).run().unwrap().expect_success();
+    let nowhere = nearprint_in(
+        Path::new("/"),
+        &["run", "-c", &night.path().join("conf/job.toml").display().to_string(), "--dt", DT],
+    );
+    let whole = night.path().join("conf/documents").display().to_string();
+    expect(&nowhere, 66, &[&format!("no documents at documents ({whole}): there is no such place at all")]);
+    // Files that a night is made with, too.
+    let job = fs::read_to_string(night.path().join("conf/job.toml")).unwrap();
+    fs::write(night.path().join("conf/job.toml"), format!("{job}stop_words = \"words.txt\"\n")).unwrap();
+    fs::write(night.path().join("words.txt"), "the\n").unwrap();
+    expect(
+        &nearprint_in(night.path(), &["query", "--config", "conf/job.toml", "--text", "x"]),
+        78,
+        &["stop_words: there is no words.txt in"],
+    );
+}
+
+#[test]
+fn a_job_file_that_is_written_in_another_folder_finds_what_the_command_line_named() {
+    let night = Night::new("");
+    fs::create_dir(night.path().join("conf")).unwrap();
+    let init = ["config", "init", "conf/new.toml", "--documents", "documents"];
+    nearprint_in(night.path(), &init).expect_success();
+    let job: toml::Table = toml::from_str(&fs::read_to_string(night.path().join("conf/new.toml")).unwrap()).unwrap();
+    assert_eq!(job["documents"].as_str(), Some(night.path().join("documents").to_str().unwrap()));
+    assert_eq!((job["store"].as_str(), job["output"].as_str()), (Some("store"), Some("results")));
+    nearprint_in(Path::new("/"), &["config", "check", &night.path().join("conf/new.toml").display().to_string()])
+        .expect_success();
 }

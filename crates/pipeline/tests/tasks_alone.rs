@@ -13,7 +13,7 @@ use arrow::array::BinaryArray;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::{DocumentColumns, InputPolicy};
 use nearprint_pipeline::{Breakers, ClusterRule, PairsMode, Resources, RunRequest, run, run_elsewhere, store_compact};
-use nearprint_storage::{ErrorKind, Progress, S3Config, Storage};
+use nearprint_storage::{ErrorKind, Progress, Storage};
 use nearprint_store::{CompactRequest, Writers};
 use nearprint_tasks::{
     Elsewhere, FingerprintContext, FingerprintSpec, FingerprintTask, Form, KeepKey, MapSpec, MapTask, Messages,
@@ -97,7 +97,7 @@ impl Elsewhere for Processes {
         &self,
         spec: &FingerprintSpec,
         tasks: Vec<Weighed<FingerprintTask>>,
-        _: &S3Config,
+        _: &Storage,
         _: &Progress,
     ) -> Messages {
         let run = |(number, task): (u32, Weighed<FingerprintTask>)| {
@@ -110,7 +110,7 @@ impl Elsewhere for Processes {
         moved(&messages)
     }
 
-    fn map(&self, folder: &Path, tasks: Vec<Weighed<MapTask>>, _: &S3Config, _: &Progress) -> Messages {
+    fn map(&self, folder: &Path, tasks: Vec<Weighed<MapTask>>, _: &Storage, _: &Progress) -> Messages {
         let mut messages = Vec::new();
         for (number, task) in (0..).zip(tasks) {
             // A task that runs again adds nothing.

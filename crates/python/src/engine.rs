@@ -1,11 +1,11 @@
 //! Engines that are driven from Python: an object with methods runs the tasks of a night elsewhere.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{AsArray, BinaryArray};
 use futures::StreamExt;
-use nearprint_storage::{ErrorKind, Progress as Counter, S3Config, locked};
+use nearprint_storage::{ErrorKind, Progress as Counter, Storage, locked};
 use nearprint_tasks::{Elsewhere, FingerprintSpec, FingerprintTask, MapTask, Messages, TaskError, Weighed, Workers};
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
@@ -15,8 +15,9 @@ use tokio::sync::mpsc::{Sender, channel};
 use crate::input::Input;
 
 /// An object that runs the tasks of a night, as `nearprint.spark` has one. `workers()` returns the number of processes,
-/// the threads of each and the bytes of each. `fingerprint(spec, tasks, s3, progress)` and `map(folder, tasks, s3,
-/// progress)` return iterators over columns of messages; `tasks` are pairs of a description and its bytes.
+/// the threads of each and the bytes of each. `fingerprint(spec, tasks, s3, base, progress)` and `map(folder, tasks, s3,
+/// base, progress)` return iterators over columns of messages; `tasks` are pairs of a description and its bytes, and `base`
+/// is the folder below which their relative paths lie.
 pub(crate) struct PythonEngine {
     engine: Arc<Py<PyAny>>,
     workers: Workers,
@@ -59,6 +60,8 @@ struct Call {
     spec: String,
     tasks: Vec<(String, u64)>,
     s3: String,
+    /// The whole path of the folder below which relative paths lie.
+    base: PathBuf,
     progress: Progress,
 }
 
@@ -66,13 +69,17 @@ impl Call {
     fn of<T: Serialize>(
         spec: String,
         tasks: Vec<Weighed<T>>,
-        s3: &S3Config,
+        storage: &Storage,
         progress: &Counter,
     ) -> Result<Self, TaskError> {
         let described = |task: Weighed<T>| Ok::<_, TaskError>((json(&task.task)?, task.bytes));
         let tasks = tasks.into_iter().map(described).collect::<Result<_, _>>()?;
         let progress = Progress { counter: progress.clone(), done: Mutex::new(0) };
-        Ok(Self { spec, tasks, s3: json(s3)?, progress })
+        let base = match storage.base() {
+            base if base.as_os_str().is_empty() => std::env::current_dir(),
+            base => std::path::absolute(base),
+        };
+        Ok(Self { spec, tasks, s3: json(storage.s3())?, base: base.map_err(|e| internal(&e))?, progress })
     }
 }
 
@@ -92,8 +99,8 @@ fn iterate(
     sender: &Sender<Result<BinaryArray, TaskError>>,
 ) -> Result<(), TaskError> {
     let raised = |e: PyErr| failed(py, &e);
-    let Call { spec, tasks, s3, progress } = call;
-    let returned = engine.call_method1(method, (spec, tasks, s3, progress)).map_err(raised)?;
+    let Call { spec, tasks, s3, base, progress } = call;
+    let returned = engine.call_method1(method, (spec, tasks, s3, base, progress)).map_err(raised)?;
     for item in PyIterator::from_object(&returned).map_err(raised)? {
         let arrays = columns(&item.map_err(raised)?).map_err(|e| failed(py, &e))?;
         for array in arrays {
@@ -138,17 +145,17 @@ impl Elsewhere for PythonEngine {
         &self,
         spec: &FingerprintSpec,
         tasks: Vec<Weighed<FingerprintTask>>,
-        s3: &S3Config,
+        storage: &Storage,
         progress: &Counter,
     ) -> Messages {
-        match json(spec).and_then(|spec| Call::of(spec, tasks, s3, progress)) {
+        match json(spec).and_then(|spec| Call::of(spec, tasks, storage, progress)) {
             Ok(call) => self.messages("fingerprint", call),
             Err(error) => once(error),
         }
     }
 
-    fn map(&self, folder: &Path, tasks: Vec<Weighed<MapTask>>, s3: &S3Config, progress: &Counter) -> Messages {
-        match Call::of(folder.display().to_string(), tasks, s3, progress) {
+    fn map(&self, folder: &Path, tasks: Vec<Weighed<MapTask>>, storage: &Storage, progress: &Counter) -> Messages {
+        match Call::of(folder.display().to_string(), tasks, storage, progress) {
             Ok(call) => self.messages("map", call),
             Err(error) => once(error),
         }

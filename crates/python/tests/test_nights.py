@@ -39,6 +39,20 @@ def test_nights_are_those_of_the_command_byte_for_byte(command, job, tmp_path):
     assert again["status"] == "already_published"
 
 
+def test_relative_paths_of_a_job_begin_at_its_folder_and_those_of_a_call_at_the_current_one(tmp_path, monkeypatch):
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    (conf / "documents").symlink_to(ROOT / "sample_data/documents")
+    (conf / "job.toml").write_text('documents = "documents"\nstore = "store"\noutput = "results"\n')
+    monkeypatch.chdir(tmp_path)
+    assert nearprint.run("conf/job.toml", NIGHTS[0], create_store=True)["status"] == "published"
+    assert (conf / "results").is_dir() and not (tmp_path / "results").exists()
+    assert nearprint.run("conf/job.toml", NIGHTS[0], create_store=True, store="st", output="out")["status"] == "published"
+    assert (tmp_path / "st").is_dir() and not (conf / "st").exists()
+    monkeypatch.chdir("/")
+    assert nearprint.run(conf / "job.toml", NIGHTS[0])["status"] == "already_published"
+
+
 def test_four_nights_at_once_publish_what_one_publishes(job, tmp_path):
     results = [None] * 4
 

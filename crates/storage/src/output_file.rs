@@ -130,7 +130,7 @@ impl OutputFile {
         let place = storage.folder(url)?;
         if !place.is_remote() {
             let path = url.strip_prefix("file://").unwrap_or(url);
-            return LocalFile::try_new(Path::new(path), if_exists).map(Self::Local);
+            return LocalFile::try_new(&storage.base().join(path), if_exists).map(Self::Local);
         }
         if if_exists == IfExists::Refuse && place.find().await?.is_some() {
             return Err(StorageError::OutputExists { url: url.to_owned(), reason: EXISTS.to_owned() });

@@ -47,10 +47,17 @@ impl Storage {
         Self { s3, shared, buckets, base, roots: Arc::default(), no_tables: Arc::default() }
     }
 
-    /// Returns this storage with another folder below which relative local paths lie: that of the process that named them.
+    /// Returns this storage with another folder below which relative local paths lie, such as that of the file that names
+    /// them.
     #[must_use]
     pub fn below(self, base: PathBuf) -> Self {
         Self { base, ..self }
+    }
+
+    /// Returns the folder below which relative local paths lie. Empty stands for the working folder.
+    #[must_use]
+    pub fn base(&self) -> &std::path::Path {
+        &self.base
     }
 
     /// Returns the settings by which `s3://` places are accessed.

@@ -70,9 +70,7 @@ async fn identify(folder: &Folder, store: &str) -> Result<String> {
 pub async fn missing_store(folder: &Folder) -> StoreError {
     let (what, remedy) = match identity_in(folder).await {
         Ok(Some(_)) => ("night in the store", "the store is made, and has no night yet: run one first"),
-        Ok(None) => {
-            ("store", "check the path, and the folder in which you started it; a run makes the store's first commit")
-        }
+        Ok(None) => ("store", "check the path, and that its disk is mounted; a run makes the store's first commit"),
         Err(error) => return error,
     };
     StorageError::InputMissing { what, url: folder.url().to_owned(), remedy }.into()

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use nearprint_storage::{Progress, S3Config};
+use nearprint_storage::{Progress, Storage};
 
 use crate::fingerprint_task::{FingerprintSpec, FingerprintTask};
 use crate::map::MapTask;
@@ -29,7 +29,8 @@ pub struct Workers {
 }
 
 /// Runs tasks elsewhere, from their descriptions and the specification that they share. A stage's tasks have the numbers
-/// from 0 on, in the order of the list. Their batches come back as [messages](crate::messages_of).
+/// from 0 on, in the order of the list. Their batches come back as [messages](crate::messages_of). Tasks name files as the
+/// storage finds them: with its settings for S3, and relative paths below its base.
 pub trait Elsewhere: Send + Sync + 'static {
     /// Returns the processes that run tasks.
     fn workers(&self) -> Workers;
@@ -40,11 +41,11 @@ pub trait Elsewhere: Send + Sync + 'static {
         &self,
         spec: &FingerprintSpec,
         tasks: Vec<Weighed<FingerprintTask>>,
-        s3: &S3Config,
+        storage: &Storage,
         progress: &Progress,
     ) -> Messages;
 
     /// Runs all map tasks of a join whose specification is in a folder, as [`MapSpec`](crate::MapSpec) writes it. The
     /// messages, of the form [`Keys`](crate::Form::Keys), come in ascending order, each once.
-    fn map(&self, folder: &Path, tasks: Vec<Weighed<MapTask>>, s3: &S3Config, progress: &Progress) -> Messages;
+    fn map(&self, folder: &Path, tasks: Vec<Weighed<MapTask>>, storage: &Storage, progress: &Progress) -> Messages;
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::file_names::local_path;
-use crate::place::place;
+use crate::place::{Given, place};
 
 #[derive(Debug, Clone, Args)]
 pub struct CheckArgs {
@@ -14,7 +14,7 @@ pub struct CheckArgs {
     pub config: Option<PathBuf>,
     /// Store, instead of the job file's
     #[arg(long, value_name = "PATH", value_parser = place)]
-    pub store: Option<String>,
+    pub store: Option<Given>,
     /// This night only [default: all]
     #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: Option<String>,

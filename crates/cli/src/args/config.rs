@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::file_names::local_path;
-use crate::place::{nights, place};
+use crate::place::{Given, nights, place};
 
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigCommand {
@@ -22,15 +22,15 @@ pub struct ConfigInitArgs {
     /// The job file to write
     #[arg(value_name = "FILE", default_value = "job.toml", value_parser = local_path())]
     pub file: PathBuf,
-    /// Folder of the crawl
-    #[arg(long, value_name = "PATH", default_value = "documents", value_parser = nights)]
-    pub documents: String,
-    /// Fingerprints of all earlier nights
-    #[arg(long, value_name = "PATH", default_value = "store", value_parser = place)]
-    pub store: String,
-    /// Root of the results
-    #[arg(long, value_name = "PATH", default_value = "results", value_parser = place)]
-    pub output: String,
+    /// Folder of the crawl [default: documents, beside FILE]
+    #[arg(long, value_name = "PATH", value_parser = nights)]
+    pub documents: Option<Given>,
+    /// Fingerprints of all earlier nights [default: store, beside FILE]
+    #[arg(long, value_name = "PATH", value_parser = place)]
+    pub store: Option<Given>,
+    /// Root of the results [default: results, beside FILE]
+    #[arg(long, value_name = "PATH", value_parser = place)]
+    pub output: Option<Given>,
 }
 
 #[derive(Debug, Clone, Args)]

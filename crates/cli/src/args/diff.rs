@@ -3,10 +3,16 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use nearprint_study::DiffPlace;
 
 use super::file_names::local_path;
-use crate::place::place;
+use crate::place::{Given, place};
+
+/// Results, and the first digits of one of their generations, if these are given.
+#[derive(Debug, Clone)]
+pub struct GivenGeneration {
+    pub output: Given,
+    pub generation: Option<String>,
+}
 
 #[derive(Debug, Clone, Args)]
 #[command(after_help = DIFF_EXAMPLES)]
@@ -14,10 +20,10 @@ pub struct DiffArgs {
     /// Results: the `output` of a job, or OUTPUT@GENERATION with the first digits of a generation [default: the job
     /// file's output]
     #[arg(value_name = "A", required_unless_present = "config", value_parser = generation)]
-    pub a: Option<DiffPlace>,
+    pub a: Option<GivenGeneration>,
     /// Results to compare with A [default: A's newest generation with the one before it]
     #[arg(value_name = "B", value_parser = generation)]
-    pub b: Option<DiffPlace>,
+    pub b: Option<GivenGeneration>,
     /// The night
     #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: String,
@@ -41,7 +47,7 @@ const DIFF_EXAMPLES: &str = "Examples:
 const GENERATION_DIGITS: std::ops::RangeInclusive<usize> = 4..=32;
 
 /// Parses the root of results, with or without the first digits of a generation.
-fn generation(text: &str) -> Result<DiffPlace, String> {
+fn generation(text: &str) -> Result<GivenGeneration, String> {
     let is_generation = |digits: &str| {
         GENERATION_DIGITS.contains(&digits.len()) && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
     };
@@ -49,5 +55,5 @@ fn generation(text: &str) -> Result<DiffPlace, String> {
         Some((output, digits)) => (output, Some(digits.to_owned())),
         None => (text, None),
     };
-    Ok(DiffPlace { output: place(output)?, generation: digits })
+    Ok(GivenGeneration { output: place(output)?, generation: digits })
 }

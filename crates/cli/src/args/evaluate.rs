@@ -7,7 +7,7 @@ use clap::Args;
 use super::file_names::named_svg;
 use super::inputs::DocumentsArgs;
 use super::profile::ProfileArgs;
-use crate::place::place;
+use crate::place::{Given, place};
 
 #[derive(Debug, Clone, Args)]
 pub struct EvaluateArgs {
@@ -15,10 +15,10 @@ pub struct EvaluateArgs {
     pub documents: DocumentsArgs,
     /// Labels: tab-separated id_a, id_b, label (pos, gray, neg), with a header
     #[arg(long, value_name = "FILE", value_parser = place)]
-    pub truth: String,
+    pub truth: Given,
     /// Ids to leave out, one per line
     #[arg(long, value_name = "FILE", value_parser = place)]
-    pub ignore: Option<String>,
+    pub ignore: Option<Given>,
     /// List scores up to this distance [default: the profile's]
     #[arg(long, value_name = "K")]
     pub max_distance: Option<u32>,

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::file_names::local_path;
 use super::profile::ProfileArgs;
-use crate::place::place;
+use crate::place::{Given, place};
 
 #[derive(Debug, Clone, Args)]
 pub struct ExplainArgs {
@@ -15,7 +15,7 @@ pub struct ExplainArgs {
     pub ids: Vec<String>,
     /// Documents: file, folder, glob, s3:// prefix or Delta table [default: the job file's, of all nights]
     #[arg(long, value_name = "PATH", group = "place", requires = "ids", conflicts_with_all = ["text", "text_file"], value_parser = place)]
-    pub documents: Option<String>,
+    pub documents: Option<Given>,
     /// Read the documents' paths or URLs from FILE, one a line; `-`: standard input
     #[arg(long, value_name = "FILE", group = "place", requires = "ids", conflicts_with_all = ["text", "text_file"], value_parser = local_path())]
     pub files_from: Option<PathBuf>,

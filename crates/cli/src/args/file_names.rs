@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 
-use crate::place::{local, place};
+use crate::place::{Given, local, place};
 
 pub fn local_path() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(local)
@@ -29,18 +29,18 @@ fn with_extension(path: PathBuf, extension: &str) -> Result<PathBuf, String> {
 
 /// Accepts only the name of an SVG file, so that a slip on the command line does not overwrite documents.
 pub fn named_svg(text: &str) -> Result<PathBuf, String> {
-    ending(text, ".svg").map(PathBuf::from)
+    ending(text, ".svg").map(|file| PathBuf::from(file.as_typed()))
 }
 
-pub fn named_csv(text: &str) -> Result<String, String> {
+pub fn named_csv(text: &str) -> Result<Given, String> {
     ending(text, ".csv")
 }
 
-pub fn named_html(text: &str) -> Result<String, String> {
+pub fn named_html(text: &str) -> Result<Given, String> {
     ending(text, ".html")
 }
 
-fn ending(text: &str, end: &str) -> Result<String, String> {
-    let text = &place(text)?;
-    if text.ends_with(end) { Ok(text.clone()) } else { Err(format!("name a file that ends in {end}")) }
+fn ending(text: &str, end: &str) -> Result<Given, String> {
+    let file = place(text)?;
+    if text.ends_with(end) { Ok(file) } else { Err(format!("name a file that ends in {end}")) }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::file_names::local_path;
-use crate::place::place;
+use crate::place::{Given, place};
 
 #[derive(Debug, Clone, Args)]
 #[command(after_help = FILTER_EXAMPLES)]
@@ -21,7 +21,7 @@ pub struct FilterArgs {
     pub to: Option<String>,
     /// Folder to write to; the files of a night lie in its dt=DATE, under the names that they have among the documents
     #[arg(long, visible_alias = "out", value_name = "DIR", value_parser = place)]
-    pub output: String,
+    pub output: Given,
     /// Write the id of each row and a column `keep`, row by row, and not the documents
     #[arg(long)]
     pub flag: bool,

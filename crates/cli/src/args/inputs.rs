@@ -9,7 +9,8 @@ use super::file_names::local_path;
 use crate::bytes::Bytes;
 use crate::documents;
 use crate::exit_code::Failure;
-use crate::place::place;
+use crate::job_folder::JobFolder;
+use crate::place::{Given, place};
 
 /// The treatment of bad rows and files, instead of the job file's.
 #[derive(Debug, Clone, Args)]
@@ -48,7 +49,7 @@ pub enum OnDuplicateId {
 pub struct DocumentsArgs {
     /// Documents: file, folder, glob, s3:// prefix or Delta table
     #[arg(long, value_name = "PATH", value_parser = place, required_unless_present = "files_from")]
-    pub documents: Option<String>,
+    pub documents: Option<Given>,
     /// Read the documents' paths or URLs from FILE, one a line; `-`: standard input
     #[arg(long, value_name = "FILE", value_parser = local_path(), conflicts_with = "documents")]
     pub files_from: Option<PathBuf>,
@@ -58,9 +59,10 @@ pub struct DocumentsArgs {
 }
 
 impl DocumentsArgs {
-    /// Returns the place of the documents.
-    pub fn place(&self) -> Result<DocumentPlace, Failure> {
-        let place = documents::place(self.documents.as_ref(), self.files_from.as_deref(), self.documents_version)?;
+    /// Returns the place of the documents, as the storage of a job in `folder` finds it.
+    pub fn place(&self, folder: &JobFolder) -> Result<DocumentPlace, Failure> {
+        let documents = self.documents.as_ref().map(|place| folder.given(place));
+        let place = documents::place(folder, documents, self.files_from.as_deref(), self.documents_version)?;
         place.ok_or_else(|| Failure::usage("give --documents or --files-from"))
     }
 }

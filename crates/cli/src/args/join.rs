@@ -7,7 +7,7 @@ use nearprint_pipeline::PairsMode;
 
 use super::file_names::local_path;
 use super::numbers::bits;
-use crate::place::place;
+use crate::place::{Given, place};
 
 /// The default maximum number of pairs that `--pairs all` writes.
 pub const MAX_PAIRS: u64 = 50_000_000;
@@ -16,16 +16,16 @@ pub const MAX_PAIRS: u64 = 50_000_000;
 pub struct JoinArgs {
     /// Fingerprints of the new batch: file, folder, glob or s3:// prefix with doc_id and fingerprint
     #[arg(long, value_name = "PATH", value_parser = place)]
-    pub queries: String,
+    pub queries: Given,
     /// Existing fingerprints, or a store
     #[arg(long, value_name = "PATH", value_parser = place)]
-    pub existing: Option<String>,
+    pub existing: Option<Given>,
     /// Join the queries with each other
     #[arg(long = "self")]
     pub itself: bool,
     /// Folder for `pairs`
     #[arg(long, value_name = "DIR", value_parser = place)]
-    pub output: String,
+    pub output: Given,
     /// Largest Hamming distance of a pair
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..=63))]
     pub max_distance: u32,

@@ -7,14 +7,14 @@ use nearprint_dataset::HtmlText;
 
 use super::file_names::local_path;
 use super::profile::profile_help;
-use crate::place::place;
+use crate::place::{Given, place};
 
 /// The store that is searched, and the limits within which its documents match.
 #[derive(Debug, Clone, Args)]
 pub struct LookupArgs {
     /// Store, instead of the job file's
     #[arg(long, value_name = "PATH", value_parser = place)]
-    pub store: Option<String>,
+    pub store: Option<Given>,
     /// Job file, for its store, its profile and its distances
     #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: Option<PathBuf>,

@@ -34,7 +34,7 @@ use crate::asked::Asked;
 pub use audit::AuditArgs;
 pub use check::CheckArgs;
 pub use config::{ConfigCheckArgs, ConfigCommand, ConfigInitArgs};
-pub use diff::DiffArgs;
+pub use diff::{DiffArgs, GivenGeneration};
 pub use evaluate::EvaluateArgs;
 pub use explain::ExplainArgs;
 pub use filter::FilterArgs;

@@ -8,7 +8,7 @@ use super::file_names::{local_path, named_html, named_prom};
 use super::inputs::InputArgs;
 use super::join::Pairs;
 use super::numbers::share;
-use crate::place::{nights, place};
+use crate::place::{Given, nights, place};
 
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
@@ -19,9 +19,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "DATE", required_unless_present = "stale", alias = "date")]
     pub dt: Option<String>,
     /// Publish all stale nights again, in order of date, with what was added before them; the first failure ends it
-    #[arg(long, conflicts_with_all = ["dt", "late", "future", "files_from", "dry_run"])]
+    #[arg(long, conflicts_with_all = ["dt", "late", "future", "files_from"])]
     pub stale: bool,
-    /// Say what the run would do and write nothing: reads listings, footers and the store, and checks permissions
+    /// Say what the run would do and write nothing: reads listings, footers and the store, and checks permissions; with
+    /// --stale, say which nights it would run
     #[arg(long)]
     pub dry_run: bool,
     /// Allow a date older than the store's newest
@@ -38,7 +39,7 @@ pub struct RunArgs {
     pub create_store: bool,
     /// Documents, instead of the job file's
     #[arg(long, value_name = "PATH", value_parser = nights)]
-    pub documents: Option<String>,
+    pub documents: Option<Given>,
     /// Read the paths or URLs of the night's documents from FILE, one a line, instead of the job file's documents;
     /// `-`: standard input
     #[arg(long, value_name = "FILE", value_parser = local_path(), conflicts_with = "documents")]
@@ -48,14 +49,14 @@ pub struct RunArgs {
     pub documents_version: Option<u64>,
     /// Store, instead of the job file's
     #[arg(long, value_name = "PATH", value_parser = place)]
-    pub store: Option<String>,
+    pub store: Option<Given>,
     /// Reference store: the night is joined with it too, and nothing is written there; may be repeated; instead of the
     /// job file's
     #[arg(long = "reference", value_name = "PATH", value_parser = place)]
-    pub references: Vec<String>,
+    pub references: Vec<Given>,
     /// Output, instead of the job file's
     #[arg(long, value_name = "PATH", value_parser = place)]
-    pub output: Option<String>,
+    pub output: Option<Given>,
     /// Pairs to write, instead of the job file's
     #[arg(long)]
     pub pairs: Option<Pairs>,
@@ -68,7 +69,7 @@ pub struct RunArgs {
     pub breakers: BreakerArgs,
     /// Refuse store, output, and whatever is read, that do not lie below PATH; may be repeated; instead of the job file's
     #[arg(long = "root", value_name = "PATH", value_parser = place)]
-    pub roots: Vec<String>,
+    pub roots: Vec<Given>,
     /// Accept an S3 server that ignores If-None-Match; nobody else may write to the store
     #[arg(long)]
     pub single_writer: bool,
@@ -88,7 +89,7 @@ pub struct RunArgs {
     pub late_exit_code: u8,
     /// Write a page about the published night, which replaces an earlier one of this name
     #[arg(long, value_name = "FILE.html", value_parser = named_html, conflicts_with_all = ["stale", "dry_run"])]
-    pub report: Option<String>,
+    pub report: Option<Given>,
     #[command(flatten)]
     pub watch: WatchArgs,
 }
@@ -101,7 +102,7 @@ pub struct WatchArgs {
     pub metrics_file: Option<PathBuf>,
     /// Send OpenLineage events to a URL, or append them to a file
     #[arg(long, value_name = "URL|FILE", value_parser = place)]
-    pub openlineage: Option<String>,
+    pub openlineage: Option<Given>,
     /// Namespace of the job in OpenLineage events
     #[arg(long, value_name = "NAME", env = "OPENLINEAGE_NAMESPACE", default_value = "nearprint")]
     pub openlineage_namespace: String,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::file_names::local_path;
-use crate::place::place;
+use crate::place::{Given, place};
 
 #[derive(Debug, Clone, Subcommand)]
 pub enum StoreCommand {
@@ -32,7 +32,7 @@ pub enum StoreCommand {
 pub struct StoreArgs {
     /// The store [default: the job file's]
     #[arg(value_name = "STORE", required_unless_present = "config", value_parser = place)]
-    pub store: Option<String>,
+    pub store: Option<Given>,
     /// Job file
     #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: Option<PathBuf>,
@@ -75,7 +75,7 @@ pub struct GcArgs {
     pub place: StoreArgs,
     /// Root of results to clean, besides those of the store's nights [default: the job file's]
     #[arg(long, value_name = "PATH", value_parser = place)]
-    pub output: Option<String>,
+    pub output: Option<Given>,
     /// Keep files that were written, or that the newest commit named, in the last HOURS hours
     #[arg(long, value_name = "HOURS", default_value_t = 24)]
     pub grace_hours: u32,

@@ -7,13 +7,13 @@ use clap::Args;
 use super::file_names::{local_path, named_csv, named_html};
 use super::numbers::at_least_one;
 use super::profile::ProfileArgs;
-use crate::place::place;
+use crate::place::{Given, place};
 
 #[derive(Debug, Clone, Args)]
 pub struct TuneArgs {
     /// Documents to draw pairs from: file, folder, glob, s3:// prefix or Delta table
     #[arg(long, value_name = "PATH", group = "place", requires = "sheet", value_parser = place)]
-    pub documents: Option<String>,
+    pub documents: Option<Given>,
     /// Read the documents' paths or URLs from FILE, one a line; `-`: standard input
     #[arg(long, value_name = "FILE", group = "place", requires = "sheet", value_parser = local_path())]
     pub files_from: Option<PathBuf>,
@@ -22,10 +22,10 @@ pub struct TuneArgs {
     pub documents_version: Option<u64>,
     /// Write the drawn pairs to this file, ready to be labelled
     #[arg(long, value_name = "FILE.csv", requires = "place", value_parser = named_csv)]
-    pub sheet: Option<String>,
+    pub sheet: Option<Given>,
     /// Also write the same pairs to this page, side by side
     #[arg(long, value_name = "FILE.html", requires = "sheet", value_parser = named_html)]
-    pub html: Option<String>,
+    pub html: Option<Given>,
     /// Most pairs of each distance on the sheet
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = at_least_one)]
     pub per_distance: usize,
@@ -37,7 +37,7 @@ pub struct TuneArgs {
     pub replace: bool,
     /// Estimate precision and recall from this sheet, whose column 'label' is filled
     #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["sheet", "documents", "files_from", "html", "per_distance", "max_distance", "replace"], value_parser = place)]
-    pub labels: Option<String>,
+    pub labels: Option<Given>,
     #[command(flatten)]
     pub profile: ProfileArgs,
 }

@@ -12,7 +12,7 @@ use crate::job_config::JobConfig;
 
 pub(super) fn check(global: &Global, args: &CheckArgs) -> Outcome {
     let job = JobConfig::read_or_default(args.config.as_deref())?;
-    let store = job.required("store", args.store.as_ref().or(job.store.as_ref()))?;
+    let store = job.store(args.store.as_ref())?;
     let request = CheckRequest { store, output: job.output.clone(), dt: args.dt.clone() };
     let session = Session::new(&job, global);
     let found = session.block_on(|storage, _, progress| async move {

@@ -1,18 +1,27 @@
 //! `nearprint config`: job files are written, checked and described.
 
+use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 
 use clap::Parser;
+use nearprint_dataset::DatasetError;
+use nearprint_pipeline::{CheckedPlaces, PipelineError};
+use nearprint_study::legible;
+use nearprint_tasks::LENGTH;
+use serde::Serialize;
 
 use super::night_request::request;
 use super::{Outcome, Session};
 use crate::args::{Cli, Command, ConfigCheckArgs, ConfigCommand, ConfigInitArgs, Global};
 use crate::command_line::command_line;
-use crate::exit_code::{CONFIG, Failure, INPUT_MISSING, OUTPUT_EXISTS, Spent, USAGE};
+use crate::exit_code::{BAD_DATA, CONFIG, Failure, INPUT_MISSING, OUTPUT_EXISTS, Spent, USAGE};
+use crate::fault::Fault;
+use crate::flags::with_flags;
 use crate::job_config::JobConfig;
-use crate::job_keys;
+use crate::job_folder::JobFolder;
+use crate::job_keys::{self, nearest};
 use crate::remedy::Remedy;
 use crate::summary::Report;
 
@@ -32,8 +41,15 @@ pub(super) fn config(global: &Global, command: &ConfigCommand) -> Outcome {
 const TEMPLATE: &str = include_str!("job_template.toml");
 
 fn init(args: &ConfigInitArgs) -> Outcome {
+    let folder = JobFolder::for_new(&args.file);
     let mut text = TEMPLATE.to_owned();
-    for (name, place) in [("documents", &args.documents), ("store", &args.store), ("output", &args.output)] {
+    let places = [
+        ("documents", &args.documents, "documents"),
+        ("store", &args.store, "store"),
+        ("output", &args.output, "results"),
+    ];
+    for (name, given, usual) in places {
+        let place = given.as_ref().map_or_else(|| usual.to_owned(), |given| folder.given(given));
         text = text.replace(&format!("@{name}@"), &toml::Value::from(place.as_str()).to_string());
     }
     write_new(&args.file, &text)?;
@@ -71,38 +87,158 @@ fn refuse_single_night(documents: &str) -> Result<(), Failure> {
     }
 }
 
+/// What a check found out beside faults.
+#[derive(Debug, Serialize)]
+struct Checked {
+    file: String,
+    /// Whether the store is there. If not, the first night makes it.
+    has_store: bool,
+    /// The document file whose columns were looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    looked_at: Option<String>,
+}
+
 fn check(global: &Global, args: &ConfigCheckArgs) -> Outcome {
     let file = args.file.to_string_lossy().into_owned();
-    let as_run = Cli::try_parse_from(["nearprint", "run", "--dt", ANY_NIGHT, "--config", &file]);
-    let Ok(Command::Run(run_args)) = as_run.map(|cli| cli.command) else {
-        return Err(Failure::bug("a run without flags cannot be parsed"));
-    };
-    // A hint of this same command would say nothing.
-    let unmended = |failure: Failure| Failure { remedy: None, ..failure };
-    let job = JobConfig::read(&args.file).map_err(|failure| match failure.code {
-        CONFIG => unmended(failure),
-        _ => failure,
-    })?;
-    let request = request(&job, &run_args, ANY_NIGHT.to_owned()).map_err(|f| unmended(job.located(f)))?;
-    refuse_single_night(job.documents.as_deref().unwrap_or_default()).map_err(|f| unmended(job.located(f)))?;
-    let session = Session::new(&job, global);
-    let checked = session.block_on(|storage, resources, _| async move {
-        nearprint_pipeline::check_places(&storage, &request, &resources).await
-    });
-    // Whatever is wrong is wrong in the job file, or about to be.
-    let has_store = checked.map_err(|failure| match failure.code {
-        USAGE | INPUT_MISSING => Failure { code: CONFIG, ..failure },
-        CONFIG => unmended(job.located(failure)),
-        _ => failure,
-    })?;
-    let text = format!(
-        "{file}: keys and values are right, and {}; the columns of the documents were not looked at\n",
-        if has_store {
-            "documents and store are there"
-        } else {
-            "documents are there; the first night makes the store"
+    let (job, faults) = JobConfig::read_with_faults(&args.file)?;
+    let mut found = Found { job: &job, faults, others: Vec::new() };
+    let mut checked = CheckedPlaces::default();
+    if !found.faults.iter().any(|fault| fault.is_of_syntax) {
+        checked = found.check(global, &file)?;
+    }
+    if let Some(failure) = found.failure(&args.file) {
+        return Err(failure);
+    }
+    let next = if checked.has_store || job.create_store { None } else { Some(first_night(&file, &checked)) };
+    let text = said(&file, &job, &checked);
+    let CheckedPlaces { has_store, looked_at, .. } = checked;
+    Ok(Session::new(&job, global)
+        .report("config check", "done", &Checked { file, has_store, looked_at }, text)
+        .then(next))
+}
+
+/// What is wrong with a job file.
+struct Found<'a> {
+    job: &'a JobConfig,
+    faults: Vec<Fault>,
+    /// The codes of failures that are no faults of the file, such as a folder that may not be written.
+    others: Vec<u8>,
+}
+
+impl Found<'_> {
+    /// Looks for all that is wrong with the values and places. A value at fault stands back for its default, so that it hides
+    /// no other fault.
+    fn check(&mut self, global: &Global, file: &str) -> Result<CheckedPlaces, Failure> {
+        let (mended, failures) = self.job.mended();
+        failures.iter().for_each(|failure| self.add(None, failure));
+        let places = [("documents", &self.job.documents), ("store", &self.job.store), ("output", &self.job.output)];
+        for (key, place) in places {
+            // What was taken out because it is at fault is not missing.
+            if place.is_none() && !self.faults.iter().any(|fault| fault.is_about(key)) {
+                self.add(Some(key), &self.job.missing(key));
+            }
         }
-    );
-    let report = session.report("config check", "done", &serde_json::json!({ "file": file }), text);
-    Ok(report)
+        self.job.misplaced().iter().for_each(|failure| self.add(None, failure));
+        if let Err(failure) = refuse_single_night(self.job.documents.as_deref().unwrap_or_default()) {
+            self.add(None, &failure);
+        }
+        let as_run = Cli::try_parse_from(["nearprint", "run", "--dt", ANY_NIGHT, "--config", file]);
+        let Ok(Command::Run(args)) = as_run.map(|cli| cli.command) else {
+            return Err(Failure::bug("a run without flags cannot be parsed"));
+        };
+        let Ok(request) = request(&mended, &args, ANY_NIGHT.to_owned()) else { return Ok(CheckedPlaces::default()) };
+        let session = Session::new(&mended, global);
+        let mut checked = session.block_on(|storage, resources, _| async move {
+            Ok::<_, PipelineError>(nearprint_pipeline::check_places(&storage, &request, &resources).await)
+        })?;
+        for (key, error) in std::mem::take(&mut checked.faults) {
+            match of_column(&mended, &error) {
+                Some(missing) => self.faults.extend(missing),
+                None => self.add(key, &session.failure(error.into())),
+            }
+        }
+        Ok(checked)
+    }
+
+    /// Adds a failure that is about a key, if it is about one: the one with which its message begins, or `key`.
+    fn add(&mut self, key: Option<&str>, failure: &Failure) {
+        // Whatever is missing or misplaced is wrong in the job file, or about to be.
+        if !matches!(failure.code, USAGE | BAD_DATA | INPUT_MISSING | CONFIG) {
+            self.others.push(failure.code);
+        }
+        let fault = self.job.fault_of(key, &with_flags("run", &failure.message));
+        if !self.faults.contains(&fault) {
+            self.faults.push(fault);
+        }
+    }
+
+    /// Returns the failure of the check, if there are faults.
+    fn failure(mut self, file: &Path) -> Option<Failure> {
+        if self.faults.is_empty() {
+            return None;
+        }
+        self.faults.sort_by_key(Fault::place);
+        let code = self.others.first().copied().filter(|_| self.others.len() == self.faults.len());
+        // A hint of this same command would say nothing.
+        let failure = Failure { remedy: None, ..Failure::of_faults(file, self.faults) };
+        Some(Failure { code: code.unwrap_or(failure.code), ..failure })
+    }
+}
+
+/// Returns the command that makes the store: that of the newest night, or one without a night.
+fn first_night(file: &str, checked: &CheckedPlaces) -> String {
+    match &checked.newest {
+        Some(dt) => command_line(["run", "--config", file, "--dt", dt, "--create-store"]),
+        None => command_line(["store", "init", "--config", file]),
+    }
+}
+
+fn said(file: &str, job: &JobConfig, checked: &CheckedPlaces) -> String {
+    let mut out = format!("{file}: keys and values are right, and the documents are there\n");
+    let store = job.store.as_deref().unwrap_or_default();
+    let store = job.folder().whole(store).unwrap_or_else(|| store.to_owned());
+    let store = match (checked.has_store, job.create_store) {
+        (true, _) => store,
+        (false, true) => format!("there is none at {store} yet: the first night makes it"),
+        (false, false) => format!(
+            "there is none at {store} yet: --create-store makes it with the first night; if there were nights, check the path, \
+             and that its disk is mounted"
+        ),
+    };
+    let columns = match (&checked.looked_at, &checked.unread) {
+        (Some(url), _) => format!("they are in {}; no other file was looked at", legible(url)),
+        (None, Some(error)) => format!("not looked at: {error}"),
+        (None, None) => "not looked at: there is no night with documents yet".to_owned(),
+    };
+    for (name, what) in [("store", store), ("columns", columns)] {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "  {name:<10} {what}");
+    }
+    out
+}
+
+/// Returns a fault for each key that names a column which a file lacks, if the error is about such a file.
+fn of_column(job: &JobConfig, error: &PipelineError) -> Option<Vec<Fault>> {
+    let PipelineError::Dataset(DatasetError::MissingColumn { file, column, present, remedy }) = error else {
+        return None;
+    };
+    let keep = job.keep().ok()?.1.keep;
+    // Web pages have no columns of ids and texts.
+    let own = [("id_column", &job.id_column), ("text_column", &job.text_column)];
+    let own = own.into_iter().filter(|(_, own)| !keep.contains(column) || *own == column);
+    let key_of = |column| if job.source_column.as_ref() == Some(column) { "source_column" } else { "keep" };
+    let keys = own.chain(keep.iter().map(|column| (key_of(column), column)));
+    let there = present.iter().map(|name| legible(name)).collect::<Vec<_>>().join(", ");
+    let fault = |(key, missing): (&'static str, &String)| {
+        let usual = present.iter().map(String::as_str).chain((key == "keep").then_some(LENGTH));
+        let near = nearest(missing, usual);
+        let remedy = match near {
+            Some(near) => format!("did you mean '{near}'?"),
+            None if missing == column && !keep.contains(column) => remedy.to_string(),
+            None => format!("let {key} name one of them"),
+        };
+        let reason = format!("{key}: no column '{missing}' in {} (it has {there}): {remedy}", legible(file));
+        job.fault_of(Some(key), &reason).meant(near.map(str::to_owned))
+    };
+    Some(keys.filter(|(_, column)| !present.contains(column)).map(fault).collect())
 }

@@ -5,16 +5,20 @@ use std::fmt::Write;
 use nearprint_study::{Change, ChangeKind, ChangedDocument, Diff, DiffPlace, DiffRequest, DiffSide, legible};
 
 use super::{Outcome, Session, grouped};
-use crate::args::{DiffArgs, Global};
+use crate::args::{DiffArgs, GivenGeneration, Global};
 use crate::job_config::JobConfig;
 
 pub(super) fn diff(global: &Global, args: &DiffArgs) -> Outcome {
     let job = JobConfig::read_or_default(args.config.as_deref())?;
-    let a = match &args.a {
-        Some(place) => place.clone(),
-        None => DiffPlace { output: job.required("output", job.output.as_ref())?, generation: None },
+    let given = |place: &GivenGeneration| DiffPlace {
+        output: job.folder().given(&place.output),
+        generation: place.generation.clone(),
     };
-    let request = DiffRequest { dt: args.dt.clone(), a, b: args.b.clone(), n_examples: args.examples };
+    let a = match &args.a {
+        Some(place) => given(place),
+        None => DiffPlace { output: job.output(None)?, generation: None },
+    };
+    let request = DiffRequest { dt: args.dt.clone(), a, b: args.b.as_ref().map(given), n_examples: args.examples };
     let session = Session::new(&job, global);
     let diff = session
         .block_on(|storage, _, progress| async move { nearprint_study::diff(&storage, &request, &progress).await })?;

@@ -19,13 +19,15 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
         set_seed(&mut profile, seed)?;
     }
     let session = Session::new(&job, global);
-    let documents = args.documents.place()?;
+    let documents = args.documents.place(job.folder())?;
+    let truth = job.folder().given(&args.truth);
+    let ignore = args.ignore.as_ref().map(|place| job.folder().given(place));
     let file = args.plot.as_deref().map(|path| LocalFile::try_new(path, if_exists(args.replace))).transpose()?;
     let request = EvaluateRequest {
         documents,
         columns: job.columns()?,
-        truth: args.truth.clone(),
-        ignore: args.ignore.clone(),
+        truth,
+        ignore,
         profile,
         analyzer_resources: job.analyzer_resources()?,
         max_distance: args.max_distance,

@@ -27,7 +27,8 @@ pub(super) fn explain(global: &Global, args: &ExplainArgs) -> Outcome {
 }
 
 fn texts(job: &JobConfig, args: &ExplainArgs) -> Result<ExplainTexts, Failure> {
-    let given = place(args.documents.as_ref(), args.files_from.as_deref(), args.documents_version)?;
+    let documents = args.documents.as_ref().map(|place| job.folder().given(place));
+    let given = place(job.folder(), documents, args.files_from.as_deref(), args.documents_version)?;
     if let Some(documents) = given.or_else(|| of_job(job, args)) {
         return Ok(ExplainTexts::Documents { documents, columns: job.columns()?, ids: args.ids.clone() });
     }

@@ -14,9 +14,9 @@ pub(super) fn filter(global: &Global, args: &FilterArgs) -> Outcome {
     let request = FilterRequest {
         dt: args.dt.clone(),
         to: args.to.clone(),
-        store: job.required("store", job.store.as_ref())?,
+        store: job.store(None)?,
         documents: job.documents.clone(),
-        output: args.output.clone(),
+        output: job.folder().given(&args.output),
         columns: job.columns()?,
         max_doc_bytes: job.input()?.max_doc_bytes,
         what: if args.flag { FilterOutput::Flags } else { FilterOutput::Survivors },

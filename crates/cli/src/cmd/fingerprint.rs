@@ -10,7 +10,7 @@ pub(super) fn fingerprint(global: &Global, args: &FingerprintArgs) -> Outcome {
     let job = JobConfig::read_or_default(args.profile.config.as_deref())?.with_profile_args(&args.profile)?;
     let job = job.with_input_args(&args.input);
     let request = FingerprintRequest {
-        documents: args.documents.place()?,
+        documents: args.documents.place(job.folder())?,
         columns: job.columns()?,
         keep: Vec::new(),
         source: None,
@@ -19,7 +19,7 @@ pub(super) fn fingerprint(global: &Global, args: &FingerprintArgs) -> Outcome {
         input: job.input()?,
     };
     let session = Session::new(&job, global);
-    let (output, replace) = (args.output.clone(), if_exists(args.replace));
+    let (output, replace) = (job.folder().given(&args.output), if_exists(args.replace));
     let summary = session.block_on(|storage, resources, progress| async move {
         nearprint_pipeline::fingerprint(&storage, &request, &output, replace, &resources, &progress).await
     })?;

@@ -18,7 +18,7 @@ fn build(global: &Global, args: &IdfBuildArgs) -> Outcome {
     // The job file may name the table that this command is about to make.
     job.idf = None;
     let session = Session::new(&job, global);
-    let documents = args.documents.place()?;
+    let documents = args.documents.place(job.folder())?;
     let output = LocalFile::try_new(&args.output, if_exists(args.replace))?;
     let request = IdfRequest {
         documents,

@@ -10,10 +10,10 @@ use crate::job_config::JobConfig;
 pub(super) fn join(global: &Global, args: &JoinArgs) -> Outcome {
     let job = JobConfig::read_or_default(args.config.as_deref())?;
     let request = JoinRequest {
-        queries: args.queries.clone(),
-        existing: args.existing.clone(),
+        queries: job.folder().given(&args.queries),
+        existing: args.existing.as_ref().map(|place| job.folder().given(place)),
         itself: args.itself,
-        output: args.output.clone(),
+        output: job.folder().given(&args.output),
         bits: args.bits,
         join: JoinConfig { max_distance: args.max_distance, max_sketch_distance: args.max_sketch_distance },
         pairs: args.pairs.into(),

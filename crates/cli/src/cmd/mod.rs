@@ -33,7 +33,7 @@ use nearprint_pipeline::{FingerprintCounts, PipelineError, Resources};
 use nearprint_storage::{IfExists, Progress, Requests, Storage, use_pool};
 
 use nearprint_profile::ProfileError;
-use nearprint_study::{StudyError, counted, grouped, in_bytes};
+use nearprint_study::{StudyError, and_more, counted, grouped, in_bytes};
 use nearprint_tasks::Elsewhere;
 use nearprint_tokenize::TokenizeError;
 use tokio::runtime::{Builder, Runtime};
@@ -44,6 +44,7 @@ use crate::exit_code::{Failure, Spent};
 use crate::flags::with_flags;
 use crate::host::{Host, Stop};
 use crate::job_config::JobConfig;
+use crate::job_folder::JobFolder;
 use crate::summary::Report;
 
 /// The outcome of a command.
@@ -87,6 +88,8 @@ pub fn dispatch(cli: Cli, elsewhere: Option<&Engine>) -> Outcome {
 struct Session {
     host: Host,
     storage: Storage,
+    /// The folder of the job file.
+    folder: JobFolder,
     resources: Resources,
     progress: Progress,
     started: Instant,
@@ -112,7 +115,8 @@ impl Session {
     fn within(host: Host, job: &JobConfig, global: &Global) -> Self {
         Self {
             host,
-            storage: Storage::new(job.s3()).within(job.roots()),
+            storage: Storage::new(job.s3()).below(job.folder().base()).within(job.roots()),
+            folder: job.folder().clone(),
             resources: job.resources(global),
             progress: Progress::default(),
             started: Instant::now(),
@@ -233,7 +237,7 @@ impl Session {
             _ => &None,
         };
         let file = file.as_ref().map_or(String::new(), |file| format!("{}: ", file.display()));
-        let failure = Failure::from(error);
+        let failure = Failure::from(error).seen_from(&self.folder);
         Failure { message: file + &failure.message, ..failure }
     }
 
@@ -272,6 +276,12 @@ fn documents(counts: &FingerprintCounts) -> String {
         grouped(counts.n_empty),
         grouped(counts.n_null_text)
     )
+}
+
+/// Says how many more documents are as a listed one is.
+fn with_same_texts(n: u64) -> String {
+    let more = and_more(n);
+    if more.is_empty() { more } else { format!("{more} with the same texts") }
 }
 
 fn if_exists(replace: bool) -> IfExists {

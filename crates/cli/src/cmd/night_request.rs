@@ -14,6 +14,7 @@ use crate::documents::place;
 use crate::exit_code::{BAD_DATA, Failure};
 use crate::flags::with_flags;
 use crate::job_config::JobConfig;
+use crate::place::Given;
 
 /// Returns the failure of a night that breakers stopped.
 pub(super) fn stopped(session: &Session, summary: &RunSummary) -> Failure {
@@ -28,9 +29,9 @@ pub(super) fn request(job: &JobConfig, args: &RunArgs, dt: String) -> Result<Run
     Ok(RunRequest {
         dt,
         documents: documents(job, args)?,
-        store: job.required("store", args.store.as_ref().or(job.store.as_ref()))?,
-        references: if args.references.is_empty() { job.references.clone() } else { args.references.clone() },
-        output: job.required("output", args.output.as_ref().or(job.output.as_ref()))?,
+        store: job.store(args.store.as_ref())?,
+        references: job.references(&args.references)?,
+        output: job.output(args.output.as_ref())?,
         columns,
         keep,
         source_column: job.source_column.clone(),
@@ -56,11 +57,16 @@ pub(super) fn request(job: &JobConfig, args: &RunArgs, dt: String) -> Result<Run
 /// Returns the place of the documents. A list, or a path on the command line, goes before that of the job file.
 fn documents(job: &JobConfig, args: &RunArgs) -> Result<DocumentPlace, Failure> {
     let version = args.documents_version.or(job.documents_version.filter(|_| args.documents.is_none()));
-    let pattern = args.documents.as_ref().or(job.documents.as_ref());
-    match place(pattern, args.files_from.as_deref(), version)? {
-        Some(place) => Ok(place),
-        None => Ok(job.required("documents", None)?.into()),
+    if args.files_from.is_none() {
+        return Ok(DocumentPlace::Pattern { pattern: job.documents(args.documents.as_ref())?, version });
     }
+    let place = place(job.folder(), None, args.files_from.as_deref(), version)?;
+    place.ok_or_else(|| Failure::usage("give --documents or --files-from"))
+}
+
+/// Returns the roots that the command line gives, or those of the job file if it gives none.
+fn roots(job: &JobConfig, given: &[Given]) -> Vec<String> {
+    if given.is_empty() { job.roots.clone() } else { given.iter().map(|root| job.folder().given(root)).collect() }
 }
 
 pub(super) async fn held(lock: Option<PathBuf>, wait: Duration) -> Result<Option<RunLock>, PipelineError> {

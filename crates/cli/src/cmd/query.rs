@@ -147,7 +147,7 @@ impl Opening {
         args: &LookupArgs,
         max_matches: usize,
     ) -> Result<Self, Failure> {
-        let url = job.required("store", args.store.as_ref().or(job.store.as_ref()))?;
+        let url = job.store(args.store.as_ref())?;
         let profile = LookupProfile::try_new(job.profile_config()?, &job.analyzer_resources()?, job.html_text())
             .map_err(of_lookup)?;
         let options = options(global, args, max_matches, &profile)?;

@@ -43,7 +43,7 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option
         });
         let found = found.map_err(with_asked_code)?;
         let status = if found.would_publish { "would_publish" } else { "already_published" };
-        return Ok(session.report("run", status, &found, dry_run::text(&found)));
+        return Ok(session.report("run", status, &found, dry_run::text(&found, global.verbose > 0)));
     }
     let (breakers, elsewhere) = (request.breakers, elsewhere.cloned());
     let done = session.block_on(|storage, resources, progress| async move {
@@ -62,7 +62,8 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option
         Ok::<_, PipelineError>((summary, page))
     });
     let (summary, page) = done.map_err(with_asked_code)?;
-    let mut text = text(&summary, &breakers) + &session.requests().map(requests_line).unwrap_or_default();
+    let mut text =
+        text(&summary, &breakers, global.verbose > 0) + &session.requests().map(requests_line).unwrap_or_default();
     if let Some(Ok(page)) = &page {
         text += &line(page);
     }
@@ -104,7 +105,11 @@ fn explained(args: &RunArgs, job: &JobConfig, summary: &RunSummary) -> Option<St
     if args.files_from.is_some() || !is_word(one) || !is_word(other) {
         return None;
     }
-    let documents = night_pattern(args.documents.as_ref().or(job.documents.as_ref())?, &summary.dt);
+    let documents = match &args.documents {
+        Some(given) => given.as_typed().to_owned(),
+        None => job.folder().typed(job.documents.as_ref()?),
+    };
+    let documents = night_pattern(&documents, &summary.dt);
     let config = args.config.to_string_lossy();
     Some(command_line(["explain", "--config", &*config, "--documents", &documents, "--", one, other]))
 }
@@ -124,7 +129,7 @@ fn next(args: &RunArgs, job: &JobConfig, summary: &RunSummary) -> Option<String>
             Some(command_line(["run", "--config", &*config_path, "--stale"]))
         }
         // Commands that read the job file's places would look at others.
-        (_, Some(store), _) => Some(command_line(["check", "--store", store, "--dt", &summary.dt])),
+        (_, Some(store), _) => Some(command_line(["check", "--store", store.as_typed(), "--dt", &summary.dt])),
         (_, None, Some(_)) => line(&["check"]),
         (_, None, None) => line(&["report"]),
     }
@@ -136,9 +141,9 @@ fn page(job: &JobConfig, args: &RunArgs, run: &RunRequest) -> Result<Option<(Str
         return Ok(None);
     };
     // The report looks for texts where the documents of all nights are. Files of a list may be anywhere.
-    let documents = args.documents.as_ref().or(job.documents.as_ref()).map_or("", String::as_str);
-    let request = page_request(job, &run.dt, &run.store, documents)?;
-    Ok(Some((html.clone(), request)))
+    let documents = job.documents(args.documents.as_ref()).unwrap_or_default();
+    let request = page_request(job, &run.dt, &run.store, &documents)?;
+    Ok(Some((job.folder().given(html), request)))
 }
 
 fn requests_line(requests: Requests) -> String {

@@ -11,6 +11,7 @@ use nearprint_store::{
 
 use super::{Outcome, Session, counted, grouped};
 use crate::args::{CompactArgs, DropNightArgs, ForgetArgs, GcArgs, Global, StoreArgs, StoreCommand};
+use crate::command_line::command_line;
 use crate::documents::read_ids;
 use crate::exit_code::{BAD_DATA, Failure};
 use crate::job_config::JobConfig;
@@ -30,7 +31,7 @@ pub(super) fn store(global: &Global, command: &StoreCommand) -> Outcome {
 
 fn open(global: &Global, args: &StoreArgs) -> Result<(Session, String), Failure> {
     let job = JobConfig::read_or_default(args.config.as_deref())?;
-    let url = job.required("store", args.store.as_ref().or(job.store.as_ref()))?;
+    let url = job.store(args.store.as_ref())?;
     Ok((Session::new(&job, global), url))
 }
 
@@ -52,14 +53,15 @@ fn drop_night(global: &Global, args: &DropNightArgs) -> Outcome {
     let summary = session
         .block_on(|storage, _, _| async move { nearprint_pipeline::store_drop_night(&storage, &request).await })?;
     let mut text = format!("{}: dropped {} (commit {})\n", summary.store, summary.dt, summary.commit);
-    if !summary.stale.is_empty() {
-        let stale = summary.stale.join(", ");
-        let _ = writeln!(
-            text,
-            "  stale      {stale}: made with this night; `nearprint run --config FILE --stale` makes them anew"
-        );
+    if summary.stale.is_empty() {
+        return Ok(session.report("store drop-night", "done", &summary, text));
     }
-    Ok(session.report("store drop-night", "done", &summary, text))
+    let stale = summary.stale.join(", ");
+    let config = args.place.config.as_deref().map(std::path::Path::to_string_lossy);
+    let again = config.map(|config| command_line(["run", "--config", &*config, "--stale"]));
+    let how = if again.is_some() { "" } else { "; `nearprint run --stale` with their job file makes them anew" };
+    let _ = writeln!(text, "  stale      {stale}: made with this night{how}");
+    Ok(session.report("store drop-night", "done", &summary, text).then(again))
 }
 
 fn forget(global: &Global, args: &ForgetArgs) -> Outcome {
@@ -278,7 +280,7 @@ fn gc(global: &Global, args: &GcArgs) -> Outcome {
     let job = JobConfig::read_or_default(args.place.config.as_deref())?;
     let request = GcRequest {
         store,
-        output: args.output.clone().or_else(|| job.output.clone()),
+        output: args.output.as_ref().map(|place| job.folder().given(place)).or_else(|| job.output.clone()),
         grace: Duration::from_secs(u64::from(args.grace_hours) * 3600),
         dry_run: args.dry_run,
         writers: job.writers(),

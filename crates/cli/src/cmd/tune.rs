@@ -13,12 +13,15 @@ use crate::args::{Global, TuneArgs};
 use crate::documents::place;
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
+use crate::place::Given;
 
 pub(super) fn tune(global: &Global, args: &TuneArgs) -> Outcome {
     let job = JobConfig::read_or_default(args.profile.config.as_deref())?.with_profile_args(&args.profile)?;
     let session = Session::new(&job, global);
-    let documents = place(args.documents.as_ref(), args.files_from.as_deref(), args.documents_version)?;
-    match (&args.labels, documents, &args.sheet) {
+    let given = |place: &Given| job.folder().given(place);
+    let documents = args.documents.as_ref().map(given);
+    let documents = place(job.folder(), documents, args.files_from.as_deref(), args.documents_version)?;
+    match (args.labels.as_ref().map(given), documents, args.sheet.as_ref().map(given)) {
         (Some(labels), ..) => estimate(&session, &job, labels),
         (None, Some(documents), Some(sheet)) => draw(&session, &job, args, documents, sheet),
         _ => Err(Failure::usage(
@@ -27,14 +30,15 @@ pub(super) fn tune(global: &Global, args: &TuneArgs) -> Outcome {
     }
 }
 
-fn draw(session: &Session, job: &JobConfig, args: &TuneArgs, documents: DocumentPlace, sheet: &str) -> Outcome {
+fn draw(session: &Session, job: &JobConfig, args: &TuneArgs, documents: DocumentPlace, sheet: String) -> Outcome {
+    let html = args.html.as_ref().map(|place| job.folder().given(place));
     let request = SheetRequest {
         documents,
         columns: job.columns()?,
         profile: job.profile_config()?,
         analyzer_resources: job.analyzer_resources()?,
-        sheet: sheet.to_owned(),
-        html: args.html.clone(),
+        sheet,
+        html,
         if_exists: if_exists(args.replace),
         per_distance: args.per_distance,
         max_distance: args.max_distance,
@@ -85,9 +89,9 @@ fn why_no_pairs(summary: &SheetSummary) -> &'static str {
     }
 }
 
-fn estimate(session: &Session, job: &JobConfig, labels: &str) -> Outcome {
+fn estimate(session: &Session, job: &JobConfig, labels: String) -> Outcome {
     let request = LabelsRequest {
-        labels: labels.to_owned(),
+        labels,
         profile: job.profile_config()?,
         analyzer_resources: job.analyzer_resources()?,
         html_text: job.html_text().clone(),

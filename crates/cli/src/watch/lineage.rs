@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::args::RunArgs;
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
+use crate::place::Given;
 
 /// The time that an event may take. A run has two.
 const DEADLINE: Duration = Duration::from_millis(900);
@@ -47,11 +48,11 @@ struct Places {
 impl Lineage {
     /// Returns `None` if the arguments ask for no events. A file that cannot be opened is an error.
     pub fn of(args: &RunArgs) -> Result<Option<Self>, Failure> {
-        let Some(place) = &args.watch.openlineage else {
+        let Some(place) = args.watch.openlineage.as_ref().map(Given::as_typed) else {
             return Ok(None);
         };
         let sink = if place.starts_with("http://") || place.starts_with("https://") {
-            Sink::Http(place.clone())
+            Sink::Http(place.to_owned())
         } else {
             let file = File::options().append(true).create(true).open(place);
             Sink::File(file.map_err(|error| StorageError::io(place)(with_remedy(error)))?)
@@ -139,13 +140,20 @@ impl Places {
     /// Returns `None` if the job file cannot be read, or does not say where store and output are: the run says so.
     fn of(args: &RunArgs) -> Option<Self> {
         let job = JobConfig::read(&args.config).ok()?;
-        let documents = args.documents.clone().or_else(|| job.documents.clone());
-        let documents = documents
+        let place = |given: Option<&Given>, own: Option<&String>| match given {
+            Some(given) => Some(given.as_typed().to_owned()),
+            None => own.map(|own| job.folder().typed(own)),
+        };
+        let documents = place(args.documents.as_ref(), job.documents.as_ref())
             .filter(|_| args.files_from.is_none())
             .map(|place| place.replace("{dt}", args.dt.as_deref().unwrap_or_default()));
-        let references = if args.references.is_empty() { job.references.clone() } else { args.references.clone() };
-        let store = args.store.clone().or_else(|| job.store.clone())?;
-        let output = args.output.clone().or_else(|| job.output.clone())?;
+        let references = if args.references.is_empty() {
+            job.references.iter().map(|own| job.folder().typed(own)).collect()
+        } else {
+            args.references.iter().map(|given| given.as_typed().to_owned()).collect()
+        };
+        let store = place(args.store.as_ref(), job.store.as_ref())?;
+        let output = place(args.output.as_ref(), job.output.as_ref())?;
         Some(Self { documents, references, store, output })
     }
 }

@@ -142,6 +142,26 @@ impl Documents {
         Ok(documents)
     }
 
+    /// Opens the first file at a place, by path, and checks its columns. Returns its path or URL, or `None` if no file there
+    /// has a known format.
+    ///
+    /// # Errors
+    /// There are no files, or the first one cannot be read or lacks a column. The error names it, and the column.
+    pub async fn of_first_file(
+        storage: &Storage,
+        place: &DocumentPlace,
+        columns: DocumentColumns,
+        max_doc_bytes: u64,
+    ) -> Result<Option<String>> {
+        let found = place.find(storage).await?;
+        let Some(first) = found.files.into_values().find(|file| Format::of(&file.url).is_some()) else {
+            return Ok(None);
+        };
+        let opened = Self::of_files(vec![first], columns, max_doc_bytes).await;
+        let documents = opened.map_err(|error| of_partition_column(error, found.table.as_ref()))?;
+        Ok(documents.files().next().map(|file| file.url.clone()))
+    }
+
     /// Returns documents without files. [`read`](Self::read) opens the files one by one.
     #[must_use]
     pub fn unopened(

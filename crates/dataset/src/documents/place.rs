@@ -49,6 +49,13 @@ impl FileList {
         Self { name: name.to_owned(), lines: lines.map(|(number, line)| (number, line.to_owned())).collect() }
     }
 
+    /// Returns the same list with other places in its lines.
+    #[must_use]
+    pub fn map(self, place: impl Fn(&str) -> String) -> Self {
+        let lines = self.lines.into_iter().map(|(number, line)| (number, place(&line))).collect();
+        Self { lines, ..self }
+    }
+
     /// Returns the lines, each with its number, counted from 1.
     pub fn lines(&self) -> impl Iterator<Item = (u64, &str)> {
         self.lines.iter().map(|(number, line)| (*number, line.as_str()))

@@ -11,7 +11,7 @@ use arrow::datatypes::SchemaRef;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::Columns;
-use nearprint_storage::{Progress, S3Config, locked};
+use nearprint_storage::{Progress, Storage, locked};
 use nearprint_tasks::{
     ClassPairs, Elsewhere, Form, MapContext, MapCounts, MapTask, TaskBatch, Want, Weighed, map_task, pair_schema,
     received,
@@ -80,7 +80,7 @@ pub(crate) struct ElsewhereTasks {
     pub(crate) tasks: Vec<Weighed<MapTask>>,
     /// The folder of the specification.
     pub(crate) folder: PathBuf,
-    pub(crate) s3: S3Config,
+    pub(crate) storage: Storage,
     pub(crate) progress: Progress,
     pub(crate) want: Want,
     pub(crate) notes: Notes,
@@ -107,7 +107,7 @@ impl Tasks for ElsewhereTasks {
     }
 
     fn run(self: Arc<Self>, _: usize) -> BoxStream<'static, Result<RecordBatch>> {
-        let messages = self.elsewhere.map(&self.folder, self.tasks.clone(), &self.s3, &self.progress);
+        let messages = self.elsewhere.map(&self.folder, self.tasks.clone(), &self.storage, &self.progress);
         match received(messages, self.tasks.len(), &Form::Keys(self.schema())) {
             Ok(batches) => {
                 let batches = batches.map_err(PipelineError::from);

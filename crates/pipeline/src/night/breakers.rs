@@ -59,7 +59,7 @@ const LISTED_LOSING: usize = 10;
 /// The number of characters of an id in evidence.
 const ID_CHARS: usize = 100;
 /// The source of documents that have no value in the column of sources, or whose ids are not URLs.
-const NO_SOURCE: &str = "-";
+pub const NO_SOURCE: &str = "-";
 
 impl Breakers {
     /// Returns breakers that never trip.
@@ -95,19 +95,24 @@ impl Breakers {
     /// # Errors
     /// [`PipelineError::Config`] if a share is not a number from 0 to 1.
     pub fn validate(&self) -> Result<()> {
+        self.faults().into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Returns an error for each limit that is no share.
+    #[must_use]
+    pub fn faults(&self) -> Vec<PipelineError> {
         let shares = [
             ("max_source_loss", self.max_source_loss, 1),
             ("max_rate_change", self.max_rate_change, 1),
             ("max_mean_lost_share", self.max_mean_lost_share, 1),
             ("min_document_share", self.min_document_share, 0),
         ];
-        for (key, share, off) in shares {
-            if !(0.0..=1.0).contains(&share) {
-                let reason = format!("{share} is not a share: write a number from 0 to 1, {off} is off");
-                return Err(PipelineError::Config { key: format!("breakers.{key}"), reason });
-            }
-        }
-        Ok(())
+        let wrong = shares.into_iter().filter(|(_, share, _)| !(0.0..=1.0).contains(share));
+        let fault = |(key, share, off): (&str, f64, u8)| {
+            let reason = format!("{share} is not a share: write a number from 0 to 1, {off} is off");
+            PipelineError::Config { key: format!("breakers.{key}"), reason }
+        };
+        wrong.map(fault).collect()
     }
 
     /// Returns the breakers whose limits the measured values exceed.
@@ -191,9 +196,12 @@ impl TrippedBreaker {
             }
             "max_source_loss" => {
                 let worst = &evidence[0];
-                let source = worst["source"].as_str().unwrap_or_default();
+                let source = match worst["source"].as_str().unwrap_or_default() {
+                    NO_SOURCE => "without a source".to_owned(),
+                    source => format!("of source '{source}'"),
+                };
                 format!(
-                    "{} of {} documents of source '{source}' are dropped as near-duplicates, {} of them is allowed",
+                    "{} of {} documents {source} are dropped as near-duplicates, {} of them is allowed",
                     worst["n_near"],
                     worst["n_documents"],
                     percent(*limit)

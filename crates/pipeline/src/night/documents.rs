@@ -52,6 +52,19 @@ pub(crate) async fn refuse_missing_root(storage: &Storage, documents: &DocumentP
     Err(nights.no_root())
 }
 
+/// Returns the newest night that has a folder or files at a place of nights. `None` if there is none, or if wildcards come
+/// before the date.
+///
+/// # Errors
+/// The place of nights is missing or cannot be listed.
+pub(crate) async fn newest_night(storage: &Storage, documents: &DocumentPlace) -> Result<Option<String>> {
+    refuse_missing_root(storage, documents).await?;
+    let DocumentPlace::Pattern { pattern, .. } = documents else { return Ok(None) };
+    let Some(nights) = Nights::of(storage, pattern)? else { return Ok(None) };
+    let names = nights.root.names().await?;
+    Ok(names.iter().filter_map(|name| nights.date(name)).max().map(str::to_owned))
+}
+
 /// Warns of folders beside the nights' whose names are not dates: files in them belong to no night.
 async fn warn_of_misnamed_nights(storage: &Storage, documents: &str) {
     if documents.contains("{dt}") {

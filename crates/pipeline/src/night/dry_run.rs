@@ -1,8 +1,10 @@
 //! A run without its work: it says what a run would do, and writes nothing.
 
-use nearprint_dataset::{DT, PUBLISHED};
+use std::path::Path;
+
+use nearprint_dataset::{DT, DatasetError, Documents, PUBLISHED};
 use nearprint_storage::Storage;
-use nearprint_store::Store;
+use nearprint_store::{Store, identity_in};
 use serde::Serialize;
 
 use super::documents;
@@ -74,24 +76,71 @@ pub async fn dry_run(storage: &Storage, request: &RunRequest, resources: &Resour
     said(request, &plan, resources, would_publish)
 }
 
-/// Checks what a job says of its places, whatever the night: they lie apart, documents and store are there, the store has
-/// this configuration, and the permissions allow to write store and output. Nothing is written.
-///
-/// # Errors
-/// The errors of [`run`](super::run()) for such places.
-pub async fn check_places(storage: &Storage, request: &RunRequest, resources: &Resources) -> Result<bool> {
+/// What was found at the places of a job.
+#[derive(Debug, Default)]
+pub struct CheckedPlaces {
+    /// The faults, each with the key of the job that it is about, if it is about one.
+    pub faults: Vec<(Option<&'static str>, PipelineError)>,
+    /// Whether the store is there. If it is not, and that is no fault, the first night makes it.
+    pub has_store: bool,
+    /// The newest night that has documents, if the place of the nights can be listed.
+    pub newest: Option<String>,
+    /// The document file whose columns were looked at.
+    pub looked_at: Option<String>,
+    /// Why no file was looked at, if there are documents. That is a fault of the file, and not of the job.
+    pub unread: Option<PipelineError>,
+}
+
+impl CheckedPlaces {
+    /// Returns the value of an outcome, or notes its error.
+    fn note<T>(&mut self, key: Option<&'static str>, outcome: Result<T>) -> Option<T> {
+        outcome.map_err(|error| self.faults.push((key, error))).ok()
+    }
+}
+
+/// Checks what a job says of its places, whatever the night: they lie apart, the documents are there, a file of their newest
+/// night has the columns, the store has this configuration, and the permissions allow to write store and output. Nothing
+/// is written, and no fault hides another one.
+pub async fn check_places(storage: &Storage, request: &RunRequest, resources: &Resources) -> CheckedPlaces {
     let spill = resources.temp_parent();
-    request.check(storage, &spill)?;
-    request.profile.join.verifier(request.profile.bits)?;
-    documents::refuse_missing_root(storage, &request.documents).await?;
+    let mut checked = CheckedPlaces::default();
+    checked.faults.extend(request.faults(storage, &spill).into_iter().map(|error| (None, error)));
+    let found = documents::newest_night(storage, &request.documents).await;
+    checked.newest = checked.note(Some("documents"), found).flatten();
+    if let Some(dt) = checked.newest.clone() {
+        let night = RunRequest { dt, ..request.clone() }.night_documents();
+        let first =
+            Documents::of_first_file(storage, &night, request.columns.clone(), request.input.max_doc_bytes).await;
+        match first {
+            Ok(looked_at) => checked.looked_at = looked_at,
+            Err(error @ (DatasetError::MissingColumn { .. } | DatasetError::ColumnType { .. })) => {
+                checked.faults.push((None, error.into()));
+            }
+            Err(error) => checked.unread = Some(error.into()),
+        }
+    }
+    let store = check_store(storage, request).await;
+    checked.has_store = checked.note(Some("store"), store).unwrap_or_default();
+    let forbidden = refuse_forbidden(storage, request, &spill);
+    checked.note(None, forbidden);
+    checked
+}
+
+/// Checks the store, and returns whether it is there.
+async fn check_store(storage: &Storage, request: &RunRequest) -> Result<bool> {
     let store = Store::open(&storage.folder(&request.store)?).await?;
     store.refuse_other_config(&request.profile.digest(&request.analyzer_resources, &request.columns.web.html_text)?)?;
-    let output = storage.folder(&request.output)?;
-    let identity = store.identity().await?;
-    refuse_missing_store(&store, identity.as_deref(), request, &output).await?;
-    preflight::refuse_forbidden(store.folder(), &output, &request.dt)?;
-    storage.folder(&spill.display().to_string())?.refuse_forbidden()?;
+    let (identity, output) = (store.identity().await?, storage.folder(&request.output)?);
+    // Where the output belongs to no store yet, a first night may make one.
+    if identity_in(&output).await?.is_some() {
+        refuse_missing_store(&store, identity.as_deref(), request, &output).await?;
+    }
     Ok(identity.is_some() || !store.is_new())
+}
+
+fn refuse_forbidden(storage: &Storage, request: &RunRequest, spill: &Path) -> Result<()> {
+    preflight::refuse_forbidden(&storage.folder(&request.store)?, &storage.folder(&request.output)?, &request.dt)?;
+    Ok(storage.folder(&spill.display().to_string())?.refuse_forbidden()?)
 }
 
 fn said(request: &RunRequest, plan: &Plan, resources: &Resources, would_publish: bool) -> Result<DryRun> {

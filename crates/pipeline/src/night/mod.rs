@@ -18,9 +18,10 @@ pub(crate) mod summary;
 pub(crate) mod tables;
 
 pub use breakers::{
-    Breakers, DocumentShare, DropRate, LargestCluster, MeanLoss, Measured, SourceCounts, SourceLoss, TrippedBreaker,
+    Breakers, DocumentShare, DropRate, LargestCluster, MeanLoss, Measured, NO_SOURCE, SourceCounts, SourceLoss,
+    TrippedBreaker,
 };
-pub use dry_run::{DryRun, check_places, dry_run};
+pub use dry_run::{CheckedPlaces, DryRun, check_places, dry_run};
 pub use generations::{Generation, Generations};
 pub use inputs::{JoinedNights, NightFiles, NightInput};
 pub use references::JoinedReference;

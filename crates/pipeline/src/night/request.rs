@@ -81,6 +81,14 @@ pub struct RunRequest {
     pub job_file: Option<PathBuf>,
 }
 
+/// Returns the largest lost share with which a document is dropped, unless the request has another: 1, any, where the share is
+/// not known.
+#[must_use]
+pub fn usual_lost_share(profile: &ProfileConfig, clusters: ClusterRule) -> f64 {
+    let is_known = profile.join.max_sketch_distance.is_some() && clusters == ClusterRule::Star;
+    if is_known { MAX_LOST_SHARE } else { LossLimit::NONE.0 }
+}
+
 /// The largest lost share with which a document is dropped, unless the request has another. docs/accuracy.md has the
 /// measurement behind it.
 pub const MAX_LOST_SHARE: f64 = 0.04;
@@ -95,8 +103,7 @@ impl RunRequest {
         let compares = self.profile.join.max_sketch_distance.is_some();
         let known = compares && self.clusters == ClusterRule::Star;
         match self.max_lost_share {
-            None if known => Ok(LossLimit(MAX_LOST_SHARE)),
-            None => Ok(LossLimit::NONE),
+            None => Ok(LossLimit(usual_lost_share(&self.profile, self.clusters))),
             Some(share) if !(0.0..=1.0).contains(&share) => {
                 refused(format!("{share} is not a share: write a number from 0 to 1, 1 is off"))
             }
@@ -125,19 +132,25 @@ impl RunRequest {
     /// # Errors
     /// A value is refused. The error names the key or flag.
     pub(crate) fn check(&self, storage: &Storage, spill: &Path) -> Result<()> {
-        check_date(&self.dt)?;
-        self.profile.validate()?;
-        self.breakers.validate()?;
-        self.loss_limit()?;
-        self.documents.check(storage)?;
+        self.faults(storage, spill).into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Returns what [`check`](Self::check) refuses, all of it.
+    pub(crate) fn faults(&self, storage: &Storage, spill: &Path) -> Vec<PipelineError> {
+        let of_values = [
+            check_date(&self.dt),
+            self.profile.validate().map_err(PipelineError::from),
+            self.breakers.validate(),
+            self.loss_limit().map(drop),
+            self.documents.check(storage).map_err(PipelineError::from),
+        ];
         let documents = self.night_documents();
         let documents = documents.patterns().into_iter().map(|url| ("documents", url));
         let references = self.references.iter().map(|url| ("references", url.as_str()));
-        for (key, url) in documents.chain([("store", self.store.as_str()), ("output", &self.output)]).chain(references)
-        {
-            storage.refuse_outside(key, url)?;
-        }
-        self.refuse_overlaps(storage, spill)
+        let places = documents.chain([("store", self.store.as_str()), ("output", &self.output)]).chain(references);
+        let outside = places.map(|(key, url)| Ok(storage.refuse_outside(key, url)?));
+        let all = of_values.into_iter().chain(outside).chain([self.refuse_overlaps(storage, spill)]);
+        all.filter_map(Result::err).collect()
     }
 
     /// Refuses a run whose nights could reach its own store or results. Also refuses results and a store of which one

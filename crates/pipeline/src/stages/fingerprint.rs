@@ -245,7 +245,7 @@ fn batches(
     };
     if let Some(elsewhere) = work.elsewhere {
         let n_tasks = tasks.len();
-        let messages = elsewhere.fingerprint(&spec, tasks, work.storage.s3(), work.progress);
+        let messages = elsewhere.fingerprint(&spec, tasks, work.storage, work.progress);
         return Ok(received(messages, n_tasks, &Form::Batches)?);
     }
     let context = FingerprintContext::with_documents(&spec, Arc::clone(documents), work.progress.clone())?;

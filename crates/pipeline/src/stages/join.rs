@@ -30,7 +30,7 @@ use crate::stages::existing::ReferenceNames;
 use crate::work::Work;
 use nearprint_dataset::schema::{FINGERPRINT, PAIRS};
 use nearprint_dataset::{Columns, DatasetWriter, StagedFile, create_folder};
-use nearprint_storage::{Progress, S3Config, blocking, in_memory, in_pool, locked};
+use nearprint_storage::{Progress, Storage, blocking, in_memory, in_pool, locked};
 use nearprint_store::{Existing, ExistingFile};
 use nearprint_tasks::{
     ClassPairs, Elsewhere, FileSlice, MapContext, MapCounts, MapSpec, MapTask, QueryBatch, QueryParts, Room, Want,
@@ -85,7 +85,7 @@ pub(crate) struct NearDuplicates {
     elsewhere: Option<Arc<dyn Elsewhere>>,
     /// The threads that map at once, here or elsewhere.
     map_threads: usize,
-    s3: S3Config,
+    storage: Storage,
     /// The counts of the newest map phase.
     counts: Arc<Mutex<MapCounts>>,
 }
@@ -251,7 +251,7 @@ impl NearDuplicates {
             progress,
             elsewhere: work.elsewhere.cloned(),
             map_threads: workers.map_or(resources.n_threads(), |workers| workers.n * workers.threads),
-            s3: work.storage.s3().clone(),
+            storage: work.storage.clone(),
             counts: Arc::default(),
         })
     }
@@ -387,8 +387,8 @@ impl NearDuplicates {
                 create_folder(&folder)?;
                 MapSpec::write(&context, &folder)?;
                 let (elsewhere, tasks) = (Arc::clone(elsewhere), self.weighed(tasks));
-                let (s3, progress) = (self.s3.clone(), self.progress.clone());
-                let sent = ElsewhereTasks { elsewhere, tasks, folder, s3, progress, want, notes, tables };
+                let (storage, progress) = (self.storage.clone(), self.progress.clone());
+                let sent = ElsewhereTasks { elsewhere, tasks, folder, storage, progress, want, notes, tables };
                 (sent.to_string(), TaskExec::plan(sent))
             }
         };

@@ -167,24 +167,24 @@ class _Engine:
         return self.n, self.threads, self.worker_memory
 
     def fingerprint(
-        self, spec: str, tasks: list[tuple[str, int]], s3: str, progress: _nearprint.Progress
+        self, spec: str, tasks: list[tuple[str, int]], s3: str, base: pathlib.Path, progress: _nearprint.Progress
     ) -> Iterator[pa.Array]:
         shares = shared(tasks, SHARES * self.n)
-        work = functools.partial(_fingerprint, _nearprint.__version__, self._kept((spec, s3, os.getcwd(), shares)))
+        work = functools.partial(_fingerprint, _nearprint.__version__, self._kept((spec, s3, str(base), shares)))
         sent = self._work(work, len(shares))
         # The shuffle lets all workers run at once, and the driver take their output at its own pace.
         moved = sent.repartition(min(len(shares), 2 * self.n), "task").select("message")
         return self._messages(moved, len(shares), progress)
 
     def map(
-        self, folder: str, tasks: list[tuple[str, int]], s3: str, progress: _nearprint.Progress
+        self, folder: str, tasks: list[tuple[str, int]], s3: str, base: pathlib.Path, progress: _nearprint.Progress
     ) -> Iterator[pa.Array]:
         files = {}
         for path in sorted(pathlib.Path(folder).rglob("*")):
             if path.is_file():
                 files[str(path.relative_to(folder))] = path.read_bytes()
         shares = shared(tasks, SHARES * self.n)
-        join = self._kept((files, s3, os.getcwd(), self.threads, shares))
+        join = self._kept((files, s3, str(base), self.threads, shares))
         sent = self._work(functools.partial(_map, _nearprint.__version__, f"{self.group} {folder}", join), len(shares))
         reduced = sent.select("message").distinct().orderBy("message")
         packed = reduced.mapInArrow(_pack, "message binary")
