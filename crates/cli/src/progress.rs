@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use nearprint_storage::{Progress, Snapshot};
+use nearprint_storage::{Progress, Snapshot, stage_for_people};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::Directive;
 
@@ -184,7 +184,7 @@ impl Pace {
             n if n >= now.step => format!("step {} of {n}: ", now.step),
             _ => String::new(),
         };
-        let mut parts = vec![format!("{step}{}", now.stage)];
+        let mut parts = vec![format!("{step}{}", stage_for_people(now.stage))];
         if now.total > 0 {
             parts.push(format!("{} %", (100 * u128::from(now.done.min(now.total))) / u128::from(now.total)));
         } else if now.done > 0 {
@@ -217,7 +217,7 @@ fn short(n: u64) -> String {
 
 /// Formats a time with one unit or two: `12 s`, `3 min`, `2:05 h`.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time is positive")]
-fn time(seconds: f64) -> String {
+pub fn time(seconds: f64) -> String {
     match seconds.ceil() as u64 {
         n @ 0..100 => format!("{n} s"),
         n @ 100..6000 => format!("{} min", n.div_ceil(60)),
@@ -250,10 +250,10 @@ mod tests {
     #[test]
     fn a_stage_shows_step_share_rate_and_time_left() {
         let shown = line(&[(0, at(3, 0, 400_000)), (4, at(3, 100_000, 400_000))]);
-        assert_eq!(shown, "step 3 of 7: join (all pairs)  25 %  25.0k/s  12 s left");
+        assert_eq!(shown, "step 3 of 7: join  25 %  25.0k/s  12 s left");
         let shown = line(&[(0, at(3, 0, 0)), (2, at(3, 3_000, 0))]);
-        assert_eq!(shown, "step 3 of 7: join (all pairs)  3.0k  1.5k/s");
-        assert_eq!(line(&[(0, at(3, 0, 0))]), "step 3 of 7: join (all pairs)");
+        assert_eq!(shown, "step 3 of 7: join  3.0k  1.5k/s");
+        assert_eq!(line(&[(0, at(3, 0, 0))]), "step 3 of 7: join");
     }
 
     #[test]
@@ -261,7 +261,7 @@ mod tests {
         let slow = line(&[(0, at(3, 0, 9_000)), (100, at(3, 8_000, 9_000)), (120, at(3, 8_020, 9_000))]);
         assert!(slow.ends_with("1/s  17 min left"), "{slow}");
         let next = line(&[(0, at(3, 0, 9_000)), (9, at(3, 9_000, 9_000)), (10, at(4, 0, 5_000))]);
-        assert_eq!(next, "step 4 of 7: join (all pairs)  0 %");
+        assert_eq!(next, "step 4 of 7: join  0 %");
     }
 
     #[test]

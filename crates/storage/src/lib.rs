@@ -60,7 +60,7 @@ pub use new_file::NewFile;
 pub use new_files::NewFiles;
 pub use output_file::{IfExists, LocalFile, OutputFile};
 pub use pool::{in_pool, use_pool};
-pub use progress::{Progress, Snapshot};
+pub use progress::{Progress, Snapshot, for_people as stage_for_people};
 pub use redact::redact;
 pub use roots::Roots;
 pub use row_number::{in_memory, row_number};

@@ -7,6 +7,12 @@ use std::time::{Duration, Instant};
 
 use crate::locked::locked;
 
+/// Returns the name of a stage for people. The variant in brackets, as of `join (forest)`, is for the times of stages.
+#[must_use]
+pub fn for_people(stage: &str) -> &str {
+    stage.split(" (").next().unwrap_or(stage)
+}
+
 /// The counter of a stage. Clones share one count.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
@@ -67,6 +73,7 @@ impl Progress {
         self.counter.total.store(total, Ordering::Relaxed);
         self.counter.after.store(0, Ordering::Relaxed);
         locked(&self.counter.started).push((stage, Instant::now()));
+        let stage = for_people(stage);
         match total {
             0 => tracing::info!("{stage} ({unit})"),
             _ => tracing::info!(total, "{stage} ({unit})"),

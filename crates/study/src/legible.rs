@@ -1,10 +1,21 @@
 //! Makes the text of documents safe to show.
 
+use nearprint_pipeline::NO_SOURCE;
+
 /// Returns the text without characters that could control a terminal or change the direction of writing. A tab, a line
 /// break or another separator becomes a blank, and any other control character or direction mark becomes U+FFFD.
 #[must_use]
 pub fn legible(text: &str) -> String {
     text.chars().map(legible_char).collect()
+}
+
+/// Names a source of documents in a sentence.
+#[must_use]
+pub fn named_source(source: &str) -> String {
+    match source {
+        NO_SOURCE => "documents without a source".to_owned(),
+        source => format!("source {}", legible(source)),
+    }
 }
 
 fn legible_char(c: char) -> char {

@@ -34,8 +34,8 @@ pub use explain::{
     FeatureTable, Piece, TextStatus, explain,
 };
 pub use idf::{IdfRequest, IdfSummary, build_idf};
-pub use legible::legible;
-pub use numbers::{counted, grouped, in_bytes, percent};
+pub use legible::{legible, named_source};
+pub use numbers::{and_more, counted, grouped, in_bytes, percent};
 pub use report::{
     Distributions, Example, NightReport, QuarantinedRow, ReportRequest, night_markdown, night_page, report,
 };

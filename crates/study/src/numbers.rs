@@ -20,6 +20,12 @@ pub fn counted(n: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
+/// Says how many more there are, if there are any: ` and 1 more`.
+#[must_use]
+pub fn and_more(n: u64) -> String {
+    if n == 0 { String::new() } else { format!(" and {} more", grouped(n)) }
+}
+
 /// Returns a number of bytes with two or three digits and a unit.
 #[must_use]
 pub fn in_bytes(bytes: f64) -> String {

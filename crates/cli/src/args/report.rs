@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::file_names::{local_path, named_html};
+use crate::place::Given;
 
 #[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
@@ -14,12 +15,12 @@ pub struct ReportArgs {
     /// The night
     #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: String,
-    /// Number of dropped documents and of clusters to show [default: 5, on a page 20]
+    /// Number of dropped documents and of clusters to show [default: 3 on a terminal, 20 with -v and on a page]
     #[arg(long, value_name = "N")]
     pub examples: Option<usize>,
     /// Write the report as a page too, which replaces an earlier one of this name
     #[arg(long, value_name = "FILE.html", value_parser = named_html)]
-    pub html: Option<String>,
+    pub html: Option<Given>,
     /// Format of the report on standard output
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: ReportFormat,

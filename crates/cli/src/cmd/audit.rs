@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use nearprint_study::{Audit, AuditRequest, Losses, LostShares, legible};
 
-use super::{Outcome, Session, counted, grouped};
+use super::{Outcome, Session, counted, grouped, with_same_texts};
 use crate::args::{AuditArgs, Global};
 use crate::exit_code::INPUT_MISSING;
 use crate::job_config::JobConfig;
@@ -13,7 +13,7 @@ pub(super) fn audit(global: &Global, args: &AuditArgs) -> Outcome {
     let job = JobConfig::read(&args.config)?;
     let request = AuditRequest {
         dt: args.dt.clone(),
-        store: job.required("store", job.store.as_ref())?,
+        store: job.store(None)?,
         documents: job.documents.clone(),
         columns: job.columns()?,
         max_doc_bytes: job.input()?.max_doc_bytes,
@@ -117,8 +117,9 @@ fn examples(out: &mut String, audit: &Audit) {
         let lost = |share: Option<f64>| share.map_or("unknown".to_owned(), |share| format!("{share:.3}"));
         let _ = writeln!(
             out,
-            "\nDropped ({}), losing a share of {:.3} of its word 3-grams and {} of its features, estimated {}",
+            "\nDropped ({}){}, losing a share of {:.3} of its word 3-grams and {} of its features, estimated {}",
             example.reason,
+            with_same_texts(example.n_same_texts),
             example.lost_words,
             lost(example.lost_share),
             lost(example.estimated_lost_share)

@@ -6,8 +6,8 @@ use nearprint_pipeline::DryRun;
 
 use super::{counted, in_bytes};
 
-/// Formats what a run would do.
-pub fn text(found: &DryRun) -> String {
+/// Formats what a run would do and, with `details`, how.
+pub fn text(found: &DryRun, details: bool) -> String {
     let mut out = String::new();
     let would = if found.would_publish { "would be published" } else { "already published, nothing would be done" };
     // Writing to a string cannot fail.
@@ -24,7 +24,7 @@ pub fn text(found: &DryRun) -> String {
     line("store", format!("{} at commit {}", found.store, found.commit));
     let existing = counted(found.n_existing, "fingerprint");
     line("joined", format!("with {} of {existing}", counted(found.n_nights, "earlier night")));
-    if let Some(join) = &found.join {
+    if let Some(join) = found.join.as_ref().filter(|_| details) {
         line("plan", join.clone());
     }
     if !found.writes.is_empty() {

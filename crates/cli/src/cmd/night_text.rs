@@ -8,13 +8,16 @@ use nearprint_study::{legible, percent};
 use super::notices::noticed;
 use super::{counted, grouped};
 
-/// Formats the summary for people.
-pub(super) fn text(summary: &RunSummary, breakers: &Breakers) -> String {
+/// Formats the summary for people: what was done, and what they should look at. With `details`, how good the keep order was.
+pub(super) fn text(summary: &RunSummary, breakers: &Breakers, details: bool) -> String {
     let mut out = String::new();
     let status = summary.status.name().replace('_', " ");
     // Writing to a string cannot fail.
     let _ = writeln!(out, "{} {status}: {} (commit {})", summary.dt, summary.output, summary.commit);
     counts(&mut out, &summary.counts, &summary.references);
+    if details {
+        keep_bound(&mut out, &summary.counts);
+    }
     if summary.n_mended_files > 0 {
         let n = grouped(summary.n_mended_files);
         let _ = writeln!(out, "  mended     {n:>12}  files of the night that were damaged or gone");
@@ -37,13 +40,17 @@ fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) 
     let mut line = |name: &str, n: u64, note: String| {
         let _ = writeln!(out, "  {name:<10} {:>12}{note}", grouped(n));
     };
-    line(
-        "documents",
-        documents.n_documents,
-        format!("  files: {}, recrawled: {}", grouped(documents.n_files), grouped(counts.n_same_id)),
-    );
+    let recrawled = match counts.n_same_id {
+        0 => String::new(),
+        1 => "; 1 of them, crawled again, takes the place of its earlier state".to_owned(),
+        n => format!("; {} of them, crawled again, take the place of their earlier state", grouped(n)),
+    };
+    line("documents", documents.n_documents, format!("  in {}{recrawled}", counted(documents.n_files, "file")));
+    let other = if counts.n_same_id > 0 { "other documents" } else { "documents" };
     let of = if references.is_empty() { "" } else { " and references" };
-    line("existing", counts.n_existing, format!("  fingerprints of earlier nights{of}"));
+    if counts.n_existing > 0 || !references.is_empty() {
+        line("earlier", counts.n_existing, format!("  {other} of earlier nights{of}, compared with these"));
+    }
     for JoinedReference { store, commit, n_nights, n_existing, .. } in references {
         let note = format!("  of these from {}, {} at commit {commit}", legible(store), counted(*n_nights, "night"));
         line("reference", *n_existing, note);
@@ -65,7 +72,12 @@ fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) 
         if listed.is_empty() { String::new() } else { format!("  {}", listed.join(", ")) }
     };
     line("keep", decisions.n_keep, reasons("keep_"));
-    line("drop", decisions.n_drop, reasons("drop_"));
+    let dropped = reasons("drop_");
+    let share = match decisions.n_drop {
+        0 => String::new(),
+        n => format!("{}; {} of the documents", dropped, percent(share_of(n, documents.n_documents))),
+    };
+    line("drop", decisions.n_drop, share);
     line("skip", decisions.n_skip, reasons("skip_"));
     if decisions.n_superseded > 0 {
         let note = "  earlier kept documents in fuller ones of this night";
@@ -83,17 +95,6 @@ fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) 
         n => format!("; the largest has {}", grouped(n)),
     };
     line("clusters", decisions.n_clusters, format!("  within this night, of two or more{largest}"));
-    if let Some(star) = decisions.star {
-        let share =
-            decisions.kept_of_bound().map_or(String::new(), |share| format!("; {} of it are kept", percent(share)));
-        let in_vain = match star.n_kept_in_vain {
-            0 => String::new(),
-            n => format!(", and {} in vain", grouped(n)),
-        };
-        let more = grouped(star.n_kept_beyond_component);
-        let note = format!("  at most in any keep order{share}{in_vain}; component clusters would drop {more} more");
-        line("keep bound", star.n_keep_bound, note);
-    }
     if documents.n_passed_records > 0 {
         let by_reason =
             documents.passed_records_by_reason.iter().map(|(reason, n)| format!("{} {reason}", grouped(*n)));
@@ -108,4 +109,25 @@ fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) 
     if documents.n_bad_files > 0 {
         line("bad files", documents.n_bad_files, "  passed over; the manifest lists them".to_owned());
     }
+}
+
+/// Says how many documents any keep order could keep, and what other rules would drop.
+fn keep_bound(out: &mut String, counts: &RunCounts) {
+    let Some(star) = counts.decisions.star else { return };
+    let in_vain = match star.n_kept_in_vain {
+        0 => String::new(),
+        n => format!("; {} of the kept may be dropped for another kept one", grouped(n)),
+    };
+    let _ = writeln!(
+        out,
+        "  could keep {:>12}  at most, in any keep order, if none may be dropped for another one{in_vain}; clusters = \"component\" \
+         would drop {} more",
+        grouped(star.n_keep_bound),
+        grouped(star.n_kept_beyond_component)
+    );
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a share of documents")]
+fn share_of(n: u64, all: u64) -> f64 {
+    n as f64 / all.max(1) as f64
 }

@@ -1,7 +1,7 @@
 //! What a person should look at after a night.
 
 use nearprint_pipeline::{Breakers, Measured, RunSummary};
-use nearprint_study::{legible, percent};
+use nearprint_study::{legible, named_source, percent};
 
 use super::{counted, grouped};
 
@@ -53,7 +53,7 @@ fn near_limits(measured: &Measured, breakers: &Breakers) -> Vec<String> {
         line("max_cluster", &grouped(breakers.max_cluster), value);
     }
     if let Some(worst) = measured.worst_sources.first() {
-        let value = format!("{} of source {} are near-duplicates", percent(worst.loss), legible(&worst.source));
+        let value = format!("{} of {} are near-duplicates", percent(worst.loss), named_source(&worst.source));
         line("max_source_loss", &percent(breakers.max_source_loss), value);
     }
     if let Some(rate) = &measured.drop_rate {

@@ -1,12 +1,13 @@
 //! `nearprint plan`.
 
 use nearprint_pipeline::{
-    ClusterPlan, ClusterRequest, PlanRequest, PlannedTable, measured_over_model, plan_on_cluster,
+    ClusterPlan, ClusterRequest, PlanRequest, PlanSummary, PlannedTable, measured_over_model, plan_on_cluster,
 };
 
 use super::{Outcome, Session, counted, grouped, in_bytes};
 use crate::args::{ClusterArgs, Global, PlanArgs};
 use crate::job_config::JobConfig;
+use crate::progress::time;
 
 pub(super) fn plan(global: &Global, args: &PlanArgs) -> Outcome {
     let session = Session::new(&JobConfig::read_or_default(None)?, global);
@@ -19,30 +20,55 @@ pub(super) fn plan(global: &Global, args: &PlanArgs) -> Outcome {
         itself: args.itself,
     };
     if args.cluster.workers.is_some() {
-        return on_cluster(&session, &request, &args.cluster);
+        return on_cluster(&session, &request, &args.cluster, global.verbose > 0);
     }
     let plan = nearprint_pipeline::plan(&request, &session.resources)?;
-    let mut text = format!("{}{}\n{}", of_sizes(&request), plan.strategy, of_tables(&plan.tables));
+    let mut text = of_sizes(&request);
     text += &format!(
-        "compared      {:.1} queries per existing fingerprint\nchance pairs  {:.1} of uniform fingerprints\nreads         \
-         {} of fingerprints; with sketches, {} more for {:.0} candidates by chance, in {:.0} pages\nmemory        {} MiB \
-         for tables and {} thread{}\nestimate      {:.1} s: {:.1} ns per existing fingerprint and core ({}), {:.1} of it \
-         reading\n",
-        plan.candidates_per_fingerprint,
-        plan.chance_pairs,
+        "takes         about {} on {} with {} MiB for tables{}\nreads         {} of fingerprints; with sketches, {} \
+         more\nby chance     {} pairs that are near without being near-duplicates, if fingerprints were random\n",
+        seconds(plan.estimated_seconds),
+        counted(plan.threads as u64, "thread"),
+        plan.memory_bytes.div_ceil(1 << 20),
+        in_parts(plan.n_parts),
         in_bytes(plan.fingerprint_bytes),
         in_bytes(plan.sketches.bytes),
-        plan.sketches.candidates,
-        plan.sketches.pages,
-        plan.memory_bytes.div_ceil(1 << 20),
-        plan.threads,
-        if plan.threads == 1 { "" } else { "s" },
-        plan.estimated_seconds,
+        rounded(plan.chance_pairs),
+    );
+    if global.verbose > 0 {
+        text += &details(&plan);
+    }
+    Ok(session.report("plan", "done", &plan, text))
+}
+
+fn seconds(seconds: f64) -> String {
+    if seconds < 10.0 { format!("{seconds:.1} s") } else { time(seconds) }
+}
+
+fn in_parts(n_parts: usize) -> String {
+    if n_parts > 1 { format!(", the queries in {n_parts} parts, one after another") } else { String::new() }
+}
+
+/// Describes how the join would be done, and what the estimates rest on.
+fn details(plan: &PlanSummary) -> String {
+    format!(
+        "{}\n{}compared      {:.1} queries with each existing fingerprint\nsketches      read for {} candidates by chance, in \
+         {} pages\nspeed         {:.1} ns for an existing fingerprint on a core ({}), {:.1} of it reading\n",
+        plan.strategy,
+        of_tables(&plan.tables),
+        plan.candidates_per_fingerprint,
+        rounded(plan.sketches.candidates),
+        rounded(plan.sketches.pages),
         plan.estimated_ns_per_fingerprint,
         plan.kernel,
         plan.decode_ns_per_fingerprint,
-    );
-    Ok(session.report("plan", "done", &plan, text))
+    )
+}
+
+/// Formats an expected number.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "for people")]
+fn rounded(n: f64) -> String {
+    if n < 10.0 { format!("{n:.1}") } else { grouped(n.round() as u64) }
 }
 
 fn of_sizes(request: &PlanRequest) -> String {
@@ -58,17 +84,16 @@ fn of_sizes(request: &PlanRequest) -> String {
 
 fn of_tables(tables: &[PlannedTable]) -> String {
     let line = |(number, table): (usize, &PlannedTable)| {
+        let (low, high) = (table.low_bit, table.low_bit + table.prefix_bits.saturating_sub(1));
         format!(
-            "  table {number}: led by {} from bit {} up, {} of which may differ\n",
-            counted(table.prefix_bits.into(), "bit"),
-            table.low_bit,
+            "  table {number}: sorted by bits {low} to {high}, at most {} of which differ in a pair that it finds\n",
             table.max_prefix_distance
         )
     };
     (1..).zip(tables).map(line).collect()
 }
 
-fn on_cluster(session: &Session, request: &PlanRequest, args: &ClusterArgs) -> Outcome {
+fn on_cluster(session: &Session, request: &PlanRequest, args: &ClusterArgs, verbose: bool) -> Outcome {
     let threads = session.resources.threads.unwrap_or(1);
     let speed = match args.measured_over_model {
         Some(given) => given,
@@ -85,10 +110,9 @@ fn on_cluster(session: &Session, request: &PlanRequest, args: &ClusterArgs) -> O
         measured_over_model: speed,
     };
     let plan = plan_on_cluster(request, &cluster)?;
-    let text = of_sizes(request)
-        + &of_cluster(&cluster)
-        + &format!("{}\n{}", plan.strategy, of_tables(&plan.tables))
-        + &in_words(&plan, args.measured_over_model.is_some());
+    let tables = if verbose { format!("{}\n{}", plan.strategy, of_tables(&plan.tables)) } else { String::new() };
+    let text =
+        of_sizes(request) + &of_cluster(&cluster) + &in_words(&plan, args.measured_over_model.is_some()) + &tables;
     Ok(session.report("plan", "done", &plan, text))
 }
 
@@ -133,11 +157,11 @@ fn in_words(plan: &ClusterPlan, speed_is_given: bool) -> String {
         (
             "shuffles",
             format!(
-                "{} for {:.0} pairs, if {:.0} % of the queries make pairs; chance makes {:.0}",
+                "{} for {} pairs, if {:.0} % of the queries make pairs; chance makes {}",
                 in_bytes(bytes.shuffled),
-                plan.pairs,
+                rounded(plan.pairs),
                 100.0 * plan.near_duplicates,
-                plan.chance_pairs
+                rounded(plan.chance_pairs)
             ),
         ),
         (

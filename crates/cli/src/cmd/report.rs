@@ -7,12 +7,12 @@ use nearprint_study::{NightReport, ReportRequest, StudyError, legible, night_mar
 use serde::Serialize;
 
 use super::night_text::text;
-use super::{Outcome, Session, counted, grouped, in_bytes};
+use super::{Outcome, Session, counted, grouped, in_bytes, with_same_texts};
 use crate::args::{Global, ReportArgs, ReportFormat};
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
 
-/// The number of examples in text, and on a page.
+/// The number of examples in a summary, and on a page.
 const IN_TEXT: usize = 5;
 const ON_A_PAGE: usize = 20;
 
@@ -34,12 +34,13 @@ struct Reported {
 
 pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
     let job = JobConfig::read(&args.config)?;
-    let n_examples = args.examples.unwrap_or(if args.html.is_some() { ON_A_PAGE } else { IN_TEXT });
-    let store = job.required("store", job.store.as_ref())?;
-    let documents = job.required("documents", job.documents.as_ref())?;
+    let is_whole = args.html.is_some() || global.verbose > 0;
+    let n_examples = args.examples.unwrap_or(if is_whole { ON_A_PAGE } else { IN_TEXT });
+    let n_shown = if global.verbose > 0 { usize::MAX } else { args.examples.unwrap_or(ON_A_SCREEN) };
+    let (store, documents) = (job.store(None)?, job.documents(None)?);
     let session = Session::new(&job, global);
+    let html = args.html.as_ref().map(|place| job.folder().given(place));
     let request = request(&job, &args.dt, store, documents, n_examples)?;
-    let html = args.html.clone();
     let done = session.block_on(|storage, _, _| async move {
         let night = nearprint_study::report(&storage, &request).await?;
         let page = match &html {
@@ -50,7 +51,7 @@ pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
     })?;
     let mut text = match args.format {
         ReportFormat::Md => night_markdown(&done.night),
-        ReportFormat::Text => text_of(&done.night),
+        ReportFormat::Text => text_of(&done.night, n_shown, global.verbose > 0),
     };
     if let Some(page) = done.page.as_ref().filter(|_| args.format == ReportFormat::Text) {
         text += &line(page);
@@ -101,8 +102,12 @@ pub(super) fn line(page: &Page) -> String {
     format!("  {:<10} {size:>12}  {}\n", "page", legible(&page.url))
 }
 
-fn text_of(night: &NightReport) -> String {
-    let mut out = text(&night.summary, &night.breakers);
+/// The number of examples and clusters that a terminal shows unless the user asks for more.
+const ON_A_SCREEN: usize = 3;
+
+/// Formats the report with the first examples and clusters.
+fn text_of(night: &NightReport, n_shown: usize, details: bool) -> String {
+    let mut out = text(&night.summary, &night.breakers, details);
     // Writing to a string cannot fail.
     let n_forgotten = night.history.night.n_forgotten;
     if n_forgotten > 0 {
@@ -112,14 +117,15 @@ fn text_of(night: &NightReport) -> String {
     if !night.largest_clusters.is_empty() {
         let _ = writeln!(out, "\nLargest clusters");
     }
-    for (id, n) in &night.largest_clusters {
+    for (id, n) in night.largest_clusters.iter().take(n_shown) {
         let _ = writeln!(out, "  {:>8}  {}", grouped(*n), legible(id));
     }
-    for example in &night.examples {
+    for example in night.examples.iter().take(n_shown) {
         let distance = example.distance.map_or(String::new(), |d| format!(" at distance {d}"));
         let lost = example.lost_share.filter(|_| example.reason == "near");
         let lost = lost.map_or(String::new(), |share| format!(", losing {} of its features", percent(share)));
-        let _ = writeln!(out, "\nDropped ({}{distance}{lost})", example.reason);
+        let more = with_same_texts(example.n_same_texts);
+        let _ = writeln!(out, "\nDropped ({}{distance}{lost}){more}", example.reason);
         if example.excerpts.is_none() {
             let _ = writeln!(out, "  the texts are not where the documents were");
         }
@@ -132,6 +138,9 @@ fn text_of(night: &NightReport) -> String {
                 let _ = writeln!(out, "        {text}");
             }
         }
+    }
+    if night.examples.len() > n_shown || night.largest_clusters.len() > n_shown {
+        let _ = writeln!(out, "\nMore of them: -v, --examples N, or --html FILE.html for a page");
     }
     out
 }

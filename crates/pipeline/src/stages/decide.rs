@@ -135,17 +135,6 @@ pub struct DecisionCounts {
     pub star: Option<StarQuality>,
 }
 
-impl DecisionCounts {
-    /// Returns the kept documents, without those that are kept in vain, as a share of the bound: a lower bound of how good
-    /// the keep order was. `None` means that the bound is not known, or 0.
-    #[must_use]
-    #[allow(clippy::cast_precision_loss, reason = "a share of documents")]
-    pub fn kept_of_bound(&self) -> Option<f64> {
-        let StarQuality { n_keep_bound: bound, n_kept_in_vain, .. } = self.star?;
-        (bound > 0).then(|| self.n_keep.saturating_sub(n_kept_in_vain) as f64 / bound as f64)
-    }
-}
-
 impl Outcome {
     fn decision(self) -> &'static str {
         match self {

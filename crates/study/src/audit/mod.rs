@@ -134,6 +134,8 @@ pub struct AuditedDrop {
     pub canonical_length: u64,
     /// Excerpts of the two texts around their first difference, or from their beginning.
     pub excerpts: (String, String),
+    /// The number of other drawn documents with these two texts. They are not listed themselves.
+    pub n_same_texts: u64,
 }
 
 /// The characters of an excerpt.
@@ -426,12 +428,25 @@ fn measure(fingerprinter: &TextFingerprinter, pairs: Vec<Pair>, n_examples: usiz
     let mut order: Vec<usize> = (0..pairs.len()).collect();
     // The pairs are in order of ids, and the sort is stable.
     order.sort_by(|&a, &b| drops[b].words.total_cmp(&drops[a].words));
-    let worst = order.into_iter().take(n_examples).map(|at| pairs[at].audited(&drops[at])).collect();
+    let mut worst: Vec<(usize, AuditedDrop)> = Vec::new();
+    for at in order {
+        let listed = worst.iter().position(|(other, _)| pairs[*other].has_texts_of(&pairs[at]));
+        match listed {
+            Some(same) => worst[same].1.n_same_texts += 1,
+            None if worst.len() < n_examples => worst.push((at, pairs[at].audited(&drops[at]))),
+            None => {}
+        }
+    }
+    let worst = worst.into_iter().map(|(_, listed)| listed).collect();
     let is_near = pairs.iter().map(|pair| pair.drop.reason == "near");
     Ok(Measured { drops: is_near.zip(drops).collect(), worst })
 }
 
 impl Pair {
+    fn has_texts_of(&self, other: &Self) -> bool {
+        self.text == other.text && self.keeper == other.keeper
+    }
+
     fn measured(&self, fingerprinter: &TextFingerprinter, shingler: &Shingler) -> MeasuredDrop {
         let features = |text: &str| fingerprinter.sketch_features(text).map(ShingleSet::new);
         let features = features(&self.text).zip(features(&self.keeper));
@@ -456,6 +471,7 @@ impl Pair {
             length: measured.length,
             canonical_length: measured.keeper_length,
             excerpts: excerpts(&self.text, &self.keeper, EXCERPT_CHARS, CONTEXT_CHARS),
+            n_same_texts: 0,
         }
     }
 }

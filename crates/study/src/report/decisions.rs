@@ -11,6 +11,9 @@ use nearprint_storage::Storage;
 use super::night::{Distributions, Example, ReportRequest};
 use crate::error::Result;
 
+/// The number of candidates for each example: those with the texts of another one are counted, and not shown.
+const CANDIDATES: usize = 4;
+
 /// What the decisions say.
 #[derive(Debug, Default)]
 pub(super) struct Decided {
@@ -31,17 +34,18 @@ impl Decided {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let mut batches = parquet.stream(parquet.whole(&names))?;
             while let Some(batch) = batches.try_next().await? {
-                decided.add(&Columns { batch: &batch, file: &parquet.file.url }, request.n_examples)?;
+                let columns = Columns { batch: &batch, file: &parquet.file.url };
+                decided.add(&columns, request.n_examples, CANDIDATES * request.n_examples)?;
             }
         }
         Ok(decided)
     }
 
-    /// Returns the examples: near-duplicates before exact copies, and those that lose most before the others.
-    pub(super) fn take_examples(&mut self, n: usize) -> Vec<Example> {
+    /// Returns the candidates for examples: near-duplicates before exact copies, and those that lose most before the others.
+    pub(super) fn take_candidates(&mut self, n_examples: usize) -> Vec<Example> {
         let mut examples = std::mem::take(&mut self.near);
         examples.append(&mut self.exact);
-        examples.truncate(n);
+        examples.truncate(CANDIDATES * n_examples);
         examples
     }
 
@@ -52,7 +56,7 @@ impl Decided {
         (n_near > 0).then(|| MeanLoss { n_near, mean: self.sum_of_losses / n_near as f64 })
     }
 
-    fn add(&mut self, columns: &Columns<'_>, n_examples: usize) -> Result<()> {
+    fn add(&mut self, columns: &Columns<'_>, n_clusters: usize, n_examples: usize) -> Result<()> {
         let batch = columns.batch;
         let (ids, canonical, reasons) =
             (columns.strings("doc_id")?, columns.strings("canonical_id")?, columns.strings("reason")?);
@@ -65,7 +69,7 @@ impl Decided {
         let (cluster, sizes) = (columns.strings("cluster_id")?, columns.signed::<Int64Type>("cluster_size")?);
         for i in 0..batch.num_rows() {
             if sizes.is_valid(i) && sizes.value(i) > 1 && cluster.value(i) == ids.value(i) {
-                self.add_cluster(ids.value(i), sizes.value(i).unsigned_abs(), n_examples);
+                self.add_cluster(ids.value(i), sizes.value(i).unsigned_abs(), n_clusters);
             }
             if !canonical.is_valid(i) {
                 continue;
@@ -88,6 +92,7 @@ impl Decided {
                     lost_share,
                     reason: reasons.value(i).to_owned(),
                     excerpts: None,
+                    n_same_texts: 0,
                     texts: None,
                 };
                 list.insert(at, example);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::night::NightReport;
 use super::notable::{bytes_saved, dropped_share, notable, reasons};
 use crate::legible::legible;
-use crate::numbers::{grouped, in_bytes, percent};
+use crate::numbers::{and_more, grouped, in_bytes, percent};
 
 /// Formats the report as Markdown. Ids and names are escaped, so that they are shown and make no markup and no mention.
 #[must_use]
@@ -46,7 +46,8 @@ fn weakest(out: &mut String, night: &NightReport) {
         let distance = example.distance.map_or("?".to_owned(), |distance| distance.to_string());
         let lost = example.lost_share.map_or("unknown".to_owned(), percent);
         let (dropped, kept) = (code(&example.doc_id), code(&example.canonical_id));
-        let _ = writeln!(out, "| {dropped} | {kept} | {distance} | {lost} |");
+        let more = and_more(example.n_same_texts);
+        let _ = writeln!(out, "| {dropped}{more} | {kept} | {distance} | {lost} |");
     }
 }
 
@@ -60,7 +61,7 @@ pub(super) fn figures(night: &NightReport) -> Vec<(&'static str, String, String)
     };
     #[allow(clippy::cast_precision_loss, reason = "for people to read")]
     let input = in_bytes(record.input_bytes as f64);
-    let mut figures = vec![
+    vec![
         (
             "Documents",
             grouped(counts.documents.n_documents),
@@ -70,17 +71,7 @@ pub(super) fn figures(night: &NightReport) -> Vec<(&'static str, String, String)
         ("Dropped", grouped(decisions.n_drop), with(of_documents(decisions.n_drop), reasons(night, "drop_"))),
         ("Skipped", grouped(decisions.n_skip), reasons(night, "skip_")),
         ("Saved, about", in_bytes(bytes_saved(night)), format!("of {input}: the share of dropped documents")),
-    ];
-    if let Some((star, share)) = decisions.star.zip(decisions.kept_of_bound()) {
-        let note = format!(
-            "of {} at most in any keep order; {} kept in vain; component clusters would drop {} more",
-            grouped(star.n_keep_bound),
-            grouped(star.n_kept_in_vain),
-            grouped(star.n_kept_beyond_component)
-        );
-        figures.push(("Kept of the bound", percent(share), note));
-    }
-    figures
+    ]
 }
 
 /// Escapes what Markdown, HTML or a chat would take for markup or a mention.

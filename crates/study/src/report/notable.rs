@@ -3,7 +3,7 @@
 use nearprint_pipeline::Measured;
 
 use super::night::NightReport;
-use crate::legible::legible;
+use crate::legible::{legible, named_source};
 use crate::numbers::{counted, grouped, percent};
 
 /// A value that a breaker looks at.
@@ -42,7 +42,7 @@ pub(super) fn watched(night: &NightReport) -> Vec<Watched> {
         row(
             "max_source_loss",
             "the largest share that a source lost as near-duplicates",
-            worst_sources.first().map(|worst| format!("{} of {}", percent(worst.loss), legible(&worst.source))),
+            worst_sources.first().map(|worst| format!("{} of {}", percent(worst.loss), named_source(&worst.source))),
             share(breakers.max_source_loss, 1.0),
         ),
         row(

@@ -11,7 +11,7 @@ use super::notable::{dropped_share, notable, watched};
 use crate::error::Result;
 use crate::explain::diff::{Piece, diff, segments};
 use crate::legible::legible;
-use crate::numbers::{counted, grouped, in_bytes, percent};
+use crate::numbers::{and_more, counted, grouped, in_bytes, percent};
 use crate::page::chart::{Bars, DROPPED, KEPT, SKIPPED};
 use crate::page::{page, pieces};
 
@@ -135,7 +135,7 @@ fn trend(night: &NightReport) -> Result<Markup> {
                 thead {
                     tr {
                         th scope="col" { "Night" }
-                        @for name in ["Documents", "Kept", "Dropped", "Share dropped", "Skipped", "Quarantined", "Kept of the bound"] {
+                        @for name in ["Documents", "Kept", "Dropped", "Share dropped", "Skipped", "Quarantined"] {
                             th.n scope="col" { (name) }
                         }
                     }
@@ -157,7 +157,6 @@ fn trend_row(record: &NightRecord) -> Markup {
             @for n in [n_documents, counts.decisions.n_keep, counts.decisions.n_drop] { td.n { (grouped(n)) } }
             td.n { (or_none(dropped_share(counts.decisions.n_drop, n_documents))) }
             @for n in [counts.decisions.n_skip, counts.documents.n_bad_rows] { td.n { (grouped(n)) } }
-            td.n { (or_none(counts.decisions.kept_of_bound())) }
         }
     }
 }
@@ -170,7 +169,7 @@ fn weakest(night: &NightReport) -> Markup {
             p { @if n_near == 0 { "No near-duplicate was dropped." } @else { (counted(n_near, "near-duplicate")) " dropped; none is shown here." } }
         } @else {
             p {
-                (grouped(near.len() as u64)) " of " (counted(n_near, "dropped near-duplicate"))
+                (grouped(near.iter().map(|example| 1 + example.n_same_texts).sum())) " of " (counted(n_near, "dropped near-duplicate"))
                 ", those first that lose most. " del { "Deleted" } " is what only the dropped document has: it is lost. "
                 ins { "Inserted" } " is what only the kept one has."
             }
@@ -185,7 +184,7 @@ fn drop_of(n: u32, example: &Example) -> Markup {
         example.lost_share.map_or_else(|| "an unknown share".to_owned(), |share| format!("about {}", percent(share)));
     html! {
         article aria-labelledby={ "drop-" (n) } {
-            h3 id={ "drop-" (n) } { (n) ". Lost " (lost) " of its features" }
+            h3 id={ "drop-" (n) } { (n) ". Lost " (lost) " of its features" (and_more_of_texts(example.n_same_texts)) }
             dl {
                 dt { "dropped" } dd { (pieces::id(&example.doc_id)) }
                 dt { "kept" }
@@ -198,6 +197,11 @@ fn drop_of(n: u32, example: &Example) -> Markup {
             (differences(example))
         }
     }
+}
+
+fn and_more_of_texts(n: u64) -> String {
+    let more = and_more(n);
+    if more.is_empty() { more } else { format!(", {} with the same texts", more.trim_start()) }
 }
 
 fn differences(example: &Example) -> Markup {
@@ -344,6 +348,15 @@ fn clusters(night: &NightReport) -> Markup {
         p {
             (counted(decisions.n_clusters, "cluster")) " of two or more documents of the night. A cluster is a chain of pairs: its ends may \
             be far apart, and the star rule keeps a document of each part that no kept document is near."
+        }
+        @if let Some(star) = decisions.star {
+            p.quiet {
+                "Of the documents of this night, at most " (grouped(star.n_keep_bound)) " could stay in any keep order, if none may be \
+                dropped for another one. The rule " code { "component" } " would drop " (grouped(star.n_kept_beyond_component)) " more. "
+                @if star.n_kept_in_vain > 0 {
+                    (grouped(star.n_kept_in_vain)) " of the kept could be dropped for a kept one that had its turn later."
+                }
+            }
         }
         @if !rows.is_empty() { (table("The largest clusters", &["First id", "Documents"], &rows)) }
     };

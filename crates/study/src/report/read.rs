@@ -10,7 +10,7 @@ use nearprint_pipeline::{Measured, RunSummary, night_pattern, published_files, p
 use nearprint_storage::{ErrorKind, Storage};
 
 use super::decisions::Decided;
-use super::night::{NightReport, QuarantinedRow, ReportRequest};
+use super::night::{Example, NightReport, QuarantinedRow, ReportRequest};
 use crate::error::Result;
 use crate::excerpts::excerpts;
 
@@ -69,7 +69,7 @@ pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightR
     let (summary, earlier) = published_night(storage, &request.store, &request.dt).await?;
     let history = published_history(storage, &request.store, &request.dt, NIGHTS_BEFORE).await?;
     let mut decided = Decided::read(storage, request).await?;
-    let mut examples = decided.take_examples(request.n_examples);
+    let mut examples = decided.take_candidates(request.n_examples);
     // An id of a reference store may be that of another document here.
     let own = examples.iter().filter(|example| example.reference.is_none());
     let wanted: BTreeSet<&str> = own.flat_map(|e| [e.doc_id.as_str(), &e.canonical_id]).collect();
@@ -85,12 +85,26 @@ pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightR
         summary: RunSummary { measured: Some(measured), ..summary },
         quarantine: read_quarantine(storage, request).await?,
         largest_clusters: decided.largest_clusters,
-        examples,
+        examples: different(examples, request.n_examples),
         distributions: decided.distributions,
         history,
         breakers: request.breakers,
         settings: request.settings.clone(),
     })
+}
+
+/// Returns the first `n` examples with different texts. Each counts those that have the same two texts.
+fn different(candidates: Vec<Example>, n: usize) -> Vec<Example> {
+    let mut examples: Vec<Example> = Vec::new();
+    for candidate in candidates {
+        let has_same = |other: &Example| other.texts.is_some() && other.texts == candidate.texts;
+        match examples.iter().position(has_same) {
+            Some(same) => examples[same].n_same_texts += 1,
+            None if examples.len() < n => examples.push(candidate),
+            None => {}
+        }
+    }
+    examples
 }
 
 /// Reads the first rows of a night's quarantine.
