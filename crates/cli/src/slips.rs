@@ -2,7 +2,7 @@
 //! another form, names that are like one that is known.
 
 use chrono::NaiveDate;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 
 use crate::args::Cli;
@@ -11,7 +11,7 @@ use crate::job_keys::nearest;
 use crate::place::may_hold_secrets;
 
 /// Other programs' words for commands, and slips that are too short to be like a name.
-const SYNONYMS: [(&str, &str); 9] = [
+const SYNONYMS: [(&str, &str); 14] = [
     ("rn", "run"),
     ("dedup", "run"),
     ("dedupe", "run"),
@@ -21,6 +21,11 @@ const SYNONYMS: [(&str, &str); 9] = [
     ("why", "explain"),
     ("survivors", "filter"),
     ("gc", "store gc"),
+    ("status", "store info"),
+    ("list", "store info"),
+    ("ls", "store info"),
+    ("info", "store info"),
+    ("version", "--version"),
 ];
 
 /// The most slips of one command line that are looked for.
@@ -29,16 +34,34 @@ const MOST_SLIPS: usize = 4;
 /// The similarity from which a flag or a value is taken for a slip of another one.
 const ALIKE: f64 = 0.7;
 
-/// Returns the arguments that were meant by others that cannot be parsed, or `None` if those cannot be parsed either.
+/// Returns the arguments that were meant by others that cannot be parsed. If only the command can be told, they ask for its
+/// help.
 pub fn meant(typed: &[String]) -> Option<Vec<String>> {
-    let mut words = with_flags(with_command(typed.to_vec()));
+    let commanded = with_command(typed.to_vec());
+    let mut words = with_flags(commanded.clone());
     for _ in 0..MOST_SLIPS {
         match parse(&words) {
             Ok(_) => return (words != typed).then_some(words),
-            Err(error) => words = suggested(&error, &words).or_else(|| with_documents(&error, &words))?,
+            Err(error) if error.kind() == ErrorKind::DisplayVersion => return Some(words),
+            Err(error) => match suggested(&error, &words).or_else(|| with_documents(&error, &words)) {
+                Some(better) => words = better,
+                None => break,
+            },
         }
     }
-    None
+    (commanded != typed).then(|| help_of(&commanded)).flatten()
+}
+
+/// Returns the arguments that show the help of the command with which `words` begin.
+fn help_of(words: &[String]) -> Option<Vec<String>> {
+    let mut command = Cli::command();
+    let mut names = Vec::new();
+    for word in words {
+        let Some(below) = command.find_subcommand(word).cloned() else { break };
+        command = below;
+        names.push(word.clone());
+    }
+    (!names.is_empty()).then(|| names.into_iter().chain(["--help".to_owned()]).collect())
 }
 
 /// Returns the arguments with the values that were meant: a night in another form than 2026-11-20, or a name that is like
@@ -138,7 +161,8 @@ fn with_documents(error: &clap::Error, words: &[String]) -> Option<Vec<String>> 
     let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else { return None };
     missing.iter().find(|missing| missing.contains("--documents"))?;
     let at = words.iter().position(|word| word == "--config" || word == "-c")?;
-    let documents = JobConfig::read(words.get(at + 1)?.as_ref()).ok()?.documents?;
+    let job = JobConfig::read(words.get(at + 1)?.as_ref()).ok()?;
+    let documents = job.folder().typed(job.documents.as_ref()?);
     let is_plain = !documents.contains('{') && !may_hold_secrets(&documents);
     is_plain.then(|| words.iter().cloned().chain(["--documents".to_owned(), documents]).collect())
 }

@@ -135,6 +135,28 @@ fn all_stale_nights_are_run_in_order_of_date() {
 }
 
 #[test]
+fn a_dry_run_of_stale_nights_says_which_and_writes_nothing() {
+    let night = with_stale_nights();
+    let before = snapshot(night.path());
+    let said = run_stale(&night, &["--dry-run", "--json"]).expect_success().json();
+    assert_eq!(
+        (said["status"].as_str(), said["stale"].as_array().unwrap().len()),
+        (Some("would_publish"), 3),
+        "{said}"
+    );
+    assert_eq!(said["next"], "nearprint run --config job.toml --stale");
+    assert!(run_stale(&night, &["--dry-run"]).expect_success().stdout.contains(&format!("thereby: {DT}, 2026-11-21")));
+    assert!(snapshot(night.path()) == before);
+    run_stale(&night, &["--no-breakers"]).expect_success();
+    assert_eq!(run_stale(&night, &["--dry-run", "--json"]).expect_success().json()["status"], "none_stale");
+    // What a dropped night makes stale is run by the command that it names.
+    let drop = ["store", "drop-night", "--config", "job.toml", "--dt", "2026-11-21"];
+    let dropped = command(night.path(), &drop).run().unwrap().expect_success().stdout;
+    assert!(dropped.ends_with("\nNext: nearprint run --config job.toml --stale\n"), "{dropped}");
+    assert!(!dropped.contains("FILE"), "{dropped}");
+}
+
+#[test]
 fn the_first_stale_night_that_fails_ends_the_run() {
     let night = with_stale_nights();
     fs::remove_dir_all(night.path().join("documents/dt=2026-11-21")).unwrap();

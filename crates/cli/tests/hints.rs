@@ -95,6 +95,24 @@ fn names_and_dates_that_are_like_others_lead_to_these() {
 }
 
 #[test]
+fn a_word_that_stands_for_a_command_gets_a_tip_even_if_the_rest_is_missing() {
+    let night = night();
+    for (line, hint) in [
+        ("nearprint rn", "nearprint run --help"),
+        ("nearprint repport", "nearprint report --help"),
+        ("nearprint status", "nearprint store info --help"),
+        ("nearprint list", "nearprint store info --help"),
+        ("nearprint version", "nearprint --version"),
+    ] {
+        hinted(&night, line, 64, hint);
+    }
+    night.run(DT, &[]).expect_success();
+    hinted(&night, "nearprint list --config job.toml", 64, "nearprint store info --config job.toml");
+    let said = typed(&night, "nearprint xyzzy");
+    assert!(said.code == 64 && !said.stderr.contains("hint:"), "{}", said.stderr);
+}
+
+#[test]
 fn what_the_command_lacks_is_taken_from_the_job_file_or_is_another_command() {
     let night = night();
     let fingerprint = "nearprint fingerprint --output fp --config job.toml";
@@ -126,7 +144,7 @@ fn a_store_that_is_missing_is_named_by_its_whole_path_and_is_not_made_beside_res
     for line in ["nearprint store info store", "nearprint query --store store --text x"] {
         let said = typed(&night, line);
         assert!(said.code == 66 && said.stderr.contains(&whole), "{line}: {}", said.stderr);
-        assert!(said.stderr.contains("the folder in which you started it"), "{line}: {}", said.stderr);
+        assert!(said.stderr.contains("check the path, and that its disk is mounted"), "{line}: {}", said.stderr);
     }
     night.run(DT, &[]).expect_success();
     let job = fs::read_to_string(night.path().join("job.toml")).unwrap();

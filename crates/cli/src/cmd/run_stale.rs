@@ -28,12 +28,22 @@ struct Done {
     stale: Vec<String>,
 }
 
+/// What a dry run found.
+#[derive(Debug, Serialize)]
+struct WouldRun {
+    /// The nights that would be run, in order of date.
+    stale: Vec<String>,
+}
+
 pub(super) fn run_stale(host: Host, global: &Global, args: &RunArgs, elsewhere: Option<&Engine>) -> Outcome {
     let job = JobConfig::read(&args.config)?.with_input_args(&args.input).with_roots(&args.roots);
     let request = RunRequest { replace: true, ..request(&job, args, String::new())? };
     let lock = args.lock_file.clone().or_else(|| job.lock.clone());
     let wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
     let session = Session::within(host, &job, global);
+    if args.dry_run {
+        return would_run(&session, args, request.store);
+    }
     let engine = elsewhere.cloned();
     let (done, failed) = session.block_on(|storage, resources, progress| async move {
         let _lock = held(lock, wait).await?;
@@ -54,6 +64,23 @@ pub(super) fn run_stale(host: Host, global: &Global, args: &RunArgs, elsewhere: 
         (None, None) => return Ok(report),
     };
     Ok(report.but(failure))
+}
+
+/// Says which nights would be run.
+fn would_run(session: &Session, args: &RunArgs, store: String) -> Outcome {
+    let stale = session.block_on(|storage, _, _| async move { stale(&storage, &store).await })?;
+    let nights = counted(stale.len() as u64, "night");
+    let text = match stale.as_slice() {
+        [] => "No night is stale (dry run)\n".to_owned(),
+        stale => format!(
+            "{nights} would be published again, and later ones that become stale thereby: {} (dry run: nothing was written)\n",
+            stale.join(", ")
+        ),
+    };
+    let config = args.config.to_string_lossy();
+    let next = (!stale.is_empty()).then(|| command_line(["run", "--config", &*config, "--stale"]));
+    let status = if stale.is_empty() { "none_stale" } else { "would_publish" };
+    Ok(session.report("run", status, &WouldRun { stale }, text).then(next))
 }
 
 /// Runs one stale night after another. A night that is replaced may make later ones stale, and the store says which.
