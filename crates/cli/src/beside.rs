@@ -101,7 +101,7 @@ struct Guarded {
 
 impl Beside {
     /// Reads the arguments, of which the first is the name of the program, as far as they can be read, and the job file
-    /// that they name. A job file that cannot be read guards no place: the command will say what is wrong with it.
+    /// that they name, with or without faults. A job file that cannot be read guards no place: the command will say so.
     pub fn of(arguments: &[OsString]) -> Self {
         let (command, values) = values(arguments);
         let of = |id: &str| values.get(id).cloned().unwrap_or_default();
@@ -352,16 +352,16 @@ fn manual_pages(folder: &Path) -> Vec<PathBuf> {
 
 /// Returns the job at a path. What is no regular file is not read, because it could be read only once.
 fn job(path: &Path) -> Option<JobConfig> {
-    path.is_file().then(|| JobConfig::read(path).ok()).flatten()
+    path.is_file().then(|| JobConfig::read_with_faults(path).ok()).flatten().map(|(job, _)| job)
 }
 
-/// Returns the places of a job's data, and the files that it reads.
+/// Returns the places of a job's data, and the files that it reads, as a command line names them.
 fn places(job: &JobConfig) -> Vec<Guarded> {
     let named = [("documents", &job.documents), ("store", &job.store), ("output", &job.output)];
     let named = named.into_iter().filter_map(|(key, url)| Some((key, url.clone()?)));
     let references = job.references.iter().map(|url| ("references", url.clone()));
-    let all = named.chain(references).chain(job.files_read());
-    all.map(|(key, url)| Guarded { key: key.to_owned(), url }).collect()
+    let places = named.chain(references).map(|(key, url)| (key, job.folder().typed(&url)));
+    places.chain(job.files_read()).map(|(key, url)| Guarded { key: key.to_owned(), url }).collect()
 }
 
 /// Returns the whole local paths in a list of documents. What is no regular file is not read, as above.

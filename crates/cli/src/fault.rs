@@ -1,6 +1,7 @@
 //! Faults of a job file, each with its place. All faults are found at once: what is at fault is taken out, and the rest is
 //! looked at again.
 
+use nearprint_storage::foreign;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue, Deserializer};
@@ -61,7 +62,7 @@ impl Fault {
 
     fn of_toml(text: &str, error: &toml::de::Error, key: Option<&[String]>) -> Self {
         let offset = error.span().map(|span| span.start.min(text.len()));
-        let message = in_words(&without_value(&one_line(error.message())));
+        let message = in_words(&without_value(&foreign(error.message())));
         let key = key.map(|key| key.join("."));
         // A message about a value does not name its key.
         let named = key.as_ref().filter(|key| !message.contains(key.as_str()));
@@ -168,9 +169,4 @@ fn in_words(message: &str) -> String {
 fn without_value(message: &str) -> String {
     let around = message.split_once("string \"").zip(message.rsplit_once("\", expected"));
     around.map_or_else(|| message.to_owned(), |((before, _), (_, after))| format!("{before}string, expected{after}"))
-}
-
-/// Returns a text with blanks in place of its line breaks.
-pub fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

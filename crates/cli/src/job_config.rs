@@ -215,8 +215,7 @@ impl JobConfig {
     /// the folder of the job file. Its text stays as it is written, because it ends up in commits and manifests.
     fn places(&self) -> Vec<(&'static str, &str)> {
         let one = [("documents", &self.documents), ("store", &self.store), ("output", &self.output)];
-        let several =
-            [("references", &self.references), ("roots", &self.roots), ("clone_roots", &self.clone_roots)];
+        let several = [("references", &self.references), ("roots", &self.roots), ("clone_roots", &self.clone_roots)];
         let one = one.into_iter().filter_map(|(key, place)| Some((key, place.as_deref()?)));
         let several =
             several.into_iter().flat_map(|(key, places)| places.iter().map(move |place| (key, place.as_str())));
@@ -340,7 +339,7 @@ impl JobConfig {
     fn overridden(&self, base: &ProfileConfig, bits: Option<i64>) -> Result<ProfileConfig, Failure> {
         let mut merged = Table::try_from(base).map_err(|e| Failure::config(e.to_string()))?;
         let invalid = |key: &str, error: &toml::de::Error| {
-            let reason = one_line(error.message());
+            let reason = foreign(error.message());
             Failure::config(format!("{key}: {reason}, in profile '{}' with its overrides", self.profile))
         };
         for (key, section) in self.sections() {

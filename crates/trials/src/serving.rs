@@ -84,7 +84,9 @@ impl Serving {
         Ok(of_streams.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
-    pub fn stop(self, signal: Signal) -> Result<Ran> {
+    /// Ends the server. The most memory that it held is known, because it is looked at before.
+    pub fn stop(mut self, signal: Signal) -> Result<Ran> {
+        require!(!self.command.ended()?, "it ended before: {}", self.command.stderr()?);
         self.command.signal(signal)?;
         self.command.wait()
     }

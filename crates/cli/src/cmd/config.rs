@@ -219,13 +219,14 @@ fn said(file: &str, job: &JobConfig, checked: &CheckedPlaces) -> String {
 
 /// Returns a fault for each key that names a column which a file lacks, if the error is about such a file.
 fn of_column(job: &JobConfig, error: &PipelineError) -> Option<Vec<Fault>> {
-    let PipelineError::Dataset(DatasetError::MissingColumn { file, column, present, remedy }) = error else {
+    let PipelineError::Dataset(DatasetError::MissingColumn { file, column, present, remedy, .. }) = error else {
         return None;
     };
     let keep = job.keep().ok()?.1.keep;
+    let is_it = |name: &String| **name == **column;
     // Web pages have no columns of ids and texts.
     let own = [("id_column", &job.id_column), ("text_column", &job.text_column)];
-    let own = own.into_iter().filter(|(_, own)| !keep.contains(column) || *own == column);
+    let own = own.into_iter().filter(|(_, own)| !keep.iter().any(is_it) || is_it(own));
     let key_of = |column| if job.source_column.as_ref() == Some(column) { "source_column" } else { "keep" };
     let keys = own.chain(keep.iter().map(|column| (key_of(column), column)));
     let there = present.iter().map(|name| legible(name)).collect::<Vec<_>>().join(", ");
@@ -234,7 +235,7 @@ fn of_column(job: &JobConfig, error: &PipelineError) -> Option<Vec<Fault>> {
         let near = nearest(missing, usual);
         let remedy = match near {
             Some(near) => format!("did you mean '{near}'?"),
-            None if missing == column && !keep.contains(column) => remedy.to_string(),
+            None if is_it(missing) && !keep.iter().any(is_it) => remedy.to_string(),
             None => format!("let {key} name one of them"),
         };
         let reason = format!("{key}: no column '{missing}' in {} (it has {there}): {remedy}", legible(file));

@@ -14,7 +14,6 @@ use crate::documents::place;
 use crate::exit_code::{BAD_DATA, Failure};
 use crate::flags::with_flags;
 use crate::job_config::JobConfig;
-use crate::place::Given;
 
 /// Returns the failure of a night that breakers stopped.
 pub(super) fn stopped(session: &Session, summary: &RunSummary) -> Failure {
@@ -62,11 +61,6 @@ fn documents(job: &JobConfig, args: &RunArgs) -> Result<DocumentPlace, Failure> 
     }
     let place = place(job.folder(), None, args.files_from.as_deref(), version)?;
     place.ok_or_else(|| Failure::usage("give --documents or --files-from"))
-}
-
-/// Returns the roots that the command line gives, or those of the job file if it gives none.
-fn roots(job: &JobConfig, given: &[Given]) -> Vec<String> {
-    if given.is_empty() { job.roots.clone() } else { given.iter().map(|root| job.folder().given(root)).collect() }
 }
 
 pub(super) async fn held(lock: Option<PathBuf>, wait: Duration) -> Result<Option<RunLock>, PipelineError> {
