@@ -12,9 +12,9 @@ case $quick in ''|quick) ;; *) echo "usage: reliability.sh [quick]" >&2; exit 64
 say() { echo "reliability: $*" >&2; }
 
 if [ "$quick" = quick ]; then
-  seeds=2 outage=3 points=(--points 20) rounds=50 rounds_rgw=10 nights=10 scale=0.02
+  seeds=2 outage=3 points=(--points 20) rounds=50 rounds_rgw=10 nights=10 sequences=10 scale=0.02
 else
-  seeds=20 outage=20 points=() rounds=1000 rounds_rgw=1000 nights=30 scale=1
+  seeds=20 outage=20 points=() rounds=1000 rounds_rgw=1000 nights=30 sequences=200 scale=1
 fi
 
 # Trials whose tool is missing are skipped, and a row that was skipped is not green.
@@ -58,7 +58,7 @@ group faults --seeds "$seeds" --outage "$outage" --rgw-dir "$scratch/rgw"
 group kills "${points[@]}"
 group races --backend local --rounds "$rounds"
 group races --backend rgw --rounds "$rounds_rgw"
-group nights --nights "$nights"
+group nights --nights "$nights" --seeds "$sequences"
 for name in bad-input security flips loads; do group "$name" --scale "$scale"; done
 # Which credentials are found is what it tries: those of the server would be found first.
 (unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_REGION; group canary --scale "$scale"; exit "$red") || red=1

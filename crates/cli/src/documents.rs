@@ -3,10 +3,10 @@
 use std::io::Read;
 use std::path::Path;
 
-use nearprint_dataset::{DocumentPlace, FileList};
+use nearprint_dataset::{DocumentPlace, FileList, IdColumn};
 use nearprint_store::ForgottenIds;
 
-use crate::exit_code::{Failure, USAGE};
+use crate::exit_code::{BAD_DATA, Failure, USAGE};
 use crate::job_folder::JobFolder;
 use crate::place::{Dates, refuse_unexpanded};
 
@@ -27,10 +27,23 @@ pub fn place(
     }
 }
 
-/// Reads the ids of documents, one a line. Blank lines do not count.
+/// Reads the ids of documents: of a file whose name ends in `.jsonl`, the `id` of each line; of any other, each line.
+/// Blank lines do not count.
 pub fn read_ids(path: &Path) -> Result<ForgottenIds, Failure> {
-    let (_, content) = read_lines("--ids", path)?;
-    Ok(ForgottenIds::new(content.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned)))
+    let (name, content) = read_lines("--ids", path)?;
+    if path.extension().is_none_or(|end| end != "jsonl") {
+        return Ok(ForgottenIds::of_lines(&content));
+    }
+    let column = IdColumn::new("id");
+    let id_of = |(number, line): (u64, &str)| {
+        let none = || {
+            let reason = "no id: write {\"id\": …} with a string or an integer, one object a line";
+            Failure::new(BAD_DATA, format!("--ids {name}: line {number}: {reason}")).at(path, Some(number))
+        };
+        column.of(line.as_bytes()).map(|id| id.text).ok_or_else(none)
+    };
+    let lines = (1..).zip(content.lines()).filter(|(_, line)| !line.trim().is_empty());
+    lines.map(id_of).collect::<Result<Vec<String>, Failure>>().map(ForgottenIds::new)
 }
 
 /// Reads a file of lines that a flag names. Returns the name for messages and the text.

@@ -32,6 +32,7 @@ impl ErrorPlace {
             PipelineError::NightsMissing { url }
             | PipelineError::NightMissing { url, .. }
             | PipelineError::OutputExists { url, .. }
+            | PipelineError::StaleNight { output: url, .. }
             | PipelineError::InputChanged { url, .. } => Self::file(url),
             PipelineError::NightNotPublished { store, .. } => Self::file(store),
             PipelineError::NoSpace { path, .. } => Self::file(&path.display().to_string()),
@@ -58,7 +59,10 @@ impl ErrorPlace {
     fn of_store(error: &StoreError) -> Self {
         match error {
             StoreError::Damaged { file, .. } | StoreError::DamagedCommit { file, .. } => Self::file(file),
-            StoreError::Refused { url, .. } | StoreError::OutputExists { url, .. } => Self::file(url),
+            StoreError::Refused { url, .. }
+            | StoreError::IsOutput { url, .. }
+            | StoreError::AmbiguousId { store: url, .. }
+            | StoreError::OutputExists { url, .. } => Self::file(url),
             StoreError::Dataset(error) => Self::of_dataset(error),
             StoreError::Storage(error) => Self::of_storage(error),
             _ => Self::default(),

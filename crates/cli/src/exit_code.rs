@@ -93,6 +93,10 @@ impl<E: Into<StudyError>> From<E> for Failure {
     }
 }
 
+/// The flags of a run that `--stale` does not go with, since they are about one night.
+const OF_ONE_NIGHT: &[&str] =
+    &["--dt", "--date", "--late", "--future", "--late-exit-code", "--empty-exit-code", "--report"];
+
 /// Returns what mends an error, where the message alone does not tell.
 fn remedy(error: &StudyError) -> Option<Remedy> {
     let StudyError::Pipeline(error) = error else { return None };
@@ -100,12 +104,16 @@ fn remedy(error: &StudyError) -> Option<Remedy> {
         PipelineError::TooManyBadRows { n, is_damage: false, .. } => {
             Some(Remedy::Again(vec!["--max-bad-rows".to_owned(), n.to_string()]))
         }
+        PipelineError::StaleNight { .. } => Some(Remedy::InPlaceOf(OF_ONE_NIGHT, "--stale")),
         PipelineError::NightNotPublished { .. }
         | PipelineError::Storage(StorageError::InputMissing { what: "night in these results", .. }) => {
             Some(Remedy::With("store info", &["--config"]))
         }
         PipelineError::Storage(StorageError::InputMissing { what: "night", url, .. }) => {
             Some(Remedy::Of("store info", url.rsplit_once(" dt=")?.0.to_owned()))
+        }
+        PipelineError::Store(StoreError::IsOutput { url, store: Some(store), .. }) => {
+            Some(Remedy::Instead(url.clone(), store.clone()))
         }
         PipelineError::Store(StoreError::Damaged { .. } | StoreError::DamagedCommit { .. }) => {
             Some(Remedy::With("check", &["--config"]))

@@ -51,6 +51,18 @@ pub fn only_switch(command: &str, message: &str) -> Option<String> {
     }
 }
 
+/// Returns whether a flag of `command`, such as `--dt`, is followed by a value.
+pub fn takes_value(command: &str, flag: &str) -> bool {
+    let mut parsed = Cli::command();
+    parsed.build();
+    let parsed = command.split(' ').fold(&parsed, |at, name| at.find_subcommand(name).unwrap_or(at));
+    let is_it = |argument: &&clap::Arg| {
+        let aliases = argument.get_all_aliases().into_iter().flatten();
+        argument.get_long().into_iter().chain(aliases).any(|name| flag.strip_prefix("--") == Some(name))
+    };
+    parsed.get_arguments().find(is_it).is_some_and(|argument| argument.get_action().takes_values())
+}
+
 /// Returns the text before the first backtick, between the first two, and after them.
 fn next_quoted(text: &str) -> Option<(&str, &str, &str)> {
     let (before, from) = text.split_once('`')?;

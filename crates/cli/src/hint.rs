@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use crate::command_line::command_line;
 use crate::exit_code::{CONFIG, Failure, USAGE};
-use crate::flags::only_switch;
+use crate::flags::{only_switch, takes_value};
 use crate::place::may_hold_secrets;
 use crate::remedy::Remedy;
 use crate::slips;
@@ -25,6 +25,11 @@ pub fn of(failure: &Failure, command: &str, arguments: &[OsString]) -> Option<St
         Remedy::Of(command, place) => command.split(' ').map(str::to_owned).chain([place]).collect(),
         Remedy::With(command, flags) => with(command, flags, &words)?,
         Remedy::Instead(wrong, right) => instead(&wrong, &right, words)?,
+        Remedy::InPlaceOf(flags, word) => {
+            let mut line = without(flags, command, words);
+            line.push(word.to_owned());
+            Some(line).filter(|line| slips::parse(line).is_ok())?
+        }
         // What is added may not go with what is there, such as --max-bad-rows with --strict.
         Remedy::Again(more) => {
             Some(words.into_iter().chain(more).collect()).filter(|words: &Vec<String>| slips::parse(words).is_ok())?
@@ -52,6 +57,21 @@ fn with(command: &str, flags: &[&str], words: &[String]) -> Option<Vec<String>> 
         line.extend([(*flag).to_owned(), value(flag)?]);
     }
     Some(line)
+}
+
+/// Returns the words without some flags of the command and their values.
+fn without(flags: &[&str], command: &str, words: Vec<String>) -> Vec<String> {
+    let mut left = Vec::with_capacity(words.len());
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+        if !flags.contains(&name) {
+            left.push(word);
+        } else if value.is_none() && takes_value(command, name) {
+            drop(words.next());
+        }
+    }
+    left
 }
 
 /// Returns the words with one of them replaced, whether it stands alone or after a flag and `=`. `None` if there is none.

@@ -11,12 +11,11 @@ use toml::de::{DeTable, DeValue};
 /// The JSON Schema of a job file. A test compares its keys with those that the parser takes.
 const SCHEMA: &str = include_str!("job_schema.json");
 
+#[allow(clippy::expect_used, reason = "the schema is a part of the program, and without it no key would be checked")]
 static PARSED: LazyLock<Value> = LazyLock::new(|| {
-    let mut schema: Value = serde_json::from_str(SCHEMA).unwrap_or_default();
+    let mut schema: Value = serde_json::from_str(SCHEMA).expect("job_schema.json is JSON");
     let names: Vec<&str> = profiles().map(|(name, ..)| *name).collect();
-    if let Some(profile) = schema.pointer_mut("/properties/profile") {
-        profile["enum"] = names.into();
-    }
+    schema.pointer_mut("/properties/profile").expect("job_schema.json has the key profile")["enum"] = names.into();
     schema
 });
 
@@ -155,6 +154,7 @@ pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&
 pub fn line_and_column(text: &str, offset: usize) -> (u64, u64) {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() as u64 + 1;
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u64 + 1;
+    // The last line begins after the last line break, or at the beginning.
+    let column = before.rsplit_once('\n').map_or(before, |(_, line)| line).chars().count() as u64 + 1;
     (line, column)
 }

@@ -21,6 +21,7 @@ impl Refused {
     /// Reads arguments, of which the first is the name of the program, as far as they can be read.
     pub fn of(arguments: &[OsString]) -> Self {
         let matches = Cli::command().ignore_errors(true).try_get_matches_from(arguments);
+        // Arguments that cannot be read at all name no command.
         let names = matches.as_ref().map(names).unwrap_or_default();
         let dt = value(arguments, "--dt").and_then(|dt| dt.into_string().ok());
         let asked = (!names.is_empty()).then(|| Asked { command: names.join(" "), dt });

@@ -5,6 +5,8 @@
 pub enum Remedy {
     /// The same command with more arguments; with none, the same command again.
     Again(Vec<String>),
+    /// The same command with the last word in the place of some of its flags and of their values.
+    InPlaceOf(&'static [&'static str], &'static str),
     /// Another command.
     Command(Vec<String>),
     /// Another command, of a place that a job file may name.

@@ -81,6 +81,7 @@ impl Report {
 
 /// Adds what a command spent to its summary.
 fn add_spent(json: &mut Map<String, Value>, spent: &Spent) {
+    // A command does not take the 584 million years of 2^64 milliseconds.
     let milliseconds = |time: &Duration| Value::from(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     json.insert("elapsed_ms".to_owned(), milliseconds(&spent.elapsed));
     if let Some(bytes) = peak_rss_bytes() {

@@ -447,6 +447,22 @@ fn files_that_cannot_be_read_are_passed_over_as_a_whole_up_to_the_limit() {
 }
 
 #[test]
+fn a_night_of_which_no_file_can_be_read_is_not_published_whatever_the_limit() {
+    let night = Night::new("max_bad_files = 10\n");
+    let folder = night.path().join(format!("documents/dt={DT}"));
+    std::fs::create_dir_all(&folder).unwrap();
+    for name in ["a.parquet", "b.parquet"] {
+        std::fs::write(folder.join(name), "no Parquet").unwrap();
+    }
+    expect(&night.run(DT, &[]), 65, &["none of the files can be read (2); first: ", "a.parquet"]);
+    expect_nothing_published(&night);
+    // The repaired input needs no `--replace`.
+    night.documents(DT, &[("good", &text(1, 40))]);
+    let summary = night.run(DT, &[]).expect_success().json();
+    assert_eq!((&summary["status"], &summary["n_bad_files"]), (&"published".into(), &2.into()), "{summary}");
+}
+
+#[test]
 fn no_page_may_claim_more_than_can_be_held() {
     let night = Night::new("max_bad_rows = 1\n[resources]\nthreads = 1\nmemory_limit = \"1GiB\"\n");
     let path = night.path().join(format!("documents/dt={DT}/x.parquet"));
@@ -655,7 +671,11 @@ fn a_store_of_another_configuration_is_refused() {
     let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
     std::fs::write(night.path().join("other.toml"), job + "profile = \"paper\"\n").unwrap();
     let done = nearprint_in(night.path(), &["run", "--config", "other.toml", "--dt", "2026-11-21", "--json"]);
-    expect(&done, 78, &["store", "another configuration"]);
+    expect(
+        &done,
+        78,
+        &["store", "another configuration: its `profile` is default, this one's is paper: give the store's"],
+    );
     let mut after = support::snapshot(night.path());
     after.remove(std::path::Path::new("other.toml"));
     assert_eq!(after, before);

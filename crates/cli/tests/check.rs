@@ -79,6 +79,95 @@ fn every_flipped_bit_is_found_in_the_file_that_has_it() {
     check(&night).expect_success();
 }
 
+/// What `check` says to people, and the command after `Next`.
+fn told(night: &Night, more: &[&str]) -> (String, Option<String>) {
+    let said = nearprint_in(night.path(), &[&["check", "--config", "job.toml"], more].concat()).stdout;
+    let next = said.lines().find_map(|line| line.strip_prefix("Next: nearprint ")).map(str::to_owned);
+    (said, next)
+}
+
+/// Types a command without quotes in the night's folder.
+fn typed(night: &Night, line: &str) {
+    nearprint_in(night.path(), &line.split(' ').collect::<Vec<_>>()).expect_success();
+}
+
+#[test]
+fn damage_says_what_it_is_of_and_the_command_that_repairs_it() {
+    let night = two_nights();
+    let info = nearprint_in(night.path(), &["store", "info", "store", "--json"]).expect_success().json();
+    let run = info["nights"][0]["run"].as_str().unwrap();
+    let run_file = night.path().join(format!("store/runs/{run}/ids/part-00000.parquet"));
+    let result = night.table_files(NIGHTS[0], "decisions").remove(0);
+    let manifest = night.generation(NIGHTS[0]).join("manifest.json");
+    let of_results = (format!("the results of {}", NIGHTS[0]), "results");
+    let of_run = (format!("the files of {} in the store", NIGHTS[0]), "run_files");
+    for (file, (named, of)) in [(&result, &of_results), (&manifest, &of_results), (&run_file, &of_run)] {
+        std::fs::remove_file(file).unwrap();
+        let found = check(&night).json()["problems"].clone();
+        assert_eq!((&found[0]["of"], &found[0]["dt"]), (&Value::from(*of), &Value::from(NIGHTS[0])), "{found}");
+        let (said, next) = told(&night, &[]);
+        let url = found[0]["file"].as_str().unwrap();
+        assert_eq!(said.matches(url).count(), 1, "{said}");
+        assert!(said.contains("gone") && !said.contains("os error"), "{said}");
+        assert!(said.contains(&format!("damaged: {named}, 1 problem: ")), "{said}");
+        assert_eq!(said.contains("store: the store itself is sound"), *of == "results", "{said}");
+        let mends = format!("run --config job.toml --dt {} --replace", NIGHTS[0]);
+        assert_eq!(next.as_ref(), Some(&mends), "{said}");
+        assert_eq!(told(&night, &["--store", "store"]).1, None, "the job file may be of another store");
+        typed(&night, &mends);
+        assert_eq!(told(&night, &[]).1, None);
+        check(&night).expect_success();
+    }
+}
+
+#[test]
+fn a_stale_night_says_so_and_a_damaged_one_is_mended_with_it() {
+    let night = two_nights();
+    night.documents("2026-11-18", &[("z", &text(2, 60))]).run("2026-11-18", &["--late"]).expect_success();
+    let found = check(&night).expect_success().json();
+    assert_eq!(found["status"], "sound", "{found}");
+    assert_eq!(found["stale"], serde_json::json!(NIGHTS), "{found}");
+    assert_eq!(found["next"], "nearprint run --config job.toml --stale", "{found}");
+    let (said, next) = told(&night, &[]);
+    assert!(said.contains("2026-11-19, 2026-11-20: stale: nights before"), "{said}");
+    let anew = "run --config job.toml --stale";
+    assert_eq!(next.as_deref(), Some(anew));
+    let one = nearprint_in(night.path(), &["check", "--config", "job.toml", "--dt", "2026-11-18", "--json"]);
+    assert_eq!(one.expect_success().json()["stale"], serde_json::json!([]));
+    // The repair of a night that is stale too makes it anew.
+    std::fs::remove_file(night.generation(NIGHTS[1]).join("manifest.json")).unwrap();
+    let (said, next) = told(&night, &[]);
+    assert!(said.contains("the night is stale too") && said.contains("--no-breakers"), "{said}");
+    assert_eq!(next.as_deref(), Some(anew));
+    typed(&night, anew);
+    let found = check(&night).expect_success().json();
+    assert_eq!((&found["status"], &found["stale"]), (&"sound".into(), &serde_json::json!([])), "{found}");
+}
+
+#[test]
+fn an_output_in_the_place_of_the_store_is_called_so_and_names_its_store() {
+    let night = two_nights();
+    for command in [&["store", "info", "results"][..], &["store", "gc", "results"], &["check", "--store", "results"]] {
+        let said = nearprint_in(night.path(), command);
+        assert_eq!(said.code, 66, "{}", said.stderr);
+        assert!(
+            said.error().contains("results is no store: it is an output, the results of the store /")
+                && said.error().contains("/store: name that store"),
+            "{}",
+            said.stderr
+        );
+        let hint = said.stderr.lines().find_map(|line| line.strip_prefix("hint: nearprint ")).unwrap();
+        typed(&night, hint);
+    }
+    // A store that lies elsewhere is named by its identity.
+    std::fs::create_dir(night.path().join("elsewhere")).unwrap();
+    std::fs::rename(night.path().join("store"), night.path().join("elsewhere/store")).unwrap();
+    let said = nearprint_in(night.path(), &["store", "info", "results"]);
+    let identity = std::fs::read_to_string(night.path().join("results/_store.json")).unwrap();
+    let identity: Value = serde_json::from_str(&identity).unwrap();
+    assert!(said.error().contains(identity["store"].as_str().unwrap()), "{}", said.stderr);
+}
+
 #[test]
 fn every_digit_of_a_commit_counts() {
     let night = two_nights();

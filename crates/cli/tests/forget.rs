@@ -175,6 +175,69 @@ fn what_cannot_be_meant_is_refused() {
 }
 
 #[test]
+fn an_id_with_line_breaks_is_named_by_json_lines_and_a_plain_list_that_may_mean_it_is_refused() {
+    let night = Night::new("");
+    let ids = ["x", "x\ny", "y", "z\r", "z", "7", "", "blank\n\n"];
+    let rows: Vec<(&str, String)> = ids.iter().zip(1..).map(|(id, seed)| (*id, text(seed, 60))).collect();
+    let rows: Vec<(&str, &str)> = rows.iter().map(|(id, text)| (*id, text.as_str())).collect();
+    night.documents(&date(11), &rows);
+    run(&night, 11, &[]);
+    let forget = |name: &str, list: &str| {
+        std::fs::write(night.path().join(name), list).unwrap();
+        nearprint_in(night.path(), &["store", "forget", "store", "--ids", name, "--json"])
+    };
+    let left = || night.decisions(&date(11)).into_keys().collect::<Vec<_>>();
+    let before = snapshot(&night.path().join("store"));
+    for (list, escaped) in [
+        ("x\ny\n", r#""x\ny""#),
+        ("y\r\nother\r\nx", r#""x\ny""#),
+        ("z\n", r#""z\r""#),
+        ("x\nblank\n", r#""blank\n\n""#),
+    ] {
+        let said = forget("ids", list);
+        let json_line = format!(r#"{{"id": {escaped}}}"#);
+        expect(&said, 64, &[&date(11), escaped, &json_line, "a file whose name ends in .jsonl"]);
+    }
+    assert_eq!(snapshot(&night.path().join("store")), before);
+    // A list that cannot mean such an id is taken.
+    let done = forget("ids", "x\n\n7\nnobody\n").expect_success().json();
+    assert_eq!((&done["n_found"], &done["n_not_found"]), (&2.into(), &1.into()), "{done}");
+    assert_eq!(left(), ["", "blank\n\n", "x\ny", "y", "z", "z\r"]);
+    let lines = "{\"id\": \"x\\ny\", \"text\": \"…\"}\n\n{\"id\":\"\"}\r\n{\"id\": \"z\\r\"}\n{\"id\": 7}";
+    let done = forget("ids.jsonl", lines).expect_success().json();
+    assert_eq!((&done["n_ids"], &done["n_found"]), (&4.into(), &3.into()), "7 is gone already: {done}");
+    assert_eq!(left(), ["blank\n\n", "y", "z"]);
+    is_sound(&night);
+    for (line, number) in
+        [("{\"id\": 1.5}", "line 1"), ("{\"id\": \"y\"}\nz", "line 2"), ("{\"doc_id\": \"y\"}", "line 1")]
+    {
+        expect(&forget("ids.jsonl", line), 65, &["--ids ids.jsonl: ", number, "no id: write {\"id\": …}"]);
+    }
+    assert_eq!(left(), ["blank\n\n", "y", "z"]);
+}
+
+#[test]
+fn a_night_that_stays_as_it_is_says_that_its_counts_are_those_of_its_publication() {
+    let night = Night::new("");
+    for day in 11..=13 {
+        night.documents(
+            &date(day),
+            &[(&format!("{day}-a"), &text(day, 60)), (&format!("{day}-b"), &text(day + 50, 60))],
+        );
+        assert_eq!(run(&night, day, &[])["counts_of"], "this_run");
+    }
+    std::fs::write(night.path().join("ids"), "11-a\n").unwrap();
+    store(&night, &["forget", "--ids", "ids"]);
+    run(&night, 12, &["--replace"]);
+    let again = run(&night, 13, &["--replace"]);
+    let (status, n_existing) = (again["status"].as_str(), again["n_existing"].as_u64());
+    assert_eq!((status, n_existing, &again["counts_of"]), (Some("already_published"), Some(4), &"publication".into()));
+    let run = ["run", "--config", "job.toml", "--dt", &date(13)];
+    let said = nearprint_in(night.path(), &run).expect_success().stdout;
+    assert!(said.contains("the counts are those of its publication"), "{said}");
+}
+
+#[test]
 fn a_document_whose_canonical_one_went_with_its_night_represents_none_so_the_next_of_its_kind_is_kept() {
     let night = Night::new("");
     let same = text(1, 60);

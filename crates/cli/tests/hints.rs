@@ -51,6 +51,34 @@ fn nights_that_need_a_flag_say_it() {
 }
 
 #[test]
+fn a_stale_night_names_the_command_that_makes_all_stale_nights_anew() {
+    let stale = night();
+    stale.run(NEXT, &[]).expect_success();
+    stale.run(DT, &["--late"]).expect_success();
+    let run = format!("nearprint run -c job.toml --dt {NEXT} --late-exit-code 75 --empty-exit-code=3 --threads 1");
+    let anew = "nearprint run -c job.toml --threads 1 --stale";
+    let said = typed(&stale, &run);
+    assert_eq!(said.code, 73, "{}", said.stderr);
+    assert!(
+        said.stderr.contains("is published from other earlier nights than there are now, so it is stale"),
+        "{}",
+        said.stderr
+    );
+    // The dry run says the same.
+    hinted(&stale, &format!("{run} --dry-run"), 73, anew);
+    typed(&stale, &run).expect_success();
+    // Where more than the nights before has changed, the flag is that of the night alone.
+    stale.documents(DT, &[("a", &text(5, 40))]).run(DT, &["--replace"]).expect_success();
+    let all = format!("nearprint run -c job.toml --dt {NEXT} --pairs all");
+    let said = typed(&stale, &all);
+    assert!(said.stderr.contains("is published from other earlier nights than there are now"), "{}", said.stderr);
+    stale.documents(NEXT, &[("c", &text(6, 40))]);
+    let run = format!("nearprint run -c job.toml --dt {NEXT}");
+    assert!(typed(&stale, &run).stderr.contains("from other inputs and earlier nights"));
+    hinted(&stale, &run, 73, &format!("{run} --replace"));
+}
+
+#[test]
 fn bad_rows_name_the_limit_that_lets_them_pass() {
     let night = night();
     let file = night.path().join(format!("documents/dt={DT}/bad.parquet"));
@@ -261,7 +289,7 @@ fn a_published_night_says_which_of_its_sources_changed() {
     write_documents(&night.path().join(format!("documents/dt={NEXT}/more.parquet")), &[(Some("m"), Some("n"))]);
     assert!(error(NEXT, &[]).contains("from other inputs:"));
     night.documents("2026-11-19", &[("early", &text(2, 40))]).run("2026-11-19", &["--late"]).expect_success();
-    assert!(error(DT, &[]).contains("from other earlier nights:"));
+    assert!(error(DT, &[]).contains("from other earlier nights than there are now, so it is stale:"));
     assert!(error(NEXT, &[]).contains("from other inputs and earlier nights:"));
     let none = night.run("2026-02-30", &[]);
     assert!(none.code == 64 && none.error().ends_with("there is no such day"), "{}", none.stderr);

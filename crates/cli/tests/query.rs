@@ -316,7 +316,7 @@ fn a_store_of_another_text_of_web_pages_says_so_and_answers_with_its_own() {
         let of_store = ["query", "--store", "store", "--text", &*format!("Menu {}", text(1, 80)), "--json"];
         nearprint_in(night.path(), &[&of_store, more].concat())
     };
-    expect(&ask(&[]), 78, &["another configuration", "its --html-text, which decides the text of web pages"]);
+    expect(&ask(&[]), 78, &["another configuration: its --html-text is all, this one's is main: give"]);
     let found = ask(&["--html-text", "all"]).expect_success().json();
     assert_eq!((found["status"].as_str(), found["n_matches"].as_u64()), (Some("found"), Some(1)), "{found}");
 }
@@ -325,7 +325,11 @@ fn a_store_of_another_text_of_web_pages_says_so_and_answers_with_its_own() {
 fn queries_that_cannot_be_answered_are_refused_with_a_remedy() {
     let night = indexed();
     let ask = |args: &[&str]| nearprint_in(night.path(), &[&["query", "--store", "store"], args].concat());
-    expect(&ask(&["--text", "x", "--profile", "han-bigrams"]), 78, &["another configuration", "use its profile"]);
+    expect(
+        &ask(&["--text", "x", "--profile", "han-bigrams"]),
+        78,
+        &["another configuration: its --profile is default, this one's is han-bigrams"],
+    );
     expect(&ask(&["--fingerprint", "12345678901234567890123"]), 64, &["16 hex digits"]);
     expect(&ask(&["--fingerprint", "xyz"]), 64, &["16 hex digits"]);
     expect(&ask(&["--fingerprint", "0x1", "--sketch", "12"]), 64, &["64 hex digits"]);

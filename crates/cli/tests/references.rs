@@ -240,8 +240,9 @@ fn references_that_cannot_be_joined_are_refused_before_any_work() {
         expect(&crawls.run("c", dt, references, more), code, parts);
         assert!(!crawls.path().join("c").exists() && !crawls.path().join("c-results").exists(), "{references:?}");
     };
-    let digests = ["other: the store was made with another configuration", "its digest ", "this one's "];
-    refused(&["a", "other"], &[], 78, &[&digests[..], &["take it out of `references`"]].concat());
+    let differs =
+        "other: the store was made with another configuration: its `profile` is han-bigrams, this one's is default";
+    refused(&["a", "other"], &[], 78, &[differs, "take it out of `references`"]);
     refused(&["nowhere"], &[], 66, &["no reference store at nowhere", "is mounted"]);
     refused(&["empty"], &[], 66, &["no reference store at empty", "at least one night"]);
     refused(&["a", "./a"], &[], 78, &["references: './a' is named twice"]);

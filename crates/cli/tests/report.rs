@@ -52,6 +52,45 @@ fn the_page_of_a_night_is_the_same_whoever_writes_it_and_whatever_later_nights_p
 }
 
 #[test]
+fn a_stale_night_says_so_wherever_it_is_read() {
+    let night = published();
+    let said = |more: &[&str]| nearprint_in(night.path(), &[&REPORT[..], more].concat()).expect_success();
+    let everywhere = || {
+        let json = said(&["--json"]).json();
+        let shown = [said(&[]).stdout, said(&["--format", "md"]).stdout, page(&night, &[])];
+        (json["is_stale"].as_bool().unwrap(), shown, json["next"].as_str().map(str::to_owned))
+    };
+    let (is_stale, shown, next) = everywhere();
+    assert!(!is_stale && next.is_none() && shown.iter().all(|text| !text.contains("stale")), "{shown:?}");
+    let fresh = page(&night, &[]);
+    night.documents("2026-11-18", &[("late", &text(8, 90))]).run("2026-11-18", &["--late"]).expect_success();
+    let (is_stale, shown, next) = everywhere();
+    let all_say = shown.iter().all(|text| text.contains("The night is stale: nights before it were added"));
+    assert!(is_stale && all_say, "{shown:?}");
+    let anew = "run --config job.toml --stale";
+    assert_eq!(next, Some(format!("nearprint {anew}")));
+    nearprint_in(night.path(), &anew.split(' ').collect::<Vec<_>>()).expect_success();
+    assert!(!everywhere().0);
+    assert!(!fresh.contains("stale"));
+}
+
+#[test]
+fn an_empty_id_is_shown_as_two_quotes() {
+    let night = Night::new("");
+    let one = text(1, 150);
+    night.documents(DT, &[("", &one), ("x", &one)]).run(DT, &[]).expect_success();
+    let said = |more: &[&str]| nearprint_in(night.path(), &[&REPORT[..], more].concat()).expect_success().stdout;
+    let text = said(&[]);
+    assert!(text.lines().any(|line| line.trim_end() == "  keep  \"\""), "{text}");
+    assert!(text.lines().any(|line| line.trim_end() == "         2  \"\""), "{text}");
+    assert!(said(&["--format", "md"]).contains("| `\"\"` | 2 |"), "{}", said(&["--format", "md"]));
+    assert!(texts(&page(&night, &[]), "code").contains(&"\"\"".to_owned()));
+    let query = ["query", "--config", "job.toml", "--text", &*one];
+    let found = nearprint_in(night.path(), &query).expect_success().stdout;
+    assert!(found.contains("represented by \"\"") && found.contains("keep      \"\"  same text"), "{found}");
+}
+
+#[test]
 fn a_page_shows_the_weakest_drop_first_with_what_it_lost() {
     let page = page(&published(), &[]);
     assert_eq!(texts(&page, "h1"), ["Night 2026-11-20"]);

@@ -131,6 +131,16 @@ pub enum DatasetError {
         /// The first of these files, and what is wrong with it.
         example: String,
     },
+    /// No file can be read, however many may be passed over.
+    #[error(
+        "none of the files can be read ({n}); first: {example}: fetch them again; max_bad_files passes over some files of a night, not all"
+    )]
+    AllFilesBad {
+        /// The number of files.
+        n: u64,
+        /// The first of these files, and what is wrong with it.
+        example: String,
+    },
     /// The log of a published table is damaged.
     #[error("{file}: {reason}")]
     Table {
@@ -194,6 +204,7 @@ impl DatasetError {
             | Self::BadRow { .. }
             | Self::OtherFiles { .. }
             | Self::TooManyBadFiles { .. }
+            | Self::AllFilesBad { .. }
             | Self::Table { .. } => ErrorKind::BadData,
             Self::DocumentsMissing { .. }
             | Self::EmptyList { .. }

@@ -37,9 +37,9 @@ pub use date::{is_date, utc};
 pub use delta_log::version_of;
 pub use documents::{
     DocumentBatch, DocumentColumns, DocumentPlace, DocumentRange, DocumentReader, DocumentRows, Documents, FORMATS,
-    Fate, Fates, FileFilter, FileList, FilterOutput, FilterTarget, Format, FoundText, Passed, PassedReason, ReadBytes,
-    ReadLimits, RowCounts, RowFault, SpanRead, Unchecked, WarcId, WebPages, endings, filter_file, holds_one_document,
-    is_document_name, keep_type_name, left_out, page_text, row_place, url_host,
+    Fate, Fates, FileFilter, FileList, FilterOutput, FilterTarget, Format, FoundText, IdColumn, LineId, Passed,
+    PassedReason, ReadBytes, ReadLimits, RowCounts, RowFault, SpanRead, Unchecked, WarcId, WebPages, endings,
+    filter_file, holds_one_document, is_document_name, keep_type_name, left_out, page_text, row_place, url_host,
 };
 pub use error::{DatasetError, Result};
 pub use nearprint_html::HtmlText;

@@ -28,6 +28,7 @@ pub fn copy_with_checksums<W: Write + Send>(from: &File, sink: W, properties: Wr
     let footer =
         ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Optional).parse_and_finish(from)?;
     let schema = footer.file_metadata().schema_descr().root_schema_ptr();
+    // The writer may have no keys of its own.
     let known = properties.key_value_metadata().cloned().unwrap_or_default();
     let mut writer = SerializedFileWriter::new(sink, schema, Arc::new(properties))?;
     for row_group in 0..footer.num_row_groups() {

@@ -87,6 +87,7 @@ impl TableFile {
     }
 
     fn of_add(path: String, add: &Add) -> Self {
+        // A file without a date is of no night that a store has, which `check` reports. Statistics are optional.
         let dt = add.partition_values.get(DT).cloned().flatten().unwrap_or_default();
         Self { path, dt, bytes: add.size, statistics: add.stats.clone().unwrap_or_default() }
     }
@@ -456,6 +457,7 @@ fn commit(url: &str, content: &[u8]) -> Result<Commit> {
     let info = info.ok_or_else(|| damaged(url, "it does not say who wrote it"))?;
     let word = |key: &str| info.get(key).and_then(Value::as_str);
     let is_own = word("engineInfo").is_some_and(|engine| engine.starts_with(ENGINE)) || word(OWN_SHA256).is_some();
+    // A version of nearprint's without a digest has not the one that it must have.
     let own = word(OWN_SHA256).unwrap_or_default();
     if is_own && Sha256Hex::of(text.replacen(&own_field(own), &own_field(""), 1).as_bytes()).0 != own {
         return Err(damaged(url, "its content is not what its own SHA-256 says"));
@@ -484,7 +486,8 @@ fn partition(dt: &str) -> BTreeMap<String, Option<String>> {
 /// Returns the metadata of a table. Its identity follows from that of the store.
 fn table_metadata(name: &str, table_id: &str, schema_string: String) -> Metadata {
     let digest = Sha256Hex::of(format!("{table_id} {name}").as_bytes()).0;
-    let part = |from: usize, to: usize| digest.get(from..to).unwrap_or_default();
+    // A digest has 64 digits.
+    let part = |from: usize, to: usize| &digest[from..to];
     Metadata {
         id: [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-"),
         name: Some(name.to_owned()),

@@ -235,6 +235,7 @@ impl Lanes {
     }
 
     fn sum(&self, bit: usize) -> u128 {
+        // There are no wide sums before the narrow ones are full.
         u128::from(self.narrow[bit]) + self.wide.get(bit).copied().unwrap_or_default()
     }
 }

@@ -93,6 +93,7 @@ pub fn is_boilerplate(dom: &Dom, id: NodeId) -> bool {
         "header" => return !lies_in_article(dom, id),
         _ => {}
     }
+    // Most elements have no role.
     let role = node.attribute("role").unwrap_or_default();
     if matches!(
         role,

@@ -114,8 +114,10 @@ impl<'a, S: TokenSink> Feeder<'a, S> {
 }
 
 /// Returns the size of a part of a copy, which has no more than [`PIECE_BYTES`].
+#[allow(clippy::cast_possible_truncation, reason = "a piece has few bytes")]
 fn size(n_bytes: usize) -> u32 {
-    u32::try_from(n_bytes).unwrap_or(u32::MAX)
+    debug_assert!(n_bytes <= PIECE_BYTES, "a part of {n_bytes} bytes");
+    n_bytes as u32
 }
 
 /// A sink that counts its tokens. Errors are none, since they are given within tags too.

@@ -132,7 +132,9 @@ struct Opening<'a> {
 
 impl Opening<'_> {
     async fn open(&self, store: Store) -> Result<Opened> {
-        store.refuse_other_config(self.profile.digest())?;
+        let differing = |other: &str| self.profile.configuration().differences(other);
+        let named = |other: &str| differing(other).iter().map(ToString::to_string).collect();
+        store.refuse_other_config(self.profile.digest(), named)?;
         let known: HashMap<&str, &Arc<OpenRun>> = self
             .before
             .into_iter()
@@ -140,6 +142,7 @@ impl Opening<'_> {
             .map(|night| (night.run.night.run.digest.as_str(), &night.run))
             .collect();
         let shadowed = store.all_nights(Origin::OWN).shadowed(&Recrawls::default()).await?;
+        // Of most nights, no row is shadowed.
         let open = |night: &Night| {
             let known = known.get(night.run.digest.as_str()).filter(|known| known.night.dt == night.dt);
             let run = known.map_or_else(|| Arc::new(OpenRun::new(night.clone())), |known| Arc::clone(known));

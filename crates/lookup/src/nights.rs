@@ -8,7 +8,7 @@ use nearprint_dataset::schema::TEXT_HASH;
 use nearprint_dataset::sketch_column::SketchPages;
 use nearprint_dataset::{Columns, DatasetError, ParquetFile, fingerprint_column, fixed};
 use nearprint_join::RowSet;
-use nearprint_storage::blocking;
+use nearprint_storage::{blocking, in_memory};
 use nearprint_store::{Night, Store};
 use tokio::sync::OnceCell;
 
@@ -134,7 +134,7 @@ impl OpenRun {
         counts: &Counts,
     ) -> Result<Option<Arc<Vec<u64>>>> {
         let read = || async {
-            let n_rows = usize::try_from(self.night.run.n_fingerprints).unwrap_or(usize::MAX);
+            let n_rows = in_memory(self.night.run.n_fingerprints);
             let room = memory.take(n_rows.saturating_mul(size_of::<u64>())).ok_or(None)?;
             let mut values = Vec::with_capacity(n_rows);
             for group in 0..self.fingerprints(store).await?.n_row_groups() {

@@ -4,7 +4,7 @@ use std::num::NonZero;
 
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{Kernel, Verifier};
-use nearprint_profile::{HtmlText, JoinConfig, Outcome, ProfileConfig, TextFingerprinter};
+use nearprint_profile::{Configuration, HtmlText, JoinConfig, Outcome, ProfileConfig, TextFingerprinter};
 use nearprint_tokenize::Resources;
 use serde::Deserialize;
 
@@ -180,6 +180,7 @@ impl LookupOptions {
 #[derive(Debug)]
 pub struct LookupProfile {
     fingerprinter: TextFingerprinter,
+    configuration: Configuration,
     digest: String,
 }
 
@@ -190,14 +191,20 @@ impl LookupProfile {
     /// # Errors
     /// [`LookupError::Profile`] if the configuration or a file cannot be used.
     pub fn try_new(config: ProfileConfig, resources: &Resources, html_text: &HtmlText) -> Result<Self> {
-        let digest = config.digest(resources, html_text)?;
-        Ok(Self { fingerprinter: TextFingerprinter::try_new(config, resources)?, digest })
+        let configuration = Configuration::new(&config, resources, html_text);
+        let digest = configuration.digest();
+        Ok(Self { fingerprinter: TextFingerprinter::try_new(config, resources)?, configuration, digest })
     }
 
     /// Returns the configuration.
     #[must_use]
     pub fn config(&self) -> &ProfileConfig {
         self.fingerprinter.config()
+    }
+
+    /// Returns everything that a store of this profile has in common with it.
+    pub(crate) fn configuration(&self) -> &Configuration {
+        &self.configuration
     }
 
     /// Returns the digest that a store of this profile has.

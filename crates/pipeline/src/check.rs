@@ -11,7 +11,7 @@ use nearprint_dataset::schema::REFERENCE;
 use nearprint_dataset::{PUBLISHED, ParquetFile, PublishedDataset, TableLog};
 use nearprint_storage::{Folder, Progress, Storage};
 use nearprint_store::{
-    CheckedCommits, Leftover, MANIFEST, Night, Store, StoreError, StoreProblem, StoreReport, check_content,
+    CheckedCommits, Damaged, Leftover, MANIFEST, Night, Store, StoreError, StoreProblem, StoreReport, check_content,
     check_identities,
 };
 
@@ -50,6 +50,9 @@ pub struct CheckReport {
     /// The nights that are published, but that a table does not have yet, and nights that were dropped, but that a table
     /// still has. The next run into their output completes them.
     pub behind: Vec<String>,
+    /// The nights that are stale: nights of earlier dates were added, replaced or dropped since they were made. That is no
+    /// damage.
+    pub stale: Vec<String>,
     /// The reference stores with which the nights were joined, by name. They are not read.
     pub references: Vec<CheckedReference>,
     /// The number of files that no commit names.
@@ -164,6 +167,7 @@ pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progres
         n_files: report.n_files,
         bytes: report.bytes,
         behind,
+        stale: nights.iter().filter(|night| store.is_stale(night)).map(|night| night.dt.clone()).collect(),
         references: references.into_values().collect(),
         n_unreferenced_files: leftovers.iter().map(|l| l.files.len() as u64).sum(),
         unreferenced_bytes: leftovers.iter().map(Leftover::bytes).sum(),
@@ -207,7 +211,7 @@ impl Tables {
                     match TableLog::open_whole(output, dataset).await {
                         Ok(log) => tables.logs.push(log),
                         Err(error) => {
-                            report.note(output.join(dataset.name).url(), Err(error.into()))?;
+                            report.note(&Damaged::Table, output.join(dataset.name).url(), Err(error.into()))?;
                             tables.any_damaged = true;
                         }
                     }
@@ -240,7 +244,7 @@ impl OutputTables {
             let named: Vec<_> = log.night(&night.dt).map(|file| (file.path.clone(), file.bytes, file.rows())).collect();
             if named != wanted {
                 let reason = format!("its log names other files of {} than the manifest", night.dt);
-                report.note(log.table().url(), Err(StoreError::damaged(log.table().url(), reason)))?;
+                report.note(&Damaged::Table, log.table().url(), Err(StoreError::damaged(log.table().url(), reason)))?;
             }
         }
         Ok(any_behind)
@@ -260,7 +264,7 @@ impl OutputTables {
         for dt in unknown(&Store::open(store.folder()).await?) {
             let url = self.logs.first().map_or_else(String::new, |log| log.table().url().to_owned());
             let reason = format!("it has dt={dt}, which the store does not know");
-            report.note(&url, Err(StoreError::damaged(&url, reason)))?;
+            report.note(&Damaged::Table, &url, Err(StoreError::damaged(&url, reason)))?;
         }
         Ok(())
     }
@@ -275,11 +279,11 @@ async fn check_generation(
     report: &mut StoreReport,
 ) -> Result<Option<Manifest>> {
     let generation = output.join(&night.generation_path());
-    let url = generation.join(MANIFEST);
+    let (url, of) = (generation.join(MANIFEST), Damaged::Results { dt: night.dt.clone() });
     let manifest = match Manifest::read(&generation, night).await {
         Ok(manifest) => manifest,
         Err(PipelineError::Store(error)) => {
-            report.note(url.url(), Err(error))?;
+            report.note(&of, url.url(), Err(error))?;
             return Ok(None);
         }
         Err(error) => return Err(error),
@@ -287,7 +291,7 @@ async fn check_generation(
     let agrees = store.config_digest().is_some_and(|digest| manifest.is_of(night, digest));
     if !agrees {
         let reason = "the newest commit says otherwise about its date, configuration or joined runs";
-        report.note(url.url(), Err(StoreError::damaged(url.url(), reason)))?;
+        report.note(&of, url.url(), Err(StoreError::damaged(url.url(), reason)))?;
     }
     for recorded in &manifest.files {
         let file = output.join(&night.file_path(&recorded.name));
@@ -298,7 +302,7 @@ async fn check_generation(
             true => check_schema(&parquet, &recorded.name),
             false => Ok(()),
         });
-        report.note(file.url(), checked)?;
+        report.note(&of, file.url(), checked)?;
     }
     Ok(Some(manifest))
 }
@@ -330,6 +334,7 @@ fn damaged(commits: CheckedCommits, folder: &Folder) -> CheckReport {
         n_files: 0,
         bytes: 0,
         behind: Vec::new(),
+        stale: Vec::new(),
         references: Vec::new(),
         n_unreferenced_files: 0,
         unreferenced_bytes: 0,

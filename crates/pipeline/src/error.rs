@@ -79,6 +79,16 @@ pub enum PipelineError {
         /// Its content, and the action that the user should take.
         reason: String,
     },
+    /// A night is published from the same inputs and configuration, and from other earlier nights than there are now.
+    #[error(
+        "{output}: {dt} is published from other earlier nights than there are now, so it is stale: `nearprint run --config FILE --stale` makes all stale nights anew, and `replace` this one"
+    )]
+    StaleNight {
+        /// The root of the results.
+        output: String,
+        /// The night.
+        dt: String,
+    },
     /// The configuration cannot be run.
     #[error("{key}: {reason}")]
     Config {
@@ -253,7 +263,7 @@ impl PipelineError {
             | Self::InputChanged { .. }
             | Self::DoesNotAddUp { .. } => ErrorKind::BadData,
             Self::Config { .. } => ErrorKind::Config,
-            Self::OutputExists { .. } => ErrorKind::OutputExists,
+            Self::OutputExists { .. } | Self::StaleNight { .. } => ErrorKind::OutputExists,
             Self::Usage { .. } | Self::Join(_) | Self::Profile(ProfileError::Width { .. }) => ErrorKind::Usage,
             Self::Profile(_) => ErrorKind::Config,
             Self::TryAgain { .. } => ErrorKind::TryAgain,

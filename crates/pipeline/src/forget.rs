@@ -226,6 +226,7 @@ async fn results_without(
         staged.extend(writer.finish()?);
     }
     staged.sort_by(|a, b| a.record.name.cmp(&b.record.name));
+    // Nothing was forgotten before.
     let mut forgotten = manifest.forgotten.clone().unwrap_or_default();
     forgotten.n_documents += clusters.n_documents;
     let files = staged.iter().map(|file| file.record.clone()).collect();
@@ -321,7 +322,8 @@ impl Clusters {
                 while let Some(batch) = batches.try_next().await? {
                     let columns = Columns { batch: &batch, file: &file.file.url };
                     for (id, cluster) in columns.strings(DOC_ID)?.iter().zip(columns.strings(CLUSTER_ID)?) {
-                        let id = id.unwrap_or_default();
+                        let nameless = || StoreError::damaged(&file.file.url, "a decision has no doc_id");
+                        let id = id.ok_or_else(nameless)?;
                         match is_second {
                             false if ids.has(id) => clusters.lose(cluster),
                             true if !ids.has(id) => clusters.leave(id, cluster),

@@ -40,9 +40,10 @@ pub use join_plan::{PlanRequest, PlanSummary, PlannedSketches, PlannedTable, pla
 pub use night::published::{NightHistory, NightRecord, published_files, published_history, published_night};
 pub use night::request::{is_among_documents, night_pattern, usual_lost_share};
 pub use night::{
-    Breakers, CheckedPlaces, DocumentShare, DropRate, DryRun, Generation, Generations, JoinedNights, JoinedReference,
-    LargestCluster, MAX_LOST_SHARE, MeanLoss, Measured, NO_SOURCE, NightFiles, NightInput, RunCounts, RunRequest,
-    RunStatus, RunSummary, SourceCounts, SourceLoss, TrippedBreaker, check_places, dry_run, run, run_elsewhere,
+    Breakers, CheckedPlaces, CountsOf, DocumentShare, DropRate, DryRun, Evidence, Generation, Generations,
+    JoinedNights, JoinedReference, LargestCluster, LossySources, MAX_LOST_SHARE, MeanLoss, Measured, NO_SOURCE,
+    NightFiles, NightInput, RunCounts, RunRequest, RunStatus, RunSummary, SourceCounts, SourceLoss, TrippedBreaker,
+    check_places, dry_run, run, run_elsewhere,
 };
 pub use resources::Resources;
 pub use stages::decide::{ClusterRule, DecisionCounts, StarQuality};

@@ -49,6 +49,7 @@ pub(crate) fn measured_over_model(kernel: Kernel, threads: usize) -> Result<f64>
             let _ = std::hint::black_box(queries.map_together(&[&existing], &mut scratch, usize::MAX));
             started.elapsed()
         });
+        // There are rounds, so one is the fastest.
         rounds.min().unwrap_or_default()
     });
     Ok(LARGE_OVER_SMALL * fastest.as_secs_f64() * 1e9 / expected)

@@ -1,11 +1,9 @@
-//! The settings that a fingerprint and a join depend on, and the digest that keeps stores from mixing them.
+//! The settings that a fingerprint and a join depend on.
 
 use nearprint_fingerprint::FingerprintConfig;
-use nearprint_html::{EXTRACTOR_VERSION, HtmlText};
 use nearprint_join::Verifier;
-use nearprint_tokenize::{FeatureConfig, Resources, TokenizeConfig, TokenizerConfig, TokenizerKind};
+use nearprint_tokenize::{FeatureConfig, TokenizeConfig, TokenizerConfig, TokenizerKind};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::error::{ProfileError, Result};
 
@@ -121,41 +119,4 @@ impl ProfileConfig {
         tokenize.features = FeatureConfig::default();
         Some(tokenize)
     }
-
-    /// Returns the digest of everything that a fingerprint, sketch or text hash depends on, among that which text of
-    /// web pages is taken. The distances of the join
-    /// are not part of it, so a store can be joined at any distance.
-    ///
-    /// # Errors
-    /// A valid config causes no error.
-    pub fn digest(&self, resources: &Resources, html_text: &HtmlText) -> Result<String> {
-        let content = |text: &Option<String>| text.as_ref().map(|t| sha256_hex(t.as_bytes()));
-        let mut parts = serde_json::json!({
-            "algorithm": ALGORITHM_VERSION,
-            "bits": self.bits,
-            "tokenize": self.tokenize,
-            "fingerprint": self.fingerprint,
-            "sketch": self.sketch,
-            "user_dictionary": content(&resources.user_dictionary),
-            "stop_words": content(&resources.stop_words),
-        });
-        // Left out at 1 and where there is no table, so that stores from before there were any keep their digests.
-        if self.tokenize.tokenizer.rules_version() > 1 {
-            parts["tokenizer_rules"] = self.tokenize.tokenizer.rules_version().into();
-        }
-        if *html_text != HtmlText::Main {
-            parts["html_text"] = serde_json::json!(html_text);
-        }
-        if EXTRACTOR_VERSION > 1 {
-            parts["html_extractor"] = EXTRACTOR_VERSION.into();
-        }
-        if let Some(idf) = content(&resources.idf) {
-            parts["idf"] = idf.into();
-        }
-        Ok(sha256_hex(parts.to_string().as_bytes()))
-    }
-}
-
-fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }

@@ -31,11 +31,13 @@
 //! The crate does no I/O, starts no threads and uses no Arrow type.
 
 mod config;
+mod configuration;
 mod error;
 mod named;
 mod text;
 
 pub use config::{ALGORITHM_VERSION, JoinConfig, ProfileConfig, SketchConfig};
+pub use configuration::{Configuration, Difference};
 pub use error::{ProfileError, Result};
 pub use named::{NamedProfile, by_name, by_name_and_bits, profiles};
 pub use nearprint_html::HtmlText;

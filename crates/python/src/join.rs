@@ -252,6 +252,7 @@ pub(crate) fn join(
 }
 
 fn grouped(side: Fingerprints, with_sketches: bool) -> Result<(QueryRows, Vec<u64>)> {
+    // A column without values stands for none.
     let sketches: Column<Sketch> = side.sketches.filter(|_| with_sketches).unwrap_or_default();
     Ok(QueryRows::group(side.fingerprints, Arc::new(sketches))?)
 }

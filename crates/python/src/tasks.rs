@@ -249,5 +249,6 @@ fn described<T: serde::de::DeserializeOwned>(name: &str, json: &str) -> Result<T
 /// Returns the places that tasks read, with the settings `[s3]` of a job as JSON.
 fn storage(s3: Option<&str>, base: Option<PathBuf>) -> Result<Storage> {
     let s3 = s3.map(|json| described::<S3Config>("s3", json)).transpose()?;
+    // Without settings, those of the environment hold; without a base, the folder of the process.
     Ok(Storage::new(s3.unwrap_or_default()).below(base.unwrap_or_default()))
 }

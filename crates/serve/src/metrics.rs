@@ -112,6 +112,7 @@ impl Metrics {
     }
 
     pub fn state(&self, state: &State) {
+        // A gauge counts to 2^63.
         let set = |gauge: &Gauge, value: u64| gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         set(&self.commit, state.commit);
         set(&self.nights, state.n_nights);

@@ -194,6 +194,21 @@ impl StorageError {
         }
     }
 
+    /// Returns the place of an error that is about the content of a file or its absence, and what is wrong there. The
+    /// reason does not repeat the place.
+    #[must_use]
+    pub fn place_and_reason(&self) -> Option<(String, String)> {
+        match self {
+            Self::BadFile { file, reason } => Some((file.clone(), reason.clone())),
+            Self::ObjectStore { action, url, source } => match self.kind() {
+                ErrorKind::InputMissing => Some((url.clone(), "it is gone".to_owned())),
+                _ => Some((url.clone(), format!("cannot {action} it: {}", redact(&innermost(source))))),
+            },
+            Self::Io { path, source } => Some((path.display().to_string(), one_line(&source.to_string()))),
+            _ => None,
+        }
+    }
+
     pub(crate) fn bad_file(file: impl Into<String>, reason: impl ToString) -> Self {
         Self::BadFile { file: file.into(), reason: one_line(&reason.to_string()) }
     }

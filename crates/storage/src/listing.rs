@@ -258,6 +258,7 @@ impl Listing {
 /// Describes a file in the way object_store does when it opens one. The ETag tells one version from another.
 fn meta(location: Path, there: &Metadata) -> ObjectMeta {
     let modified = there.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    // As object_store does, a time before 1970 counts as that.
     let micros = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();
     let e_tag = Some(format!("{:x}-{micros:x}-{:x}", there.ino(), there.len()));
     ObjectMeta { location, last_modified: modified.into(), size: there.len(), e_tag, version: None }

@@ -100,6 +100,7 @@ impl Progress {
 
     /// Says how long the stages after this one are expected to take.
     pub fn expect_after(&self, expected: Duration) {
+        // More than the 584 million years of 2^64 milliseconds is as long as that.
         let millis = u64::try_from(expected.as_millis()).unwrap_or(u64::MAX);
         self.counter.after.store(millis, Ordering::Relaxed);
     }

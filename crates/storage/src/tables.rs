@@ -70,8 +70,9 @@ impl Folder {
         self.prefix.filename().map(str::to_owned)
     }
 
-    /// Returns the folder above, or `None` if there is none.
-    pub(crate) fn above(&self) -> Option<Self> {
+    /// Returns the folder that this one lies in, or `None` at the top.
+    #[must_use]
+    pub fn above(&self) -> Option<Self> {
         let mut parts: Vec<_> = self.prefix.parts().collect();
         parts.pop()?;
         let written = self.url.trim_end_matches('/').rsplit_once('/').map(|(above, _)| above.to_owned());

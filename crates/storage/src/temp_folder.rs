@@ -131,6 +131,7 @@ impl OwnFolder {
     /// Returns the content of the marker. It holds the name and the inode. The number of the device is left out,
     /// because it changes when the device is mounted again.
     fn marker_text(&self) -> String {
+        // The folder was made under a name that was drawn.
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         format!(
             "nearprint made this folder for one command and removes it with all that is in it\n{name} {}\n",

@@ -41,6 +41,52 @@ pub struct StoreProblem {
     pub file: String,
     /// The problem.
     pub problem: String,
+    /// What the file is of.
+    #[serde(flatten)]
+    pub of: Damaged,
+}
+
+/// What a damaged file is of. It decides how the damage is repaired.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "of", rename_all = "snake_case")]
+pub enum Damaged {
+    /// The commits of the store, or their pages.
+    Commit,
+    /// The identity of the store or of an output.
+    Identity,
+    /// The run files of a night, in the store.
+    RunFiles {
+        /// The night.
+        dt: String,
+    },
+    /// A segment of the store.
+    Segment,
+    /// An index of the store.
+    Index,
+    /// The results of a night: its manifest, or a file that the manifest names.
+    Results {
+        /// The night.
+        dt: String,
+    },
+    /// The log of a table of results.
+    Table,
+}
+
+impl Damaged {
+    /// Returns the night whose files are damaged, which a run can write again.
+    #[must_use]
+    pub fn night(&self) -> Option<&str> {
+        match self {
+            Self::RunFiles { dt } | Self::Results { dt } => Some(dt),
+            Self::Commit | Self::Identity | Self::Segment | Self::Index | Self::Table => None,
+        }
+    }
+
+    /// Returns whether the store itself is damaged, and not only what it published.
+    #[must_use]
+    pub fn is_of_store(&self) -> bool {
+        !matches!(self, Self::Results { .. } | Self::Table)
+    }
 }
 
 impl Store {
@@ -69,24 +115,24 @@ impl Store {
         let mut report = StoreReport { n_files, ..StoreReport::of(self.folder()) };
         let mut damaged_runs = HashSet::new();
         for night in nights {
-            let folder = self.run_folder(&night.run.digest);
-            report.note(folder.url(), check_record(&folder, &night.run))?;
-            if !self.check_files(&folder, &night.run.files, &mut report, progress).await? {
+            let (folder, of) = (self.run_folder(&night.run.digest), Damaged::RunFiles { dt: night.dt.clone() });
+            report.note(&Damaged::Commit, folder.url(), check_record(&folder, &night.run))?;
+            if !self.check_files(&of, &folder, &night.run.files, &mut report, progress).await? {
                 damaged_runs.insert(night.run.digest.as_str());
             }
         }
         for segment in self.segments() {
             let folder = self.segment_folder(&segment.digest);
-            if self.check_files(&folder, &segment.files, &mut report, progress).await? {
+            if self.check_files(&Damaged::Segment, &folder, &segment.files, &mut report, progress).await? {
                 let checked = self.check_segment(segment, &damaged_runs).await;
-                report.note(folder.url(), checked)?;
+                report.note(&Damaged::Segment, folder.url(), checked)?;
             }
         }
         for index in self.indexes() {
             let folder = self.index_folder(&index.digest);
-            if self.check_files(&folder, &index.files, &mut report, progress).await? {
+            if self.check_files(&Damaged::Index, &folder, &index.files, &mut report, progress).await? {
                 let checked = self.check_index(index, &damaged_runs).await;
-                report.note(folder.url(), checked)?;
+                report.note(&Damaged::Index, folder.url(), checked)?;
             }
         }
         Ok(report)
@@ -95,6 +141,7 @@ impl Store {
     /// Checks the files of one folder. Returns whether all of them are sound.
     async fn check_files(
         &self,
+        of: &Damaged,
         folder: &Folder,
         files: &[FileRecord],
         report: &mut StoreReport,
@@ -104,7 +151,7 @@ impl Store {
         for recorded in files {
             let place = folder.join(&recorded.name);
             let checked = self.check_file(place.file().await, recorded, report).await;
-            sound &= report.note(place.url(), checked)?;
+            sound &= report.note(of, place.url(), checked)?;
             progress.advance(1);
         }
         Ok(sound)
@@ -236,12 +283,12 @@ impl StoreReport {
         Self { store: folder.url().to_owned(), n_files: 0, bytes: 0, n_rows: 0, problems: Vec::new() }
     }
 
-    /// Notes the outcome of a check. If it failed, the report gets a problem of `file`, or of the file that the error
-    /// names. Returns whether the check succeeded.
+    /// Notes the outcome of a check of what `of` says. If it failed, the report gets a problem of `file`, or of the file
+    /// that the error names. Returns whether the check succeeded.
     ///
     /// # Errors
     /// The error of the check, if it is not [about content](StoreError::is_about_content).
-    pub fn note(&mut self, file: &str, checked: Result<()>) -> Result<bool> {
+    pub fn note(&mut self, of: &Damaged, file: &str, checked: Result<()>) -> Result<bool> {
         let error = match checked {
             Ok(()) => return Ok(true),
             Err(error) => error,
@@ -249,11 +296,8 @@ impl StoreReport {
         if !error.is_about_content() {
             return Err(error);
         }
-        let (file, problem) = match error.file_and_reason() {
-            Some((file, reason)) => (file.to_owned(), reason.to_owned()),
-            None => (file.to_owned(), error.to_string()),
-        };
-        self.problems.push(StoreProblem { file, problem });
+        let (file, problem) = error.file_and_reason().unwrap_or_else(|| (file.to_owned(), error.to_string()));
+        self.problems.push(StoreProblem { file, problem, of: of.clone() });
         Ok(false)
     }
 }

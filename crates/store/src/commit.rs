@@ -254,6 +254,7 @@ impl JoinedRuns {
     }
 
     fn after(forgotten: Option<&str>) -> Self {
+        // The list begins with the empty text if nothing was forgotten.
         Self(forgotten.unwrap_or_default().to_owned())
     }
 

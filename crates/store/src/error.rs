@@ -33,6 +33,30 @@ pub enum StoreError {
         /// What it holds, and what the user should do.
         reason: String,
     },
+    /// A list of ids, one a line, may mean an id with line breaks, or only the ids that are its lines.
+    #[error(
+        "{store}: {dt} has the id {}, which stands in a list of lines as other ids, all of which the list has: nothing was forgotten; give the list as JSON lines, such as {{\"id\": {}}}, in a file whose name ends in .jsonl",
+        escaped(id),
+        escaped(id)
+    )]
+    AmbiguousId {
+        /// The store.
+        store: String,
+        /// A night that has the id.
+        dt: String,
+        /// The id.
+        id: String,
+    },
+    /// A place is no store, but an output, into which a store publishes.
+    #[error("{url} is no store: it is an output, the results of the store {}: name that store", store.as_deref().unwrap_or(identity))]
+    IsOutput {
+        /// The place.
+        url: String,
+        /// The identity of the store that publishes there.
+        identity: String,
+        /// The place of this store, if it lies beside the output.
+        store: Option<String>,
+    },
     /// The place for a result holds other content already.
     #[error("{url}: {reason}")]
     OutputExists {
@@ -63,6 +87,11 @@ pub enum StoreError {
     Storage(#[from] StorageError),
 }
 
+/// Returns a text as JSON writes it: quoted, with its line breaks escaped.
+fn escaped(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
 /// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
@@ -82,6 +111,8 @@ impl StoreError {
         match self {
             Self::Damaged { .. } | Self::DamagedCommit { .. } => ErrorKind::BadData,
             Self::Refused { .. } => ErrorKind::Config,
+            Self::AmbiguousId { .. } => ErrorKind::Usage,
+            Self::IsOutput { .. } => ErrorKind::InputMissing,
             Self::OutputExists { .. } => ErrorKind::OutputExists,
             Self::TryAgain { .. } => ErrorKind::TryAgain,
             Self::Internal { .. } => ErrorKind::Bug,
@@ -107,12 +138,14 @@ impl StoreError {
 
     /// Returns the damaged file and what is wrong with it, if the error is about one.
     #[must_use]
-    pub fn file_and_reason(&self) -> Option<(&str, &str)> {
+    pub fn file_and_reason(&self) -> Option<(String, String)> {
         match self {
             Self::Damaged { file, reason }
             | Self::DamagedCommit { file, reason }
-            | Self::Dataset(DatasetError::BadFile { file, reason } | DatasetError::Table { file, reason })
-            | Self::Storage(StorageError::BadFile { file, reason }) => Some((file, reason)),
+            | Self::Dataset(DatasetError::BadFile { file, reason } | DatasetError::Table { file, reason }) => {
+                Some((file.clone(), reason.clone()))
+            }
+            Self::Storage(error) => error.place_and_reason(),
             _ => None,
         }
     }

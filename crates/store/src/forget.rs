@@ -28,6 +28,8 @@ use crate::writer::{RunWriter, StagedRun, id_hash};
 pub struct ForgottenIds {
     ids: HashSet<String>,
     hashes: HashSet<u64>,
+    /// Whether the ids are the lines of a text, in which an id with line breaks would be several.
+    are_lines: bool,
 }
 
 impl ForgottenIds {
@@ -35,7 +37,24 @@ impl ForgottenIds {
     #[must_use]
     pub fn new(ids: impl IntoIterator<Item = String>) -> Self {
         let ids: HashSet<String> = ids.into_iter().collect();
-        Self { hashes: ids.iter().map(|id| id_hash(id)).collect(), ids }
+        Self { hashes: ids.iter().map(|id| id_hash(id)).collect(), ids, are_lines: false }
+    }
+
+    /// Collects the ids of a text that has one a line. Blank lines do not count.
+    #[must_use]
+    pub fn of_lines(text: &str) -> Self {
+        Self { are_lines: true, ..Self::new(lines(text).map(str::to_owned)) }
+    }
+
+    /// Returns whether a text of lines may mean an id that it cannot name: the id has line breaks, so it would stand there
+    /// as other lines, and each of these that is not blank is among the ids.
+    fn may_mean(&self, id: &str) -> bool {
+        if !self.are_lines || !id.contains('\n') && !id.ends_with('\r') {
+            return false;
+        }
+        let written = format!("{id}\n");
+        let mut of_id = lines(&written).peekable();
+        of_id.peek().is_some() && of_id.all(|line| self.has(line))
     }
 
     /// Returns whether an id is one of these.
@@ -55,6 +74,11 @@ impl ForgottenIds {
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
+}
+
+/// Returns the lines of a text that are not blank. A line ends before `\n` or `\r\n`.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.trim().is_empty())
 }
 
 /// The run of a night without the forgotten documents, in the spill folder.
@@ -116,7 +140,8 @@ impl Affected<'_> {
     fn row_without(&self, row: u32) -> Option<u32> {
         let before = self.rows.partition_point(|&gone| gone < row);
         let is_gone = self.rows.get(before) == Some(&row);
-        (!is_gone).then(|| row - u32::try_from(before).unwrap_or(u32::MAX))
+        // The rows before it are different numbers below it, so there are no more of them than its own number.
+        (!is_gone).then(|| row - row_number(before))
     }
 
     /// Returns which of the next `n` rows from `first` stay.
@@ -130,12 +155,14 @@ impl Store {
     /// a forgotten one represented represents itself from then on.
     ///
     /// # Errors
-    /// A file of the store is damaged or cannot be read; an error of the disk.
+    /// [`StoreError::AmbiguousId`] if the ids are the lines of a text that may mean an id with line breaks; a file of the
+    /// store is damaged or cannot be read; an error of the disk.
     pub async fn without(&self, ids: &ForgottenIds, folder: &Path, progress: &Progress) -> Result<Found> {
         let mut found = Found::default();
         let mut affected = Vec::new();
         progress.start("forget", "nights", self.nights().len() as u64);
         for night in self.nights() {
+            self.refuse_ambiguous(night, ids).await?;
             let (rows, n_represented) = self.rows_of(night, ids, &mut found.ids).await?;
             if !rows.is_empty() || n_represented > 0 {
                 affected.push(Affected { night, rows, n_represented });
@@ -189,6 +216,25 @@ impl Store {
             derived.retain(|record| !record.runs.iter().any(|run| replaced.contains(run)));
         }
         self.put_commit(&commit.with_nights(nights)).await
+    }
+
+    /// Refuses ids of a text of lines that may mean a document of the night whose id has line breaks.
+    async fn refuse_ambiguous(&self, night: &Night, ids: &ForgottenIds) -> Result<()> {
+        if !ids.are_lines {
+            return Ok(());
+        }
+        for (name, _) in self.datasets(night)? {
+            let parquet = self.open_file(night, name).await?;
+            let mut batches = parquet.stream(parquet.whole(&[DOC_ID]))?;
+            while let Some(batch) = batches.try_next().await? {
+                let columns = Columns { batch: &batch, file: &parquet.file.url };
+                if let Some(id) = columns.strings(DOC_ID)?.iter().flatten().find(|id| ids.may_mean(id)) {
+                    let (store, dt) = (self.folder.url().to_owned(), night.dt.clone());
+                    return Err(StoreError::AmbiguousId { store, dt, id: id.to_owned() });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns the rows of a night's forgotten documents, ascending, and the number of its other documents that these, or
@@ -266,7 +312,8 @@ impl Store {
     ) -> Result<StagedRun> {
         let night = affected.night;
         let fingerprints = self.open_file(night, "fingerprints").await?;
-        let config_digest = self.config_digest().unwrap_or_default();
+        let without_commit = || internal("a night of a store without a commit");
+        let config_digest = self.config_digest().ok_or_else(without_commit)?;
         let columns = without_metadata(fingerprints.schema());
         let mut run = RunWriter::try_new(folder, config_digest, &columns)?;
         for (name, of_file) in self.datasets(night)? {
@@ -334,6 +381,6 @@ fn without_metadata(schema: &SchemaRef) -> SchemaRef {
     Arc::new(Schema::new(schema.fields().clone()))
 }
 
-fn internal(error: arrow::error::ArrowError) -> StoreError {
-    StoreError::Internal { stage: "forget", reason: error.to_string() }
+fn internal(reason: impl ToString) -> StoreError {
+    StoreError::Internal { stage: "forget", reason: reason.to_string() }
 }

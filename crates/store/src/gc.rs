@@ -478,6 +478,7 @@ impl Store {
         let mut at_work = Vec::new();
         for removal in self.removing() {
             let begun = self.folder.join(COMMITS).join(&commit_name(removal.sequence)).file().await?.modified;
+            // One that was begun later than this clock says is at work.
             if begun.elapsed().unwrap_or_default() < DEAD_AFTER {
                 at_work.push(removal.clone());
             }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use nearprint_storage::Folder;
 
-use crate::check::{StoreProblem, StoreReport};
+use crate::check::{Damaged, StoreProblem, StoreReport};
 use crate::commit::Stored;
 use crate::error::{Result, StoreError};
 use crate::identity::missing_store;
@@ -39,7 +39,7 @@ impl CheckedCommits {
         for number in numbers {
             let file = folder.join(COMMITS).join(&commit_name(number));
             let checked = check_commit(folder, &file, number, number == newest, &mut seen).await;
-            commits.newest_is_sound = report.note(file.url(), checked)?;
+            commits.newest_is_sound = report.note(&Damaged::Commit, file.url(), checked)?;
         }
         commits.problems = report.problems;
         Ok(commits)

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::StoreReport;
+use crate::check::{Damaged, StoreReport};
 use crate::commit::to_json;
 use crate::error::{Result, StoreError};
 use crate::names::{CURRENT, MANIFEST, drawn_number};
@@ -69,11 +69,37 @@ async fn identify(folder: &Folder, store: &str) -> Result<String> {
 /// Returns the error for a place that has no store, or a store without commits.
 pub async fn missing_store(folder: &Folder) -> StoreError {
     let (what, remedy) = match identity_in(folder).await {
+        Ok(Some(identity)) if is_output(folder).await => {
+            let (url, store) = (folder.url().to_owned(), store_beside(folder, &identity).await);
+            return StoreError::IsOutput { url, identity, store };
+        }
         Ok(Some(_)) => ("night in the store", "the store is made, and has no night yet: run one first"),
         Ok(None) => ("store", "check the path, and that its disk is mounted; a run makes the store's first commit"),
         Err(error) => return error,
     };
     StorageError::InputMissing { what, url: folder.url().to_owned(), remedy }.into()
+}
+
+/// Returns whether a folder has results. One that cannot be listed has none that anybody can see.
+async fn is_output(folder: &Folder) -> bool {
+    let names = folder.names().await.unwrap_or_default();
+    names.iter().any(|name| PublishedDataset::of(name).is_some() || name.starts_with("dt="))
+}
+
+/// The most folders beside an output among which its store is looked for.
+const MAX_BESIDE: usize = 100;
+
+/// Returns the place of a store that lies beside an output. It is for a message, so faults are passed over.
+async fn store_beside(output: &Folder, identity: &str) -> Option<String> {
+    let above = output.above()?;
+    for name in above.names().await.ok()?.iter().take(MAX_BESIDE) {
+        let beside = above.join(name);
+        let is_it = identity_in(&beside).await.is_ok_and(|found| found.as_deref() == Some(identity));
+        if is_it && Store::open(&beside).await.is_ok_and(|store| !store.is_new()) {
+            return Some(beside.url().to_owned());
+        }
+    }
+    None
 }
 
 impl Store {
@@ -217,13 +243,13 @@ impl Store {
 pub async fn check_identities(store: &Store, outputs: &[Folder], report: &mut StoreReport) -> Result<()> {
     let of_store = identity_in(&store.folder).await;
     let known = of_store.as_ref().ok().cloned().flatten();
-    report.note(store.folder.join(IDENTITY).url(), of_store.map(drop))?;
+    report.note(&Damaged::Identity, store.folder.join(IDENTITY).url(), of_store.map(drop))?;
     for output in outputs {
         let checked = identity_in(output).await.and_then(|owner| {
             let is_other = owner.is_some() && known.is_some() && owner != known;
             if is_other { Err(store.of_another(output)) } else { Ok(()) }
         });
-        report.note(output.join(IDENTITY).url(), checked)?;
+        report.note(&Damaged::Identity, output.join(IDENTITY).url(), checked)?;
     }
     Ok(())
 }

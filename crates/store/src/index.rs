@@ -143,6 +143,8 @@ impl Store {
         let bits = if max > Some(u64::from(u32::MAX)) { 64 } else { 32 };
         let named = serde_json::json!({ "version": INDEX_VERSION, "bits": bits, "runs": runs });
         let digest = Sha256Hex::of(&to_json(&named)?).0[..32].to_owned();
+        let reason = "an index of a store without a commit".to_owned();
+        let without_commit = || StoreError::Internal { stage: "index", reason };
         let run_rows: Vec<String> = files.iter().map(|file| file.n_rows().to_string()).collect();
         Ok(Indexing {
             folder: self.index_folder(&digest),
@@ -153,7 +155,7 @@ impl Store {
             bits,
             run_rows: run_rows.join(","),
             recorded: known.map_or_else(Vec::new, |index| index.files.clone()),
-            config_digest: self.config_digest().unwrap_or_default().to_owned(),
+            config_digest: self.config_digest().ok_or_else(without_commit)?.to_owned(),
             progress: progress.clone(),
         })
     }

@@ -81,7 +81,7 @@ pub mod fuzzing {
     }
 }
 
-pub use check::{StoreProblem, StoreReport, check_content};
+pub use check::{Damaged, StoreProblem, StoreReport, check_content};
 pub use commit::{Commit, Forgotten, JoinedRuns, Night, RunRecord, to_json};
 pub use compact::{CompactRequest, CompactSummary};
 pub use error::{Result, StoreError};

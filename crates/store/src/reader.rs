@@ -100,6 +100,7 @@ impl Store {
                 .await?;
         let mut runs: BTreeMap<&str, RunFile> = BTreeMap::new();
         for (night, parquet) in with_some.into_iter().zip(opened) {
+            // Of most runs, no row is shadowed.
             let shadowed = shadowed.remove(&night.run.digest).unwrap_or_default();
             runs.insert(&night.run.digest, RunFile { parquet, shadowed });
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use nearprint_dataset::{FileRecord, is_sound, mend_files};
-use nearprint_storage::{Folder, StorageError};
+use nearprint_storage::{Folder, StorageError, in_memory};
 
 use crate::commit::{Commit, Forgotten, JoinedRuns, Night, Removal, RunRecord, SegmentRecord, Stored};
 use crate::error::{Result, StoreError};
@@ -229,6 +229,7 @@ impl Store {
             let (commit, forgotten) = before.next().forgetting_before(date);
             Ok((!forgotten.is_empty()).then_some((commit, forgotten)))
         });
+        // Without a commit, or without such nights, none is forgotten.
         Ok(forgotten.await?.unwrap_or_default())
     }
 
@@ -323,45 +324,59 @@ impl Store {
         self.nights_before(dt).digest()
     }
 
+    /// Returns whether nights of earlier dates were added, replaced or dropped since a night was joined with them.
+    pub fn is_stale(&self, night: &Night) -> bool {
+        night.joined != self.joined_before(&night.dt)
+    }
+
     pub(crate) fn forgotten_runs(&self) -> Option<&str> {
         self.forgotten().map(|forgotten| forgotten.runs.as_str())
     }
 
-    /// Refuses a store whose fingerprints cannot be compared with those of the configuration `digest`.
+    /// Refuses a store whose fingerprints cannot be compared with those of the configuration `digest`. `differing` names
+    /// the settings in which the configuration of another digest differs from it, as far as that can be told.
     ///
     /// # Errors
     /// [`StoreError::Refused`] if the store has another configuration.
-    pub fn refuse_other_config(&self, digest: &str) -> Result<()> {
-        let Some(commit) = &self.commit else {
-            return Ok(());
-        };
-        if commit.config_digest == digest {
-            return Ok(());
-        }
-        let remedy = "use its profile (`profile = \"han-bigrams\"` if it was made with the default before November 2026), its `html_text`, which decides the text of web pages, and the release that made it, or start a new store";
-        Err(self.of_other_config(commit, digest, remedy))
+    pub fn refuse_other_config(&self, digest: &str, differing: impl FnOnce(&str) -> Vec<String>) -> Result<()> {
+        let remedy = (
+            "give the store's value, or start a new store",
+            "use its profile (`profile = \"han-bigrams\"` if it was made with the default before November 2026), its `html_text`, which decides the text of web pages, and the release that made it, or start a new store",
+        );
+        self.refuse_unlike(digest, differing, remedy)
     }
 
     /// Refuses this store as a reference of a night with the configuration `digest`, if its fingerprints cannot be
-    /// compared with the night's.
+    /// compared with the night's. `differing` is that of [`refuse_other_config`](Self::refuse_other_config).
     ///
     /// # Errors
     /// [`StoreError::Refused`] if the store has another configuration.
-    pub fn refuse_as_reference(&self, digest: &str) -> Result<()> {
+    pub fn refuse_as_reference(&self, digest: &str, differing: impl FnOnce(&str) -> Vec<String>) -> Result<()> {
         let remedy = "take it out of `references`, or name a store that was made of the same documents with this one's profile and release";
-        match &self.commit {
-            Some(commit) if commit.config_digest != digest => Err(self.of_other_config(commit, digest, remedy)),
-            _ => Ok(()),
-        }
+        self.refuse_unlike(digest, differing, (remedy, remedy))
     }
 
-    fn of_other_config(&self, commit: &Commit, digest: &str, remedy: &str) -> StoreError {
-        let reason = format!(
-            "the store was made with another configuration (its digest {}, this one's {}): {remedy}",
-            short(&commit.config_digest),
-            short(digest)
-        );
-        StoreError::Refused { url: self.folder.url().to_owned(), reason }
+    /// The remedies are those for settings that are known to differ, and for others.
+    fn refuse_unlike(
+        &self,
+        digest: &str,
+        differing: impl FnOnce(&str) -> Vec<String>,
+        (of_known, of_unknown): (&str, &str),
+    ) -> Result<()> {
+        let Some(commit) = self.commit.as_ref().filter(|commit| commit.config_digest != digest) else {
+            return Ok(());
+        };
+        let known = differing(&commit.config_digest).join(", ");
+        let what = "the store was made with another configuration";
+        let reason = match known.is_empty() {
+            false => format!("{what}: {known}: {of_known}"),
+            true => format!(
+                "{what} (its digest {}, this one's {}), and not with another named profile alone: {of_unknown}",
+                short(&commit.config_digest),
+                short(digest)
+            ),
+        };
+        Err(StoreError::Refused { url: self.folder.url().to_owned(), reason })
     }
 
     /// Makes a night visible, in place of one with the same date. The same commit forgets the nights before the
@@ -407,7 +422,7 @@ impl Store {
         };
         let commit = commit.with_nights(nights.into_values().collect());
         let commit = match keep_nights.filter(|_| !night.future) {
-            Some(n) => commit.keeping(usize::try_from(n.get()).unwrap_or(usize::MAX)),
+            Some(n) => commit.keeping(in_memory(u64::from(n.get()))),
             None => commit,
         };
         self.put_commit(&commit).await

@@ -18,6 +18,12 @@ pub fn named_source(source: &str) -> String {
     }
 }
 
+/// Returns the id of a document as people are shown it: legible, and two quotes if it is empty.
+#[must_use]
+pub fn shown_id(id: &str) -> String {
+    if id.is_empty() { "\"\"".to_owned() } else { legible(id) }
+}
+
 fn legible_char(c: char) -> char {
     match c {
         '\t' | '\n' | '\r' | '\u{1f}' | '\u{2028}' | '\u{2029}' => ' ',

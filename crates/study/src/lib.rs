@@ -34,10 +34,10 @@ pub use explain::{
     FeatureTable, Piece, TextStatus, explain,
 };
 pub use idf::{IdfRequest, IdfSummary, build_idf};
-pub use legible::{legible, named_source};
+pub use legible::{legible, named_source, shown_id};
 pub use numbers::{and_more, counted, grouped, in_bytes, percent};
 pub use report::{
-    Distributions, Example, NightReport, QuarantinedRow, ReportRequest, night_markdown, night_page, report,
+    Distributions, Example, NightReport, QuarantinedRow, ReportRequest, STALE, night_markdown, night_page, report,
 };
 pub use tune::{
     Estimate, EstimateIntervals, LabelEstimate, LabelsRequest, Recommendation, SheetRequest, SheetSummary, Stratum,

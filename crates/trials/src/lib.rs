@@ -25,6 +25,7 @@ pub mod runner;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod security;
+pub mod sequences;
 pub mod server;
 pub mod serving;
 pub mod table;

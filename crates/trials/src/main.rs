@@ -30,7 +30,7 @@ enum Trials {
     Kills(kills::Args),
     /// F24, F25: several runs at once
     Races(races::Args),
-    /// L7, L8: many nights in a row, and a rerun
+    /// L7 to L9: many nights in a row, a rerun, and random sequences with an oracle
     Nights(nights::Args),
     /// B1 to B30: documents that no crawl should have
     BadInput(Options),

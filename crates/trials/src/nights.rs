@@ -1,4 +1,4 @@
-//! Thirty nights in a row, and the rerun of a published one.
+//! Thirty nights in a row, the rerun of a published one, and random sequences of nights.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::row::{Row, Tally};
 use crate::runner::{Ran, Run};
 use crate::server::Server;
 use crate::tracer::{Act, Kind, trace};
-use crate::{Common, Result, delta, require};
+use crate::{Common, Result, delta, require, sequences};
 
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
@@ -47,6 +47,9 @@ pub fn run(args: &Args) -> Result<Vec<Row>> {
                 tally.row()
             }
         });
+    }
+    if args.common.wants("L9") {
+        rows.extend(sequences::run(&args.common)?);
     }
     Ok(rows)
 }

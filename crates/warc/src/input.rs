@@ -81,6 +81,7 @@ impl<P: Pieces> Input<P> {
         let at = self.held.partition_point(|(start, _)| *start <= position).saturating_sub(1);
         self.piece = at;
         self.offset = self.held.get(at).map_or(0, |(start, piece)| {
+            // A position behind the piece is its end.
             usize::try_from(position.saturating_sub(*start)).unwrap_or(usize::MAX).min(piece.len())
         });
     }

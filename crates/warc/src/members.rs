@@ -155,6 +155,7 @@ impl Unpacker {
             Self::Gzip(unpacker) => {
                 let (before_in, before_out) = (unpacker.total_in(), unpacker.total_out());
                 let status = unpacker.decompress(from, into, FlushDecompress::None);
+                // No call reads or writes more than the two slices hold.
                 let since = |now: u64, before: u64| usize::try_from(now - before).unwrap_or_default();
                 let (consumed, n) = (since(unpacker.total_in(), before_in), since(unpacker.total_out(), before_out));
                 let then = match status {

@@ -504,6 +504,7 @@ impl<P: Pieces> Records<P> {
 
     /// Returns the size of the block if it ends at the next header, or where there are no more bytes, and may be held.
     fn block_to_next_header(&mut self, header_bytes: usize) -> Result<Option<usize>> {
+        // A limit beyond the memory is none.
         let max_block = usize::try_from(self.limits.max_block_bytes).unwrap_or(usize::MAX);
         let most = max_block.saturating_add(header_bytes + MAX_HEADER_BYTES);
         let mut wanted = header_bytes + MAX_HEADER_BYTES;
@@ -612,6 +613,7 @@ impl<P: Pieces> Records<P> {
             if !self.fill(2)? {
                 return Ok(Err(self.cut_off()));
             }
+            // What is left and not in memory yet is read later.
             let n = usize::try_from(left).unwrap_or(usize::MAX).min(self.end - self.at - 1);
             // A block may go on in a further member, but not where that begins with a record.
             let within = self.at + 1..=self.at + n;

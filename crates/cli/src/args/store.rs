@@ -64,7 +64,8 @@ pub struct ForgetArgs {
     /// Forget all nights before DATE, with their results
     #[arg(long, value_name = "DATE", group = "what")]
     pub before: Option<String>,
-    /// Forget the documents whose ids FILE lists, one a line, in all nights and their results; `-`: standard input
+    /// Forget the documents whose ids FILE lists, in all nights and their results: one id a line or, if its name ends in
+    /// .jsonl, one {"id": …} a line; `-`: standard input, one id a line
     #[arg(long, value_name = "FILE", value_parser = local_path(), group = "what")]
     pub ids: Option<PathBuf>,
 }

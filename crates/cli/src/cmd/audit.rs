@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use nearprint_study::{Audit, AuditRequest, Losses, LostShares, legible};
+use nearprint_study::{Audit, AuditRequest, Losses, LostShares, shown_id};
 
 use super::{Outcome, Session, counted, grouped, with_same_texts};
 use crate::args::{AuditArgs, Global};
@@ -130,7 +130,7 @@ fn examples(out: &mut String, audit: &Audit) {
             ("keep", &example.canonical_dt, &example.canonical_id, example.canonical_length, kept),
         ];
         for (name, dt, id, length, text) in rows {
-            let _ = writeln!(out, "  {name}  {dt}  {}  ({})", legible(id), counted(length, "character"));
+            let _ = writeln!(out, "  {name}  {dt}  {}  ({})", shown_id(id), counted(length, "character"));
             let _ = writeln!(out, "        {text}");
         }
     }

@@ -1,12 +1,15 @@
 //! `nearprint check`.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use nearprint_pipeline::{CheckReport, CheckRequest};
+use nearprint_store::{Damaged, StoreProblem};
 use nearprint_study::legible;
 
 use super::{Outcome, Session, counted};
 use crate::args::{CheckArgs, Global};
+use crate::command_line::command_line;
 use crate::exit_code::BAD_DATA;
 use crate::job_config::JobConfig;
 
@@ -23,21 +26,40 @@ pub(super) fn check(global: &Global, args: &CheckArgs) -> Outcome {
         (true, false) => "behind",
         (true, true) => "sound",
     };
-    let mut report = session.report("check", status, &found, text(&found, status));
+    // A run by the job file mends the job's own store, and no other.
+    let config = args.config.as_ref().filter(|_| args.store.is_none());
+    let next = config.and_then(|config| next(&found, &config.to_string_lossy()));
+    let mut report = session.report("check", status, &found, text(&found, status)).then(next);
     report.exit_code = if found.problems.is_empty() { 0 } else { BAD_DATA };
     Ok(report)
 }
 
-fn text(found: &CheckReport, status: &str) -> String {
-    let mut out = String::new();
-    // Writing to a string cannot fail.
-    for problem in &found.problems {
-        let _ = writeln!(out, "{}: {}", problem.file, problem.problem);
+/// Returns the command that mends what was found, if one does.
+fn next(found: &CheckReport, config: &str) -> Option<String> {
+    let mut damaged = found.problems.iter().filter_map(|problem| problem.of.night());
+    let is_stale = |dt: &str| found.stale.iter().any(|stale| stale == dt);
+    match damaged.next() {
+        Some(dt) if !is_stale(dt) => Some(command_line(["run", "--config", config, "--dt", dt, "--replace"])),
+        None if !found.problems.is_empty() || found.stale.is_empty() => None,
+        _ => Some(command_line(["run", "--config", config, "--stale"])),
     }
+}
+
+fn text(found: &CheckReport, status: &str) -> String {
+    let mut out = problems(&found.problems, &found.stale);
+    // Writing to a string cannot fail.
     for dt in &found.behind {
         let _ = writeln!(
             out,
             "{dt}: not all tables have followed the store yet: the next run into their output completes it"
+        );
+    }
+    if !found.stale.is_empty() {
+        let _ = writeln!(
+            out,
+            "{}: stale: nights before were added, replaced or dropped since; `nearprint run --config FILE --stale` makes \
+             all stale nights anew",
+            found.stale.join(", ")
         );
     }
     for reference in &found.references {
@@ -57,16 +79,63 @@ fn text(found: &CheckReport, status: &str) -> String {
             counted(found.unreferenced_bytes, "byte")
         );
     }
-    let n_problems = found.problems.len() as u64;
-    let problems = if n_problems > 0 { format!(", {}", counted(n_problems, "problem")) } else { String::new() };
+    let is_store_sound = status == "damaged" && !found.problems.iter().any(|problem| problem.of.is_of_store());
     let _ = writeln!(
         out,
-        "{}: {status}{problems}; commit {}, {}, {}, {} read",
+        "{}: {}; commit {}, {}, {}, {} read",
         found.store,
+        if is_store_sound { "the store itself is sound" } else { status },
         found.commit,
         counted(found.n_nights, "night"),
         counted(found.n_files, "file"),
         counted(found.bytes, "byte")
     );
     out
+}
+
+/// Lists problems, what is damaged, and how each of it is repaired. `stale` are the nights that are stale as well.
+pub(super) fn problems(problems: &[StoreProblem], stale: &[String]) -> String {
+    let mut out = String::new();
+    for problem in problems {
+        let _ = writeln!(out, "{}: {}", problem.file, problem.problem);
+    }
+    for of in problems.iter().map(|problem| &problem.of).collect::<BTreeSet<_>>() {
+        let n = problems.iter().filter(|problem| problem.of == *of).count() as u64;
+        let _ = writeln!(out, "damaged: {}, {}: {}", named(of), counted(n, "problem"), repair(of, stale));
+    }
+    out
+}
+
+fn named(of: &Damaged) -> String {
+    match of {
+        Damaged::Commit => "the commits of the store".to_owned(),
+        Damaged::Identity => "identities".to_owned(),
+        Damaged::RunFiles { dt } => format!("the files of {dt} in the store"),
+        Damaged::Segment => "segments of the store".to_owned(),
+        Damaged::Index => "indexes of the store".to_owned(),
+        Damaged::Results { dt } => format!("the results of {dt}"),
+        Damaged::Table => "logs of tables".to_owned(),
+    }
+}
+
+fn repair(of: &Damaged, stale: &[String]) -> String {
+    match of {
+        Damaged::Commit => "restore them from a backup: nothing else records the state of the store".to_owned(),
+        Damaged::Identity => "copy `_store.json` of the store to its outputs, or that of an output to the store".to_owned(),
+        Damaged::RunFiles { dt } | Damaged::Results { dt } if stale.contains(dt) => {
+            "the night is stale too, so `nearprint run --config FILE --stale` makes it anew from the nights before it; if a \
+             breaker stops that, look at what it names, then add --no-breakers"
+                .to_owned()
+        }
+        Damaged::RunFiles { dt } | Damaged::Results { dt } => {
+            format!("`nearprint run --config FILE --dt {dt} --replace` writes the damaged files again")
+        }
+        Damaged::Segment => "delete these files, and run `nearprint store compact STORE`".to_owned(),
+        Damaged::Index => "delete these files, and run `nearprint store index STORE`".to_owned(),
+        Damaged::Table => {
+            "delete a checkpoint that is named; else move the table's `_delta_log` away; then run any date again, which \
+             writes what is missing"
+                .to_owned()
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use nearprint_study::{Change, ChangeKind, ChangedDocument, Diff, DiffPlace, DiffRequest, DiffSide, legible};
+use nearprint_study::{Change, ChangeKind, ChangedDocument, Diff, DiffPlace, DiffRequest, DiffSide, legible, shown_id};
 
 use super::{Outcome, Session, grouped};
 use crate::args::{DiffArgs, GivenGeneration, Global};
@@ -48,7 +48,7 @@ fn text(diff: &Diff) -> String {
             let _ = writeln!(out, "\n{name}: {}{}", grouped(n), cut(n, pairs.len()));
         }
         for (a, b) in pairs {
-            let _ = writeln!(out, "  {}  {}", legible(a), legible(b));
+            let _ = writeln!(out, "  {}  {}", shown_id(a), shown_id(b));
         }
     }
     out
@@ -79,7 +79,7 @@ fn markdown(diff: &Diff) -> String {
             let _ = writeln!(out, "\n{name}: {}{}\n", grouped(n), cut(n, pairs.len()));
         }
         for (a, b) in pairs {
-            let _ = writeln!(out, "- {} and {}", escaped(&legible(a)), escaped(&legible(b)));
+            let _ = writeln!(out, "- {} and {}", escaped(&shown_id(a)), escaped(&shown_id(b)));
         }
     }
     out
@@ -124,6 +124,7 @@ fn kinds(diff: &Diff) -> [(u64, &'static str); 11] {
 }
 
 fn heading(change: &Change) -> String {
+    // The side that lacks the document is not named.
     let [from, to] = [&change.from, &change.to].map(|side| side.as_deref().map(legible).unwrap_or_default());
     match change.kind {
         ChangeKind::Decision | ChangeKind::Reason => format!("{from} → {to}"),
@@ -135,11 +136,11 @@ fn heading(change: &Change) -> String {
 }
 
 fn document(kind: ChangeKind, example: &ChangedDocument) -> String {
-    let id = legible(&example.doc_id);
-    let canonical = |id: &Option<String>| id.as_deref().map_or("itself".to_owned(), legible);
+    let id = shown_id(&example.doc_id);
+    let canonical = |id: &Option<String>| id.as_deref().map_or("itself".to_owned(), shown_id);
     match (kind, &example.canonical_a, &example.canonical_b) {
         (ChangeKind::OnlyA | ChangeKind::OnlyB, a, b) => match a.as_deref().or(b.as_deref()) {
-            Some(canonical) => format!("{id} (represented by {})", legible(canonical)),
+            Some(canonical) => format!("{id} (represented by {})", shown_id(canonical)),
             None => id,
         },
         (_, a, b) if a == b => id,

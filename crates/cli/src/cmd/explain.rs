@@ -4,7 +4,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use nearprint_dataset::DocumentPlace;
-use nearprint_study::{ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, Explanation, Piece, legible};
+use nearprint_study::{
+    ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, Explanation, Piece, legible, shown_id,
+};
 
 use super::{Outcome, Session, counted, grouped};
 use crate::args::{ExplainArgs, Global};
@@ -66,13 +68,13 @@ fn text(explanation: &Explanation, n_features: usize) -> String {
     let mut out = String::new();
     for (name, text) in names().zip(&explanation.texts) {
         let file = text.file.as_ref().map_or(String::new(), |file| format!("  in {}", legible(file)));
-        let _ = writeln!(out, "{name}  {}{file}", legible(&text.id));
+        let _ = writeln!(out, "{name}  {}{file}", shown_id(&text.id));
         let _ = writeln!(out, "   {}, {}", counted(text.length, "character"), counted(text.n_features, "feature"));
         match (&text.fingerprint, &text.reason) {
             (Some(fingerprint), _) => drop(writeln!(out, "   fingerprint {fingerprint}")),
             (None, reason) => {
-                let reason = reason.as_deref().unwrap_or_default();
-                let _ = writeln!(out, "   no fingerprint ({}): {reason}", text.status.words());
+                let reason = reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+                let _ = writeln!(out, "   no fingerprint ({}){reason}", text.status.words());
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use nearprint_pipeline::{Breakers, JoinedReference, RunCounts, RunSummary};
+use nearprint_pipeline::{Breakers, JoinedReference, RunCounts, RunStatus, RunSummary};
 use nearprint_study::{legible, percent};
 
 use super::notices::noticed;
@@ -14,6 +14,9 @@ pub(super) fn text(summary: &RunSummary, breakers: &Breakers, details: bool) -> 
     let status = summary.status.name().replace('_', " ");
     // Writing to a string cannot fail.
     let _ = writeln!(out, "{} {status}: {} (commit {})", summary.dt, summary.output, summary.commit);
+    if summary.status == RunStatus::AlreadyPublished {
+        let _ = writeln!(out, "  the counts are those of its publication; what was forgotten since is still counted");
+    }
     counts(&mut out, &summary.counts, &summary.references);
     if details {
         keep_bound(&mut out, &summary.counts);
@@ -84,6 +87,7 @@ fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) 
         line("superseded", decisions.n_superseded, note.to_owned());
     }
     if documents.n_too_short > 0 {
+        // A reason without documents is not listed.
         let n_kept = decisions.by_reason.get("keep_too_short").copied().unwrap_or_default();
         let n_dropped = documents.n_too_short.saturating_sub(n_kept);
         let (kept, dropped) = (grouped(n_kept), grouped(n_dropped));

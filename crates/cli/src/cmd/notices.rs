@@ -1,7 +1,7 @@
 //! What a person should look at after a night.
 
 use nearprint_pipeline::{Breakers, Measured, RunSummary};
-use nearprint_study::{legible, named_source, percent};
+use nearprint_study::{named_source, percent, shown_id};
 
 use super::{counted, grouped};
 
@@ -40,7 +40,7 @@ fn near_limits(measured: &Measured, breakers: &Breakers) -> Vec<String> {
     let held = breakers.tripped(measured);
     let mut lines = Vec::new();
     let mut line = |name: &str, limit: &dyn std::fmt::Display, value: String| {
-        let is_in = |list: &[nearprint_pipeline::TrippedBreaker]| list.iter().any(|breaker| breaker.name == name);
+        let is_in = |list: &[nearprint_pipeline::TrippedBreaker]| list.iter().any(|breaker| breaker.name() == name);
         // What stopped the night is in the error.
         if is_in(&near) && !is_in(&held) {
             let bound = if name == "min_document_share" { "less" } else { "more" };
@@ -49,7 +49,7 @@ fn near_limits(measured: &Measured, breakers: &Breakers) -> Vec<String> {
     };
     if let Some(cluster) = &measured.largest_cluster {
         let value =
-            format!("{} in cluster {}", counted(cluster.n_texts, "different text"), legible(&cluster.cluster_id));
+            format!("{} in cluster {}", counted(cluster.n_texts, "different text"), shown_id(&cluster.cluster_id));
         line("max_cluster", &grouped(breakers.max_cluster), value);
     }
     if let Some(worst) = measured.worst_sources.first() {

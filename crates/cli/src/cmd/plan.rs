@@ -3,6 +3,7 @@
 use nearprint_pipeline::{
     ClusterPlan, ClusterRequest, PlanRequest, PlanSummary, PlannedTable, measured_over_model, plan_on_cluster,
 };
+use nearprint_storage::in_memory;
 
 use super::{Outcome, Session, counted, grouped, in_bytes};
 use crate::args::{ClusterArgs, Global, PlanArgs};
@@ -122,7 +123,7 @@ fn of_cluster(cluster: &ClusterRequest) -> String {
         counted(cluster.workers as u64, "worker"),
         counted(cluster.threads as u64, "thread"),
         in_bytes(as_f64(cluster.worker_memory)),
-        in_bytes(as_f64(usize::try_from(cluster.bandwidth).unwrap_or(usize::MAX))),
+        in_bytes(as_f64(in_memory(cluster.bandwidth))),
     )
 }
 

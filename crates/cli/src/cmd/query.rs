@@ -11,7 +11,7 @@ use nearprint_join::{JoinError, Kernel};
 use nearprint_lookup::{Answer, Asked, Lookup, LookupError, LookupOptions, LookupProfile, Query, State, parse_sketch};
 use nearprint_pipeline::PipelineError;
 use nearprint_storage::{ErrorKind, Storage, StorageError, blocking, foreign};
-use nearprint_study::{StudyError, legible};
+use nearprint_study::{StudyError, shown_id};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -200,14 +200,14 @@ fn one_text(summary: &OneSummary) -> String {
         let sketch = found.sketch_distance.map_or_else(|| "-".to_owned(), |distance| distance.to_string());
         let exact = if found.exact { "  same text" } else { "" };
         let canonical =
-            found.canonical_id.as_ref().map_or_else(String::new, |id| format!("  represented by {}", legible(id)));
+            found.canonical_id.as_ref().map_or_else(String::new, |id| format!("  represented by {}", shown_id(id)));
         let _ = writeln!(
             out,
             "  {:>8}  {sketch:>6}  {}  {:<8}  {}{canonical}{exact}",
             found.distance,
             found.dt,
             found.decision.name(),
-            legible(&found.id)
+            shown_id(&found.id)
         );
     }
     let more = answer.n_matches - answer.matches.len() as u64;

@@ -3,12 +3,15 @@
 use std::fmt::Write;
 
 use nearprint_storage::{IfExists, OutputFile, Storage};
-use nearprint_study::{NightReport, ReportRequest, StudyError, legible, night_markdown, night_page, percent};
+use nearprint_study::{
+    NightReport, ReportRequest, STALE, StudyError, legible, night_markdown, night_page, percent, shown_id,
+};
 use serde::Serialize;
 
 use super::night_text::text;
 use super::{Outcome, Session, counted, grouped, in_bytes, with_same_texts};
 use crate::args::{Global, ReportArgs, ReportFormat};
+use crate::command_line::command_line;
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
 
@@ -56,7 +59,12 @@ pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
     if let Some(page) = done.page.as_ref().filter(|_| args.format == ReportFormat::Text) {
         text += &line(page);
     }
-    Ok(session.report("report", "done", &done, text))
+    let next = done.night.is_stale.then(|| {
+        let config = args.config.to_string_lossy();
+        command_line(["run", "--config", &*config, "--stale"])
+    });
+    let next = next.filter(|_| args.format == ReportFormat::Text);
+    Ok(session.report("report", "done", &done, text).then(next))
 }
 
 /// Returns the request for a night of a job.
@@ -114,11 +122,14 @@ fn text_of(night: &NightReport, n_shown: usize, details: bool) -> String {
         let _ =
             writeln!(out, "\n{} forgotten since; the counts are those of the run", counted(n_forgotten, "document"));
     }
+    if night.is_stale {
+        let _ = writeln!(out, "\n{STALE}");
+    }
     if !night.largest_clusters.is_empty() {
         let _ = writeln!(out, "\nLargest clusters");
     }
     for (id, n) in night.largest_clusters.iter().take(n_shown) {
-        let _ = writeln!(out, "  {:>8}  {}", grouped(*n), legible(id));
+        let _ = writeln!(out, "  {:>8}  {}", grouped(*n), shown_id(id));
     }
     for example in night.examples.iter().take(n_shown) {
         let distance = example.distance.map_or(String::new(), |d| format!(" at distance {d}"));
@@ -129,11 +140,12 @@ fn text_of(night: &NightReport, n_shown: usize, details: bool) -> String {
         if example.excerpts.is_none() {
             let _ = writeln!(out, "  the texts are not where the documents were");
         }
+        // Without texts, the ids alone are shown.
         let (dropped, kept) = example.excerpts.clone().unwrap_or_default();
         for (name, id, text) in [("drop", &example.doc_id, dropped), ("keep", &example.canonical_id, kept)] {
             let store = example.reference.as_deref().filter(|_| name == "keep");
             let of = store.map_or(String::new(), |store| format!("  (reference {})", legible(store)));
-            let _ = writeln!(out, "  {name}  {}{of}", legible(id));
+            let _ = writeln!(out, "  {name}  {}{of}", shown_id(id));
             if !text.is_empty() {
                 let _ = writeln!(out, "        {text}");
             }

@@ -9,6 +9,7 @@ use nearprint_store::{
     StoreReport,
 };
 
+use super::check::problems;
 use super::{Outcome, Session, counted, grouped};
 use crate::args::{CompactArgs, DropNightArgs, ForgetArgs, GcArgs, Global, StoreArgs, StoreCommand};
 use crate::command_line::command_line;
@@ -140,6 +141,7 @@ fn info(global: &Global, args: &StoreArgs) -> Outcome {
 
 fn info_text(info: &StoreInfo) -> String {
     let mut out = String::new();
+    // Only a store with a commit gets here, and that has a digest.
     let digest = info.config_digest.as_deref().unwrap_or_default();
     // Writing to a string cannot fail.
     let _ = writeln!(
@@ -202,10 +204,7 @@ fn check(global: &Global, args: &StoreArgs) -> Outcome {
 }
 
 fn check_text(found: &StoreReport) -> String {
-    let mut out = String::new();
-    for problem in &found.problems {
-        let _ = writeln!(out, "{}: {}", problem.file, problem.problem);
-    }
+    let mut out = problems(&found.problems, &[]);
     let verdict =
         if found.problems.is_empty() { "sound".to_owned() } else { format!("{} damaged", found.problems.len()) };
     let _ = writeln!(

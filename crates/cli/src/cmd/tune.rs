@@ -169,9 +169,9 @@ fn recommendation(out: &mut String, found: &Recommendation, own_is_known: bool) 
     let own = if found.is_own { " (the profile's own)" } else { "" };
     let _ = writeln!(
         out,
-        "\nHighest F1: max_distance = {}{sketch}{own}, {:.3}, resting on {} labels",
+        "\nHighest F1: max_distance = {}{sketch}{own}, {}, resting on {} labels",
         best.max_distance,
-        best.f1.unwrap_or_default(),
+        best.f1.map_or_else(|| "unknown".to_owned(), |f1| format!("{f1:.3}")),
         best.n_labels
     );
     if !found.is_own && own_is_known {

@@ -65,6 +65,7 @@ impl Lineage {
             "facets": { "jobType": facet("2-0-3", "JobTypeJobFacet", job_type) },
         });
         let mut run_facets = json!({});
+        // `run --stale` has no night of its own, and then no nominal time.
         let dt = args.dt.as_deref().unwrap_or_default();
         if dt.parse::<NaiveDate>().is_ok() {
             let night = json!({ "nominalStartTime": format!("{dt}T00:00:00Z") });
@@ -144,6 +145,7 @@ impl Places {
             Some(given) => Some(given.as_typed().to_owned()),
             None => own.map(|own| job.folder().typed(own)),
         };
+        // Without a night, that of `--stale`, the place of all nights is named.
         let documents = place(args.documents.as_ref(), job.documents.as_ref())
             .filter(|_| args.files_from.is_none())
             .map(|place| place.replace("{dt}", args.dt.as_deref().unwrap_or_default()));

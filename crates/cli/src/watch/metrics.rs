@@ -30,7 +30,13 @@ impl Metrics {
 
     /// Replaces the file.
     pub fn write(&self, summary: &Value) {
-        let former = std::fs::read_to_string(&self.path).unwrap_or_default();
+        let former = std::fs::read_to_string(&self.path).unwrap_or_else(|error| {
+            // The first run finds none.
+            if error.kind() != std::io::ErrorKind::NotFound {
+                tracing::warn!("{}: cannot be read, so what earlier runs said is lost: {error}", self.path.display());
+            }
+            String::new()
+        });
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
         if let Err(error) = self.file.write(text(&self.config, summary, &former, now).as_bytes()) {
             tracing::warn!("no metrics: {error}");

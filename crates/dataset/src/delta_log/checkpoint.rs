@@ -16,6 +16,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::actions::{Action, Add, Metadata, Protocol, Remove};
 use crate::error::{DatasetError, Result};
@@ -50,7 +51,7 @@ impl Checkpoint {
     /// with `whole` only.
     ///
     /// # Errors
-    /// A file cannot be read.
+    /// A file cannot be read, lacks a value that it must have, or has one of a type that is not understood.
     pub async fn read(log: &Folder, parts: &BTreeSet<String>, whole: bool) -> Result<Self> {
         const OF_FILES: [&str; 8] = [
             "add.path",
@@ -70,7 +71,8 @@ impl Checkpoint {
             let columns = if whole { &WHOLE[..] } else { &OF_FILES[..] };
             let mut batches = parquet.stream(parquet.whole(columns))?;
             while let Some(batch) = batches.try_next().await? {
-                read.actions.extend(actions_of(&batch));
+                let unreadable = |reason: Unreadable| DatasetError::bad_file(&parquet.file.url, reason);
+                read.actions.extend(actions_of(&batch).map_err(unreadable)?);
             }
         }
         Ok(read)
@@ -212,79 +214,108 @@ fn maps(values: impl Iterator<Item = Option<BTreeMap<String, Option<String>>>>) 
     Ok(Arc::new(maps.finish()))
 }
 
-/// Returns the actions of the rows of a checkpoint. Columns that are not there, or have an unknown type, are NULL.
-fn actions_of(batch: &RecordBatch) -> impl Iterator<Item = Action> + '_ {
+/// A value that a checkpoint must have and has not, or that is of a type in which no checkpoint has it.
+type Unreadable = String;
+
+/// Returns the actions of the rows of a checkpoint. Columns that are not there are NULL. A row whose `add`, `remove` or
+/// `protocol` lacks the value that makes it one is no such action, as in rows of other actions.
+fn actions_of(batch: &RecordBatch) -> std::result::Result<Vec<Action>, Unreadable> {
     let column = |name: &str| batch.column_by_name(name).and_then(|column| column.as_struct_opt());
     let (adds, removes) = (column("add"), column("remove"));
     let (protocols, metadata) = (column("protocol"), column("metaData"));
-    (0..batch.num_rows()).map(move |row| {
+    let mut actions = Vec::with_capacity(batch.num_rows());
+    for row in 0..batch.num_rows() {
         let at = |found: Option<&'_ StructArray>| found.filter(|found| found.is_valid(row)).cloned();
-        Action {
+        actions.push(Action {
             commit_info: None,
-            protocol: at(protocols).map(|of| protocol_at(&of, row)),
-            meta_data: at(metadata).map(|of| metadata_at(&of, row)),
-            add: at(adds).and_then(|of| add_at(&of, row)),
-            remove: at(removes).and_then(|of| remove_at(&of, row)),
-        }
-    })
+            protocol: at(protocols).map(|of| protocol_at(&of, row)).transpose()?.flatten(),
+            meta_data: at(metadata).map(|of| metadata_at(&of, row)).transpose()?,
+            add: at(adds).map(|of| add_at(&of, row)).transpose()?.flatten(),
+            remove: at(removes).map(|of| remove_at(&of, row)).transpose()?.flatten(),
+        });
+    }
+    Ok(actions)
 }
 
-fn protocol_at(of: &StructArray, row: usize) -> Protocol {
+fn protocol_at(of: &StructArray, row: usize) -> std::result::Result<Option<Protocol>, Unreadable> {
+    let Some(min_reader_version) = integer(of, "minReaderVersion", row)? else { return Ok(None) };
     let features = of.column_by_name("readerFeatures").filter(|features| features.is_valid(row));
-    Protocol {
-        min_reader_version: integer(of, "minReaderVersion", row).unwrap_or_default(),
-        min_writer_version: integer(of, "minWriterVersion", row).unwrap_or_default(),
-        reader_features: features.map(|_| texts(of, "readerFeatures", row)),
-    }
+    Ok(Some(Protocol {
+        min_reader_version,
+        // It is not read where only files are wanted.
+        min_writer_version: integer(of, "minWriterVersion", row)?.unwrap_or_default(),
+        reader_features: features.map(|_| texts(of, "readerFeatures", row)).transpose()?,
+    }))
 }
 
-fn metadata_at(of: &StructArray, row: usize) -> Metadata {
+fn metadata_at(of: &StructArray, row: usize) -> std::result::Result<Metadata, Unreadable> {
     let format = of.column_by_name("format").and_then(|format| format.as_struct_opt());
-    let format = format.filter(|format| format.is_valid(row));
-    Metadata {
-        id: text(of, "id", row).unwrap_or_default(),
-        name: text(of, "name", row),
-        format: format.map_or_else(Default::default, |format| {
-            serde_json::json!({ "provider": text(format, "provider", row), "options": map(format, "options", row) })
-        }),
-        schema_string: text(of, "schemaString", row).unwrap_or_default(),
-        partition_columns: texts(of, "partitionColumns", row),
-        configuration: map(of, "configuration", row),
-    }
-}
-
-fn add_at(of: &StructArray, row: usize) -> Option<Add> {
-    let vector = of.column_by_name("deletionVector").filter(|vector| vector.is_valid(row));
-    Some(Add {
-        path: text(of, "path", row)?,
-        partition_values: map(of, "partitionValues", row),
-        size: size(of, row),
-        modification_time: integer(of, "modificationTime", row).unwrap_or_default(),
-        data_change: boolean(of, "dataChange", row),
-        stats: text(of, "stats", row),
-        deletion_vector: vector.map(|_| IgnoredAny),
+    let format = match format.filter(|format| format.is_valid(row)) {
+        Some(format) => {
+            serde_json::json!({ "provider": text(format, "provider", row)?, "options": map(format, "options", row)? })
+        }
+        None => Value::default(),
+    };
+    Ok(Metadata {
+        // Identity and schema are not read where only files are wanted.
+        id: text(of, "id", row)?.unwrap_or_default(),
+        name: text(of, "name", row)?,
+        format,
+        schema_string: text(of, "schemaString", row)?.unwrap_or_default(),
+        partition_columns: texts(of, "partitionColumns", row)?,
+        configuration: map(of, "configuration", row)?,
     })
 }
 
-fn remove_at(of: &StructArray, row: usize) -> Option<Remove> {
-    Some(Remove {
-        path: text(of, "path", row)?,
-        deletion_timestamp: integer(of, "deletionTimestamp", row),
+fn add_at(of: &StructArray, row: usize) -> std::result::Result<Option<Add>, Unreadable> {
+    let Some(path) = text(of, "path", row)? else { return Ok(None) };
+    let vector = of.column_by_name("deletionVector").filter(|vector| vector.is_valid(row));
+    Ok(Some(Add {
+        size: size(of, row)?.ok_or_else(|| format!("the size of {path} is not in it"))?,
+        path,
+        partition_values: map(of, "partitionValues", row)?,
+        // It is not read where only files are wanted.
+        modification_time: integer(of, "modificationTime", row)?.unwrap_or_default(),
+        data_change: boolean(of, "dataChange", row),
+        stats: text(of, "stats", row)?,
+        deletion_vector: vector.map(|_| IgnoredAny),
+    }))
+}
+
+fn remove_at(of: &StructArray, row: usize) -> std::result::Result<Option<Remove>, Unreadable> {
+    let Some(path) = text(of, "path", row)? else { return Ok(None) };
+    Ok(Some(Remove {
+        path,
+        deletion_timestamp: integer(of, "deletionTimestamp", row)?,
         data_change: boolean(of, "dataChange", row),
         extended_file_metadata: boolean(of, "extendedFileMetadata", row),
-        partition_values: map(of, "partitionValues", row),
-        size: size(of, row),
-        tags: map(of, "tags", row),
-    })
+        partition_values: map(of, "partitionValues", row)?,
+        // A file that was removed may have none.
+        size: size(of, row)?.unwrap_or_default(),
+        tags: map(of, "tags", row)?,
+    }))
 }
 
-fn size(of: &StructArray, row: usize) -> u64 {
-    integer(of, "size", row).and_then(|size| u64::try_from(size).ok()).unwrap_or_default()
+fn size(of: &StructArray, row: usize) -> std::result::Result<Option<u64>, Unreadable> {
+    let size = integer(of, "size", row)?;
+    size.map(|size| u64::try_from(size).map_err(|_| format!("a file has a size of {size} bytes"))).transpose()
 }
 
-fn text(of: &StructArray, name: &str, row: usize) -> Option<String> {
-    let values = of.column_by_name(name)?.as_string_opt::<i32>()?;
-    values.is_valid(row).then(|| values.value(row).to_owned())
+/// Returns the column of a struct, if it is there and its value is not NULL, as `decoded` reads it.
+fn valid<'a, T>(
+    of: &'a StructArray,
+    name: &str,
+    row: usize,
+    decoded: impl FnOnce(&'a ArrayRef) -> Option<T>,
+) -> std::result::Result<Option<T>, Unreadable> {
+    let Some(column) = of.column_by_name(name).filter(|column| column.is_valid(row)) else { return Ok(None) };
+    decoded(column)
+        .map(Some)
+        .ok_or_else(|| format!("its column {name} is {}, which is not understood", column.data_type()))
+}
+
+fn text(of: &StructArray, name: &str, row: usize) -> std::result::Result<Option<String>, Unreadable> {
+    valid(of, name, row, |values| Some(values.as_string_opt::<i32>()?.value(row).to_owned()))
 }
 
 fn boolean(of: &StructArray, name: &str, row: usize) -> bool {
@@ -292,26 +323,30 @@ fn boolean(of: &StructArray, name: &str, row: usize) -> bool {
     values.is_some_and(|values| values.is_valid(row) && values.value(row))
 }
 
-fn integer(of: &StructArray, name: &str, row: usize) -> Option<i64> {
-    let values = of.column_by_name(name).filter(|values| values.is_valid(row))?;
-    let long = values.as_primitive_opt::<Int64Type>().map(|values| values.value(row));
-    long.or_else(|| values.as_primitive_opt::<Int32Type>().map(|values| values.value(row).into()))
+fn integer(of: &StructArray, name: &str, row: usize) -> std::result::Result<Option<i64>, Unreadable> {
+    valid(of, name, row, |values| {
+        let long = values.as_primitive_opt::<Int64Type>().map(|values| values.value(row));
+        long.or_else(|| values.as_primitive_opt::<Int32Type>().map(|values| values.value(row).into()))
+    })
 }
 
-fn texts(of: &StructArray, name: &str, row: usize) -> Vec<String> {
-    let list = of.column_by_name(name).filter(|list| list.is_valid(row)).and_then(|list| list.as_list_opt::<i32>());
-    let values = list.map(|list| list.value(row));
-    let values = values.as_ref().and_then(|values| values.as_string_opt::<i32>());
-    values.into_iter().flatten().flatten().map(str::to_owned).collect()
-}
-
-fn map(of: &StructArray, name: &str, row: usize) -> BTreeMap<String, Option<String>> {
-    let map = of.column_by_name(name).filter(|map| map.is_valid(row)).and_then(|map| map.as_map_opt());
-    let entries = map.map(|map| map.value(row));
-    let columns = entries.as_ref().and_then(|entries| {
-        let [keys, values] = entries.columns() else { return None };
-        Some((keys.as_string_opt::<i32>()?, values.as_string_opt::<i32>()?))
+fn texts(of: &StructArray, name: &str, row: usize) -> std::result::Result<Vec<String>, Unreadable> {
+    let found = valid(of, name, row, |list| {
+        let values = list.as_list_opt::<i32>()?.value(row);
+        Some(values.as_string_opt::<i32>()?.iter().flatten().map(str::to_owned).collect())
     });
-    let pairs = columns.into_iter().flat_map(|(keys, values)| keys.iter().zip(values.iter()));
-    pairs.filter_map(|(key, value)| Some((key?.to_owned(), value.map(str::to_owned)))).collect()
+    // A list that is not there is empty.
+    found.map(Option::unwrap_or_default)
+}
+
+fn map(of: &StructArray, name: &str, row: usize) -> std::result::Result<BTreeMap<String, Option<String>>, Unreadable> {
+    let found = valid(of, name, row, |map| {
+        let entries = map.as_map_opt()?.value(row);
+        let [keys, values] = entries.columns() else { return None };
+        let (keys, values) = (keys.as_string_opt::<i32>()?, values.as_string_opt::<i32>()?);
+        let pairs = keys.iter().zip(values.iter());
+        Some(pairs.filter_map(|(key, value)| Some((key?.to_owned(), value.map(str::to_owned)))).collect())
+    });
+    // A map that is not there is empty.
+    found.map(Option::unwrap_or_default)
 }

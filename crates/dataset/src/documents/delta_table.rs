@@ -33,6 +33,7 @@ pub async fn live_files(storage: &Storage, url: &str, below: &[String], version:
     storage.input(root.join(DELTA_LOG).url())?;
     let (state, version) = state(&root, version).await?;
     refuse_unsupported(&state, url)?;
+    // A table without metadata has no partitions.
     let partition_columns = state.metadata.map(|metadata| metadata.partition_columns).unwrap_or_default();
     let partition = partition(url, below, &partition_columns)?;
     let live: Vec<(&String, &Add)> = state.files.iter().filter(|(_, add)| is_in(add, &partition)).collect();

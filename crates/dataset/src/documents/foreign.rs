@@ -111,6 +111,7 @@ fn name_of(packing: Packing) -> &'static str {
 
 /// Returns the first bytes of a file for a message.
 pub fn shown(beginning: &[u8]) -> String {
+    // Of a beginning of line breaks alone, nothing is shown.
     let line = beginning.split(|byte| matches!(byte, b'\r' | b'\n')).find(|line| !line.is_empty()).unwrap_or_default();
     format!("\"{}\"", line.escape_ascii())
 }

@@ -38,6 +38,7 @@ pub use batch::{DocumentBatch, DocumentColumns, ReadBytes, SpanRead, Unchecked};
 pub use filter::{Fate, Fates, FileFilter, FilterOutput, FilterTarget, RowCounts};
 pub use formats::{FORMATS, endings, filter_file, holds_one_document, is_document_name, left_out, row_place};
 pub use html::page_text;
+pub use jsonl_lines::{IdColumn, LineId};
 pub use keep_column::keep_type_name;
 pub use open::{DocumentRange, DocumentRows, Documents, FoundText};
 pub use pages::ReadLimits;

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::ops::Range;
 
 use futures::{FutureExt, TryStreamExt};
-use nearprint_storage::{InputFile, blocking};
+use nearprint_storage::{InputFile, blocking, in_memory};
 use nearprint_warc::{Next, Packing, Records};
 
 use super::batch::ReadBytes;
@@ -80,7 +80,7 @@ fn judge(file: &InputFile, filter: FileFilter) -> Result<(Vec<Range<u64>>, RowCo
 }
 
 async fn copy(file: &InputFile, range: Range<u64>, into: &mut BufWriter<File>, name: &str) -> Result<()> {
-    let starts = range.clone().step_by(usize::try_from(COPIED_BYTES).unwrap_or(usize::MAX));
+    let starts = range.clone().step_by(in_memory(COPIED_BYTES));
     let pieces = starts.map(|start| start..range.end.min(start + COPIED_BYTES));
     let mut pieces = futures::stream::iter(pieces.map(Ok::<_, DatasetError>));
     while let Some(piece) = pieces.try_next().await? {

@@ -33,6 +33,7 @@ struct Content<'a> {
 pub fn page_of(record: &Record<'_>, warc_id: WarcId, context: &ReadContext, extractor: Option<&Extractor>) -> Page {
     let field = |name: &str| record.header.get(name);
     let url = field("warc-target-uri").map(|url| url.trim_matches(['<', '>']).to_owned());
+    // A record without a type is passed over as one of another type.
     let kind = field("warc-type").unwrap_or_default().to_ascii_lowercase();
     if let Some(reason) = passed_type(&kind, url.as_deref()) {
         return Page::Passed(reason);
@@ -140,6 +141,7 @@ fn text(content: &Content<'_>, extractor: &Extractor) -> Vec<u8> {
 }
 
 fn media_type(field: &str) -> String {
+    // A split has at least one piece.
     field.split([';', ',']).next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 

@@ -160,7 +160,8 @@ impl GuardedChunk {
         }
         check_sizes(page, LEAST_PAGE_BYTES, "whatever `memory_limit`")?;
         check_dictionary(page)?;
-        check_unpacked(codec, whole.get(page.header_bytes..).unwrap_or_default(), page)?;
+        let body = whole.get(page.header_bytes..).ok_or("a page ends within its header")?;
+        check_unpacked(codec, body, page)?;
         if page.kind == PageKind::Dictionary {
             return self.check_dictionary_values(whole);
         }

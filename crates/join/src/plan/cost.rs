@@ -61,6 +61,7 @@ impl Workload {
     /// Returns the number of rows in each of the fewest equal pieces that have at most `piece_rows`.
     #[must_use]
     pub fn held_rows(&self) -> usize {
+        // Where an address has 32 bits, more rows than it can count make pieces as large as one can be.
         let n_existing = usize::try_from(self.n_existing()).unwrap_or(usize::MAX);
         n_existing.div_ceil(n_existing.div_ceil(self.piece_rows.max(1)).max(1))
     }

@@ -120,6 +120,7 @@ impl<F: Width> PermutedTables<F> {
                 .into_par_iter()
                 .with_max_len(1)
                 .map(|stripe| {
+                    // A thread that finds no memory kept takes new memory.
                     let mut own = threads.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
                     let mut pairs = Vec::new();
                     let n = self.join_stripe(t, &chunks, rows, cut, stripe, &mut own, &mut |a, b| {
@@ -233,6 +234,7 @@ impl<F: Width> PermutedTables<F> {
             let parts = || chunks.iter().map(|chunk| chunk.bucket(b)).filter(|part| !part.is_empty());
             let run = match (parts().count(), table.permutation.is_identity()) {
                 (0, _) => continue,
+                // One was counted.
                 (1, true) => parts().next().unwrap_or_default(),
                 _ => {
                     bucket.clear();

@@ -33,6 +33,7 @@ impl RowSet {
     /// Returns the number of rows below `n_rows` in the set.
     #[must_use]
     pub fn n_below(&self, n_rows: u64) -> u64 {
+        // The set ends with its last word, whatever the number.
         let whole = usize::try_from(n_rows / 64).unwrap_or(usize::MAX).min(self.words.len());
         let (below, rest) = self.words.split_at(whole);
         let last = rest.first().map_or(0, |word| word & ((1 << (n_rows % 64)) - 1));

@@ -60,6 +60,7 @@ impl Engine {
         let reduce_bytes = reduce_bytes.min(resources.reduce_bytes());
         let pool: Arc<dyn MemoryPool> = Arc::new(ReducePool::new(reduce_bytes));
         let threads = resources.n_threads();
+        // DataFusion has a limit of its own unless it is given one.
         let disk = DiskManagerBuilder::default()
             .with_mode(DiskManagerMode::Directories(vec![temp.path().to_path_buf()]))
             .with_max_temp_directory_size(resources.max_spill.unwrap_or(u64::MAX));

@@ -3,7 +3,7 @@
 use arrow::array::Array;
 use futures::TryStreamExt;
 use nearprint_dataset::{Columns, Fate, Fates, ParquetFile};
-use nearprint_storage::InputFile;
+use nearprint_storage::{InputFile, in_memory};
 use nearprint_store::StoreError;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -48,7 +48,7 @@ impl Decided {
 
     /// Reads the files of decisions of a night.
     pub async fn read(files: Vec<InputFile>, manifest: &Manifest) -> Result<Self> {
-        let reserved = |n: u64| IdHashes::with_capacity(usize::try_from(n).unwrap_or_default());
+        let reserved = |n: u64| IdHashes::with_capacity(in_memory(n));
         let DecisionCounts { n_keep, n_drop, n_skip, .. } = manifest.counts.decisions;
         let mut decided = Self {
             dropped: reserved(n_drop),
@@ -140,6 +140,7 @@ impl IdHashes {
     /// Sorts the hashes, after the last one was added.
     fn sort(&mut self) {
         self.sorted.sort_unstable();
+        // Without hashes there are no bits by which to find one.
         let bits = self.sorted.len().checked_ilog2().unwrap_or_default().saturating_sub(HASHES_PER_START_BITS);
         self.shift = u128::BITS - bits;
         self.starts = Vec::with_capacity((1 << bits) + 1);
@@ -153,10 +154,12 @@ impl IdHashes {
     }
 
     fn leading(&self, hash: u128) -> u128 {
+        // A shift by all bits leaves none.
         hash.checked_shr(self.shift).unwrap_or_default()
     }
 
     fn has(&self, hash: u128) -> bool {
+        // There are as many starts as leading bits can say, and one more.
         let leading = usize::try_from(self.leading(hash)).unwrap_or(usize::MAX);
         let bounds = self.starts.get(leading).copied().zip(self.starts.get(leading.saturating_add(1)).copied());
         let same = bounds.and_then(|(start, end)| self.sorted.get(start..end));

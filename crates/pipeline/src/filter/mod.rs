@@ -14,7 +14,7 @@ use nearprint_dataset::{
     filter_file, left_out,
 };
 use nearprint_storage::{Folder, IfExists, InputFile, NewFile, Progress, Storage, StorageError};
-use nearprint_store::{Night, Store};
+use nearprint_store::{Night, Store, StoreError};
 use serde::Serialize;
 
 use self::decided::{Decided, DecidedCounts};
@@ -297,6 +297,7 @@ async fn filter_night(
     let limits = ReadLimits::new(resources.memory_limit, resources.n_threads());
     let mut filters = Vec::with_capacity(night.inputs.len());
     for (file, name) in night.inputs {
+        // Most files have no row in quarantine.
         let filter = FileFilter {
             columns: night.columns.clone(),
             output: request.what,
@@ -359,7 +360,8 @@ async fn quarantined(files: &[InputFile]) -> Result<BTreeMap<String, Vec<u64>>> 
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             let rows = columns.signed::<Int64Type>("row")?;
             for (url, row) in columns.strings("file")?.iter().zip(rows.values()) {
-                by_file.entry(url.unwrap_or_default().to_owned()).or_default().push(row.unsigned_abs());
+                let nameless = || StoreError::damaged(&parquet.file.url, "a row in quarantine has no file");
+                by_file.entry(url.ok_or_else(nameless)?.to_owned()).or_default().push(row.unsigned_abs());
             }
         }
     }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use nearprint_dataset::url_host;
 use nearprint_join::LossLimit;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::error::{PipelineError, Result};
 use crate::stages::decide::Decisions;
@@ -118,112 +119,161 @@ impl Breakers {
     /// Returns the breakers whose limits the measured values exceed.
     #[must_use]
     pub fn tripped(&self, measured: &Measured) -> Vec<TrippedBreaker> {
-        let mut tripped = Vec::new();
-        if let Some(cluster) = &measured.largest_cluster
-            && self.max_cluster > 0
-            && cluster.n_texts > self.max_cluster
-        {
-            #[allow(clippy::cast_precision_loss, reason = "for people to read")]
-            let (limit, value) = (self.max_cluster as f64, cluster.n_texts as f64);
-            tripped.push(TrippedBreaker::new("max_cluster", limit, value, cluster));
-        }
-        let lossy: Vec<&SourceLoss> =
-            measured.worst_sources.iter().filter(|source| source.loss > self.max_source_loss).collect();
-        if let Some(worst) = lossy.first() {
-            tripped.push(TrippedBreaker::new("max_source_loss", self.max_source_loss, worst.loss, &lossy));
-        }
-        if let Some(rate) = &measured.drop_rate
-            && rate.change > self.max_rate_change
-        {
-            tripped.push(TrippedBreaker::new("max_rate_change", self.max_rate_change, rate.change, rate));
-        }
-        if let Some(loss) = &measured.lost_share
-            && loss.mean > self.max_mean_lost_share
-        {
-            tripped.push(TrippedBreaker::new("max_mean_lost_share", self.max_mean_lost_share, loss.mean, loss));
-        }
-        if let Some(documents) = &measured.documents
-            && documents.share < self.min_document_share
-        {
-            tripped.push(TrippedBreaker::new(
-                "min_document_share",
-                self.min_document_share,
-                documents.share,
-                documents,
-            ));
-        }
-        tripped
+        let cluster = measured.largest_cluster.clone();
+        let cluster = cluster.filter(|cluster| self.max_cluster > 0 && cluster.n_texts > self.max_cluster);
+        let mut lossy = measured.worst_sources.iter().filter(|source| source.loss > self.max_source_loss).cloned();
+        let sources = lossy.next().map(|worst| LossySources { worst, others: lossy.collect() });
+        let rate = measured.drop_rate.clone().filter(|rate| rate.change > self.max_rate_change);
+        let loss = measured.lost_share.clone().filter(|loss| loss.mean > self.max_mean_lost_share);
+        let documents = measured.documents.clone().filter(|documents| documents.share < self.min_document_share);
+        let evidence = [
+            cluster.map(Evidence::Cluster),
+            sources.map(Evidence::SourceLoss),
+            rate.map(Evidence::RateChange),
+            loss.map(Evidence::MeanLostShare),
+            documents.map(Evidence::DocumentShare),
+        ];
+        evidence
+            .into_iter()
+            .flatten()
+            .map(|evidence| TrippedBreaker { limit: evidence.limit(self), evidence })
+            .collect()
     }
 }
 
-/// A breaker that stopped a night.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// A breaker that stopped a night. Summaries have its name, its limit, the measured value and the evidence.
+#[derive(Debug, Clone, PartialEq)]
 pub struct TrippedBreaker {
-    /// The key below `[breakers]`.
-    pub name: &'static str,
     /// The limit of the key.
     pub limit: f64,
-    /// The measured value.
-    pub value: f64,
-    /// The data that the value was measured on.
-    pub evidence: serde_json::Value,
+    /// The data that the value was measured on. It says which breaker this is.
+    pub evidence: Evidence,
+}
+
+/// The data by which a breaker stopped a night.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Evidence {
+    /// Of `max_cluster`.
+    Cluster(LargestCluster),
+    /// Of `max_source_loss`.
+    SourceLoss(LossySources),
+    /// Of `max_rate_change`.
+    RateChange(DropRate),
+    /// Of `max_mean_lost_share`.
+    MeanLostShare(MeanLoss),
+    /// Of `min_document_share`.
+    DocumentShare(DocumentShare),
+}
+
+/// The sources that lose more than is allowed. Summaries have them as one list, the worst first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LossySources {
+    /// The source that loses the largest share.
+    pub worst: SourceLoss,
+    /// The other ones, the worst of them first.
+    pub others: Vec<SourceLoss>,
+}
+
+impl Serialize for LossySources {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_seq(std::iter::once(&self.worst).chain(&self.others))
+    }
+}
+
+impl Serialize for TrippedBreaker {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("TrippedBreaker", 4)?;
+        fields.serialize_field("name", self.name())?;
+        fields.serialize_field("limit", &self.limit)?;
+        fields.serialize_field("value", &self.value())?;
+        fields.serialize_field("evidence", &self.evidence)?;
+        fields.end()
+    }
+}
+
+impl Evidence {
+    #[allow(clippy::cast_precision_loss, reason = "for people to read")]
+    fn limit(&self, breakers: &Breakers) -> f64 {
+        match self {
+            Self::Cluster(_) => breakers.max_cluster as f64,
+            Self::SourceLoss(_) => breakers.max_source_loss,
+            Self::RateChange(_) => breakers.max_rate_change,
+            Self::MeanLostShare(_) => breakers.max_mean_lost_share,
+            Self::DocumentShare(_) => breakers.min_document_share,
+        }
+    }
 }
 
 impl TrippedBreaker {
-    fn new(name: &'static str, limit: f64, value: f64, evidence: &impl Serialize) -> Self {
-        Self { name, limit, value, evidence: serde_json::to_value(evidence).unwrap_or_default() }
+    /// Returns the key below `[breakers]`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match &self.evidence {
+            Evidence::Cluster(_) => "max_cluster",
+            Evidence::SourceLoss(_) => "max_source_loss",
+            Evidence::RateChange(_) => "max_rate_change",
+            Evidence::MeanLostShare(_) => "max_mean_lost_share",
+            Evidence::DocumentShare(_) => "min_document_share",
+        }
+    }
+
+    /// Returns the measured value.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "for people to read")]
+    pub fn value(&self) -> f64 {
+        match &self.evidence {
+            Evidence::Cluster(cluster) => cluster.n_texts as f64,
+            Evidence::SourceLoss(sources) => sources.worst.loss,
+            Evidence::RateChange(rate) => rate.change,
+            Evidence::MeanLostShare(loss) => loss.mean,
+            Evidence::DocumentShare(documents) => documents.share,
+        }
     }
 
     /// Returns the ids of documents that the evidence names. Long ids are cut.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
-        self.evidence["ids"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str)
+        let ids: &[String] = match &self.evidence {
+            Evidence::Cluster(cluster) => &cluster.ids,
+            _ => &[],
+        };
+        ids.iter().map(String::as_str)
     }
 
     /// Returns the message that says why the night was stopped, and how to let it pass.
     #[must_use]
     pub fn message(&self) -> String {
-        let Self { name, limit, evidence, .. } = self;
-        let text = |key: &str| match &evidence[key] {
-            serde_json::Value::String(text) => text.clone(),
-            other => other.as_f64().map_or_else(|| other.to_string(), |number| number.to_string()),
-        };
-        let share = |key: &str| percent(evidence[key].as_f64().unwrap_or_default());
-        let what = match *name {
-            "max_cluster" => {
-                let ids: Vec<String> = self.ids().map(|id| format!("'{id}'")).collect();
-                let (cluster, n, ids) = (text("cluster_id"), text("n_texts"), ids.join(", "));
-                format!("cluster '{cluster}' has {n} different texts, {limit} allowed; some of it: {ids}")
+        let (name, limit) = (self.name(), self.limit);
+        let what = match &self.evidence {
+            Evidence::Cluster(LargestCluster { cluster_id, n_texts, ids, .. }) => {
+                let ids: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
+                let ids = ids.join(", ");
+                format!("cluster '{cluster_id}' has {n_texts} different texts, {limit} allowed; some of it: {ids}")
             }
-            "max_source_loss" => {
-                let worst = &evidence[0];
-                let source = match worst["source"].as_str().unwrap_or_default() {
+            Evidence::SourceLoss(LossySources { worst: SourceLoss { source, n_documents, n_near, .. }, .. }) => {
+                let source = match source.as_str() {
                     NO_SOURCE => "without a source".to_owned(),
                     source => format!("of source '{source}'"),
                 };
                 format!(
-                    "{} of {} documents {source} are dropped as near-duplicates, {} of them is allowed",
-                    worst["n_near"],
-                    worst["n_documents"],
-                    percent(*limit)
+                    "{n_near} of {n_documents} documents {source} are dropped as near-duplicates, {} of them is allowed",
+                    percent(limit)
                 )
             }
-            "max_mean_lost_share" => format!(
-                "{} documents that are dropped as near-duplicates lose {} of their features on average, {} is allowed",
-                text("n_near"),
-                share("mean"),
-                percent(*limit)
+            Evidence::MeanLostShare(MeanLoss { n_near, mean }) => format!(
+                "{n_near} documents that are dropped as near-duplicates lose {} of their features on average, {} is allowed",
+                percent(*mean),
+                percent(limit)
             ),
-            "min_document_share" => format!(
-                "{} documents, the median of the nights before is {}, {} of it is the least",
-                text("n_documents"),
-                text("median"),
-                percent(*limit)
+            Evidence::DocumentShare(DocumentShare { n_documents, median, .. }) => format!(
+                "{n_documents} documents, the median of the nights before is {median}, {} of it is the least",
+                percent(limit)
             ),
-            _ => format!(
+            Evidence::RateChange(DropRate { share, median, .. }) => format!(
                 "{} of the documents are dropped, the median of the nights before is {}, a change of {} is allowed",
-                share("share"),
-                share("median"),
-                percent(*limit)
+                percent(*share),
+                percent(*median),
+                percent(limit)
             ),
         };
         let change = if name.starts_with("min") { "lower" } else { "raise" };

@@ -103,6 +103,7 @@ impl Nights {
             None => (documents, "dt=", ""),
             Some((before, after)) => {
                 let (root, before) = before.rsplit_once('/').unwrap_or((".", before));
+                // A split has at least one piece.
                 (if root.is_empty() { "/" } else { root }, before, after.split('/').next().unwrap_or_default())
             }
         };

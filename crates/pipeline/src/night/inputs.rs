@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use futures::{StreamExt, TryStreamExt};
+use nearprint_profile::Configuration;
 use nearprint_storage::{InputFile, Storage};
 use nearprint_store::{Night, Store};
 
 use super::manifest::InputRecord;
+use super::plan::differing;
 use super::published::{files_of, manifest_of, open_store, published};
 use super::request::check_date;
 use crate::error::Result;
@@ -72,15 +74,14 @@ pub struct JoinedNights {
 }
 
 impl JoinedNights {
-    /// Opens the store of a published night. `config_digest` is the digest of the profile by which the caller compares
-    /// texts.
+    /// Opens the store of a published night. The caller compares texts by the `configuration`.
     ///
     /// # Errors
     /// The night is not published, the store has fingerprints of another profile, or a manifest is damaged.
-    pub async fn open(storage: &Storage, store_url: &str, dt: &str, config_digest: &str) -> Result<Self> {
+    pub async fn open(storage: &Storage, store_url: &str, dt: &str, configuration: &Configuration) -> Result<Self> {
         check_date(dt)?;
         let store = open_store(storage, store_url).await?;
-        store.refuse_other_config(config_digest)?;
+        store.refuse_other_config(&configuration.digest(), |other| differing(configuration, other))?;
         let night = published(&store, dt)?;
         let manifest = manifest_of(storage, &store, night).await?;
         let joined: BTreeSet<&String> = manifest.joined.iter().collect();

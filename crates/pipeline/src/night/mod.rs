@@ -18,8 +18,8 @@ pub(crate) mod summary;
 pub(crate) mod tables;
 
 pub use breakers::{
-    Breakers, DocumentShare, DropRate, LargestCluster, MeanLoss, Measured, NO_SOURCE, SourceCounts, SourceLoss,
-    TrippedBreaker,
+    Breakers, DocumentShare, DropRate, Evidence, LargestCluster, LossySources, MeanLoss, Measured, NO_SOURCE,
+    SourceCounts, SourceLoss, TrippedBreaker,
 };
 pub use dry_run::{CheckedPlaces, DryRun, check_places, dry_run};
 pub use generations::{Generation, Generations};
@@ -27,4 +27,4 @@ pub use inputs::{JoinedNights, NightFiles, NightInput};
 pub use references::JoinedReference;
 pub use request::{MAX_LOST_SHARE, RunRequest};
 pub use run::{run, run_elsewhere};
-pub use summary::{RunCounts, RunStatus, RunSummary};
+pub use summary::{CountsOf, RunCounts, RunStatus, RunSummary};

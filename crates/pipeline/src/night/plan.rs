@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use nearprint_dataset::{Documents, utc};
 use nearprint_join::LossLimit;
-use nearprint_profile::ALGORITHM_VERSION;
+use nearprint_profile::{ALGORITHM_VERSION, Configuration};
 use nearprint_storage::{Folder, Sha256Hex, Storage, StorageError};
 use nearprint_store::{Night, Store, identity_in, night_records};
 
@@ -36,16 +36,17 @@ pub(crate) struct Plan {
 
 pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
     request.profile.join.verifier(request.profile.bits)?;
-    let config_digest = request.profile.digest(&request.analyzer_resources, &request.columns.web.html_text)?;
+    let configuration = request.configuration();
+    let config_digest = configuration.digest();
     let store = Store::open(&storage.folder(&request.store)?).await?;
-    store.refuse_other_config(&config_digest)?;
+    store.refuse_other_config(&config_digest, |other| differing(&configuration, other))?;
     let identity = store.identity().await?;
     let output = storage.folder(&request.output)?;
     refuse_missing_store(&store, identity.as_deref(), request, &output).await?;
     store.refuse_output_of_another(identity.as_deref(), &output).await?;
     store.refuse_lost_commits(&output).await?;
     store.refuse_unmounted_output(storage, &output).await?;
-    let references = References::open(storage, &request.references, &config_digest, identity.as_deref()).await?;
+    let references = References::open(storage, &request.references, &configuration, identity.as_deref()).await?;
     let documents = documents::open(storage, request).await?;
     let newest_input = documents.files().map(|f| f.modified).max();
     let is_ahead_of_input = newest_input.is_none_or(|newest| is_far_ahead(&request.dt, newest));
@@ -89,6 +90,14 @@ fn date_of(time: SystemTime) -> String {
     utc(time).chars().take_while(|&c| c != 'T').collect()
 }
 
+/// Names the settings in which the configuration of another digest differs, as far as that can be told.
+pub(crate) fn differing(own: &Configuration, other: &str) -> Vec<String> {
+    own.differences(other).iter().map(ToString::to_string).collect()
+}
+
+/// What a stale night was made from that the store no longer has.
+const EARLIER_NIGHTS: &str = "earlier nights";
+
 impl Plan {
     /// Returns whether the night is marked as one of the future: it was asked for as such, now or when it was published, and
     /// its date is far ahead of its documents. The clock does not matter.
@@ -99,13 +108,13 @@ impl Plan {
 
     /// Says in which of inputs, earlier nights and references a published night differs. If it is none of them, it is a
     /// key of the configuration: those on which fingerprints depend are the same, else the store would have refused.
-    fn changed(&self, published: &Manifest) -> String {
+    fn changed(&self, night: &Night, published: &Manifest) -> String {
         let mut inputs = published.inputs.clone();
         inputs.sort();
         let states = published.references.iter().map(|reference| (reference.store.as_str(), reference.joined.clone()));
         let differ = [
             (inputs != self.inputs, "inputs"),
-            (published.joined != self.joined, "earlier nights"),
+            (self.store.is_stale(night), EARLIER_NIGHTS),
             (!states.eq(self.references.states()), "references"),
         ];
         let names: Vec<&str> = differ.into_iter().filter(|(differs, _)| *differs).map(|(_, name)| name).collect();
@@ -120,7 +129,7 @@ async fn joined_before_forgetting(
     store: &Store,
     request: &RunRequest,
 ) -> Result<Option<Vec<String>>> {
-    let is_same = |night: &&Night| night.joined == store.joined_before(&night.dt);
+    let is_same = |night: &&Night| !store.is_stale(night);
     match store.night(&request.dt).filter(|_| !request.replace && store.forgotten().is_some()).filter(is_same) {
         Some(night) => Ok(Some(Manifest::read(&generation(storage, night)?, night).await?.joined)),
         None => Ok(None),
@@ -198,7 +207,10 @@ pub(crate) async fn refuse_republishing(
     }
     // A manifest that cannot be read says nothing. The night is published all the same.
     let changed = match Manifest::read(&generation(storage, published)?, published).await {
-        Ok(manifest) => format!("from other {}", plan.changed(&manifest)),
+        Ok(manifest) => match plan.changed(published, &manifest) {
+            changed if changed == EARLIER_NIGHTS => return Err(stale(published, plan)),
+            changed => format!("from other {changed}"),
+        },
         Err(error) => format!("from something else, and its manifest does not say from what ({error})"),
     };
     let reason = format!("{} is published {changed}: keep it, or publish anew with `replace`", request.dt);
@@ -218,6 +230,11 @@ pub(crate) fn refuse_future(plan: &Plan, request: &RunRequest) -> Result<()> {
         date_of(now)
     );
     Err(PipelineError::Usage { reason })
+}
+
+/// Returns the refusal of a night of which nothing but the earlier nights has changed.
+fn stale(published: &Night, plan: &Plan) -> PipelineError {
+    PipelineError::StaleNight { output: plan.output.url().to_owned(), dt: published.dt.clone() }
 }
 
 pub(crate) fn refuse_late(store: &Store, request: &RunRequest) -> Result<()> {

@@ -15,7 +15,7 @@ use super::plan::Plan;
 use super::published::{already_published, commit_and_stale};
 use super::references::JoinedReference;
 use super::request::RunRequest;
-use super::summary::{RunCounts, RunStatus, RunSummary};
+use super::summary::{CountsOf, RunCounts, RunStatus, RunSummary};
 use super::tables::roll_forward;
 use crate::engine::reduce::SpillStats;
 use crate::error::{PipelineError, Result};
@@ -143,6 +143,7 @@ fn summary(plan: &Plan, night: Night, store: &Store, forgotten: Vec<String>, sta
         output: plan.output.url().to_owned(),
         generation: Some(night.gen_digest),
         commit,
+        counts_of: CountsOf::ThisRun,
         counts: staged.counts,
         references: staged.references,
         spill: staged.spill,

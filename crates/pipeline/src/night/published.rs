@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::manifest::Manifest;
 use super::request::check_date;
-use super::summary::{RunCounts, RunStatus, RunSummary};
+use super::summary::{CountsOf, RunCounts, RunStatus, RunSummary};
 use crate::engine::reduce::SpillStats;
 use crate::error::{PipelineError, Result};
 
@@ -101,6 +101,7 @@ pub(crate) async fn already_published(storage: &Storage, store: &Store, night: &
         output: night.output_root().to_owned(),
         generation: Some(night.gen_digest.clone()),
         commit,
+        counts_of: CountsOf::Publication,
         counts: read.counts,
         references: read.references,
         spill: SpillStats::default(),
@@ -149,6 +150,8 @@ pub struct NightRecord {
     pub bad_files: Vec<BadFile>,
     /// The number of the night's documents that were forgotten since. The counts are those of the run.
     pub n_forgotten: u64,
+    /// Whether nights of earlier dates were added, replaced or dropped since the night was joined with them.
+    pub is_stale: bool,
     /// The counts of the run.
     pub counts: RunCounts,
 }
@@ -195,6 +198,7 @@ async fn night_record(storage: &Storage, store: &Store, night: &Night) -> Result
         ignored_inputs: manifest.ignored_inputs,
         bad_files: manifest.bad_files,
         n_forgotten: manifest.forgotten.map_or(0, |forgotten| forgotten.n_documents),
+        is_stale: store.is_stale(night),
         counts: manifest.counts,
     })
 }

@@ -1,10 +1,12 @@
 //! Reference stores: a night is joined with them too, and nothing is ever written there.
 
 use nearprint_join::Origin;
+use nearprint_profile::Configuration;
 use nearprint_storage::{Folder, Storage, StorageError, redact};
 use nearprint_store::{JoinedNights, Store};
 use serde::{Deserialize, Serialize};
 
+use super::plan::differing;
 use crate::error::{PipelineError, Result};
 use crate::stages::existing::ReferenceNames;
 
@@ -36,7 +38,7 @@ struct Reference {
 pub(crate) struct References(Vec<Reference>);
 
 impl References {
-    /// Opens reference stores for a night of the configuration `config_digest`, whose own store has the `identity`.
+    /// Opens reference stores for a night of a configuration, whose own store has the `identity`.
     ///
     /// # Errors
     /// [`StorageError::InputMissing`] if a store is missing or has no commit; a store has another configuration, is the
@@ -44,7 +46,7 @@ impl References {
     pub(crate) async fn open(
         storage: &Storage,
         names: &[String],
-        config_digest: &str,
+        configuration: &Configuration,
         identity: Option<&str>,
     ) -> Result<Self> {
         let mut references = Vec::new();
@@ -56,7 +58,7 @@ impl References {
                 remedy: "check the path, and that its disk is mounted; a reference needs at least one night",
             };
             let store = Store::open_existing(&folder).await?.ok_or_else(missing)?;
-            store.refuse_as_reference(config_digest)?;
+            store.refuse_as_reference(&configuration.digest(), |other| differing(configuration, other))?;
             if identity.is_some() && store.identity().await?.as_deref() == identity {
                 return Err(own_store(name));
             }

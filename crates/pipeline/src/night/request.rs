@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use nearprint_dataset::{DocumentColumns, DocumentPlace, InputPolicy, PUBLISHED, is_date};
 use nearprint_join::LossLimit;
-use nearprint_profile::ProfileConfig;
+use nearprint_profile::{Configuration, ProfileConfig};
 use nearprint_storage::{Folder, Storage, redact};
 use nearprint_store::Writers;
 use nearprint_tasks::KeepKey;
@@ -124,6 +124,11 @@ impl RunRequest {
         let urls = documents.patterns().into_iter().chain([self.store.as_str(), &self.output]).chain(references);
         let places = urls.filter_map(|url| storage.base_of(url).ok());
         places.filter_map(|place| place.local_path().map(Path::to_path_buf)).chain(self.job_file.clone()).collect()
+    }
+
+    /// Returns everything that the fingerprints of the night depend on.
+    pub(crate) fn configuration(&self) -> Configuration {
+        Configuration::new(&self.profile, &self.analyzer_resources, &self.columns.web.html_text)
     }
 
     /// Refuses a date that does not exist, a profile or a limit that cannot be used, and places that lie outside the

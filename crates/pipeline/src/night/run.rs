@@ -18,7 +18,7 @@ use super::preflight;
 use super::publish::{Attempt, Staged, publish, still_published};
 use super::published::already_published;
 use super::request::RunRequest;
-use super::summary::{RunCounts, RunStatus, RunSummary};
+use super::summary::{CountsOf, RunCounts, RunStatus, RunSummary};
 use super::tables::{have_night, roll_forward};
 use crate::ahead::Ahead;
 use crate::engine::reduce::SpillStats;
@@ -344,6 +344,7 @@ fn stopped(request: &RunRequest, plan: &Plan, staged: Staged, tripped: Vec<Tripp
         output: plan.output.url().to_owned(),
         generation: None,
         commit: plan.store.info().commit,
+        counts_of: CountsOf::ThisRun,
         counts: staged.counts,
         references: staged.references,
         spill: staged.spill,

@@ -33,6 +33,16 @@ impl RunStatus {
     }
 }
 
+/// The execution that the counts of a night are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CountsOf {
+    /// This one.
+    ThisRun,
+    /// The one that published the night. What was forgotten since is still counted.
+    Publication,
+}
+
 /// The summary of a run. Its counts are also in the published manifest.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunSummary {
@@ -48,6 +58,8 @@ pub struct RunSummary {
     pub generation: Option<String>,
     /// The number of the store's commit.
     pub commit: u64,
+    /// The execution that the counts are of.
+    pub counts_of: CountsOf,
     /// The counts of the night.
     #[serde(flatten)]
     pub counts: RunCounts,

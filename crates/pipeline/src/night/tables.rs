@@ -37,6 +37,7 @@ pub(crate) async fn roll_forward(
         let Some(newest) = newest else {
             return Ok(logs);
         };
+        // A store of a release before identities has none, and its tables are named without one.
         let identity = opened.identity().await?.unwrap_or_default();
         if write_missing(storage, &opened, output, &mut logs, (newest, &identity), own).await? {
             write_checkpoints(&mut logs).await;

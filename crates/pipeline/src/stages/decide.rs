@@ -302,6 +302,7 @@ impl Decisions {
             counts.by_reason.insert(format!("{decision}_{reason}"), n);
         }
         // Every rule keeps the first of equal short texts.
+        // A reason without documents is not listed.
         let n_short = counts.by_reason.get("keep_too_short").copied().unwrap_or_default();
         counts.star = self.star.map(|star| StarQuality { n_keep_bound: star.n_keep_bound + n_short, ..star });
         counts

@@ -179,6 +179,7 @@ pub(crate) async fn fingerprint_documents(
     refuse_bad_rows(&batch, input.max_bad_rows, &urls, &documents).await?;
     let bad_files = all_bad_files(&documents, &urls, &notes);
     let counts = counts(&batch, &documents, &notes, &bad_files);
+    refuse_nothing_read(&bad_files, counts.n_files)?;
     warn(&bad_files, &counts);
     Ok(Fingerprinted { batch, counts, documents, urls, notes })
 }
@@ -304,6 +305,17 @@ fn refuse_bad_files(all: &[BadFile], allowed: u64) -> Result<()> {
         Some(first) if all.len() as u64 > allowed => {
             let example = format!("{}: {}", first.url, first.reason);
             Err(DatasetError::TooManyBadFiles { allowed, example }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses input of which no file can be read, however many files may be passed over.
+fn refuse_nothing_read(bad: &[BadFile], n_read: u64) -> Result<()> {
+    match bad.first() {
+        Some(first) if n_read == 0 => {
+            let example = format!("{}: {}", first.url, first.reason);
+            Err(DatasetError::AllFilesBad { n: bad.len() as u64, example }.into())
         }
         _ => Ok(()),
     }
@@ -530,11 +542,13 @@ pub(crate) fn write_quarantine(done: &Fingerprinted, folder: &std::path::Path, n
         let row_group = |(url, bad): (&&String, &BadRow)| {
             done.documents.row_group_of(url, bad.row).and_then(|n| i32::try_from(n).ok())
         };
-        let row = |bad: &BadRow| i64::try_from(bad.row).unwrap_or(i64::MAX);
+        let unnumbered = |_| PipelineError::Internal { stage: "quarantine", reason: "a file of 2^63 rows".to_owned() };
+        let numbers: Vec<i64> =
+            rows.iter().map(|bad| i64::try_from(bad.row)).collect::<std::result::Result<_, _>>().map_err(unnumbered)?;
         let arrays: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(&urls)),
             Arc::new(urls.iter().zip(rows).map(row_group).collect::<Int32Array>()),
-            Arc::new(Int64Array::from_iter_values(rows.iter().map(row))),
+            Arc::new(Int64Array::from(numbers)),
             Arc::new(StringArray::from_iter_values(rows.iter().map(|bad| bad.reason.name()))),
             Arc::new(rows.iter().map(|bad| bad.id.as_deref()).collect::<StringArray>()),
         ];

@@ -219,8 +219,11 @@ async fn send(
     request: orchestrator::HttpRequest,
 ) -> Result<orchestrator::HttpResponse, ConnectorError> {
     let request = request.try_into_http1x().map_err(|e| ConnectorError::user(e.into()))?;
-    let body = |body: SdkBody| HttpRequestBody::from(Bytes::copy_from_slice(body.bytes().unwrap_or_default()));
-    let answer = client.execute(request.map(body)).await.map_err(|e| ConnectorError::io(e.into()))?;
+    // A request for credentials is in memory as a whole.
+    let stream = || ConnectorError::user("the body of a request for credentials is a stream".into());
+    let body = Bytes::copy_from_slice(request.body().bytes().ok_or_else(stream)?);
+    let answer =
+        client.execute(request.map(|_| HttpRequestBody::from(body))).await.map_err(|e| ConnectorError::io(e.into()))?;
     let (parts, body) = answer.into_parts();
     let body = body.bytes().await.map_err(|e| ConnectorError::io(e.into()))?;
     let answer = http::Response::from_parts(parts, SdkBody::from(body));

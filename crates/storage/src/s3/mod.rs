@@ -228,6 +228,7 @@ impl Bucket {
         let mut after = None;
         loop {
             let page = opened.page(prefix, url, after.as_ref()).await?;
+            // An upload that was begun later than the server's clock says is new.
             let age =
                 |upload: &OpenedUpload| page.now.signed_duration_since(upload.initiated).to_std().unwrap_or_default();
             let is_stale = |upload: &&OpenedUpload| is_own(&upload.key) && age(upload) >= older_than;

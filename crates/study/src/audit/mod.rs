@@ -12,7 +12,7 @@ use futures::TryStreamExt;
 use nearprint_dataset::schema::{LOST_SHARE, REFERENCE};
 use nearprint_dataset::{Columns, DocumentColumns, Documents, ParquetFile, ReadLimits, WebPages};
 use nearprint_pipeline::{JoinedNights, NightFiles, NightInput, Resources, night_pattern};
-use nearprint_profile::{ProfileConfig, TextFingerprinter};
+use nearprint_profile::{Configuration, ProfileConfig, TextFingerprinter};
 use nearprint_storage::{InputFile, Progress, Storage, blocking};
 use nearprint_tokenize::Resources as AnalyzerResources;
 use rayon::prelude::*;
@@ -160,8 +160,9 @@ pub async fn audit(
     progress: &Progress,
 ) -> Result<Audit> {
     let fingerprinter = TextFingerprinter::try_new(request.profile.clone(), &request.analyzer_resources)?;
-    let digest = request.profile.digest(&request.analyzer_resources, &request.columns.web.html_text)?;
-    let nights = JoinedNights::open(storage, &request.store, &request.dt, &digest).await?;
+    let html_text = &request.columns.web.html_text;
+    let configuration = Configuration::new(&request.profile, &request.analyzer_resources, html_text);
+    let nights = JoinedNights::open(storage, &request.store, &request.dt, &configuration).await?;
     let own = nights.files(&request.dt).await?;
     let generation = own.generation.clone();
     progress.start("draw", "files", own.decisions.len() as u64);

@@ -303,10 +303,13 @@ impl Changes {
         };
         let (n, examples) = self.changes.entry((kind, decided(a), decided(b))).or_default();
         *n += 1;
-        if examples.len() < self.n_examples {
+        // A change is of a document that one of the two has.
+        if examples.len() < self.n_examples
+            && let Some((rows, row)) = a.or(b)
+        {
             let canonical =
                 |side: Option<(&Decisions, usize)>| side.and_then(|(rows, row)| rows.canonical(row)).map(str::to_owned);
-            let doc_id = a.or(b).map(|(rows, row)| rows.key(row).0.to_owned()).unwrap_or_default();
+            let doc_id = rows.key(row).0.to_owned();
             examples.push(ChangedDocument { doc_id, canonical_a: canonical(a), canonical_b: canonical(b) });
         }
     }

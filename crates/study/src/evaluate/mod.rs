@@ -234,6 +234,7 @@ impl Plan {
     }
 
     fn by_resemblance(&self, batch: &QueryBatch, mut sets: SetsById, pairs: &Pairs) -> ByResemblance {
+        // A document that is left out has no set, and is in no pair.
         let sets: Vec<ShingleSet> = batch.rows().map(|row| sets.remove(&*batch.id(row)).unwrap_or_default()).collect();
         ByResemblance::of(&sets, &pairs.found(&self.own))
     }

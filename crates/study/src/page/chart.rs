@@ -48,6 +48,7 @@ impl Bars {
     fn draw(&self, out: &mut String) -> std::result::Result<(), Box<dyn Error>> {
         let n = self.labels.len();
         let sums = (0..n).map(|i| self.parts.iter().map(|(_, values)| values[i]).sum::<u64>());
+        // A chart without bars is as high as one document.
         let highest = sums.max().unwrap_or_default().max(1) as f64;
         let root = SVGBackend::with_string(out, self.size).into_drawing_area();
         let mut chart = ChartBuilder::on(&root)
@@ -58,6 +59,7 @@ impl Bars {
         let every = n.div_ceil(MAX_LABELS);
         let label = |at: &SegmentValue<usize>| match at {
             SegmentValue::CenterOf(i) if (n - 1).saturating_sub(*i) % every == 0 => {
+                // The axis has as many places as there are labels.
                 self.labels.get(*i).cloned().unwrap_or_default()
             }
             _ => String::new(),

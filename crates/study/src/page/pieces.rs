@@ -3,11 +3,11 @@
 use maud::{Markup, html};
 
 use crate::explain::diff::Piece;
-use crate::legible::legible;
+use crate::legible::shown_id;
 
 /// An id or a name from documents. A reader of the page selects and copies it, so nothing is cut off.
 pub fn id(text: &str) -> Markup {
-    html! { code.id dir="auto" { (legible(text)) } }
+    html! { code.id dir="auto" { (shown_id(text)) } }
 }
 
 /// The pieces of two texts as one text: what only the first has is deleted, what only the second has is inserted.

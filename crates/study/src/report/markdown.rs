@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::night::NightReport;
 use super::notable::{bytes_saved, dropped_share, notable, reasons};
-use crate::legible::legible;
+use crate::legible::{legible, shown_id};
 use crate::numbers::{and_more, grouped, in_bytes, percent};
 
 /// Formats the report as Markdown. Ids and names are escaped, so that they are shown and make no markup and no mention.
@@ -97,9 +97,9 @@ fn escaped(text: &str) -> String {
 /// A bar ends the cell unless a backslash precedes it, and two backslashes are one. So a bar after a backslash is shown as
 /// a wide one.
 fn code(id: &str) -> String {
-    let id = legible(id).replace("\\|", "\\\u{ff5c}").replace('|', "\\|");
-    let longest = id.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let id = shown_id(id).replace("\\|", "\\\u{ff5c}").replace('|', "\\|");
+    let longest = id.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
-    let pad = if id.is_empty() || id.starts_with('`') || id.ends_with('`') { " " } else { "" };
+    let pad = if id.starts_with('`') || id.ends_with('`') { " " } else { "" };
     format!("{fence}{pad}{id}{pad}{fence}")
 }

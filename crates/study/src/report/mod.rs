@@ -9,5 +9,6 @@ mod read;
 
 pub use self::markdown::night_markdown;
 pub use self::night::{Distributions, Example, NightReport, QuarantinedRow, ReportRequest};
+pub use self::notable::STALE;
 pub use self::page::night_page;
 pub use self::read::report;

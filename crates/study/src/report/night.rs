@@ -31,6 +31,8 @@ pub struct NightReport {
     /// The summary of the run. What the breakers look at is measured anew, from published files alone.
     #[serde(flatten)]
     pub summary: RunSummary,
+    /// Whether nights of earlier dates were added, replaced or dropped since the night was joined with them.
+    pub is_stale: bool,
     /// The largest clusters, as pairs of the smallest member id and the number of documents of the night.
     pub largest_clusters: Vec<(String, u64)>,
     /// A few dropped documents: near-duplicates before exact copies, and those that lose most before the others.

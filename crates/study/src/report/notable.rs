@@ -6,6 +6,10 @@ use super::night::NightReport;
 use crate::legible::{legible, named_source};
 use crate::numbers::{counted, grouped, percent};
 
+/// What a reader of a stale night should know.
+pub const STALE: &str = "The night is stale: nights before it were added, replaced or dropped since it was made. \
+                         nearprint run --config FILE --stale makes all stale nights anew.";
+
 /// A value that a breaker looks at.
 pub(super) struct Watched {
     /// The key below `[breakers]`.
@@ -20,13 +24,14 @@ pub(super) struct Watched {
 /// Returns the values that breakers look at, as far as published files tell them.
 pub(super) fn watched(night: &NightReport) -> Vec<Watched> {
     let breakers = &night.breakers;
+    // What was not measured is too little to go by.
     let Measured { worst_sources, drop_rate, lost_share, documents, .. } =
         night.summary.measured.clone().unwrap_or_default();
     let near: Vec<&str> = breakers
         .near()
         .tripped(&night.summary.measured.clone().unwrap_or_default())
         .iter()
-        .map(|breaker| breaker.name)
+        .map(nearprint_pipeline::TrippedBreaker::name)
         .collect();
     let share = |limit: f64, off: f64| {
         if (limit - off).abs() < f64::EPSILON { "off".to_owned() } else { percent(limit) }
@@ -73,6 +78,7 @@ pub(super) fn notable(night: &NightReport) -> Vec<String> {
     let mut lines = Vec::new();
     let mut say = |n: u64, line: String| lines.extend((n > 0).then_some(line));
     let documents = &counts.documents;
+    say(u64::from(night.is_stale), STALE.to_owned());
     say(u64::from(documents.n_documents == 0), "The night has no documents.".to_owned());
     let n = documents.n_bad_files;
     say(n, format!("{} could not be read: none of the documents there were compared.", counted(n, "file")));
@@ -122,6 +128,7 @@ pub(super) fn dropped_share(n_drop: u64, n_documents: u64) -> Option<f64> {
 #[allow(clippy::cast_precision_loss, reason = "an estimate")]
 pub(super) fn bytes_saved(night: &NightReport) -> f64 {
     let counts = &night.summary.counts;
+    // A night without documents drops none.
     let share = dropped_share(counts.decisions.n_drop, counts.documents.n_documents).unwrap_or_default();
     share * night.history.night.input_bytes as f64
 }

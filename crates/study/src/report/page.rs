@@ -1,6 +1,6 @@
-//! The report on a night as a page. It depends on published files, the documents and the job alone, so the same night
-//! gives the same bytes. The number of the store's commit and the nights that are stale are not in it: they change after
-//! the night.
+//! The report on a night as a page. It depends on published files, the documents and the job, and on whether the night is
+//! stale, so the same night gives the same bytes until it becomes stale. The number of the store's commit and the other
+//! nights that are stale are not in it: they change after the night.
 
 use maud::{Markup, PreEscaped, html};
 use nearprint_pipeline::NightRecord;
@@ -163,6 +163,7 @@ fn trend_row(record: &NightRecord) -> Markup {
 
 fn weakest(night: &NightReport) -> Markup {
     let near: Vec<&Example> = night.examples.iter().filter(|example| example.reason == "near").collect();
+    // A reason without documents is not listed.
     let n_near = night.summary.counts.decisions.by_reason.get("drop_near").copied().unwrap_or_default();
     let body = html! {
         @if near.is_empty() {

@@ -83,6 +83,7 @@ pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightR
     let measured = Measured::of_published(&summary.counts, &before, decided.mean_loss(), &request.breakers);
     Ok(NightReport {
         summary: RunSummary { measured: Some(measured), ..summary },
+        is_stale: history.night.is_stale,
         quarantine: read_quarantine(storage, request).await?,
         largest_clusters: decided.largest_clusters,
         examples: different(examples, request.n_examples),

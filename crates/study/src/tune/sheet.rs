@@ -123,6 +123,7 @@ impl About {
 /// rows. The rows are put into a fixed order, so that sorting the sheet changes no estimate.
 pub fn read(file: &str, content: &[u8]) -> Result<Sheet> {
     let text = utf8(file, content)?;
+    // An empty sheet has no columns, which is said below.
     let header = text.lines().next().unwrap_or_default();
     let delimiter = [b',', b';', b'\t'].into_iter().max_by_key(|d| header.bytes().filter(|b| b == d).count());
     let mut builder = csv::ReaderBuilder::new();
@@ -153,6 +154,7 @@ struct LineNumbers<'a> {
 impl LineNumbers<'_> {
     /// Returns the line of the record that was read from `byte` on. Call it for the records in their order.
     fn of(&mut self, byte: u64) -> u64 {
+        // Records are read from this text and in order, so it goes on there.
         let rest = usize::try_from(byte).ok().and_then(|byte| self.text.get(byte..)).unwrap_or_default();
         let begin = self.text.len() - rest.trim_start_matches(['\r', '\n']).len();
         self.line += self.text.get(self.at..begin).unwrap_or_default().matches('\n').count() as u64;
@@ -263,6 +265,7 @@ impl Columns {
     }
 
     fn row(&self, row: u64, record: &csv::StringRecord) -> std::result::Result<LabelledRow, String> {
+        // A row may end early. Its cells are empty then, and those that must have a value are refused.
         let cell = |at: usize| record.get(at).unwrap_or_default().trim();
         let sketch_distance = cell(self.sketch_distance);
         Ok(LabelledRow {
@@ -280,6 +283,7 @@ impl Columns {
     }
 
     fn about(&self, record: &csv::StringRecord) -> std::result::Result<About, String> {
+        // A row may end early. Its cells are empty then.
         let cell = |at: usize| record.get(at).unwrap_or_default().trim();
         let strata = cell(self.strata);
         About::of_cells(strata, cell(self.profile)).ok_or_else(|| {

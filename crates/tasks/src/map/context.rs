@@ -122,6 +122,7 @@ impl Room {
     /// for their task's turn. In any case, the columns of one task are read ahead.
     #[must_use]
     pub fn new(threads: usize, under_way: usize, read_ahead_bytes: usize) -> Arc<Self> {
+        // More room than there are permits is as good as none: a permit is a KiB.
         let ahead_permits = u32::try_from(read_ahead_bytes >> 10).unwrap_or(u32::MAX).max(1);
         Arc::new(Self {
             under_way: Semaphore::new(under_way),
@@ -146,6 +147,7 @@ impl Room {
 
     /// Waits until `n_bytes` of columns may be read ahead. A task with more than there is room for is alone.
     pub(super) async fn read_ahead(&self, n_bytes: u64) -> Option<OwnedSemaphorePermit> {
+        // What is larger than the room takes all of it.
         let n = u32::try_from(n_bytes >> 10).unwrap_or(u32::MAX).clamp(1, self.ahead_permits);
         // The semaphore is never closed.
         Arc::clone(&self.ahead).acquire_many_owned(n).await.ok()
@@ -153,6 +155,7 @@ impl Room {
 
     /// Maps with scratch memory that no other thread uses meanwhile.
     pub(super) fn map<T>(&self, map: impl FnOnce(&mut MapScratch<u64>) -> T) -> T {
+        // A thread that finds no memory kept takes new memory.
         let mut scratch = locked(&self.scratches).pop().unwrap_or_default();
         let mapped = map(&mut scratch);
         locked(&self.scratches).push(scratch);

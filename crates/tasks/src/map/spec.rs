@@ -16,7 +16,7 @@ use futures::{StreamExt, TryStreamExt};
 use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, SKETCH_BYTES};
 use nearprint_dataset::{BATCH_ROWS, Columns, DatasetWriter, ParquetFile};
 use nearprint_join::{Kernel, LossLimit, Origin, QueryRows, RowSet, TablePlan, Verifier};
-use nearprint_storage::{InputFile, Progress, Storage, StorageError, in_pool};
+use nearprint_storage::{InputFile, Progress, Storage, StorageError, in_memory, in_pool, row_number};
 use nearprint_store::{ExistingDocuments, ExistingFile, RunFile};
 use serde::{Deserialize, Serialize};
 
@@ -227,6 +227,7 @@ impl ExistingSpec {
     }
 
     async fn open(&self, storage: &Storage, shadowed: &HashMap<String, RowSet>) -> Result<ExistingFile> {
+        // Of most files, no row is shadowed.
         let documents = match &self.runs {
             None => ExistingDocuments::Here { shadowed: shadowed.get(&self.file.url).cloned().unwrap_or_default() },
             Some(named) => {
@@ -287,7 +288,7 @@ fn write_shadowed(files: &[&ExistingFile], folder: &Path) -> Result<()> {
             return Ok(());
         }
         // A file whose rows can be shadowed has no more rows than 32 bits can number.
-        let n_rows = u32::try_from(parquet.n_rows()).unwrap_or(u32::MAX);
+        let n_rows = row_number(in_memory(parquet.n_rows()));
         let rows: Vec<u32> = (0..n_rows).filter(|&row| shadowed.contains(row)).collect();
         for rows in rows.chunks(BATCH_ROWS) {
             let columns: Vec<ArrayRef> = vec![

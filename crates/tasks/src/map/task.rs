@@ -240,9 +240,10 @@ async fn map_piece(
     }
     seen.all();
     fetched.add_to(&mut counts);
-    // The closures that shared the piece are over.
-    let values = Arc::into_inner(piece).into_iter().flatten().map(|(_, values)| values.into_room());
-    context.room.keep_values(values.collect());
+    // A closure is over before its result is there, and so is its share of the piece.
+    let shared = || TaskError::internal("map", "a piece that is mapped is still in use");
+    let piece = Arc::into_inner(piece).ok_or_else(shared)?;
+    context.room.keep_values(piece.into_iter().map(|(_, values)| values.into_room()).collect());
     Ok(counts)
 }
 
@@ -312,6 +313,7 @@ fn map_last_together(
     let held = (n_values / 4).max(PAIRS_HELD);
     while let Some(last) = ranges.pop() {
         let runs: Vec<&[u64]> = piece.iter().zip(&last).map(|((_, v), range)| &v.values()[range.clone()]).collect();
+        // A piece without slices has no run, and nothing to map.
         let longest = runs.iter().copied().max_by_key(|run| run.len()).unwrap_or_default();
         let mut few: Vec<u64> = if longest.len() > 1 { Vec::new() } else { runs.concat() };
         few.sort_unstable();
