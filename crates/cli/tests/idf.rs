@@ -63,7 +63,7 @@ fn a_job_weighs_by_the_table_it_names() {
     std::fs::write(dir.path().join("idf.tsv"), b"common\t1.0\nr\xe4re\t1.0\n").unwrap();
     let bad = nearprint_in(dir.path(), &explain);
     assert_eq!(bad.code, 65, "{}", bad.stderr);
-    assert!(bad.error().contains("idf idf.tsv: ") && bad.error().ends_with("save it as UTF-8"), "{}", bad.stderr);
+    assert!(bad.error().contains("idf: idf.tsv: ") && bad.error().ends_with("save it as UTF-8"), "{}", bad.stderr);
 
     std::fs::write(dir.path().join("job.toml"), "profile = \"paper\"\nidf = \"job.toml\"\n").unwrap();
     let bad = nearprint_in(dir.path(), &explain);

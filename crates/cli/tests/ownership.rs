@@ -79,8 +79,10 @@ fn only_the_folder_that_a_marker_names_goes_and_never_one_that_holds_a_place_of_
     assert!(dead.join("store/_commits/00000001.json").exists());
     night.run(DT, &["--store", "store1", "--output", &inside("results")]).expect_success();
     assert!(!delta::night(&dead.join("results"), "decisions", DT).unwrap().is_empty());
-    std::fs::copy(night.path().join("job.toml"), dead.join("job.toml")).unwrap();
-    let other = ["run", "--config", &inside("job.toml"), "--dt", DT];
+    let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
+    let spill = night.path().join("spill").display().to_string();
+    std::fs::write(dead.join("job.toml"), job.replace("\"spill\"", &format!("{spill:?}"))).unwrap();
+    let other = ["run", "--config", &inside("job.toml"), "--dt", DT, "--documents", "documents"];
     nearprint_in(night.path(), &[&other[..], &["--store", "store2", "--output", "results2"]].concat()).expect_success();
     assert!(dead.join("job.toml").exists());
     // Where nothing of the job lies in it, it goes, and the copy stays.
