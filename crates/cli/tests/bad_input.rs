@@ -161,7 +161,7 @@ fn bad_lines_of_jsonl_are_named_by_their_number() {
         ("{\"id\":\"a\",\"body\":\"x\"}\n", ["no column 'text' in the first line", "it has body, id"]),
         ("\n{\"id\":\"a\",\"body\":\"x\"}\n", ["no column 'text' in line 2, its first object", "it has body, id"]),
     ] {
-        let (_night, done) = run_with("", "bad.jsonl", |path| std::fs::write(path, &content).unwrap());
+        let (_night, done) = run_with("", "bad.jsonl", |path| std::fs::write(path, content).unwrap());
         expect(&done, 65, &["bad.jsonl", parts[0], parts[1]]);
     }
     let (_night, done) = run_with("", "bad.jsonl.gz", |path| std::fs::write(path, b"\x1f\x8b\x08cut").unwrap());

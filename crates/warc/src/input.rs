@@ -103,6 +103,16 @@ impl<P: Pieces> Input<P> {
         Ok(bytes)
     }
 
+    /// Returns the `n` bytes before the next one, or none if they are not held.
+    pub fn before(&mut self, n: u64) -> io::Result<Vec<u8>> {
+        let here = self.position();
+        self.go_back(here.saturating_sub(n));
+        let is_held = self.position() + n == here;
+        let bytes = if is_held { self.peek(usize::try_from(n).unwrap_or(usize::MAX))? } else { Vec::new() };
+        self.go_back(here);
+        Ok(bytes)
+    }
+
     /// Forgets the bytes that are too far behind.
     fn trim(&mut self) {
         while self.piece > 0 && self.held.front().is_some_and(|(start, _)| self.end - start > KEPT_BYTES) {

@@ -98,6 +98,20 @@ pub enum Got {
     Cut,
 }
 
+/// What may be a member of the file.
+pub struct Candidate {
+    /// Where it begins.
+    pub position: u64,
+    /// The bytes before it: those in which a member of gzip has its unpacked size, modulo 2^32. None if they are not
+    /// held.
+    pub before: Vec<u8>,
+    /// Its first bytes.
+    pub begins: Vec<u8>,
+}
+
+/// The bytes at the end of a gzip member that hold its unpacked size.
+const SIZE_BYTES: u64 = 4;
+
 /// Unpacks the members of a file.
 pub struct Members<P> {
     input: Input<P>,
@@ -299,12 +313,11 @@ impl<P: Pieces> Members<P> {
     }
 
     /// Goes on with the first member within positions that begins with a record, and is none of those of which
-    /// `is_inner` says by its position and first bytes that it is a part of something else. Returns whether there is
-    /// one.
+    /// `is_inner` says that it is a part of something else. Returns whether there is one.
     ///
     /// # Errors
     /// The source of the bytes failed.
-    pub fn find(&mut self, within: Range<u64>, is_inner: impl FnMut(u64, &[u8]) -> bool) -> Result<bool> {
+    pub fn find(&mut self, within: Range<u64>, is_inner: impl FnMut(&Candidate) -> bool) -> Result<bool> {
         (self.member, self.is_bad) = (None, false);
         self.input.go_back(within.start.max(self.skipped));
         let found = self.try_find(within.end, is_inner);
@@ -314,7 +327,7 @@ impl<P: Pieces> Members<P> {
         })
     }
 
-    fn try_find(&mut self, end: u64, mut is_inner: impl FnMut(u64, &[u8]) -> bool) -> io::Result<bool> {
+    fn try_find(&mut self, end: u64, mut is_inner: impl FnMut(&Candidate) -> bool) -> io::Result<bool> {
         let magic = self.packing.magic();
         let Some(&first) = magic.first() else { return Ok(false) };
         loop {
@@ -335,8 +348,11 @@ impl<P: Pieces> Members<P> {
             }
             if self.input.peek(magic.len())? == magic {
                 let begins = self.input.peek(PROBE_BYTES)?;
-                if begins_with_record(self.packing, &begins) && !is_inner(self.input.position(), &begins) {
-                    return Ok(true);
+                if begins_with_record(self.packing, &begins) {
+                    let (position, before) = (self.input.position(), self.input.before(SIZE_BYTES)?);
+                    if !is_inner(&Candidate { position, before, begins }) {
+                        return Ok(true);
+                    }
                 }
             }
             self.input.consume(1);

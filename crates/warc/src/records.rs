@@ -7,7 +7,7 @@ use crate::digest;
 use crate::error::{Damage, Result, WarcError};
 use crate::fields::{Fields, header_end};
 use crate::input::Pieces;
-use crate::members::{Got, MAX_HEADER_BYTES, Members, Packing, is_header};
+use crate::members::{Candidate, Got, MAX_HEADER_BYTES, Members, Packing, is_header};
 use crate::seam::Seam;
 
 /// The limits of what is held of a file.
@@ -161,6 +161,8 @@ struct Start {
 /// What the header of a record announces.
 #[derive(Debug, Clone, Copy)]
 struct Announced {
+    /// The bytes of the header and the block.
+    bytes: u64,
     /// The number of unpacked bytes of the file up to the record's end.
     end: u64,
     /// Whether the block is passed over without being held.
@@ -295,7 +297,7 @@ impl<P: Pieces> Records<P> {
             self.first = Some(0);
             return self.members.refuse_dictionary();
         }
-        if self.members.find(self.span.clone(), |_, _| false)? {
+        if self.members.find(self.span.clone(), |_| false)? {
             self.first = Some(self.members.position());
         } else {
             (self.done, self.next) = (true, Some(self.span.end));
@@ -404,8 +406,9 @@ impl<P: Pieces> Records<P> {
         };
         let digest = fields.get("warc-block-digest").map(String::from);
         let held = usize::try_from(length).ok().filter(|_| length <= self.limits.max_block_bytes);
-        let end = (self.before + (self.at + header_bytes) as u64).saturating_add(length);
-        self.announced = Some(Announced { end, is_large: held.is_none() });
+        let bytes = (header_bytes as u64).saturating_add(length);
+        let end = (self.before + self.at as u64).saturating_add(bytes);
+        self.announced = Some(Announced { bytes, end, is_large: held.is_none() });
         let Some(block) = held else { return self.skip_large(position, header_bytes, first_line_end, length) };
         let (block, end) = match self.find_block(position, header_bytes, block, digest.as_deref())? {
             Ok(found) => found,
@@ -708,22 +711,28 @@ impl<P: Pieces> Records<P> {
     /// - if they were consumed for records that were returned, or
     /// - if the member was unpacked past them, and they are as they are in the record; or
     /// - if the member was unpacked up to them, the last bytes had been packed as they are, and so many bytes of the
-    ///   record were to come.
+    ///   record were to come. How many more bytes its packing took is not known to the byte: there, what follows the
+    ///   size of the member is the file's.
     ///
     /// All others may be those of the next member: damage may have made the end of this one unreadable.
     fn leave_member(&mut self, announced: Option<Announced>) -> Result<bool> {
         let is_cut = self.stop == Some(Stop::Cut);
         let position = self.members.position();
         let left = announced.map_or(0, |announced| announced.end.saturating_sub(self.before + self.end as u64));
-        let until = position.saturating_add(if self.members.is_stored() { stored_bytes(left) } else { 0 });
+        let left = if self.members.is_stored() { left } else { 0 };
+        let (least, most) = (position.saturating_add(left), position.saturating_add(stored_bytes(left)));
+        // Four line ends follow the block.
+        let size = announced.filter(|_| self.n_in_member == 0).map(|announced| announced.bytes.wrapping_add(4));
+        let size = size.map(u64::to_le_bytes).filter(|_| self.packing == Packing::Gzip);
         let window = std::mem::take(&mut self.window);
         let is_large = announced.is_some_and(|announced| announced.is_large);
         let mut unpacked = &window[self.kept_from()..self.end];
-        let is_inner = |at: u64, bytes: &[u8]| {
-            if at >= position || is_large {
-                return at < until;
+        let is_inner = |Candidate { position: at, before, begins }: &Candidate| {
+            if *at >= position || is_large {
+                let follows_size = size.is_some_and(|size| *before == size[..4]);
+                return *at < least || (*at < most && !follows_size);
             }
-            let found = memchr::memmem::find(unpacked, &bytes[..bytes.len().min(TOLD_BYTES)]);
+            let found = memchr::memmem::find(unpacked, &begins[..begins.len().min(TOLD_BYTES)]);
             unpacked = &unpacked[found.map_or(0, |at| at + 1)..];
             found.is_some()
         };

@@ -615,6 +615,23 @@ fn a_packed_file_within_a_damaged_record_gives_no_records_and_those_behind_the_r
 }
 
 #[test]
+fn the_records_behind_a_large_damaged_one_are_read_though_its_packing_is_damaged() {
+    let noise: Vec<u8> = (0..1_000_000_u64).map(|n| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u8).collect();
+    let inner = stored(&record(7, b"inner"));
+    let holder = stored(&record(1, &[&noise, &inner[..], &noise, &inner].concat()));
+    let last = [stored(&record(2, b"second")), stored(&record(3, b"last"))].concat();
+    // Behind the ten bytes of the head, each block has five bytes before it, of which the last four say its size twice.
+    let mut block = 10;
+    while block < 500_000 {
+        block += 5 + usize::from(u16::from_le_bytes([holder[block + 1], holder[block + 2]]));
+    }
+    let mut file = [stored(&record(0, b"first")), holder, last].concat();
+    file[stored(&record(0, b"first")).len() + block + 3] ^= 1;
+    let expected = [Ok("<0>"), Err(Damage::BadMember), Ok("<2>"), Ok("<3>")];
+    assert_eq!(ids(&whole(&file, Packing::Gzip)), expected);
+}
+
+#[test]
 fn a_packed_file_within_a_record_gives_no_records_where_a_later_record_of_its_member_is_damaged() {
     let inner: Vec<u8> = [7, 8].iter().flat_map(|&n| stored(&record(n, b"inner"))).collect();
     let mut file = stored(&[record(0, &inner), record(1, &[b'a'; 200_000]), record(2, b"last")].concat());
@@ -652,12 +669,12 @@ fn frames_of_zstd_that_hold_no_data_are_passed_over_wherever_they_are() {
             n_read += 1;
         }
         assert_eq!(n_read, 3);
-        for cut in 1..file.len() {
+        for cut in (1..file.len()).step_by(29) {
             let (seen, joins) = in_spans(&file, Packing::Zstd, vec![cut]);
             assert!(!joins || seen == whole(&file, Packing::Zstd), "{kind} {cut}");
         }
         // A file that is cut off within such a frame says so.
-        for cut in 1..skipped.len() {
+        for cut in (1..skipped.len() - 8).step_by(29).chain(skipped.len() - 8..skipped.len()) {
             let seen = whole(&file[..file.len() - cut], Packing::Zstd);
             let expected = [Ok("<0>"), Ok("<1>"), Ok("<2>"), Err(Damage::BadMember)];
             assert_eq!(ids(&seen), expected, "{kind} {cut}");

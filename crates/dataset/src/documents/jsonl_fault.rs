@@ -23,7 +23,7 @@ pub fn utf16(url: &str, beginning: &[u8]) -> Option<String> {
         _ => return None,
     };
     let command = piped(url, &format!("iconv -f {charset} -t UTF-8"));
-    Some(format!("it looks like UTF-16: write it as UTF-8, for example with: {command}"))
+    Some(format!("it looks like UTF-16: write it as UTF-8, and remove this file, for example with: {command}"))
 }
 
 /// Returns whether these bytes begin an array.
@@ -65,7 +65,10 @@ async fn next_text(lines: &mut Numbered) -> Result<Option<Vec<u8>>> {
 }
 
 fn write_lines(url: &str, filter: &str) -> String {
-    format!("write one object a line, for example with: {}", piped(url, &format!("jq -c '{filter}'")))
+    format!(
+        "write one object a line, and remove this file, for example with: {}",
+        piped(url, &format!("jq -c '{filter}'"))
+    )
 }
 
 /// Returns a command that writes a file of JSON lines from another one.
@@ -171,7 +174,7 @@ fn of_text(
                     let (got, expected) = (value.kind(), expected(at));
                     fault(
                         format!("column '{name}' is {got}, expected {expected}"),
-                        "write the value so, or name another column",
+                        &format!("write it as {expected}, or name another column"),
                     )
                 }
                 Some((at, Some(value))) => {
