@@ -763,8 +763,7 @@ mod tests {
     use crate::job_keys::schema;
 
     /// The texts of a job file that name no path.
-    const NO_PATHS: [&str; 15] = [
-        "profile",
+    const NO_PATHS: [&str; 14] = [
         "id_column",
         "text_column",
         "source_column",
