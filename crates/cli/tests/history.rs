@@ -243,11 +243,7 @@ fn a_store_of_the_first_format_is_read_checked_and_carried_on() {
     let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
     let refused = night.run(days[0], &[]);
     assert_eq!(refused.code, 78, "{}", refused.stderr);
-    assert!(
-        refused.error().contains("`profile = \"han-bigrams\"` if it was made with the default before"),
-        "{}",
-        refused.stderr
-    );
+    assert!(refused.error().contains("its `profile` is han-bigrams, this one's is default"), "{}", refused.stderr);
     let former = format!("profile = \"han-bigrams\"\nkeep = []\nmax_lost_share = 1\n{job}");
     std::fs::write(night.path().join("job.toml"), &former).unwrap();
     assert_eq!(check(&night)["status"], "sound");

@@ -132,9 +132,8 @@ struct Opening<'a> {
 
 impl Opening<'_> {
     async fn open(&self, store: Store) -> Result<Opened> {
-        let differing = |other: &str| self.profile.configuration().differences(other);
-        let named = |other: &str| differing(other).iter().map(ToString::to_string).collect();
-        store.refuse_other_config(self.profile.digest(), named)?;
+        let differences = |other: &str| self.profile.configuration().differences(other);
+        store.refuse_other_config(self.profile.digest(), differences)?;
         let known: HashMap<&str, &Arc<OpenRun>> = self
             .before
             .into_iter()

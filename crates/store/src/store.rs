@@ -1,6 +1,7 @@
 //! The state of a store, and the commits that change it (docs/store-format.md).
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::num::NonZeroU32;
 
 use nearprint_dataset::{FileRecord, is_sound, mend_files};
@@ -338,10 +339,10 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Refused`] if the store has another configuration.
-    pub fn refuse_other_config(&self, digest: &str, differing: impl FnOnce(&str) -> Vec<String>) -> Result<()> {
+    pub fn refuse_other_config<D: Display>(&self, digest: &str, differing: impl FnOnce(&str) -> Vec<D>) -> Result<()> {
         let remedy = (
             "give the store's value, or start a new store",
-            "use its profile (`profile = \"han-bigrams\"` if it was made with the default before November 2026), its `html_text`, which decides the text of web pages, and the release that made it, or start a new store",
+            "use its settings of the profile, its files (`user_dictionary`, `stop_words`, `idf`), its selector in `html_text`, and the release that made it, or start a new store",
         );
         self.refuse_unlike(digest, differing, remedy)
     }
@@ -351,27 +352,28 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Refused`] if the store has another configuration.
-    pub fn refuse_as_reference(&self, digest: &str, differing: impl FnOnce(&str) -> Vec<String>) -> Result<()> {
+    pub fn refuse_as_reference<D: Display>(&self, digest: &str, differing: impl FnOnce(&str) -> Vec<D>) -> Result<()> {
         let remedy = "take it out of `references`, or name a store that was made of the same documents with this one's profile and release";
         self.refuse_unlike(digest, differing, (remedy, remedy))
     }
 
     /// The remedies are those for settings that are known to differ, and for others.
-    fn refuse_unlike(
+    fn refuse_unlike<D: Display>(
         &self,
         digest: &str,
-        differing: impl FnOnce(&str) -> Vec<String>,
+        differing: impl FnOnce(&str) -> Vec<D>,
         (of_known, of_unknown): (&str, &str),
     ) -> Result<()> {
         let Some(commit) = self.commit.as_ref().filter(|commit| commit.config_digest != digest) else {
             return Ok(());
         };
-        let known = differing(&commit.config_digest).join(", ");
+        let known: Vec<String> = differing(&commit.config_digest).iter().map(ToString::to_string).collect();
+        let known = known.join(", ");
         let what = "the store was made with another configuration";
         let reason = match known.is_empty() {
             false => format!("{what}: {known}: {of_known}"),
             true => format!(
-                "{what} (its digest {}, this one's {}), and not with another named profile alone: {of_unknown}",
+                "{what} (its digest {}, this one's {}), which no named profile explains: {of_unknown}",
                 short(&commit.config_digest),
                 short(digest)
             ),

@@ -48,6 +48,9 @@ const IDS: [&str; 20] = [
     "f\u{2028}g",
 ];
 
+/// The first ids: those that are lines of others, and these.
+const LINES: usize = 8;
+
 /// Runs a sequence for each seed.
 pub fn run(common: &Common) -> Result<Vec<Row>> {
     let trial = "a random sequence of nights (new, late, replaced, stale), forgetting, indexing and queries";
@@ -594,11 +597,10 @@ impl<'a> Sequence<'a> {
                 6 => self.replace(false),
                 7 => self.rerun(),
                 8 => self.make_stale_anew(),
-                9..=10 => self.forget_ids(),
-                11 => self.forget_nights(),
-                12 => self.expect(&["store", "index"]).map(drop),
-                13 => self.tidy(),
-                _ => Ok(()),
+                9..=12 => self.forget_ids(),
+                13 => self.forget_nights(),
+                14 => self.expect(&["store", "index"]).map(drop),
+                _ => self.tidy(),
             };
             let all = done.and_then(|()| self.ask()).and_then(|()| self.compare());
             all.map_err(|e| format!("step {step} ({what}): {e}"))?;
@@ -729,7 +731,9 @@ impl<'a> Sequence<'a> {
 
     /// Forgets ids by a plain list or by JSON lines, which alone can name every id.
     fn forget_ids(&mut self) -> Result<()> {
-        let mut ids: BTreeSet<String> = (0..1 + self.below(4)).map(|_| IDS[self.below(IDS.len())].to_owned()).collect();
+        // Half of the lists are of the ids that are lines of others, and of these.
+        let among = if self.random.below(2) == 0 { LINES } else { IDS.len() };
+        let mut ids: BTreeSet<String> = (0..1 + self.below(5)).map(|_| IDS[self.below(among)].to_owned()).collect();
         ids.insert("nobody".to_owned());
         let is_plain = self.random.below(2) == 0;
         let stale = self.stale()?;

@@ -8,7 +8,7 @@ use nearprint_store::{Store, identity_in};
 use serde::Serialize;
 
 use super::documents;
-use super::plan::{Plan, differing, plan, refuse_missing_store};
+use super::plan::{Plan, plan, refuse_missing_store};
 use super::preflight;
 use super::request::RunRequest;
 use super::run::{Course, course, refuse_before_work};
@@ -130,7 +130,7 @@ pub async fn check_places(storage: &Storage, request: &RunRequest, resources: &R
 async fn check_store(storage: &Storage, request: &RunRequest) -> Result<bool> {
     let store = Store::open(&storage.folder(&request.store)?).await?;
     let configuration = request.configuration();
-    store.refuse_other_config(&configuration.digest(), |other| differing(&configuration, other))?;
+    store.refuse_other_config(&configuration.digest(), |other| configuration.differences(other))?;
     let (identity, output) = (store.identity().await?, storage.folder(&request.output)?);
     // Where the output belongs to no store yet, a first night may make one.
     if identity_in(&output).await?.is_some() {

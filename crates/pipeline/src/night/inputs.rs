@@ -8,7 +8,6 @@ use nearprint_storage::{InputFile, Storage};
 use nearprint_store::{Night, Store};
 
 use super::manifest::InputRecord;
-use super::plan::differing;
 use super::published::{files_of, manifest_of, open_store, published};
 use super::request::check_date;
 use crate::error::Result;
@@ -81,7 +80,7 @@ impl JoinedNights {
     pub async fn open(storage: &Storage, store_url: &str, dt: &str, configuration: &Configuration) -> Result<Self> {
         check_date(dt)?;
         let store = open_store(storage, store_url).await?;
-        store.refuse_other_config(&configuration.digest(), |other| differing(configuration, other))?;
+        store.refuse_other_config(&configuration.digest(), |other| configuration.differences(other))?;
         let night = published(&store, dt)?;
         let manifest = manifest_of(storage, &store, night).await?;
         let joined: BTreeSet<&String> = manifest.joined.iter().collect();

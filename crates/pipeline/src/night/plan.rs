@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use nearprint_dataset::{Documents, utc};
 use nearprint_join::LossLimit;
-use nearprint_profile::{ALGORITHM_VERSION, Configuration};
+use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Folder, Sha256Hex, Storage, StorageError};
 use nearprint_store::{Night, Store, identity_in, night_records};
 
@@ -39,7 +39,7 @@ pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan
     let configuration = request.configuration();
     let config_digest = configuration.digest();
     let store = Store::open(&storage.folder(&request.store)?).await?;
-    store.refuse_other_config(&config_digest, |other| differing(&configuration, other))?;
+    store.refuse_other_config(&config_digest, |other| configuration.differences(other))?;
     let identity = store.identity().await?;
     let output = storage.folder(&request.output)?;
     refuse_missing_store(&store, identity.as_deref(), request, &output).await?;
@@ -88,11 +88,6 @@ fn is_far_ahead(dt: &str, time: SystemTime) -> bool {
 
 fn date_of(time: SystemTime) -> String {
     utc(time).chars().take_while(|&c| c != 'T').collect()
-}
-
-/// Names the settings in which the configuration of another digest differs, as far as that can be told.
-pub(crate) fn differing(own: &Configuration, other: &str) -> Vec<String> {
-    own.differences(other).iter().map(ToString::to_string).collect()
 }
 
 /// What a stale night was made from that the store no longer has.

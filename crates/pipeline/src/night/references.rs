@@ -6,7 +6,6 @@ use nearprint_storage::{Folder, Storage, StorageError, redact};
 use nearprint_store::{JoinedNights, Store};
 use serde::{Deserialize, Serialize};
 
-use super::plan::differing;
 use crate::error::{PipelineError, Result};
 use crate::stages::existing::ReferenceNames;
 
@@ -58,7 +57,7 @@ impl References {
                 remedy: "check the path, and that its disk is mounted; a reference needs at least one night",
             };
             let store = Store::open_existing(&folder).await?.ok_or_else(missing)?;
-            store.refuse_as_reference(&configuration.digest(), |other| differing(configuration, other))?;
+            store.refuse_as_reference(&configuration.digest(), |other| configuration.differences(other))?;
             if identity.is_some() && store.identity().await?.as_deref() == identity {
                 return Err(own_store(name));
             }
