@@ -93,9 +93,9 @@ impl<E: Into<StudyError>> From<E> for Failure {
     }
 }
 
-/// The flags of a run that `--stale` does not go with, since they are about one night.
+/// The flags of a run that `--stale` does not go with, since they are about one night, and the one that repairs nothing.
 const OF_ONE_NIGHT: &[&str] =
-    &["--dt", "--date", "--late", "--future", "--late-exit-code", "--empty-exit-code", "--report"];
+    &["--dt", "--date", "--late", "--future", "--dry-run", "--late-exit-code", "--empty-exit-code", "--report"];
 
 /// Returns what mends an error, where the message alone does not tell.
 fn remedy(error: &StudyError) -> Option<Remedy> {
