@@ -167,7 +167,10 @@ fn no_file_beside_the_results_lies_in_documents_store_output_or_a_reference() {
     }
     fs::remove_file(night.path().join("link.json")).unwrap();
     for (command, part) in [
-        (&["config", "init", "documents/job.toml"][..], "documents/job.toml: it lies in documents"),
+        (
+            &["config", "init", "documents/job.toml", "--documents", "documents"][..],
+            "documents/job.toml: it lies in documents",
+        ),
         (&["man", "results"], "results, which is a store or the results of one"),
     ] {
         expect(&nearprint_in(night.path(), command), 64, &[part]);
