@@ -32,6 +32,7 @@ mkdir -p "$out"
 [ -n "${ONLY:-}" ] || rm -f "$results"
 
 scratch=$(mktemp -d)
+chmod 755 "$scratch" # a trial runs as another user
 trap 'bash scripts/stop-rgw.sh "$scratch/rgw"; rm -rf "$scratch"' EXIT
 environment=
 for port in 17480 17580 17680 17780; do

@@ -339,7 +339,8 @@ impl JobConfig {
     fn overridden(&self, base: &ProfileConfig, bits: Option<i64>) -> Result<ProfileConfig, Failure> {
         let mut merged = Table::try_from(base).map_err(|e| Failure::config(e.to_string()))?;
         let invalid = |key: &str, error: &toml::de::Error| {
-            let reason = foreign(error.message());
+            // The whole error names the key within the section.
+            let reason = foreign(error);
             Failure::config(format!("{key}: {reason}, in profile '{}' with its overrides", self.profile))
         };
         for (key, section) in self.sections() {

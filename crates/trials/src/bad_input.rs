@@ -839,7 +839,7 @@ fn bad_keys(options: &Options, checks: &mut Checks) -> Result<()> {
         ("max_doc_bytes = \"12 parsecs\"", "max_doc_bytes"),
         ("on_duplicate_id = \"maybe\"", "on_duplicate_id"),
         ("pairs = \"some\"", "pairs"),
-        ("profile = \"no-such\"", "no-such"),
+        ("profile = \"no-such\"", "profile: no such name"),
         ("keep = [\"length sideways\"]", "sideways"),
         ("[join]\nmax_distance = 65", "max_distance"),
         ("[join]\nmax_distance = -1", "max_distance"),
@@ -847,7 +847,7 @@ fn bad_keys(options: &Options, checks: &mut Checks) -> Result<()> {
         ("[resources]\nmemory = 3", "memory"),
         ("[resources]\nthreads = 0", "threads"),
         ("[s3]\nkey = \"x\"", "key"),
-        ("[tokenize.tokenizer]\nkind = \"magic\"", "magic"),
+        ("[tokenize.tokenizer]\nkind = \"magic\"", "tokenize.tokenizer.kind: no such name"),
         ("bits = 48", "bits"),
         ("this is not TOML", "job.toml"),
     ];

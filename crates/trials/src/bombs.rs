@@ -94,7 +94,9 @@ fn one_long_text(options: &Options, checks: &mut Checks, baseline: u64) -> Resul
     figures(checks, "no flags", &done);
     let refused = folder.refused(&done, &[65], &["bomb.parquet"]);
     checks.count("no flags", refused.and(within(&done, baseline + MORE_MEMORY)));
-    let (folder, done) = night(options, 60, &["--max-bad-rows", "1", "--max-bad-files", "1"], &content)?;
+    // Not all files of a night may be bad.
+    folder.good()?;
+    let done = folder.run(&["--max-bad-rows", "1", "--max-bad-files", "1"])?;
     figures(checks, "one bad row or file allowed", &done);
     let passed = folder.published_soundly(&done, &["--max-bad-rows", "1", "--max-bad-files", "1"]).map(drop);
     checks.count("one bad row or file allowed", passed.and(within(&done, baseline + MORE_MEMORY)));
