@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# reliability.sh [quick]: all trials of docs/reliability.md against a release build, and the tables of that page made from what they say.
+# reliability.sh [quick]: all trials of evidence/reliability against a release build, and the tables of that page made from what they say.
 #
 # In full it takes some hours on two cores; `quick` takes half an hour, has few seeds, points and rounds, and leaves the page alone.
 # Works as root: some trials mount small file systems. Results: target/reliability/results.jsonl.
@@ -66,7 +66,7 @@ for name in bad-input security flips loads; do group "$name" --scale "$scale"; d
 
 table=$out/table.md
 "$trials" table --results "$results" >"$table"
-page=docs/reliability.md
+page=evidence/reliability/README.md
 if [ "$quick" != quick ] && [ -e "$page" ] && grep -q '^<!-- trials: begin -->$' "$page"; then
   # The generated part of the page is replaced; what is written by hand around it stays.
   awk -v table="$table" '

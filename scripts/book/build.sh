@@ -1,13 +1,8 @@
 #!/usr/bin/env bash
-# Builds the book into target/book. Needs mdBook 0.5 (cargo install mdbook --locked).
+# Builds the book of docs/ and evidence/ into target/book. Needs mdBook 0.5 (cargo install mdbook --locked) and Python 3.11.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 rm -rf target/book
-mdbook build docs
-# Pages link to files beside docs, which are no chapters. mdBook takes them for chapters; the book gets them as they are.
-grep -oh 'href="\.\./[^"#]*\.html' target/book/*.html | sed 's|href="\.\./||; s|\.html$||' | sort -u | while read -r page; do
-  mkdir -p "target/book/$(dirname "$page")"
-  cp "$page.md" "target/book/$page.md"
-done
-sed -i -E 's|href="\.\./([^"#]*)\.html(#[^"]*)?"|href="\1.md"|g' target/book/*.html
+python3 scripts/book/stage.py target/book-source
+mdbook build target/book-source --dest-dir "$PWD/target/book"

@@ -86,10 +86,12 @@ def main():
     binary = Path(sys.argv[1]).resolve()
     pages = [Path(page).resolve() for page in sys.argv[2:]] or sorted(DOCS.glob("*.md"))
     failures = [failure for page in pages for failure in failures_of(page, binary)]
-    for page in [*DOCS.glob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("jobs/*/README.md")]:
+    chapters = [*DOCS.glob("*.md"), *(ROOT / "evidence").glob("**/*.md")]
+    for page in [*chapters, *ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("jobs/*/README.md")]:
         failures += [f"{page.relative_to(ROOT)}: {wrong}" for wrong in broken_links(page)]
-    listed = set(re.findall(r"\]\(([\w-]+\.md)\)", (DOCS / "SUMMARY.md").read_text(encoding="utf-8"))) | {"SUMMARY.md"}
-    failures += [f"SUMMARY.md does not list {page.name}" for page in DOCS.glob("*.md") if page.name not in listed]
+    summary = DOCS / "SUMMARY.md"
+    listed = {(DOCS / path).resolve() for path in re.findall(r"\]\(([^)]+\.md)\)", summary.read_text(encoding="utf-8"))}
+    failures += [f"SUMMARY.md does not list {page.relative_to(ROOT)}" for page in chapters if page.resolve() not in listed | {summary}]
     print(*failures, f"{len(failures)} failures", sep="\n")
     sys.exit(bool(failures))
 

@@ -26,7 +26,7 @@ use crate::stages::decide::Decisions;
 /// cluster; replace them by measurements.
 mod price {
     /// The nanoseconds in which a worker reads a document of the batch and groups it with its equals, on one thread: 0.12 s
-    /// for 2¹⁸ documents with ids and sketches, from the log of a run on the machine of docs/benchmarks.md.
+    /// for 2¹⁸ documents with ids and sketches, from the log of a run on the machine of evidence/benchmarks.
     pub(super) const LOAD_DOCUMENT_NS: f64 = 500.0;
     /// The nanoseconds of the driver for each document: taking it in, deciding, and writing decisions and the store's run
     /// file. 0.8 s for 2¹⁸ documents, from the same log.
@@ -35,17 +35,17 @@ mod price {
     /// (README.md, "Speed").
     pub(super) const DRIVER_PAIR_NS: f64 = 1_000.0;
     /// The nanoseconds of a core to verify a candidate by its sketch. With sketches, 2²⁶ × 2²⁰ at k = 12 takes 30 s on
-    /// two threads, of which the map has 15 s; there are 16 million candidates (docs/benchmarks.md, "Distance" and
+    /// two threads, of which the map has 15 s; there are 16 million candidates (evidence/benchmarks, "Distance" and
     /// "Large pieces").
     pub(super) const CANDIDATE_NS: f64 = 2_000.0;
     /// The nanoseconds of a core to fetch the document of a pair. A page of 512 ids takes 12 µs: the difference between
-    /// two sizes of pages (docs/benchmarks.md, "Verification by sketches"). Three more columns are read.
+    /// two sizes of pages (evidence/benchmarks, "Verification by sketches"). Three more columns are read.
     pub(super) const PAIR_NS: f64 = 25_000.0;
 
-    /// The bytes of an id. The URLs of docs/benchmarks.md have 60.
+    /// The bytes of an id. The URLs of evidence/benchmarks have 60.
     pub(super) const ID_BYTES: f64 = 64.0;
     /// The bytes of an id in a file, compressed, in order: 52.6 bytes a document, less 37 for the other columns
-    /// (docs/benchmarks.md, "Verification by sketches").
+    /// (evidence/benchmarks, "Verification by sketches").
     pub(super) const STORED_ID_BYTES: f64 = 16.0;
     /// The pairs of a document that has any. Estimate: a page of a template has more.
     pub(super) const PAIRS_OF_DOCUMENT: f64 = 3.0;

@@ -295,7 +295,7 @@ pub struct PlannedTable {
 pub(crate) const DECODE_NS: f64 = 4.0;
 
 /// The nanoseconds that it takes to read a query, find its equals and put it into the tables, about, on any number of
-/// threads. docs/benchmarks.md has the measurements.
+/// threads. evidence/benchmarks has the measurements.
 const QUERY_NS: f64 = 150.0;
 
 /// The nanoseconds between the start of a process and its first task, and between its last task and its end.

@@ -11,7 +11,7 @@ use crate::error::{PipelineError, Result};
 const LOG_EXISTING: u32 = 19;
 const LOG_QUERIES: u32 = 15;
 const MAX_DISTANCE: u32 = 8;
-/// The time of a large map over that of the small one, about: less of it stays in caches. docs/benchmarks.md compares
+/// The time of a large map over that of the small one, about: less of it stays in caches. evidence/benchmarks compares
 /// estimates with measurements.
 const LARGE_OVER_SMALL: f64 = 1.2;
 /// How often it is measured. The fastest counts: the first one gets its memory from the system.

@@ -14,7 +14,7 @@ pytest.importorskip("pyspark")
 if shutil.which("java") is None:
     pytest.skip("no Java", allow_module_level=True)
 
-spec = importlib.util.spec_from_file_location("cluster", ROOT / "scripts/spark/cluster.py")
+spec = importlib.util.spec_from_file_location("cluster", ROOT / "evidence/spark/cluster.py")
 cluster_module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(cluster_module)
 

@@ -229,7 +229,7 @@ impl Default for FeatureConfig {
 /// normalisation. A text without features never has a fingerprint.
 ///
 /// The default was measured with the profile `han-bigrams` on 10,821 short Chinese reviews and twelve hash seeds: 3 pairs
-/// that are not alike were found with 8 features, 2 with 9, and none with 10 (docs/accuracy.md). On the six sets of
+/// that are not alike were found with 8 features, 2 with 9, and none with 10 (evidence/accuracy). On the six sets of
 /// pages and articles no positive pair needs a lower floor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -1,4 +1,4 @@
-//! Trials of the real `nearprint` command: faults, kills, races, bad input, loads. Each trial is a row of a matrix in docs/reliability.md.
+//! Trials of the real `nearprint` command: faults, kills, races, bad input, loads. Each trial is a row of a matrix in evidence/reliability.
 #![allow(missing_docs, reason = "a test tool")]
 
 use std::path::{Path, PathBuf};

@@ -42,7 +42,7 @@ enum Trials {
     Canary(Options),
     /// L1 to L6, F7: sizes, with seconds and memory
     Loads(Options),
-    /// The tables of docs/reliability.md
+    /// The tables of evidence/reliability
     Table(table::Args),
 }
 

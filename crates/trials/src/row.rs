@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One line of `results.jsonl`; docs/reliability.md is made from these lines.
+/// One line of `results.jsonl`; evidence/reliability is made from these lines.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Row {
     /// As `F9`, `B3`, `S1`, `L4`, `K-local`, …

@@ -1,4 +1,4 @@
-//! `results.jsonl` as the tables of docs/reliability.md.
+//! `results.jsonl` as the tables of evidence/reliability.
 
 use std::fmt::Write;
 use std::path::PathBuf;

@@ -89,7 +89,7 @@ pub fn usual_lost_share(profile: &ProfileConfig, clusters: ClusterRule) -> f64 {
     if is_known { MAX_LOST_SHARE } else { LossLimit::NONE.0 }
 }
 
-/// The largest lost share with which a document is dropped, unless the request has another. docs/accuracy.md has the
+/// The largest lost share with which a document is dropped, unless the request has another. evidence/accuracy has the
 /// measurement behind it.
 pub const MAX_LOST_SHARE: f64 = 0.04;
 

@@ -1,4 +1,4 @@
-//! nearprint's own profile. docs/accuracy.md has the measurements behind each choice.
+//! nearprint's own profile. evidence/accuracy has the measurements behind each choice.
 
 use nearprint_fingerprint::{FeatureHash, FingerprintConfig};
 use nearprint_tokenize::{FeatureConfig, MinFeatures, TokenizeConfig, TokenizerConfig, TokenizerKind, Weight};
@@ -7,7 +7,7 @@ use crate::config::{JoinConfig, ProfileConfig, SketchConfig};
 
 pub(super) const ABOUT: &str = "words and pairs of characters (in scripts without spaces) weighted 1 + ln(count), short words half; 64 bits, distance 12, verified by a sketch of 256 bits";
 
-/// The first seed whose scores are not below the median (docs/accuracy.md).
+/// The first seed whose scores are not below the median (evidence/accuracy).
 const SEED: u64 = 2;
 
 pub(super) fn profile() -> ProfileConfig {
