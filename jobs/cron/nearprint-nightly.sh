@@ -36,7 +36,7 @@ failed() {
     # cron mails what is printed.
     echo "nearprint: night $dt failed on $(hostname): exit code $code"
     echo "$error"
-    echo "Log: $log. What to do: docs/operations.md, \"Exit codes\"."
+    echo "Log: $log. What to do: docs/troubleshooting.md."
     heartbeat /fail
     if [ -n "${NEARPRINT_ON_FAILURE:-}" ]; then
         [ -s "$summary" ] || printf '{"command":"run","dt":"%s","status":"failed","exit_code":%d}\n' "$dt" "$code" >"$summary"

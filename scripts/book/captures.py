@@ -37,7 +37,6 @@ def make_documents(folder):
                 file.write(json.dumps({"id": f"{dt}/{at}", "text": " ".join(text)}) + "\n")
     (folder / "job.toml").write_text(JOB, encoding="utf-8")
     (folder / "wrong.toml").write_text(JOB + "max_bad_row = 3\npairs = \"forst\"\n", encoding="utf-8")
-    (folder / "other.toml").write_text(JOB + 'profile = "defualt"\n', encoding="utf-8")
 
 
 def piped(command, folder, environment):

@@ -45,7 +45,7 @@ pub use exit_code::{Failure, Spent};
 pub use host::Stop;
 
 /// Runs the command with `arguments`, of which the first is the name of the program. The command reports its work on
-/// standard output and standard error. The exit code is one of those that docs/operations.md lists. Call this function
+/// standard output and standard error. The exit code is one of those that docs/troubleshooting.md lists. Call this function
 /// only in a process of its own, because it sets the panic hook, the log and the thread pool.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     run_with(arguments, None)

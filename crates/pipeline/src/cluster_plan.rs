@@ -32,7 +32,7 @@ mod price {
     /// file. 0.8 s for 2¹⁸ documents, from the same log.
     pub(super) const DRIVER_DOCUMENT_NS: f64 = 3_000.0;
     /// The nanoseconds of the driver for each pair: the forest, and writing. 20 million pairs take 19 s on two threads
-    /// (README.md, "Speed").
+    /// (evidence/benchmarks, "Whole commands").
     pub(super) const DRIVER_PAIR_NS: f64 = 1_000.0;
     /// The nanoseconds of a core to verify a candidate by its sketch. With sketches, 2²⁶ × 2²⁰ at k = 12 takes 30 s on
     /// two threads, of which the map has 15 s; there are 16 million candidates (evidence/benchmarks, "Distance" and
