@@ -1,4 +1,4 @@
-"""stage.py FOLDER: copies the chapters of docs/ and evidence/ below one folder, as mdBook wants them. Needs Python 3.11 alone.
+"""stage.py FOLDER: copies the chapters of docs/, evidence/ and the root below one folder, as mdBook wants them. Needs Python 3.11 alone.
 
 README.md becomes index.md. Files that chapters link to and that are no chapters go to `beside/`. A Markdown file among them gets the ending
 .txt, because mdBook takes all others for chapters.
@@ -10,6 +10,7 @@ from os.path import relpath
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+CHAPTERS = {ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "evidence").glob("**/*.md")}
 
 
 def staged(path, folder):
@@ -17,7 +18,7 @@ def staged(path, folder):
     inside = path.relative_to(ROOT)
     if inside.parts[0] == "docs":
         place = folder / inside.relative_to("docs")
-    elif inside.parts[0] == "evidence" and path.suffix in {".md", ".svg", ".jsonl"}:
+    elif path in CHAPTERS or inside.parts[0] == "evidence" and path.suffix in {".svg", ".jsonl"}:
         place = folder / inside
     else:
         return folder / "beside" / (inside.with_suffix(".txt") if path.suffix == ".md" else inside)
@@ -50,7 +51,7 @@ def main():
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "docs/book", folder / "book")
     shutil.copyfile(ROOT / "docs/book.toml", folder / "book.toml")
-    for page in [*(ROOT / "docs").glob("*.md"), *(ROOT / "evidence").glob("**/*.md")]:
+    for page in CHAPTERS:
         stage(page, folder)
 
 
