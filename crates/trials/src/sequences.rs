@@ -127,12 +127,6 @@ struct Stored {
     canonical: Option<String>,
 }
 
-impl Stored {
-    fn is_kept(&self) -> bool {
-        self.canonical.is_none()
-    }
-}
-
 /// A row of `decisions`.
 #[derive(Debug, Clone, PartialEq)]
 struct Decided {
@@ -220,6 +214,11 @@ impl Oracle {
         self.distances(a, b).filter(is_near)
     }
 
+    /// Whether a document of a night represents itself. One without text represents nothing.
+    fn is_kept(&self, stored: &Stored) -> bool {
+        stored.canonical.is_none() && self.texts[stored.text].kind != Kind::Empty
+    }
+
     fn is_short(&self, text: usize) -> bool {
         self.texts[text].kind == Kind::Short
     }
@@ -300,7 +299,9 @@ impl Oracle {
         let (taken, clusters) = self.forest(&input, &existing, &pairs);
         let mut order: Vec<&String> = input.keys().collect();
         let length = |id: &String| if self.by_id { 0 } else { self.texts[input[id]].text.chars().count() };
-        order.sort_by_key(|id| (!again.get(*id).is_some_and(Stored::is_kept), Reverse(length(id)), (*id).clone()));
+        order.sort_by_key(|id| {
+            (!again.get(*id).is_some_and(|stored| self.is_kept(stored)), Reverse(length(id)), (*id).clone())
+        });
         let mut night = Night { pairs: taken, ..Night::default() };
         for (rank, id) in order.iter().enumerate() {
             let decided = self.decide(id, &input, &existing, &pairs, &order[..rank], &night.decided);
@@ -342,13 +343,13 @@ impl Oracle {
         let mut keepers: Vec<(u32, bool, usize, &String)> = Vec::new();
         if self.is_short(text) {
             let is_copy = |other: usize| self.is_short(other) && self.is_same(text, other);
-            let earlier = existing.iter().filter(|(_, stored)| stored.is_kept() && is_copy(stored.text));
+            let earlier = existing.iter().filter(|(_, stored)| self.is_kept(stored) && is_copy(stored.text));
             keepers.extend(earlier.map(|(other, _)| (0, false, 0, other)));
             let tonight = before.iter().filter(|other| is_copy(input[**other]));
             keepers.extend(tonight.filter_map(|other| Some((0, true, rank(other)?, *other))));
         }
         for pair in pairs {
-            if !pair.is_new && pair.a == *id && existing[&pair.b].is_kept() {
+            if !pair.is_new && pair.a == *id && self.is_kept(&existing[&pair.b]) {
                 keepers.push((pair.distance, false, 0, &pair.b));
             }
             let other = if pair.a == *id { &pair.b } else { &pair.a };
