@@ -809,6 +809,7 @@ mod tests {
             output: place(),
             references: place().into_iter().collect(),
             roots: place().into_iter().collect(),
+            clone_roots: place().into_iter().collect(),
             ..JobConfig::default()
         };
         let files: Vec<&str> = job.files().into_iter().map(|(key, _)| key).collect();
