@@ -340,7 +340,8 @@ mod tests {
             }
             let id = self.push(Content::Element { name: name.clone(), attributes: tag.attrs });
             let is_in_foreign = (0..self.open.len()).any(|at| matches!(self.name(at), "svg" | "math"));
-            if !is_void(&name) && !(tag.self_closing && is_in_foreign) && self.nodes[id].depth < MAX_DEPTH {
+            let is_closed = is_void(&name) || (tag.self_closing && is_in_foreign);
+            if !is_closed && self.nodes[id].depth < MAX_DEPTH {
                 self.open.push(id);
             }
             raw_content(&name)
