@@ -1,4 +1,5 @@
 import os
+import pathlib
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Protocol, final, overload
 
@@ -72,10 +73,10 @@ class Progress:
 class Engine(Protocol):
     def workers(self) -> tuple[int, int, int]: ...
     def fingerprint(
-        self, spec: str, tasks: list[tuple[str, int]], s3: str, progress: Progress
+        self, spec: str, tasks: list[tuple[str, int]], s3: str, base: pathlib.Path, progress: Progress
     ) -> Iterator[ArrowColumn]: ...
     def map(
-        self, folder: str, tasks: list[tuple[str, int]], s3: str, progress: Progress
+        self, folder: str, tasks: list[tuple[str, int]], s3: str, base: pathlib.Path, progress: Progress
     ) -> Iterator[ArrowColumn]: ...
 
 @overload
