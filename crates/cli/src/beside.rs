@@ -9,7 +9,7 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
-use nearprint_pipeline::is_among_documents;
+use nearprint_night::is_among_documents;
 use nearprint_storage::{Folder, Storage, redact};
 use serde::Deserialize;
 
@@ -321,7 +321,7 @@ impl Kind {
             }
             Self::NightPage => is_page(&head, "nearprint: night "),
             Self::PairsPage => is_page(&head, "nearprint: pairs to label<"),
-            Self::Sheet => nearprint_study::is_sheet(first),
+            Self::Sheet => nearprint_measure::is_sheet(first),
             Self::Plot => head.starts_with("<svg") && head.contains("By Hamming distance"),
             Self::IdfTable => {
                 first.rsplit_once('\t').is_some_and(|(token, idf)| !token.is_empty() && idf.parse::<f64>().is_ok())

@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::path::Path;
 
-use nearprint_dataset::{DocumentPlace, FileList, IdColumn};
-use nearprint_store::ForgottenIds;
+use nearprint_documents::{DocumentPlace, FileList, IdColumn};
+use nearprint_store::maintain::ForgottenIds;
 
 use crate::exit_code::{BAD_DATA, Failure, USAGE};
 use crate::job_folder::JobFolder;

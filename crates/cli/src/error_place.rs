@@ -1,10 +1,11 @@
 //! The file, column and row that an error is about.
 
-use nearprint_dataset::DatasetError;
+use nearprint_delta::DeltaError;
+use nearprint_documents::DocumentsError;
+use nearprint_parquet::DatasetError;
 use nearprint_pipeline::PipelineError;
 use nearprint_storage::StorageError;
 use nearprint_store::StoreError;
-use nearprint_study::StudyError;
 use nearprint_tasks::TaskError;
 
 /// The file, column and row that an error is about, as far as it is about one.
@@ -20,14 +21,7 @@ pub struct ErrorPlace {
 }
 
 impl ErrorPlace {
-    pub(crate) fn of(error: &StudyError) -> Self {
-        match error {
-            StudyError::Pipeline(error) => Self::of_pipeline(error),
-            _ => Self::default(),
-        }
-    }
-
-    fn of_pipeline(error: &PipelineError) -> Self {
+    pub(crate) fn of(error: &PipelineError) -> Self {
         match error {
             PipelineError::NightsMissing { url }
             | PipelineError::NightMissing { url, .. }
@@ -36,6 +30,8 @@ impl ErrorPlace {
             | PipelineError::InputChanged { url, .. } => Self::file(url),
             PipelineError::NightNotPublished { store, .. } => Self::file(store),
             PipelineError::NoSpace { path, .. } => Self::file(&path.display().to_string()),
+            PipelineError::Documents(error) => Self::of_documents(error),
+            PipelineError::Delta(error) => Self::of_delta(error),
             PipelineError::Dataset(error) => Self::of_dataset(error),
             PipelineError::Task(error) => Self::of_task(error),
             PipelineError::Store(error) => Self::of_store(error),
@@ -63,25 +59,42 @@ impl ErrorPlace {
             | StoreError::IsOutput { url, .. }
             | StoreError::AmbiguousId { store: url, .. }
             | StoreError::OutputExists { url, .. } => Self::file(url),
+            StoreError::Delta(error) => Self::of_delta(error),
             StoreError::Dataset(error) => Self::of_dataset(error),
             StoreError::Storage(error) => Self::of_storage(error),
             _ => Self::default(),
         }
     }
 
+    fn of_delta(error: &DeltaError) -> Self {
+        match error {
+            DeltaError::Table { file, .. } => Self::file(file),
+            DeltaError::Dataset(error) => Self::of_dataset(error),
+            _ => Self::default(),
+        }
+    }
+
+    fn of_documents(error: &DocumentsError) -> Self {
+        match error {
+            DocumentsError::EmptyList { list: file }
+            | DocumentsError::DocumentsMissing { url: file }
+            | DocumentsError::NoDocuments { url: file, .. }
+            | DocumentsError::OtherFiles { url: file, .. }
+            | DocumentsError::NoMarker { url: file } => Self::file(file),
+            DocumentsError::Listed { list, line, .. } => Self { row: Some(*line), ..Self::file(list) },
+            DocumentsError::SchemaDrift { file, column, .. } => {
+                Self { column: Some(column.to_string()), ..Self::file(file) }
+            }
+            DocumentsError::Dataset(error) => Self::of_dataset(error),
+            _ => Self::default(),
+        }
+    }
+
     fn of_dataset(error: &DatasetError) -> Self {
         match error {
-            DatasetError::BadFile { file, .. }
-            | DatasetError::BadFormat { file, .. }
-            | DatasetError::Table { file, .. }
-            | DatasetError::EmptyList { list: file }
-            | DatasetError::DocumentsMissing { url: file }
-            | DatasetError::NoDocuments { url: file, .. }
-            | DatasetError::OtherFiles { url: file, .. }
-            | DatasetError::NoMarker { url: file } => Self::file(file),
-            DatasetError::Listed { list, line, .. } => Self { row: Some(*line), ..Self::file(list) },
+            DatasetError::BadFile { file, .. } | DatasetError::BadFormat { file, .. } => Self::file(file),
             DatasetError::ColumnType { file, column, .. } => Self { column: Some(column.clone()), ..Self::file(file) },
-            DatasetError::MissingColumn { file, column, .. } | DatasetError::SchemaDrift { file, column, .. } => {
+            DatasetError::MissingColumn { file, column, .. } => {
                 Self { column: Some(column.to_string()), ..Self::file(file) }
             }
             DatasetError::BadRow { file, row, .. } => Self { row: Some(*row), ..Self::file(file) },

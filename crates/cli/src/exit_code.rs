@@ -9,7 +9,6 @@ use std::time::Duration;
 use nearprint_pipeline::PipelineError;
 use nearprint_storage::{ErrorKind, Requests, StorageError, locked};
 use nearprint_store::StoreError;
-use nearprint_study::StudyError;
 use serde::Serialize;
 
 use crate::error_place::ErrorPlace;
@@ -49,9 +48,8 @@ pub(crate) struct BadRows {
 }
 
 impl BadRows {
-    fn of(error: &StudyError) -> Option<Self> {
-        let StudyError::Pipeline(error) = error else { return None };
-        match &**error {
+    fn of(error: &PipelineError) -> Option<Self> {
+        match error {
             PipelineError::TooManyBadRows { by_reason, examples, .. } => {
                 Some(Self { bad_rows_by_reason: by_reason.clone(), examples: examples.clone() })
             }
@@ -83,7 +81,7 @@ const TRY_AGAIN: u8 = 75;
 pub const PERMISSION: u8 = 77;
 pub const CONFIG: u8 = 78;
 
-impl<E: Into<StudyError>> From<E> for Failure {
+impl<E: Into<PipelineError>> From<E> for Failure {
     fn from(error: E) -> Self {
         let error = error.into();
         let place = Box::new(ErrorPlace::of(&error));
@@ -98,9 +96,8 @@ const OF_ONE_NIGHT: &[&str] =
     &["--dt", "--date", "--late", "--future", "--dry-run", "--late-exit-code", "--empty-exit-code", "--report"];
 
 /// Returns what mends an error, where the message alone does not tell.
-fn remedy(error: &StudyError) -> Option<Remedy> {
-    let StudyError::Pipeline(error) = error else { return None };
-    match &**error {
+fn remedy(error: &PipelineError) -> Option<Remedy> {
+    match error {
         PipelineError::TooManyBadRows { n, is_damage: false, .. } => {
             Some(Remedy::Again(vec!["--max-bad-rows".to_owned(), n.to_string()]))
         }

@@ -8,7 +8,7 @@ use crate::exit_code::{CONFIG, Failure, USAGE};
 use crate::flags::{only_switch, takes_value};
 use crate::place::may_hold_secrets;
 use crate::remedy::Remedy;
-use crate::slips;
+use crate::suggestions;
 
 /// Returns the command line that a failure of `command` calls for. `arguments` are those of the process.
 pub fn of(failure: &Failure, command: &str, arguments: &[OsString]) -> Option<String> {
@@ -28,12 +28,11 @@ pub fn of(failure: &Failure, command: &str, arguments: &[OsString]) -> Option<St
         Remedy::InPlaceOf(flags, word) => {
             let mut line = without(flags, command, words);
             line.push(word.to_owned());
-            Some(line).filter(|line| slips::parse(line).is_ok())?
+            Some(line).filter(|line| suggestions::parse(line).is_ok())?
         }
         // What is added may not go with what is there, such as --max-bad-rows with --strict.
-        Remedy::Again(more) => {
-            Some(words.into_iter().chain(more).collect()).filter(|words: &Vec<String>| slips::parse(words).is_ok())?
-        }
+        Remedy::Again(more) => Some(words.into_iter().chain(more).collect())
+            .filter(|words: &Vec<String>| suggestions::parse(words).is_ok())?,
     };
     Some(command_line(hint))
 }
@@ -91,7 +90,7 @@ fn by_switch(failure: &Failure, command: &str, words: &[String]) -> Option<Remed
 
 /// A value that is refused, and is like another one.
 fn by_value(code: u8, words: &[String]) -> Option<Remedy> {
-    matches!(code, USAGE | CONFIG).then(|| slips::values_meant(words)).flatten().map(Remedy::Command)
+    matches!(code, USAGE | CONFIG).then(|| suggestions::values_meant(words)).flatten().map(Remedy::Command)
 }
 
 fn by_code(code: u8) -> Option<Remedy> {
@@ -100,5 +99,5 @@ fn by_code(code: u8) -> Option<Remedy> {
 
 /// Returns the command line that was meant by arguments that cannot be parsed.
 pub fn of_arguments(arguments: &[OsString]) -> Option<String> {
-    slips::meant(&words(arguments)?).map(command_line)
+    suggestions::meant(&words(arguments)?).map(command_line)
 }

@@ -3,9 +3,10 @@
 use std::num::{NonZeroU16, NonZeroU32};
 use std::path::{Path, PathBuf};
 
-use nearprint_dataset::{DocumentColumns, DuplicateIds, HtmlText, InputPolicy, WarcId, WebPages};
-use nearprint_pipeline::{Breakers, ClusterRule, PairsMode, PipelineError, Resources, usual_lost_share};
-use nearprint_profile::{self as profile, ProfileConfig, ProfileError};
+use nearprint_documents::{DocumentColumns, DuplicateIds, InputPolicy, WarcId, WebPages};
+use nearprint_night::{Breakers, usual_lost_share};
+use nearprint_pipeline::{ClusterRule, PairsMode, PipelineError, Resources};
+use nearprint_profile::{self as profile, HtmlText, ProfileConfig, ProfileError};
 use nearprint_storage::{Roots, S3Config, foreign};
 use nearprint_store::Writers;
 use nearprint_tasks::{KeepKey, LENGTH};

@@ -2,26 +2,26 @@
 //! exit code.
 
 mod args;
-mod asked;
 mod beside;
 mod bytes;
 mod cmd;
 mod command_line;
 mod documents;
+mod embedding;
 mod error_place;
 mod exit_code;
 mod fault;
 mod flags;
 mod hint;
-mod host;
+mod invocation;
 mod job_config;
 mod job_folder;
 mod job_keys;
 mod place;
 mod progress;
-mod refused;
+mod refused_arguments;
 mod remedy;
-mod slips;
+mod suggestions;
 mod summary;
 mod watch;
 
@@ -32,17 +32,17 @@ use clap::Parser;
 use serde_json::Value;
 
 use args::{Cli, Command, Global, RunArgs};
-use asked::Asked;
 use beside::Beside;
 use cmd::Outcome;
+use invocation::Invocation;
 use summary::SummaryFile;
 use watch::Watch;
 
 pub use bytes::Bytes;
 pub use cmd::Engine;
+pub use embedding::Stop;
 pub use error_place::ErrorPlace;
 pub use exit_code::{Failure, Spent};
-pub use host::Stop;
 
 /// Runs the command with `arguments`, of which the first is the name of the program. The command reports its work on
 /// standard output and standard error. The exit code is one of those that docs/troubleshooting.md lists. Call this function
@@ -89,7 +89,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, elsewhere: Option
 fn watched(
     arguments: &[OsString],
     global: &Global,
-    asked: &Asked,
+    asked: &Invocation,
     run: Option<&RunArgs>,
     work: impl FnOnce() -> Outcome,
 ) -> Outcome {
@@ -148,7 +148,7 @@ pub fn night(
     let Command::Run(args) = cli.command else {
         return Err(failed(Failure::bug("a night that is another command")));
     };
-    let asked = Asked { command: "run".to_owned(), dt: args.dt.clone() };
+    let asked = Invocation { command: "run".to_owned(), dt: args.dt.clone() };
     let report =
         watched(&arguments, &cli.global, &asked, Some(&args), || cmd::night(&cli.global, &args, stop, elsewhere))
             .map_err(failed)?;

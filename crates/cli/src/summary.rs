@@ -8,11 +8,11 @@ use std::time::Duration;
 use nearprint_storage::{IfExists, LocalFile};
 use serde_json::{Map, Value};
 
-use crate::asked::Asked;
 use crate::beside::Beside;
 use crate::exit_code::{BUG, Failure, LOCAL_IO, Spent, USAGE};
 use crate::hint;
-use crate::refused::Refused;
+use crate::invocation::Invocation;
+use crate::refused_arguments::RefusedArguments;
 
 /// The version of the summaries. It is raised when a field changes its meaning.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -151,7 +151,7 @@ fn without_controls(json: &str) -> String {
 /// Prints the failure as one line on standard error. With `json`, the summary follows on standard output, so that it is
 /// the last line of the two streams together. If neither stream can be written to, only the exit code reports the
 /// failure.
-pub fn print_failure(failure: &Failure, json: bool, asked: Option<&Asked>) -> u8 {
+pub fn print_failure(failure: &Failure, json: bool, asked: Option<&Invocation>) -> u8 {
     failure.say();
     if json {
         let _ = write(&json_line(&of_failure(failure, asked)));
@@ -160,14 +160,14 @@ pub fn print_failure(failure: &Failure, json: bool, asked: Option<&Asked>) -> u8
 }
 
 /// Returns the summary of a command that failed.
-pub fn of_failure(failure: &Failure, asked: Option<&Asked>) -> Value {
+pub fn of_failure(failure: &Failure, asked: Option<&Invocation>) -> Value {
     let mut summary = serde_json::json!({
         "schema_version": SCHEMA_VERSION,
         "status": "failed",
         "exit_code": failure.code,
         "error": failure.line(),
     });
-    if let Some(Asked { command, dt }) = asked {
+    if let Some(Invocation { command, dt }) = asked {
         summary["command"] = command.as_str().into();
         if let Some(dt) = dt {
             summary["dt"] = dt.as_str().into();
@@ -199,7 +199,7 @@ pub fn of_clap(error: &clap::Error, arguments: &[OsString]) -> u8 {
         return if error.kind() == DisplayHelpOnMissingArgumentOrSubcommand { USAGE } else { 0 };
     }
     let hint = hint::of_arguments(arguments);
-    let (refused, failure) = (Refused::of(arguments), Failure { hint, ..usage_of_clap(error) });
+    let (refused, failure) = (RefusedArguments::of(arguments), Failure { hint, ..usage_of_clap(error) });
     let is_json = |path: &&PathBuf| path.extension() == Some("json".as_ref());
     if let Some(path) = refused.summary_file.as_ref().filter(is_json) {
         let summary = of_failure(&failure, refused.asked.as_ref());

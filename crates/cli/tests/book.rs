@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use nearprint_dataset::BadReason;
+use nearprint_documents::BadReason;
 
 #[test]
 fn every_command_of_the_book_gives_what_its_page_shows() {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use nearprint_trials::night::sha256;
+use nearprint_harness::night::sha256;
 use support::{Night, Running, command, nearprint_in, snapshot, text, write_fingerprints};
 
 /// Documents of a night: copies and edits of what other nights have, recrawls of two nights before, a text without a

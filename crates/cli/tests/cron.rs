@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 use std::thread::sleep;
 use std::time::Duration;
 
-use nearprint_trials::runner::signal;
+use nearprint_harness::runner::signal;
 use support::{NEARPRINT, Night, Signal, root, text};
 
 const DT: &str = "2026-11-19";

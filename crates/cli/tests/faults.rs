@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
-use nearprint_trials::night::{Night, Place, Seen, Spec};
-use nearprint_trials::row::Row;
-use nearprint_trials::{Common, Result, faults, kills, nights, races};
+use nearprint_harness::night::{Night, Place, Seen, Spec};
+use nearprint_harness::row::Row;
+use nearprint_harness::{Common, Result};
+use nearprint_trials::{faults, kills, nights, races};
 
 fn common(seeds: u64, only: &[&str]) -> Common {
     Common::new(Path::new(env!("CARGO_BIN_EXE_nearprint")), seeds, only)

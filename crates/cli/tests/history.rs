@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use nearprint_trials::night::of_another_release;
+use nearprint_harness::night::of_another_release;
 use serde_json::Value;
 use support::{NEARPRINT, Night, Ran, Run, delta, nearprint_in, published, snapshot, text};
 

@@ -3,7 +3,7 @@
 
 mod support;
 
-use nearprint_trials::folder::places;
+use nearprint_harness::folder::places;
 use support::{Night, data_files, nearprint_in, root, snapshot, text, write_documents};
 
 /// A text with its word at `i` replaced.

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use nearprint_trials::folder::places;
+use nearprint_harness::folder::places;
 use support::{Night, Ran, expect, nearprint_in, snapshot, text, write_documents};
 
 const FILES: [&str; 3] = ["sheet.csv", "scores.svg", "idf.tsv"];

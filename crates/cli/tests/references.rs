@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-use nearprint_trials::random::Random;
+use nearprint_harness::random::Random;
 use serde_json::Value;
 use support::{Night, Ran, expect, nearprint_in, text, write_documents};
 
@@ -380,7 +380,7 @@ fn a_reference_that_advanced_makes_another_request_and_no_stale_night() {
     assert_eq!(crawls.decision("c", "2026-11-09", "l"), ["drop", "2026-11-11", "exact", "a"]);
     assert_eq!(stale(), 1, "the night after the late one");
     let manifest = |dt: &str| {
-        let folder = nearprint_trials::folder::current(&crawls.path().join("c-results"), dt).unwrap();
+        let folder = nearprint_harness::folder::current(&crawls.path().join("c-results"), dt).unwrap();
         serde_json::from_slice::<Value>(&std::fs::read(folder.join("manifest.json")).unwrap()).unwrap()
     };
     assert_eq!(manifest("2026-11-15")["references"], joined["references"]);

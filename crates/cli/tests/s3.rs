@@ -6,9 +6,9 @@ mod support;
 use std::path::Path as LocalPath;
 use std::time::{Duration, Instant};
 
-use nearprint_trials::folder::{parquet_of, places};
-use nearprint_trials::proxy::{Action, Proxy, Rule};
-use nearprint_trials::server::Server;
+use nearprint_harness::folder::{parquet_of, places};
+use nearprint_harness::proxy::{Action, Proxy, Rule};
+use nearprint_harness::server::Server;
 use object_store::path::Path;
 use support::{Ran, Signal, command, data_files, nearprint_in, root, text, write_documents};
 

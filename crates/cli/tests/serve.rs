@@ -6,7 +6,7 @@ mod support;
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
-use nearprint_trials::measured::mib;
+use nearprint_harness::measured::mib;
 use serde_json::{Value, json};
 use support::{Night, Ran, Signal, command, expect, text};
 

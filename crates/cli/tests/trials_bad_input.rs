@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
-use nearprint_trials::measured::Options;
-use nearprint_trials::row::Row;
-use nearprint_trials::{Common, bad_input, mutants};
+use nearprint_harness::Common;
+use nearprint_harness::measured::Options;
+use nearprint_harness::row::Row;
+use nearprint_trials::{bad_input, mutants};
 
 fn options(nearprint: &str, scale: f64, only: &[&str]) -> Options {
     Options { common: Common::new(Path::new(nearprint), 1, only), jobs: 2, scale, seed: 1 }

@@ -18,19 +18,10 @@
 //! # Ok::<(), nearprint_html::HtmlError>(())
 //! ```
 
-mod charset;
-mod dom;
-mod error;
-mod main_text;
+#[cfg(feature = "extract")]
+mod extract;
 mod mode;
-mod names;
-mod render;
-mod score;
-mod select;
-mod signs;
-mod tokens;
 
-pub use charset::decode;
-pub use dom::MAX_DEPTH;
-pub use error::{HtmlError, Result};
-pub use mode::{EXTRACTOR_VERSION, Extractor, HtmlText};
+#[cfg(feature = "extract")]
+pub use extract::{Extractor, HtmlError, MAX_DEPTH, Result, decode};
+pub use mode::{EXTRACTOR_VERSION, HtmlText};

@@ -14,13 +14,13 @@ use crate::batch::Batch;
 use crate::budget::{Taken, Turn, Turns};
 use crate::counts::Counts;
 use crate::error::{LookupError, Result};
-use crate::listed::{Listed, match_bytes};
 use crate::lookup::{Lookup, Opened};
 use crate::matching::{RunFile, at_once};
 use crate::near::{Near, NearRows, scan};
+use crate::nearest::{NearestMatches, match_bytes};
 use crate::nights::{OpenNight, OpenRun, TextHash};
 use crate::query::{Query, WhenJoined};
-use crate::wanted::{Fingerprinted, Wanted};
+use crate::target::{Fingerprinted, Target};
 
 /// The nanoseconds in which a core reads and compares a page of an index, as measured.
 const PAGE_NS: f64 = 7_000.0;
@@ -74,14 +74,14 @@ impl Lookup {
 
     /// Returns what a query looks for. A long text takes seconds, in which a thread that others wait for must not
     /// compute.
-    async fn wanted(&self, query: &Query) -> Result<Wanted> {
+    async fn wanted(&self, query: &Query) -> Result<Target> {
         let n_bytes = if let Query::Text(text) = query { text.len() } else { 0 };
         let taken = self.reads.take(n_bytes.saturating_mul(TEXT_BYTES)).await?;
         let (profile, query) = (Arc::clone(&self.profile), query.clone());
         let wanted = move || {
             // It is computed even if nobody waits for it any more.
             let _taken = taken;
-            Wanted::of(&profile, &query)
+            Target::of(&profile, &query)
         };
         blocking("query", wanted).await
     }
@@ -99,13 +99,13 @@ impl Lookup {
     ) -> Result<ControlFlow<B>> {
         let lookup = self.clone();
         let wanted = blocking("query", move || {
-            let of = |query: &Query| Wanted::of(&lookup.profile, query);
-            let wanted: Vec<Result<Wanted>> = in_pool(|| queries.par_iter().map(of).collect());
+            let of = |query: &Query| Target::of(&lookup.profile, query);
+            let wanted: Vec<Result<Target>> = in_pool(|| queries.par_iter().map(of).collect());
             Ok::<_, LookupError>(wanted)
         });
         let all = wanted.await?;
         // A query that is refused looks for nothing, and has its error in place of the answer.
-        let wanted: Vec<Wanted> = all.iter().map(|of| *of.as_ref().unwrap_or(&Wanted::Nothing)).collect();
+        let wanted: Vec<Target> = all.iter().map(|of| *of.as_ref().unwrap_or(&Target::Nothing)).collect();
         let mut all = all.into_iter();
         let mut give = |answer: Answer| match all.next() {
             Some(Err(error)) => each(Err(error)),
@@ -139,10 +139,10 @@ impl Lookup {
     }
 
     /// Answers each query alone, several at the same time, and gives the answers in their order.
-    fn one_by_one(&self, wanted: Vec<Wanted>) -> impl Stream<Item = Result<(Answer, Taken)>> + Send {
+    fn one_by_one(&self, wanted: Vec<Target>) -> impl Stream<Item = Result<(Answer, Taken)>> + Send {
         // Whoever takes the answers waits for nobody.
         let (lookup, mut turns) = (self.clone(), Turns::new(usize::MAX));
-        let answer = move |wanted: Wanted| {
+        let answer = move |wanted: Target| {
             let (lookup, turn) = (lookup.clone(), turns.another());
             async move {
                 let answered = tokio::spawn(async move { lookup.answer_to(&wanted, &Counts::default(), turn).await });
@@ -152,16 +152,16 @@ impl Lookup {
         futures::stream::iter(wanted).map(answer).buffered(2 * self.options.threads.max(1))
     }
 
-    async fn answer_to(&self, wanted: &Wanted, counts: &Counts, turn: Turn) -> Result<(Answer, Taken)> {
+    async fn answer_to(&self, wanted: &Target, counts: &Counts, turn: Turn) -> Result<(Answer, Taken)> {
         let (listed, taken) = match wanted {
-            Wanted::Nothing => (self.none(), Taken::default()),
-            Wanted::Same(text_hash) => {
+            Target::Nothing => (self.none(), Taken::default()),
+            Target::Same(text_hash) => {
                 let same = Fingerprinted { fingerprint: 0, sketch: None, text_hash: Some(*text_hash) };
                 let rows = self.short(*text_hash).await?;
                 let taken = self.rows.take_in_turn(self.row_bytes(&rows, RunFile::Short).await?, turn).await?;
                 (self.listed(rows, &same, RunFile::Short, counts).await?, taken)
             }
-            Wanted::Near(near) => {
+            Target::Near(near) => {
                 let mut rows = self.candidates(near.fingerprint, counts).await?;
                 let bytes = self.row_bytes(&rows, RunFile::Fingerprints).await?;
                 let is_kept = rows.len() <= STRETCHES_THAT_WAIT;
@@ -201,7 +201,7 @@ impl Lookup {
         wanted: &Fingerprinted,
         file: RunFile,
         counts: &Counts,
-    ) -> Result<Listed> {
+    ) -> Result<NearestMatches> {
         let mut rows = rows.into_iter().flat_map(NearRows::each).filter(|near| self.is_live(near, file));
         let (wanted, listed) = (std::slice::from_ref(wanted), Mutex::new(vec![self.none()]));
         loop {
@@ -222,13 +222,13 @@ impl Lookup {
         listed.ok_or_else(|| StorageError::Internal { stage: "query", reason: "no list".to_owned() }.into())
     }
 
-    fn none(&self) -> Listed {
-        Listed::new(self.options.max_matches, self.options.max_answer_bytes)
+    fn none(&self) -> NearestMatches {
+        NearestMatches::new(self.options.max_matches, self.options.max_answer_bytes)
     }
 
     /// Joins queries with all fingerprints, if that takes less time than to answer them one by one.
-    async fn joined(&self, wanted: &[Wanted]) -> Result<Joined> {
-        let near = |wanted: &Wanted| if let Wanted::Near(near) = wanted { Some(*near) } else { None };
+    async fn joined(&self, wanted: &[Target]) -> Result<Joined> {
+        let near = |wanted: &Target| if let Target::Near(near) = wanted { Some(*near) } else { None };
         let wanted_near: Vec<Fingerprinted> = wanted.iter().filter_map(near).collect();
         let [first, _, ..] = wanted_near.as_slice() else { return Ok(Joined::DoesNotPay) };
         let Opened { store, nights, .. } = &*self.opened;
@@ -260,18 +260,18 @@ impl Lookup {
         if matching.len() > self.options.max_matching_rows {
             return Ok(Joined::TooMany);
         }
-        let mut of_queries: Vec<Listed> = wanted_near.iter().map(|_| self.none()).collect();
+        let mut of_queries: Vec<NearestMatches> = wanted_near.iter().map(|_| self.none()).collect();
         matching.iter().for_each(|(near, _)| of_queries[near.query as usize].count(1));
         let of_queries = Mutex::new(of_queries);
         self.list(&matching, (&wanted_near, &of_queries), RunFile::Fingerprints, &counts).await?;
         let mut of_queries = std::mem::take(&mut *locked(&of_queries)).into_iter();
-        let is_near = |wanted: &&Wanted| matches!(wanted, Wanted::Near(_));
+        let is_near = |wanted: &&Target| matches!(wanted, Target::Near(_));
         let others = wanted.iter().filter(|wanted| !is_near(wanted)).copied().collect();
         let others = self.one_by_one(others).map_ok(|(answer, _)| answer);
         let mut others = others.try_collect::<Vec<Answer>>().await?.into_iter();
-        let answer = |wanted: &Wanted| match wanted {
-            Wanted::Near(_) => of_queries.next().map(|listed| self.answer_of(wanted, listed)),
-            Wanted::Same(_) | Wanted::Nothing => others.next(),
+        let answer = |wanted: &Target| match wanted {
+            Target::Near(_) => of_queries.next().map(|listed| self.answer_of(wanted, listed)),
+            Target::Same(_) | Target::Nothing => others.next(),
         };
         let answers: Vec<Answer> = wanted.iter().filter_map(answer).collect();
         if answers.len() != wanted.len() {
@@ -327,13 +327,13 @@ impl Lookup {
         Ok(rows)
     }
 
-    fn answer_of(&self, wanted: &Wanted, listed: Listed) -> Answer {
+    fn answer_of(&self, wanted: &Target, listed: NearestMatches) -> Answer {
         let (n_matches, matches) = listed.in_order();
         let (fingerprint, reason) = match wanted {
-            Wanted::Near(near) => (Some(self.profile.hex(near.fingerprint)), None),
-            Wanted::Same(_) => (None, Some("too_short")),
-            Wanted::Nothing => (None, Some("empty")),
+            Target::Near(near) => (Some(self.profile.hex(near.fingerprint)), None),
+            Target::Same(_) => (None, Some("too_short")),
+            Target::Nothing => (None, Some("empty")),
         };
-        Answer { fingerprint, short: matches!(wanted, Wanted::Same(_)), reason, n_matches, matches, read: None }
+        Answer { fingerprint, short: matches!(wanted, Target::Same(_)), reason, n_matches, matches, read: None }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use nearprint_dataset::sketch_column::ReadCounts;
+use nearprint_parquet::sketch_column::ReadCounts;
 
 /// The pages and bytes that were read for an answer.
 #[derive(Debug, Default)]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use arrow::array::Array;
 use futures::TryStreamExt;
-use nearprint_dataset::schema::{CANONICAL_ID, DOC_ID, SKETCH, TEXT_HASH};
-use nearprint_dataset::sketch_column::SketchPages;
-use nearprint_dataset::{BATCH_ROWS, Columns, DatasetError, ParquetFile, Read, fixed, selection, sketch_column};
 use nearprint_fingerprint::Sketch;
+use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, SKETCH, TEXT_HASH};
+use nearprint_parquet::sketch_column::SketchPages;
+use nearprint_parquet::{BATCH_ROWS, Columns, DatasetError, ParquetFile, Read, fixed, selection, sketch_column};
 
 use crate::budget::Budget;
 use crate::counts::Counts;

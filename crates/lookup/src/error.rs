@@ -1,7 +1,7 @@
 //! The errors of a lookup.
 
-use nearprint_dataset::DatasetError;
 use nearprint_join::JoinError;
+use nearprint_parquet::DatasetError;
 use nearprint_profile::ProfileError;
 use nearprint_storage::{ErrorKind, StorageError};
 use nearprint_store::StoreError;

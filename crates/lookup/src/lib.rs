@@ -11,15 +11,15 @@ mod budget;
 mod counts;
 mod documents;
 mod error;
-mod listed;
 mod lookup;
 mod matching;
 mod near;
+mod nearest;
 mod nights;
 mod query;
 mod shared;
 mod tables;
-mod wanted;
+mod target;
 
 /// Threads share lookups, and tasks that answer queries move from thread to thread.
 const _: () = {

@@ -4,17 +4,17 @@ use std::sync::Mutex;
 
 use futures::future::{BoxFuture, FutureExt};
 use futures::{StreamExt, TryStreamExt};
-use nearprint_dataset::ParquetFile;
 use nearprint_join::SketchDistance;
+use nearprint_parquet::ParquetFile;
 use nearprint_storage::locked;
 
 use crate::counts::Counts;
 use crate::documents::{Document, documents, mean_document_bytes, sketches};
 use crate::error::Result;
-use crate::listed::{Distances, Listed};
 use crate::lookup::Lookup;
 use crate::near::{Near, NearRows};
-use crate::wanted::Fingerprinted;
+use crate::nearest::{Distances, NearestMatches};
+use crate::target::Fingerprinted;
 
 /// The number of nights that are read at the same time.
 const NIGHTS_AT_ONCE: usize = 8;
@@ -87,7 +87,7 @@ impl Lookup {
     pub(crate) async fn list(
         &self,
         matching: &[Matching],
-        (wanted, listed): (&[Fingerprinted], &Mutex<Vec<Listed>>),
+        (wanted, listed): (&[Fingerprinted], &Mutex<Vec<NearestMatches>>),
         file: RunFile,
         counts: &Counts,
     ) -> Result<()> {
@@ -103,7 +103,7 @@ impl Lookup {
     async fn list_of_night(
         &self,
         matching: &[Matching],
-        (wanted, listed): (&[Fingerprinted], &Mutex<Vec<Listed>>),
+        (wanted, listed): (&[Fingerprinted], &Mutex<Vec<NearestMatches>>),
         file: RunFile,
         counts: &Counts,
     ) -> Result<()> {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::TryStreamExt;
-use nearprint_dataset::schema::TEXT_HASH;
-use nearprint_dataset::sketch_column::SketchPages;
-use nearprint_dataset::{Columns, DatasetError, ParquetFile, fingerprint_column, fixed};
 use nearprint_join::RowSet;
+use nearprint_parquet::schema::TEXT_HASH;
+use nearprint_parquet::sketch_column::SketchPages;
+use nearprint_parquet::{Columns, DatasetError, ParquetFile, fingerprint_column, fixed};
 use nearprint_storage::{blocking, in_memory};
 use nearprint_store::{Night, Store};
 use tokio::sync::OnceCell;

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use nearprint_dataset::{INDEX_PAGE_ROWS, PagesRead, SortedCopy};
 use nearprint_join::{Kernel, LookupPlan};
+use nearprint_parquet::{INDEX_PAGE_ROWS, PagesRead, SortedCopy};
 use nearprint_storage::{of_task, row_number};
 use nearprint_store::OpenIndex;
 use tokio::task::JoinSet;

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use nearprint_dataset::DatasetError;
+use nearprint_delta::DeltaError;
+use nearprint_documents::DocumentsError;
+use nearprint_parquet::DatasetError;
 use nearprint_profile::ProfileError;
 use nearprint_storage::{ErrorKind, StorageError, foreign};
 use nearprint_store::{Store, StoreError};
@@ -182,12 +184,18 @@ pub enum PipelineError {
     /// The join refused its input.
     #[error(transparent)]
     Join(#[from] nearprint_join::JoinError),
-    /// Documents or a dataset cannot be read.
+    /// The documents at a place cannot be used.
+    #[error(transparent)]
+    Documents(DocumentsError),
+    /// The log of a published table is damaged.
+    #[error(transparent)]
+    Delta(DeltaError),
+    /// A document file or a dataset cannot be read.
     #[error(transparent)]
     Dataset(DatasetError),
     /// A task, or the query batch, failed.
     #[error(transparent)]
-    Task(TaskError),
+    Task(Box<TaskError>),
     /// The store refused a request, or is damaged.
     #[error(transparent)]
     Store(StoreError),
@@ -221,9 +229,28 @@ impl From<DatasetError> for PipelineError {
     }
 }
 
+impl From<DeltaError> for PipelineError {
+    fn from(error: DeltaError) -> Self {
+        match error {
+            DeltaError::Dataset(error) => error.into(),
+            other => Self::Delta(other),
+        }
+    }
+}
+
+impl From<DocumentsError> for PipelineError {
+    fn from(error: DocumentsError) -> Self {
+        match error {
+            DocumentsError::Dataset(error) => error.into(),
+            other => Self::Documents(other),
+        }
+    }
+}
+
 impl From<StoreError> for PipelineError {
     fn from(error: StoreError) -> Self {
         match error {
+            StoreError::Delta(error) => error.into(),
             StoreError::Dataset(error) => Self::Dataset(error),
             StoreError::Storage(error) => Self::Storage(error),
             other => Self::Store(other),
@@ -236,7 +263,7 @@ impl From<TaskError> for PipelineError {
         match error {
             TaskError::Dataset(error) => Self::Dataset(error),
             TaskError::Storage(error) => Self::Storage(error),
-            other => Self::Task(other),
+            other => Self::Task(Box::new(other)),
         }
     }
 }
@@ -246,7 +273,7 @@ pub type Result<T> = std::result::Result<T, PipelineError>;
 
 impl PipelineError {
     /// Makes the error of a night that a store does not have.
-    pub(crate) fn not_published(store: &Store, dt: &str) -> Self {
+    pub fn not_published(store: &Store, dt: &str) -> Self {
         let newest = store.nights().iter().rev().take(NAMED_NIGHTS).map(|night| night.dt.clone()).collect();
         Self::NightNotPublished { store: store.folder().url().to_owned(), dt: dt.to_owned(), newest }
     }
@@ -272,6 +299,8 @@ impl PipelineError {
             }
             Self::Told { kind, .. } => *kind,
             Self::Internal { .. } => ErrorKind::Bug,
+            Self::Documents(error) => error.kind(),
+            Self::Delta(error) => error.kind(),
             Self::Dataset(error) => error.kind(),
             Self::Task(error) => error.kind(),
             Self::Store(error) => error.kind(),
@@ -283,15 +312,15 @@ impl PipelineError {
     /// crawled.
     #[must_use]
     pub fn is_without_documents(&self) -> bool {
-        let none = |error: &DatasetError| {
+        let none = |error: &DocumentsError| {
             matches!(
                 error,
-                DatasetError::DocumentsMissing { .. }
-                    | DatasetError::EmptyList { .. }
-                    | DatasetError::NoDocuments { .. }
+                DocumentsError::DocumentsMissing { .. }
+                    | DocumentsError::EmptyList { .. }
+                    | DocumentsError::NoDocuments { .. }
             )
         };
-        matches!(self, Self::NightMissing { .. }) || matches!(self, Self::Dataset(error) if none(error))
+        matches!(self, Self::NightMissing { .. }) || matches!(self, Self::Documents(error) if none(error))
     }
 
     /// Returns whether the night's documents are not there yet: there are none, or a file that marks them as complete is
@@ -299,7 +328,7 @@ impl PipelineError {
     #[must_use]
     pub fn is_late(&self) -> bool {
         match self {
-            Self::Dataset(DatasetError::NoMarker { .. }) => true,
+            Self::Documents(DocumentsError::NoMarker { .. }) => true,
             // An object store has no empty folders: before the first crawl, the place of nights is not there.
             Self::NightsMissing { url } => url.contains("://"),
             _ => self.is_without_documents(),

@@ -5,13 +5,13 @@ use std::time::Instant;
 use nearprint_join::{LossLimit, Origin, RowSet};
 use serde::Serialize;
 
-use crate::apart;
+use crate::context::CommandContext;
 use crate::engine::reduce::SpillStats;
 use crate::error::{PipelineError, Result};
+use crate::overlaps;
 use crate::resources::Resources;
 use crate::stages::existing::ReferenceNames;
 use crate::stages::join::{Join, NearDuplicates, PairCounts, PairsMode};
-use crate::work::Work;
 use nearprint_profile::JoinConfig;
 use nearprint_storage::{IfExists, Progress, Storage};
 use nearprint_store::{Existing, ExistingDocuments, ExistingFile, Store};
@@ -125,8 +125,8 @@ pub async fn join(
     let output = storage.folder(&request.output)?;
     let mut inputs = vec![("queries", request.queries.as_str())];
     inputs.extend(request.existing.as_deref().map(|existing| ("existing", existing)));
-    apart::refuse_folder(storage, &output.join("pairs"), &request.output, &inputs)?;
-    nearprint_dataset::refuse_existing(&output.join("pairs"), request.if_exists).await?;
+    overlaps::refuse_folder(storage, &output.join("pairs"), &request.output, &inputs)?;
+    nearprint_parquet::refuse_existing(&output.join("pairs"), request.if_exists).await?;
     let needs_sketch = verifier.max_sketch_distance.is_some();
     let queries = dataset::open(storage, &request.queries, needs_sketch).await?;
     let existing = match &request.existing {
@@ -141,7 +141,8 @@ pub async fn join(
     let (itself, bits, decides, loss) = (request.itself, request.bits, None, LossLimit::NONE);
     let (references, held_bytes) = (ReferenceNames::default(), 0);
     let join = Join { existing, references, itself, bits, verifier, decides, loss, held_bytes };
-    let near = NearDuplicates::new(batch, join, Work { storage, resources, progress, elsewhere: None }).await?;
+    let near =
+        NearDuplicates::new(batch, join, CommandContext { storage, resources, progress, elsewhere: None }).await?;
     let temp = near.engine.temp.path();
     let (staged, counts, spill) = match request.pairs {
         PairsMode::All => near.write_all(temp, request.max_pairs).await?,
@@ -151,7 +152,7 @@ pub async fn join(
         }
     };
     let join_seconds = started.elapsed().as_secs_f64();
-    nearprint_dataset::publish(&output, &staged, request.if_exists, progress).await?;
+    nearprint_parquet::publish(&output, &staged, request.if_exists, progress).await?;
     Ok(JoinSummary {
         output: output.url().to_owned(),
         n_queries: near.batch.len() as u64,

@@ -6,8 +6,8 @@ use serde::Serialize;
 use crate::error::{PipelineError, Result};
 use crate::machine;
 use crate::resources::Resources;
-use nearprint_dataset::ParquetFile;
-use nearprint_dataset::schema::FINGERPRINT;
+use nearprint_parquet::ParquetFile;
+use nearprint_parquet::schema::FINGERPRINT;
 use nearprint_storage::in_memory;
 
 /// The numbers of existing fingerprints that may be mapped together. The lists of a walk serve all rows of a piece, so
@@ -47,11 +47,12 @@ const TOO_SLOW: f64 = 40.0;
 
 /// A plan, its estimate, and the amounts that are in memory at once.
 #[derive(Debug, Clone)]
-pub(crate) struct JoinPlan {
-    pub(crate) tables: TablePlan,
+pub struct JoinPlan {
+    /// The tables of the queries.
+    pub tables: TablePlan,
     /// The number of parts of the queries. Each part is joined with all existing fingerprints, and with the queries
     /// from its first one on, before the next part.
-    pub(crate) n_parts: usize,
+    pub n_parts: usize,
     /// The cost of all parts together. The memory is that of one part, and of the values of all parts.
     pub(crate) cost: JoinCost,
     pub(crate) piece_rows: usize,
@@ -375,7 +376,7 @@ fn seconds_around(request: &PlanRequest) -> f64 {
 }
 
 /// Returns the tables and pieces for given sizes.
-pub(crate) fn planned(request: &PlanRequest, resources: &Resources) -> Result<JoinPlan> {
+pub fn planned(request: &PlanRequest, resources: &Resources) -> Result<JoinPlan> {
     let workload = Workload {
         n_queries: in_memory(request.query_rows),
         existing: request.existing(),
@@ -408,7 +409,7 @@ impl PlannedTable {
 }
 
 /// Describes a plan in a few words.
-pub(crate) fn strategy(plan: &TablePlan, n_parts: usize) -> String {
+pub fn strategy(plan: &TablePlan, n_parts: usize) -> String {
     let tables = match plan.tables() {
         _ if plan.is_scan() => "scan: every fingerprint is compared with every query".to_owned(),
         [_] => "prefix walk: sorted runs are walked as tries, with the queries that can still be near".to_owned(),

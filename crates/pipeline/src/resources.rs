@@ -42,7 +42,7 @@ impl Resources {
 
     /// Returns the bytes of the limit for data that grows with the input. An eighth is left to the allocator, which is
     /// slow to give memory back.
-    pub(crate) fn counted_bytes(&self) -> usize {
+    pub fn counted_bytes(&self) -> usize {
         self.memory_limit.map_or(usize::MAX, |limit| limit - PROCESS_BYTES.min(limit / 4) - limit / 8)
     }
 
@@ -54,12 +54,12 @@ impl Resources {
     }
 
     /// Makes a private temporary folder, which is removed when it is dropped.
-    pub(crate) fn temp_dir(&self) -> Result<TempFolder> {
+    pub fn temp_dir(&self) -> Result<TempFolder> {
         Ok(TempFolder::try_new(&self.temp_parent())?)
     }
 
     /// Returns the folder in which temporary folders are made.
-    pub(crate) fn temp_parent(&self) -> PathBuf {
+    pub fn temp_parent(&self) -> PathBuf {
         self.spill_dir.clone().unwrap_or_else(std::env::temp_dir)
     }
 }

@@ -1,14 +1,14 @@
 //! Damaged and crafted Parquet: always an error of the file or the right rows, never a panic and never much memory.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::cast_possible_truncation, reason = "tests")]
 
-#[path = "../../dataset/tests/random/mod.rs"]
+#[path = "../../parquet/tests/random/mod.rs"]
 mod random;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
-use nearprint_dataset::{DocumentColumns, InputPolicy};
+use nearprint_documents::{DocumentColumns, InputPolicy};
 use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, PipelineError, Resources};
 use nearprint_profile as profile;
 use nearprint_storage::{ErrorKind, IfExists, Progress, Storage};

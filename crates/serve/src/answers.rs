@@ -1,8 +1,8 @@
 //! What a server asks of the store behind it.
 
 use async_trait::async_trait;
+use nearprint_explain::Explanation;
 use nearprint_lookup::{Answer, Asked, State, Taken, Turn};
-use nearprint_study::Explanation;
 use serde::Deserialize;
 
 use crate::error::Result;

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use nearprint_explain::ExplainError;
 use nearprint_lookup::LookupError;
 use nearprint_storage::ErrorKind;
-use nearprint_study::StudyError;
 
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
@@ -65,7 +65,7 @@ pub enum ServeError {
     Lookup(#[from] LookupError),
     /// The documents cannot be read or compared.
     #[error(transparent)]
-    Study(#[from] StudyError),
+    Explain(#[from] ExplainError),
     /// nearprint has a defect.
     #[error("internal error in {stage}: {reason}: please report it")]
     Internal {
@@ -89,7 +89,7 @@ impl ServeError {
             Self::Listen { source, .. } | Self::TokenFile { source, .. } => kind_of(source),
             Self::NoSuchDocument { .. } => ErrorKind::InputMissing,
             Self::Lookup(error) => error.kind(),
-            Self::Study(error) => error.kind(),
+            Self::Explain(error) => error.kind(),
             Self::Internal { .. } => ErrorKind::Bug,
         }
     }

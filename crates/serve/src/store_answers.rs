@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nearprint_dataset::{DocumentColumns, DocumentPlace, Documents, InputPolicy, is_date};
+use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy, night_pattern};
+use nearprint_explain::{ExplainError, ExplainRequest, ExplainTexts, Explanation, explain};
 use nearprint_lookup::{Answer, Asked, Lookup, SharedLookup, State, Taken, Turn};
-use nearprint_pipeline::night_pattern;
-use nearprint_storage::Storage;
-use nearprint_study::{ExplainRequest, ExplainTexts, Explanation, StudyError, explain};
+use nearprint_storage::{Storage, is_date};
 use nearprint_tokenize::Resources as AnalyzerResources;
 use tokio::sync::Semaphore;
 
@@ -72,8 +71,8 @@ impl StoreAnswers {
         let pattern = night_pattern(&texts.documents, dt);
         let place = DocumentPlace::Pattern { pattern: pattern.clone(), version: texts.version };
         let documents = Documents::open(&self.storage, &place, texts.columns.clone(), &texts.policy);
-        let documents = documents.await.map_err(StudyError::from)?;
-        let found = documents.newest_texts_of([id].into()).await.map_err(StudyError::from)?;
+        let documents = documents.await.map_err(ExplainError::from)?;
+        let found = documents.newest_texts_of([id].into()).await.map_err(ExplainError::from)?;
         found.into_values().next().and_then(|found| found.text).ok_or_else(|| ServeError::NoSuchDocument {
             id: id.to_owned(),
             dt: dt.to_owned(),

@@ -23,6 +23,7 @@
 
 mod backend;
 mod bounds;
+mod date;
 mod digest;
 mod error;
 mod folder;
@@ -48,6 +49,7 @@ mod table_format;
 mod tables;
 mod temp_folder;
 
+pub use date::{is_date, utc};
 pub use digest::{HashingWriter, Sha256Hex};
 pub use error::{ErrorKind, Result, StorageError, foreign, one_line, utf8};
 pub use folder::Folder;

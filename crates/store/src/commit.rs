@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, StoreError};
 use crate::names::{generation_name, index_name, night_records, page_name, run_name, segment_name};
-use nearprint_dataset::{FileRecord, published_path};
+use nearprint_parquet::{FileRecord, published_path};
 use nearprint_storage::{Folder, Sha256Hex, foreign};
 
 pub const VERSION: u32 = 2;

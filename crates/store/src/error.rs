@@ -1,6 +1,7 @@
 //! Errors of a store.
 
-use nearprint_dataset::DatasetError;
+use nearprint_delta::DeltaError;
+use nearprint_parquet::DatasetError;
 use nearprint_storage::{ErrorKind, StorageError, one_line};
 
 /// An error of a store. It names the object that it is about, and says what the user should do.
@@ -79,6 +80,9 @@ pub enum StoreError {
         /// The cause.
         reason: String,
     },
+    /// The log of a table is damaged.
+    #[error(transparent)]
+    Delta(DeltaError),
     /// A file of the store cannot be read or written.
     #[error(transparent)]
     Dataset(DatasetError),
@@ -104,6 +108,15 @@ impl From<DatasetError> for StoreError {
     }
 }
 
+impl From<DeltaError> for StoreError {
+    fn from(error: DeltaError) -> Self {
+        match error {
+            DeltaError::Dataset(error) => error.into(),
+            other => Self::Delta(other),
+        }
+    }
+}
+
 impl StoreError {
     /// Returns the kind of the error.
     #[must_use]
@@ -116,6 +129,7 @@ impl StoreError {
             Self::OutputExists { .. } => ErrorKind::OutputExists,
             Self::TryAgain { .. } => ErrorKind::TryAgain,
             Self::Internal { .. } => ErrorKind::Bug,
+            Self::Delta(error) => error.kind(),
             Self::Dataset(error) => error.kind(),
             Self::Storage(error) => error.kind(),
         }
@@ -142,9 +156,8 @@ impl StoreError {
         match self {
             Self::Damaged { file, reason }
             | Self::DamagedCommit { file, reason }
-            | Self::Dataset(DatasetError::BadFile { file, reason } | DatasetError::Table { file, reason }) => {
-                Some((file.clone(), reason.clone()))
-            }
+            | Self::Delta(DeltaError::Table { file, reason })
+            | Self::Dataset(DatasetError::BadFile { file, reason }) => Some((file.clone(), reason.clone())),
             Self::Storage(error) => error.place_and_reason(),
             _ => None,
         }

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use nearprint_dataset::ParquetFile;
 use nearprint_join::{Origin, RowSet};
+use nearprint_parquet::ParquetFile;
 
 /// All existing fingerprints of a join.
 #[derive(Debug, Default)]

@@ -3,12 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Damaged, StoreReport};
 use crate::commit::to_json;
 use crate::error::{Result, StoreError};
 use crate::names::{CURRENT, MANIFEST, drawn_number};
 use crate::store::Store;
-use nearprint_dataset::{DELTA_LOG, PublishedDataset};
+use nearprint_parquet::{DELTA_LOG, PublishedDataset};
 use nearprint_storage::{Folder, Sha256Hex, Storage, StorageError, foreign};
 
 /// The name of the file with the identity. It lies below a store, and below each output that the store publishes into.
@@ -226,32 +225,13 @@ impl Store {
         if owner == identity { Ok(()) } else { Err(self.of_another(output)) }
     }
 
-    fn of_another(&self, output: &Folder) -> StoreError {
+    pub(crate) fn of_another(&self, output: &Folder) -> StoreError {
         let reason = format!(
             "another store publishes into it, not {}: check the place of the store (is it mounted, and spelled right?), or name an output of its own",
             self.folder.url()
         );
         StoreError::OutputExists { url: output.url().to_owned(), reason }
     }
-}
-
-/// Checks the identities of a store and of its outputs. The report gets a problem for each identity that is damaged or
-/// belongs to another store.
-///
-/// # Errors
-/// A place does not answer.
-pub async fn check_identities(store: &Store, outputs: &[Folder], report: &mut StoreReport) -> Result<()> {
-    let of_store = identity_in(&store.folder).await;
-    let known = of_store.as_ref().ok().cloned().flatten();
-    report.note(&Damaged::Identity, store.folder.join(IDENTITY).url(), of_store.map(drop))?;
-    for output in outputs {
-        let checked = identity_in(output).await.and_then(|owner| {
-            let is_other = owner.is_some() && known.is_some() && owner != known;
-            if is_other { Err(store.of_another(output)) } else { Ok(()) }
-        });
-        report.note(&Damaged::Identity, output.join(IDENTITY).url(), checked)?;
-    }
-    Ok(())
 }
 
 /// Draws an identity. Nothing that is published depends on it.

@@ -2,16 +2,17 @@
 //! visible. In this crate, *run* always means a night's files, never an execution of a command.
 //!
 //! [`Store::open`] reads the state of the newest commit. [`RunWriter`] writes a run, and [`Store::commit`] makes it
-//! visible. The store takes rows and returns rows. It does not know what the pipeline decided about documents, or what
+//! visible. [`maintain`] has what keeps a store in order. The store takes rows and returns rows. It does not know what the pipeline decided about documents, or what
 //! it published.
 //!
 //! ```
 //! use std::sync::Arc;
 //!
 //! use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt64Array, new_null_array};
-//! use nearprint_dataset::schema::RUN;
-//! use nearprint_dataset::upload;
+//! use nearprint_parquet::schema::RUN;
+//! use nearprint_parquet::upload;
 //! use nearprint_storage::{Progress, Storage};
+//! use nearprint_store::maintain::check;
 //! use nearprint_store::{JoinedRuns, MadeBy, Night, RunWriter, Store, id_hash};
 //!
 //! # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -49,22 +50,18 @@
 //! let newest = Store::open(store.folder()).await?;
 //! assert_eq!((newest.sequence(), newest.info().n_fingerprints), (1, 2));
 //! assert_eq!(newest.all_existing().await?.n_live_rows, 2);
-//! assert!(newest.check(&progress).await?.problems.is_empty());
+//! assert!(check(&newest, &progress).await?.problems.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # }).unwrap();
 //! ```
 
-mod check;
 mod commit;
-mod compact;
 mod error;
 mod existing;
-mod forget;
-mod gc;
-mod history;
 mod identity;
 mod index;
 mod info;
+pub mod maintain;
 mod merge;
 mod names;
 mod reader;
@@ -81,16 +78,11 @@ pub mod fuzzing {
     }
 }
 
-pub use check::{Damaged, StoreProblem, StoreReport, check_content};
 pub use commit::{Commit, Forgotten, JoinedRuns, Night, RunRecord, to_json};
-pub use compact::{CompactRequest, CompactSummary};
 pub use error::{Result, StoreError};
 pub use existing::{Existing, ExistingDocuments, ExistingFile, ExistingShort, RunFile, ShortDocument};
-pub use forget::{ForgottenIds, Found, RunWithout};
-pub use gc::{GcRequest, GcSummary, Leftover, RemovedFiles, gc};
-pub use history::CheckedCommits;
-pub use identity::{check_identities, identity_in, missing_store};
-pub use index::{IndexRequest, IndexSummary, OpenIndex};
+pub use identity::{identity_in, missing_store};
+pub use index::OpenIndex;
 pub use info::{NightInfo, SegmentInfo, StoreInfo};
 pub use names::{MANIFEST, RECORDS, generation_name, night_records, run_name};
 pub use reader::{JoinedNights, OwnIds};

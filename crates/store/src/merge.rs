@@ -12,8 +12,8 @@ use parquet::arrow::arrow_reader::RowSelection;
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 
 use crate::error::{Result, StoreError};
-use nearprint_dataset::schema::FINGERPRINT;
-use nearprint_dataset::{Columns, ParquetFile, Read};
+use nearprint_parquet::schema::FINGERPRINT;
+use nearprint_parquet::{Columns, ParquetFile, Read};
 use nearprint_storage::{in_memory, row_number};
 
 /// A fingerprint and the place of its document. The order of these values is the order of a segment.

@@ -17,8 +17,8 @@ use crate::error::{Result, StoreError};
 use crate::existing::{Existing, ExistingDocuments, ExistingFile, ExistingShort, RunFile};
 use crate::shadows::{Recrawls, Shadow, Shadowed};
 use crate::store::Store;
-use nearprint_dataset::schema::{CANONICAL_ID, DOC_ID, TEXT_HASH};
-use nearprint_dataset::{Columns, FileRecord, ParquetFile, Read, fixed, selection};
+use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, TEXT_HASH};
+use nearprint_parquet::{Columns, FileRecord, ParquetFile, Read, fixed, selection};
 
 /// The names of runs. Each is held in memory once.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::num::NonZeroU32;
 
-use nearprint_dataset::{FileRecord, is_sound, mend_files};
+use nearprint_parquet::{FileRecord, is_sound, mend_files};
 use nearprint_storage::{Folder, StorageError, in_memory};
 
 use crate::commit::{Commit, Forgotten, JoinedRuns, Night, Removal, RunRecord, SegmentRecord, Stored};

@@ -7,13 +7,13 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array}
 use arrow::datatypes::SchemaRef;
 use xxhash_rust::xxh3::xxh3_64;
 
-use nearprint_dataset::{BATCH_ROWS, DatasetWriter, FileRecord, StagedFile, create_folder};
+use nearprint_parquet::{BATCH_ROWS, DatasetWriter, FileRecord, StagedFile, create_folder};
 use nearprint_storage::Sha256Hex;
 
 use crate::commit::RunRecord;
 use crate::error::{Result, StoreError};
 use crate::shadows::Shadow;
-use nearprint_dataset::schema::{CONFIG_DIGEST, EMPTY, IDS, SHADOWS, SHORT};
+use nearprint_parquet::schema::{CONFIG_DIGEST, EMPTY, IDS, SHADOWS, SHORT};
 
 /// A run that waits to be uploaded.
 pub struct StagedRun {
@@ -44,8 +44,8 @@ pub struct RunWriter<'a> {
 
 impl<'a> RunWriter<'a> {
     /// Creates a writer. The folder may exist. `config_digest` is the digest of the configuration that made the
-    /// fingerprints. `columns` are those of documents with a fingerprint: [`RUN`](nearprint_dataset::schema::RUN), or
-    /// what [`with_all_sketches`](nearprint_dataset::schema::with_all_sketches) makes of it.
+    /// fingerprints. `columns` are those of documents with a fingerprint: [`RUN`](nearprint_parquet::schema::RUN), or
+    /// what [`with_all_sketches`](nearprint_parquet::schema::with_all_sketches) makes of it.
     ///
     /// # Errors
     /// An error of the disk.

@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use nearprint_dataset::DatasetError;
 use nearprint_join::JoinError;
+use nearprint_parquet::DatasetError;
 use nearprint_profile::ProfileError;
 use nearprint_storage::{ErrorKind, StorageError};
 

@@ -10,11 +10,11 @@ use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, UInt8Array, UInt32
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type, UInt64Type};
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
-use nearprint_dataset::schema::{FINGERPRINTS, N_FEATURES, SKETCH_BYTES, TEXT_HASH_BYTES};
-use nearprint_dataset::{
-    BadReason, Columns, DatasetError, DocumentBatch, DocumentColumns, DocumentRange, DocumentRows, Documents,
-    PassedReason, ReadBytes, ReadLimits, Seam,
+use nearprint_documents::{
+    BadReason, DocumentBatch, DocumentColumns, DocumentRange, DocumentRows, Documents, PassedReason, ReadBytes, Seam,
 };
+use nearprint_parquet::schema::{FINGERPRINTS, N_FEATURES, SKETCH_BYTES, TEXT_HASH_BYTES};
+use nearprint_parquet::{Columns, DatasetError, ReadLimits};
 use nearprint_profile::{FingerprintedText, Outcome, ProfileConfig, TextFingerprinter};
 use nearprint_storage::{Progress, Storage, blocking, in_pool, panic_text};
 use nearprint_tokenize::Resources as AnalyzerResources;
@@ -216,7 +216,7 @@ fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
 /// use std::sync::Arc;
 ///
 /// use futures::TryStreamExt;
-/// use nearprint_dataset::{DocumentColumns, Documents, InputPolicy};
+/// use nearprint_documents::{DocumentColumns, Documents, InputPolicy};
 /// use nearprint_storage::Storage;
 /// use nearprint_tasks::{
 ///     CollectPolicy, Collecting, FingerprintContext, FingerprintSpec, FingerprintTask, TaskBatch, fingerprint_task,

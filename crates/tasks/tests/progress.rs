@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures::TryStreamExt;
-use nearprint_dataset::Documents;
+use nearprint_documents::Documents;
 use nearprint_storage::Progress;
 use nearprint_tasks::{FingerprintTask, TaskBatch, fingerprint_task};
 use support::open;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures::TryStreamExt;
-use nearprint_dataset::{DocumentRange, spans_join};
+use nearprint_documents::{DocumentRange, spans_join};
 use nearprint_storage::Progress;
 use nearprint_tasks::{FileNote, FingerprintContext, FingerprintTask, TaskBatch, fingerprint_task};
 use support::open;

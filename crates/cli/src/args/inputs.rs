@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use nearprint_dataset::DocumentPlace;
+use nearprint_documents::DocumentPlace;
 
 use super::file_names::local_path;
 use crate::bytes::Bytes;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use nearprint_dataset::HtmlText;
+use nearprint_profile::HtmlText;
 
 use super::file_names::local_path;
 use super::profile::profile_help;

@@ -29,7 +29,7 @@ mod tune;
 
 use clap::{Parser, Subcommand};
 
-use crate::asked::Asked;
+use crate::invocation::Invocation;
 
 pub use audit::AuditArgs;
 pub use check::CheckArgs;
@@ -117,7 +117,7 @@ pub enum Command {
 
 impl Command {
     /// Returns the name of the command, and its night if it has one.
-    pub fn asked(&self) -> Asked {
+    pub fn asked(&self) -> Invocation {
         let (command, dt) = match self {
             Self::Run(args) => ("run", args.dt.clone()),
             Self::Fingerprint(_) => ("fingerprint", None),
@@ -148,6 +148,6 @@ impl Command {
             Self::Store(StoreCommand::Forget(_)) => ("store forget", None),
             Self::Store(StoreCommand::DropNight(args)) => ("store drop-night", Some(args.dt.clone())),
         };
-        Asked { command: command.to_owned(), dt }
+        Invocation { command: command.to_owned(), dt }
     }
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use nearprint_dataset::{HtmlText, WarcId};
-use nearprint_profile::profiles;
+use nearprint_documents::WarcId;
+use nearprint_profile::{HtmlText, profiles};
 
 use super::file_names::local_path;
 

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use nearprint_study::{Audit, AuditRequest, Losses, LostShares, shown_id};
+use nearprint_explain::shown_id;
+use nearprint_measure::{Audit, AuditRequest, Losses, LostShares};
 
 use super::{Outcome, Session, counted, grouped, with_same_texts};
 use crate::args::{AuditArgs, Global};
@@ -25,7 +26,7 @@ pub(super) fn audit(global: &Global, args: &AuditArgs) -> Outcome {
     };
     let session = Session::new(&job, global);
     let audit = session.block_on(|storage, resources, progress| async move {
-        nearprint_study::audit(&storage, &request, &resources, &progress).await
+        nearprint_measure::audit(&storage, &request, &resources, &progress).await
     })?;
     let status = if audit.is_blind() { "unmeasured" } else { "done" };
     let mut report = session.report("audit", status, &audit, text(&audit));

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use nearprint_pipeline::{CheckReport, CheckRequest};
-use nearprint_store::{Damaged, StoreProblem};
-use nearprint_study::legible;
+use nearprint_explain::legible;
+use nearprint_night::{CheckReport, CheckRequest};
+use nearprint_store::maintain::{Damaged, StoreProblem};
 
 use super::{Outcome, Session, counted};
 use crate::args::{CheckArgs, Global};
@@ -18,9 +18,8 @@ pub(super) fn check(global: &Global, args: &CheckArgs) -> Outcome {
     let store = job.store(args.store.as_ref())?;
     let request = CheckRequest { store, output: job.output.clone(), dt: args.dt.clone() };
     let session = Session::new(&job, global);
-    let found = session.block_on(|storage, _, progress| async move {
-        nearprint_pipeline::check(&storage, &request, &progress).await
-    })?;
+    let found = session
+        .block_on(|storage, _, progress| async move { nearprint_night::check(&storage, &request, &progress).await })?;
     let status = match (found.problems.is_empty(), found.behind.is_empty()) {
         (false, _) => "damaged",
         (true, false) => "behind",

@@ -6,9 +6,10 @@ use std::io::Write as _;
 use std::path::Path;
 
 use clap::Parser;
-use nearprint_dataset::DatasetError;
-use nearprint_pipeline::{CheckedPlaces, PipelineError};
-use nearprint_study::legible;
+use nearprint_explain::legible;
+use nearprint_night::CheckedPlaces;
+use nearprint_parquet::DatasetError;
+use nearprint_pipeline::PipelineError;
 use nearprint_tasks::LENGTH;
 use serde::Serialize;
 
@@ -149,12 +150,12 @@ impl Found<'_> {
         let Ok(request) = request(&mended, &args, ANY_NIGHT.to_owned()) else { return Ok(CheckedPlaces::default()) };
         let session = Session::new(&mended, global);
         let mut checked = session.block_on(|storage, resources, _| async move {
-            Ok::<_, PipelineError>(nearprint_pipeline::check_places(&storage, &request, &resources).await)
+            Ok::<_, PipelineError>(nearprint_night::check_places(&storage, &request, &resources).await)
         })?;
         for (key, error) in std::mem::take(&mut checked.faults) {
             match of_column(&mended, &error) {
                 Some(missing) => self.faults.extend(missing),
-                None => self.add(key, &session.failure(error.into())),
+                None => self.add(key, &session.failure(error)),
             }
         }
         Ok(checked)

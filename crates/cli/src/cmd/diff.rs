@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use nearprint_study::{Change, ChangeKind, ChangedDocument, Diff, DiffPlace, DiffRequest, DiffSide, legible, shown_id};
+use nearprint_explain::{legible, shown_id};
+use nearprint_report::{Change, ChangeKind, ChangedDocument, Diff, DiffPlace, DiffRequest, DiffSide};
 
 use super::{Outcome, Session, grouped};
 use crate::args::{DiffArgs, GivenGeneration, Global};
@@ -21,7 +22,7 @@ pub(super) fn diff(global: &Global, args: &DiffArgs) -> Outcome {
     let request = DiffRequest { dt: args.dt.clone(), a, b: args.b.as_ref().map(given), n_examples: args.examples };
     let session = Session::new(&job, global);
     let diff = session
-        .block_on(|storage, _, progress| async move { nearprint_study::diff(&storage, &request, &progress).await })?;
+        .block_on(|storage, _, progress| async move { nearprint_report::diff(&storage, &request, &progress).await })?;
     let status = if diff.is_same() { "same" } else { "different" };
     let text = if args.md { markdown(&diff) } else { text(&diff) };
     Ok(session.report("diff", status, &diff, text))

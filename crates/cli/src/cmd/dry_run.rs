@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use nearprint_pipeline::DryRun;
+use nearprint_night::DryRun;
 
 use super::{counted, in_bytes};
 

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use nearprint_fingerprint::FeatureHash;
+use nearprint_measure::{ByResemblance, EvaluateRequest, Evaluation, ResemblanceRow, Score};
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::LocalFile;
-use nearprint_study::{ByResemblance, EvaluateRequest, Evaluation, ResemblanceRow, Score};
 
 use super::{Outcome, Session, cell, documents, grouped, if_exists, name_flags, warnings};
 use crate::args::{EvaluateArgs, Global};
@@ -34,7 +34,7 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
         by_resemblance: args.by_resemblance,
     };
     let mut evaluation = session.block_on(|storage, resources, progress| async move {
-        nearprint_study::evaluate(&storage, &request, &resources, &progress).await
+        nearprint_measure::evaluate(&storage, &request, &resources, &progress).await
     })?;
     name_flags("evaluate", &mut evaluation.warnings);
     let text = text(&evaluation);
@@ -59,7 +59,7 @@ fn set_seed(profile: &mut ProfileConfig, seed: u64) -> Result<(), Failure> {
 }
 
 fn plot(file: &LocalFile, evaluation: &Evaluation) -> Result<(), Failure> {
-    let svg = nearprint_study::plot::svg(evaluation)
+    let svg = nearprint_measure::plot::svg(evaluation)
         .map_err(|e| Failure::new(crate::exit_code::BUG, format!("cannot draw the plot: {e}")))?;
     Ok(file.write(svg.as_bytes())?)
 }

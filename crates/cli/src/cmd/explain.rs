@@ -3,10 +3,11 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use nearprint_dataset::DocumentPlace;
-use nearprint_study::{
-    ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, Explanation, Piece, legible, shown_id,
+use nearprint_documents::DocumentPlace;
+use nearprint_explain::{
+    ExplainError, ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, Explanation, Piece, legible, shown_id,
 };
+use nearprint_pipeline::PipelineError;
 
 use super::{Outcome, Session, counted, grouped};
 use crate::args::{ExplainArgs, Global};
@@ -22,8 +23,9 @@ pub(super) fn explain(global: &Global, args: &ExplainArgs) -> Outcome {
         analyzer_resources: job.analyzer_resources()?,
     };
     let session = Session::new(&job, global);
-    let explanation =
-        session.block_on(|storage, _, _| async move { nearprint_study::explain(&storage, &request).await })?;
+    let explanation = session.block_on(|storage, _, _| async move {
+        nearprint_explain::explain(&storage, &request).await.map_err(of_explain)
+    })?;
     let text = text(&explanation, args.features);
     Ok(session.report("explain", "done", &explanation, text))
 }
@@ -177,5 +179,14 @@ fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_PIECE) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+/// Makes an error of an explanation one that the command reports.
+fn of_explain(error: ExplainError) -> PipelineError {
+    match error {
+        ExplainError::Profile(error) => error.into(),
+        ExplainError::Documents(error) => error.into(),
+        other => PipelineError::Usage { reason: other.to_string() },
     }
 }

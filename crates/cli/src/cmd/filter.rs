@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use nearprint_dataset::FilterOutput;
-use nearprint_pipeline::{FilterCounts, FilterRequest, FilterSummary};
+use nearprint_documents::FilterOutput;
+use nearprint_night::{FilterCounts, FilterRequest, FilterSummary};
 
 use super::{Outcome, Session, counted, grouped, if_exists, in_bytes};
 use crate::args::{FilterArgs, Global};
@@ -24,7 +24,7 @@ pub(super) fn filter(global: &Global, args: &FilterArgs) -> Outcome {
     };
     let session = Session::new(&job, global);
     let summary = session.block_on(|storage, resources, progress| async move {
-        nearprint_pipeline::filter(&storage, &request, &resources, &progress).await
+        nearprint_night::filter(&storage, &request, &resources, &progress).await
     })?;
     let text = text(&summary);
     Ok(session.report("filter", "done", &summary, text))

@@ -1,7 +1,7 @@
 //! `nearprint idf`.
 
+use nearprint_measure::IdfRequest;
 use nearprint_storage::LocalFile;
-use nearprint_study::IdfRequest;
 
 use super::{Outcome, Session, grouped, if_exists};
 use crate::args::{Global, IdfBuildArgs, IdfCommand};
@@ -28,7 +28,7 @@ fn build(global: &Global, args: &IdfBuildArgs) -> Outcome {
         min_documents: args.min_documents,
     };
     let (summary, table) = session.block_on(|storage, _, progress| async move {
-        nearprint_study::build_idf(&storage, &request, &progress).await
+        nearprint_measure::build_idf(&storage, &request, &progress).await
     })?;
     output.write(table.as_bytes())?;
     let text = format!(

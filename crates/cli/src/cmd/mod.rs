@@ -33,16 +33,16 @@ use nearprint_pipeline::{FingerprintCounts, PipelineError, Resources};
 use nearprint_storage::{IfExists, Progress, Requests, Storage, use_pool};
 
 use nearprint_profile::ProfileError;
-use nearprint_study::{StudyError, and_more, counted, grouped, in_bytes};
+use nearprint_report::{and_more, counted, grouped, in_bytes};
 use nearprint_tasks::Elsewhere;
 use nearprint_tokenize::TokenizeError;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::args::{Cli, Command, Global, RunArgs};
+use crate::embedding::{Embedding, Stop};
 use crate::exit_code::{Failure, Spent};
 use crate::flags::with_flags;
-use crate::host::{Host, Stop};
 use crate::job_config::JobConfig;
 use crate::job_folder::JobFolder;
 use crate::summary::Report;
@@ -55,14 +55,14 @@ pub type Engine = Arc<dyn Elsewhere>;
 
 /// Runs a night for a program that goes on afterwards.
 pub fn night(global: &Global, args: &RunArgs, stop: &Stop, elsewhere: Option<&Engine>) -> Outcome {
-    run::run(Host::Program(stop.clone()), global, args, elsewhere)
+    run::run(Embedding::Program(stop.clone()), global, args, elsewhere)
 }
 
 /// Runs a command. An engine, if there is one, runs the tasks of `run`.
 pub fn dispatch(cli: Cli, elsewhere: Option<&Engine>) -> Outcome {
     let global = cli.global;
     match cli.command {
-        Command::Run(args) => run::run(Host::Process, &global, &args, elsewhere),
+        Command::Run(args) => run::run(Embedding::Process, &global, &args, elsewhere),
         Command::Fingerprint(args) => fingerprint::fingerprint(&global, &args),
         Command::Idf(command) => idf::idf(&global, &command),
         Command::Join(args) => join::join(&global, &args),
@@ -86,7 +86,7 @@ pub fn dispatch(cli: Cli, elsewhere: Option<&Engine>) -> Outcome {
 
 /// The resources of a command.
 struct Session {
-    host: Host,
+    embedding: Embedding,
     storage: Storage,
     /// The folder of the job file.
     folder: JobFolder,
@@ -109,12 +109,12 @@ const STACK_BYTES: usize = 8 << 20;
 
 impl Session {
     fn new(job: &JobConfig, global: &Global) -> Self {
-        Self::within(Host::Process, job, global)
+        Self::within(Embedding::Process, job, global)
     }
 
-    fn within(host: Host, job: &JobConfig, global: &Global) -> Self {
+    fn within(embedding: Embedding, job: &JobConfig, global: &Global) -> Self {
         Self {
-            host,
+            embedding,
             storage: Storage::new(job.s3()).below(job.folder().base()).within(job.roots()),
             folder: job.folder().clone(),
             resources: job.resources(global),
@@ -137,9 +137,9 @@ impl Session {
     ) -> Result<T, Failure>
     where
         W: Future<Output = Result<T, E>> + Send + 'static,
-        E: Into<StudyError> + Send + 'static,
+        E: Into<PipelineError> + Send + 'static,
     {
-        self.block_on_or(self.host.stopped(), work)
+        self.block_on_or(self.embedding.stopped(), work)
     }
 
     /// Does `work` as [`block_on`](Self::block_on) does, but `stopped` alone stops it.
@@ -150,7 +150,7 @@ impl Session {
     ) -> Result<T, Failure>
     where
         W: Future<Output = Result<T, E>> + Send + 'static,
-        E: Into<StudyError> + Send + 'static,
+        E: Into<PipelineError> + Send + 'static,
     {
         let (waiting, working) = self.runtimes()?;
         let mut work = working.spawn(work(self.storage.clone(), self.resources.clone(), self.progress.clone()));
@@ -170,7 +170,7 @@ impl Session {
         });
         working.shutdown_background();
         // A program may have other nights under way, whose folders these are too.
-        if let Host::Process = self.host {
+        if let Embedding::Process = self.embedding {
             nearprint_storage::remove_temp_folders();
         }
         outcome.map_err(|failure| Failure { spent: Some(Box::new(self.spent())), ..failure })
@@ -181,13 +181,13 @@ impl Session {
         if self.quiet {
             return std::future::pending().await;
         }
-        self.host.show(self.progress.clone()).await;
+        self.embedding.show(self.progress.clone()).await;
     }
 
-    fn ended<T, E: Into<StudyError>>(&self, done: Result<Result<T, E>, JoinError>) -> Result<T, Failure> {
-        let panicked = |error: JoinError| match self.host {
-            Host::Process => Failure::panicked(),
-            Host::Program(_) => Failure::bug(&error.to_string()),
+    fn ended<T, E: Into<PipelineError>>(&self, done: Result<Result<T, E>, JoinError>) -> Result<T, Failure> {
+        let panicked = |error: JoinError| match self.embedding {
+            Embedding::Process => Failure::panicked(),
+            Embedding::Program(_) => Failure::bug(&error.to_string()),
         };
         done.map_err(panicked)?.map_err(|e| self.failure(e.into()))
     }
@@ -199,9 +199,9 @@ impl Session {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let waiting = Builder::new_current_thread().enable_all().build();
         let mut working = Builder::new_multi_thread();
-        match self.host {
-            Host::Process => pool.build_global().map_err(|e| failed(&e))?,
-            Host::Program(_) => {
+        match self.embedding {
+            Embedding::Process => pool.build_global().map_err(|e| failed(&e))?,
+            Embedding::Program(_) => {
                 let pool = Arc::new(pool.build().map_err(|e| failed(&e))?);
                 working.on_thread_start(move || use_pool(Arc::clone(&pool)));
             }
@@ -223,12 +223,9 @@ impl Session {
     }
 
     /// Makes a failure from an error. If the error knows only a line, the name of the file is added to the message.
-    fn failure(&self, error: StudyError) -> Failure {
+    fn failure(&self, error: PipelineError) -> Failure {
         let tokenize = match &error {
-            StudyError::Pipeline(error) => match &**error {
-                PipelineError::Profile(ProfileError::Tokenize(error)) => Some(error),
-                _ => None,
-            },
+            PipelineError::Profile(ProfileError::Tokenize(error)) => Some(error),
             _ => None,
         };
         let file = match tokenize {

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nearprint_dataset::DocumentPlace;
-use nearprint_pipeline::{PipelineError, RunRequest, RunSummary};
+use nearprint_documents::DocumentPlace;
+use nearprint_night::{RunRequest, RunSummary};
+use nearprint_pipeline::PipelineError;
 use nearprint_storage::RunLock;
 use nearprint_store::Writers;
 

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use nearprint_pipeline::{Breakers, JoinedReference, RunCounts, RunStatus, RunSummary};
-use nearprint_study::{legible, percent};
+use nearprint_explain::legible;
+use nearprint_night::{Breakers, JoinedReference, RunCounts, RunStatus, RunSummary};
+use nearprint_report::percent;
 
 use super::notices::noticed;
 use super::{counted, grouped};

@@ -1,7 +1,8 @@
 //! What a person should look at after a night.
 
-use nearprint_pipeline::{Breakers, Measured, RunSummary};
-use nearprint_study::{named_source, percent, shown_id};
+use nearprint_explain::shown_id;
+use nearprint_night::{Breakers, Measured, RunSummary};
+use nearprint_report::{named_source, percent};
 
 use super::{counted, grouped};
 
@@ -40,7 +41,7 @@ fn near_limits(measured: &Measured, breakers: &Breakers) -> Vec<String> {
     let held = breakers.tripped(measured);
     let mut lines = Vec::new();
     let mut line = |name: &str, limit: &dyn std::fmt::Display, value: String| {
-        let is_in = |list: &[nearprint_pipeline::TrippedBreaker]| list.iter().any(|breaker| breaker.name() == name);
+        let is_in = |list: &[nearprint_night::TrippedBreaker]| list.iter().any(|breaker| breaker.name() == name);
         // What stopped the night is in the error.
         if is_in(&near) && !is_in(&held) {
             let bound = if name == "min_document_share" { "less" } else { "more" };

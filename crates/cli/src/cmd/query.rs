@@ -6,12 +6,13 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use nearprint_dataset::{HtmlText, holds_one_document, is_document_name, page_text};
+use nearprint_documents::{holds_one_document, is_document_name, page_text};
+use nearprint_explain::shown_id;
 use nearprint_join::{JoinError, Kernel};
 use nearprint_lookup::{Answer, Asked, Lookup, LookupError, LookupOptions, LookupProfile, Query, State, parse_sketch};
 use nearprint_pipeline::PipelineError;
+use nearprint_profile::HtmlText;
 use nearprint_storage::{ErrorKind, Storage, StorageError, blocking, foreign};
-use nearprint_study::{StudyError, shown_id};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -77,7 +78,7 @@ fn options(
         max_sketch_distance: args.max_sketch_distance.or(own.max_sketch_distance),
         max_matches,
         threads: global.threads.map_or(own.threads, usize::from),
-        kernel: kernel.map_err(|e: JoinError| StudyError::from(e))?,
+        kernel: kernel.map_err(|e: JoinError| PipelineError::from(e))?,
         ..own
     })
 }
@@ -113,7 +114,7 @@ fn text_of(path: &Path, html_text: &HtmlText) -> Result<String, Failure> {
         bytes = std::fs::read(path).map_err(failed)?;
     }
     if holds_one_document(&name) || begins_as_html(&bytes) {
-        return Ok(page_text(&name, &bytes, html_text, MAX_PAGE_BYTES).map_err(StudyError::from)?);
+        return Ok(page_text(&name, &bytes, html_text, MAX_PAGE_BYTES).map_err(PipelineError::from)?);
     }
     if bytes.starts_with(b"WARC/") {
         let reason = "it is a WARC file, which holds many documents: give a file with one text or page";
@@ -154,7 +155,7 @@ impl Opening {
         Ok(Self { url, profile: Arc::new(profile), options })
     }
 
-    pub(super) async fn open(self, storage: &Storage) -> Result<Lookup, StudyError> {
+    pub(super) async fn open(self, storage: &Storage) -> Result<Lookup, PipelineError> {
         Lookup::open(&storage.folder(&self.url)?, self.profile, self.options).await.map_err(of_lookup)
     }
 }
@@ -172,7 +173,7 @@ fn one(session: &Session, opening: Opening, query: Query) -> Outcome {
     let summary = session.block_on(|storage, _, _| async move {
         let lookup = opening.open(&storage).await?;
         let answer = lookup.answer(&query).await.map_err(of_lookup)?;
-        Ok::<_, StudyError>(OneSummary { state: lookup.state(), answer })
+        Ok::<_, PipelineError>(OneSummary { state: lookup.state(), answer })
     })?;
     let status = if summary.answer.n_matches > 0 { "found" } else { "no_match" };
     Ok(session.report("query", status, &summary, one_text(&summary)))
@@ -301,7 +302,7 @@ const BYTES_AHEAD: usize = 16 << 20;
 /// Where blocks wait to be answered.
 struct Ahead {
     /// Blocks, or why no more can be read.
-    sent: mpsc::Sender<Result<Block, StudyError>>,
+    sent: mpsc::Sender<Result<Block, PipelineError>>,
     room: Arc<Semaphore>,
     handle: Handle,
 }
@@ -363,15 +364,15 @@ fn read_lines(name: &str, mut input: Lines, ahead: &Ahead) {
     }
 }
 
-pub(super) fn told(kind: ErrorKind, message: String) -> StudyError {
-    PipelineError::Told { kind, message }.into()
+pub(super) fn told(kind: ErrorKind, message: String) -> PipelineError {
+    PipelineError::Told { kind, message }
 }
 
 /// Answers the lines that there are together, and writes the answers in their order.
 async fn answer_all(
     lookup: Lookup,
-    mut blocks: mpsc::Receiver<Result<Block, StudyError>>,
-) -> Result<StreamSummary, StudyError> {
+    mut blocks: mpsc::Receiver<Result<Block, PipelineError>>,
+) -> Result<StreamSummary, PipelineError> {
     let mut summary = StreamSummary { state: Some(lookup.state()), ..StreamSummary::default() };
     let mut read = Vec::new();
     while blocks.recv_many(&mut read, BLOCKS_AHEAD).await > 0 {
@@ -414,7 +415,7 @@ async fn answer_lines(
     lookup: &Lookup,
     lines: Vec<(u64, Vec<u8>)>,
     summary: &mut StreamSummary,
-) -> Result<bool, StudyError> {
+) -> Result<bool, PipelineError> {
     let (mut read, mut queries) = (Vec::with_capacity(lines.len()), Vec::with_capacity(lines.len()));
     for (number, line) in lines {
         let bad = |id, reason: String| LineAnswer { id, answer: None, line: Some(number), error: Some(reason) };
@@ -457,7 +458,7 @@ async fn answer_lines(
             return write(line);
         }
         let reason = "an answer has no query".to_owned();
-        ControlFlow::Break(Err(StudyError::Internal { stage: "query", reason }))
+        ControlFlow::Break(Err(PipelineError::Internal { stage: "query", reason }))
     };
     if let ControlFlow::Break(end) = lookup.answers(queries, &mut each).await.map_err(of_lookup)? {
         return end;
@@ -471,9 +472,9 @@ async fn answer_lines(
 }
 
 /// Writes the answer to a line. Returns whether anybody still reads.
-fn written(answered: &LineAnswer) -> Result<bool, StudyError> {
+fn written(answered: &LineAnswer) -> Result<bool, PipelineError> {
     let line = serde_json::to_value(answered);
-    let line = line.map_err(|e| StudyError::Internal { stage: "query", reason: e.to_string() })?;
+    let line = line.map_err(|e| PipelineError::Internal { stage: "query", reason: e.to_string() })?;
     write_line(&json_line(&line)).map_err(|error| told(ErrorKind::LocalIo, format!("standard output: {error}")))
 }
 
@@ -492,9 +493,9 @@ impl StreamSummary {
 }
 
 /// Makes an error of a lookup one that the command reports.
-pub(super) fn of_lookup(error: LookupError) -> StudyError {
+pub(super) fn of_lookup(error: LookupError) -> PipelineError {
     match error {
-        LookupError::Store(error) => PipelineError::from(error).into(),
+        LookupError::Store(error) => error.into(),
         LookupError::Dataset(error) => error.into(),
         LookupError::Storage(error) => error.into(),
         LookupError::Profile(error) => error.into(),

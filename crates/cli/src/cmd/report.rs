@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
+use nearprint_explain::{legible, shown_id};
+use nearprint_pipeline::PipelineError;
+use nearprint_report::{NightReport, ReportRequest, STALE, night_markdown, night_page, percent};
 use nearprint_storage::{IfExists, OutputFile, Storage};
-use nearprint_study::{
-    NightReport, ReportRequest, STALE, StudyError, legible, night_markdown, night_page, percent, shown_id,
-};
 use serde::Serialize;
 
 use super::night_text::text;
@@ -45,12 +45,12 @@ pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
     let html = args.html.as_ref().map(|place| job.folder().given(place));
     let request = request(&job, &args.dt, store, documents, n_examples)?;
     let done = session.block_on(|storage, _, _| async move {
-        let night = nearprint_study::report(&storage, &request).await?;
+        let night = nearprint_report::report(&storage, &request).await?;
         let page = match &html {
             Some(html) => Some(write(&storage, html, &night).await?),
             None => None,
         };
-        Ok::<_, StudyError>(Reported { night, page })
+        Ok::<_, PipelineError>(Reported { night, page })
     })?;
     let mut text = match args.format {
         ReportFormat::Md => night_markdown(&done.night),
@@ -92,11 +92,11 @@ pub(super) fn page_request(job: &JobConfig, dt: &str, store: &str, documents: &s
 }
 
 /// Reports a published night and writes its page.
-pub(super) async fn write_page(storage: &Storage, html: &str, request: &ReportRequest) -> Result<Page, StudyError> {
-    write(storage, html, &nearprint_study::report(storage, request).await?).await
+pub(super) async fn write_page(storage: &Storage, html: &str, request: &ReportRequest) -> Result<Page, PipelineError> {
+    write(storage, html, &nearprint_report::report(storage, request).await?).await
 }
 
-async fn write(storage: &Storage, html: &str, night: &NightReport) -> Result<Page, StudyError> {
+async fn write(storage: &Storage, html: &str, night: &NightReport) -> Result<Page, PipelineError> {
     let content = night_page(night)?.into_bytes();
     let page = Page { url: html.to_owned(), bytes: content.len() };
     OutputFile::try_new(storage, html, IfExists::Replace).await?.write(content).await?;

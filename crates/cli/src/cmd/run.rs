@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use nearprint_pipeline::{PipelineError, RunRequest, RunStatus, RunSummary, night_pattern, run_elsewhere};
+use nearprint_documents::night_pattern;
+use nearprint_explain::legible;
+use nearprint_night::{RunRequest, RunStatus, RunSummary, run_elsewhere};
+use nearprint_pipeline::PipelineError;
+use nearprint_report::ReportRequest;
 use nearprint_storage::Requests;
-use nearprint_study::{ReportRequest, legible};
 
 use super::dry_run;
 use super::night_request::{held, request, stopped};
@@ -16,18 +19,18 @@ use super::run_stale::run_stale;
 use super::{Engine, Outcome, Session, grouped};
 use crate::args::{Global, RunArgs};
 use crate::command_line::command_line;
+use crate::embedding::Embedding;
 use crate::exit_code::{Failure, INPUT_MISSING};
-use crate::host::Host;
 use crate::job_config::JobConfig;
 
-pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option<&Engine>) -> Outcome {
-    let Some(dt) = &args.dt else { return run_stale(host, global, args, elsewhere) };
+pub(super) fn run(embedding: Embedding, global: &Global, args: &RunArgs, elsewhere: Option<&Engine>) -> Outcome {
+    let Some(dt) = &args.dt else { return run_stale(embedding, global, args, elsewhere) };
     let job = JobConfig::read(&args.config)?.with_input_args(&args.input).with_roots(&args.roots);
     let request = request(&job, args, dt.clone()).map_err(|failure| job.located(failure))?;
     let page = page(&job, args, &request)?;
     let lock = args.lock_file.clone().or_else(|| job.lock.clone());
     let lock_wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
-    let session = Session::within(host, &job, global);
+    let session = Session::within(embedding, &job, global);
     let asked_code = Arc::new(AtomicU8::new(0));
     let asked = Arc::clone(&asked_code);
     let with_asked_code = |failure: Failure| match asked_code.load(Ordering::Relaxed) {
@@ -37,7 +40,7 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option
     let codes = (args.empty_exit_code, args.late_exit_code);
     if args.dry_run {
         let found = session.block_on(|storage, resources, _| async move {
-            let found = nearprint_pipeline::dry_run(&storage, &request, &resources).await;
+            let found = nearprint_night::dry_run(&storage, &request, &resources).await;
             asked.store(found.as_ref().err().map_or(0, |error| code_of(error, codes)), Ordering::Relaxed);
             found
         });
@@ -49,7 +52,7 @@ pub(super) fn run(host: Host, global: &Global, args: &RunArgs, elsewhere: Option
     let done = session.block_on(|storage, resources, progress| async move {
         let _lock = held(lock, lock_wait).await?;
         let done = match &elsewhere {
-            None => nearprint_pipeline::run(&storage, &request, &resources, &progress).await,
+            None => nearprint_night::run(&storage, &request, &resources, &progress).await,
             Some(engine) => run_elsewhere(&storage, &request, &resources, &progress, engine).await,
         };
         asked.store(done.as_ref().err().map_or(0, |error| code_of(error, codes)), Ordering::Relaxed);

@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nearprint_pipeline::{PipelineError, Resources, RunRequest, RunStatus, RunSummary, run_elsewhere};
+use nearprint_night::{RunRequest, RunStatus, RunSummary, run_elsewhere};
+use nearprint_pipeline::{PipelineError, Resources};
 use nearprint_storage::{Progress, Storage};
 use serde::Serialize;
 
@@ -12,9 +13,9 @@ use super::night_request::{held, request, stopped};
 use super::{Engine, Outcome, Session, counted};
 use crate::args::{Global, RunArgs};
 use crate::command_line::command_line;
+use crate::embedding::Embedding;
 use crate::exit_code::Failure;
 use crate::flags::with_flags;
-use crate::host::Host;
 use crate::job_config::JobConfig;
 
 /// What was done, in order.
@@ -35,12 +36,12 @@ struct WouldRun {
     stale: Vec<String>,
 }
 
-pub(super) fn run_stale(host: Host, global: &Global, args: &RunArgs, elsewhere: Option<&Engine>) -> Outcome {
+pub(super) fn run_stale(embedding: Embedding, global: &Global, args: &RunArgs, elsewhere: Option<&Engine>) -> Outcome {
     let job = JobConfig::read(&args.config)?.with_input_args(&args.input).with_roots(&args.roots);
     let request = RunRequest { replace: true, ..request(&job, args, String::new())? };
     let lock = args.lock_file.clone().or_else(|| job.lock.clone());
     let wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
-    let session = Session::within(host, &job, global);
+    let session = Session::within(embedding, &job, global);
     if args.dry_run {
         return would_run(&session, args, request.store);
     }
@@ -57,7 +58,7 @@ pub(super) fn run_stale(host: Host, global: &Global, args: &RunArgs, elsewhere: 
     let last = done.nights.last().filter(|night| night.status == RunStatus::Stopped);
     let failure = match (failed, last) {
         (Some((dt, error)), _) => {
-            let failure = session.failure(error.into());
+            let failure = session.failure(error);
             Failure { message: format!("{dt}: {}", with_flags("run", &failure.message)), ..failure }
         }
         (None, Some(night)) => stopped(&session, night),
@@ -98,7 +99,7 @@ async fn all(
         request.dt.clone_from(dt);
         tracing::info!(dt, "stale");
         let ran = match elsewhere {
-            None => nearprint_pipeline::run(storage, &request, resources, progress).await,
+            None => nearprint_night::run(storage, &request, resources, progress).await,
             Some(engine) => run_elsewhere(storage, &request, resources, progress, engine).await,
         };
         match ran {
@@ -116,7 +117,7 @@ async fn all(
 }
 
 async fn stale(storage: &Storage, store: &str) -> Result<Vec<String>, PipelineError> {
-    let info = nearprint_pipeline::store_info(storage, store).await?;
+    let info = nearprint_night::store_info(storage, store).await?;
     Ok(info.nights.into_iter().filter(|night| night.stale).map(|night| night.dt).collect())
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use nearprint_pipeline::PipelineError;
 use nearprint_serve::{DocumentTexts, ServeError, ServeOptions, Served, Server, StoreAnswers, Token};
-use nearprint_study::StudyError;
 use serde::Serialize;
 
 use super::query::{Opening, job, told};
@@ -27,17 +27,17 @@ pub(super) fn serve(global: &Global, args: &ServeArgs) -> Outcome {
     let (texts, resources) = (texts(&job)?, job.analyzer_resources()?);
     let options = options(args)?;
     let session = Session::new(&job, global);
-    let (host, json) = (session.host.clone(), global.json);
+    let (embedding, json) = (session.embedding.clone(), global.json);
     let (served, signal) = session.block_on_or(std::future::pending(), |storage, _, _| async move {
-        let stopped = host.stopped();
+        let stopped = embedding.stopped();
         tokio::pin!(stopped);
         let listening = async {
             let server = Server::listen(options).await.map_err(of_serve)?;
-            Ok::<_, StudyError>((server, opening.open(&storage).await?))
+            Ok::<_, PipelineError>((server, opening.open(&storage).await?))
         };
         let (server, lookup) = tokio::select! {
             ready = listening => ready?,
-            failure = &mut stopped => return Ok::<_, StudyError>((None, failure)),
+            failure = &mut stopped => return Ok::<_, PipelineError>((None, failure)),
         };
         announce(&server, &lookup.state().store, json);
         let answers = StoreAnswers::new(lookup, storage, texts, resources);
@@ -101,9 +101,6 @@ fn report(session: &Session, served: Served, signal: &Failure) -> crate::summary
     report
 }
 
-fn of_serve(error: ServeError) -> StudyError {
-    match error {
-        ServeError::Study(error) => error,
-        other => told(other.kind(), other.to_string()),
-    }
+fn of_serve(error: ServeError) -> PipelineError {
+    told(error.kind(), error.to_string())
 }

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use nearprint_pipeline::{DropNightRequest, ForgetBeforeRequest, ForgetIdsRequest, ForgetIdsSummary};
-use nearprint_store::{
-    CompactRequest, CompactSummary, GcRequest, GcSummary, IndexRequest, IndexSummary, SegmentInfo, StoreInfo,
-    StoreReport,
+use nearprint_night::{DropNightRequest, ForgetBeforeRequest, ForgetIdsRequest, ForgetIdsSummary};
+use nearprint_store::maintain::{
+    CompactRequest, CompactSummary, GcRequest, GcSummary, IndexRequest, IndexSummary, StoreReport,
 };
+use nearprint_store::{SegmentInfo, StoreInfo};
 
 use super::check::problems;
 use super::{Outcome, Session, counted, grouped};
@@ -41,7 +41,7 @@ fn init(global: &Global, args: &StoreArgs) -> Outcome {
     let writers = JobConfig::read_or_default(args.config.as_deref())?.writers();
     let place = url.clone();
     let is_new = session
-        .block_on(|storage, _, _| async move { nearprint_pipeline::store_init(&storage, &place, writers).await })?;
+        .block_on(|storage, _, _| async move { nearprint_night::store_init(&storage, &place, writers).await })?;
     let status = if is_new { "made" } else { "already_there" };
     let text = format!("{url}: {}\n", status.replace('_', " "));
     Ok(session.report("store init", status, &serde_json::json!({ "store": url }), text))
@@ -51,8 +51,8 @@ fn drop_night(global: &Global, args: &DropNightArgs) -> Outcome {
     let (session, store) = open(global, &args.place)?;
     let writers = JobConfig::read_or_default(args.place.config.as_deref())?.writers();
     let request = DropNightRequest { store, dt: args.dt.clone(), writers };
-    let summary = session
-        .block_on(|storage, _, _| async move { nearprint_pipeline::store_drop_night(&storage, &request).await })?;
+    let summary =
+        session.block_on(|storage, _, _| async move { nearprint_night::store_drop_night(&storage, &request).await })?;
     let mut text = format!("{}: dropped {} (commit {})\n", summary.store, summary.dt, summary.commit);
     if summary.stale.is_empty() {
         return Ok(session.report("store drop-night", "done", &summary, text));
@@ -77,7 +77,7 @@ fn forget(global: &Global, args: &ForgetArgs) -> Outcome {
 
 fn forget_before(session: &Session, request: ForgetBeforeRequest) -> Outcome {
     let summary = session
-        .block_on(|storage, _, _| async move { nearprint_pipeline::store_forget_before(&storage, &request).await })?;
+        .block_on(|storage, _, _| async move { nearprint_night::store_forget_before(&storage, &request).await })?;
     let (store, commit, before) = (&summary.store, summary.commit, &summary.before);
     let (status, text) = match (summary.nights.first(), summary.nights.last()) {
         (Some(first), Some(last)) => {
@@ -94,7 +94,7 @@ fn forget_before(session: &Session, request: ForgetBeforeRequest) -> Outcome {
 
 fn forget_ids(session: &Session, request: ForgetIdsRequest) -> Outcome {
     let summary = session.block_on(|storage, resources, progress| async move {
-        nearprint_pipeline::store_forget_ids(&storage, &request, &resources, &progress).await
+        nearprint_night::store_forget_ids(&storage, &request, &resources, &progress).await
     })?;
     let status = if summary.is_committed() { "forgotten" } else { "nothing_to_forget" };
     Ok(session.report("store forget", status, &summary, forget_ids_text(&summary)))
@@ -134,7 +134,7 @@ fn forget_ids_text(summary: &ForgetIdsSummary) -> String {
 
 fn info(global: &Global, args: &StoreArgs) -> Outcome {
     let (session, url) = open(global, args)?;
-    let info = session.block_on(|storage, _, _| async move { nearprint_pipeline::store_info(&storage, &url).await })?;
+    let info = session.block_on(|storage, _, _| async move { nearprint_night::store_info(&storage, &url).await })?;
     let text = info_text(&info);
     Ok(session.report("store info", "done", &info, text))
 }
@@ -194,7 +194,7 @@ fn derived_text(what: &str, derived: &SegmentInfo) -> String {
 fn check(global: &Global, args: &StoreArgs) -> Outcome {
     let (session, url) = open(global, args)?;
     let found = session.block_on(|storage, _, progress| async move {
-        nearprint_pipeline::store_check(&storage, &url, &progress).await
+        nearprint_night::store_check(&storage, &url, &progress).await
     })?;
     let text = check_text(&found);
     let sound = found.problems.is_empty();
@@ -224,7 +224,7 @@ fn compact(global: &Global, args: &CompactArgs) -> Outcome {
     request.writers = JobConfig::read_or_default(args.place.config.as_deref())?.writers();
     request.part_rows = args.part_rows.unwrap_or(request.part_rows);
     let summary = session.block_on(|storage, resources, progress| async move {
-        nearprint_pipeline::store_compact(&storage, &request, &resources, &progress).await
+        nearprint_night::store_compact(&storage, &request, &resources, &progress).await
     })?;
     let status = if summary.already_compact { "already_compact" } else { "compacted" };
     Ok(session.report("store compact", status, &summary, compact_text(&summary, status)))
@@ -251,7 +251,7 @@ fn index(global: &Global, args: &StoreArgs) -> Outcome {
     let (session, store) = open(global, args)?;
     let request = IndexRequest { store, writers: JobConfig::read_or_default(args.config.as_deref())?.writers() };
     let summary = session.block_on(|storage, resources, progress| async move {
-        nearprint_pipeline::store_index(&storage, &request, &resources, &progress).await
+        nearprint_night::store_index(&storage, &request, &resources, &progress).await
     })?;
     let status = if summary.already_indexed { "already_indexed" } else { "indexed" };
     Ok(session.report("store index", status, &summary, index_text(&summary, status)))
@@ -285,7 +285,7 @@ fn gc(global: &Global, args: &GcArgs) -> Outcome {
         writers: job.writers(),
     };
     let summary =
-        session.block_on(|storage, _, _| async move { nearprint_pipeline::store_gc(&storage, &request).await })?;
+        session.block_on(|storage, _, _| async move { nearprint_night::store_gc(&storage, &request).await })?;
     let status = if summary.dry_run { "listed" } else { "done" };
     Ok(session.report("store gc", status, &summary, gc_text(&summary)))
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use nearprint_dataset::DocumentPlace;
-use nearprint_study::{
+use nearprint_documents::DocumentPlace;
+use nearprint_measure::{
     Estimate, LabelEstimate, LabelsRequest, Recommendation, SheetRequest, SheetSummary, draw_sheet,
     estimate_from_labels,
 };

@@ -1,4 +1,4 @@
-//! The binary under test, and what it works on. All else is of `nearprint_trials`, the harness that tests and trials share.
+//! The binary under test, and what it works on. All else is of `nearprint_harness`, which tests and trials share.
 #![allow(dead_code, unused_imports, reason = "shared by several test binaries")]
 
 use std::collections::BTreeMap;
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt64Array};
-pub use nearprint_trials::delta;
-use nearprint_trials::folder::{self, Snapshot, parquet_with, places, snapshot_of};
-pub use nearprint_trials::folder::{raw_strings, strings};
-use nearprint_trials::measured::mib;
-pub use nearprint_trials::random::text;
-pub use nearprint_trials::runner::{Ran, Run, Running, Signal};
-pub use nearprint_trials::schema;
+pub use nearprint_harness::delta;
+use nearprint_harness::folder::{self, Snapshot, parquet_with, places, snapshot_of};
+pub use nearprint_harness::folder::{raw_strings, strings};
+use nearprint_harness::measured::mib;
+pub use nearprint_harness::random::text;
+pub use nearprint_harness::runner::{Ran, Run, Running, Signal};
+pub use nearprint_harness::schema;
 use parquet::file::properties::WriterProperties;
 
 pub const NEARPRINT: &str = env!("CARGO_BIN_EXE_nearprint");

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use arrow::array::{
     ArrayRef, FixedSizeBinaryArray, RecordBatch, StringArray, UInt32Array, UInt64Array, new_null_array,
 };
-use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, N_FEATURES, RUN, SHORT, SKETCH, TEXT_HASH};
-use nearprint_dataset::upload;
 use nearprint_lookup::{Lookup, LookupOptions, LookupProfile};
+use nearprint_parquet::schema::{DOC_ID, FINGERPRINT, N_FEATURES, RUN, SHORT, SKETCH, TEXT_HASH};
+use nearprint_parquet::upload;
 use nearprint_profile::{ALGORITHM_VERSION, HtmlText, by_name};
 use nearprint_storage::{Folder, Progress, Storage};
-use nearprint_store::{IndexRequest, MadeBy, Night, RunWriter, Store, Writers, id_hash};
+use nearprint_store::maintain::{IndexRequest, index};
+use nearprint_store::{MadeBy, Night, RunWriter, Store, Writers, id_hash};
 use nearprint_tokenize::Resources;
 use tempfile::TempDir;
 
@@ -94,7 +95,7 @@ pub async fn write(
         assert!(store.commit(&night, None, &made_by).await.unwrap());
         if number + 1 == n_indexed {
             let request = IndexRequest { store: folder.url().to_owned(), writers: Writers::One };
-            Store::open(folder).await.unwrap().index(&request, 1, scratch, &Progress::default()).await.unwrap();
+            index(&Store::open(folder).await.unwrap(), &request, 1, scratch, &Progress::default()).await.unwrap();
         }
     }
 }

@@ -12,8 +12,8 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::streaming::PartitionStream;
 use futures::StreamExt;
-use nearprint_dataset::Columns;
 use nearprint_join::{Candidate, Far, Forest, Gathered, Origin};
+use nearprint_parquet::Columns;
 use nearprint_storage::locked;
 use nearprint_tasks::{ClassPairs, QueryBatch, Want, pair_schema};
 

@@ -10,7 +10,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
-use nearprint_dataset::Columns;
+use nearprint_parquet::Columns;
 use nearprint_storage::{Progress, Storage, locked};
 use nearprint_tasks::{
     ClassPairs, Elsewhere, Form, MapContext, MapCounts, MapTask, TaskBatch, Want, Weighed, map_task, pair_schema,

@@ -25,7 +25,7 @@ use serde::Serialize;
 use super::reduce_pool::ReducePool;
 use crate::error::{PipelineError, Result};
 use crate::resources::Resources;
-use nearprint_dataset::BATCH_ROWS;
+use nearprint_parquet::BATCH_ROWS;
 use nearprint_storage::TempFolder;
 
 /// Runs plans within the resources. The spill folder is removed when the engine is dropped.
@@ -152,7 +152,8 @@ pub(crate) fn spill_stats(plan: &Arc<dyn ExecutionPlan>) -> SpillStats {
 }
 
 impl SpillStats {
-    pub(crate) fn plus(self, other: Self) -> Self {
+    /// Adds the statistics of another sort.
+    pub fn plus(self, other: Self) -> Self {
         Self {
             n_spills: self.n_spills + other.n_spills,
             spilled_bytes: self.spilled_bytes + other.spilled_bytes,

@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{PipelineError, Result};
 use crate::stages::existing::ReferenceNames;
-use nearprint_dataset::{BATCH_ROWS, DatasetWriter, StagedFile};
+use nearprint_parquet::{BATCH_ROWS, DatasetWriter, StagedFile};
 
-use nearprint_dataset::schema::{DECISIONS, SUPERSEDED};
+use nearprint_parquet::schema::{DECISIONS, SUPERSEDED};
 use nearprint_tasks::{ClassPairs, QueryBatch, SkipReason};
 
 /// The rule by which documents of a cluster are dropped.
@@ -44,7 +44,7 @@ impl From<ClusterRule> for DropRule {
 }
 
 /// The data that decisions follow from.
-pub(crate) struct Found {
+pub struct Found {
     pub(crate) rule: ClusterRule,
     /// The largest lost share with which the rule drops a document.
     pub(crate) loss: LossLimit,
@@ -87,7 +87,7 @@ enum CanonicalOf {
 }
 
 /// The decisions, one for each row of the batch.
-pub(crate) struct Decisions {
+pub struct Decisions {
     rows: Vec<RowDecision>,
     clusters: Clusters,
     existing: HashMap<u32, KeptExisting>,
@@ -159,7 +159,7 @@ impl Outcome {
 
 impl Decisions {
     /// Decides about all documents, from the data that the forest pass gathered.
-    pub(crate) fn new(
+    pub fn new(
         batch: &QueryBatch,
         rows: &QueryRows,
         found: Found,
@@ -254,7 +254,7 @@ impl Decisions {
 
     /// Returns the share of its features that a dropped document loses with its canonical one. `None` means that the
     /// document is not dropped, or that the share is unknown.
-    pub(crate) fn lost_share(&self, batch: &QueryBatch, row: u32) -> Option<f64> {
+    pub fn lost_share(&self, batch: &QueryBatch, row: u32) -> Option<f64> {
         let made = &self.rows[row as usize];
         match made.canonical {
             CanonicalOf::Itself => None,
@@ -266,21 +266,23 @@ impl Decisions {
     }
 
     /// Returns the first row and the number of rows of a document's cluster. `None` means that the document is skipped.
-    pub(crate) fn cluster(&self, row: u32) -> Option<(u32, u32)> {
+    pub fn cluster(&self, row: u32) -> Option<(u32, u32)> {
         let is_skipped = matches!(self.rows[row as usize].outcome, Outcome::Skip(_));
         (!is_skipped).then(|| (self.clusters.first_row(row), self.clusters.n_rows(row)))
     }
 
-    pub(crate) fn is_kept(&self, row: u32) -> bool {
+    /// Returns whether a document is kept.
+    pub fn is_kept(&self, row: u32) -> bool {
         self.rows[row as usize].outcome.decision() == "keep"
     }
 
     /// Returns whether a document is dropped for another one that has another text.
-    pub(crate) fn is_near(&self, row: u32) -> bool {
+    pub fn is_near(&self, row: u32) -> bool {
         self.rows[row as usize].outcome == Outcome::Near
     }
 
-    pub(crate) fn counts(&self) -> DecisionCounts {
+    /// Returns the numbers of decisions and clusters.
+    pub fn counts(&self) -> DecisionCounts {
         let mut counts = DecisionCounts { n_superseded: self.superseded.len() as u64, ..DecisionCounts::default() };
         let mut by_reason: BTreeMap<(&str, &str), u64> = BTreeMap::new();
         for (row, made) in (0..).zip(&self.rows) {
@@ -308,7 +310,8 @@ impl Decisions {
         counts
     }
 
-    pub(crate) fn write(&self, batch: &QueryBatch, folder: &Path) -> Result<Vec<StagedFile>> {
+    /// Writes the decisions below a folder.
+    pub fn write(&self, batch: &QueryBatch, folder: &Path) -> Result<Vec<StagedFile>> {
         let mut writer = DatasetWriter::new(folder, "decisions", &DECISIONS, &[]);
         for (start, made) in (0u32..).step_by(BATCH_ROWS).zip(self.rows.chunks(BATCH_ROWS)) {
             let rows = || (start..).take(made.len());

@@ -11,7 +11,7 @@ use crate::error::Result;
 
 /// The names of the reference stores, at the positions that the origins of their documents have.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ReferenceNames(pub(crate) Arc<[String]>);
+pub struct ReferenceNames(pub Arc<[String]>);
 
 impl ReferenceNames {
     /// Returns the name of the store of an existing document. `None` means the night's own store.
@@ -21,18 +21,20 @@ impl ReferenceNames {
 }
 
 /// The existing documents of all stores.
-pub(crate) struct ExistingOfAll {
-    pub(crate) existing: Existing,
-    pub(crate) short: ExistingShort,
+pub struct ExistingOfAll {
+    /// The existing fingerprints.
+    pub existing: Existing,
+    /// The existing documents with short texts.
+    pub short: ExistingShort,
     /// The number of fingerprints that take part, for each of the stores.
-    pub(crate) n_live_rows: Vec<u64>,
+    pub n_live_rows: Vec<u64>,
 }
 
 /// Opens the existing documents of all `stores`. Of the short texts, only those are read that the batch has too.
 ///
 /// # Errors
 /// A file of a store is damaged or cannot be read.
-pub(crate) async fn existing_of_all(
+pub async fn existing_of_all(
     stores: &[JoinedNights<'_>],
     recrawls: &Recrawls,
     batch: &QueryBatch,

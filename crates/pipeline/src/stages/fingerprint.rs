@@ -9,16 +9,17 @@ use futures::{StreamExt, TryStreamExt};
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::{Deserialize, Serialize};
 
-use crate::ahead::Ahead;
-use crate::apart;
+use crate::context::CommandContext;
 use crate::error::{PipelineError, Result};
+use crate::overlaps;
+use crate::remaining_time::RemainingTime;
 use crate::resources::Resources;
-use crate::work::Work;
-use nearprint_dataset::schema::{CONFIG_DIGEST, FINGERPRINT, FINGERPRINTS, QUARANTINE, SKIPPED, WIDE_FINGERPRINTS};
-use nearprint_dataset::{
-    BATCH_ROWS, BadFile, BadReason, BadRow, DatasetError, DatasetWriter, DocumentColumns, DocumentPlace, DocumentRange,
-    Documents, InputPolicy, ReadLimits, RowFault, StagedFile, row_place, spans_join,
+use nearprint_documents::{
+    BadFile, BadReason, BadRow, DocumentColumns, DocumentPlace, DocumentRange, Documents, DocumentsError, InputPolicy,
+    RowFault, row_place, spans_join,
 };
+use nearprint_parquet::schema::{CONFIG_DIGEST, FINGERPRINT, FINGERPRINTS, QUARANTINE, SKIPPED, WIDE_FINGERPRINTS};
+use nearprint_parquet::{BATCH_ROWS, DatasetWriter, ReadLimits, StagedFile};
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::{IfExists, InputFile, Progress, Storage, row_number};
 use nearprint_tasks::{
@@ -111,9 +112,11 @@ fn is_zero(n: &u64) -> bool {
 
 /// The query batch, its counts, and the sources of its rows.
 #[derive(Debug)]
-pub(crate) struct Fingerprinted {
-    pub(crate) batch: QueryBatch,
-    pub(crate) counts: FingerprintCounts,
+pub struct Fingerprinted {
+    /// The query batch.
+    pub batch: QueryBatch,
+    /// The counts.
+    pub counts: FingerprintCounts,
     documents: Arc<Documents>,
     /// The URLs of the files, by position: each has two.
     urls: Vec<String>,
@@ -122,7 +125,7 @@ pub(crate) struct Fingerprinted {
 
 impl Fingerprinted {
     /// Returns the files that were passed over, by path.
-    pub(crate) fn bad_files(&self) -> Vec<BadFile> {
+    pub fn bad_files(&self) -> Vec<BadFile> {
         all_bad_files(&self.documents, &self.urls, &self.notes)
     }
 }
@@ -141,11 +144,11 @@ fn all_bad_files(documents: &Documents, urls: &[String], notes: &FileNote) -> Ve
 const BAD_ROWS_PAST_LIMIT: u64 = 100_000;
 
 /// Fingerprints documents that are open. The progress is told what is `ahead` of the night.
-pub(crate) async fn fingerprint_documents(
+pub async fn fingerprint_documents(
     request: &FingerprintRequest,
     mut documents: Documents,
-    ahead: Option<Ahead>,
-    work: Work<'_>,
+    ahead: Option<RemainingTime>,
+    work: CommandContext<'_>,
 ) -> Result<Fingerprinted> {
     for file in &documents.ignored {
         tracing::warn!(file, "not a file of documents by its name: passed over");
@@ -190,7 +193,7 @@ struct Reading<'a> {
     request: &'a FingerprintRequest,
     documents: &'a Arc<Documents>,
     urls: &'a [String],
-    work: Work<'a>,
+    work: CommandContext<'a>,
 }
 
 impl Reading<'_> {
@@ -200,7 +203,7 @@ impl Reading<'_> {
         tasks: Vec<Weighed<FingerprintTask>>,
         collecting: &mut Collecting<'_>,
         notes: &mut FileNote,
-        mut ahead: Option<Ahead>,
+        mut ahead: Option<RemainingTime>,
     ) -> Result<()> {
         let Self { request, documents, urls, work } = self;
         let input = &request.input;
@@ -230,7 +233,7 @@ fn batches(
     request: &FingerprintRequest,
     documents: &Arc<Documents>,
     tasks: Vec<Weighed<FingerprintTask>>,
-    work: Work<'_>,
+    work: CommandContext<'_>,
 ) -> Result<TaskBatches> {
     let workers = work.elsewhere.map(|elsewhere| elsewhere.workers());
     let threads = workers.map_or(work.resources.n_threads(), |workers| workers.threads);
@@ -304,7 +307,7 @@ fn refuse_bad_files(all: &[BadFile], allowed: u64) -> Result<()> {
     match all.first() {
         Some(first) if all.len() as u64 > allowed => {
             let example = format!("{}: {}", first.url, first.reason);
-            Err(DatasetError::TooManyBadFiles { allowed, example }.into())
+            Err(DocumentsError::TooManyBadFiles { allowed, example }.into())
         }
         _ => Ok(()),
     }
@@ -315,7 +318,7 @@ fn refuse_nothing_read(bad: &[BadFile], n_read: u64) -> Result<()> {
     match bad.first() {
         Some(first) if n_read == 0 => {
             let example = format!("{}: {}", first.url, first.reason);
-            Err(DatasetError::AllFilesBad { n: bad.len() as u64, example }.into())
+            Err(DocumentsError::AllFilesBad { n: bad.len() as u64, example }.into())
         }
         _ => Ok(()),
     }
@@ -331,7 +334,7 @@ pub async fn fingerprint_batch(
     resources: &Resources,
     progress: &Progress,
 ) -> Result<(QueryBatch, FingerprintCounts)> {
-    let work = Work { storage: &Storage::default(), resources, progress, elsewhere: None };
+    let work = CommandContext { storage: &Storage::default(), resources, progress, elsewhere: None };
     let done = fingerprint_documents(request, documents, None, work).await?;
     Ok((done.batch, done.counts))
 }
@@ -446,7 +449,7 @@ pub struct FingerprintSummary {
 /// `OUTPUT/_skipped`, and rows that are not documents in `OUTPUT/_quarantine`.
 ///
 /// ```
-/// use nearprint_dataset::DocumentColumns;
+/// use nearprint_documents::DocumentColumns;
 /// use nearprint_pipeline::{FingerprintRequest, Resources, fingerprint};
 /// use nearprint_storage::{IfExists, InputFile, Progress, Storage};
 ///
@@ -477,12 +480,12 @@ pub async fn fingerprint(
     let output = storage.folder(output_url)?;
     request.documents.check(storage)?;
     let inputs: Vec<_> = request.documents.patterns().into_iter().map(|place| ("documents", place)).collect();
-    apart::refuse_folder(storage, &output, output_url, &inputs)?;
-    nearprint_dataset::refuse_existing(&output, if_exists).await?;
+    overlaps::refuse_folder(storage, &output, output_url, &inputs)?;
+    nearprint_parquet::refuse_existing(&output, if_exists).await?;
     let documents = Documents::open(storage, &request.documents, request.columns.clone(), &request.input).await?;
     let config_digest = request.profile.digest(&request.analyzer_resources, &request.columns.web.html_text)?;
     progress.begin(2);
-    let work = Work { storage, resources, progress, elsewhere: None };
+    let work = CommandContext { storage, resources, progress, elsewhere: None };
     let done = fingerprint_documents(request, documents, None, work).await?;
     let temp = resources.temp_dir()?;
     let metadata = [(CONFIG_DIGEST, config_digest.as_str())];
@@ -495,7 +498,7 @@ pub async fn fingerprint(
     let mut staged = writer.finish()?;
     staged.extend(write_skipped(&done.batch, temp.path(), "_skipped")?);
     staged.extend(write_quarantine(&done, temp.path(), "_quarantine")?);
-    nearprint_dataset::publish(&output, &staged, if_exists, progress).await?;
+    nearprint_parquet::publish(&output, &staged, if_exists, progress).await?;
     Ok(FingerprintSummary { output: output.url().to_owned(), config_digest, counts: done.counts })
 }
 
@@ -520,7 +523,7 @@ fn fingerprint_rows(batch: &QueryBatch, rows: &[u32], schema: &SchemaRef) -> Res
 }
 
 /// Writes the documents without a fingerprint, by id.
-pub(crate) fn write_skipped(batch: &QueryBatch, folder: &std::path::Path, name: &str) -> Result<Vec<StagedFile>> {
+pub fn write_skipped(batch: &QueryBatch, folder: &std::path::Path, name: &str) -> Result<Vec<StagedFile>> {
     let mut writer = DatasetWriter::new(folder, name, &SKIPPED, &[]);
     let skipped: Vec<(u32, SkipReason)> =
         batch.rows().filter_map(|row| batch.skipped.get(row).map(|&s| (row, s))).collect();
@@ -534,7 +537,7 @@ pub(crate) fn write_skipped(batch: &QueryBatch, folder: &std::path::Path, name: 
 }
 
 /// Writes the rows that are not documents, by file and row.
-pub(crate) fn write_quarantine(done: &Fingerprinted, folder: &std::path::Path, name: &str) -> Result<Vec<StagedFile>> {
+pub fn write_quarantine(done: &Fingerprinted, folder: &std::path::Path, name: &str) -> Result<Vec<StagedFile>> {
     let mut writer = DatasetWriter::new(folder, name, &QUARANTINE, &[]);
     for rows in done.batch.bad_rows.chunks(BATCH_ROWS) {
         let urls: Vec<&String> = rows.iter().map(|bad| &done.urls[bad.file as usize]).collect();

@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex};
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{Int32Type, UInt8Type, UInt16Type, UInt32Type};
-use datafusion_physical_plan::ExecutionPlan;
-use datafusion_physical_plan::displayable;
 use datafusion_physical_plan::streaming::{PartitionStream, StreamingTableExec};
+use datafusion_physical_plan::{ExecutionPlan, displayable};
 use futures::TryStreamExt;
 use nearprint_join::{Forest, Gathered, LossLimit, Origin, QueryRows, SELF_ROWS, Verifier, Workload};
 use serde::{Deserialize, Serialize};
 
 use crate::cluster_plan::{most_piece_rows, usable_bytes};
+use crate::context::CommandContext;
 use crate::engine::forest_pass::{ForestPass, ForestState};
 use crate::engine::part_turns::PartTurns;
 use crate::engine::probe_exec::{ElsewhereTasks, Notes, ProbeTasks};
@@ -27,9 +27,8 @@ use crate::join_plan::{JoinPlan, OWN_ROWS, existing_run};
 use crate::resources::Resources;
 use crate::stages::decide::{ClusterRule, Decisions, Found};
 use crate::stages::existing::ReferenceNames;
-use crate::work::Work;
-use nearprint_dataset::schema::{FINGERPRINT, PAIRS};
-use nearprint_dataset::{Columns, DatasetWriter, StagedFile, create_folder};
+use nearprint_parquet::schema::{FINGERPRINT, PAIRS};
+use nearprint_parquet::{Columns, DatasetWriter, StagedFile, create_folder};
 use nearprint_storage::{Progress, Storage, blocking, in_memory, in_pool, locked};
 use nearprint_store::{Existing, ExistingFile};
 use nearprint_tasks::{
@@ -62,7 +61,7 @@ pub struct PairCounts {
 }
 
 /// The query batch with its tables, and the existing files that probe them.
-pub(crate) struct NearDuplicates {
+pub struct NearDuplicates {
     pub(crate) batch: Arc<QueryBatch>,
     pub(crate) rows: Arc<QueryRows>,
     queries: Arc<QueryParts>,
@@ -129,19 +128,23 @@ fn spec_folder(engine: &Engine, want: Want) -> PathBuf {
 }
 
 /// The existing fingerprints to join with a batch, and the settings of the join.
-pub(crate) struct Join {
-    pub(crate) existing: Existing,
-    pub(crate) references: ReferenceNames,
+pub struct Join {
+    /// The existing fingerprints.
+    pub existing: Existing,
+    /// The names of the reference stores.
+    pub references: ReferenceNames,
     /// Whether the batch is joined with itself too.
-    pub(crate) itself: bool,
-    pub(crate) bits: u32,
-    pub(crate) verifier: Verifier,
+    pub itself: bool,
+    /// The bits of a fingerprint.
+    pub bits: u32,
+    /// What makes a pair of two documents with near fingerprints.
+    pub verifier: Verifier,
     /// The rule by which decisions follow. `None` means that only pairs are asked for.
-    pub(crate) decides: Option<ClusterRule>,
+    pub decides: Option<ClusterRule>,
     /// The largest lost share with which the rule drops a document.
-    pub(crate) loss: LossLimit,
+    pub loss: LossLimit,
     /// The bytes that the caller holds meanwhile.
-    pub(crate) held_bytes: usize,
+    pub held_bytes: usize,
 }
 
 /// The most bytes of existing fingerprints that are read before their piece is decoded, and their largest share of the
@@ -154,7 +157,7 @@ const SLICE_ROWS: u64 = 1 << 22;
 
 /// Refuses more documents than the driver of an engine can hold, before any work. What each document takes at least is
 /// its fingerprint, the hash of its text, its place in the groups and in the forest, and its decision.
-pub(crate) fn refuse_beyond_driver(n_documents: Option<u64>, resources: &Resources) -> Result<()> {
+pub fn refuse_beyond_driver(n_documents: Option<u64>, resources: &Resources) -> Result<()> {
     let n = in_memory(n_documents.unwrap_or(0));
     let bytes = n.saturating_mul(LEAST_DOCUMENT_BYTES)
         + QueryRows::grouping_bytes::<u64>(n)
@@ -187,7 +190,7 @@ fn worker_table_bytes(workers: &Workers, batch: &QueryBatch, rows: &QueryRows) -
 
 impl NearDuplicates {
     /// Plans the join, and builds the tables.
-    pub(crate) async fn new(batch: QueryBatch, join: Join, work: Work<'_>) -> Result<Self> {
+    pub async fn new(batch: QueryBatch, join: Join, work: CommandContext<'_>) -> Result<Self> {
         let (resources, progress) = (work.resources, work.progress.clone());
         let Join { existing, references, itself, bits, verifier, decides, loss, held_bytes } = join;
         let n_existing = existing.n_live_rows;
@@ -262,12 +265,12 @@ impl NearDuplicates {
     }
 
     /// Returns the number of query tables.
-    pub(crate) fn n_tables(&self) -> usize {
+    pub fn n_tables(&self) -> usize {
         self.queries.plan().tables().len()
     }
 
     /// Returns the number of parts of the queries that are joined one after another.
-    pub(crate) fn n_parts(&self) -> usize {
+    pub fn n_parts(&self) -> usize {
         self.queries.n_parts()
     }
 
@@ -277,7 +280,7 @@ impl NearDuplicates {
     }
 
     /// Returns the number of existing fingerprints that will probe.
-    pub(crate) fn n_existing(&self) -> u64 {
+    pub fn n_existing(&self) -> u64 {
         self.n_existing
     }
 
@@ -422,11 +425,7 @@ impl NearDuplicates {
     }
 
     /// Writes every verified pair. More than `max_pairs` pairs are an error.
-    pub(crate) async fn write_all(
-        &self,
-        folder: &Path,
-        max_pairs: u64,
-    ) -> Result<(Vec<StagedFile>, PairCounts, SpillStats)> {
+    pub async fn write_all(&self, folder: &Path, max_pairs: u64) -> Result<(Vec<StagedFile>, PairCounts, SpillStats)> {
         let plan = self.reduced(Want::AllPairs, max_pairs, Arc::new(ClassPairs::new(0)), false)?;
         let (files, counts) = self.write(&plan.plan, folder, max_pairs).await?;
         plan.log();
@@ -434,7 +433,7 @@ impl NearDuplicates {
     }
 
     /// Writes the spanning forest, and returns the data that decisions need, if there are decisions.
-    pub(crate) async fn write_forest(
+    pub async fn write_forest(
         &self,
         folder: &Path,
     ) -> Result<(Vec<StagedFile>, PairCounts, SpillStats, Option<Found>)> {
@@ -451,7 +450,7 @@ impl NearDuplicates {
     }
 
     /// Runs the forest pass alone, and drops its pairs.
-    pub(crate) async fn forest_state(&self) -> Result<(SpillStats, Option<Found>)> {
+    pub async fn forest_state(&self) -> Result<(SpillStats, Option<Found>)> {
         let (reduced, pass, class_pairs) = self.forest_pass()?;
         let drained = pass.execute(self.engine.context()).try_for_each(|_| futures::future::ready(Ok(()))).await;
         drained.map_err(|e| PipelineError::of_datafusion("forest", e))?;
@@ -483,7 +482,7 @@ impl NearDuplicates {
     }
 
     /// Returns the batch and its rows, and drops everything else.
-    pub(crate) fn into_batch(self) -> (Arc<QueryBatch>, Arc<QueryRows>) {
+    pub fn into_batch(self) -> (Arc<QueryBatch>, Arc<QueryRows>) {
         (self.batch, self.rows)
     }
 

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
-use nearprint_dataset::BATCH_ROWS;
-use nearprint_dataset::schema::{EMPTY, RUN, SHORT};
+use nearprint_parquet::BATCH_ROWS;
+use nearprint_parquet::schema::{EMPTY, RUN, SHORT};
 use nearprint_store::{OwnIds, Recrawls, RunWriter, StagedRun, Store, id_hash};
 use nearprint_tasks::{QueryBatch, RowColumns, SkipReason};
 
@@ -38,7 +38,7 @@ impl RunOrder {
 }
 
 /// Returns the documents of the batch that nights of other dates have.
-pub(crate) async fn recrawls(store: &Store, batch: &QueryBatch, dt: &str) -> Result<Recrawls> {
+pub async fn recrawls(store: &Store, batch: &QueryBatch, dt: &str) -> Result<Recrawls> {
     let order = RunOrder::of(batch);
     let mut by_hash: Vec<(u64, u32, u32)> =
         order.rows().map(|(run_row, row)| (id_hash(&batch.id(row)), run_row, row)).collect();
@@ -48,7 +48,7 @@ pub(crate) async fn recrawls(store: &Store, batch: &QueryBatch, dt: &str) -> Res
 }
 
 /// Writes the run files below a folder.
-pub(crate) fn write_run(
+pub fn write_run(
     batch: &QueryBatch,
     decisions: &Decisions,
     recrawls: &Recrawls,

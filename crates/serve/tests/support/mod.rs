@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use nearprint_explain::Explanation;
 use nearprint_lookup::{Answer, Asked, Decision, FingerprintText, LookupError, Match, State, Taken, Turn};
 use nearprint_serve::{Answers, Result, ServeError, ServeOptions, Served, Server, Side, Token};
 use nearprint_storage::StorageError;
-use nearprint_study::Explanation;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, oneshot};

@@ -18,8 +18,9 @@ use super::query_batch::{
     FILE, Ids, KEEP_PREFIX, KeepKey, LENGTH, LOW_HALF, QueryBatch, ROW, SKIPPED, SkipReason, Sources, defect,
 };
 use crate::error::{Result, TaskError};
-use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, TEXT_HASH};
-use nearprint_dataset::{BadReason, BadRow, Columns, DuplicateIds, fixed, row_place};
+use nearprint_documents::{BadReason, BadRow, DuplicateIds, row_place};
+use nearprint_parquet::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, TEXT_HASH};
+use nearprint_parquet::{Columns, fixed};
 use nearprint_storage::{in_memory, in_pool, row_number};
 
 /// The column of a fingerprinted document that says why its row is not a document, as a [`BadReason::code`]. If the
@@ -442,7 +443,7 @@ mod tests {
     use super::{CollectPolicy, Collecting};
     use crate::batch::{FILE, ROW, SKIPPED};
     use crate::error::Result;
-    use nearprint_dataset::schema::{DOC_ID, FINGERPRINT, SKETCH};
+    use nearprint_parquet::schema::{DOC_ID, FINGERPRINT, SKETCH};
     use nearprint_storage::ErrorKind;
 
     /// Returns a batch of two documents with a fingerprint, and other columns.

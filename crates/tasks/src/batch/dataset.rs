@@ -10,9 +10,9 @@ use futures::TryStreamExt;
 use super::collect::{CollectPolicy, Collecting};
 use super::query_batch::{FILE, QueryBatch, ROW};
 use crate::error::{Result, TaskError};
-use nearprint_dataset::fingerprint_column::check_fingerprints;
-use nearprint_dataset::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, SKETCH, SKETCH_BYTES, WIDE_BYTES};
-use nearprint_dataset::{Columns, DatasetError, ParquetFile};
+use nearprint_parquet::fingerprint_column::check_fingerprints;
+use nearprint_parquet::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, SKETCH, SKETCH_BYTES, WIDE_BYTES};
+use nearprint_parquet::{Columns, DatasetError, ParquetFile};
 use nearprint_storage::{Storage, StorageError};
 
 /// Opens the Parquet files of a path, folder, glob or prefix, and checks their columns.

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::decimal_order::DecimalOrder;
 use crate::error::{Result, TaskError};
-use nearprint_dataset::BadRow;
-use nearprint_dataset::schema::with_all_sketches;
+use nearprint_documents::BadRow;
+use nearprint_parquet::schema::with_all_sketches;
 
 /// The reason why a document has no fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

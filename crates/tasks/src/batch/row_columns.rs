@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, FixedSizeBinaryArray, StringArray, UInt32Array, UInt64Array};
-use nearprint_dataset::schema::{SKETCH_BYTES, TEXT_HASH_BYTES, WIDE_BYTES};
+use nearprint_parquet::schema::{SKETCH_BYTES, TEXT_HASH_BYTES, WIDE_BYTES};
 
 use super::query_batch::{QueryBatch, defect};
 use crate::error::{Result, TaskError};

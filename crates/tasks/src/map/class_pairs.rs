@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use arrow::array::{ArrayRef, RecordBatch, UInt8Array, UInt32Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt8Type, UInt32Type};
-use nearprint_dataset::Columns;
 use nearprint_join::{ClassNeighbours, LossLimit, QueryRows};
+use nearprint_parquet::Columns;
 use nearprint_storage::locked;
 
 use crate::error::{Result, TaskError};

@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
-use nearprint_dataset::Columns;
-use nearprint_dataset::sketch_column::ReadCounts;
+use nearprint_parquet::Columns;
+use nearprint_parquet::sketch_column::ReadCounts;
 use serde::Serialize;
 
 use crate::error::{Result, TaskError};

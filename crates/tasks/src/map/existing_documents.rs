@@ -9,10 +9,10 @@ use std::sync::atomic::Ordering;
 use arrow::array::Array;
 use arrow::datatypes::UInt32Type;
 use futures::{StreamExt, TryStreamExt};
-use nearprint_dataset::schema::{CANONICAL_ID, DOC_ID, N_FEATURES, SKETCH, TEXT_HASH};
-use nearprint_dataset::{BATCH_ROWS, Columns, DatasetError, ParquetFile, Read, fixed, selection, sketch_column};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::Origin;
+use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, N_FEATURES, SKETCH, TEXT_HASH};
+use nearprint_parquet::{BATCH_ROWS, Columns, DatasetError, ParquetFile, Read, fixed, selection, sketch_column};
 use nearprint_store::{ExistingDocuments, ExistingFile, RunFile};
 
 use super::context::{MapContext, Want};

@@ -14,7 +14,7 @@ use super::context::{MapContext, Want};
 use super::existing_documents::ExistingDocument;
 use crate::error::{Result, TaskError};
 use crate::stream::{Sender, TaskBatch};
-use nearprint_dataset::BATCH_ROWS;
+use nearprint_parquet::BATCH_ROWS;
 
 /// The columns of pairs for the reduce, which sorts by all of them in this order. `a` is a row of the batch, and so is
 /// `b` if the other document is `new`. The `id_b` of an existing document stands between the ids of the rows `b` − 1

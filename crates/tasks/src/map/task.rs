@@ -7,9 +7,9 @@ use std::sync::atomic::{self, AtomicU64};
 
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
-use nearprint_dataset::fingerprint_column::{self, FetchedColumn};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{NearExisting, Pair, TogetherScratch, TooManyPairs};
+use nearprint_parquet::fingerprint_column::{self, FetchedColumn};
 use nearprint_storage::{Progress, in_pool, row_number};
 use nearprint_store::ExistingFile;
 use rayon::prelude::*;

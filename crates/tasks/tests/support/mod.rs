@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use nearprint_dataset::{DocumentColumns, Documents, InputPolicy};
+use nearprint_documents::{DocumentColumns, Documents, InputPolicy};
 use nearprint_storage::{Progress, Storage};
 use nearprint_tasks::{FingerprintContext, FingerprintSpec};
 

@@ -1,0 +1,122 @@
+//! The actions of a log.
+
+use std::collections::BTreeMap;
+
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A line of a commit, or a row of a checkpoint. Exactly one field of it is set, or none if it is an action that does
+/// not concern the files.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Action {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit_info: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Protocol>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meta_data: Option<Metadata>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub add: Option<Add>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remove: Option<Remove>,
+}
+
+/// What a reader or writer has to know to use the table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Protocol {
+    pub min_reader_version: i64,
+    #[serde(default)]
+    pub min_writer_version: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reader_features: Option<Vec<String>>,
+}
+
+/// The columns and the settings of the table.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Metadata {
+    pub id: String,
+    pub name: Option<String>,
+    pub format: Value,
+    pub schema_string: String,
+    pub partition_columns: Vec<String>,
+    pub configuration: BTreeMap<String, Option<String>>,
+}
+
+/// A file that belongs to the table from now on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Add {
+    /// The path below the table, escaped as in a URL.
+    pub path: String,
+    /// The values of the partition columns; `None` stands for NULL.
+    #[serde(default)]
+    pub partition_values: BTreeMap<String, Option<String>>,
+    /// The size in bytes.
+    pub size: u64,
+    /// The time of the file, in milliseconds since 1970 in UTC.
+    #[serde(default)]
+    pub modification_time: i64,
+    /// Whether the table has other rows with the file than before.
+    #[serde(default)]
+    pub data_change: bool,
+    /// The rows, NULLs and bounds, as JSON.
+    #[serde(default)]
+    pub stats: Option<String>,
+    /// Set if rows of the file are deleted. nearprint writes no such files.
+    #[serde(default, skip_serializing)]
+    pub deletion_vector: Option<IgnoredAny>,
+}
+
+/// A file that does not belong to the table any more.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Remove {
+    pub path: String,
+    #[serde(default)]
+    pub deletion_timestamp: Option<i64>,
+    #[serde(default)]
+    pub data_change: bool,
+    #[serde(default)]
+    pub extended_file_metadata: bool,
+    #[serde(default)]
+    pub partition_values: BTreeMap<String, Option<String>>,
+    #[serde(default)]
+    pub size: u64,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, Option<String>>,
+}
+
+impl Action {
+    /// Returns an action that adds a file.
+    pub fn add(add: Add) -> Self {
+        Self { add: Some(add), ..Self::default() }
+    }
+
+    /// Returns an action that removes a file.
+    pub fn remove(remove: Remove) -> Self {
+        Self { remove: Some(remove), ..Self::default() }
+    }
+
+    /// Returns an action that sets the protocol.
+    pub fn protocol(protocol: Protocol) -> Self {
+        Self { protocol: Some(protocol), ..Self::default() }
+    }
+
+    /// Returns an action that sets the metadata.
+    pub fn metadata(metadata: Metadata) -> Self {
+        Self { meta_data: Some(metadata), ..Self::default() }
+    }
+}
+
+/// Parses a commit: an action a line. Blank lines are passed over.
+///
+/// # Errors
+/// The number of the first line that is no action, and the reason.
+pub fn parse(content: &[u8]) -> Result<Vec<Action>, (u64, serde_json::Error)> {
+    let lines = (1..).zip(content.split(|&byte| byte == b'\n')).filter(|(_, line)| !line.trim_ascii().is_empty());
+    lines.map(|(number, line)| serde_json::from_slice(line).map_err(|error| (number, error))).collect()
+}

@@ -1,0 +1,18 @@
+//! The logs of Delta Lake tables: commits, which are JSON lines, and checkpoints, which are Parquet files.
+//!
+//! [`LogNames`], [`Checkpoint`] and [`LogState`] read the log of any table. [`TableLog`] reads and writes that of a
+//! dataset that nights publish as a table.
+
+mod actions;
+mod checkpoint;
+mod error;
+mod names;
+mod state;
+mod table_log;
+
+pub use actions::{Add, parse};
+pub use checkpoint::Checkpoint;
+pub use error::{DeltaError, Result};
+pub use names::{LogNames, commit_name, version_of};
+pub use state::{LogState, unescaped};
+pub use table_log::{RemovedFile, TableChange, TableFile, TableLog};

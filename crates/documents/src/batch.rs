@@ -1,0 +1,203 @@
+//! Rows of document files, in the form that every reader produces.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::{Array, ArrayRef, BinaryViewArray, StringArray};
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use nearprint_storage::InputFile;
+use nearprint_warc::Seam;
+use serde::{Deserialize, Serialize};
+
+use super::passed::Passed;
+use super::web_pages::WebPages;
+use crate::quarantine::BadReason;
+use nearprint_parquet::ReadLimits;
+
+/// Rows of a batch. There are enough of them to keep every core busy, and few enough to bound the memory of long texts.
+pub const BATCH_ROWS: usize = 1024;
+
+/// The columns that hold ids, texts and the keep order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DocumentColumns {
+    /// The column of ids: strings or integers, all different.
+    pub id: String,
+    /// The column of texts, which are strings.
+    pub text: String,
+    /// The columns of the keep order.
+    pub keep: Vec<String>,
+    /// Whether binary columns of Parquet files are read as text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub binary_as_utf8: bool,
+    /// How web pages are read.
+    #[serde(default, skip_serializing_if = "WebPages::is_default")]
+    pub web: WebPages,
+}
+
+impl Default for DocumentColumns {
+    fn default() -> Self {
+        Self {
+            id: "id".to_owned(),
+            text: "text".to_owned(),
+            keep: Vec::new(),
+            binary_as_utf8: false,
+            web: WebPages::default(),
+        }
+    }
+}
+
+/// Some rows of a document file, in file order.
+#[derive(Debug, Clone)]
+pub struct DocumentBatch {
+    /// The ids as text. An id is NULL if the row has none, or none that can be used.
+    pub ids: StringArray,
+    /// The texts, not checked yet: see [`text`](Self::text).
+    pub texts: BinaryViewArray,
+    /// One array for each column of the keep order: Int64, Float64 or LargeUtf8.
+    pub keep: Vec<ArrayRef>,
+    /// Each row's number in the file, counted from 1. For a text file it is the line; for a WARC file it is the place of
+    /// the record in the file's bytes, and ascends.
+    pub rows: Vec<u64>,
+    /// The reason for which a row is no document, as far as it shows without looking at the text.
+    pub faults: Vec<Option<BadReason>>,
+    /// The size in bytes above which a text makes its row no document.
+    pub max_doc_bytes: u64,
+}
+
+impl DocumentBatch {
+    /// Creates a batch without rows.
+    pub fn empty() -> Self {
+        Self {
+            ids: StringArray::new_null(0),
+            texts: BinaryViewArray::new_null(0),
+            keep: Vec::new(),
+            rows: Vec::new(),
+            faults: Vec::new(),
+            max_doc_bytes: 0,
+        }
+    }
+
+    /// Returns the text of a row, or `None` if it is NULL.
+    ///
+    /// # Errors
+    /// The reason for which the row is no document.
+    ///
+    /// # Panics
+    /// Panics if `row` is out of bounds.
+    pub fn text(&self, row: usize) -> Result<Option<&str>, BadReason> {
+        if let Some(reason) = self.faults[row] {
+            return Err(reason);
+        }
+        if self.texts.is_null(row) {
+            return Ok(None);
+        }
+        let bytes = self.texts.value(row);
+        if bytes.len() as u64 > self.max_doc_bytes {
+            return Err(BadReason::TooLarge);
+        }
+        std::str::from_utf8(bytes).map(Some).map_err(|_| BadReason::InvalidUtf8)
+    }
+}
+
+/// A flag that pages without checksums were read. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Unchecked(Arc<AtomicBool>);
+
+impl Unchecked {
+    /// Returns whether such a page was read so far.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Notes that such a page was read.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Counts the bytes that were read of a file whose rows are unknown. Clones share the count.
+#[derive(Debug, Clone, Default)]
+pub struct ReadBytes(Arc<AtomicU64>);
+
+impl ReadBytes {
+    /// Returns the number of bytes that were read so far.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Returns the bytes of a file, which are counted when they are read.
+    pub fn stream(&self, file: &InputFile) -> BoxStream<'static, nearprint_storage::Result<Bytes>> {
+        self.stream_past(file, 0..file.size)
+    }
+
+    /// Returns the bytes of a file from the start of a range on, which are counted when they are read.
+    pub fn stream_past(
+        &self,
+        file: &InputFile,
+        range: Range<u64>,
+    ) -> BoxStream<'static, nearprint_storage::Result<Bytes>> {
+        let count = Arc::clone(&self.0);
+        let counted = move |piece: &nearprint_storage::Result<Bytes>| {
+            let bytes = piece.as_ref().map_or(0, Bytes::len);
+            count.fetch_add(bytes as u64, Ordering::Relaxed);
+        };
+        file.stream_past(range).inspect(counted).boxed()
+    }
+}
+
+/// A span of a file that was read, and how it joins those beside it. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct SpanRead(Arc<OnceLock<(Range<u64>, Option<Seam>)>>);
+
+impl SpanRead {
+    /// Returns the span and its seam, once it was read to its end; `None` for ranges that need not be joined.
+    #[must_use]
+    pub fn get(&self) -> Option<(Range<u64>, Option<Seam>)> {
+        self.0.get().cloned()
+    }
+
+    /// Notes that the span was read to its end.
+    pub fn set(&self, span: Range<u64>, seam: Option<Seam>) {
+        self.0.get_or_init(|| (span, seam));
+    }
+}
+
+/// The limits of a reader, and what it reports to.
+#[derive(Debug, Clone, Default)]
+pub struct ReadContext {
+    /// The limits of the reader's memory.
+    pub limits: ReadLimits,
+    /// The size in bytes above which a text makes its row no document.
+    pub max_doc_bytes: u64,
+    /// The flag that is set when a page without a checksum is read.
+    pub unchecked: Unchecked,
+    /// Counts the records that are no documents and are passed over.
+    pub passed: Passed,
+    /// Counts the bytes that are read, if the file's rows are unknown.
+    pub read_bytes: ReadBytes,
+    /// The span that is read, if it must join others.
+    pub span: SpanRead,
+}
+
+impl ReadContext {
+    /// Creates a context for texts of at most `max_doc_bytes` bytes.
+    pub fn new(max_doc_bytes: u64) -> Self {
+        Self { max_doc_bytes, ..Self::default() }
+    }
+
+    /// Returns the same context with a flag and counts of its own.
+    pub fn reporting_anew(&self) -> Self {
+        Self { limits: self.limits.clone(), ..Self::new(self.max_doc_bytes) }
+    }
+
+    /// Returns the largest size of a line. It is larger than that of a text, because a line also has escapes and other
+    /// columns.
+    pub fn max_line_bytes(&self) -> u64 {
+        self.max_doc_bytes.saturating_mul(3).saturating_add(1 << 20)
+    }
+}

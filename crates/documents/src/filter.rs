@@ -1,0 +1,159 @@
+//! Filtering a document file: which of its rows survive, and the counts of those that do not.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde::Serialize;
+
+use super::batch::{DocumentColumns, ReadContext};
+use nearprint_parquet::{DatasetError, ReadLimits, Result};
+
+/// What was decided about a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// The document is kept.
+    Keep,
+    /// Another document represents it.
+    Drop,
+    /// It has no text.
+    Skip,
+    /// The night has forgotten it.
+    Forgotten,
+}
+
+/// The decisions about the documents of a night.
+pub trait Fates: std::fmt::Debug + Send + Sync {
+    /// Returns what was decided about the document of this id.
+    fn of(&self, id: &str) -> Fate;
+}
+
+/// What is written for a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum FilterOutput {
+    /// The rows of the documents that are kept, as they are.
+    #[default]
+    Survivors,
+    /// One row for each row of the file, with its id and whether it is kept.
+    Flags,
+}
+
+/// The filter for one file.
+#[derive(Debug, Clone)]
+pub struct FileFilter {
+    /// The columns of the run. Only that of the ids is read.
+    pub columns: DocumentColumns,
+    /// What is written.
+    pub output: FilterOutput,
+    /// The decisions.
+    pub fates: Arc<dyn Fates>,
+    /// The rows of the file that are no documents, ascending; counted from 1, in a text file by lines.
+    pub quarantined: Vec<u64>,
+    /// The limits of the reader's memory.
+    pub limits: ReadLimits,
+    /// The size in bytes above which a text made its row no document.
+    pub max_doc_bytes: u64,
+}
+
+/// The file that a filter writes to.
+#[derive(Debug)]
+pub struct FilterTarget {
+    /// The file, which is empty.
+    pub file: File,
+    /// The path or URL that messages name.
+    pub name: String,
+}
+
+/// The future of a file that is being filtered.
+pub type Filtered = BoxFuture<'static, Result<RowCounts>>;
+
+/// The numbers of a file's rows by what became of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct RowCounts {
+    /// The number of rows.
+    pub n_rows: u64,
+    /// The number of rows whose documents are kept.
+    pub n_keep: u64,
+    /// The number of rows whose documents are dropped.
+    pub n_drop: u64,
+    /// The number of rows whose documents have no text.
+    pub n_skip: u64,
+    /// The number of rows whose documents were forgotten since the run.
+    pub n_forgotten: u64,
+    /// The number of rows that are no documents.
+    pub n_quarantine: u64,
+}
+
+impl std::ops::AddAssign for RowCounts {
+    fn add_assign(&mut self, more: Self) {
+        self.n_rows += more.n_rows;
+        self.n_keep += more.n_keep;
+        self.n_drop += more.n_drop;
+        self.n_skip += more.n_skip;
+        self.n_forgotten += more.n_forgotten;
+        self.n_quarantine += more.n_quarantine;
+    }
+}
+
+impl FileFilter {
+    /// Returns the context in which the file is read.
+    pub(super) fn context(&self) -> ReadContext {
+        ReadContext { limits: self.limits.clone(), ..ReadContext::new(self.max_doc_bytes) }
+    }
+}
+
+/// Judges the rows of a file one after another, and counts them.
+#[derive(Debug)]
+pub struct Judge {
+    filter: FileFilter,
+    counts: RowCounts,
+    /// The number of rows that are no documents and were passed.
+    n_passed: usize,
+}
+
+impl Judge {
+    pub fn new(filter: FileFilter) -> Self {
+        Self { filter, counts: RowCounts::default(), n_passed: 0 }
+    }
+
+    /// Returns whether the next row is kept. `id` gives its id, unless it is no document.
+    ///
+    /// # Errors
+    /// [`DatasetError::BadRow`] if the row is a document and has no id.
+    pub fn keeps<I: AsRef<str>>(&mut self, url: &str, row: u64, id: impl FnOnce() -> Option<I>) -> Result<bool> {
+        self.counts.n_rows += 1;
+        if self.filter.quarantined.get(self.n_passed) == Some(&row) {
+            self.n_passed += 1;
+            self.counts.n_quarantine += 1;
+            return Ok(false);
+        }
+        let id = id().ok_or_else(|| {
+            let reason =
+                "it is no document now, but the night has no such row in quarantine: use the id_column of the run"
+                    .to_owned();
+            DatasetError::BadRow { file: url.to_owned(), row, reason }
+        })?;
+        let fate = self.filter.fates.of(id.as_ref());
+        *match fate {
+            Fate::Keep => &mut self.counts.n_keep,
+            Fate::Drop => &mut self.counts.n_drop,
+            Fate::Skip => &mut self.counts.n_skip,
+            Fate::Forgotten => &mut self.counts.n_forgotten,
+        } += 1;
+        Ok(fate == Fate::Keep)
+    }
+
+    /// Returns the counts, after the last row.
+    ///
+    /// # Errors
+    /// [`DatasetError::BadRow`] if the file ended before a row that is no document.
+    pub fn finish(self, url: &str) -> Result<RowCounts> {
+        match self.filter.quarantined.get(self.n_passed) {
+            None => Ok(self.counts),
+            Some(&row) => {
+                let reason = "the night has it in quarantine, but the file has no such row".to_owned();
+                Err(DatasetError::BadRow { file: url.to_owned(), row, reason })
+            }
+        }
+    }
+}

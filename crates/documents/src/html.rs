@@ -1,0 +1,105 @@
+//! Documents in HTML files: each file is one. It may be packed by gzip or zstd.
+
+use std::io::Read;
+use std::ops::Range;
+
+use arrow::datatypes::DataType;
+use flate2::bufread::MultiGzDecoder;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use nearprint_html::{Extractor, HtmlText, decode};
+use nearprint_storage::{InputFile, blocking};
+use nearprint_warc::Packing;
+
+use super::batch::{DocumentBatch, DocumentColumns, ReadContext};
+use super::foreign;
+use super::reader::{DocumentReader, Opened};
+use super::warc::extractor;
+use super::web_rows::{WebRow, column_types, to_documents};
+use crate::quarantine::BadReason;
+use nearprint_parquet::{DatasetError, Result};
+
+/// Opens a file, and checks the columns and the selector.
+pub fn open(file: InputFile, columns: DocumentColumns, _: ReadContext) -> Opened {
+    Box::pin(async move {
+        let extractor = extractor(&columns.web.html_text)?;
+        let column_types = column_types(&file.url, &columns)?;
+        Ok(Box::new(HtmlFile { file, column_types, extractor }) as Box<dyn DocumentReader>)
+    })
+}
+
+#[derive(Debug)]
+struct HtmlFile {
+    file: InputFile,
+    column_types: Vec<(String, DataType)>,
+    extractor: Extractor,
+}
+
+impl DocumentReader for HtmlFile {
+    fn file(&self) -> &InputFile {
+        &self.file
+    }
+
+    fn column_types(&self) -> &[(String, DataType)] {
+        &self.column_types
+    }
+
+    fn n_rows(&self) -> Option<u64> {
+        Some(1)
+    }
+
+    fn read(
+        &self,
+        _: Range<usize>,
+        columns: &DocumentColumns,
+        keep_types: &[DataType],
+        context: &ReadContext,
+    ) -> BoxStream<'static, Result<DocumentBatch>> {
+        let (file, columns, context) = (self.file.clone(), columns.clone(), context.clone());
+        let (keep_types, extractor) = (keep_types.to_vec(), self.extractor.clone());
+        let read = async move {
+            let max_bytes = context.max_line_bytes();
+            let packed = if file.size > max_bytes { None } else { Some(file.read_range(0..file.size).await?) };
+            blocking("reading", move || {
+                let body = packed.map_or(Ok(None), |packed| unpacked(&file.url, &packed, max_bytes))?;
+                let mut row = WebRow { row: 1, id: Some(columns.web.id_of(&file.url).to_owned()), ..WebRow::default() };
+                row.content_type = Some("text/html".to_owned());
+                match body {
+                    Some(body) => row.text = Some(extractor.text_of(&decode(&body, None)).into_bytes()),
+                    None => row.fault = Some(BadReason::TooLarge),
+                }
+                to_documents(&file.url, vec![row], &columns, &keep_types, &context)
+            })
+            .await
+        };
+        futures::stream::once(read).boxed()
+    }
+}
+
+/// Returns the text of the page in an HTML file, which may be packed by gzip or zstd.
+///
+/// # Errors
+/// It cannot be unpacked, it has more than `max_bytes`, or the selector is none.
+pub fn page_text(url: &str, bytes: &[u8], mode: &HtmlText, max_bytes: u64) -> Result<String> {
+    let extractor = extractor(mode)?;
+    let too_large = || DatasetError::bad_file(url, format!("it has more than {max_bytes} bytes"));
+    let page = unpacked(url, bytes, max_bytes)?.ok_or_else(too_large)?;
+    Ok(extractor.text_of(&decode(&page, None)))
+}
+
+/// Returns the bytes of the page, or `None` if there are too many of them.
+fn unpacked(url: &str, bytes: &[u8], max_bytes: u64) -> Result<Option<Vec<u8>>> {
+    let mut page = Vec::new();
+    if let Some(reason) = foreign::mispacked(url, bytes.len() as u64, bytes, b"") {
+        return Err(DatasetError::bad_format(url, reason));
+    }
+    let failed = |e: std::io::Error| DatasetError::bad_file(url, e);
+    let mut read = |unpacker: &mut dyn Read| unpacker.take(max_bytes + 1).read_to_end(&mut page).map(drop);
+    match Packing::of(url) {
+        Packing::Gzip => read(&mut MultiGzDecoder::new(bytes)),
+        Packing::Zstd => zstd::Decoder::with_buffer(bytes).and_then(|mut unpacker| read(&mut unpacker)),
+        Packing::Plain => read(&mut &*bytes),
+    }
+    .map_err(failed)?;
+    Ok((page.len() as u64 <= max_bytes).then_some(page))
+}

@@ -1,0 +1,58 @@
+//! Documents: rows of Parquet or JSONL files, or pages of WARC or HTML files, with an id, a text and, if configured,
+//! keep-order columns.
+//!
+//! [`Documents`] reads those of a place, in any of the [`FORMATS`], and [`filter_file`] copies those of a file that a
+//! filter lets through. What a file claims is checked before memory is taken for it.
+
+mod batch;
+mod delta_table;
+mod error;
+mod file_name;
+mod filter;
+mod foreign;
+mod formats;
+mod found;
+mod hint;
+mod html;
+mod html_filter;
+mod jsonl;
+mod jsonl_fault;
+mod jsonl_filter;
+mod jsonl_lines;
+mod keep_column;
+mod open;
+mod parquet;
+mod parquet_filter;
+mod passed;
+mod place;
+mod quarantine;
+mod reader;
+mod warc;
+mod warc_file;
+mod warc_filter;
+mod warc_page;
+mod web_pages;
+mod web_root;
+mod web_rows;
+
+/// Functions for the fuzz targets. They do not belong to the interface.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    pub use crate::jsonl_lines::id_and_text;
+}
+
+pub use batch::{DocumentBatch, DocumentColumns, ReadBytes, SpanRead, Unchecked};
+pub use error::{DocumentsError, Result};
+pub use filter::{Fate, Fates, FileFilter, FilterOutput, FilterTarget, RowCounts};
+pub use formats::{FORMATS, endings, filter_file, holds_one_document, is_document_name, left_out, row_place};
+pub use html::page_text;
+pub use jsonl_lines::{IdColumn, LineId};
+pub use keep_column::keep_type_name;
+pub use nearprint_warc::{Seam, spans_join};
+pub use open::{DocumentRange, DocumentRows, Documents, FoundText};
+pub use passed::{Passed, PassedReason};
+pub use place::{DocumentPlace, FileList, night_pattern};
+pub use quarantine::{BadFile, BadReason, BadRow, DuplicateIds, InputPolicy};
+pub use reader::{DocumentReader, Format, RowFault};
+pub use web_pages::{WarcId, WebPages};
+pub use web_rows::url_host;

@@ -1,0 +1,506 @@
+//! The documents of a night. The columns of their files are checked against each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use arrow::array::Array;
+use arrow::datatypes::DataType;
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
+use nearprint_storage::{InputFile, Storage, StorageError, is_date};
+use serde::{Deserialize, Serialize};
+
+use super::batch::{DocumentBatch, DocumentColumns, ReadBytes, ReadContext, SpanRead, Unchecked};
+use super::formats::endings;
+use super::found::{Found, FoundTable};
+use super::keep_column::keep_type_name;
+use super::passed::Passed;
+use super::place::DocumentPlace;
+use super::reader::{DocumentReader, Format, RowFault};
+use crate::error::{DocumentsError, Result};
+use crate::quarantine::{BadReason, InputPolicy};
+use nearprint_parquet::{DatasetError, ReadLimits};
+
+/// Some row groups of a document file, or the whole file if its format has no row groups. Those of a packed WARC file are
+/// equal stretches of its bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DocumentRange {
+    /// The path or URL of the file.
+    pub file: String,
+    /// The version of the file that was listed.
+    pub version: String,
+    /// The row groups.
+    pub row_groups: Range<usize>,
+}
+
+/// The rows of a [`DocumentRange`].
+pub struct DocumentRows {
+    /// The rows in batches, in file order.
+    pub batches: BoxStream<'static, nearprint_parquet::Result<DocumentBatch>>,
+    /// Whether pages without checksums were read so far.
+    pub unchecked: Unchecked,
+    /// The records that were passed over so far because they are no documents.
+    pub passed: Passed,
+    /// The bytes that were read so far, if the file's rows are unknown.
+    pub read_bytes: ReadBytes,
+    /// The span of the file that was read, if it must join others.
+    pub span: SpanRead,
+}
+
+/// Document files whose columns were checked against each other. Their documents have not been read yet.
+///
+/// ```
+/// use futures::TryStreamExt;
+/// use nearprint_documents::{DocumentColumns, Documents, InputPolicy};
+/// use nearprint_storage::Storage;
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let pattern = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents/dt=2026-11-19");
+/// let (storage, columns) = (Storage::default(), DocumentColumns::default());
+/// let documents = Documents::open(&storage, &pattern.into(), columns, &InputPolicy::default()).await?;
+/// let mut n_texts = 0;
+/// for range in documents.ranges() {
+///     let mut batches = documents.read(&range).batches;
+///     while let Some(batch) = batches.try_next().await? {
+///         n_texts += (0..batch.rows.len()).filter(|&row| matches!(batch.text(row), Ok(Some(_)))).count();
+///     }
+/// }
+/// assert_eq!((documents.n_rows(), n_texts), (Some(155), 155));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+#[derive(Debug, Default)]
+pub struct Documents {
+    files: BTreeMap<String, Box<dyn DocumentReader>>,
+    columns: DocumentColumns,
+    keep_types: Vec<DataType>,
+    context: ReadContext,
+    /// The storage that opens files when they are read, if they were not opened before.
+    storage: Storage,
+    /// Files that were passed over because their names have none of the [`endings`].
+    pub ignored: Vec<String>,
+    /// Files that cannot be read, each with the reason, by path.
+    pub bad: Vec<(InputFile, String)>,
+}
+
+/// The number of rows up to which row groups are joined into one task.
+const TASK_ROWS: u64 = 200_000;
+
+/// The number of files whose footers or first lines are read at once.
+const OPEN_AT_ONCE: usize = 16;
+
+/// The total size of the footers that stay in memory. Beyond it, a footer is read again when its turn comes.
+const KEPT_FOOTER_BYTES: usize = 64 << 20;
+
+impl Documents {
+    /// Opens the files at a place. This reads the footer of every Parquet file and the first lines of every JSONL file,
+    /// and checks that the columns exist and have one type.
+    ///
+    /// # Errors
+    /// An error that names the file and the column. Files that cannot be read are an error only if there are more of
+    /// them than `policy` allows. It is an error too if there are no documents, unless `policy` allows that, or if the
+    /// marker that `policy` requires is missing.
+    pub async fn open(
+        storage: &Storage,
+        place: &DocumentPlace,
+        columns: DocumentColumns,
+        policy: &InputPolicy,
+    ) -> Result<Self> {
+        if let Some(marker) = &policy.require_marker {
+            require_marker(storage, place, marker).await?;
+        }
+        let found = match place.find(storage).await {
+            Err(DocumentsError::DocumentsMissing { .. } | DocumentsError::EmptyList { .. }) if policy.allow_empty => {
+                Found::default()
+            }
+            found => found?,
+        };
+        let mut documents = Self { columns, context: ReadContext::new(policy.max_doc_bytes), ..Self::default() };
+        documents.columns.web.set_root(storage, place)?;
+        for (file, reason) in found.unusable.into_values() {
+            let error = DatasetError::bad_file(&file.url, reason);
+            documents.set_aside(file, error, policy.max_bad_files)?;
+        }
+        let known = documents.known(found.files.into_values());
+        let opened = documents.open_files(known, policy.max_bad_files).await;
+        opened.map_err(|error| of_partition_column(error, found.table.as_ref()))?;
+        documents.keep_types = one_schema(&documents.files, &documents.columns)?;
+        Ok(documents)
+    }
+
+    /// Opens files that are known already. Files whose names have none of the [`endings`] are passed over.
+    ///
+    /// # Errors
+    /// An error that names the file and the column: a file cannot be read, or the columns do not exist or have not one
+    /// type.
+    pub async fn of_files(files: Vec<InputFile>, columns: DocumentColumns, max_doc_bytes: u64) -> Result<Self> {
+        let mut documents = Self { columns, context: ReadContext::new(max_doc_bytes), ..Self::default() };
+        let known = documents.known(files.into_iter());
+        documents.open_files(known, 0).await?;
+        documents.keep_types = one_schema(&documents.files, &documents.columns)?;
+        Ok(documents)
+    }
+
+    /// Opens the first file at a place, by path, and checks its columns. Returns its path or URL, or `None` if no file there
+    /// has a known format.
+    ///
+    /// # Errors
+    /// There are no files, or the first one cannot be read or lacks a column. The error names it, and the column.
+    pub async fn of_first_file(
+        storage: &Storage,
+        place: &DocumentPlace,
+        columns: DocumentColumns,
+        max_doc_bytes: u64,
+    ) -> Result<Option<String>> {
+        let found = place.find(storage).await?;
+        let Some(first) = found.files.into_values().find(|file| Format::of(&file.url).is_some()) else {
+            return Ok(None);
+        };
+        let opened = Self::of_files(vec![first], columns, max_doc_bytes).await;
+        let documents = opened.map_err(|error| of_partition_column(error, found.table.as_ref()))?;
+        Ok(documents.files().next().map(|file| file.url.clone()))
+    }
+
+    /// Returns documents without files. [`read`](Self::read) opens the files one by one.
+    #[must_use]
+    pub fn unopened(
+        storage: &Storage,
+        columns: DocumentColumns,
+        keep_types: Vec<DataType>,
+        max_doc_bytes: u64,
+    ) -> Self {
+        let context = ReadContext::new(max_doc_bytes);
+        Self { columns, keep_types, context, storage: storage.clone(), ..Self::default() }
+    }
+
+    /// Returns the files whose format can be read and notes the others.
+    fn known(&mut self, listed: impl Iterator<Item = InputFile>) -> Vec<(Format, InputFile)> {
+        let mut known = Vec::new();
+        for file in listed {
+            match Format::of(&file.url) {
+                Some(format) => known.push((format, file)),
+                None => self.ignored.push(file.url),
+            }
+        }
+        known
+    }
+
+    async fn open_files(&mut self, known: Vec<(Format, InputFile)>, max_bad_files: u64) -> Result<()> {
+        let (columns, context) = (self.columns.clone(), self.context.clone());
+        let mut opened = futures::stream::iter(known)
+            .map(|(format, file)| {
+                let (columns, context) = (&columns, &context);
+                async move { (file.clone(), (format.open)(file, columns.clone(), context.clone()).await) }
+            })
+            .buffered(OPEN_AT_ONCE);
+        let mut held_bytes = 0;
+        while let Some((file, outcome)) = opened.next().await {
+            match outcome {
+                Ok(mut opened) => {
+                    held_bytes += opened.held_bytes();
+                    if held_bytes > KEPT_FOOTER_BYTES {
+                        opened.release();
+                    }
+                    self.files.insert(file.url, opened);
+                }
+                Err(error) => self.set_aside(file, error, max_bad_files)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a file that cannot be read. If too many of them are noted already, that is an error.
+    fn set_aside(&mut self, file: InputFile, error: DatasetError, max_bad_files: u64) -> Result<()> {
+        match error {
+            DatasetError::BadFile { reason, .. } | DatasetError::BadFormat { reason, .. }
+                if (self.bad.len() as u64) < max_bad_files =>
+            {
+                self.bad.push((file, reason));
+                Ok(())
+            }
+            error => Err(too_many(error, &self.bad, max_bad_files)),
+        }
+    }
+
+    /// Returns whether there are neither files to read nor files that cannot be read.
+    pub fn is_without_files(&self) -> bool {
+        self.files.is_empty() && self.bad.is_empty()
+    }
+
+    /// Sets the limits of the readers' memory.
+    pub fn limit(&mut self, limits: ReadLimits) {
+        self.context.limits = limits;
+    }
+
+    /// Returns the number of files that are known to have no rows.
+    pub fn n_empty(&self) -> u64 {
+        self.files.values().filter(|file| file.n_rows() == Some(0)).count() as u64
+    }
+
+    /// Returns the row group, counted from 0, of a row, counted from 1; `None` if the file is unknown or has no row
+    /// groups.
+    pub fn row_group_of(&self, url: &str, row: u64) -> Option<u32> {
+        self.files.get(url)?.row_group_of(row)
+    }
+
+    /// Returns what is wrong with a row, counted from 1, that is no document for this reason. The row is read again.
+    /// `None` if the reason says all, or if the file is unknown.
+    pub async fn explain(&self, url: &str, row: u64, reason: BadReason) -> Option<RowFault> {
+        self.files.get(url)?.explain(row, reason, &self.columns, &self.context).await
+    }
+
+    /// Returns the files that are read, by path.
+    pub fn files(&self) -> impl Iterator<Item = &InputFile> {
+        self.files.values().map(|reader| reader.file())
+    }
+
+    /// Returns the number of rows of all files, or `None` if a file does not know it.
+    pub fn n_rows(&self) -> Option<u64> {
+        self.files.values().map(|reader| reader.n_rows()).sum()
+    }
+
+    /// Returns the number of bytes of all files that can be read.
+    pub fn n_bytes(&self) -> u64 {
+        self.files().map(|file| file.size).sum()
+    }
+
+    /// Returns the bytes of a range: its file's, or an equal part of them; 0 if the file is unknown.
+    pub fn bytes_of(&self, range: &DocumentRange) -> u64 {
+        let Some(reader) = self.files.get(&range.file) else { return 0 };
+        let ranges = reader.ranges_to_join(TASK_ROWS);
+        let n_ranges = if ranges.contains(&range.row_groups) { ranges.len() } else { 1 };
+        reader.file().size / n_ranges as u64
+    }
+
+    /// Returns the columns, with the folder below which pages have their ids.
+    pub fn columns(&self) -> &DocumentColumns {
+        &self.columns
+    }
+
+    /// Returns the type of each keep-order column.
+    pub fn keep_types(&self) -> &[DataType] {
+        &self.keep_types
+    }
+
+    /// Cuts the files into ranges that can be read independently, by path.
+    #[must_use]
+    pub fn ranges(&self) -> Vec<DocumentRange> {
+        self.cut(|reader| reader.row_group_ranges(TASK_ROWS))
+    }
+
+    /// Cuts the files into ranges, by path, like [`ranges`](Self::ranges), but also those that can only be cut where
+    /// records seem to begin. Whether all ranges of such a file are its rows, their [`SpanRead`]s tell together:
+    /// [`spans_join`](nearprint_warc::spans_join). If they are not, the file must be read again by its `ranges`.
+    #[must_use]
+    pub fn ranges_to_join(&self) -> Vec<DocumentRange> {
+        self.cut(|reader| reader.ranges_to_join(TASK_ROWS))
+    }
+
+    fn cut(&self, ranges: impl Fn(&dyn DocumentReader) -> Vec<Range<usize>>) -> Vec<DocumentRange> {
+        let mut cut = Vec::new();
+        for (url, reader) in &self.files {
+            for row_groups in ranges(reader.as_ref()) {
+                cut.push(DocumentRange { file: url.clone(), version: reader.file().version.clone(), row_groups });
+            }
+        }
+        cut
+    }
+
+    /// Returns the rows of a range. If the file is not open yet, it is opened now; it is an error if its version is
+    /// another one. Errors are items of the stream.
+    ///
+    /// # Panics
+    /// Panics if the file has no such row groups.
+    #[must_use]
+    pub fn read(&self, range: &DocumentRange) -> DocumentRows {
+        let context = self.context.reporting_anew();
+        let ReadContext { unchecked, passed, read_bytes, span, .. } = context.clone();
+        let rows = |batches| DocumentRows { batches, unchecked, passed, read_bytes, span };
+        if let Some(reader) = self.files.get(&range.file) {
+            return rows(reader.read(range.row_groups.clone(), &self.columns, &self.keep_types, &context));
+        }
+        let (storage, range) = (self.storage.clone(), range.clone());
+        let (columns, keep_types) = (self.columns.clone(), self.keep_types.clone());
+        let opened = async move {
+            let reader = open_version(&storage, &range, &columns, &context).await?;
+            Ok::<_, DatasetError>(reader.read(range.row_groups, &columns, &keep_types, &context))
+        };
+        rows(futures::stream::once(opened).try_flatten().boxed())
+    }
+}
+
+/// A text, together with the file that holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundText {
+    /// The text, or `None` if it is NULL.
+    pub text: Option<String>,
+    /// The path or URL of the file.
+    pub file: String,
+}
+
+impl Documents {
+    /// Returns the texts of the `wanted` ids by id. A text is `None` if it is NULL. Ids that are not found are left
+    /// out. The files are read only until all ids are found, and no other texts are kept.
+    ///
+    /// ```
+    /// use nearprint_documents::{DocumentColumns, Documents, InputPolicy};
+    /// use nearprint_storage::Storage;
+    ///
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let temp = tempfile::tempdir()?;
+    /// # let pages = temp.path().join("pages.jsonl");
+    /// std::fs::write(&pages, "{\"id\": \"a\", \"text\": \"one page\"}\n{\"id\": \"b\", \"text\": null}\n")?;
+    /// let (storage, columns) = (Storage::default(), DocumentColumns::default());
+    /// let place = pages.display().to_string().into();
+    /// let documents = Documents::open(&storage, &place, columns, &InputPolicy::default()).await?;
+    /// let texts = documents.texts_of(["a", "b", "c"].into()).await?;
+    /// assert_eq!((texts["a"].as_deref(), texts["b"].as_deref(), texts.get("c")), (Some("one page"), None, None));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub async fn texts_of(&self, wanted: BTreeSet<&str>) -> Result<BTreeMap<String, Option<String>>> {
+        let found = self.look_for(wanted, self.ranges()).await?;
+        Ok(found.into_iter().map(|(id, found)| (id, found.text)).collect())
+    }
+
+    /// Returns the texts of the `wanted` ids with their files, like [`texts_of`](Self::texts_of). If several nights
+    /// have an id, the text of the newest night is returned, because that is the one that counts.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub async fn newest_texts_of(&self, wanted: BTreeSet<&str>) -> Result<BTreeMap<String, FoundText>> {
+        let mut ranges = self.ranges();
+        ranges.sort_by(|a, b| night_of(&b.file).cmp(&night_of(&a.file)));
+        self.look_for(wanted, ranges).await
+    }
+
+    async fn look_for(
+        &self,
+        mut wanted: BTreeSet<&str>,
+        ranges: Vec<DocumentRange>,
+    ) -> Result<BTreeMap<String, FoundText>> {
+        let mut found = BTreeMap::new();
+        for range in ranges {
+            let mut batches = self.read(&range).batches;
+            while !wanted.is_empty()
+                && let Some(batch) = batches.try_next().await?
+            {
+                for i in (0..batch.ids.len()).filter(|&i| batch.ids.is_valid(i)) {
+                    if let Ok(text) = batch.text(i)
+                        && wanted.remove(batch.ids.value(i))
+                    {
+                        let text = FoundText { text: text.map(str::to_owned), file: range.file.clone() };
+                        found.insert(batch.ids.value(i).to_owned(), text);
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Returns the value by which files are sorted by night: the date in a path, or the folder if the path has no date. A
+/// date after `dt=` takes precedence over other dates.
+fn night_of(url: &str) -> (Option<&str>, &str) {
+    let date = |at: usize| url.get(at..at + 10).filter(|date| is_date(date));
+    let named = url.rmatch_indices("dt=").find_map(|(at, dt)| date(at + dt.len()));
+    let folder = url.rsplit_once('/').map_or("", |(folder, _)| folder);
+    match named.or_else(|| (0..url.len()).rev().find_map(date)) {
+        Some(date) => (Some(date), ""),
+        None => (None, folder),
+    }
+}
+
+/// Opens a file, if its version is still the one that was listed.
+async fn open_version(
+    storage: &Storage,
+    range: &DocumentRange,
+    columns: &DocumentColumns,
+    context: &ReadContext,
+) -> nearprint_parquet::Result<Box<dyn DocumentReader>> {
+    let file = storage.input(&range.file)?.file().await?;
+    if file.version != range.version {
+        let reason = format!("{}: changed since it was listed", range.file);
+        return Err(StorageError::TryAgain { reason }.into());
+    }
+    let format = Format::of(&range.file).ok_or_else(|| {
+        let reason = format!("its name does not end in {}", endings());
+        DatasetError::bad_file(&range.file, reason)
+    })?;
+    (format.open)(file, columns.clone(), context.clone()).await
+}
+
+/// Returns the error of a file. If some bad files were allowed and there are more of them now, the error says that and
+/// names the first.
+fn too_many(error: DatasetError, before: &[(InputFile, String)], allowed: u64) -> DocumentsError {
+    match (error, before.first()) {
+        (DatasetError::BadFile { .. } | DatasetError::BadFormat { .. }, Some((first, reason))) => {
+            DocumentsError::TooManyBadFiles { allowed, example: format!("{}: {reason}", first.url) }
+        }
+        (error, _) => error.into(),
+    }
+}
+
+/// Makes the error of a missing column say that the column is one of the table's partitions.
+fn of_partition_column(error: DocumentsError, table: Option<&FoundTable>) -> DocumentsError {
+    match (error, table) {
+        (DocumentsError::Dataset(DatasetError::MissingColumn { file, column, line, present, .. }), Some(table))
+            if table.partition_columns.iter().any(|partition| **partition == *column) =>
+        {
+            let remedy = format!(
+                "it is a partition column of the Delta table {}, whose values are not in the files: name a column that is",
+                table.url
+            );
+            DatasetError::MissingColumn { file, column, line, present, remedy: remedy.into() }.into()
+        }
+        (error, _) => error,
+    }
+}
+
+async fn require_marker(storage: &Storage, place: &DocumentPlace, marker: &str) -> Result<()> {
+    let refused = |what: &str| {
+        let reason = format!("the documents are {what}, and no folder that could hold {marker}");
+        DatasetError::Config { key: "require_marker".to_owned(), reason }.into()
+    };
+    let pattern = match place {
+        DocumentPlace::Pattern { pattern, .. } if !pattern.contains(['*', '?', '[']) => pattern,
+        DocumentPlace::Pattern { pattern, .. } => return Err(refused(&format!("a glob, {pattern}"))),
+        DocumentPlace::List(_) => return Err(refused(&format!("a list, {}", place.name()))),
+    };
+    match storage.input(pattern)?.join(marker).find().await? {
+        Some(_) => Ok(()),
+        None => Err(DocumentsError::NoMarker { url: format!("{}/{marker}", pattern.trim_end_matches('/')) }),
+    }
+}
+
+/// Checks that each column has one type in all files, and returns the types of the keep-order columns. A column may
+/// have whole numbers in one file and others in another.
+fn one_schema(files: &BTreeMap<String, Box<dyn DocumentReader>>, columns: &DocumentColumns) -> Result<Vec<DataType>> {
+    let mut first: BTreeMap<&str, (&str, DataType)> = BTreeMap::new();
+    for (url, file) in files {
+        for (column, data_type) in file.column_types() {
+            let (first_file, known) = first.entry(column).or_insert((url, data_type.clone()));
+            *known = one_type(known, data_type).ok_or_else(|| DocumentsError::SchemaDrift {
+                file: url.clone(),
+                column: column.as_str().into(),
+                got: keep_type_name(data_type).into(),
+                first_file: (*first_file).to_owned(),
+                first: keep_type_name(known).into(),
+            })?;
+        }
+    }
+    Ok(columns.keep.iter().map(|c| first.get(c.as_str()).map_or(DataType::LargeUtf8, |(_, t)| t.clone())).collect())
+}
+
+fn one_type(a: &DataType, b: &DataType) -> Option<DataType> {
+    match (a, b) {
+        _ if a == b => Some(a.clone()),
+        (DataType::Int64, DataType::Float64) | (DataType::Float64, DataType::Int64) => Some(DataType::Float64),
+        // The keep order may name the column of ids too.
+        (DataType::Utf8, DataType::LargeUtf8) | (DataType::LargeUtf8, DataType::Utf8) => Some(DataType::LargeUtf8),
+        _ => None,
+    }
+}

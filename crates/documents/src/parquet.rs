@@ -1,0 +1,504 @@
+//! Documents in Parquet files.
+
+use std::ops::Range;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryViewArray, FixedSizeBinaryArray, RecordBatch, StringArray, StringBuilder,
+};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Fields};
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection, RowSelector};
+use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
+use parquet::basic::{Compression, Repetition, Type as PhysicalType};
+use parquet::schema::types::{SchemaDescriptor, Type};
+use tokio::runtime::Handle;
+
+use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadContext};
+use super::keep_column::{keep_type, keep_type_name, to_keep_type};
+use super::reader::{DocumentReader, Opened};
+use super::{foreign, hint};
+use crate::quarantine::BadReason;
+use nearprint_parquet::{
+    Columns, DatasetError, GroupState, MAX_VALUE_BYTES, PagedRowGroup, ParquetFile, ReadLimits, Result, caught, count,
+    joined_row_groups, panicked,
+};
+use nearprint_storage::{InputFile, blocking};
+
+/// A document file, with the facts of its footer by which tasks are planned.
+#[derive(Debug)]
+pub struct ParquetDocuments {
+    file: InputFile,
+    column_types: Vec<(String, DataType)>,
+    row_groups: Vec<RowGroup>,
+    /// Kept as long as the footers of all files are small; otherwise it is read again.
+    footer: Option<Arc<ParquetFile>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct RowGroup {
+    rows: u64,
+    /// Bytes of the unpacked texts, according to the footer.
+    text_bytes: u64,
+}
+
+/// Opens a file and checks its columns.
+pub fn open(file: InputFile, columns: DocumentColumns, _: ReadContext) -> Opened {
+    Box::pin(async move { Ok(Box::new(ParquetDocuments::open(file, &columns).await?) as Box<dyn DocumentReader>) })
+}
+
+impl ParquetDocuments {
+    /// Reads the footer and checks the columns.
+    ///
+    /// # Errors
+    /// [`DatasetError::BadFile`] if the file is not a readable Parquet file; [`DatasetError::MissingColumn`] or
+    /// [`DatasetError::ColumnType`] if a column cannot be used.
+    pub async fn open(file: InputFile, columns: &DocumentColumns) -> Result<Self> {
+        let parquet = match ParquetFile::open_without_page_index(file.clone()).await {
+            Err(error @ DatasetError::BadFile { .. }) => return Err(misnamed(&file).await.unwrap_or(error)),
+            opened => opened?,
+        };
+        let mut column_types = vec![(columns.id.clone(), id_type(&parquet, columns)?)];
+        require_text(&parquet, columns)?;
+        for column in &columns.keep {
+            column_types.push((column.clone(), keep_column_type(&parquet, column)?));
+        }
+        let row_groups = caught(&file.url, || row_groups(&parquet, &columns.text))?;
+        Ok(Self { file, column_types, row_groups, footer: Some(Arc::new(parquet)) })
+    }
+
+    /// Reads the footer and checks the column of ids alone. Read with the same columns, which are returned, the file's
+    /// documents have their ids for texts, if these are strings, and no other column is read.
+    ///
+    /// # Errors
+    /// The errors of [`open`](Self::open).
+    pub async fn of_ids(
+        file: InputFile,
+        columns: &DocumentColumns,
+    ) -> Result<(Self, Arc<ParquetFile>, DocumentColumns)> {
+        let parquet = Arc::new(ParquetFile::open_without_page_index(file.clone()).await?);
+        let ids = DocumentColumns { text: columns.id.clone(), keep: Vec::new(), ..columns.clone() };
+        let column_types = vec![(ids.id.clone(), id_type(&parquet, &ids)?)];
+        let row_groups = caught(&file.url, || row_groups(&parquet, &ids.id))?;
+        Ok((Self { file, column_types, row_groups, footer: Some(Arc::clone(&parquet)) }, parquet, ids))
+    }
+}
+
+/// Returns the error of a file that is of another format than its name says, if its first bytes tell.
+async fn misnamed(file: &InputFile) -> Option<DatasetError> {
+    let foreign = foreign::by_beginning(&foreign::beginning(file).await)?;
+    Some(DatasetError::bad_format(&file.url, foreign.reason(&file.url)))
+}
+
+impl DocumentReader for ParquetDocuments {
+    fn file(&self) -> &InputFile {
+        &self.file
+    }
+
+    /// Returns the number of rows that the footer states, but at most the number of the file's bytes. Work and memory
+    /// are planned by it, and no document takes less than a byte.
+    fn n_rows(&self) -> Option<u64> {
+        Some(self.row_groups.iter().map(|group| group.rows).sum::<u64>().min(self.file.size))
+    }
+
+    fn column_types(&self) -> &[(String, DataType)] {
+        &self.column_types
+    }
+
+    /// Returns the size of the footer in memory.
+    fn held_bytes(&self) -> usize {
+        self.footer.as_ref().map_or(0, |parquet| parquet.footer().memory_size())
+    }
+
+    fn release(&mut self) {
+        self.footer = None;
+    }
+
+    /// Returns the row group, counted from 0, of a row, counted from 1.
+    fn row_group_of(&self, row: u64) -> Option<u32> {
+        let mut end = 0;
+        let ends = self.row_groups.iter().map(|group| {
+            end += group.rows;
+            end
+        });
+        (0..).zip(ends).find(|&(_, end)| row <= end).map(|(group, _)| group)
+    }
+
+    /// Returns ranges of consecutive row groups that have at most `max_rows` rows together, or a single row group that
+    /// has more.
+    fn row_group_ranges(&self, max_rows: u64) -> Vec<Range<usize>> {
+        joined_row_groups(self.row_groups.iter().map(|group| group.rows).enumerate(), max_rows)
+    }
+
+    fn read(
+        &self,
+        row_groups: Range<usize>,
+        columns: &DocumentColumns,
+        keep_types: &[DataType],
+        context: &ReadContext,
+    ) -> BoxStream<'static, Result<DocumentBatch>> {
+        let first_row = self.row_groups[..row_groups.start].iter().map(|group| group.rows).sum::<u64>() + 1;
+        let groups: Vec<(usize, RowGroup)> =
+            row_groups.clone().zip(self.row_groups[row_groups].iter().copied()).collect();
+        let (file, footer) = (self.file.clone(), self.footer.clone());
+        let (columns, keep_types, context) = (columns.clone(), keep_types.to_vec(), context.clone());
+        let opened = async move {
+            let parquet = match footer {
+                Some(parquet) => parquet,
+                None => Arc::new(ParquetFile::open_without_page_index(file).await?),
+            };
+            let task = TaskReader {
+                shape: Arc::new(caught(&parquet.file.url, || Shape::new(&parquet, &columns))?),
+                groups: groups.into_iter(),
+                first_row,
+                columns,
+                keep_types,
+                context,
+                parquet,
+                group: None,
+            };
+            Ok::<_, DatasetError>(futures::stream::try_unfold(task, |mut task| async move {
+                if task.group.is_none() && !task.begin_group().await? {
+                    return Ok(None);
+                }
+                blocking("reading", move || {
+                    let batch = task.next()?;
+                    Ok(Some((batch, task)))
+                })
+                .await
+            }))
+        };
+        let batches = futures::stream::once(opened).map(|opened| match opened {
+            Ok(batches) => batches.boxed(),
+            Err(error) => futures::stream::once(futures::future::err(error)).boxed(),
+        });
+        // A row group ends with an empty batch.
+        batches.flatten().filter(|batch| futures::future::ready(!matches!(batch, Ok(b) if b.rows.is_empty()))).boxed()
+    }
+}
+
+fn row_groups(parquet: &ParquetFile, text: &str) -> Result<Vec<RowGroup>> {
+    let group = |i: usize| {
+        // The size only serves to estimate how many rows fit, so a negative one may count as 0.
+        let text_bytes = parquet.column_chunk(i, text).map_or(0, |c| c.uncompressed_size().max(0).unsigned_abs());
+        RowGroup { rows: parquet.row_group_rows(i), text_bytes }
+    };
+    Ok((0..parquet.n_row_groups()).map(group).collect())
+}
+
+/// The columns to read and their types.
+#[derive(Debug)]
+struct Shape {
+    /// The file's schema with text as plain bytes. If the reader knew that they are text, it would fail at the first
+    /// value that is not UTF-8.
+    schema: SchemaDescriptor,
+    mask: ProjectionMask,
+    leaves: Vec<usize>,
+    hint: Fields,
+}
+
+impl Shape {
+    fn new(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<Self> {
+        let of_parquet = |e| DatasetError::of_parquet(&parquet.file.url, e);
+        let wanted: Vec<&String> = [&columns.id, &columns.text].into_iter().chain(&columns.keep).collect();
+        let schema = parquet.footer().file_metadata().schema_descr();
+        let fields = schema.root_schema().get_fields();
+        let fields = fields.iter().map(plain_bytes).collect::<parquet::errors::Result<Vec<_>>>().map_err(of_parquet)?;
+        let root = Type::group_type_builder("schema").with_fields(fields).build().map_err(of_parquet)?;
+        let leaf = |name: &String| {
+            (0..schema.num_columns()).find(|&i| schema.column(i).path().parts() == std::slice::from_ref(name))
+        };
+        let mut leaves: Vec<usize> = wanted.into_iter().filter_map(leaf).collect();
+        leaves.sort_unstable();
+        leaves.dedup();
+        let as_views = |field: &Arc<Field>| match field.data_type() {
+            DataType::Utf8 | DataType::Binary => field.as_ref().clone().with_data_type(DataType::BinaryView),
+            _ => field.as_ref().clone(),
+        };
+        Ok(Self {
+            mask: ProjectionMask::leaves(schema, leaves.iter().copied()),
+            hint: parquet.schema().fields().iter().map(as_views).collect(),
+            schema: SchemaDescriptor::new(Arc::new(root)),
+            leaves,
+        })
+    }
+}
+
+/// Returns a column of strings without the annotation that its values are strings.
+fn plain_bytes(field: &Arc<Type>) -> parquet::errors::Result<Arc<Type>> {
+    let info = field.get_basic_info();
+    let flat = info.has_repetition() && info.repetition() != Repetition::REPEATED;
+    if !field.is_primitive() || field.get_physical_type() != PhysicalType::BYTE_ARRAY || !flat {
+        return Ok(Arc::clone(field));
+    }
+    let plain = Type::primitive_type_builder(field.name(), PhysicalType::BYTE_ARRAY);
+    Ok(Arc::new(plain.with_repetition(info.repetition()).build()?))
+}
+
+/// A reader of the row groups of a task.
+struct TaskReader {
+    parquet: Arc<ParquetFile>,
+    shape: Arc<Shape>,
+    groups: std::vec::IntoIter<(usize, RowGroup)>,
+    group: Option<GroupReader>,
+    /// The number of the first row of the next row group, counted from 1.
+    first_row: u64,
+    columns: DocumentColumns,
+    keep_types: Vec<DataType>,
+    context: ReadContext,
+}
+
+struct GroupReader {
+    index: usize,
+    group: RowGroup,
+    rows_done: u64,
+    batch_rows: usize,
+    known: (u64, bytes::Bytes),
+    open: Option<(ParquetRecordBatchReader, Arc<GroupState>)>,
+}
+
+impl TaskReader {
+    /// Begins the next row group. Returns `false` if there is none.
+    async fn begin_group(&mut self) -> Result<bool> {
+        let Some((index, group)) = self.groups.next() else {
+            return Ok(false);
+        };
+        self.shape.leaves.iter().try_for_each(|&leaf| self.parquet.chunk_range(index, leaf).map(drop))?;
+        let known = AssertUnwindSafe(PagedRowGroup::small(&self.parquet, index, &self.shape.leaves)).catch_unwind();
+        let url = &self.parquet.file.url;
+        let known = match known.await {
+            Ok(known) => known.map_err(|e| DatasetError::of_parquet(url, e))?,
+            Err(panic) => return Err(panicked(url, &*panic)),
+        };
+        let batch_rows = batch_rows(group, &self.context.limits);
+        self.group = Some(GroupReader { index, group, rows_done: 0, batch_rows, known, open: None });
+        Ok(true)
+    }
+
+    /// Returns the next batch of the row group, or one without rows at its end.
+    fn next(&mut self) -> Result<DocumentBatch> {
+        let url = self.parquet.file.url.clone();
+        let Some(mut group) = self.group.take() else {
+            return Ok(DocumentBatch::empty());
+        };
+        let batch = caught(&url, || self.next_of(&mut group))?;
+        let n = batch.rows.len() as u64;
+        group.rows_done += n;
+        if n > 0 && group.rows_done <= group.group.rows {
+            self.group = Some(group);
+            return Ok(batch);
+        }
+        if group.rows_done != group.group.rows {
+            let reason =
+                format!("row group {} has not the {} rows that its footer says", group.index, group.group.rows);
+            return Err(DatasetError::bad_file(url, reason));
+        }
+        self.first_row += group.group.rows;
+        Ok(batch)
+    }
+
+    fn next_of(&self, group: &mut GroupReader) -> Result<DocumentBatch> {
+        loop {
+            let (reader, state) = match &mut group.open {
+                Some(open) => open,
+                closed => closed.insert(self.open(group.index, group.batch_rows, &group.known, group.rows_done)?),
+            };
+            state.begin_batch();
+            let next = reader.next();
+            if state.unchecked.load(Ordering::Relaxed) {
+                self.context.unchecked.set();
+            }
+            match next {
+                None => return Ok(DocumentBatch::empty()),
+                Some(Ok(batch)) => return self.to_documents(&batch, self.first_row + group.rows_done),
+                Some(Err(error)) => {
+                    let fewer = state.fewer_rows.load(Ordering::Relaxed);
+                    let failure = state.take_failure();
+                    group.open = None;
+                    match failure {
+                        Some(failure) => return Err(failure),
+                        None if fewer > 0 => group.batch_rows = fewer,
+                        None => return Err(self.in_row_group(group.index, error)),
+                    }
+                }
+            }
+        }
+    }
+
+    fn in_row_group(&self, row_group: usize, error: arrow::error::ArrowError) -> DatasetError {
+        match DatasetError::of_arrow(&self.parquet.file.url, error) {
+            DatasetError::BadFile { file, reason } => {
+                DatasetError::BadFile { file, reason: format!("row group {row_group}: {reason}") }
+            }
+            other => other,
+        }
+    }
+
+    fn open(
+        &self,
+        row_group: usize,
+        batch_rows: usize,
+        known: &(u64, bytes::Bytes),
+        skip: u64,
+    ) -> Result<(ParquetRecordBatchReader, Arc<GroupState>)> {
+        let of_parquet = |e| DatasetError::of_parquet(&self.parquet.file.url, e);
+        refuse_codec(&self.parquet, row_group, &self.shape.leaves)?;
+        let Shape { schema, mask, hint, .. } = self.shape.as_ref();
+        let levels = parquet_to_arrow_field_levels(schema, mask.clone(), Some(hint)).map_err(of_parquet)?;
+        let state = Arc::new(GroupState::new(&self.context.limits, batch_rows, Handle::current()));
+        let (parquet, known) = (Arc::clone(&self.parquet), known.clone());
+        let pages = PagedRowGroup { parquet, row_group, state: Arc::clone(&state), known };
+        let rest = |rows| RowSelection::from(vec![RowSelector::skip(count(skip)), RowSelector::select(rows)]);
+        let selection = (skip > 0).then(|| rest(count(self.parquet.row_group_rows(row_group).saturating_sub(skip))));
+        let reader = ParquetRecordBatchReader::try_new_with_row_groups(&levels, &pages, batch_rows, selection);
+        let reader = reader.map_err(|e| state.take_failure().unwrap_or_else(|| of_parquet(e)))?;
+        Ok((reader, state))
+    }
+
+    fn to_documents(&self, batch: &RecordBatch, first_row: u64) -> Result<DocumentBatch> {
+        let url = &self.parquet.file.url;
+        let found = Columns { batch, file: url };
+        let mut faults = vec![None; batch.num_rows()];
+        let ids = ids(url, found.get(&self.columns.id)?, &mut faults)?;
+        let texts = found.get(&self.columns.text)?;
+        let texts = texts.as_binary_view_opt().cloned().unwrap_or_else(|| BinaryViewArray::new_null(texts.len()));
+        let mut keep = Vec::new();
+        for (name, data_type) in self.columns.keep.iter().zip(&self.keep_types) {
+            let values = found.get(name)?;
+            let values = match values.as_binary_view_opt() {
+                Some(bytes) => Arc::new(strings(bytes, &mut faults)) as ArrayRef,
+                None => Arc::clone(values),
+            };
+            let unreadable = |e| DatasetError::bad_file(url, format!("column '{name}': {e}"));
+            keep.push(to_keep_type(&values, data_type).map_err(unreadable)?);
+        }
+        let rows = (first_row..).take(batch.num_rows()).collect();
+        Ok(DocumentBatch { ids, texts, keep, rows, faults, max_doc_bytes: self.context.max_doc_bytes })
+    }
+}
+
+/// Returns the rows of a batch. If its texts are as long as the average of the row group, they take half of the batch's
+/// share of memory.
+fn batch_rows(group: RowGroup, limits: &ReadLimits) -> usize {
+    let rows = (limits.batch_bytes / 2).saturating_mul(group.rows.max(1)) / group.text_bytes.max(1);
+    count(rows).clamp(1, BATCH_ROWS)
+}
+
+/// Refuses columns whose codec cannot be read.
+///
+/// # Errors
+/// [`DatasetError::BadFile`], which names the column and the codec.
+pub fn refuse_codec(parquet: &ParquetFile, row_group: usize, leaves: &[usize]) -> Result<()> {
+    for &leaf in leaves {
+        let chunk = parquet.footer().row_group(row_group).column(leaf);
+        if chunk.compression() == Compression::LZO {
+            let reason =
+                format!("column '{}' is compressed with LZO: write it with another codec", chunk.column_path());
+            return Err(DatasetError::bad_file(&parquet.file.url, reason));
+        }
+    }
+    Ok(())
+}
+
+/// Returns ids as text. Ids of 16 bytes are written as UUIDs.
+fn ids(url: &str, values: &ArrayRef, faults: &mut [Option<BadReason>]) -> Result<StringArray> {
+    if let Some(bytes) = values.as_binary_view_opt() {
+        return Ok(strings(bytes, faults));
+    }
+    if let Some(bytes) = values.as_fixed_size_binary_opt() {
+        return Ok(uuids(bytes));
+    }
+    let text = cast(values, &DataType::Utf8).map_err(|e| DatasetError::of_arrow(url, e))?;
+    Ok(text.as_string::<i32>().clone())
+}
+
+/// Returns values as text. A value that is not text becomes NULL, and its row gets the reason as a fault.
+fn strings(values: &BinaryViewArray, faults: &mut [Option<BadReason>]) -> StringArray {
+    let mut text = StringBuilder::with_capacity(values.len(), 0);
+    for (value, fault) in values.iter().zip(faults) {
+        let value = value.map(|bytes| match bytes.len() {
+            n if n > MAX_VALUE_BYTES => Err(BadReason::TooLarge),
+            _ => std::str::from_utf8(bytes).map_err(|_| BadReason::InvalidUtf8),
+        });
+        match value.transpose() {
+            Ok(value) => text.append_option(value),
+            Err(reason) => {
+                fault.get_or_insert(reason);
+                text.append_null();
+            }
+        }
+    }
+    text.finish()
+}
+
+fn uuids(values: &FixedSizeBinaryArray) -> StringArray {
+    let uuid = |bytes: &[u8]| {
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        // The column's type has 16 bytes.
+        [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| hex[part].to_owned()).join("-")
+    };
+    values.iter().map(|value| value.map(uuid)).collect()
+}
+
+fn wrong_type(parquet: &ParquetFile, column: &str, got: &DataType, expected: &'static str) -> DatasetError {
+    DatasetError::ColumnType {
+        file: parquet.file.url.clone(),
+        column: column.to_owned(),
+        got: keep_type_name(got),
+        expected,
+    }
+}
+
+/// Adds to the error of a missing column which columns look like those that are meant.
+fn with_hint(parquet: &ParquetFile, columns: &DocumentColumns, error: DatasetError) -> DatasetError {
+    let named = |fits: fn(&DataType) -> bool| -> Vec<String> {
+        let fields = parquet.schema().fields().iter().filter(|field| fits(field.data_type()));
+        fields.map(|field| field.name().clone()).collect()
+    };
+    let ids =
+        named(|t| t.is_integer() || matches!(t, DataType::Utf8 | DataType::Binary | DataType::FixedSizeBinary(16)));
+    let texts = named(|t| matches!(t, DataType::Utf8 | DataType::Binary));
+    match error {
+        DatasetError::MissingColumn { file, column, line, present, .. } => {
+            let nested = hint::nested(&column, &present);
+            let remedy = nested.unwrap_or_else(|| hint::remedy(columns, &column, &ids, &texts));
+            DatasetError::MissingColumn { file, column, line, present, remedy }
+        }
+        other => other,
+    }
+}
+
+fn id_type(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<DataType> {
+    match parquet.data_type(&columns.id, "set id_column or rename it").map_err(|e| with_hint(parquet, columns, e))? {
+        DataType::Utf8 | DataType::FixedSizeBinary(16) => Ok(DataType::Utf8),
+        DataType::Binary if columns.binary_as_utf8 => Ok(DataType::Utf8),
+        t if t.is_integer() => Ok(DataType::Int64),
+        other => Err(wrong_type(parquet, &columns.id, other, "string or integer")),
+    }
+}
+
+fn require_text(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<()> {
+    match parquet
+        .data_type(&columns.text, "set text_column or rename it")
+        .map_err(|e| with_hint(parquet, columns, e))?
+    {
+        DataType::Utf8 => Ok(()),
+        DataType::Binary if columns.binary_as_utf8 => Ok(()),
+        DataType::Binary => Err(wrong_type(
+            parquet,
+            &columns.text,
+            &DataType::Binary,
+            "string (or set binary_as_utf8, if its bytes are UTF-8)",
+        )),
+        other => Err(wrong_type(parquet, &columns.text, other, "string")),
+    }
+}
+
+fn keep_column_type(parquet: &ParquetFile, column: &str) -> Result<DataType> {
+    let got = parquet.data_type(column, "change keep or source_column, or rename it")?;
+    keep_type(got).ok_or_else(|| wrong_type(parquet, column, got, "a number, string, date or time"))
+}

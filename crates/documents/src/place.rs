@@ -1,0 +1,235 @@
+//! The places of documents: a path, folder, glob, S3 prefix or Delta table, or a list of such places.
+
+use futures::{StreamExt, TryStreamExt};
+use nearprint_storage::{Listing, Storage, StorageError, TableFormat};
+
+use super::delta_table::live_files;
+use super::foreign;
+use super::formats::endings;
+use super::found::Found;
+use super::reader::Format;
+use crate::error::{DocumentsError, Result};
+use nearprint_parquet::DatasetError;
+
+/// The place of documents.
+///
+/// ```
+/// use nearprint_documents::{DocumentPlace, FileList};
+///
+/// let crawl = DocumentPlace::from("s3://crawl/documents/dt=2026-11-20");
+/// assert_eq!(crawl.patterns(), ["s3://crawl/documents/dt=2026-11-20"]);
+/// let listed = DocumentPlace::List(FileList::parse("tonight.txt", "b.parquet\n\na.parquet\r\n"));
+/// assert_eq!((listed.name(), listed.patterns()), ("tonight.txt", vec!["b.parquet", "a.parquet"]));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DocumentPlace {
+    /// A file, a folder, a glob, an `s3://` prefix, a Delta table or a partition of one.
+    Pattern {
+        /// The path or URL.
+        pattern: String,
+        /// The version of the Delta table; `None` stands for its newest.
+        version: Option<u64>,
+    },
+    /// The places that the lines of a file name.
+    List(FileList),
+}
+
+/// The lines of a file, or of standard input, that name places of documents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileList {
+    name: String,
+    /// The numbers of the lines, counted from 1, and their content. Blank lines are left out.
+    lines: Vec<(u64, String)>,
+}
+
+impl FileList {
+    /// Takes the content of a file that messages call `name`. Blank lines and white space around a path are left out.
+    #[must_use]
+    pub fn parse(name: &str, content: &str) -> Self {
+        let lines = (1..).zip(content.lines().map(str::trim)).filter(|(_, line)| !line.is_empty());
+        Self { name: name.to_owned(), lines: lines.map(|(number, line)| (number, line.to_owned())).collect() }
+    }
+
+    /// Returns the same list with other places in its lines.
+    #[must_use]
+    pub fn map(self, place: impl Fn(&str) -> String) -> Self {
+        let lines = self.lines.into_iter().map(|(number, line)| (number, place(&line))).collect();
+        Self { lines, ..self }
+    }
+
+    /// Returns the lines, each with its number, counted from 1.
+    pub fn lines(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.lines.iter().map(|(number, line)| (*number, line.as_str()))
+    }
+}
+
+impl From<&str> for DocumentPlace {
+    fn from(pattern: &str) -> Self {
+        Self::from(pattern.to_owned())
+    }
+}
+
+impl From<String> for DocumentPlace {
+    fn from(pattern: String) -> Self {
+        Self::Pattern { pattern, version: None }
+    }
+}
+
+/// The number of lines of a list that are looked up at once.
+const LINES_AT_ONCE: usize = 16;
+
+impl DocumentPlace {
+    /// Returns the pattern, or the name of the list, for messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Pattern { pattern, .. } => pattern,
+            Self::List(list) => &list.name,
+        }
+    }
+
+    /// Returns the pattern, or those of all lines of the list.
+    #[must_use]
+    pub fn patterns(&self) -> Vec<&str> {
+        match self {
+            Self::Pattern { pattern, .. } => vec![pattern],
+            Self::List(list) => list.lines().map(|(_, line)| line).collect(),
+        }
+    }
+
+    /// Checks the form of the places, without looking at them.
+    ///
+    /// # Errors
+    /// A line of a list is no path or URL that is supported. The error names the line.
+    pub fn check(&self, storage: &Storage) -> Result<()> {
+        let Self::List(list) = self else { return Ok(()) };
+        for (number, line) in list.lines() {
+            storage.base_of(line).map_err(|error| list.of_line(number, error.into()))?;
+        }
+        Ok(())
+    }
+
+    /// Finds the files. Their order does not depend on that of the lines of a list, and a file that several lines name
+    /// is one file.
+    ///
+    /// # Errors
+    /// There are no files, or none in a format that is read. For a list, it is an error if a line is such a place, and
+    /// the error names the line.
+    pub(super) async fn find(&self, storage: &Storage) -> Result<Found> {
+        match self {
+            Self::Pattern { pattern, version } => find(storage, pattern, *version).await,
+            Self::List(list) => list.find(storage).await,
+        }
+    }
+}
+
+impl FileList {
+    fn of_line(&self, line: u64, error: DocumentsError) -> DocumentsError {
+        DocumentsError::Listed { list: self.name.clone(), line, source: Box::new(error) }
+    }
+
+    async fn find(&self, storage: &Storage) -> Result<Found> {
+        if self.lines.is_empty() {
+            return Err(DocumentsError::EmptyList { list: self.name.clone() });
+        }
+        let of_line = |(number, line): (u64, String)| async move {
+            find(storage, &line, None).await.map_err(|error| self.of_line(number, error))
+        };
+        let mut lines = futures::stream::iter(self.lines.clone()).map(of_line).buffered(LINES_AT_ONCE);
+        let mut all = Found::default();
+        while let Some(found) = lines.try_next().await? {
+            all.files.extend(found.files);
+            all.unusable.extend(found.unusable);
+        }
+        Ok(all)
+    }
+}
+
+/// Returns the documents of a night as a pattern of files: `documents` with the date in place of `{dt}`, or with
+/// `dt=<date>` after it.
+#[must_use]
+pub fn night_pattern(documents: &str, dt: &str) -> String {
+    if documents.contains("{dt}") {
+        documents.replace("{dt}", dt)
+    } else {
+        format!("{}/dt={dt}", documents.trim_end_matches('/'))
+    }
+}
+
+/// Finds the files that a pattern names.
+async fn find(storage: &Storage, pattern: &str, version: Option<u64>) -> Result<Found> {
+    let listing = match storage.listing(pattern, "documents").await {
+        Err(StorageError::Table { url, format: TableFormat::Delta }) => {
+            let Some(below) = storage.folder(&url)?.names_to(&storage.base_of(pattern)?) else {
+                return Err(StorageError::Table { url, format: TableFormat::Delta }.into());
+            };
+            // A glob begins at the table, and a file of the table is no partition.
+            if pattern.contains(['*', '?', '[']) || below.iter().any(|name| !name.contains('=')) {
+                return Err(StorageError::Table { url, format: TableFormat::Delta }.into());
+            }
+            return live_files(storage, &url, &below, version).await;
+        }
+        Err(StorageError::InputMissing { url, .. }) => return Err(DocumentsError::DocumentsMissing { url }),
+        listed => listed?,
+    };
+    if version.is_some() {
+        let reason = format!("{pattern} is no Delta table, so it has no versions: leave `documents_version` out");
+        return Err(DatasetError::Config { key: "documents_version".to_owned(), reason }.into());
+    }
+    refuse_unreadable(pattern, &listing).await?;
+    let files = listing.files.into_iter().map(|file| (file.url.clone(), file)).collect();
+    let unusable = listing.unusable.into_iter().map(|(file, reason)| (file.url.clone(), (file, reason))).collect();
+    Ok(Found { files, unusable, table: None })
+}
+
+/// Refuses files of which none has a format that is read.
+async fn refuse_unreadable(pattern: &str, listing: &Listing) -> Result<()> {
+    let Some(first) = listing.files.first() else { return Ok(()) };
+    if listing.files.iter().any(|file| Format::of(&file.url).is_some()) {
+        return Ok(());
+    }
+    if let Some((file, foreign)) = listing.files.iter().find_map(|file| Some((file, foreign::by_name(&file.url)?))) {
+        return Err(DatasetError::bad_format(&file.url, foreign.reason(&file.url)).into());
+    }
+    if listing.files.len() == 1 && first.url == pattern {
+        if let Some(foreign) = foreign::by_beginning(&foreign::beginning(first).await) {
+            return Err(DatasetError::bad_format(&first.url, foreign.reason(&first.url)).into());
+        }
+        return Err(DatasetError::bad_file(&first.url, format!("its name does not end in {}", endings())).into());
+    }
+    let (url, there) = (pattern.to_owned(), first_names(listing.files.iter().map(|file| file.url.as_str())));
+    if listing.files.iter().any(|file| is_unfinished(&file.url)) {
+        return Err(DocumentsError::NoDocuments { url, there });
+    }
+    Err(DocumentsError::OtherFiles { url, endings: endings(), there })
+}
+
+/// The endings of files that a crawler or a download still writes.
+const UNFINISHED: [&str; 3] = [".open", ".part", ".tmp"];
+
+fn is_unfinished(url: &str) -> bool {
+    UNFINISHED.iter().any(|ending| url.ends_with(ending))
+}
+
+/// The number of files that a message names.
+const NAMED_FILES: usize = 5;
+
+/// Returns the names of the first files, and the number of the others.
+fn first_names<'a>(urls: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let n_more = urls.len().saturating_sub(NAMED_FILES);
+    let names: Vec<&str> = urls.take(NAMED_FILES).map(|url| url.rsplit('/').next().unwrap_or(url)).collect();
+    let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
+    names.join(", ") + &more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DocumentPlace, FileList};
+
+    #[test]
+    fn blank_lines_count_for_line_numbers_and_name_nothing() {
+        let list = FileList::parse("list.txt", "\u{20}\na\n\n  s3://b/c d \r\n");
+        assert_eq!(list.lines().collect::<Vec<_>>(), [(2, "a"), (4, "s3://b/c d")]);
+        assert!(DocumentPlace::List(FileList::parse("-", "\n\n")).patterns().is_empty());
+    }
+}

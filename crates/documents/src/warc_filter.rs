@@ -1,0 +1,91 @@
+//! Filtering WARC files. Records that survive are copied byte for byte, and so are records that are no documents.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::ops::Range;
+
+use futures::{FutureExt, TryStreamExt};
+use nearprint_storage::{InputFile, blocking, in_memory};
+use nearprint_warc::{Next, Packing, Records};
+
+use super::batch::ReadBytes;
+use super::filter::{FileFilter, FilterOutput, FilterTarget, Filtered, Judge, RowCounts};
+use super::warc::limits;
+use super::warc_file::{FilePieces, of_warc};
+use super::warc_page::{Page, page_of};
+use nearprint_parquet::{DatasetError, Result};
+
+/// Bytes of the file that are copied at once.
+const COPIED_BYTES: u64 = 8 << 20;
+
+/// Copies the records of a file that a filter lets through, and all records that are no documents.
+pub fn filter(file: InputFile, filter: FileFilter, target: FilterTarget) -> Filtered {
+    async move {
+        refuse_flags(&file, filter.output)?;
+        let judged = file.clone();
+        let (kept, counts) = blocking("filtering", move || judge(&judged, filter)).await?;
+        let FilterTarget { file: into, name } = target;
+        let mut into = BufWriter::new(into);
+        for range in kept {
+            copy(&file, range, &mut into, &name).await?;
+        }
+        into.flush().map_err(DatasetError::io(name))?;
+        Ok(counts)
+    }
+    .boxed()
+}
+
+/// Refuses to write flags in a format that has no rows.
+pub fn refuse_flags(file: &InputFile, output: FilterOutput) -> Result<()> {
+    match output {
+        FilterOutput::Survivors => Ok(()),
+        FilterOutput::Flags => {
+            let reason = "its format has no rows for flags: filter without flags, or read the table of decisions";
+            Err(DatasetError::bad_format(&file.url, reason.to_owned()))
+        }
+    }
+}
+
+/// Returns the ranges of the file that are kept.
+fn judge(file: &InputFile, filter: FileFilter) -> Result<(Vec<Range<u64>>, RowCounts)> {
+    let (context, warc_id) = (filter.context(), filter.columns.web.warc_id);
+    let packing = Packing::of(&file.url);
+    let mut records = Records::new(FilePieces::new(file, &ReadBytes::default()), packing, limits(&context));
+    let mut judge = Judge::new(filter);
+    let mut kept: Vec<Range<u64>> = Vec::new();
+    while let Some(next) = records.next_record().map_err(|error| of_warc(&file.url, error))? {
+        let record = match next {
+            Next::Record(record) => record,
+            Next::Broken(broken) => {
+                judge.keeps(&file.url, broken.position + 1, || None::<&str>)?;
+                continue;
+            }
+        };
+        let keeps = match page_of(&record, warc_id, &context, None) {
+            Page::Passed(_) => true,
+            Page::Row(row) => judge.keeps(&file.url, row.row, || row.id.as_deref())?,
+        };
+        let Some((start, end)) = record.alone else {
+            let reason = "its records share compressed members, so they cannot be copied one by one: pack it anew with a \
+                          member for each record, for example with: warcio recompress";
+            return Err(DatasetError::bad_format(&file.url, reason.to_owned()));
+        };
+        match kept.last_mut() {
+            Some(last) if keeps && last.end == start => last.end = end,
+            _ if keeps => kept.push(start..end),
+            _ => {}
+        }
+    }
+    Ok((kept, judge.finish(&file.url)?))
+}
+
+async fn copy(file: &InputFile, range: Range<u64>, into: &mut BufWriter<File>, name: &str) -> Result<()> {
+    let starts = range.clone().step_by(in_memory(COPIED_BYTES));
+    let pieces = starts.map(|start| start..range.end.min(start + COPIED_BYTES));
+    let mut pieces = futures::stream::iter(pieces.map(Ok::<_, DatasetError>));
+    while let Some(piece) = pieces.try_next().await? {
+        let bytes = file.read_range(piece).await?;
+        into.write_all(&bytes).map_err(DatasetError::io(name))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! Shows why a profile takes two texts for near-duplicates, or does not.
+
+use std::collections::BTreeSet;
+
+use nearprint_tokenize::Resources as AnalyzerResources;
+use serde::Serialize;
+
+use crate::diff::{self, Piece};
+use crate::error::{ExplainError, Result};
+use crate::features::{self, DifferingBit, FeatureTable};
+use crate::text::{ExplainedText, Named, Taken, distance, sketch_distance};
+use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, DocumentsError, InputPolicy};
+use nearprint_profile::{Outcome, ProfileConfig, TextFingerprinter};
+use nearprint_storage::Storage;
+
+/// The texts to compare, and the profile.
+#[derive(Debug, Clone)]
+pub struct ExplainRequest {
+    /// Two or more texts.
+    pub texts: ExplainTexts,
+    /// The profile.
+    pub profile: ProfileConfig,
+    /// The contents of the user dictionary and the stop words.
+    pub analyzer_resources: AnalyzerResources,
+}
+
+/// The source of the texts.
+#[derive(Debug, Clone)]
+pub enum ExplainTexts {
+    /// The texts are those of documents with given ids.
+    Documents {
+        /// The place of the documents.
+        documents: DocumentPlace,
+        /// The columns of the documents.
+        columns: DocumentColumns,
+        /// The ids of the documents.
+        ids: Vec<String>,
+    },
+    /// The texts are given directly, each with its name.
+    Given(Vec<(String, String)>),
+}
+
+/// Summary of the `explain` command.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explanation {
+    /// The number of bits of a fingerprint.
+    pub bits: u32,
+    /// The profile's largest Hamming distance.
+    pub max_distance: u32,
+    /// The profile's largest sketch distance. `None` means that sketches are not verified.
+    pub max_sketch_distance: Option<u16>,
+    /// The texts.
+    pub texts: Vec<ExplainedText>,
+    /// The Hamming distance of every two texts, or `None` if one of them has no fingerprint.
+    pub distances: Vec<Vec<Option<u32>>>,
+    /// The sketch distance of every two texts. The list is empty if the profile makes no sketches.
+    pub sketch_distances: Vec<Vec<Option<u32>>>,
+    /// The comparison of the two texts. `None` means that there are more than two.
+    pub pair: Option<ExplainedPair>,
+}
+
+/// The comparison of two texts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ExplainedPair {
+    /// Whether the profile takes the texts for a pair.
+    pub is_pair: bool,
+    /// The reasons why it does, or does not.
+    pub reasons: Vec<String>,
+    /// Whether the normalised texts are equal.
+    pub same_text: bool,
+    /// The Hamming distance.
+    pub distance: Option<u32>,
+    /// The similarity in percent: 100 · (1 - distance / bits).
+    pub similarity_percent: Option<f64>,
+    /// The distance of the sketches.
+    pub sketch_distance: Option<u32>,
+    /// The features of both texts, in descending order of weight.
+    pub features: FeatureTable,
+    /// The bits that differ.
+    pub differing_bits: Vec<DifferingBit>,
+    /// The differences between the normalised texts, with some text around them.
+    pub diff: Vec<Vec<Piece>>,
+    /// Whether the texts were too long to compare word by word. If so, the diff is by whole sentences.
+    pub diff_of_sentences: bool,
+}
+
+/// The characters of shared text on either side of a difference.
+const CONTEXT_CHARS: usize = 40;
+
+/// Explains why texts are near-duplicates to a profile, or are not.
+///
+/// ```
+/// use nearprint_storage::Storage;
+/// use nearprint_explain::{ExplainRequest, ExplainTexts, explain};
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// let old = "Near-duplicate pages differ in a date, a counter or an advertisement, and in no more.";
+/// let new = old.replace("date", "year");
+/// let request = ExplainRequest {
+///     texts: ExplainTexts::Given(vec![("old".to_owned(), old.to_owned()), ("new".to_owned(), new)]),
+///     profile: nearprint_profile::by_name("default")?,
+///     analyzer_resources: nearprint_tokenize::Resources::default(),
+/// };
+/// let pair = explain(&Storage::default(), &request).await?.pair.ok_or("two texts are a pair")?;
+/// assert_eq!((pair.same_text, pair.features.shared.len()), (false, 13));
+/// assert_eq!((pair.features.only_a[0].feature.as_str(), pair.features.only_b[0].feature.as_str()), ("date", "year"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
+/// # Errors
+/// The input is bad, no document has one of the ids, or there are fewer than two texts.
+pub async fn explain(storage: &Storage, request: &ExplainRequest) -> Result<Explanation> {
+    let fingerprinter = TextFingerprinter::try_new(request.profile.clone(), &request.analyzer_resources)?;
+    let texts = texts(storage, &request.texts).await?;
+    if texts.len() < 2 {
+        return Err(ExplainError::TooFewTexts);
+    }
+    let texts: Vec<Taken> = texts.into_iter().map(|text| Taken::of(text, &fingerprinter)).collect();
+    explanation(&request.profile, &texts)
+}
+
+async fn texts(storage: &Storage, wanted: &ExplainTexts) -> Result<Vec<Named>> {
+    let (place, columns, ids) = match wanted {
+        ExplainTexts::Given(texts) => {
+            let named =
+                |(name, text): &(String, String)| Named { id: name.clone(), file: None, text: Some(text.clone()) };
+            return Ok(texts.iter().map(named).collect());
+        }
+        ExplainTexts::Documents { documents, columns, ids } => (documents, columns, ids),
+    };
+    let documents = Documents::open(storage, place, columns.clone(), &InputPolicy::default()).await?;
+    let found = documents.newest_texts_of(ids.iter().map(String::as_str).collect::<BTreeSet<_>>()).await?;
+    let text = |id: &String| match found.get(id) {
+        Some(found) => Ok(Named { id: id.clone(), file: Some(found.file.clone()), text: found.text.clone() }),
+        None => Err(DocumentsError::NoSuchDocument { id: id.clone(), documents: place.name().to_owned() }.into()),
+    };
+    ids.iter().map(text).collect()
+}
+
+fn explanation(profile: &ProfileConfig, texts: &[Taken]) -> Result<Explanation> {
+    let matrix = |of: fn(&Taken, &Taken) -> Option<u32>| -> Vec<Vec<Option<u32>>> {
+        texts.iter().map(|a| texts.iter().map(|b| of(a, b)).collect()).collect()
+    };
+    let verifier = profile.join.verifier(profile.bits)?;
+    Ok(Explanation {
+        bits: profile.bits,
+        max_distance: verifier.max_distance.into(),
+        max_sketch_distance: verifier.max_sketch_distance,
+        texts: texts.iter().map(|t| t.explained(profile)).collect(),
+        distances: matrix(distance),
+        sketch_distances: if profile.sketch.is_some() { matrix(sketch_distance) } else { Vec::new() },
+        pair: match texts {
+            [a, b] => Some(pair(profile, a, b)?),
+            _ => None,
+        },
+    })
+}
+
+fn pair(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<ExplainedPair> {
+    let features = features::union(a.features(), b.features(), profile);
+    let distance = distance(a, b);
+    let (is_pair, reasons) = verdict(profile, a, b)?;
+    let bits = a.fingerprint().zip(b.fingerprint());
+    let diff = diff::diff(a.normalized(), b.normalized());
+    Ok(ExplainedPair {
+        is_pair,
+        reasons,
+        same_text: a.normalized() == b.normalized(),
+        distance,
+        similarity_percent: distance.map(|d| 100.0 * (1.0 - f64::from(d) / f64::from(profile.bits))),
+        sketch_distance: sketch_distance(a, b),
+        features: features::table(&features),
+        differing_bits: bits.map_or(Vec::new(), |(a, b)| features::differing_bits(&features, a, b)),
+        diff: diff::segments(&diff.pieces, CONTEXT_CHARS),
+        diff_of_sentences: diff.of_sentences,
+    })
+}
+
+/// Returns whether the two texts are a pair, and the reasons.
+fn verdict(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<(bool, Vec<String>)> {
+    let verifier = profile.join.verifier(profile.bits)?;
+    let Some(distance) = distance(a, b) else {
+        return Ok(verdict_without_fingerprints(a, b));
+    };
+    let near = u8::try_from(distance).is_ok_and(|d| verifier.verify(d, a.sketch(), b.sketch()).is_some());
+    let said = |name: &str, d: u32, limit: u32| {
+        let side = if d <= limit { "within" } else { "above" };
+        format!("{name} {d} is {side} the profile's {limit}")
+    };
+    let mut reasons = vec![said("distance", distance, verifier.max_distance.into())];
+    if let (Some(d), Some(limit)) = (sketch_distance(a, b), verifier.max_sketch_distance) {
+        reasons.push(said("sketch distance", d, limit.into()));
+    }
+    Ok((near, reasons))
+}
+
+/// Returns the verdict on two texts of which at least one has no fingerprint. Texts that are too short are compared as
+/// a whole.
+fn verdict_without_fingerprints(a: &Taken, b: &Taken) -> (bool, Vec<String>) {
+    let hash = |t: &Taken| match t.outcome() {
+        Some(Outcome::TooShort { text_hash }) => Some(*text_hash),
+        _ => None,
+    };
+    let missing = [a, b].into_iter().filter(|t| t.fingerprint().is_none());
+    let mut reasons: Vec<String> = missing.map(|t| format!("'{}' has no fingerprint", t.id)).collect();
+    let same = hash(a).is_some() && hash(a) == hash(b);
+    let compared = if same {
+        "the normalised texts are equal"
+    } else {
+        "texts without one are pairs only where they are too short and equal"
+    };
+    reasons.push(compared.to_owned());
+    (same, reasons)
+}

@@ -1,0 +1,20 @@
+//! Why a profile takes two texts for near-duplicates, or does not, and how texts differ.
+//!
+//! [`explain()`] compares texts as a profile sees them. [`diff()`], [`segments`] and [`excerpts()`] show differences, and
+//! [`legible()`] makes text of documents safe to show.
+
+mod diff;
+mod error;
+mod excerpts;
+mod explain;
+mod features;
+mod legible;
+mod text;
+
+pub use diff::{Diff, Piece, diff, segments};
+pub use error::{ExplainError, Result};
+pub use excerpts::excerpts;
+pub use explain::{ExplainRequest, ExplainTexts, ExplainedPair, Explanation, explain};
+pub use features::{DifferingBit, ExplainedFeature, FeatureTable};
+pub use legible::{legible, shown_id};
+pub use text::{ExplainedText, TextStatus};

@@ -1,0 +1,143 @@
+//! The text of elements, as lines.
+
+use super::dom::{Content, Dom, NodeId};
+use super::names::{is_block, is_unseen};
+
+/// Returns the text of some nodes, in the order of the page. Each block has lines of its own. Elements that `shows`
+/// refuses are left out with their content, and so is what no browser shows.
+pub fn text_of_nodes(dom: &Dom, wanted: &[NodeId], shows: impl Fn(NodeId) -> bool) -> String {
+    let nodes = dom.nodes();
+    let mut lines = Lines::default();
+    let mut wanted: Vec<NodeId> = wanted.to_vec();
+    wanted.sort_unstable();
+    // A node that lies in one before it has been passed already.
+    let mut passed = 0;
+    for root in wanted {
+        let mut id = root.max(passed);
+        while id < nodes.len() && (id == root || nodes[id].depth > nodes[root].depth) {
+            let node = &nodes[id];
+            if matches!(node.content, Content::Element { .. }) {
+                let is_seen = !is_unseen(node.name()) && !is_hidden(dom, id);
+                if !is_seen || !shows(id) {
+                    lines.leave_to(node.depth);
+                    lines.leave_out(node.name(), is_seen);
+                    id = end_of(dom, id);
+                    continue;
+                }
+            }
+            lines.leave_to(node.depth);
+            match &node.content {
+                Content::Text(text) => lines.text(text),
+                Content::Element { .. } => lines.enter(node.name(), node.depth),
+            }
+            id += 1;
+        }
+        lines.leave_to(0);
+        lines.end_line();
+        passed = passed.max(id);
+    }
+    lines.done
+}
+
+/// Returns the number of the first node behind those that lie in a node.
+pub fn end_of(dom: &Dom, id: NodeId) -> NodeId {
+    let nodes = dom.nodes();
+    let depth = nodes[id].depth;
+    nodes[id + 1..].iter().position(|node| node.depth <= depth).map_or(nodes.len(), |n| id + 1 + n)
+}
+
+/// Returns whether an element says of itself that it is not shown.
+pub fn is_hidden(dom: &Dom, id: NodeId) -> bool {
+    let node = &dom.nodes()[id];
+    // A reader turns to the tabs that are behind the first one.
+    if node.attribute("role") == Some("tabpanel") {
+        return false;
+    }
+    if node.attribute("hidden").is_some_and(|value| !value.eq_ignore_ascii_case("until-found")) {
+        return true;
+    }
+    node.attribute("style").is_some_and(|style| {
+        let style: String = style.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_ascii_lowercase();
+        style.contains("display:none") || style.contains("visibility:hidden")
+    })
+}
+
+/// Text while its lines are put together.
+#[derive(Default)]
+struct Lines {
+    done: String,
+    /// The depths of the blocks that are open, and of those whose white space stays.
+    blocks: Vec<usize>,
+    pre: Option<usize>,
+    /// Whether a blank comes before the next word.
+    blank: bool,
+}
+
+impl Lines {
+    fn enter(&mut self, name: &str, depth: usize) {
+        match name {
+            "br" => self.end_line(),
+            "td" | "th" => self.blank = true,
+            "pre" | "xmp" => self.pre = self.pre.or(Some(depth)),
+            _ => {}
+        }
+        if is_block(name) {
+            self.end_line();
+            self.blocks.push(depth);
+        }
+    }
+
+    /// Parts the words around an element that is left out.
+    fn leave_out(&mut self, name: &str, is_seen: bool) {
+        if is_block(name) {
+            self.end_line();
+        } else {
+            self.blank |= is_seen || matches!(name, "td" | "th");
+        }
+    }
+
+    /// Ends the blocks that do not hold a node of this depth.
+    fn leave_to(&mut self, depth: usize) {
+        if self.pre.is_some_and(|pre| pre >= depth) {
+            self.pre = None;
+        }
+        while self.blocks.last().is_some_and(|&block| block >= depth) {
+            self.blocks.pop();
+            self.end_line();
+        }
+    }
+
+    fn end_line(&mut self) {
+        if !self.done.is_empty() && !self.done.ends_with('\n') {
+            self.done.push('\n');
+        }
+        self.blank = false;
+    }
+
+    fn text(&mut self, text: &str) {
+        if self.pre.is_some() {
+            for line in text.split_inclusive('\n') {
+                self.words(line);
+                if line.ends_with('\n') {
+                    self.end_line();
+                }
+            }
+        } else {
+            self.words(text);
+        }
+    }
+
+    fn words(&mut self, text: &str) {
+        self.blank |= text.starts_with(char::is_whitespace);
+        for word in text.split_whitespace() {
+            if self.blank && !self.done.is_empty() && !self.done.ends_with('\n') {
+                self.done.push(' ');
+            }
+            self.done.push_str(word);
+            self.blank = true;
+        }
+        if text.split_whitespace().next().is_some() {
+            self.blank = text.ends_with(char::is_whitespace);
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Precision and recall on labelled documents.
+
+pub(crate) mod pairs;
+pub(crate) mod resemblance;
+pub mod score;
+pub(crate) mod truth;
+
+use std::collections::{BTreeSet, HashSet};
+
+use nearprint_join::Verifier;
+use nearprint_tokenize::Resources as AnalyzerResources;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::resemblance::ShingleSet;
+use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy};
+use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, Resources, Result, fingerprint_batch};
+use nearprint_profile::{JoinConfig, ProfileConfig};
+use nearprint_storage::{Progress, Storage, blocking};
+use nearprint_tasks::QueryBatch;
+use pairs::Pairs;
+use resemblance::SetsById;
+pub use resemblance::{ByResemblance, ComponentCounts, Hundredth, ResemblanceRow};
+pub use score::{Intervals, Score};
+pub use truth::Label;
+use truth::Truth;
+
+/// The profile to evaluate, and the labelled documents.
+#[derive(Debug, Clone)]
+pub struct EvaluateRequest {
+    /// The place of the documents.
+    pub documents: DocumentPlace,
+    /// The columns of the documents.
+    pub columns: DocumentColumns,
+    /// The file of labelled pairs: tab-separated `id_a`, `id_b`, `label` (`pos`, `gray`, `neg`), with a header.
+    pub truth: String,
+    /// The file of ids to leave out, one per line.
+    pub ignore: Option<String>,
+    /// The profile.
+    pub profile: ProfileConfig,
+    /// The contents of the user dictionary and the stop words.
+    pub analyzer_resources: AnalyzerResources,
+    /// The largest distance to list. `None`, or a smaller number, means the profile's.
+    pub max_distance: Option<u32>,
+    /// Whether to compare the texts of all documents, and to count the pairs by their exact resemblance.
+    pub by_resemblance: bool,
+}
+
+/// The score at a largest Hamming distance and the profile's own sketch distance.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DistanceScore {
+    /// The largest Hamming distance of a pair.
+    pub max_distance: u32,
+    /// The score.
+    #[serde(flatten)]
+    pub score: Score,
+}
+
+/// The score at a largest sketch distance and the profile's own Hamming distance.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SketchScore {
+    /// The largest sketch distance of a pair. `None` means that sketches are not verified.
+    pub max_sketch_distance: Option<u16>,
+    /// The score.
+    #[serde(flatten)]
+    pub score: Score,
+}
+
+/// The score of the pairs in a range of lengths. The length of a pair is that of its shorter text in normalised
+/// characters.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LengthScore {
+    /// The least length.
+    pub min_length: u32,
+    /// The largest length. `None` means that the range has no upper limit.
+    pub max_length: Option<u32>,
+    /// The score at the profile's own distances.
+    #[serde(flatten)]
+    pub own: Score,
+    /// The score for each largest Hamming distance.
+    pub by_max_distance: Vec<DistanceScore>,
+}
+
+/// Summary of the `evaluate` command.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evaluation {
+    /// The score at the profile's own distances.
+    #[serde(flatten)]
+    pub own: DistanceScore,
+    /// The profile's largest sketch distance. `None` means that sketches are not verified.
+    pub max_sketch_distance: Option<u16>,
+    /// The counts of the documents.
+    #[serde(flatten)]
+    pub documents: FingerprintCounts,
+    /// The ids to leave out, whether or not a document has them.
+    pub n_ignored: u64,
+    /// The ids among them that no document has.
+    pub n_ignored_unknown: u64,
+    /// Warnings to read before relying on the scores.
+    pub warnings: Vec<String>,
+    /// The score for each largest Hamming distance.
+    pub by_max_distance: Vec<DistanceScore>,
+    /// The score for each largest sketch distance. It is empty if the profile makes no sketches.
+    pub by_max_sketch_distance: Vec<SketchScore>,
+    /// The scores by length. The counts of all ranges add up to those of all pairs.
+    pub by_length: Vec<LengthScore>,
+    /// The pairs by the exact resemblance of their texts. `None` means that the request did not ask for them.
+    pub by_resemblance: Option<ByResemblance>,
+}
+
+/// Evaluates a profile on labelled documents.
+///
+/// ```
+/// use nearprint_documents::DocumentColumns;
+/// use nearprint_pipeline::Resources;
+/// use nearprint_storage::{Progress, Storage};
+/// use nearprint_measure::{EvaluateRequest, evaluate, plot};
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = nearprint_storage::TempFolder::try_new(&std::env::temp_dir())?;
+/// # let [documents, truth] = ["pages.jsonl", "truth.tsv"].map(|name| temp.path().join(name).display().to_string());
+/// std::fs::write(&documents, r#"
+/// {"id": "a", "text": "Near-duplicate pages differ in a date, a counter or an advertisement, no more."}
+/// {"id": "b", "text": "NEAR-DUPLICATE pages differ in a date, a counter or an advertisement, no more."}
+/// {"id": "c", "text": "The committee met on Tuesday to plan a bridge across the northern river."}
+/// "#.trim())?;
+/// std::fs::write(&truth, "id_a\tid_b\tlabel\na\tb\tpos\na\tc\tneg\n")?;
+/// let request = EvaluateRequest {
+///     documents: documents.into(),
+///     columns: DocumentColumns::default(),
+///     truth,
+///     ignore: None,
+///     profile: nearprint_profile::by_name("default")?,
+///     analyzer_resources: nearprint_tokenize::Resources::default(),
+///     max_distance: None,
+///     by_resemblance: true,
+/// };
+/// let evaluation = evaluate(&Storage::default(), &request, &Resources::default(), &Progress::default()).await?;
+/// assert_eq!((evaluation.own.score.precision, evaluation.own.score.recall), (1.0, Some(1.0)));
+/// let by_resemblance = evaluation.by_resemblance.as_ref().map(|counted| &counted.rows).unwrap();
+/// assert_eq!((by_resemblance[7].from, by_resemblance[7].n_pairs, by_resemblance[7].n_found), (1.0, 1, 1));
+/// assert!(plot::svg(&evaluation)?.starts_with("<svg"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
+/// # Errors
+/// The input is bad, or a label names a document that does not exist.
+pub async fn evaluate(
+    storage: &Storage,
+    request: &EvaluateRequest,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<Evaluation> {
+    let plan = Plan::new(&request.profile, request.max_distance)?;
+    let ignored: HashSet<String> = match &request.ignore {
+        Some(file) => truth::lines(storage, file).await?.into_iter().map(|(_, id)| id).collect(),
+        None => HashSet::new(),
+    };
+    let documents =
+        Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
+    let sets = match request.by_resemblance {
+        true => Some(resemblance::read(&documents, &ignored).await?),
+        false => None,
+    };
+    let EvaluateRequest { documents: path, columns, profile, analyzer_resources, .. } = request;
+    let fingerprint = FingerprintRequest::of(path, columns, profile, analyzer_resources);
+    let (batch, counts) = fingerprint_batch(&fingerprint, documents, resources, progress).await?;
+    let truth = truth::read(storage, &request.truth, &ignored, &batch).await?;
+    blocking("evaluate", move || plan.evaluation(&batch, &truth, &ignored, counts, sets)).await
+}
+
+/// The distance limits for which scores are computed.
+#[derive(Debug)]
+struct Plan {
+    bits: u32,
+    own: Verifier,
+    /// The limits of the join, which are wide enough for every row of the tables.
+    candidates: Verifier,
+    distances: Vec<Verifier>,
+    sketches: Vec<Verifier>,
+}
+
+/// The step between the sketch distances that are listed.
+const SKETCH_STEP: usize = 8;
+/// The largest sketch distance that is listed in steps. Dissimilar texts lie at about this distance.
+const MAX_SKETCH: u16 = 128;
+
+/// The first length of each range.
+const LENGTHS: [u32; 6] = [0, 100, 300, 1000, 3000, 10_000];
+
+impl Plan {
+    fn new(profile: &ProfileConfig, listed: Option<u32>) -> Result<Self> {
+        let own = profile.join.verifier(profile.bits)?;
+        let listed = listed.unwrap_or(0).max(own.max_distance.into());
+        let widest = JoinConfig { max_distance: listed, max_sketch_distance: None }.verifier(profile.bits)?;
+        let has_sketches = profile.sketch.is_some();
+        Ok(Self {
+            bits: profile.bits,
+            own,
+            candidates: Verifier { max_sketch_distance: has_sketches.then_some(u16::MAX), ..widest },
+            distances: (0..=widest.max_distance).map(|max_distance| Verifier { max_distance, ..own }).collect(),
+            sketches: if has_sketches { sketch_limits(own) } else { Vec::new() },
+        })
+    }
+
+    fn evaluation(
+        &self,
+        batch: &QueryBatch,
+        truth: &Truth,
+        ignored: &HashSet<String>,
+        documents: FingerprintCounts,
+        sets: Option<SetsById>,
+    ) -> Result<Evaluation> {
+        let left_out: Vec<bool> = batch.rows().map(|row| ignored.contains(&*batch.id(row))).collect();
+        let rows: Vec<Verifier> = self.distances.iter().chain(&self.sketches).copied().collect();
+        let pairs = pairs::find(batch, truth, &left_out, self.candidates, self.bits, &rows)?;
+        let own = pairs.score(&self.own);
+        let n_left_out = left_out.iter().filter(|left_out| **left_out).count();
+        let n_ignored_unknown = (ignored.len() - n_left_out) as u64;
+        Ok(Evaluation {
+            own: DistanceScore { max_distance: self.own.max_distance.into(), score: own },
+            max_sketch_distance: self.own.max_sketch_distance,
+            documents,
+            n_ignored: ignored.len() as u64,
+            n_ignored_unknown,
+            warnings: warnings(&own, n_ignored_unknown),
+            by_max_distance: self.distances.par_iter().map(|row| at_distance(row, pairs.score(row))).collect(),
+            by_max_sketch_distance: self.sketches.par_iter().map(|row| at_sketch(row, pairs.score(row))).collect(),
+            by_length: self.by_length(&pairs),
+            by_resemblance: sets.map(|sets| self.by_resemblance(batch, sets, &pairs)),
+        })
+    }
+
+    fn by_resemblance(&self, batch: &QueryBatch, mut sets: SetsById, pairs: &Pairs) -> ByResemblance {
+        // A document that is left out has no set, and is in no pair.
+        let sets: Vec<ShingleSet> = batch.rows().map(|row| sets.remove(&*batch.id(row)).unwrap_or_default()).collect();
+        ByResemblance::of(&sets, &pairs.found(&self.own))
+    }
+
+    fn by_length(&self, pairs: &Pairs) -> Vec<LengthScore> {
+        let own = pairs.scores(&self.own, &LENGTHS);
+        let by_distance: Vec<Vec<Score>> = self.distances.par_iter().map(|row| pairs.scores(row, &LENGTHS)).collect();
+        let bucket = |(i, own): (usize, Score)| LengthScore {
+            min_length: LENGTHS[i],
+            max_length: LENGTHS.get(i + 1).map(|next| next - 1),
+            own,
+            by_max_distance: self.distances.iter().zip(&by_distance).map(|(row, s)| at_distance(row, s[i])).collect(),
+        };
+        own.into_iter().enumerate().map(bucket).collect()
+    }
+}
+
+fn warnings(own: &Score, n_ignored_unknown: u64) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if own.n_positive == 0 {
+        warnings.push("no pair of the truth is positive: recall and F1 have no value".to_owned());
+    }
+    if n_ignored_unknown > 0 {
+        warnings.push(format!("ids of `ignore` that no document has: {n_ignored_unknown}"));
+    }
+    warnings
+}
+
+/// Returns the sketch limits in ascending order, including the profile's own. The last one verifies no sketches.
+fn sketch_limits(own: Verifier) -> Vec<Verifier> {
+    let steps = (0..=MAX_SKETCH).step_by(SKETCH_STEP).chain(own.max_sketch_distance);
+    let steps: BTreeSet<u16> = steps.collect();
+    steps
+        .into_iter()
+        .map(Some)
+        .chain([None])
+        .map(|max_sketch_distance| Verifier { max_sketch_distance, ..own })
+        .collect()
+}
+
+fn at_distance(limits: &Verifier, score: Score) -> DistanceScore {
+    DistanceScore { max_distance: limits.max_distance.into(), score }
+}
+
+fn at_sketch(limits: &Verifier, score: Score) -> SketchScore {
+    SketchScore { max_sketch_distance: limits.max_sketch_distance, score }
+}

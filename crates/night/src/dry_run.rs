@@ -1,0 +1,199 @@
+//! A run without its work: it says what a run would do, and writes nothing.
+
+use std::path::Path;
+
+use nearprint_documents::{Documents, DocumentsError};
+use nearprint_parquet::{DT, DatasetError, PUBLISHED};
+use nearprint_storage::Storage;
+use nearprint_store::{Store, identity_in};
+use serde::Serialize;
+
+use super::documents;
+use super::plan::{Plan, plan, refuse_missing_store};
+use super::preflight;
+use super::request::RunRequest;
+use super::run::{Course, course, refuse_before_work};
+use super::tables::read_tables;
+use nearprint_pipeline::{PipelineError, PlanRequest, Resources, Result, planned, strategy};
+
+/// What a run would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DryRun {
+    /// Whether the run would publish the night. If not, the night is published from the same inputs and configuration.
+    pub would_publish: bool,
+    /// The night.
+    pub dt: String,
+    /// The store.
+    pub store: String,
+    /// The number of the store's newest commit; 0 if there is none.
+    pub commit: u64,
+    /// The root of the results.
+    pub output: String,
+    /// The number of the night's files.
+    pub n_files: u64,
+    /// The bytes of the night's files.
+    pub input_bytes: u64,
+    /// The number of rows, if the files say it: JSONL files do not.
+    pub n_documents: Option<u64>,
+    /// The time at which the newest input was written, in UTC.
+    pub newest_input: Option<String>,
+    /// The number of earlier nights, and of nights of references, with which the night would be joined.
+    pub n_nights: u64,
+    /// The number of their fingerprints, with those of documents that the night has again.
+    pub n_existing: u64,
+    /// The plan of the join in a few words, if the number of documents is known. A run plans with the distinct
+    /// fingerprints of the night, which are fewer.
+    pub join: Option<String>,
+    /// The bytes that the spill folder needs, about.
+    pub spill_bytes: u64,
+    /// The folders into which the run would write. It is empty if the run would not publish.
+    pub writes: Vec<String>,
+    /// The later nights that become stale, if the run changes what they were joined with.
+    pub later_nights: Vec<String>,
+}
+
+/// Says what a run would do with a night. It reads listings, footers and the state of the store, and checks by permissions
+/// that the places can be written, on S3 not even that. Nothing is written, and no lock is taken.
+///
+/// # Errors
+/// The errors of [`run`](super::run()) that are found before its work.
+pub async fn dry_run(storage: &Storage, request: &RunRequest, resources: &Resources) -> Result<DryRun> {
+    let spill = resources.temp_parent();
+    request.check(storage, &spill)?;
+    let plan = plan(storage, request).await?;
+    let tables = read_tables(&plan.output).await?;
+    let would_publish = match course(storage, request, &plan, &tables, None).await? {
+        Course::AlreadyPublished => false,
+        Course::UnknownNight(refusal) => return Err(refusal),
+        Course::Publish => {
+            refuse_before_work(storage, request, &plan, resources)?;
+            preflight::refuse_forbidden(plan.store.folder(), &plan.output, &request.dt)?;
+            storage.folder(&spill.display().to_string())?.refuse_forbidden()?;
+            true
+        }
+    };
+    said(request, &plan, resources, would_publish)
+}
+
+/// What was found at the places of a job.
+#[derive(Debug, Default)]
+pub struct CheckedPlaces {
+    /// The faults, each with the key of the job that it is about, if it is about one.
+    pub faults: Vec<(Option<&'static str>, PipelineError)>,
+    /// Whether the store is there. If it is not, and that is no fault, the first night makes it.
+    pub has_store: bool,
+    /// The newest night that has documents, if the place of the nights can be listed.
+    pub newest: Option<String>,
+    /// The document file whose columns were looked at.
+    pub looked_at: Option<String>,
+    /// Why no file was looked at, if there are documents. That is a fault of the file, and not of the job.
+    pub unread: Option<PipelineError>,
+}
+
+impl CheckedPlaces {
+    /// Returns the value of an outcome, or notes its error.
+    fn note<T>(&mut self, key: Option<&'static str>, outcome: Result<T>) -> Option<T> {
+        outcome.map_err(|error| self.faults.push((key, error))).ok()
+    }
+}
+
+/// Checks what a job says of its places, whatever the night: they lie apart, the documents are there, a file of their newest
+/// night has the columns, the store has this configuration, and the permissions allow to write store and output. Nothing
+/// is written, and no fault hides another one.
+pub async fn check_places(storage: &Storage, request: &RunRequest, resources: &Resources) -> CheckedPlaces {
+    let spill = resources.temp_parent();
+    let mut checked = CheckedPlaces::default();
+    checked.faults.extend(request.faults(storage, &spill).into_iter().map(|error| (None, error)));
+    let found = documents::newest_night(storage, &request.documents).await;
+    checked.newest = checked.note(Some("documents"), found).flatten();
+    if let Some(dt) = checked.newest.clone() {
+        let night = RunRequest { dt, ..request.clone() }.night_documents();
+        let first =
+            Documents::of_first_file(storage, &night, request.columns.clone(), request.input.max_doc_bytes).await;
+        match first {
+            Ok(looked_at) => checked.looked_at = looked_at,
+            Err(DocumentsError::Dataset(
+                error @ (DatasetError::MissingColumn { .. } | DatasetError::ColumnType { .. }),
+            )) => checked.faults.push((None, error.into())),
+            Err(error) => checked.unread = Some(error.into()),
+        }
+    }
+    let store = check_store(storage, request).await;
+    checked.has_store = checked.note(Some("store"), store).unwrap_or_default();
+    let forbidden = refuse_forbidden(storage, request, &spill);
+    checked.note(None, forbidden);
+    checked
+}
+
+/// Checks the store, and returns whether it is there.
+async fn check_store(storage: &Storage, request: &RunRequest) -> Result<bool> {
+    let store = Store::open(&storage.folder(&request.store)?).await?;
+    let configuration = request.configuration();
+    store.refuse_other_config(&configuration.digest(), |other| configuration.differences(other))?;
+    let (identity, output) = (store.identity().await?, storage.folder(&request.output)?);
+    // Where the output belongs to no store yet, a first night may make one.
+    if identity_in(&output).await?.is_some() {
+        refuse_missing_store(&store, identity.as_deref(), request, &output).await?;
+    }
+    Ok(identity.is_some() || !store.is_new())
+}
+
+fn refuse_forbidden(storage: &Storage, request: &RunRequest, spill: &Path) -> Result<()> {
+    preflight::refuse_forbidden(&storage.folder(&request.store)?, &storage.folder(&request.output)?, &request.dt)?;
+    Ok(storage.folder(&spill.display().to_string())?.refuse_forbidden()?)
+}
+
+fn said(request: &RunRequest, plan: &Plan, resources: &Resources, would_publish: bool) -> Result<DryRun> {
+    let info = plan.store.info();
+    let (earlier, later): (Vec<_>, Vec<_>) =
+        info.nights.iter().filter(|night| night.dt != request.dt).partition(|night| night.dt < request.dt);
+    let (n_reference_nights, n_reference) = plan.references.size();
+    let n_nights = earlier.len() as u64 + n_reference_nights;
+    let n_existing = earlier.iter().map(|night| night.n_fingerprints).sum::<u64>() + n_reference;
+    let n_documents = plan.documents.n_rows();
+    let join = match n_documents.filter(|_| would_publish) {
+        Some(n) => Some(join_in_words(request, resources, (n, n_existing, n_nights))?),
+        None => None,
+    };
+    Ok(DryRun {
+        would_publish,
+        dt: request.dt.clone(),
+        store: plan.store.folder().url().to_owned(),
+        commit: info.commit,
+        output: plan.output.url().to_owned(),
+        n_files: plan.inputs.len() as u64,
+        input_bytes: plan.inputs.iter().map(|input| input.bytes).sum(),
+        n_documents,
+        newest_input: plan.newest_input.clone(),
+        n_nights,
+        n_existing,
+        join,
+        spill_bytes: preflight::spill_bytes(n_documents),
+        writes: if would_publish { writes(request, plan) } else { Vec::new() },
+        later_nights: if would_publish { later.iter().map(|night| night.dt.clone()).collect() } else { Vec::new() },
+    })
+}
+
+fn join_in_words(
+    request: &RunRequest,
+    resources: &Resources,
+    (query_rows, existing_rows, runs): (u64, u64, u64),
+) -> Result<String> {
+    let profile = &request.profile;
+    let max_distance = profile.join.max_distance;
+    let sizes = PlanRequest { existing_rows, query_rows, bits: profile.bits, max_distance, runs, itself: true };
+    let plan = planned(&sizes, resources).map_err(|error| match error {
+        // The run itself may find room, since its distinct fingerprints are fewer.
+        PipelineError::Join(error) => PipelineError::Resources { reason: error.to_string() },
+        other => other,
+    })?;
+    Ok(strategy(&plan.tables, plan.n_parts))
+}
+
+/// Returns the folders that a run writes into, as the user would list them.
+fn writes(request: &RunRequest, plan: &Plan) -> Vec<String> {
+    let (store, output) = (plan.store.folder(), &plan.output);
+    let of_tables = PUBLISHED.iter().map(|dataset| output.join(dataset.name).join(&format!("{DT}={}", request.dt)));
+    let all = of_tables.chain([plan.records.clone(), store.join("runs"), store.join("_commits")]);
+    all.map(|folder| folder.url().to_owned()).collect()
+}

@@ -1,0 +1,70 @@
+//! The names of filtered files below the folder of their night.
+
+use std::collections::BTreeMap;
+
+use nearprint_pipeline::{PipelineError, Result};
+
+/// Returns a name for each file: its path below `base`, the folder of the night's documents; or, if not all of the files
+/// lie there, below the deepest folder that holds all of them.
+///
+/// # Errors
+/// [`PipelineError::Usage`] if two files would have one name.
+pub fn names(base: Option<&str>, urls: &[&str]) -> Result<Vec<String>> {
+    let base = base.map(|base| base.trim_end_matches('/'));
+    let all: Option<Vec<Vec<&str>>> = urls.iter().map(|url| parts_below(base?, url)).collect();
+    let all = all.unwrap_or_else(|| without_common_folder(urls.iter().map(|url| parts(url)).collect()));
+    let names: Vec<String> = all.into_iter().map(|parts| parts.join("/")).collect();
+    let mut known: BTreeMap<&str, &str> = BTreeMap::new();
+    for (name, url) in names.iter().zip(urls) {
+        if let Some(other) = known.insert(name, url) {
+            let reason = format!(
+                "{other} and {url} would both be {name} in the output: filter nights whose files have different names"
+            );
+            return Err(PipelineError::Usage { reason });
+        }
+    }
+    Ok(names)
+}
+
+fn parts_below<'a>(base: &str, url: &'a str) -> Option<Vec<&'a str>> {
+    url.strip_prefix(base)?.strip_prefix('/').map(parts)
+}
+
+/// Divides a path or URL at its slashes. Parts that would lead elsewhere are left out.
+fn parts(url: &str) -> Vec<&str> {
+    url.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect()
+}
+
+fn without_common_folder(all: Vec<Vec<&str>>) -> Vec<Vec<&str>> {
+    let folder = |parts: &[&str]| parts.len().saturating_sub(1);
+    let mut n_common = all.first().map_or(0, |parts| folder(parts));
+    for parts in &all {
+        let same = parts[..folder(parts)].iter().zip(&all[0]).take_while(|(a, b)| a == b).count();
+        n_common = n_common.min(same);
+    }
+    all.into_iter().map(|parts| parts[n_common..].to_vec()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names;
+
+    #[test]
+    fn names_begin_below_the_night_or_below_the_common_folder() {
+        let night = Some("crawl/dt=2026-11-20");
+        let below = ["crawl/dt=2026-11-20/a.parquet", "crawl/dt=2026-11-20/sub/a.parquet"];
+        assert_eq!(names(night, &below).unwrap(), ["a.parquet", "sub/a.parquet"]);
+        assert_eq!(names(night, &below[1..]).unwrap(), ["sub/a.parquet"]);
+        assert_eq!(names(None, &below[1..]).unwrap(), ["a.parquet"]);
+        assert_eq!(names(night, &["/x/dt=1/a.jsonl", "/x/dt=2/a.jsonl"]).unwrap(), ["dt=1/a.jsonl", "dt=2/a.jsonl"]);
+        assert_eq!(names(None, &["s3://b/k/a.jsonl", "s3://b/k/c.jsonl"]).unwrap(), ["a.jsonl", "c.jsonl"]);
+        assert_eq!(names(None, &[]).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn no_name_leads_out_of_the_folder_of_the_night() {
+        let urls = ["../a/../b/x.parquet", "/c/y.parquet"];
+        assert_eq!(names(Some("../a"), &urls).unwrap(), ["a/b/x.parquet", "c/y.parquet"]);
+        assert!(names(None, &["a/./x.parquet", "a/x.parquet"]).is_err());
+    }
+}

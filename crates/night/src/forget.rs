@@ -1,0 +1,401 @@
+//! `nearprint store forget --ids`: documents are taken out of a store and out of the results that it published.
+//!
+//! One commit names the new runs and the new generations of all nights that had the documents. The tables follow it, as
+//! they follow the commit of a run.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::Int64Type;
+use futures::TryStreamExt;
+use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID};
+use nearprint_parquet::{
+    Columns, DatasetWriter, FileRecord, PUBLISHED, ParquetFile, PublishedDataset, StagedFile, create_folder, upload_new,
+};
+use nearprint_storage::{Folder, NewFiles, Progress, Sha256Hex, Storage};
+use nearprint_store::maintain::{ForgottenIds, RunWithout, commit_forgetting, end_dead_removals, runs_without};
+use nearprint_store::{MANIFEST, Night, Store, StoreError, Writers, generation_name, to_json};
+use serde::Serialize;
+
+use crate::manifest::Manifest;
+use crate::publish::of_run;
+use crate::published::{generation, open_store};
+use crate::tables::roll_all_forward;
+use nearprint_pipeline::{PipelineError, Resources, Result};
+
+/// How often the work is done anew while others commit.
+const MAX_ATTEMPTS: usize = 5;
+
+/// The request to forget documents.
+#[derive(Debug, Clone)]
+pub struct ForgetIdsRequest {
+    /// The store.
+    pub store: String,
+    /// The ids of the documents.
+    pub ids: ForgottenIds,
+    /// The processes that write to the store.
+    pub writers: Writers,
+}
+
+/// The summary of forgotten documents. It names no document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ForgetIdsSummary {
+    /// The store.
+    pub store: String,
+    /// The number of the store's newest commit.
+    pub commit: u64,
+    /// The number of different ids in the request.
+    pub n_ids: u64,
+    /// The number of ids of which the store had a document.
+    pub n_found: u64,
+    /// The number of ids of which the store had none.
+    pub n_not_found: u64,
+    /// The number of documents that were forgotten: of an id, one for each night that had it.
+    pub n_documents: u64,
+    /// The number of documents that represent themselves from now on, because their canonical one is forgotten.
+    pub n_represented: u64,
+    /// The nights whose run files were written anew, by date.
+    pub nights: Vec<String>,
+    /// The nights whose results were published anew, by date.
+    pub results: Vec<String>,
+    /// The nights whose results are of a release before tables, by date. They stay as they are.
+    pub results_before_tables: Vec<String>,
+}
+
+impl ForgetIdsSummary {
+    /// Returns whether the store or its results named one of the documents.
+    #[must_use]
+    pub fn is_committed(&self) -> bool {
+        !self.nights.is_empty() || !self.results.is_empty()
+    }
+}
+
+/// Forgets documents in all nights of a store, and in the results of these nights. Later joins do as if the store had never
+/// had the documents. The files that still have them stay until `store gc`, but nothing names them any more.
+///
+/// # Errors
+/// A file of the store, or of a published night, is missing or damaged; others commit again and again; an error if a place
+/// cannot be read or written. Nothing is forgotten then, or all of it, and the tables follow with the next run.
+pub async fn store_forget_ids(
+    storage: &Storage,
+    request: &ForgetIdsRequest,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<ForgetIdsSummary> {
+    for _ in 0..MAX_ATTEMPTS {
+        let store = open_store(storage, &request.store).await?;
+        store.probe_conditional_put(request.writers).await?;
+        if end_dead_removals(&store).await? {
+            continue;
+        }
+        if let Some(summary) = attempt(storage, &store, request, resources, progress).await? {
+            // Also if an execution before this one committed and died.
+            roll_all_forward(storage, store.folder(), store.nights()).await?;
+            let commit = open_store(storage, &request.store).await?.sequence();
+            return Ok(ForgetIdsSummary { commit, ..summary });
+        }
+        tracing::warn!("somebody else committed meanwhile: looking again");
+    }
+    Err(PipelineError::TryAgain { reason: format!("others committed {MAX_ATTEMPTS} times meanwhile") })
+}
+
+/// Writes what is left of all nights, and commits it. Returns `None` if another commit was faster.
+async fn attempt(
+    storage: &Storage,
+    store: &Store,
+    request: &ForgetIdsRequest,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<Option<ForgetIdsSummary>> {
+    let ids = &request.ids;
+    let temp = resources.temp_dir()?;
+    let found = runs_without(store, ids, temp.path(), progress).await?;
+    let n_found = found.ids.len() as u64;
+    let mut summary = ForgetIdsSummary {
+        store: request.store.clone(),
+        commit: store.sequence(),
+        n_ids: ids.len(),
+        n_found,
+        n_not_found: ids.len() - n_found,
+        n_documents: found.runs.iter().map(|run| run.n_documents).sum(),
+        n_represented: found.runs.iter().map(|run| run.n_represented).sum(),
+        nights: found.runs.iter().rev().map(|run| run.dt.clone()).collect(),
+        results: Vec::new(),
+        results_before_tables: Vec::new(),
+    };
+    let mut runs: HashMap<String, RunWithout> = found.runs.into_iter().map(|run| (run.dt.clone(), run)).collect();
+    let mut changed = Vec::new();
+    // Until the commit, a failure deletes what it finds here.
+    let mut written = NewFiles::default();
+    progress.start("forget", "results", store.nights().len() as u64);
+    for night in store.nights() {
+        let mut new = night.clone();
+        if let Some(without) = runs.remove(&night.dt) {
+            new.joined_as = Some(night.joined_as().to_owned());
+            new.run = without.run.record;
+            let files = of_run(&without.run.files, &new);
+            upload_new(store.folder(), &files, &mut written, "publish", &Progress::default()).await?;
+        }
+        if !night.is_in_tables() {
+            summary.results_before_tables.push(night.dt.clone());
+        } else if let Some(left) = results_without(storage, night, ids, temp.path()).await? {
+            left.publish(storage, store, &mut new, &mut written).await?;
+            summary.results.push(night.dt.clone());
+        }
+        if new != *night {
+            changed.push(new);
+        }
+        progress.advance(1);
+    }
+    written.keep();
+    if changed.is_empty() || commit_forgetting(store, changed).await? {
+        return Ok(Some(summary));
+    }
+    // Another commit was first. What it shares with this one, its own execution has written.
+    written.delete();
+    Ok(None)
+}
+
+/// What is left of the results of a night.
+struct ResultsLeft {
+    files: Vec<StagedFile>,
+    manifest: Manifest,
+}
+
+impl ResultsLeft {
+    /// Writes the generation, and makes `night` name it.
+    async fn publish(self, storage: &Storage, store: &Store, night: &mut Night, written: &mut NewFiles) -> Result<()> {
+        let content = to_json(&self.manifest)?;
+        night.manifest_sha256 = Sha256Hex::of(&content).0;
+        night.gen_digest = night.manifest_sha256[..32].to_owned();
+        store.refuse_removing(&generation_name(&night.gen_digest))?;
+        let root = storage.folder(night.output_root())?;
+        let named = |file: StagedFile| {
+            let record = FileRecord { name: night.file_path(&file.record.name), ..file.record };
+            StagedFile { record, path: file.path }
+        };
+        let files: Vec<StagedFile> = self.files.into_iter().map(named).collect();
+        upload_new(&root, &files, written, "publish", &Progress::default()).await?;
+        Ok(written.put(&root, &format!("{}/{MANIFEST}", night.generation_path()), content).await?)
+    }
+}
+
+/// Returns what is left of the results of a night, or `None` if they name none of the documents.
+async fn results_without(
+    storage: &Storage,
+    night: &Night,
+    ids: &ForgottenIds,
+    temp: &Path,
+) -> Result<Option<ResultsLeft>> {
+    let root = storage.folder(night.output_root())?;
+    let manifest = Manifest::read(&generation(storage, night)?, night).await?;
+    let mut datasets = Vec::new();
+    let mut any = false;
+    for dataset in PUBLISHED {
+        let files = open(&root, &manifest, night, dataset).await?;
+        for file in &files {
+            any |= names_any(file, dataset, ids).await?;
+        }
+        datasets.push((dataset, files));
+    }
+    if !any {
+        return Ok(None);
+    }
+    let clusters = match datasets.iter().find(|(dataset, _)| dataset.name == DECISIONS) {
+        Some((_, files)) => Clusters::read(files, ids).await?,
+        None => Clusters::default(),
+    };
+    let folder = temp.join(format!("results-{}", night.dt));
+    create_folder(&folder)?;
+    let mut staged = Vec::new();
+    for (dataset, files) in datasets {
+        let mut writer = DatasetWriter::new(&folder, dataset.name, dataset.schema, &[]);
+        for file in files {
+            let names = column_names(dataset);
+            let mut batches = file.stream(file.whole(&names))?;
+            while let Some(batch) = batches.try_next().await? {
+                let columns = Columns { batch: &batch, file: &file.file.url };
+                writer.write(left(dataset, columns, ids, &clusters)?)?;
+            }
+        }
+        staged.extend(writer.finish()?);
+    }
+    staged.sort_by(|a, b| a.record.name.cmp(&b.record.name));
+    // Nothing was forgotten before.
+    let mut forgotten = manifest.forgotten.clone().unwrap_or_default();
+    forgotten.n_documents += clusters.n_documents;
+    let files = staged.iter().map(|file| file.record.clone()).collect();
+    let manifest = Manifest { forgotten: Some(forgotten), files, ..manifest };
+    Ok(Some(ResultsLeft { files: staged, manifest }))
+}
+
+/// Opens the files of a dataset of a night.
+async fn open(
+    root: &Folder,
+    manifest: &Manifest,
+    night: &Night,
+    dataset: &'static PublishedDataset,
+) -> Result<Vec<ParquetFile>> {
+    let mut files = Vec::new();
+    for (path, recorded) in manifest.files_of(night, dataset) {
+        let place = root.join(dataset.name).join(&path);
+        let there = place.find().await?.filter(|file| file.size == recorded.bytes);
+        let damaged = || StoreError::damaged(place.url(), "it is gone, or has not the size that the manifest records");
+        files.push(ParquetFile::open(there.ok_or_else(damaged)?).await?);
+    }
+    Ok(files)
+}
+
+const DECISIONS: &str = "decisions";
+
+/// Returns the columns of a dataset by which a row is about a document: if one of them names a forgotten one, the row goes.
+fn subjects(dataset: &PublishedDataset) -> &'static [&'static str] {
+    match dataset.name {
+        "pairs" => &["id_a", "id_b"],
+        "superseded" => &["earlier_id", "new_id"],
+        // A row of the input that is no document stays, without its id.
+        "quarantine" => &[],
+        _ => &[DOC_ID],
+    }
+}
+
+/// Returns the other columns of a dataset that name documents.
+fn mentions(dataset: &PublishedDataset) -> &'static [&'static str] {
+    match dataset.name {
+        DECISIONS => &[CANONICAL_ID, CLUSTER_ID],
+        "quarantine" => &["id"],
+        _ => &[],
+    }
+}
+
+const CLUSTER_ID: &str = "cluster_id";
+const CLUSTER_SIZE: &str = "cluster_size";
+
+fn column_names(dataset: &'static PublishedDataset) -> Vec<&'static str> {
+    dataset.schema.fields().iter().map(|field| field.name().as_str()).collect()
+}
+
+/// Returns whether a file names one of the documents.
+async fn names_any(file: &ParquetFile, dataset: &PublishedDataset, ids: &ForgottenIds) -> Result<bool> {
+    let names = [subjects(dataset), mentions(dataset)].concat();
+    let mut batches = file.stream(file.whole(&names))?;
+    while let Some(batch) = batches.try_next().await? {
+        let columns = Columns { batch: &batch, file: &file.file.url };
+        for name in &names {
+            if columns.strings(name)?.iter().flatten().any(|id| ids.has(id)) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// The clusters of a night that lose documents.
+#[derive(Default)]
+struct Clusters {
+    /// By their id.
+    by_id: BTreeMap<String, ClusterLeft>,
+    /// The number of documents that they and the skipped documents lose.
+    n_documents: u64,
+}
+
+/// What is left of a cluster.
+#[derive(Default)]
+struct ClusterLeft {
+    n_gone: i64,
+    /// The smallest id that is left.
+    id: Option<String>,
+}
+
+impl Clusters {
+    /// Reads the decisions of a night, which are sorted by id, twice: who goes, and then who is left.
+    async fn read(files: &[ParquetFile], ids: &ForgottenIds) -> Result<Self> {
+        let mut clusters = Self::default();
+        for is_second in [false, true] {
+            for file in files {
+                let mut batches = file.stream(file.whole(&[DOC_ID, CLUSTER_ID]))?;
+                while let Some(batch) = batches.try_next().await? {
+                    let columns = Columns { batch: &batch, file: &file.file.url };
+                    for (id, cluster) in columns.strings(DOC_ID)?.iter().zip(columns.strings(CLUSTER_ID)?) {
+                        let nameless = || StoreError::damaged(&file.file.url, "a decision has no doc_id");
+                        let id = id.ok_or_else(nameless)?;
+                        match is_second {
+                            false if ids.has(id) => clusters.lose(cluster),
+                            true if !ids.has(id) => clusters.leave(id, cluster),
+                            _ => {}
+                        }
+                    }
+                }
+            }
+        }
+        Ok(clusters)
+    }
+
+    fn lose(&mut self, cluster: Option<&str>) {
+        self.n_documents += 1;
+        if let Some(cluster) = cluster {
+            self.by_id.entry(cluster.to_owned()).or_default().n_gone += 1;
+        }
+    }
+
+    fn leave(&mut self, id: &str, cluster: Option<&str>) {
+        if let Some(left) = cluster.and_then(|cluster| self.by_id.get_mut(cluster)) {
+            left.id.get_or_insert_with(|| id.to_owned());
+        }
+    }
+}
+
+/// Returns what is left of a batch of a dataset.
+fn left(
+    dataset: &'static PublishedDataset,
+    columns: Columns<'_>,
+    ids: &ForgottenIds,
+    clusters: &Clusters,
+) -> Result<RecordBatch> {
+    let mut stays = vec![true; columns.batch.num_rows()];
+    for name in subjects(dataset) {
+        for (stays, id) in stays.iter_mut().zip(columns.strings(name)?) {
+            *stays &= !id.is_some_and(|id| ids.has(id));
+        }
+    }
+    let mut arrays: Vec<ArrayRef> = Vec::new();
+    for field in dataset.schema.fields() {
+        let name = field.name().as_str();
+        arrays.push(match name {
+            CLUSTER_ID => Arc::new(cluster_ids(columns, clusters)?),
+            CLUSTER_SIZE => Arc::new(cluster_sizes(columns, clusters)?),
+            _ if mentions(dataset).contains(&name) => {
+                let named = columns.strings(name)?.iter();
+                Arc::new(named.map(|id| id.filter(|id| !ids.has(id))).collect::<StringArray>())
+            }
+            _ => Arc::clone(columns.get(name)?),
+        });
+    }
+    let all = RecordBatch::try_new(Arc::clone(dataset.schema), arrays).map_err(internal)?;
+    filter_record_batch(&all, &BooleanArray::from(stays)).map_err(internal)
+}
+
+/// Returns the ids of the clusters: of those that lose documents, the smallest id that is left.
+fn cluster_ids(columns: Columns<'_>, clusters: &Clusters) -> Result<StringArray> {
+    let named = columns.strings(CLUSTER_ID)?.iter();
+    Ok(named
+        .map(|id| {
+            let left = id.and_then(|id| clusters.by_id.get(id));
+            left.map_or(id, |left| left.id.as_deref())
+        })
+        .collect())
+}
+
+fn cluster_sizes(columns: Columns<'_>, clusters: &Clusters) -> Result<Int64Array> {
+    let sizes = columns.primitive::<Int64Type>(CLUSTER_SIZE)?;
+    let named = columns.strings(CLUSTER_ID)?.iter();
+    let n_gone = named.map(|id| id.and_then(|id| clusters.by_id.get(id)).map_or(0, |left| left.n_gone));
+    Ok(sizes.iter().zip(n_gone).map(|(size, n_gone)| size.map(|size| size - n_gone)).collect())
+}
+
+fn internal(error: arrow::error::ArrowError) -> PipelineError {
+    PipelineError::Internal { stage: "forget", reason: error.to_string() }
+}

@@ -1,0 +1,114 @@
+//! What a published night was made from: its input files, and the earlier nights that it was joined with.
+
+use std::collections::BTreeSet;
+
+use futures::{StreamExt, TryStreamExt};
+use nearprint_profile::Configuration;
+use nearprint_storage::{InputFile, Storage};
+use nearprint_store::{Night, Store};
+
+use super::manifest::InputRecord;
+use super::published::{files_of, manifest_of, open_store, published};
+use super::request::check_date;
+use nearprint_pipeline::Result;
+
+/// The number of input files that are looked up at once.
+pub(crate) const LOOK_UPS_AT_ONCE: usize = 16;
+
+/// An input file of a published night, as it is now.
+#[derive(Debug, Clone)]
+pub enum NightInput {
+    /// It is the one that the run read.
+    Unchanged(InputFile),
+    /// There is a file of this name, but it has another size or another version.
+    Changed {
+        /// The path or URL.
+        url: String,
+        /// The difference.
+        reason: String,
+    },
+    /// There is no such file.
+    Gone {
+        /// The path or URL.
+        url: String,
+    },
+}
+
+impl NightInput {
+    /// Compares an input file with the one that the run read.
+    pub(crate) async fn of(storage: &Storage, recorded: InputRecord) -> Result<Self> {
+        let Some(file) = storage.input(&recorded.url)?.find().await? else {
+            return Ok(Self::Gone { url: recorded.url });
+        };
+        if file.size == recorded.bytes && file.version == recorded.version {
+            return Ok(Self::Unchanged(file));
+        }
+        let reason = format!(
+            "it has changed since the night was published ({} bytes of {} then, {} of {} now)",
+            recorded.bytes, recorded.version, file.size, file.version
+        );
+        Ok(Self::Changed { url: recorded.url, reason })
+    }
+}
+
+/// The files of a published night.
+#[derive(Debug, Clone)]
+pub struct NightFiles {
+    /// The generation.
+    pub generation: String,
+    /// The files that the run read, by path. Files that it passed over because they cannot be read are left out.
+    pub inputs: Vec<NightInput>,
+    /// The files of the decisions: one row a document, sorted by `doc_id`.
+    pub decisions: Vec<InputFile>,
+}
+
+/// A published night, and the earlier nights that it was joined with.
+#[derive(Debug)]
+pub struct JoinedNights {
+    storage: Storage,
+    store: Store,
+    dates: Vec<String>,
+    /// The number of earlier nights that it was joined with and that were replaced or dropped since.
+    pub n_gone: u64,
+}
+
+impl JoinedNights {
+    /// Opens the store of a published night. The caller compares texts by the `configuration`.
+    ///
+    /// # Errors
+    /// The night is not published, the store has fingerprints of another profile, or a manifest is damaged.
+    pub async fn open(storage: &Storage, store_url: &str, dt: &str, configuration: &Configuration) -> Result<Self> {
+        check_date(dt)?;
+        let store = open_store(storage, store_url).await?;
+        store.refuse_other_config(&configuration.digest(), |other| configuration.differences(other))?;
+        let night = published(&store, dt)?;
+        let manifest = manifest_of(storage, &store, night).await?;
+        let joined: BTreeSet<&String> = manifest.joined.iter().collect();
+        let was_joined = |night: &&&Night| joined.contains(&night.run.digest);
+        let before = store.before(dt);
+        let earlier: Vec<&&Night> = before.iter().rev().filter(was_joined).collect();
+        let n_gone = manifest.joined.len().saturating_sub(earlier.len()) as u64;
+        let dates = std::iter::once(dt).chain(earlier.iter().map(|night| night.dt.as_str()));
+        let dates = dates.map(str::to_owned).collect();
+        Ok(Self { storage: storage.clone(), store, dates, n_gone })
+    }
+
+    /// Returns the date of the night, and then those of the nights that it was joined with, from the newest to the
+    /// oldest.
+    #[must_use]
+    pub fn dates(&self) -> &[String] {
+        &self.dates
+    }
+
+    /// Returns the files of one of these nights.
+    ///
+    /// # Errors
+    /// The night's manifest, or a file that it names, is missing or damaged; an input cannot be looked up.
+    pub async fn files(&self, dt: &str) -> Result<NightFiles> {
+        let files = files_of(&self.storage, &self.store, published(&self.store, dt)?).await?;
+        let read = files.manifest.read_inputs();
+        let inputs = futures::stream::iter(read).map(|input| NightInput::of(&self.storage, input));
+        let inputs = inputs.buffered(LOOK_UPS_AT_ONCE).try_collect().await?;
+        Ok(NightFiles { generation: files.digest, inputs, decisions: files.decisions })
+    }
+}

@@ -1,0 +1,44 @@
+//! A night: from the request of a run to the published results.
+//!
+//! [`run()`] runs one. What nights published is read, checked, filtered and forgotten here too.
+
+mod breakers;
+mod check;
+mod documents;
+mod dry_run;
+mod filter;
+mod forget;
+mod generations;
+mod inputs;
+mod manifest;
+mod measure;
+mod plan;
+mod preflight;
+mod publish;
+mod published;
+mod references;
+mod request;
+mod run;
+mod store_commands;
+mod summary;
+mod tables;
+
+pub use breakers::{
+    Breakers, DocumentShare, DropRate, Evidence, LargestCluster, LossySources, MeanLoss, Measured, NO_SOURCE,
+    SourceCounts, SourceLoss, TrippedBreaker,
+};
+pub use check::{CheckReport, CheckRequest, CheckedReference, check};
+pub use dry_run::{CheckedPlaces, DryRun, check_places, dry_run};
+pub use filter::{FilterCounts, FilterRequest, FilterSummary, FilteredNight, filter};
+pub use forget::{ForgetIdsRequest, ForgetIdsSummary, store_forget_ids};
+pub use generations::{Generation, Generations};
+pub use inputs::{JoinedNights, NightFiles, NightInput};
+pub use published::{NightHistory, NightRecord, published_files, published_history, published_night};
+pub use references::JoinedReference;
+pub use request::{MAX_LOST_SHARE, RunRequest, is_among_documents, usual_lost_share};
+pub use run::{run, run_elsewhere};
+pub use store_commands::{
+    DropNightRequest, DropNightSummary, ForgetBeforeRequest, ForgetBeforeSummary, store_check, store_compact,
+    store_drop_night, store_forget_before, store_gc, store_index, store_info, store_init,
+};
+pub use summary::{CountsOf, RunCounts, RunStatus, RunSummary};

@@ -1,0 +1,95 @@
+//! The manifest of a generation: its content, and the inputs that it was made from.
+
+use std::collections::BTreeSet;
+
+use nearprint_documents::BadFile;
+use nearprint_parquet::{FileRecord, PublishedDataset};
+use nearprint_storage::{Folder, Sha256Hex, foreign};
+use nearprint_store::{JoinedRuns, MANIFEST, Night, StoreError};
+use serde::{Deserialize, Serialize};
+
+use super::references::JoinedReference;
+use super::summary::RunCounts;
+use nearprint_pipeline::Result;
+
+/// The content of a generation, and the inputs that it was made from.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    pub(crate) version: u32,
+    pub(crate) nearprint: String,
+    pub(crate) algorithm: u32,
+    pub(crate) dt: String,
+    pub(crate) config_digest: String,
+    pub(crate) inputs: Vec<InputRecord>,
+    pub(crate) ignored_inputs: Vec<String>,
+    /// The files that could not be read, and the reasons. None of their rows counts.
+    #[serde(default)]
+    pub(crate) bad_files: Vec<BadFile>,
+    pub(crate) joined: Vec<String>,
+    /// Left out if there are none, as in nights of releases without references.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) references: Vec<JoinedReference>,
+    /// The digest of the runs before these that the store had forgotten then, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) forgotten_runs: Option<String>,
+    /// The counts of the run. Documents that were forgotten since are among them.
+    pub(crate) counts: RunCounts,
+    /// What was forgotten since the run, or `None` if the results are those of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) forgotten: Option<Forgotten>,
+    pub(crate) files: Vec<FileRecord>,
+}
+
+/// What a night's results lack since documents were forgotten.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Forgotten {
+    /// The number of the night's documents that were forgotten.
+    pub(crate) n_documents: u64,
+}
+
+impl Manifest {
+    /// Reads the manifest of a night's generation, and checks it against the commit.
+    pub(crate) async fn read(generation: &Folder, night: &Night) -> Result<Self> {
+        let manifest = generation.join(MANIFEST);
+        let content = manifest
+            .get()
+            .await?
+            .ok_or_else(|| StoreError::damaged(manifest.url(), "committed, but its manifest is gone"))?;
+        if Sha256Hex::of(&content).0 != night.manifest_sha256 {
+            let reason = "its SHA-256 is not the one that the store's commit records";
+            return Err(StoreError::damaged(manifest.url(), reason).into());
+        }
+        Ok(serde_json::from_slice(&content).map_err(|e| StoreError::damaged(manifest.url(), foreign(&e)))?)
+    }
+
+    /// Returns the inputs that the run read, without those that it passed over because they cannot be read.
+    pub(crate) fn read_inputs(&self) -> Vec<InputRecord> {
+        let bad: BTreeSet<&str> = self.bad_files.iter().map(|bad| bad.url.as_str()).collect();
+        self.inputs.iter().filter(|input| !bad.contains(input.url.as_str())).cloned().collect()
+    }
+
+    /// Returns the files of a dataset, with their paths below its table.
+    pub(crate) fn files_of<'a>(
+        &'a self,
+        night: &'a Night,
+        dataset: &'a PublishedDataset,
+    ) -> impl Iterator<Item = (String, &'a FileRecord)> {
+        self.files.iter().filter_map(|file| {
+            let path = night.file_path(&file.name);
+            Some((path.strip_prefix(dataset.name)?.strip_prefix('/')?.to_owned(), file))
+        })
+    }
+
+    /// Returns whether the manifest agrees with the commit about the night.
+    pub(crate) fn is_of(&self, night: &Night, config_digest: &str) -> bool {
+        let joined = JoinedRuns::of(self.forgotten_runs.as_deref(), &self.joined);
+        self.dt == night.dt && joined == night.joined && self.config_digest == config_digest
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct InputRecord {
+    pub(crate) url: String,
+    pub(crate) bytes: u64,
+    pub(crate) version: String,
+}

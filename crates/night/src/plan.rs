@@ -1,0 +1,272 @@
+//! The plan of a run before any document is read, and the runs that are refused.
+
+use std::time::{Duration, SystemTime};
+
+use nearprint_documents::Documents;
+use nearprint_join::LossLimit;
+use nearprint_profile::ALGORITHM_VERSION;
+use nearprint_storage::{Folder, Sha256Hex, Storage, StorageError, utc};
+use nearprint_store::{Night, Store, identity_in, night_records};
+
+use super::documents;
+use super::manifest::{InputRecord, Manifest};
+use super::published::generation;
+use super::references::References;
+use super::request::RunRequest;
+use nearprint_pipeline::{PipelineError, Result};
+
+/// The plan of a run, before any document is read.
+pub(crate) struct Plan {
+    pub(crate) store: Store,
+    pub(crate) references: References,
+    pub(crate) documents: Documents,
+    pub(crate) config_digest: String,
+    /// The digests of the runs with which the night is joined, as lists of joined runs name them.
+    pub(crate) joined: Vec<String>,
+    pub(crate) inputs: Vec<InputRecord>,
+    /// The digest of everything that the night's results depend on.
+    pub(crate) digest: String,
+    pub(crate) newest_input: Option<String>,
+    /// Whether the date is far ahead of the newest input. It is if there is no input.
+    pub(crate) is_ahead_of_input: bool,
+    pub(crate) output: Folder,
+    /// The folder with the manifests of the night's generations.
+    pub(crate) records: Folder,
+}
+
+pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
+    request.profile.join.verifier(request.profile.bits)?;
+    let configuration = request.configuration();
+    let config_digest = configuration.digest();
+    let store = Store::open(&storage.folder(&request.store)?).await?;
+    store.refuse_other_config(&config_digest, |other| configuration.differences(other))?;
+    let identity = store.identity().await?;
+    let output = storage.folder(&request.output)?;
+    refuse_missing_store(&store, identity.as_deref(), request, &output).await?;
+    store.refuse_output_of_another(identity.as_deref(), &output).await?;
+    store.refuse_lost_commits(&output).await?;
+    store.refuse_unmounted_output(storage, &output).await?;
+    let references = References::open(storage, &request.references, &configuration, identity.as_deref()).await?;
+    let documents = documents::open(storage, request).await?;
+    let newest_input = documents.files().map(|f| f.modified).max();
+    let is_ahead_of_input = newest_input.is_none_or(|newest| is_far_ahead(&request.dt, newest));
+    let newest_input = newest_input.map(utc);
+    let joined = store.nights_before(&request.dt).digests();
+    let mut inputs: Vec<InputRecord> = documents
+        .files()
+        .chain(documents.bad.iter().map(|(file, _)| file))
+        .map(|f| InputRecord { url: f.url.clone(), bytes: f.size, version: f.version.clone() })
+        .collect();
+    inputs.sort();
+    let before_forgetting = joined_before_forgetting(storage, &store, request).await?;
+    let digest =
+        request_digest(request, &config_digest, &inputs, before_forgetting.as_ref().unwrap_or(&joined), &references)?;
+    let records = output.join(&night_records(&request.dt));
+    Ok(Plan {
+        store,
+        references,
+        documents,
+        config_digest,
+        joined,
+        inputs,
+        digest,
+        newest_input,
+        is_ahead_of_input,
+        output,
+        records,
+    })
+}
+
+/// The days by which a date may be ahead of the clock, or of the documents: time zones make up one of them.
+const AHEAD_DAYS: u64 = 2;
+
+/// Returns whether a date is more than [`AHEAD_DAYS`] days after a time.
+fn is_far_ahead(dt: &str, time: SystemTime) -> bool {
+    let last = time.checked_add(Duration::from_secs(AHEAD_DAYS * 24 * 60 * 60));
+    last.is_some_and(|last| dt > date_of(last).as_str())
+}
+
+fn date_of(time: SystemTime) -> String {
+    utc(time).chars().take_while(|&c| c != 'T').collect()
+}
+
+/// What a stale night was made from that the store no longer has.
+const EARLIER_NIGHTS: &str = "earlier nights";
+
+impl Plan {
+    /// Returns whether the night is marked as one of the future: it was asked for as such, now or when it was published, and
+    /// its date is far ahead of its documents. The clock does not matter.
+    pub(crate) fn is_future(&self, request: &RunRequest) -> bool {
+        let was_asked = request.future || self.store.night(&request.dt).is_some_and(|night| night.future);
+        was_asked && self.is_ahead_of_input
+    }
+
+    /// Says in which of inputs, earlier nights and references a published night differs. If it is none of them, it is a
+    /// key of the configuration: those on which fingerprints depend are the same, else the store would have refused.
+    fn changed(&self, night: &Night, published: &Manifest) -> String {
+        let mut inputs = published.inputs.clone();
+        inputs.sort();
+        let states = published.references.iter().map(|reference| (reference.store.as_str(), reference.joined.clone()));
+        let differ = [
+            (inputs != self.inputs, "inputs"),
+            (self.store.is_stale(night), EARLIER_NIGHTS),
+            (!states.eq(self.references.states()), "references"),
+        ];
+        let names: Vec<&str> = differ.into_iter().filter(|(differs, _)| *differs).map(|(_, name)| name).collect();
+        if names.is_empty() { "configuration".to_owned() } else { names.join(" and ") }
+    }
+}
+
+/// Returns the runs that a published night was joined with, if the store has forgotten some of them and the others are the
+/// same. A run of the same request then finds the night published. With `replace`, it is joined with those that are left.
+async fn joined_before_forgetting(
+    storage: &Storage,
+    store: &Store,
+    request: &RunRequest,
+) -> Result<Option<Vec<String>>> {
+    let is_same = |night: &&Night| !store.is_stale(night);
+    match store.night(&request.dt).filter(|_| !request.replace && store.forgotten().is_some()).filter(is_same) {
+        Some(night) => Ok(Some(Manifest::read(&generation(storage, night)?, night).await?.joined)),
+        None => Ok(None),
+    }
+}
+
+/// Refuses a store that is missing. It may be on a disk that is not mounted, or have another name, so a new one is made
+/// only on request. An output that belongs to a store already takes no new one.
+pub(crate) async fn refuse_missing_store(
+    store: &Store,
+    identity: Option<&str>,
+    request: &RunRequest,
+    output: &Folder,
+) -> Result<()> {
+    if request.create_store || identity.is_some() || !store.is_new() {
+        return Ok(());
+    }
+    let remedy = match identity_in(output).await? {
+        Some(_) => {
+            "check the path, and that its disk is mounted: the output has nights of a store, and takes no other one"
+        }
+        None => {
+            "check the path, and that its disk is mounted; a first night makes the store with `create_store`, or after \
+                 `nearprint store init`"
+        }
+    };
+    Err(StorageError::InputMissing { what: "store", url: request.store.clone(), remedy }.into())
+}
+
+/// Returns the digest of everything that a night's results depend on, except the release that writes them.
+pub(crate) fn request_digest(
+    request: &RunRequest,
+    config_digest: &str,
+    inputs: &[InputRecord],
+    joined: &[String],
+    references: &References,
+) -> Result<String> {
+    let keep: Vec<(&str, bool)> = request.keep.iter().map(|k| (k.column.as_str(), k.descending)).collect();
+    let mut parts = serde_json::json!({
+        "algorithm": ALGORITHM_VERSION,
+        "dt": request.dt,
+        "config_digest": config_digest,
+        "inputs": inputs,
+        "joined": joined,
+        "columns": request.columns,
+        "max_doc_bytes": request.input.max_doc_bytes,
+        "on_duplicate_id": request.input.on_duplicate_id,
+        "keep": keep,
+        "join": request.profile.join,
+        "pairs": request.pairs,
+        "clusters": request.clusters,
+    });
+    // Left out at 1, so that nights from before there was a limit keep their digests.
+    let LossLimit(max_lost_share) = request.loss_limit()?;
+    if max_lost_share < 1.0 {
+        parts["max_lost_share"] = max_lost_share.into();
+    }
+    // Left out if there are none, so that nights without references keep their digests.
+    let references = references.states();
+    if !references.is_empty() {
+        parts["references"] = serde_json::json!(references);
+    }
+    Ok(Sha256Hex::of(parts.to_string().as_bytes()).0[..32].to_owned())
+}
+
+/// Refuses a night that is published from something else. The message says what it was.
+pub(crate) async fn refuse_republishing(
+    storage: &Storage,
+    plan: &Plan,
+    published: &Night,
+    request: &RunRequest,
+) -> Result<()> {
+    if request.replace {
+        return Ok(());
+    }
+    // A manifest that cannot be read says nothing. The night is published all the same.
+    let changed = match Manifest::read(&generation(storage, published)?, published).await {
+        Ok(manifest) => match plan.changed(published, &manifest) {
+            changed if changed == EARLIER_NIGHTS => return Err(stale(published, plan)),
+            changed => format!("from other {changed}"),
+        },
+        Err(error) => format!("from something else, and its manifest does not say from what ({error})"),
+    };
+    let reason = format!("{} is published {changed}: keep it, or publish anew with `replace`", request.dt);
+    Err(PipelineError::OutputExists { url: plan.output.url().to_owned(), reason })
+}
+
+/// Refuses a new night whose date is far ahead of the clock and of its documents: every real night would come before it.
+pub(crate) fn refuse_future(plan: &Plan, request: &RunRequest) -> Result<()> {
+    let now = SystemTime::now();
+    if request.future || !plan.is_ahead_of_input || !is_far_ahead(&request.dt, now) {
+        return Ok(());
+    }
+    let newest = plan.newest_input.as_ref().map_or(String::new(), |at| format!(" and after its newest input ({at})"));
+    let reason = format!(
+        "{} is more than {AHEAD_DAYS} days after today ({}){newest}: check `dt`, or say `future` to publish it",
+        request.dt,
+        date_of(now)
+    );
+    Err(PipelineError::Usage { reason })
+}
+
+/// Returns the refusal of a night of which nothing but the earlier nights has changed.
+fn stale(published: &Night, plan: &Plan) -> PipelineError {
+    PipelineError::StaleNight { output: plan.output.url().to_owned(), dt: published.dt.clone() }
+}
+
+pub(crate) fn refuse_late(store: &Store, request: &RunRequest) -> Result<()> {
+    match store.nights().last() {
+        Some(newest) if newest.dt > request.dt && !request.late => {
+            let reason =
+                format!("{} is older than the store's newest night {}: say `late` to add it", request.dt, newest.dt);
+            Err(PipelineError::Usage { reason })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a night that the store has forgotten by its age, or would forget in the very commit that adds it.
+pub(crate) fn refuse_forgotten(store: &Store, request: &RunRequest) -> Result<()> {
+    let dt = request.dt.as_str();
+    if let Some(forgotten) = store.forgotten().filter(|forgotten| dt < forgotten.before.as_str()) {
+        let reason = format!("{dt} is refused: the store has forgotten all nights before {}", forgotten.before);
+        return Err(PipelineError::Usage { reason });
+    }
+    let n_newer = store.nights().iter().filter(|night| !night.future && night.dt.as_str() > dt).count();
+    match request.keep_nights {
+        Some(n) if n_newer >= n.get() as usize => {
+            let reason = format!(
+                "{dt} is refused: the store has {n_newer} newer nights and would forget it at once: raise `keep_nights` = {n}"
+            );
+            Err(PipelineError::Usage { reason })
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn moved(published: &Night, plan: &Plan) -> PipelineError {
+    let reason = format!(
+        "{} is published in {}, not here: name that output, or publish the night here with `replace`",
+        published.dt,
+        published.output_root()
+    );
+    PipelineError::OutputExists { url: plan.output.url().to_owned(), reason }
+}

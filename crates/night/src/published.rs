@@ -1,0 +1,234 @@
+//! A published night, as its manifest and the store describe it.
+
+use nearprint_documents::BadFile;
+use nearprint_parquet::FileRecord;
+use nearprint_storage::{Folder, InputFile, Storage, StorageError};
+use nearprint_store::{Night, Store, StoreError, missing_store};
+use serde::Serialize;
+
+use super::manifest::Manifest;
+use super::request::check_date;
+use super::summary::{CountsOf, RunCounts, RunStatus, RunSummary};
+use nearprint_pipeline::{PipelineError, Result, SpillStats};
+
+/// The files of a published night.
+#[derive(Debug)]
+pub(crate) struct PublishedFiles {
+    pub(crate) manifest: Manifest,
+    /// The digest that names the generation.
+    pub(crate) digest: String,
+    /// The files of its decisions, one row a document.
+    pub(crate) decisions: Vec<InputFile>,
+    /// The files of the rows that are no documents.
+    pub(crate) quarantine: Vec<InputFile>,
+}
+
+/// Returns the files of a published night. Who needs decisions finds them here, whatever the layout of the output.
+///
+/// # Errors
+/// The manifest, or a file that it names, is missing or damaged.
+pub(crate) async fn files_of(storage: &Storage, store: &Store, night: &Night) -> Result<PublishedFiles> {
+    let root = storage.folder(night.output_root())?;
+    let manifest = manifest_of(storage, store, night).await?;
+    let (mut decisions, mut quarantine) = (Vec::new(), Vec::new());
+    for (dataset, files) in [("decisions", &mut decisions), ("quarantine", &mut quarantine)] {
+        for (place, record) in of_dataset(&root, &manifest, night, dataset) {
+            let there = place.find().await?.filter(|file| file.size == record.bytes);
+            let damaged =
+                || StoreError::damaged(place.url(), "it is gone, or has not the size that the manifest records");
+            files.push(there.ok_or_else(damaged)?);
+        }
+    }
+    let digest = night.gen_digest.clone();
+    Ok(PublishedFiles { manifest, digest, decisions, quarantine })
+}
+
+/// Returns the files of a dataset of a night in an output, in order, in whatever layout the night has.
+fn of_dataset<'a>(
+    root: &'a Folder,
+    manifest: &'a Manifest,
+    night: &'a Night,
+    dataset: &'a str,
+) -> impl Iterator<Item = (Folder, &'a FileRecord)> {
+    let files = manifest.files.iter().filter(move |file| file.name.split('/').next() == Some(dataset));
+    files.map(|file| (root.join(&night.file_path(&file.name)), file))
+}
+
+/// Returns the number of the commit, and the later nights that were made without this one.
+pub(crate) fn commit_and_stale(store: &Store, night: &Night) -> (u64, Vec<String>) {
+    let info = store.info();
+    let stale = info.nights.iter().filter(|n| n.stale && n.dt > night.dt).map(|n| n.dt.clone()).collect();
+    (info.commit, stale)
+}
+
+/// Returns the folder with a night's manifest.
+pub(crate) fn generation(storage: &Storage, night: &Night) -> Result<Folder> {
+    Ok(storage.folder(night.output_root())?.join(&night.generation_path()))
+}
+
+/// Reads the manifest of a published night.
+///
+/// # Errors
+/// [`StorageError::InputMissing`] if the whole output is missing, whose disk may not be mounted; an error if the manifest
+/// cannot be read or is damaged.
+pub(crate) async fn manifest_of(storage: &Storage, store: &Store, night: &Night) -> Result<Manifest> {
+    match Manifest::read(&generation(storage, night)?, night).await {
+        Ok(manifest) => Ok(manifest),
+        Err(error) => {
+            refuse_missing_output(storage, store, night.output_root()).await?;
+            Err(error)
+        }
+    }
+}
+
+/// Refuses an output of the store that has neither an identity nor a night. Other faults of the output are passed over.
+///
+/// # Errors
+/// [`StorageError::InputMissing`] if the output is missing.
+pub(crate) async fn refuse_missing_output(storage: &Storage, store: &Store, output: &str) -> Result<()> {
+    match store.refuse_unmounted_output(storage, &storage.folder(output)?).await {
+        Err(StoreError::Storage(missing @ StorageError::InputMissing { .. })) => Err(missing.into()),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) async fn already_published(storage: &Storage, store: &Store, night: &Night) -> Result<RunSummary> {
+    let read = manifest_of(storage, store, night).await?;
+    let (commit, stale) = commit_and_stale(store, night);
+    Ok(RunSummary {
+        status: RunStatus::AlreadyPublished,
+        dt: night.dt.clone(),
+        output: night.output_root().to_owned(),
+        generation: Some(night.gen_digest.clone()),
+        commit,
+        counts_of: CountsOf::Publication,
+        counts: read.counts,
+        references: read.references,
+        spill: SpillStats::default(),
+        n_tables: 0,
+        n_parts: 0,
+        stale,
+        forgotten: Vec::new(),
+        n_mended_files: 0,
+        newest_input: None,
+        breakers: Vec::new(),
+        measured: None,
+    })
+}
+
+/// Returns a published night's summary, and the dates of the nights before it.
+///
+/// # Errors
+/// [`PipelineError::NightNotPublished`] if the night is not published.
+pub async fn published_night(storage: &Storage, store_url: &str, dt: &str) -> Result<(RunSummary, Vec<String>)> {
+    check_date(dt)?;
+    let store = open_store(storage, store_url).await?;
+    let night = published(&store, dt)?;
+    let earlier = store.before(dt).into_iter().map(|n| n.dt.clone()).collect();
+    let summary = already_published(storage, &store, night).await?;
+    Ok((RunSummary { status: RunStatus::Published, ..summary }, earlier))
+}
+
+/// What the manifest of a published night says, besides the names of its files.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NightRecord {
+    /// The night.
+    pub dt: String,
+    /// The generation of the night.
+    pub generation: String,
+    /// The release that made it.
+    pub release: String,
+    /// The digest of the configuration of all fingerprints.
+    pub config_digest: String,
+    /// The number of files of documents.
+    pub n_inputs: u64,
+    /// The size of these files in bytes, as they lie there, compressed or not.
+    pub input_bytes: u64,
+    /// The files of other kinds that were passed over.
+    pub ignored_inputs: Vec<String>,
+    /// The files that could not be read.
+    pub bad_files: Vec<BadFile>,
+    /// The number of the night's documents that were forgotten since. The counts are those of the run.
+    pub n_forgotten: u64,
+    /// Whether nights of earlier dates were added, replaced or dropped since the night was joined with them.
+    pub is_stale: bool,
+    /// The counts of the run.
+    pub counts: RunCounts,
+}
+
+/// A published night, and those before it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NightHistory {
+    /// The night.
+    pub night: NightRecord,
+    /// The nights before it, oldest first, as many as were asked for.
+    pub before: Vec<NightRecord>,
+    /// Those of them whose manifests cannot be read, and the reasons. They are not in `before`.
+    pub unread: Vec<(String, String)>,
+}
+
+/// Returns what the manifests say about a published night and the `n_before` nights before it.
+///
+/// # Errors
+/// [`PipelineError::NightNotPublished`] if the night is not published; an error if its manifest cannot be read or is damaged.
+pub async fn published_history(storage: &Storage, store_url: &str, dt: &str, n_before: usize) -> Result<NightHistory> {
+    check_date(dt)?;
+    let store = open_store(storage, store_url).await?;
+    let night = night_record(storage, &store, published(&store, dt)?).await?;
+    let all = store.before(dt);
+    let (mut before, mut unread) = (Vec::new(), Vec::new());
+    for earlier in all.iter().skip(all.len().saturating_sub(n_before)) {
+        match night_record(storage, &store, earlier).await {
+            Ok(record) => before.push(record),
+            Err(error) => unread.push((earlier.dt.clone(), error.to_string())),
+        }
+    }
+    Ok(NightHistory { night, before, unread })
+}
+
+async fn night_record(storage: &Storage, store: &Store, night: &Night) -> Result<NightRecord> {
+    let manifest = manifest_of(storage, store, night).await?;
+    Ok(NightRecord {
+        dt: manifest.dt,
+        generation: night.gen_digest.clone(),
+        release: manifest.nearprint,
+        config_digest: manifest.config_digest,
+        n_inputs: manifest.inputs.len() as u64,
+        input_bytes: manifest.inputs.iter().map(|input| input.bytes).sum(),
+        ignored_inputs: manifest.ignored_inputs,
+        bad_files: manifest.bad_files,
+        n_forgotten: manifest.forgotten.map_or(0, |forgotten| forgotten.n_documents),
+        is_stale: store.is_stale(night),
+        counts: manifest.counts,
+    })
+}
+
+/// Returns the URLs of the files of a dataset of a published night, such as `decisions`, in order. The store and the
+/// night's manifest name them, so they are the files of one generation, whatever else lies beside them.
+///
+/// # Errors
+/// [`PipelineError::NightNotPublished`] if the night is not published; an error if its manifest cannot be read or is damaged.
+pub async fn published_files(storage: &Storage, store_url: &str, dt: &str, dataset: &str) -> Result<Vec<String>> {
+    check_date(dt)?;
+    let store = open_store(storage, store_url).await?;
+    let night = published(&store, dt)?;
+    let manifest = manifest_of(storage, &store, night).await?;
+    let root = storage.folder(night.output_root())?;
+    Ok(of_dataset(&root, &manifest, night, dataset).map(|(place, _)| place.url().to_owned()).collect())
+}
+
+/// Returns the night of a date.
+///
+/// # Errors
+/// [`PipelineError::NightNotPublished`] if the night is not published.
+pub(crate) fn published<'a>(store: &'a Store, dt: &str) -> Result<&'a Night> {
+    store.night(dt).ok_or_else(|| PipelineError::not_published(store, dt))
+}
+
+pub(crate) async fn open_store(storage: &Storage, url: &str) -> Result<Store> {
+    let folder = storage.folder(url)?;
+    match Store::open_existing(&folder).await? {
+        Some(store) => Ok(store),
+        None => Err(missing_store(&folder).await.into()),
+    }
+}

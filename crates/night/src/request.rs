@@ -1,0 +1,254 @@
+//! The request of a run, and the checks of it before any file is read.
+
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+use nearprint_documents::{DocumentColumns, DocumentPlace, InputPolicy, night_pattern};
+use nearprint_join::LossLimit;
+use nearprint_parquet::PUBLISHED;
+use nearprint_profile::{Configuration, ProfileConfig};
+use nearprint_storage::{Folder, Storage, is_date, redact};
+use nearprint_store::Writers;
+use nearprint_tasks::KeepKey;
+use nearprint_tokenize::Resources as AnalyzerResources;
+
+use super::breakers::Breakers;
+use super::references::{Written, refuse_written};
+use nearprint_pipeline::{ClusterRule, FingerprintRequest, PairsMode, PipelineError, Result};
+
+/// A glob that matches any date.
+pub(crate) const ANY_DATE: &str = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]";
+
+/// The request of a night's work.
+#[derive(Debug, Clone)]
+pub struct RunRequest {
+    /// The night, `YYYY-MM-DD`.
+    pub dt: String,
+    /// The root of the documents, or a list of the night's own. Below a root, a night's documents are under
+    /// `dt=<date>/`, or at the place of `{dt}`.
+    pub documents: DocumentPlace,
+    /// The store.
+    pub store: String,
+    /// Reference stores, of the same configuration. The night is joined with all their nights too, and documents that
+    /// they have represent the night's. Of existing documents that are equally near and have equal ids, the first
+    /// reference's comes first, and the own store's last. Nothing is ever written there.
+    pub references: Vec<String>,
+    /// The root of the results.
+    pub output: String,
+    /// The columns of the documents.
+    pub columns: DocumentColumns,
+    /// The keys of the keep order, which come after existing documents and before the id.
+    pub keep: Vec<KeepKey>,
+    /// The column, among those to keep, that names a document's source. `None` means that the ids name it.
+    pub source_column: Option<String>,
+    /// The profile by which texts become fingerprints and pairs.
+    pub profile: ProfileConfig,
+    /// The contents of the user's dictionary and stop words.
+    pub analyzer_resources: AnalyzerResources,
+    /// The rows and files that are set aside, and the most that may be.
+    pub input: InputPolicy,
+    /// The pairs that are written.
+    pub pairs: PairsMode,
+    /// The most pairs that `all` may write.
+    pub max_pairs: u64,
+    /// The rule by which documents of a cluster are dropped.
+    pub clusters: ClusterRule,
+    /// The largest lost share with which a document is dropped as a near-duplicate, from 0 to 1: the share of its
+    /// features that its canonical document lacks. 1 means any. `None` means [`MAX_LOST_SHARE`], or 1 if sketches are
+    /// not compared or the rule is not the star rule, because the share is then not known.
+    pub max_lost_share: Option<f64>,
+    /// Whether the date may be older than the newest night.
+    pub late: bool,
+    /// Whether the date may be more than two days after today and after the newest input. Such a night forgets none, and
+    /// never counts among the `keep_nights` newest.
+    pub future: bool,
+    /// Whether a published night is replaced.
+    pub replace: bool,
+    /// The number of nights that the store keeps: the newest, with this one. The commit of the night forgets all others.
+    /// `None` means all.
+    pub keep_nights: Option<NonZeroU32>,
+    /// The processes that write to the store.
+    pub writers: Writers,
+    /// The limits that stop the night before it is published.
+    pub breakers: Breakers,
+    /// Whether a spill folder without room for the night is refused.
+    pub preflight: bool,
+    /// Whether a missing store is made. Otherwise, a place without a store is an error.
+    pub create_store: bool,
+    /// The job file. No temporary folder that holds it is ever removed.
+    pub job_file: Option<PathBuf>,
+}
+
+/// Returns the largest lost share with which a document is dropped, unless the request has another: 1, any, where the share is
+/// not known.
+#[must_use]
+pub fn usual_lost_share(profile: &ProfileConfig, clusters: ClusterRule) -> f64 {
+    let is_known = profile.join.max_sketch_distance.is_some() && clusters == ClusterRule::Star;
+    if is_known { MAX_LOST_SHARE } else { LossLimit::NONE.0 }
+}
+
+/// The largest lost share with which a document is dropped, unless the request has another. evidence/accuracy has the
+/// measurement behind it.
+pub const MAX_LOST_SHARE: f64 = 0.04;
+
+impl RunRequest {
+    /// Returns the largest lost share with which a document is dropped.
+    ///
+    /// # Errors
+    /// [`PipelineError::Config`] if it is not a number from 0 to 1, or below 1 where the lost share is not known.
+    pub(crate) fn loss_limit(&self) -> Result<LossLimit> {
+        let refused = |reason: String| Err(PipelineError::Config { key: "max_lost_share".to_owned(), reason });
+        let compares = self.profile.join.max_sketch_distance.is_some();
+        let known = compares && self.clusters == ClusterRule::Star;
+        match self.max_lost_share {
+            None => Ok(LossLimit(usual_lost_share(&self.profile, self.clusters))),
+            Some(share) if !(0.0..=1.0).contains(&share) => {
+                refused(format!("{share} is not a share: write a number from 0 to 1, 1 is off"))
+            }
+            Some(share) if share < 1.0 && !compares => refused(format!(
+                "{share}, but what a document loses is estimated from sketches, and these are not compared: set join.max_sketch_distance, or write 1 or leave it out"
+            )),
+            Some(share) if share < 1.0 && !known => refused(format!(
+                "{share}, but only the star rule looks at what a document loses: set clusters = \"star\", or write 1 or leave it out"
+            )),
+            Some(share) => Ok(LossLimit(share)),
+        }
+    }
+
+    /// Returns the places of its documents, store, references, output and job file that are on local disks.
+    pub(crate) fn local_places(&self, storage: &Storage) -> Vec<PathBuf> {
+        let documents = self.night_documents();
+        let references = self.references.iter().map(String::as_str);
+        let urls = documents.patterns().into_iter().chain([self.store.as_str(), &self.output]).chain(references);
+        let places = urls.filter_map(|url| storage.base_of(url).ok());
+        places.filter_map(|place| place.local_path().map(Path::to_path_buf)).chain(self.job_file.clone()).collect()
+    }
+
+    /// Returns everything that the fingerprints of the night depend on.
+    pub(crate) fn configuration(&self) -> Configuration {
+        Configuration::new(&self.profile, &self.analyzer_resources, &self.columns.web.html_text)
+    }
+
+    /// Refuses a date that does not exist, a profile or a limit that cannot be used, and places that lie outside the
+    /// storage's roots or in each other.
+    ///
+    /// # Errors
+    /// A value is refused. The error names the key or flag.
+    pub(crate) fn check(&self, storage: &Storage, spill: &Path) -> Result<()> {
+        self.faults(storage, spill).into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Returns what [`check`](Self::check) refuses, all of it.
+    pub(crate) fn faults(&self, storage: &Storage, spill: &Path) -> Vec<PipelineError> {
+        let of_values = [
+            check_date(&self.dt),
+            self.profile.validate().map_err(PipelineError::from),
+            self.breakers.validate(),
+            self.loss_limit().map(drop),
+            self.documents.check(storage).map_err(PipelineError::from),
+        ];
+        let documents = self.night_documents();
+        let documents = documents.patterns().into_iter().map(|url| ("documents", url));
+        let references = self.references.iter().map(|url| ("references", url.as_str()));
+        let places = documents.chain([("store", self.store.as_str()), ("output", &self.output)]).chain(references);
+        let outside = places.map(|(key, url)| Ok(storage.refuse_outside(key, url)?));
+        let all = of_values.into_iter().chain(outside).chain([self.refuse_overlaps(storage, spill)]);
+        all.filter_map(Result::err).collect()
+    }
+
+    /// Refuses a run whose nights could reach its own store or results. Also refuses results and a store of which one
+    /// lies in the other, or in whose place there is a file, and references that a run would write into.
+    fn refuse_overlaps(&self, storage: &Storage, spill: &Path) -> Result<()> {
+        let (store, output) = (storage.folder(&self.store)?, storage.folder(&self.output)?);
+        store.refuse_file_in_its_way()?;
+        output.refuse_file_in_its_way()?;
+        let results = PUBLISHED
+            .iter()
+            .map(|dataset| ("output", &self.output, output.join(dataset.name).join(&format!("dt={}", self.dt))));
+        let places: Vec<_> = results.chain([("store", &self.store, store.clone())]).collect();
+        let spill = spill.display().to_string();
+        let spilled = storage.folder(&spill)?;
+        let is_list = matches!(self.documents, DocumentPlace::List(_));
+        for documents in self.documents.patterns() {
+            for (key, url, place) in &places {
+                if nights_reach(storage, documents, place)? {
+                    let why = "the next run would read what this one writes";
+                    return Err(overlap(key, url, "documents", documents, why));
+                }
+            }
+            let nights = if is_list { documents.to_owned() } else { night_pattern(documents, "{dt}") };
+            if nights_reach(storage, &nights, &spilled)? {
+                let why = "another run would read what this one spills";
+                return Err(overlap("resources.spill_dir", &spill, "documents", documents, why));
+            }
+        }
+        if store.overlaps(&output) {
+            let why = "no command may take the files of one for those of the other";
+            return Err(overlap("output", &self.output, "store", &self.store, why));
+        }
+        let written = Written { store: &self.store, output: &self.output, spill: &spill };
+        refuse_written(storage, &self.references, &written)
+    }
+
+    /// Returns the place of the night's documents.
+    pub(crate) fn night_documents(&self) -> DocumentPlace {
+        match &self.documents {
+            DocumentPlace::Pattern { pattern, version } => {
+                DocumentPlace::Pattern { pattern: night_pattern(pattern, &self.dt), version: *version }
+            }
+            list @ DocumentPlace::List(_) => list.clone(),
+        }
+    }
+
+    pub(crate) fn fingerprint_request(&self) -> FingerprintRequest {
+        FingerprintRequest {
+            documents: self.documents.clone(),
+            columns: self.columns.clone(),
+            keep: self.keep.clone(),
+            source: self.source_column.clone(),
+            profile: self.profile.clone(),
+            analyzer_resources: self.analyzer_resources.clone(),
+            input: self.input.clone(),
+        }
+    }
+}
+
+/// Returns whether a place is one of the documents of some night, or lies below them, hidden or not. `documents` may have
+/// `{dt}` and wildcards; all that lies below a root without `{dt}` counts.
+///
+/// # Errors
+/// `documents` is malformed, or its URL is not supported.
+pub fn is_among_documents(storage: &Storage, documents: &str, place: &Folder) -> Result<bool> {
+    Ok(storage.covers(&documents.replace("{dt}", ANY_DATE), place)?)
+}
+
+/// Refuses a text that is not an existing date in the form `YYYY-MM-DD`.
+pub(crate) fn check_date(dt: &str) -> Result<()> {
+    if is_date(dt) {
+        return Ok(());
+    }
+    let is_shaped = dt.len() == 10
+        && dt.bytes().enumerate().all(|(i, b)| if i == 4 || i == 7 { b == b'-' } else { b.is_ascii_digit() });
+    let why = if is_shaped { ": there is no such day" } else { "" };
+    Err(PipelineError::Usage { reason: format!("`dt` '{}' is not a date like 2026-11-20{why}", dt.escape_debug()) })
+}
+
+/// Returns whether some night's documents could lie at a place or below it. A root without `{dt}` belongs to the crawl
+/// as a whole.
+fn nights_reach(storage: &Storage, documents: &str, place: &Folder) -> Result<bool> {
+    if !documents.contains("{dt}") {
+        return Ok(storage.reaches(documents, place)?);
+    }
+    let nights = documents.replace("{dt}", ANY_DATE);
+    let nights = nights.trim_end_matches('/');
+    Ok(storage.reaches(nights, place)? || storage.reaches(&format!("{nights}/**"), place)?)
+}
+
+fn overlap(key: &str, url: &str, other: &str, other_url: &str, why: &str) -> PipelineError {
+    let reason = format!(
+        "'{}' holds or lies in {other} = '{}': {why}; name a folder outside of it",
+        redact(url),
+        redact(other_url)
+    );
+    PipelineError::Config { key: key.to_owned(), reason }
+}

@@ -1,0 +1,381 @@
+//! The nightly run: it turns the documents of a date into pairs, decisions, and the store's next commit.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use nearprint_delta::TableLog;
+use nearprint_documents::Documents;
+use nearprint_join::LossLimit;
+use nearprint_parquet::schema::N_FEATURES;
+use nearprint_parquet::{ParquetFile, StagedFile};
+use nearprint_profile::ALGORITHM_VERSION;
+use nearprint_storage::{Progress, Storage, remove_dead};
+use nearprint_store::maintain::end_dead_removals;
+use nearprint_store::{Existing, RECORDS, Store, probe_conditional_put};
+use nearprint_tasks::Elsewhere;
+
+use super::breakers::{Measured, TrippedBreaker, counted_sources, lost_most};
+use super::manifest::Manifest;
+use super::plan::{Plan, moved, plan, refuse_forgotten, refuse_future, refuse_late, refuse_republishing};
+use super::preflight;
+use super::publish::{Attempt, Staged, publish, still_published};
+use super::published::already_published;
+use super::request::RunRequest;
+use super::summary::{CountsOf, RunCounts, RunStatus, RunSummary};
+use super::tables::{have_night, roll_forward};
+use nearprint_pipeline::{
+    CommandContext, Decisions, ExistingOfAll, Fingerprinted, Found, Join, NearDuplicates, PairCounts, PairsMode,
+    PipelineError, RemainingTime, Resources, Result, SpillStats, existing_of_all, fingerprint_documents, recrawls,
+    refuse_beyond_driver, write_quarantine, write_run, write_skipped,
+};
+
+/// The number of attempts of a run. A run that lost the race for a commit joins again against the new state.
+const MAX_ATTEMPTS: usize = 5;
+
+/// The stages of a night of which the progress is shown, with one join: fingerprint, earlier nights, tables, join, decide,
+/// publish, and commit.
+const N_STEPS: u32 = 7;
+
+/// Runs a night.
+///
+/// ```
+/// use nearprint_documents::{DocumentColumns, InputPolicy};
+/// use nearprint_night::{Breakers, RunRequest, RunStatus, run};
+/// use nearprint_pipeline::{ClusterRule, PairsMode, Resources};
+/// use nearprint_storage::{Progress, Storage};
+/// use nearprint_store::Writers;
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = tempfile::tempdir()?;
+/// # let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents").to_owned();
+/// # let [store, output] = ["store", "results"].map(|name| temp.path().join(name).display().to_string());
+/// let request = RunRequest {
+///     dt: "2026-11-19".to_owned(),
+///     documents: documents.into(), // "crawl", if the night's files are in crawl/dt=2026-11-19
+///     store,
+///     references: Vec::new(),
+///     output,
+///     columns: DocumentColumns::default(),
+///     keep: Vec::new(),
+///     source_column: None,
+///     profile: nearprint_profile::by_name("default")?,
+///     analyzer_resources: nearprint_tokenize::Resources::default(),
+///     input: InputPolicy::default(),
+///     pairs: PairsMode::Forest,
+///     max_pairs: 100_000_000,
+///     clusters: ClusterRule::Star,
+///     max_lost_share: None,
+///     late: false,
+///     future: false,
+///     replace: false,
+///     keep_nights: None,
+///     writers: Writers::Several,
+///     breakers: Breakers::default(),
+///     preflight: true,
+///     create_store: true,
+///     job_file: None,
+/// };
+/// let (storage, resources, progress) = (Storage::default(), Resources::default(), Progress::default());
+/// let night = run(&storage, &request, &resources, &progress).await?;
+/// assert_eq!((night.status, night.commit), (RunStatus::Published, 1));
+/// assert_eq!(night.counts.decisions.n_keep + night.counts.decisions.n_drop, 155);
+///
+/// let again = run(&storage, &request, &resources, &progress).await?;
+/// assert_eq!(again.status, RunStatus::AlreadyPublished);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
+/// # Errors
+/// The input is bad, the night is published with other content, or the store has another configuration. Nothing of a
+/// run that fails is visible.
+pub async fn run(
+    storage: &Storage,
+    request: &RunRequest,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<RunSummary> {
+    run_with(CommandContext { storage, resources, progress, elsewhere: None }, request).await
+}
+
+/// Runs a night with tasks that run elsewhere. The query batch, the forest and the decisions stay here.
+///
+/// # Errors
+/// Any error of [`run`] occurs, or a task fails elsewhere. [`PipelineError::Resources`] if the night has more documents
+/// than the memory limit holds, before any work if their number is known.
+pub async fn run_elsewhere(
+    storage: &Storage,
+    request: &RunRequest,
+    resources: &Resources,
+    progress: &Progress,
+    elsewhere: &Arc<dyn Elsewhere>,
+) -> Result<RunSummary> {
+    run_with(CommandContext { storage, resources, progress, elsewhere: Some(elsewhere) }, request).await
+}
+
+async fn run_with(work: CommandContext<'_>, request: &RunRequest) -> Result<RunSummary> {
+    let (storage, resources) = (work.storage, work.resources);
+    request.check(storage, &resources.temp_parent())?;
+    remove_dead(&resources.temp_parent(), &request.local_places(storage));
+    let mut written = None;
+    for _ in 0..MAX_ATTEMPTS {
+        if let Some(summary) = attempt(work, request, &mut written).await? {
+            return Ok(summary);
+        }
+        tracing::warn!("another run committed meanwhile: joining again");
+    }
+    Err(PipelineError::TryAgain { reason: format!("other runs committed {MAX_ATTEMPTS} times meanwhile") })
+}
+
+async fn attempt(
+    work: CommandContext<'_>,
+    request: &RunRequest,
+    written: &mut Option<String>,
+) -> Result<Option<RunSummary>> {
+    let (storage, resources) = (work.storage, work.resources);
+    let plan = plan(storage, request).await?;
+    let tables = roll_forward(storage, plan.store.folder(), &plan.output, None).await?;
+    match course(storage, request, &plan, &tables, written.as_ref()).await? {
+        Course::AlreadyPublished => return published_already(storage, plan, request).await,
+        // Another run may have published the night since the store was opened.
+        Course::UnknownNight(_) if Store::open(plan.store.folder()).await?.night(&request.dt).is_some() => {
+            return Ok(None);
+        }
+        Course::UnknownNight(refusal) => return Err(refusal),
+        Course::Publish => {}
+    }
+    refuse_before_work(storage, request, &plan, resources)?;
+    preflight::refuse_unwritable(plan.store.folder(), &plan.output, &request.dt).await?;
+    plan.store.probe_conditional_put(request.writers).await?;
+    probe_conditional_put(&plan.output.join(RECORDS), request.writers).await?;
+    if end_dead_removals(&plan.store).await? {
+        return Ok(None);
+    }
+    let done = execute(work, request, plan).await?;
+    Ok(done.map_err(|generation| *written = Some(generation)).ok())
+}
+
+/// Completes a night that is published from the same inputs and configuration, in the same place.
+async fn published_already(storage: &Storage, plan: Plan, request: &RunRequest) -> Result<Option<RunSummary>> {
+    preflight::tidy_output(&plan.output, &request.dt).await;
+    let published = plan.store.night(&request.dt).ok_or_else(|| internal("a published night is gone"))?;
+    plan.store.tidy(published).await;
+    let Some(store) = still_published(&plan.store, published).await? else {
+        return Ok(None);
+    };
+    let summary = already_published(storage, &store, published).await?;
+    Ok(Some(RunSummary { newest_input: plan.newest_input, ..summary }))
+}
+
+fn internal(reason: &str) -> PipelineError {
+    PipelineError::Internal { stage: "run", reason: reason.to_owned() }
+}
+
+/// What a run does with a night that it does not refuse.
+pub(crate) enum Course {
+    /// The night is published from the same inputs and configuration, in the same place.
+    AlreadyPublished,
+    /// The night is published here and the store does not know it: another store made it, or this one was put back to an
+    /// earlier state. It is refused, unless the store has the night by now.
+    UnknownNight(PipelineError),
+    /// The night is made and published.
+    Publish,
+}
+
+/// Decides what a run does with a night. `written` is the generation that this execution has written, if it has.
+pub(crate) async fn course(
+    storage: &Storage,
+    request: &RunRequest,
+    plan: &Plan,
+    tables: &[TableLog],
+    written: Option<&String>,
+) -> Result<Course> {
+    match plan.store.night(&request.dt) {
+        Some(published) if published.request == plan.digest => {
+            let is_here = storage.folder(published.output_root())?.is_same_place(&plan.output);
+            // With `replace`, a run makes a night again even from the same inputs, which mends damaged files. Once it
+            // has written this very generation, a commit of another run that did the same is as good as its own.
+            if is_here && (!request.replace || written == Some(&published.gen_digest)) {
+                return Ok(Course::AlreadyPublished);
+            }
+            if !request.replace {
+                return Err(moved(published, plan));
+            }
+        }
+        Some(published) => refuse_republishing(storage, plan, published, request).await?,
+        None => {
+            refuse_future(plan, request)?;
+            refuse_forgotten(&plan.store, request)?;
+            refuse_late(&plan.store, request)?;
+            if !request.replace && have_night(tables, &request.dt) {
+                return Ok(Course::UnknownNight(unknown_night(plan)));
+            }
+        }
+    }
+    Ok(Course::Publish)
+}
+
+/// Refuses a night before its work, as far as nothing has to be written for it.
+pub(crate) fn refuse_before_work(
+    storage: &Storage,
+    request: &RunRequest,
+    plan: &Plan,
+    resources: &Resources,
+) -> Result<()> {
+    refuse_forgotten(&plan.store, request)?;
+    plan.store.refuse_output_without_tables(storage, &plan.output)?;
+    if request.preflight {
+        preflight::refuse_full(&resources.temp_parent(), plan)?;
+    }
+    Ok(())
+}
+
+fn unknown_night(plan: &Plan) -> PipelineError {
+    let reason = format!(
+        "a night is published here that {} does not know: check the place of the store, name another output, or publish anew with `replace`",
+        plan.store.folder().url()
+    );
+    PipelineError::OutputExists { url: plan.output.url().to_owned(), reason }
+}
+
+async fn execute(work: CommandContext<'_>, request: &RunRequest, mut plan: Plan) -> Result<Attempt> {
+    let ignored_inputs = plan.documents.ignored.clone();
+    let documents = std::mem::take(&mut plan.documents);
+    let temp = work.resources.temp_dir()?;
+    let mut staged = stage(work, request, &plan, documents, temp.path()).await?;
+    staged.measured.compare(work.storage, &plan.store, request, &staged.counts).await;
+    let tripped = request.breakers.tripped(&staged.measured);
+    if !tripped.is_empty() {
+        return Ok(Ok(stopped(request, &plan, staged, tripped)));
+    }
+    let manifest = Manifest {
+        version: 1,
+        nearprint: env!("CARGO_PKG_VERSION").to_owned(),
+        algorithm: ALGORITHM_VERSION,
+        dt: request.dt.clone(),
+        config_digest: plan.config_digest.clone(),
+        inputs: std::mem::take(&mut plan.inputs),
+        ignored_inputs,
+        bad_files: staged.bad_files.clone(),
+        joined: plan.joined.clone(),
+        references: staged.references.clone(),
+        forgotten_runs: plan.store.forgotten().map(|forgotten| forgotten.runs.clone()),
+        counts: staged.counts.clone(),
+        forgotten: None,
+        files: staged.files.iter().map(|f| f.record.clone()).collect(),
+    };
+    publish(work.storage, request, &plan, staged, &manifest, work.progress).await
+}
+
+/// Does everything up to publication.
+async fn stage(
+    work: CommandContext<'_>,
+    request: &RunRequest,
+    plan: &Plan,
+    documents: Documents,
+    folder: &Path,
+) -> Result<Staged> {
+    if work.elsewhere.is_some() {
+        refuse_beyond_driver(documents.n_rows(), work.resources)?;
+    }
+    work.progress.begin(N_STEPS + u32::from(request.pairs == PairsMode::All));
+    let ahead = expected_ahead(work, request, plan).await?;
+    let mut done = fingerprint_documents(&request.fingerprint_request(), documents, ahead, work).await?;
+    work.progress.start("earlier nights", "files", 0);
+    let recrawls = recrawls(&plan.store, &done.batch, &request.dt).await?;
+    done.batch.put_first(|row| recrawls.is_incumbent(row));
+    let stores: Vec<_> = plan.references.nights().chain([plan.store.nights_before(&request.dt)]).collect();
+    let ExistingOfAll { existing, short, n_live_rows } = existing_of_all(&stores, &recrawls, &done.batch).await?;
+    let references = plan.references.joined(&n_live_rows);
+    let mut files = write_skipped(&done.batch, folder, "skipped")?;
+    files.extend(write_quarantine(&done, folder, "quarantine")?);
+    let bad_files = done.bad_files();
+    let Fingerprinted { batch, counts: documents, .. } = done;
+    let (bits, verifier) = (request.profile.bits, request.profile.join.verifier(request.profile.bits)?);
+    let held_bytes = recrawls.memory_bytes();
+    let (decides, loss) = (Some(request.clusters), request.loss_limit()?);
+    warn_of_uncounted(&existing, loss);
+    let names = plan.references.names();
+    let join = Join { existing, references: names.clone(), itself: true, bits, verifier, decides, loss, held_bytes };
+    let near = NearDuplicates::new(batch, join, work).await?;
+    let (written, pairs, spill, found) = write_pairs(&near, request, folder).await?;
+    files.extend(written);
+    let (n_existing, n_tables, n_parts) = (near.n_existing(), near.n_tables(), near.n_parts());
+    let (batch, rows) = near.into_batch();
+    work.progress.start("decide", "documents", 0);
+    let decisions = Decisions::new(&batch, &rows, found, short, names)?;
+    files.extend(decisions.write(&batch, folder)?);
+    files.sort_by(|a, b| a.record.name.cmp(&b.record.name));
+    let run = write_run(&batch, &decisions, &recrawls, &plan.config_digest, &folder.join("run"))?;
+    let n_same_id = recrawls.n_same_id();
+    let counted = counted_sources(&batch, &decisions);
+    let measured = Measured::of(&batch, &decisions, &counted, &request.breakers, loss);
+    let (decided, sources) = (decisions.counts(), lost_most(&counted));
+    let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decided, sources };
+    Ok(Staged { files, run, bad_files, counts, references, spill, n_tables, n_parts, measured })
+}
+
+/// Expects the time of the joins. What runs elsewhere has another speed, and nothing is expected of it.
+async fn expected_ahead(work: CommandContext<'_>, request: &RunRequest, plan: &Plan) -> Result<Option<RemainingTime>> {
+    if work.elsewhere.is_some() {
+        return Ok(None);
+    }
+    let nights = plan.references.nights().chain([plan.store.nights_before(&request.dt)]);
+    let existing: Vec<u64> = nights.flat_map(|nights| nights.n_fingerprints()).collect();
+    let (bits, max_distance) = (request.profile.bits, request.profile.join.max_distance);
+    let n_joins = 1 + u32::from(request.pairs == PairsMode::All);
+    RemainingTime::new(&existing, bits, max_distance, n_joins, work.resources).await.map(Some)
+}
+
+/// Warns of fingerprints of earlier releases, whose features were not counted: what is near them is dropped for them
+/// whatever it loses.
+fn warn_of_uncounted(existing: &Existing, loss: LossLimit) {
+    let n: u64 = existing.run_files().filter(|file| !file.has_column(N_FEATURES)).map(ParquetFile::n_rows).sum();
+    if n > 0 && loss != LossLimit::NONE {
+        tracing::warn!(
+            "{n} fingerprints of earlier nights or references are from a release that did not count features: documents \
+             near these are dropped whatever they lose, and their lost share is NULL"
+        );
+    }
+}
+
+/// Returns the summary of a night that breakers stopped. Nothing was published.
+fn stopped(request: &RunRequest, plan: &Plan, staged: Staged, tripped: Vec<TrippedBreaker>) -> RunSummary {
+    RunSummary {
+        status: RunStatus::Stopped,
+        dt: request.dt.clone(),
+        output: plan.output.url().to_owned(),
+        generation: None,
+        commit: plan.store.info().commit,
+        counts_of: CountsOf::ThisRun,
+        counts: staged.counts,
+        references: staged.references,
+        spill: staged.spill,
+        n_tables: staged.n_tables,
+        n_parts: staged.n_parts,
+        stale: Vec::new(),
+        forgotten: Vec::new(),
+        n_mended_files: 0,
+        newest_input: plan.newest_input.clone(),
+        breakers: tripped,
+        measured: Some(staged.measured),
+    }
+}
+
+/// Writes the pairs. Decisions follow from the forest's candidates, whichever pairs are written.
+async fn write_pairs(
+    near: &NearDuplicates,
+    request: &RunRequest,
+    folder: &Path,
+) -> Result<(Vec<StagedFile>, PairCounts, SpillStats, Found)> {
+    let (files, pairs, spill, found) = match request.pairs {
+        PairsMode::Forest => near.write_forest(folder).await?,
+        PairsMode::All => {
+            let (files, counts, spill) = near.write_all(folder, request.max_pairs).await?;
+            let (more, found) = near.forest_state().await?;
+            (files, counts, spill.plus(more), found)
+        }
+    };
+    let nothing = || PipelineError::Internal { stage: "forest", reason: "nothing to decide by".to_owned() };
+    Ok((files, pairs, spill, found.ok_or_else(nothing)?))
+}

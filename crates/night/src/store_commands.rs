@@ -1,0 +1,240 @@
+//! Commands on a store: they describe it, check it, and take data out of it.
+
+use nearprint_storage::{Folder, Progress, Storage};
+use nearprint_store::maintain::{
+    CompactRequest, CompactSummary, GcRequest, GcSummary, IndexRequest, IndexSummary, StoreReport,
+};
+use nearprint_store::{Night, Store, StoreInfo, Writers, generation_name, maintain};
+use serde::Serialize;
+
+use crate::published::{commit_and_stale, open_store};
+use crate::request::check_date;
+use crate::tables::roll_all_forward;
+use nearprint_pipeline::{Resources, Result};
+
+/// Describes the store at a place by its newest commit.
+///
+/// # Errors
+/// [`StorageError::InputMissing`](nearprint_storage::StorageError::InputMissing) if there is no store.
+pub async fn store_info(storage: &Storage, url: &str) -> Result<StoreInfo> {
+    open_store(storage, url).await.map(|store| store.info())
+}
+
+/// Checks every file of a store.
+///
+/// # Errors
+/// The store is missing or cannot be read. Damage is in the report.
+pub async fn store_check(storage: &Storage, url: &str, progress: &Progress) -> Result<StoreReport> {
+    Ok(maintain::check(&open_store(storage, url).await?, progress).await?)
+}
+
+/// Deletes the files that no commit of a store names.
+///
+/// # Errors
+/// The store cannot be read, or a file cannot be deleted. Nothing is deleted if there is any doubt about the files that
+/// are needed.
+pub async fn store_gc(storage: &Storage, request: &GcRequest) -> Result<GcSummary> {
+    Ok(maintain::gc(storage, request).await?)
+}
+
+/// Merges the fingerprints of a store's runs into one segment, which later joins read instead of the runs.
+///
+/// # Errors
+/// The store cannot be read or written, or a run is damaged. Nothing that others see has changed then.
+pub async fn store_compact(
+    storage: &Storage,
+    request: &CompactRequest,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<CompactSummary> {
+    let store = open_store(storage, &request.store).await?;
+    Ok(maintain::compact(&store, request, resources.n_threads(), &resources.temp_parent(), progress).await?)
+}
+
+/// Writes sorted copies of the fingerprints of a store's runs, by which single queries find near ones at once.
+///
+/// # Errors
+/// The store cannot be read or written, or a run is damaged. Nothing that others see has changed then.
+pub async fn store_index(
+    storage: &Storage,
+    request: &IndexRequest,
+    resources: &Resources,
+    progress: &Progress,
+) -> Result<IndexSummary> {
+    let store = open_store(storage, &request.store).await?;
+    Ok(maintain::index(&store, request, resources.n_threads(), &resources.temp_parent(), progress).await?)
+}
+
+/// Takes a night out of a store. Its results stay until `store gc`, but nothing names them any more.
+///
+/// ```
+/// use nearprint_night::{DropNightRequest, store_drop_night, store_info};
+/// # use nearprint_night::{Breakers, RunRequest, run};
+/// # use nearprint_pipeline::Resources;
+/// # use nearprint_storage::Progress;
+/// use nearprint_storage::Storage;
+/// use nearprint_store::Writers;
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = tempfile::tempdir()?;
+/// # let progress = Progress::default();
+/// let storage = Storage::default();
+/// # let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents").to_owned();
+/// # let [store, output] = ["store", "results"].map(|name| temp.path().join(name).display().to_string());
+/// # let (columns, profile, breakers) = (Default::default(), nearprint_profile::by_name("default")?, Breakers::off());
+/// # let request = RunRequest {
+/// #     dt: "2026-11-19".to_owned(), documents: documents.into(), store: store.clone(), references: Vec::new(), output,
+/// #     columns, keep: Vec::new(), source_column: None, profile, analyzer_resources: Default::default(),
+/// #     input: Default::default(), pairs: Default::default(), max_pairs: 1_000_000, clusters: Default::default(),
+/// #     max_lost_share: None, late: false, future: false, replace: false, keep_nights: None, writers: Default::default(), breakers,
+/// #     preflight: false, create_store: true, job_file: None,
+/// # };
+/// # run(&storage, &request, &Resources::default(), &progress).await?;
+/// // `store` is a store in which one night is published.
+/// let request = DropNightRequest { store, dt: "2026-11-19".to_owned(), writers: Writers::Several };
+/// let dropped = store_drop_night(&storage, &request).await?;
+/// assert_eq!((dropped.commit, dropped.stale.len()), (2, 0));
+/// assert_eq!(store_info(&storage, &request.store).await?.n_nights, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
+/// # Errors
+/// [`StorageError::InputMissing`](nearprint_storage::StorageError::InputMissing) if the store has no such night.
+pub async fn store_drop_night(storage: &Storage, request: &DropNightRequest) -> Result<DropNightSummary> {
+    check_date(&request.dt)?;
+    let store = open_store(storage, &request.store).await?;
+    store.probe_conditional_put(request.writers).await?;
+    let dropped = store.drop_night(&request.dt).await?;
+    leave_outputs(storage, store.folder(), std::slice::from_ref(&dropped)).await?;
+    let store = open_store(storage, &request.store).await?;
+    let (commit, stale) = commit_and_stale(&store, &dropped);
+    Ok(DropNightSummary { store: request.store.clone(), dt: request.dt.clone(), commit, stale })
+}
+
+/// Makes a store forget all nights before a date. Later joins do as if it had never had them, and later nights do not
+/// become stale. Their results stay until `store gc`, but nothing names them any more.
+///
+/// # Errors
+/// [`StorageError::Usage`](nearprint_storage::StorageError::Usage) if the date is later than the newest night; an error if
+/// the date does not exist, or if the store or an output cannot be read or written.
+pub async fn store_forget_before(storage: &Storage, request: &ForgetBeforeRequest) -> Result<ForgetBeforeSummary> {
+    check_date(&request.before)?;
+    let store = open_store(storage, &request.store).await?;
+    store.probe_conditional_put(request.writers).await?;
+    let forgotten = store.forget_before(&request.before).await?;
+    leave_outputs(storage, store.folder(), &forgotten).await?;
+    // An execution before this one may have committed and died.
+    roll_all_forward(storage, store.folder(), store.nights()).await?;
+    let store = open_store(storage, &request.store).await?;
+    Ok(ForgetBeforeSummary {
+        store: request.store.clone(),
+        before: request.before.clone(),
+        commit: store.sequence(),
+        nights: forgotten.iter().map(|night| night.dt.clone()).collect(),
+        n_documents: forgotten.iter().map(|night| night.run.n_documents()).sum(),
+        n_nights_left: store.nights().len() as u64,
+    })
+}
+
+/// Takes nights that a store has no more out of the tables of their outputs. If a command is killed before this, the next
+/// run into the output does it.
+async fn leave_outputs(storage: &Storage, store: &Folder, nights: &[Night]) -> Result<()> {
+    roll_all_forward(storage, store, nights).await?;
+    for night in nights.iter().filter(|night| !night.is_in_tables()) {
+        delete_pointer(&storage.folder(night.output_root())?, night).await?;
+    }
+    Ok(())
+}
+
+/// The request to forget all nights before a date.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForgetBeforeRequest {
+    /// The store.
+    pub store: String,
+    /// The date of the first night that stays. It must not be later than the newest night.
+    pub before: String,
+    /// The processes that write to the store.
+    pub writers: Writers,
+}
+
+/// The summary of forgotten nights.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ForgetBeforeSummary {
+    /// The store.
+    pub store: String,
+    /// The date of the first night that stays.
+    pub before: String,
+    /// The number of the store's newest commit.
+    pub commit: u64,
+    /// The forgotten nights, by date. If there are none, nothing was committed.
+    pub nights: Vec<String>,
+    /// The number of documents of the forgotten nights.
+    pub n_documents: u64,
+    /// The number of nights that the store still has.
+    pub n_nights_left: u64,
+}
+
+/// The request to drop a night.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DropNightRequest {
+    /// The store.
+    pub store: String,
+    /// The night.
+    pub dt: String,
+    /// The processes that write to the store.
+    pub writers: Writers,
+}
+
+/// The summary of a dropped night.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DropNightSummary {
+    /// The store.
+    pub store: String,
+    /// The night.
+    pub dt: String,
+    /// The number of the commit that took the night out.
+    pub commit: u64,
+    /// The later nights whose results were made with this one. `run --replace` joins them anew.
+    pub stale: Vec<String>,
+}
+
+/// Makes a store at a place that has none. Returns false if there is one already.
+///
+/// ```
+/// use nearprint_night::store_init;
+/// use nearprint_storage::Storage;
+/// use nearprint_store::Writers;
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = tempfile::tempdir()?;
+/// # let url = temp.path().join("store").display().to_string();
+/// let storage = Storage::default();
+/// assert!(store_init(&storage, &url, Writers::Several).await?);
+/// assert!(!store_init(&storage, &url, Writers::Several).await?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
+/// # Errors
+/// The place cannot be written to, or an S3 server ignores `If-None-Match`.
+pub async fn store_init(storage: &Storage, url: &str, writers: Writers) -> Result<bool> {
+    let store = Store::open(&storage.folder(url)?).await?;
+    if !store.is_new() || store.identity().await?.is_some() {
+        return Ok(false);
+    }
+    store.probe_conditional_put(writers).await?;
+    store.make_identity().await?;
+    Ok(true)
+}
+
+/// Deletes the pointer to the generation of a night that was published before results were tables, unless it names
+/// another one.
+async fn delete_pointer(output: &Folder, night: &Night) -> Result<()> {
+    let pointer = output.join(&format!("dt={}/_current", night.dt));
+    let named = format!("{}\n", generation_name(&night.gen_digest));
+    match pointer.get().await?.as_deref() == Some(named.as_bytes()) {
+        true => Ok(pointer.delete().await?),
+        false => Ok(()),
+    }
+}

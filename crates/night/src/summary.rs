@@ -1,0 +1,115 @@
+//! The summary of a run.
+
+use serde::{Deserialize, Serialize};
+
+use super::breakers::{Measured, SourceCounts, TrippedBreaker};
+use super::references::JoinedReference;
+use nearprint_pipeline::{DecisionCounts, FingerprintCounts, PairCounts, SpillStats};
+
+/// The outcome of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// This run published the night.
+    Published,
+    /// The night was published before, from the same input and configuration.
+    AlreadyPublished,
+    /// A breaker stopped the night before it was published.
+    Stopped,
+}
+
+impl RunStatus {
+    /// Returns the name that summaries have.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::AlreadyPublished => "already_published",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// The execution that the counts of a night are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CountsOf {
+    /// This one.
+    ThisRun,
+    /// The one that published the night. What was forgotten since is still counted.
+    Publication,
+}
+
+/// The summary of a run. Its counts are also in the published manifest.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunSummary {
+    /// The outcome of this execution.
+    pub status: RunStatus,
+    /// The night.
+    pub dt: String,
+    /// The root of the results: the folder of the tables.
+    pub output: String,
+    /// The generation of the night, which is in the names of its files and of the folder of its manifest. `None` if
+    /// nothing was published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation: Option<String>,
+    /// The number of the store's commit.
+    pub commit: u64,
+    /// The execution that the counts are of.
+    pub counts_of: CountsOf,
+    /// The counts of the night.
+    #[serde(flatten)]
+    pub counts: RunCounts,
+    /// The reference stores with which the night was joined, in the order of their list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub references: Vec<JoinedReference>,
+    /// The data that the reduce spilled, in this execution.
+    pub spill: SpillStats,
+    /// The number of permuted tables of the queries, in this execution.
+    pub n_tables: usize,
+    /// The number of parts of the queries that were joined one after another, so that their tables fit the memory
+    /// limit.
+    pub n_parts: usize,
+    /// The later nights whose results were made without this one. `--replace` joins them anew.
+    pub stale: Vec<String>,
+    /// The nights that this execution's commit made the store forget.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forgotten: Vec<String>,
+    /// The number of files of a published night that were damaged or gone, and that `--replace` wrote again.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub n_mended_files: u64,
+    /// The time at which the newest input was written, in UTC. `None` in reports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newest_input: Option<String>,
+    /// The breakers that stopped the night.
+    pub breakers: Vec<TrippedBreaker>,
+    /// The values that the breakers looked at, in this execution.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// The counts of a night.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunCounts {
+    /// The counts of documents.
+    #[serde(flatten)]
+    pub documents: FingerprintCounts,
+    /// The number of fingerprints of earlier nights, and of references, that probed.
+    pub n_existing: u64,
+    /// The number of documents whose ids an earlier night has.
+    pub n_same_id: u64,
+    /// The counts of pairs.
+    #[serde(flatten)]
+    pub pairs: PairCounts,
+    /// The counts of decisions.
+    #[serde(flatten)]
+    pub decisions: DecisionCounts,
+    /// The sources that lost the most documents as near-duplicates, ten at most.
+    #[serde(default)]
+    pub sources: Vec<SourceCounts>,
+}

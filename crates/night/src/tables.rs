@@ -1,0 +1,178 @@
+//! The tables of an output. The store's commit makes a night visible; the logs of the tables follow it.
+
+use std::collections::BTreeSet;
+
+use nearprint_delta::{TableChange, TableFile, TableLog};
+use nearprint_parquet::PUBLISHED;
+use nearprint_storage::{Folder, Storage};
+use nearprint_store::{Night, Store, StoreError};
+
+use super::manifest::Manifest;
+use nearprint_pipeline::{PipelineError, Result};
+
+/// How often the next versions of the tables are tried while other writers are faster.
+const MAX_ATTEMPTS: usize = 20;
+
+/// Brings the tables of an output to the state of the store: a night that was added or replaced comes with all its files
+/// in one version of each table, and a night that was dropped or forgotten, or is now published elsewhere, goes. If a run dies before
+/// this, the next run into the output does it. Returns the logs as they are then.
+///
+/// Invariants: a log is read before the store, and the next version is created only if nobody else did meanwhile. So a
+/// version never goes back to an older state of the store than the version before it. A version is written whole, so a
+/// table has a night's files of one generation, or none. Nights that the store never knew stay as they are.
+///
+/// `own` is the night that this execution published. Of other nights, missing or damaged files are only a warning.
+///
+/// # Errors
+/// A log is damaged or cannot be read or written, or a file of `own` cannot be read.
+pub(crate) async fn roll_forward(
+    storage: &Storage,
+    store: &Folder,
+    output: &Folder,
+    own: Option<&str>,
+) -> Result<Vec<TableLog>> {
+    let mut logs = read_tables(output).await?;
+    for _ in 0..MAX_ATTEMPTS {
+        let opened = Store::open(store).await?;
+        let newest = opened.nights().last().map(|night| night.dt.as_str()).or(opened.changed_night());
+        let Some(newest) = newest else {
+            return Ok(logs);
+        };
+        // A store of a release before identities has none, and its tables are named without one.
+        let identity = opened.identity().await?.unwrap_or_default();
+        if write_missing(storage, &opened, output, &mut logs, (newest, &identity), own).await? {
+            write_checkpoints(&mut logs).await;
+            return Ok(logs);
+        }
+    }
+    let reason = format!("{}: others wrote {MAX_ATTEMPTS} versions of a table meanwhile", output.url());
+    Err(PipelineError::TryAgain { reason })
+}
+
+/// Writes the checkpoints that are due. A failure is only a warning, because nothing depends on them: the next run tries
+/// again.
+async fn write_checkpoints(logs: &mut [TableLog]) {
+    for log in logs {
+        if let Err(error) = log.write_checkpoint().await {
+            tracing::warn!(table = log.table().url(), %error, "no checkpoint was written");
+        }
+    }
+}
+
+/// Brings the tables of all outputs of some nights to the state of the store.
+///
+/// # Errors
+/// The same as those of [`roll_forward`], without those of a night of its own.
+pub(crate) async fn roll_all_forward(storage: &Storage, store: &Folder, nights: &[Night]) -> Result<()> {
+    let in_tables = nights.iter().filter(|night| night.is_in_tables());
+    let roots: BTreeSet<&str> = in_tables.map(Night::output_root).collect();
+    for root in roots {
+        roll_forward(storage, store, &storage.folder(root)?, None).await?;
+    }
+    Ok(())
+}
+
+/// Writes the next version of each table that lacks something of the state of the store, one after another, so that the
+/// order of the tables holds. Returns `false` if another writer was faster: its version is read, and the rest is not
+/// written.
+async fn write_missing(
+    storage: &Storage,
+    store: &Store,
+    output: &Folder,
+    logs: &mut [TableLog],
+    (newest_night, identity): (&str, &str),
+    own: Option<&str>,
+) -> Result<bool> {
+    for log in logs {
+        let change = change(storage, store, output, log, own).await?;
+        if change.is_empty() {
+            continue;
+        }
+        let is_written = log.write(&change, newest_night, identity).await?;
+        log.refresh().await?;
+        if !is_written {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Reads the logs of all tables of an output, in the order in which they come to name a night.
+pub(crate) async fn read_tables(output: &Folder) -> Result<Vec<TableLog>> {
+    let read = PUBLISHED.iter().map(|dataset| TableLog::open(output, dataset));
+    Ok(futures::future::try_join_all(read).await?)
+}
+
+/// Returns whether a table of these has files of a night.
+pub(crate) fn have_night(logs: &[TableLog], dt: &str) -> bool {
+    logs.iter().any(|log| log.night(dt).next().is_some())
+}
+
+/// Returns the nights that tables have and that the store says it has no more.
+pub(crate) fn dropped_nights(store: &Store, logs: &[TableLog]) -> BTreeSet<String> {
+    let dates: BTreeSet<&str> = logs.iter().flat_map(|log| log.files().map(|file| file.dt.as_str())).collect();
+    dates.into_iter().filter(|dt| store.has_dropped(dt)).map(str::to_owned).collect()
+}
+
+/// Returns what a table lacks of the state of the store.
+async fn change(
+    storage: &Storage,
+    store: &Store,
+    output: &Folder,
+    log: &TableLog,
+    own: Option<&str>,
+) -> Result<TableChange> {
+    let mut change = TableChange::default();
+    let remove = |change: &mut TableChange, dt: &str| {
+        change.removed.extend(log.night(dt).map(|file| file.path.clone()));
+    };
+    for night in store.nights() {
+        if !is_in(storage, output, night)? {
+            remove(&mut change, &night.dt);
+        } else if !is_current(log, night) {
+            match added(output, log, night).await {
+                Ok(files) => {
+                    remove(&mut change, &night.dt);
+                    change.added.extend(files);
+                }
+                Err(error) if own == Some(&night.dt) => return Err(error),
+                Err(error) => {
+                    tracing::warn!(night = night.dt, %error, "not in the tables yet: run its date again with --replace");
+                }
+            }
+        }
+    }
+    for dropped in dropped_nights(store, std::slice::from_ref(log)) {
+        remove(&mut change, &dropped);
+    }
+    Ok(change)
+}
+
+/// Returns whether a night is published in the tables of this output.
+fn is_in(storage: &Storage, output: &Folder, night: &Night) -> Result<bool> {
+    Ok(night.is_in_tables() && storage.folder(night.output_root())?.is_same_place(output))
+}
+
+/// Returns whether a table names a night's files. Every dataset of a night has at least one.
+pub(crate) fn is_current(log: &TableLog, night: &Night) -> bool {
+    let is_of_generation = |path: &str| {
+        nearprint_parquet::PublishedName::parse(path).is_some_and(|name| name.generation == night.gen_digest)
+    };
+    let mut files = log.night(&night.dt).peekable();
+    files.peek().is_some() && files.all(|file| is_of_generation(&file.path))
+}
+
+/// Returns a night's files of a table, as the manifest names them.
+async fn added(output: &Folder, log: &TableLog, night: &Night) -> Result<Vec<TableFile>> {
+    let manifest = Manifest::read(&output.join(&night.generation_path()), night).await?;
+    let mut files = Vec::new();
+    for (path, recorded) in manifest.files_of(night, log.dataset()) {
+        let file = TableFile::of(log.table(), &path, &night.dt, log.dataset()).await?;
+        if (file.bytes, file.rows()) != (recorded.bytes, Some(recorded.rows)) {
+            let url = log.table().join(&path).url().to_owned();
+            return Err(StoreError::damaged(url, "its size or its rows are not those of its manifest").into());
+        }
+        files.push(file);
+    }
+    Ok(files)
+}

@@ -1,0 +1,286 @@
+//! Each task in a process of its own, from its description alone: the nights are the same, byte for byte.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow::array::BinaryArray;
+use futures::{StreamExt, TryStreamExt};
+use nearprint_documents::{DocumentColumns, InputPolicy};
+use nearprint_night::{Breakers, RunRequest, run, run_elsewhere, store_compact};
+use nearprint_pipeline::{ClusterRule, PairsMode, Resources};
+use nearprint_storage::{ErrorKind, Progress, Storage};
+use nearprint_store::Writers;
+use nearprint_store::maintain::CompactRequest;
+use nearprint_tasks::{
+    Elsewhere, FingerprintContext, FingerprintSpec, FingerprintTask, Form, KeepKey, MapSpec, MapTask, Messages,
+    Weighed, Workers, fingerprint_task, messages_of,
+};
+use serde::{Deserialize, Serialize};
+
+/// What a process is told.
+#[derive(Serialize, Deserialize)]
+enum Description {
+    Fingerprint(Box<FingerprintSpec>, u32, FingerprintTask),
+    Map(PathBuf, u32, MapTask),
+}
+
+/// Where a process finds its description, and where its batches go.
+const DESCRIPTION: &str = "NEARPRINT_TEST_TASK";
+
+/// The other side of [`Processes`]: without a description it is no test.
+#[test]
+fn one_task() {
+    let Ok(description) = std::env::var(DESCRIPTION) else { return };
+    let json = std::fs::read(&description).unwrap();
+    let messages = on_threads(async move {
+        let storage = Storage::default();
+        let messages = match serde_json::from_slice(&json).unwrap() {
+            Description::Fingerprint(spec, number, task) => {
+                let context = Arc::new(FingerprintContext::try_new(&spec, &storage).unwrap());
+                messages_of(number, fingerprint_task(&context, &task), Form::Batches)
+            }
+            Description::Map(folder, number, task) => {
+                let join = Arc::new(MapSpec::load(&storage, &folder, 1).await.unwrap());
+                messages_of(number, join.run(task), Form::Keys(join.pair_schema()))
+            }
+        };
+        messages.try_collect::<Vec<BinaryArray>>().await.unwrap()
+    });
+    let messages: Vec<&[u8]> = messages.iter().flat_map(|array| array.iter().flatten()).collect();
+    std::fs::write(format!("{description}.messages"), serde_json::to_vec(&messages).unwrap()).unwrap();
+}
+
+fn on_threads<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(work)
+}
+
+/// Runs each task in a process of its own, and some of them twice.
+struct Processes {
+    folder: PathBuf,
+    memory_bytes: usize,
+    n: AtomicUsize,
+    n_class_pairs: AtomicUsize,
+}
+
+impl Processes {
+    fn new(folder: PathBuf, memory_bytes: usize) -> Arc<Self> {
+        std::fs::create_dir(&folder).unwrap();
+        Arc::new(Self { folder, memory_bytes, n: 0.into(), n_class_pairs: 0.into() })
+    }
+
+    fn run(&self, description: &Description) -> Vec<Vec<u8>> {
+        let place = self.folder.join(format!("task-{:05}", self.n.fetch_add(1, Ordering::Relaxed)));
+        std::fs::write(&place, serde_json::to_vec(description).unwrap()).unwrap();
+        let own = std::env::current_exe().unwrap();
+        let ran = Command::new(own).args(["--exact", "one_task"]).env(DESCRIPTION, &place).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
+        serde_json::from_slice(&std::fs::read(place.with_extension("messages")).unwrap()).unwrap()
+    }
+}
+
+/// Returns messages as an engine would, some at a time.
+fn moved(messages: &[Vec<u8>]) -> Messages {
+    let arrays: Vec<BinaryArray> = messages.chunks(37).map(|some| BinaryArray::from_iter_values(some.iter())).collect();
+    futures::stream::iter(arrays.into_iter().map(Ok)).boxed()
+}
+
+impl Elsewhere for Processes {
+    fn workers(&self) -> Workers {
+        Workers { n: 2, threads: 1, memory_bytes: self.memory_bytes }
+    }
+
+    fn fingerprint(
+        &self,
+        spec: &FingerprintSpec,
+        tasks: Vec<Weighed<FingerprintTask>>,
+        _: &Storage,
+        _: &Progress,
+    ) -> Messages {
+        let run = |(number, task): (u32, Weighed<FingerprintTask>)| {
+            assert!(task.bytes > 0);
+            self.run(&Description::Fingerprint(Box::new(spec.clone()), number, task.task))
+        };
+        let mut messages: Vec<Vec<u8>> = (0..).zip(tasks).flat_map(run).collect();
+        // They may come in any order.
+        messages.sort_by_key(|message| message.iter().map(|&byte| u64::from(byte)).sum::<u64>());
+        moved(&messages)
+    }
+
+    fn map(&self, folder: &Path, tasks: Vec<Weighed<MapTask>>, _: &Storage, _: &Progress) -> Messages {
+        let mut messages = Vec::new();
+        for (number, task) in (0..).zip(tasks) {
+            // A task that runs again adds nothing.
+            for _ in 0..=number % 2 {
+                messages.extend(self.run(&Description::Map(folder.to_owned(), number, task.task.clone())));
+            }
+        }
+        messages.sort();
+        messages.dedup();
+        self.n_class_pairs.fetch_add(messages.iter().filter(|message| message[0] == 4).count(), Ordering::Relaxed);
+        moved(&messages)
+    }
+}
+
+/// Pages in families of near-duplicates, some of them of the night before, and rows that are no documents.
+fn write_documents(folder: &Path, night: u32) {
+    let at = folder.join(format!("dt=2026-11-2{night}"));
+    std::fs::create_dir_all(&at).unwrap();
+    for file in 0..3u32 {
+        let mut lines = String::new();
+        for i in 0..120u32 {
+            let (page, family) = (file * 120 + i, (file * 120 + i) % 70 + night * 20);
+            let words = (0..60).map(|w| format!("w{}", (family * 31 + w * 7) % 997)).collect::<Vec<_>>().join(" ");
+            let text = if i % 11 == 0 { "too short".to_owned() } else { format!("{words} {}", page % 4) };
+            let id = if i % 9 == 0 { format!("page-{page}") } else { format!("night-{night}-page-{page}") };
+            writeln!(lines, "{}", serde_json::json!({ "id": id, "text": text, "rank": page % 5 })).unwrap();
+        }
+        lines.push_str("{\"id\": \"no-json\"\n");
+        std::fs::write(at.join(format!("pages-{file}.jsonl")), lines).unwrap();
+    }
+    std::fs::write(at.join("damaged.parquet"), b"PAR1 and nothing else").unwrap();
+    // It can be opened, and breaks off later.
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    for i in 0..5000 {
+        writeln!(packed, "{}", serde_json::json!({ "id": format!("lost-{i}"), "text": "lost", "rank": 0 })).unwrap();
+    }
+    let packed = packed.finish().unwrap();
+    std::fs::write(at.join("broken.jsonl.gz"), &packed[..packed.len() - 1000]).unwrap();
+}
+
+fn request(folder: &Path, output: &str, night: u32, pairs: PairsMode, clusters: ClusterRule) -> RunRequest {
+    let below = |name: &str| folder.join(name).display().to_string();
+    RunRequest {
+        dt: format!("2026-11-2{night}"),
+        documents: below("documents").into(),
+        store: below(&format!("{output}/store")),
+        references: Vec::new(),
+        output: below(&format!("{output}/results")),
+        columns: DocumentColumns { keep: vec!["rank".to_owned()], ..DocumentColumns::default() },
+        keep: vec![KeepKey { column: "rank".to_owned(), descending: true }],
+        source_column: None,
+        profile: nearprint_profile::by_name("default").unwrap(),
+        analyzer_resources: nearprint_tokenize::Resources::default(),
+        input: InputPolicy { max_bad_rows: 10, max_bad_files: 2, ..InputPolicy::default() },
+        pairs,
+        max_pairs: 1_000_000,
+        clusters,
+        max_lost_share: None,
+        late: false,
+        future: false,
+        keep_nights: None,
+        replace: false,
+        writers: Writers::Several,
+        breakers: Breakers::off(),
+        preflight: false,
+        create_store: true,
+        job_file: None,
+    }
+}
+
+/// Published files by their path, but for what names the store by chance.
+fn published(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(at) = open.pop() {
+        for entry in std::fs::read_dir(at).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|e| e == "parquet") {
+                files.insert(path.strip_prefix(folder).unwrap().to_owned(), std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}
+
+#[test]
+fn nights_whose_tasks_each_ran_in_a_process_of_its_own_are_the_same_bytes() {
+    for (pairs, clusters) in [
+        (PairsMode::Forest, ClusterRule::Star),
+        (PairsMode::All, ClusterRule::Star),
+        (PairsMode::All, ClusterRule::Component),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let processes = Processes::new(folder.path().join("tasks"), 1 << 30);
+        let elsewhere: Arc<dyn Elsewhere> = Arc::<Processes>::clone(&processes);
+        let (storage, progress) = (Storage::default(), Progress::default());
+        let resources =
+            Resources { threads: Some(2), spill_dir: Some(folder.path().join("spill")), ..Resources::default() };
+        std::fs::create_dir(folder.path().join("spill")).unwrap();
+        on_threads(async {
+            for night in 1..=5 {
+                write_documents(&folder.path().join("documents"), night);
+            }
+            let mut reference = request(folder.path(), "reference", 4, pairs, clusters);
+            for night in [4, 5] {
+                reference.dt = format!("2026-11-2{night}");
+                run(&storage, &reference, &resources, &progress).await.unwrap();
+            }
+            let compact = CompactRequest::of(reference.store.clone());
+            store_compact(&storage, &compact, &resources, &progress).await.unwrap();
+            for night in 1..=3 {
+                let with_reference = |output| {
+                    let references = vec![reference.store.clone()];
+                    RunRequest { references, ..request(folder.path(), output, night, pairs, clusters) }
+                };
+                let (here, there) = (with_reference("here"), with_reference("there"));
+                let a = run(&storage, &here, &resources, &progress).await.unwrap();
+                let b = run_elsewhere(&storage, &there, &resources, &progress, &elsewhere).await.unwrap();
+                assert_eq!(a.counts, b.counts);
+                assert!(a.counts.documents.n_bad_files == 2 && a.counts.pairs.n_pairs > 100, "{:?}", a.counts);
+                assert!(a.counts.pairs.n_new_existing > 0 && a.references[0].n_existing > 0, "{:?}", a.counts);
+                assert_eq!(a.references, b.references);
+                if night == 2 {
+                    for of in [&here, &there] {
+                        let request = CompactRequest::of(of.store.clone());
+                        store_compact(&storage, &request, &resources, &progress).await.unwrap();
+                    }
+                }
+            }
+        });
+        let (here, there) = (published(&folder.path().join("here")), published(&folder.path().join("there")));
+        assert!(here == there && here.len() == 31, "{:?}\n{:?}", here.keys(), there.keys());
+        assert!(clusters == ClusterRule::Component || processes.n_class_pairs.load(Ordering::Relaxed) > 3);
+    }
+}
+
+/// Runs a night elsewhere with so much memory for the driver and for each worker. Returns its error, and how many tasks ran.
+fn refused(driver_bytes: Option<usize>, worker_bytes: usize) -> (nearprint_pipeline::PipelineError, usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let processes = Processes::new(folder.path().join("tasks"), worker_bytes);
+    let elsewhere: Arc<dyn Elsewhere> = Arc::<Processes>::clone(&processes);
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents");
+    let night = RunRequest {
+        dt: "2026-11-19".to_owned(),
+        documents: sample.into(),
+        columns: DocumentColumns::default(),
+        keep: Vec::new(),
+        ..request(folder.path(), "there", 1, PairsMode::Forest, ClusterRule::Star)
+    };
+    let resources = Resources { threads: Some(1), memory_limit: driver_bytes, ..Resources::default() };
+    let ran = on_threads(async {
+        run_elsewhere(&Storage::default(), &night, &resources, &Progress::default(), &elsewhere).await
+    });
+    (ran.unwrap_err(), processes.n.load(Ordering::Relaxed))
+}
+
+#[test]
+fn a_night_that_the_driver_cannot_hold_is_refused_before_any_task_runs() {
+    let (error, n_tasks) = refused(Some(1 << 13), 1 << 30);
+    assert!(error.to_string().starts_with("155 documents of one night, which the driver holds"), "{error}");
+    assert_eq!((error.kind(), n_tasks), (ErrorKind::LocalIo, 0));
+}
+
+#[test]
+fn a_batch_that_no_worker_can_hold_is_refused_by_the_name_of_its_setting() {
+    let (error, n_tasks) = refused(None, 1 << 13);
+    assert!(error.to_string().starts_with("worker_memory: each worker holds the query batch"), "{error}");
+    assert_eq!((error.kind(), n_tasks), (ErrorKind::Config, 1));
+}

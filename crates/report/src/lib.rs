@@ -1,0 +1,15 @@
+//! What a night, or a comparison of nights, says to people: reports and pages, and what differs between generations.
+
+mod diff;
+mod night;
+mod numbers;
+pub mod page;
+
+pub use diff::{
+    Change, ChangeKind, ChangedDocument, Diff, DiffPlace, DiffRequest, DiffSide, DocumentsDiff, PairsDiff, diff,
+};
+pub use night::{
+    Distributions, Example, NightReport, QuarantinedRow, ReportRequest, STALE, named_source, night_markdown,
+    night_page, report,
+};
+pub use numbers::{and_more, counted, grouped, in_bytes, percent};

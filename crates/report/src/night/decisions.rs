@@ -1,0 +1,136 @@
+//! What the decisions of a night say, read in one pass.
+
+use arrow::array::Array;
+use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
+use futures::TryStreamExt;
+use nearprint_night::{MeanLoss, published_files};
+use nearprint_parquet::schema::{LOST_SHARE, REFERENCE};
+use nearprint_parquet::{Columns, ParquetFile};
+use nearprint_pipeline::Result;
+use nearprint_storage::Storage;
+
+use super::night_report::{Distributions, Example, ReportRequest};
+
+/// The number of candidates for each example: those with the texts of another one are counted, and not shown.
+const CANDIDATES: usize = 4;
+
+/// What the decisions say.
+#[derive(Debug, Default)]
+pub(super) struct Decided {
+    pub(super) largest_clusters: Vec<(String, u64)>,
+    near: Vec<Example>,
+    exact: Vec<Example>,
+    pub(super) distributions: Distributions,
+    sum_of_losses: f64,
+    n_losses: u64,
+}
+
+impl Decided {
+    pub(super) async fn read(storage: &Storage, request: &ReportRequest) -> Result<Self> {
+        let mut decided = Self::default();
+        for file in published_files(storage, &request.store, &request.dt, "decisions").await? {
+            let parquet = ParquetFile::open(storage.folder(&file)?.file().await?).await?;
+            let names: Vec<String> = parquet.schema().fields().iter().map(|f| f.name().clone()).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let mut batches = parquet.stream(parquet.whole(&names))?;
+            while let Some(batch) = batches.try_next().await? {
+                let columns = Columns { batch: &batch, file: &parquet.file.url };
+                decided.add(&columns, request.n_examples, CANDIDATES * request.n_examples)?;
+            }
+        }
+        Ok(decided)
+    }
+
+    /// Returns the candidates for examples: near-duplicates before exact copies, and those that lose most before the others.
+    pub(super) fn take_candidates(&mut self, n_examples: usize) -> Vec<Example> {
+        let mut examples = std::mem::take(&mut self.near);
+        examples.append(&mut self.exact);
+        examples.truncate(CANDIDATES * n_examples);
+        examples
+    }
+
+    /// Returns the mean of the lost shares of near-duplicates, if any is known.
+    #[allow(clippy::cast_precision_loss, reason = "a mean of shares")]
+    pub(super) fn mean_loss(&self) -> Option<MeanLoss> {
+        let n_near = self.n_losses;
+        (n_near > 0).then(|| MeanLoss { n_near, mean: self.sum_of_losses / n_near as f64 })
+    }
+
+    fn add(&mut self, columns: &Columns<'_>, n_clusters: usize, n_examples: usize) -> Result<()> {
+        let batch = columns.batch;
+        let (ids, canonical, reasons) =
+            (columns.strings("doc_id")?, columns.strings("canonical_id")?, columns.strings("reason")?);
+        let distances = columns.signed::<Int32Type>("distance")?;
+        // Nights of earlier releases have no lost shares.
+        let lost = batch.column_by_name(LOST_SHARE);
+        let lost = lost.map(|_| columns.primitive::<Float64Type>(LOST_SHARE)).transpose()?;
+        // Nights of earlier releases have no references either.
+        let references = batch.column_by_name(REFERENCE).map(|_| columns.strings(REFERENCE)).transpose()?;
+        let (cluster, sizes) = (columns.strings("cluster_id")?, columns.signed::<Int64Type>("cluster_size")?);
+        for i in 0..batch.num_rows() {
+            if sizes.is_valid(i) && sizes.value(i) > 1 && cluster.value(i) == ids.value(i) {
+                self.add_cluster(ids.value(i), sizes.value(i).unsigned_abs(), n_clusters);
+            }
+            if !canonical.is_valid(i) {
+                continue;
+            }
+            let lost_share = lost.filter(|lost| lost.is_valid(i)).map(|lost| lost.value(i));
+            let distance = distances.is_valid(i).then(|| distances.value(i));
+            let is_near = reasons.value(i) == "near";
+            if is_near {
+                self.count(distance, lost_share);
+            }
+            let list = if is_near { &mut self.near } else { &mut self.exact };
+            // An unknown share comes last; of equal ones the first document stays first.
+            let at = list.partition_point(|example: &Example| example.lost_share >= lost_share);
+            if at < n_examples {
+                let example = Example {
+                    doc_id: ids.value(i).to_owned(),
+                    canonical_id: canonical.value(i).to_owned(),
+                    reference: references.as_ref().filter(|r| r.is_valid(i)).map(|r| r.value(i).to_owned()),
+                    distance,
+                    lost_share,
+                    reason: reasons.value(i).to_owned(),
+                    excerpts: None,
+                    n_same_texts: 0,
+                    texts: None,
+                };
+                list.insert(at, example);
+                list.truncate(n_examples);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a cluster to the distribution and, if it is large enough, to the list: larger ones first, equal ones by id.
+    fn add_cluster(&mut self, id: &str, size: u64, n_examples: usize) {
+        *self.distributions.clusters_by_size.entry(1 << size.ilog2()).or_default() += 1;
+        let at = self.largest_clusters.partition_point(|(known, n)| (*n, id) > (size, known.as_str()));
+        if at < n_examples {
+            self.largest_clusters.insert(at, (id.to_owned(), size));
+            self.largest_clusters.truncate(n_examples);
+        }
+    }
+
+    fn count(&mut self, distance: Option<i32>, lost_share: Option<f64>) {
+        if let Some(distance) = distance.and_then(|distance| usize::try_from(distance).ok()) {
+            add_at(&mut self.distributions.near_by_distance, distance);
+        }
+        let Some(share) = lost_share else {
+            self.distributions.n_unknown_lost_share += 1;
+            return;
+        };
+        self.sum_of_losses += share;
+        self.n_losses += 1;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a hundredth of a share")]
+        let hundredth = (share.clamp(0.0, 1.0) * 100.0) as usize;
+        add_at(&mut self.distributions.near_by_lost_hundredth, hundredth);
+    }
+}
+
+fn add_at(counts: &mut Vec<u64>, at: usize) {
+    if counts.len() <= at {
+        counts.resize(at + 1, 0);
+    }
+    counts[at] += 1;
+}

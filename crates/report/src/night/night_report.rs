@@ -1,0 +1,105 @@
+//! What is asked of a report on a night, and what it says.
+
+use std::collections::BTreeMap;
+
+use nearprint_documents::DocumentColumns;
+use nearprint_night::{Breakers, NightHistory, RunSummary};
+use serde::Serialize;
+
+/// The night to report, and the place of its documents.
+#[derive(Debug, Clone)]
+pub struct ReportRequest {
+    /// The night.
+    pub dt: String,
+    /// The store.
+    pub store: String,
+    /// The root of the documents, as in the run.
+    pub documents: String,
+    /// The columns of the documents, as in the run.
+    pub columns: DocumentColumns,
+    /// The number of dropped documents to show, of clusters, and of quarantined rows.
+    pub n_examples: usize,
+    /// The job's breakers.
+    pub breakers: Breakers,
+    /// The job's settings, as pairs of a key and its value. A manifest has only their digest.
+    pub settings: Vec<(String, String)>,
+}
+
+/// The report on a published night.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NightReport {
+    /// The summary of the run. What the breakers look at is measured anew, from published files alone.
+    #[serde(flatten)]
+    pub summary: RunSummary,
+    /// Whether nights of earlier dates were added, replaced or dropped since the night was joined with them.
+    pub is_stale: bool,
+    /// The largest clusters, as pairs of the smallest member id and the number of documents of the night.
+    pub largest_clusters: Vec<(String, u64)>,
+    /// A few dropped documents: near-duplicates before exact copies, and those that lose most before the others.
+    pub examples: Vec<Example>,
+    /// How the near-duplicates and clusters are distributed.
+    pub distributions: Distributions,
+    /// The first quarantined rows.
+    pub quarantine: Vec<QuarantinedRow>,
+    /// The night's manifest and those of the nights before.
+    #[serde(skip)]
+    pub history: NightHistory,
+    /// The job's breakers.
+    #[serde(skip)]
+    pub breakers: Breakers,
+    /// The job's settings, as in the request.
+    #[serde(skip)]
+    pub settings: Vec<(String, String)>,
+}
+
+/// A row that is no document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct QuarantinedRow {
+    /// The file.
+    pub file: String,
+    /// The number of the row in its file, or in its row group, from 0.
+    pub row: i64,
+    /// Why it is no document.
+    pub reason: String,
+    /// The id of the row, if it has one.
+    pub id: Option<String>,
+}
+
+/// A dropped document, and the canonical document that represents it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Example {
+    /// The dropped document.
+    pub doc_id: String,
+    /// The canonical document.
+    pub canonical_id: String,
+    /// The reference store that has the canonical document. `None` means that it is of the night, or of an earlier one.
+    pub reference: Option<String>,
+    /// The Hamming distance of the two.
+    pub distance: Option<i32>,
+    /// The share of its features that the document loses with the canonical one. `None` means that it is unknown.
+    pub lost_share: Option<f64>,
+    /// `exact` or `near`.
+    pub reason: String,
+    /// Excerpts of the two texts around their first difference, or from their beginning. `None` means that a text was
+    /// not found; those of reference stores are not looked for.
+    pub excerpts: Option<(String, String)>,
+    /// The number of other dropped documents, among those that were looked at, with these two texts. They are no examples of
+    /// their own.
+    pub n_same_texts: u64,
+    /// The two whole texts, if both were found.
+    #[serde(skip)]
+    pub texts: Option<(String, String)>,
+}
+
+/// How the near-duplicates and clusters of a night are distributed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Distributions {
+    /// The numbers of near-duplicates by Hamming distance from their canonical documents, from distance 0.
+    pub near_by_distance: Vec<u64>,
+    /// The numbers of near-duplicates by lost share, in hundredths rounded down, from 0.
+    pub near_by_lost_hundredth: Vec<u64>,
+    /// The number of near-duplicates whose lost share is unknown.
+    pub n_unknown_lost_share: u64,
+    /// The numbers of clusters by size: for each power of two that is a lower end, the clusters from it to below the next.
+    pub clusters_by_size: BTreeMap<u64, u64>,
+}

@@ -1,0 +1,150 @@
+//! What a reader of a night should look at first, and how near the breakers came to stopping it.
+
+use nearprint_night::{Measured, NO_SOURCE};
+
+use super::night_report::NightReport;
+use crate::numbers::{counted, grouped, percent};
+use nearprint_explain::legible;
+
+/// What a reader of a stale night should know.
+pub const STALE: &str = "The night is stale: nights before it were added, replaced or dropped since it was made. \
+                         nearprint run --config FILE --stale makes all stale nights anew.";
+
+/// Names a source of documents in a sentence.
+#[must_use]
+pub fn named_source(source: &str) -> String {
+    match source {
+        NO_SOURCE => "documents without a source".to_owned(),
+        source => format!("source {}", legible(source)),
+    }
+}
+
+/// A value that a breaker looks at.
+pub(super) struct Watched {
+    /// The key below `[breakers]`.
+    pub(super) key: &'static str,
+    pub(super) meaning: &'static str,
+    pub(super) value: String,
+    pub(super) limit: String,
+    /// Whether the value has reached half of its limit.
+    pub(super) is_near: bool,
+}
+
+/// Returns the values that breakers look at, as far as published files tell them.
+pub(super) fn watched(night: &NightReport) -> Vec<Watched> {
+    let breakers = &night.breakers;
+    // What was not measured is too little to go by.
+    let Measured { worst_sources, drop_rate, lost_share, documents, .. } =
+        night.summary.measured.clone().unwrap_or_default();
+    let near: Vec<&str> = breakers
+        .near()
+        .tripped(&night.summary.measured.clone().unwrap_or_default())
+        .iter()
+        .map(nearprint_night::TrippedBreaker::name)
+        .collect();
+    let share = |limit: f64, off: f64| {
+        if (limit - off).abs() < f64::EPSILON { "off".to_owned() } else { percent(limit) }
+    };
+    let row = |key, meaning, value: Option<String>, limit| Watched {
+        key,
+        meaning,
+        value: value.unwrap_or_else(|| "too little to go by".to_owned()),
+        limit,
+        is_near: near.contains(&key),
+    };
+    vec![
+        row(
+            "max_source_loss",
+            "the largest share that a source lost as near-duplicates",
+            worst_sources.first().map(|worst| format!("{} of {}", percent(worst.loss), named_source(&worst.source))),
+            share(breakers.max_source_loss, 1.0),
+        ),
+        row(
+            "max_rate_change",
+            "the change of the share of dropped documents against the median of the nights before",
+            drop_rate
+                .map(|rate| format!("{} ({} → {})", percent(rate.change), percent(rate.median), percent(rate.share))),
+            share(breakers.max_rate_change, 1.0),
+        ),
+        row(
+            "max_mean_lost_share",
+            "what a near-duplicate lost on average",
+            lost_share.map(|loss| percent(loss.mean)),
+            share(breakers.max_mean_lost_share, 1.0),
+        ),
+        row(
+            "min_document_share",
+            "the documents as a share of the median of the nights before",
+            documents.map(|documents| percent(documents.share)),
+            share(breakers.min_document_share, 0.0),
+        ),
+    ]
+}
+
+/// Returns a line for each thing that a reader should look at. A usual night has none.
+pub(super) fn notable(night: &NightReport) -> Vec<String> {
+    let (counts, record) = (&night.summary.counts, &night.history.night);
+    let mut lines = Vec::new();
+    let mut say = |n: u64, line: String| lines.extend((n > 0).then_some(line));
+    let documents = &counts.documents;
+    say(u64::from(night.is_stale), STALE.to_owned());
+    say(u64::from(documents.n_documents == 0), "The night has no documents.".to_owned());
+    let n = documents.n_bad_files;
+    say(n, format!("{} could not be read: none of the documents there were compared.", counted(n, "file")));
+    let reasons = documents.bad_rows_by_reason.iter().map(|(reason, n)| format!("{} {reason}", grouped(*n)));
+    let n = documents.n_bad_rows;
+    let reasons = reasons.collect::<Vec<_>>().join(", ");
+    say(n, format!("{} no document and in quarantine: {reasons}.", are(n, "row")));
+    let n = documents.n_ignored_files;
+    say(n, format!("{} of other kinds: they were passed over.", counted(n, "file")));
+    let n = documents.n_files_without_checksums;
+    say(
+        n,
+        format!(
+            "{} no checksums: damage there may go unseen.",
+            if n == 1 { "1 file has".to_owned() } else { format!("{} files have", grouped(n)) }
+        ),
+    );
+    say(
+        record.n_forgotten,
+        format!("{} forgotten since; the counts are those of the run.", are(record.n_forgotten, "document")),
+    );
+    for (dt, reason) in &night.history.unread {
+        lines.push(format!(
+            "The manifest of {dt} cannot be read, so that night is not in the trend: {}",
+            legible(reason)
+        ));
+    }
+    for Watched { key, value, limit, .. } in watched(night).into_iter().filter(|watched| watched.is_near) {
+        lines.push(format!("The breaker {key} was near: {value}, the limit is {limit}."));
+    }
+    lines
+}
+
+/// Formats `1 row is`, and `2 rows are`.
+fn are(n: u64, what: &str) -> String {
+    format!("{} {}", counted(n, what), if n == 1 { "is" } else { "are" })
+}
+
+/// Returns the share of a night's documents that were dropped, or `None` if it has none.
+#[allow(clippy::cast_precision_loss, reason = "a share of documents")]
+pub(super) fn dropped_share(n_drop: u64, n_documents: u64) -> Option<f64> {
+    (n_documents > 0).then(|| n_drop as f64 / n_documents as f64)
+}
+
+/// Returns about how many bytes of the input the dropped documents take. Files may be compressed, and documents are not
+/// equally long, so this is an estimate.
+#[allow(clippy::cast_precision_loss, reason = "an estimate")]
+pub(super) fn bytes_saved(night: &NightReport) -> f64 {
+    let counts = &night.summary.counts;
+    // A night without documents drops none.
+    let share = dropped_share(counts.decisions.n_drop, counts.documents.n_documents).unwrap_or_default();
+    share * night.history.night.input_bytes as f64
+}
+
+/// Returns the numbers of a prefix's reasons as words, such as `120 near, 3 exact`.
+pub(super) fn reasons(night: &NightReport, prefix: &str) -> String {
+    let by_reason = &night.summary.counts.decisions.by_reason;
+    let named = by_reason.iter().filter_map(|(name, n)| Some((name.strip_prefix(prefix)?, n)));
+    named.map(|(name, n)| format!("{} {}", grouped(*n), name.replace('_', " "))).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,485 @@
+//! The report on a night as a page. It depends on published files, the documents and the job, and on whether the night is
+//! stale, so the same night gives the same bytes until it becomes stale. The number of the store's commit and the other
+//! nights that are stale are not in it: they change after the night.
+
+use maud::{Markup, PreEscaped, html};
+use nearprint_night::NightRecord;
+use nearprint_pipeline::Result;
+
+use super::markdown::figures;
+use super::night_report::{Example, NightReport};
+use super::notable::{dropped_share, notable, watched};
+use crate::numbers::{and_more, counted, grouped, in_bytes, percent};
+use crate::page::chart::{Bars, DROPPED, KEPT, SKIPPED};
+use crate::page::{page, pieces};
+use nearprint_explain::{Piece, diff, legible, segments};
+
+/// The characters of shared text around a difference.
+const CONTEXT_CHARS: usize = 60;
+/// The most characters of one example's differences that are shown at once, and that a reader can open. The rest is
+/// counted.
+const MAX_SHOWN_CHARS: usize = 600;
+const MAX_DIFF_CHARS: usize = 4000;
+/// The sizes of charts.
+const SMALL: (u32, u32) = (400, 210);
+const WIDE: (u32, u32) = (520, 200);
+
+/// Makes the page of a night.
+///
+/// # Errors
+/// [`PipelineError::Internal`](nearprint_pipeline::PipelineError::Internal) if a chart cannot be drawn.
+pub fn night_page(night: &NightReport) -> Result<String> {
+    let dt = &night.summary.dt;
+    let body = html! {
+        a.skip href="#main" { "To the content" }
+        header {
+            h1 { "Night " (dt) }
+            p.quiet { "What nearprint decided about the documents of this night, published in " (pieces::id(&night.summary.output)) }
+            (contents())
+        }
+        main #main {
+            (overview(night))
+            (trend(night)?)
+            (weakest(night))
+            (distributions(night)?)
+            (clusters(night))
+            (sources(night))
+            (breakers(night))
+            (quarantine(night))
+            (configuration(night))
+        }
+        footer {
+            p { "Made by nearprint from the published results. The page holds no script and loads nothing." }
+        }
+    };
+    Ok(page(&format!("nearprint: night {dt}"), &body))
+}
+
+/// The sections after the overview: their ids and names.
+const SECTIONS: [(&str, &str); 8] = [
+    ("trend", "Trend"),
+    ("weakest", "Weakest drops"),
+    ("distributions", "Distances and losses"),
+    ("clusters", "Largest clusters"),
+    ("sources", "Sources"),
+    ("breakers", "Breakers"),
+    ("quarantine", "Quarantine"),
+    ("configuration", "Configuration"),
+];
+
+fn contents() -> Markup {
+    html! {
+        nav aria-label="Sections" {
+            ul { @for (id, name) in SECTIONS { li { a href={ "#" (id) } { (name) } } } }
+        }
+    }
+}
+
+/// A section with its heading.
+fn section(id: &str, heading: &str, body: &Markup) -> Markup {
+    html! {
+        section id=(id) aria-labelledby={ (id) "-heading" } {
+            h2 id={ (id) "-heading" } { (heading) }
+            (body)
+        }
+    }
+}
+
+fn overview(night: &NightReport) -> Markup {
+    let lines = notable(night);
+    let body = html! {
+        dl.tiles {
+            @for (name, value, note) in figures(night) {
+                div { dt { (name) } dd { (value) } @if !note.is_empty() { dd.note { (legible(&note)) } } }
+            }
+        }
+        @if lines.is_empty() {
+            p { "Nothing stands out: no breaker came near its limit, and every row of the input is a document." }
+        } @else {
+            div.look {
+                h2 { "Look at" }
+                ul { @for line in &lines { li { (line) } } }
+            }
+        }
+    };
+    html! { section aria-label="Overview" { (body) } }
+}
+
+fn trend(night: &NightReport) -> Result<Markup> {
+    let nights: Vec<&NightRecord> = night.history.before.iter().chain([&night.history.night]).collect();
+    let of = |count: fn(&NightRecord) -> u64| nights.iter().map(|night| count(night)).collect::<Vec<u64>>();
+    let bars = Bars {
+        size: WIDE,
+        labels: nights.iter().map(|night| night.dt.get(5..).unwrap_or(&night.dt).to_owned()).collect(),
+        parts: vec![
+            (KEPT, of(|night| night.counts.decisions.n_keep)),
+            (DROPPED, of(|night| night.counts.decisions.n_drop)),
+            (SKIPPED, of(|night| night.counts.decisions.n_skip)),
+        ],
+    };
+    let what = format!("Kept, dropped and skipped documents of {}", counted(nights.len() as u64, "night"));
+    let body = html! {
+        @if nights.len() == 1 {
+            p { "This is the first night of the store, or the nights before it are forgotten." }
+        } @else {
+            figure.wide {
+                figcaption { (what) ", the newest on the right" }
+                ul.legend { li.kept { "kept" } li.dropped { "dropped" } li.skipped { "skipped" } }
+                (picture(&bars, &format!("{what}; the table below has the numbers"))?)
+            }
+        }
+        div.scroll tabindex="0" role="region" aria-label="Table of nights" {
+            table {
+                caption { "The nights, newest first" }
+                thead {
+                    tr {
+                        th scope="col" { "Night" }
+                        @for name in ["Documents", "Kept", "Dropped", "Share dropped", "Skipped", "Quarantined"] {
+                            th.n scope="col" { (name) }
+                        }
+                    }
+                }
+                tbody { @for record in nights.iter().rev() { (trend_row(record)) } }
+            }
+        }
+    };
+    Ok(section("trend", "Trend", &body))
+}
+
+fn trend_row(record: &NightRecord) -> Markup {
+    let counts = &record.counts;
+    let n_documents = counts.documents.n_documents;
+    let or_none = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), percent);
+    html! {
+        tr {
+            th.date scope="row" { (record.dt) }
+            @for n in [n_documents, counts.decisions.n_keep, counts.decisions.n_drop] { td.n { (grouped(n)) } }
+            td.n { (or_none(dropped_share(counts.decisions.n_drop, n_documents))) }
+            @for n in [counts.decisions.n_skip, counts.documents.n_bad_rows] { td.n { (grouped(n)) } }
+        }
+    }
+}
+
+fn weakest(night: &NightReport) -> Markup {
+    let near: Vec<&Example> = night.examples.iter().filter(|example| example.reason == "near").collect();
+    // A reason without documents is not listed.
+    let n_near = night.summary.counts.decisions.by_reason.get("drop_near").copied().unwrap_or_default();
+    let body = html! {
+        @if near.is_empty() {
+            p { @if n_near == 0 { "No near-duplicate was dropped." } @else { (counted(n_near, "near-duplicate")) " dropped; none is shown here." } }
+        } @else {
+            p {
+                (grouped(near.iter().map(|example| 1 + example.n_same_texts).sum())) " of " (counted(n_near, "dropped near-duplicate"))
+                ", those first that lose most. " del { "Deleted" } " is what only the dropped document has: it is lost. "
+                ins { "Inserted" } " is what only the kept one has."
+            }
+            @for (n, example) in (1_u32..).zip(near) { (drop_of(n, example)) }
+        }
+    };
+    section("weakest", "Weakest drops", &body)
+}
+
+fn drop_of(n: u32, example: &Example) -> Markup {
+    let lost =
+        example.lost_share.map_or_else(|| "an unknown share".to_owned(), |share| format!("about {}", percent(share)));
+    html! {
+        article aria-labelledby={ "drop-" (n) } {
+            h3 id={ "drop-" (n) } { (n) ". Lost " (lost) " of its features" (and_more_of_texts(example.n_same_texts)) }
+            dl {
+                dt { "dropped" } dd { (pieces::id(&example.doc_id)) }
+                dt { "kept" }
+                dd {
+                    (pieces::id(&example.canonical_id))
+                    @if let Some(store) = &example.reference { " of the reference store " (pieces::id(store)) }
+                }
+                @if let Some(distance) = example.distance { dt { "distance" } dd { (distance) (if distance == 1 { " bit" } else { " bits" }) " of the fingerprint" } }
+            }
+            (differences(example))
+        }
+    }
+}
+
+fn and_more_of_texts(n: u64) -> String {
+    let more = and_more(n);
+    if more.is_empty() { more } else { format!(", {} with the same texts", more.trim_start()) }
+}
+
+fn differences(example: &Example) -> Markup {
+    let Some((dropped, kept)) = &example.texts else {
+        return html! {
+            p.quiet {
+                @if example.reference.is_some() { "The texts are not shown: those of reference stores are not read." }
+                @else { "The texts are not shown: they are no longer where the documents were." }
+            }
+        };
+    };
+    let compared = diff(dropped, kept);
+    let chars = |wanted: fn(&Piece) -> Option<&String>| -> u64 {
+        compared.pieces.iter().filter_map(wanted).map(|text| text.chars().count() as u64).sum()
+    };
+    let n_lost = chars(|piece| if let Piece::Removed(text) = piece { Some(text) } else { None });
+    let n_gained = chars(|piece| if let Piece::Added(text) = piece { Some(text) } else { None });
+    let all = segments(&compared.pieces, CONTEXT_CHARS);
+    let (first, shown) = (within(&all, MAX_SHOWN_CHARS), within(&all, MAX_DIFF_CHARS));
+    html! {
+        p {
+            (counted(n_lost, "character")) " of " (grouped(dropped.chars().count() as u64)) " only in the dropped document, "
+            (counted(n_gained, "character")) " of " (grouped(kept.chars().count() as u64)) " only in the kept one"
+            @if compared.of_sentences { "; the texts are long, so whole sentences were compared" }
+            "."
+        }
+        @if all.is_empty() { p.quiet { "The texts are equal as far as a reader can see." } }
+        (places(&first))
+        @if first != shown {
+            details { summary { "The longer comparison" } (places(&shown)) }
+        }
+        @if shown.len() < all.len() {
+            p.quiet { (counted((all.len() - shown.len()) as u64, "further place")) " with differences, not shown." }
+        }
+    }
+}
+
+fn places(segments: &[Vec<Piece>]) -> Markup {
+    html! { @for segment in segments { div.diff dir="auto" { "… " (pieces::merged(segment)) " …" } } }
+}
+
+/// Returns the first segments, up to a number of characters together. A segment that is longer is cut, and says so.
+fn within(segments: &[Vec<Piece>], max_chars: usize) -> Vec<Vec<Piece>> {
+    let (mut left, mut shown) = (max_chars, Vec::new());
+    for segment in segments {
+        if left == 0 {
+            break;
+        }
+        let mut cut = Vec::new();
+        for piece in segment.iter() {
+            let (text, make): (_, fn(String) -> Piece) = match piece {
+                Piece::Same(text) => (text, Piece::Same),
+                Piece::Removed(text) => (text, Piece::Removed),
+                Piece::Added(text) => (text, Piece::Added),
+            };
+            let n_chars = text.chars().count();
+            if n_chars > left {
+                let start: String = text.chars().take(left).collect();
+                cut.push(make(format!("{start}… ({} more)", counted((n_chars - left) as u64, "character"))));
+                left = 0;
+                break;
+            }
+            left -= n_chars;
+            cut.push(piece.clone());
+        }
+        shown.push(cut);
+    }
+    shown
+}
+
+fn distributions(night: &NightReport) -> Result<Markup> {
+    let of = &night.distributions;
+    let by_distance: Vec<(String, u64)> =
+        of.near_by_distance.iter().enumerate().map(|(distance, n)| (distance.to_string(), *n)).collect();
+    let by_size: Vec<(String, u64)> = of.clusters_by_size.iter().map(|(from, n)| (size_range(*from), *n)).collect();
+    let by_loss = by_loss(&of.near_by_lost_hundredth);
+    let body = html! {
+        div.charts {
+            (chart("Near-duplicates by distance", "Distance in bits", "Near-duplicates", DROPPED, &by_distance)?)
+            (chart("Near-duplicates by lost share", "Lost share", "Near-duplicates", DROPPED, &by_loss)?)
+            (chart("Clusters by size", "Documents", "Clusters", KEPT, &by_size)?)
+        }
+        @if of.n_unknown_lost_share > 0 {
+            p { (counted(of.n_unknown_lost_share, "near-duplicate")) " with an unknown lost share." }
+        }
+    };
+    Ok(section("distributions", "Distances and losses", &body))
+}
+
+/// Names the shares by hundredths or, if there are large ones, by tenths.
+fn by_loss(by_hundredth: &[u64]) -> Vec<(String, u64)> {
+    let step = if by_hundredth.len() > 20 { 10 } else { 1 };
+    let sums = by_hundredth.chunks(step).map(|counts| counts.iter().sum());
+    (0..).map(|i| format!("{} %", i * step)).zip(sums).collect()
+}
+
+fn size_range(from: u64) -> String {
+    let to = from.saturating_mul(2) - 1;
+    if from == to {
+        from.to_string()
+    } else {
+        format!("{}–{}", crate::numbers::short_count(from), crate::numbers::short_count(to))
+    }
+}
+
+fn chart(
+    title: &str,
+    of: &str,
+    what: &str,
+    color: plotters::style::RGBColor,
+    values: &[(String, u64)],
+) -> Result<Markup> {
+    if values.is_empty() {
+        return Ok(html! { figure { figcaption { (title) } p.quiet { "There are none." } } });
+    }
+    let (labels, counts): (Vec<String>, Vec<u64>) = values.iter().cloned().unzip();
+    let bars = Bars { size: SMALL, labels, parts: vec![(color, counts)] };
+    Ok(html! {
+        figure {
+            figcaption { (title) }
+            (picture(&bars, &format!("{title}; the table has the numbers"))?)
+            details {
+                summary { "Table: " (title) }
+                table {
+                    thead { tr { th scope="col" { (of) } th.n scope="col" { (what) } } }
+                    tbody { @for (label, n) in values { tr { th scope="row" { (label) } td.n { (grouped(*n)) } } } }
+                }
+            }
+        }
+    })
+}
+
+/// A chart as one picture with a name, for screen readers.
+fn picture(bars: &Bars, name: &str) -> Result<Markup> {
+    let svg = bars.svg()?;
+    Ok(html! { div role="img" aria-label=(name) { (PreEscaped(svg)) } })
+}
+
+fn clusters(night: &NightReport) -> Markup {
+    let decisions = &night.summary.counts.decisions;
+    let rows: Vec<[Markup; 2]> =
+        night.largest_clusters.iter().map(|(id, n)| [pieces::id(id), html! { (grouped(*n)) }]).collect();
+    let body = html! {
+        p {
+            (counted(decisions.n_clusters, "cluster")) " of two or more documents of the night. A cluster is a chain of pairs: its ends may \
+            be far apart, and the star rule keeps a document of each part that no kept document is near."
+        }
+        @if let Some(star) = decisions.star {
+            p.quiet {
+                "Of the documents of this night, at most " (grouped(star.n_keep_bound)) " could stay in any keep order, if none may be \
+                dropped for another one. The rule " code { "component" } " would drop " (grouped(star.n_kept_beyond_component)) " more. "
+                @if star.n_kept_in_vain > 0 {
+                    (grouped(star.n_kept_in_vain)) " of the kept could be dropped for a kept one that had its turn later."
+                }
+            }
+        }
+        @if !rows.is_empty() { (table("The largest clusters", &["First id", "Documents"], &rows)) }
+    };
+    section("clusters", "Largest clusters", &body)
+}
+
+fn sources(night: &NightReport) -> Markup {
+    let sources = &night.summary.counts.sources;
+    let rows: Vec<[Markup; 4]> = sources
+        .iter()
+        .map(|source| {
+            let share = dropped_share(source.n_near, source.n_documents).map_or_else(String::new, percent);
+            [
+                pieces::id(&source.source),
+                html! { (grouped(source.n_near)) },
+                html! { (grouped(source.n_documents)) },
+                html! { (share) },
+            ]
+        })
+        .collect();
+    let names = ["Source", "Near-duplicates dropped", "Documents", "Share"];
+    let body = html! {
+        @if rows.is_empty() { p { "No source lost a near-duplicate, or the night is of a release that did not count them." } }
+        @else {
+            p { "A source is the value in the job's column of sources or, without one, the host of the id; “-” is neither. Exact copies are not counted." }
+            (table("The sources that lost most documents", &names, &rows))
+        }
+    };
+    section("sources", "Sources that lost most", &body)
+}
+
+fn breakers(night: &NightReport) -> Markup {
+    let rows: Vec<[Markup; 4]> = watched(night)
+        .into_iter()
+        .map(|watched| {
+            [
+                html! { code { (watched.key) } },
+                html! { (watched.meaning) },
+                html! { (watched.value) @if watched.is_near { " (near the limit)" } },
+                html! { (watched.limit) },
+            ]
+        })
+        .collect();
+    let body = html! {
+        p { "A night beyond a limit is not published, unless it was run without breakers. The limits are the job's as it is now." }
+        (table("What the breakers look at", &["Breaker", "What it looks at", "Value", "Limit"], &rows))
+    };
+    section("breakers", "Breakers", &body)
+}
+
+fn quarantine(night: &NightReport) -> Markup {
+    let (documents, record) = (&night.summary.counts.documents, &night.history.night);
+    let rows: Vec<[Markup; 4]> = night
+        .quarantine
+        .iter()
+        .map(|row| {
+            let id = row.id.as_deref().map(pieces::id);
+            [
+                html! { (legible(&row.reason)) },
+                html! { (row.row) },
+                pieces::id(&row.file),
+                html! { @match id { Some(id) => (id), None => "none" } },
+            ]
+        })
+        .collect();
+    let bad: Vec<[Markup; 2]> =
+        record.bad_files.iter().map(|bad| [pieces::id(&bad.url), html! { (legible(&bad.reason)) }]).collect();
+    let body = html! {
+        @if rows.is_empty() && bad.is_empty() && record.ignored_inputs.is_empty() {
+            p { "Every row of the input is a document, and every file could be read." }
+        }
+        @if !rows.is_empty() {
+            p { (grouped(rows.len() as u64)) " of " (counted(documents.n_bad_rows, "row")) ". The dataset " code { "quarantine" } " has all." }
+            (table("Rows that are no documents", &["Reason", "Row", "File", "Id"], &rows))
+        }
+        @if !bad.is_empty() { (table("Files that could not be read", &["File", "Reason"], &bad)) }
+        @if !record.ignored_inputs.is_empty() {
+            details {
+                summary { (counted(record.ignored_inputs.len() as u64, "file")) " of other kinds, passed over" }
+                ul { @for file in &record.ignored_inputs { li { (pieces::id(file)) } } }
+            }
+        }
+    };
+    section("quarantine", "Quarantine", &body)
+}
+
+fn configuration(night: &NightReport) -> Markup {
+    let record = &night.history.night;
+    #[allow(clippy::cast_precision_loss, reason = "for people to read")]
+    let input = format!("{}, {}", counted(record.n_inputs, "file"), in_bytes(record.input_bytes as f64));
+    let of_manifest = [
+        ("release", record.release.clone()),
+        ("generation", record.generation.clone()),
+        ("digest of the fingerprints' configuration", record.config_digest.clone()),
+        ("input", input),
+    ];
+    let mut rows: Vec<[Markup; 2]> =
+        of_manifest.into_iter().map(|(name, value)| [html! { (name) }, pieces::id(&value)]).collect();
+    for reference in &night.summary.references {
+        rows.push([html! { "reference store, at commit " (reference.commit) }, pieces::id(&reference.store)]);
+    }
+    let settings: Vec<[Markup; 2]> =
+        night.settings.iter().map(|(key, value)| [html! { code { (legible(key)) } }, pieces::id(value)]).collect();
+    let body = html! {
+        (table("What the night's manifest says", &["What", "Value"], &rows))
+        @if !settings.is_empty() { (table("The job's settings as they are now", &["Key", "Value"], &settings)) }
+    };
+    section("configuration", "Configuration", &body)
+}
+
+/// A table whose first column names the rows.
+fn table<const N: usize>(caption: &str, names: &[&str; N], rows: &[[Markup; N]]) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(caption) {
+            table {
+                caption { (caption) }
+                thead { tr { @for name in names { th scope="col" { (name) } } } }
+                tbody {
+                    @for row in rows {
+                        tr { @for (i, cell) in row.iter().enumerate() { @if i == 0 { th scope="row" { (cell) } } @else { td { (cell) } } } }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Reads what a report says from the files of a published night and from the documents.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow::array::Array;
+use arrow::datatypes::Int64Type;
+use futures::TryStreamExt;
+use nearprint_documents::{Documents, InputPolicy, night_pattern};
+use nearprint_night::{Measured, RunSummary, published_files, published_history, published_night};
+use nearprint_parquet::{Columns, ParquetFile};
+use nearprint_pipeline::Result;
+use nearprint_storage::{ErrorKind, Storage};
+
+use super::decisions::Decided;
+use super::night_report::{Example, NightReport, QuarantinedRow, ReportRequest};
+use nearprint_explain::excerpts;
+
+/// The characters of an excerpt.
+const EXCERPT_CHARS: usize = 90;
+/// The characters of an excerpt before the first difference.
+const CONTEXT_CHARS: usize = 30;
+/// The most nights before that are looked at.
+const NIGHTS_BEFORE: usize = 29;
+
+/// Reads the results of a published night.
+///
+/// ```
+/// use nearprint_documents::DocumentColumns;
+/// use nearprint_night::Breakers;
+/// # use nearprint_night::{RunRequest, run};
+/// # use nearprint_pipeline::Resources;
+/// use nearprint_storage::Storage;
+/// use nearprint_report::{ReportRequest, report};
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// # let temp = nearprint_storage::TempFolder::try_new(&std::env::temp_dir())?;
+/// # let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents").to_owned();
+/// # let [store, output] = ["store", "results"].map(|name| temp.path().join(name).display().to_string());
+/// # let (columns, profile, breakers) = (Default::default(), nearprint_profile::by_name("default")?, Breakers::off());
+/// # let request = RunRequest {
+/// #     dt: "2026-11-19".to_owned(), documents: documents.clone().into(), store: store.clone(),
+/// #     references: Vec::new(), output, columns, keep: Vec::new(), source_column: None, profile,
+/// #     analyzer_resources: Default::default(), input: Default::default(), pairs: Default::default(),
+/// #     max_pairs: 1_000_000, clusters: Default::default(), max_lost_share: None, late: false, future: false, replace: false, keep_nights: None,
+/// #     writers: Default::default(), breakers, preflight: false, create_store: true,
+/// #     job_file: None,
+/// # };
+/// # run(&Storage::default(), &request, &Resources::default(), &Default::default()).await?;
+/// // The night of this date is published in `store`.
+/// let request = ReportRequest {
+///     dt: "2026-11-19".to_owned(),
+///     store,
+///     documents,
+///     columns: DocumentColumns::default(),
+///     n_examples: 2,
+///     breakers: Breakers::default(),
+///     settings: Vec::new(),
+/// };
+/// let night = report(&Storage::default(), &request).await?;
+/// assert_eq!((night.summary.counts.documents.n_documents, night.examples.len()), (155, 2));
+/// assert!(night.examples.iter().all(|example| example.reason == "near" && example.excerpts.is_some()));
+/// assert!(nearprint_report::night_page(&night)?.contains("<h1>Night 2026-11-19</h1>"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
+/// # Errors
+/// Fails with a [`PipelineError`](nearprint_pipeline::PipelineError) if the night is not published, and if a file of
+/// the night or a document cannot be read.
+pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightReport> {
+    let (summary, earlier) = published_night(storage, &request.store, &request.dt).await?;
+    let history = published_history(storage, &request.store, &request.dt, NIGHTS_BEFORE).await?;
+    let mut decided = Decided::read(storage, request).await?;
+    let mut examples = decided.take_candidates(request.n_examples);
+    // An id of a reference store may be that of another document here.
+    let own = examples.iter().filter(|example| example.reference.is_none());
+    let wanted: BTreeSet<&str> = own.flat_map(|e| [e.doc_id.as_str(), &e.canonical_id]).collect();
+    let texts = find_texts(storage, request, &earlier, wanted).await?;
+    for example in examples.iter_mut().filter(|example| example.reference.is_none()) {
+        let both = texts.get(&example.doc_id).zip(texts.get(&example.canonical_id));
+        example.excerpts = both.map(|(a, b)| excerpts(a, b, EXCERPT_CHARS, CONTEXT_CHARS));
+        example.texts = both.map(|(a, b)| (a.clone(), b.clone()));
+    }
+    let before: Vec<_> = history.before.iter().rev().map(|night| night.counts.clone()).collect();
+    let measured = Measured::of_published(&summary.counts, &before, decided.mean_loss(), &request.breakers);
+    Ok(NightReport {
+        summary: RunSummary { measured: Some(measured), ..summary },
+        is_stale: history.night.is_stale,
+        quarantine: read_quarantine(storage, request).await?,
+        largest_clusters: decided.largest_clusters,
+        examples: different(examples, request.n_examples),
+        distributions: decided.distributions,
+        history,
+        breakers: request.breakers,
+        settings: request.settings.clone(),
+    })
+}
+
+/// Returns the first `n` examples with different texts. Each counts those that have the same two texts.
+fn different(candidates: Vec<Example>, n: usize) -> Vec<Example> {
+    let mut examples: Vec<Example> = Vec::new();
+    for candidate in candidates {
+        let has_same = |other: &Example| other.texts.is_some() && other.texts == candidate.texts;
+        match examples.iter().position(has_same) {
+            Some(same) => examples[same].n_same_texts += 1,
+            None if examples.len() < n => examples.push(candidate),
+            None => {}
+        }
+    }
+    examples
+}
+
+/// Reads the first rows of a night's quarantine.
+async fn read_quarantine(storage: &Storage, request: &ReportRequest) -> Result<Vec<QuarantinedRow>> {
+    let mut rows = Vec::new();
+    for file in published_files(storage, &request.store, &request.dt, "quarantine").await? {
+        let parquet = ParquetFile::open(storage.folder(&file)?.file().await?).await?;
+        let mut batches = parquet.stream(parquet.whole(&["file", "row", "reason", "id"]))?;
+        while let Some(batch) = batches.try_next().await? {
+            let columns = Columns { batch: &batch, file: &parquet.file.url };
+            let (files, reasons, ids) = (columns.strings("file")?, columns.strings("reason")?, columns.strings("id")?);
+            let numbers = columns.signed::<Int64Type>("row")?;
+            for i in 0..batch.num_rows() {
+                if rows.len() == request.n_examples {
+                    return Ok(rows);
+                }
+                rows.push(QuarantinedRow {
+                    file: files.value(i).to_owned(),
+                    row: numbers.value(i),
+                    reason: reasons.value(i).to_owned(),
+                    id: ids.is_valid(i).then(|| ids.value(i).to_owned()),
+                });
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Finds the texts of the `wanted` ids. It searches the documents of the night, and then those of earlier nights from
+/// the newest to the oldest, until all texts are found.
+async fn find_texts(
+    storage: &Storage,
+    request: &ReportRequest,
+    earlier: &[String],
+    mut wanted: BTreeSet<&str>,
+) -> Result<BTreeMap<String, String>> {
+    let mut found = BTreeMap::new();
+    for dt in std::iter::once(&request.dt).chain(earlier.iter().rev()) {
+        if wanted.is_empty() {
+            break;
+        }
+        // The texts are only shown, so files that cannot be read are passed over here, as in a run.
+        let policy = InputPolicy { max_bad_files: u64::MAX, ..InputPolicy::default() };
+        let place = night_pattern(&request.documents, dt).into();
+        let opened = Documents::open(storage, &place, request.columns.clone(), &policy).await;
+        let documents = match opened {
+            // The documents of earlier nights may have been moved away. Then their texts are not shown.
+            Err(error) if error.kind() == ErrorKind::InputMissing => continue,
+            other => other?,
+        };
+        for (id, text) in documents.texts_of(wanted.clone()).await? {
+            if let Some(text) = text {
+                wanted.remove(id.as_str());
+                found.insert(id, text);
+            }
+        }
+    }
+    Ok(found)
+}

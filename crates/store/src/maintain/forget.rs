@@ -1,0 +1,388 @@
+//! Forgetting documents by their ids: the runs that have them are written anew without them.
+//!
+//! A run is named by its content, and the shadows of other runs name it and the numbers of its rows. So a run that is
+//! written anew takes over the shadows of its own rows, wherever they are. The shadows that name the former run then count
+//! no more, because a shadow counts only if both of its runs take part, and no other run has to be written.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::{Schema, SchemaRef, UInt32Type, UInt64Type};
+use futures::TryStreamExt;
+use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID};
+use nearprint_parquet::{Columns, ParquetFile, Read, selection};
+use nearprint_storage::{Progress, row_number};
+
+use crate::commit::Night;
+use crate::error::{Result, StoreError};
+use crate::shadows::Shadow;
+use crate::store::Store;
+use crate::writer::{RunWriter, StagedRun, id_hash};
+
+/// The ids of documents that a store forgets.
+#[derive(Debug, Clone, Default)]
+pub struct ForgottenIds {
+    ids: HashSet<String>,
+    hashes: HashSet<u64>,
+    /// Whether the ids are the lines of a text, in which an id with line breaks would be several.
+    are_lines: bool,
+}
+
+impl ForgottenIds {
+    /// Collects ids. Repeated ones count once.
+    #[must_use]
+    pub fn new(ids: impl IntoIterator<Item = String>) -> Self {
+        let ids: HashSet<String> = ids.into_iter().collect();
+        Self { hashes: ids.iter().map(|id| id_hash(id)).collect(), ids, are_lines: false }
+    }
+
+    /// Collects the ids of a text that has one a line. Blank lines do not count.
+    #[must_use]
+    pub fn of_lines(text: &str) -> Self {
+        Self { are_lines: true, ..Self::new(lines(text).map(str::to_owned)) }
+    }
+
+    /// Returns whether a text of lines may mean an id that it cannot name: the id has line breaks, so it would stand there
+    /// as other lines, and each of these that is not blank is among the ids.
+    fn may_mean(&self, id: &str) -> bool {
+        if !self.are_lines || !id.contains('\n') && !id.ends_with('\r') {
+            return false;
+        }
+        let written = format!("{id}\n");
+        let mut of_id = lines(&written).peekable();
+        of_id.peek().is_some() && of_id.all(|line| self.has(line))
+    }
+
+    /// Returns whether an id is one of these.
+    #[must_use]
+    pub fn has(&self, id: &str) -> bool {
+        self.ids.contains(id)
+    }
+
+    /// Returns the number of different ids.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.ids.len() as u64
+    }
+
+    /// Returns whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+}
+
+/// Returns the lines of a text that are not blank. A line ends before `\n` or `\r\n`.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.trim().is_empty())
+}
+
+/// The run of a night without the forgotten documents, in the spill folder.
+pub struct RunWithout {
+    /// The night's date.
+    pub dt: String,
+    /// The run.
+    pub run: StagedRun,
+    /// The number of documents that it had more.
+    pub n_documents: u64,
+    /// The number of documents that represent themselves now: a forgotten one represented them.
+    pub n_represented: u64,
+}
+
+/// What a store has of forgotten documents.
+#[derive(Default)]
+pub struct Found {
+    /// The runs that have to be replaced, the latest first.
+    pub runs: Vec<RunWithout>,
+    /// The ids that are those of documents.
+    pub ids: HashSet<String>,
+}
+
+/// A run that names forgotten documents.
+struct Affected<'a> {
+    night: &'a Night,
+    /// The rows of forgotten documents, ascending.
+    rows: Vec<u32>,
+    n_represented: u64,
+}
+
+impl Affected<'_> {
+    fn digest(&self) -> &str {
+        &self.night.run.digest
+    }
+
+    /// Returns the shadows of the run without the forgotten rows: all of its own rows, and those that it casts on runs
+    /// that stay as they are. `replaced` names all runs that are written anew, `renamed` those that already were.
+    fn shadows(&self, all: &[Shadow], replaced: &HashSet<&str>, renamed: &HashMap<&str, Arc<str>>) -> Vec<Shadow> {
+        let this: Arc<str> = "".into();
+        let of_own_row = |shadow: &Shadow| {
+            let by = renamed.get(&*shadow.by).unwrap_or(&shadow.by);
+            Some(Shadow { run: Arc::clone(&this), by: Arc::clone(by), row: self.row_without(shadow.row)? })
+        };
+        let mut own: Vec<Shadow> = Vec::new();
+        for shadow in all {
+            if *shadow.run == *self.digest() {
+                own.extend(of_own_row(shadow));
+            } else if *shadow.by == *self.digest() && !replaced.contains(&*shadow.run) {
+                own.push(Shadow { by: Arc::clone(&this), ..shadow.clone() });
+            }
+        }
+        own.sort_unstable();
+        own.dedup();
+        own
+    }
+
+    /// Returns the number that a row of the run has without the forgotten ones, or `None` if it is one of them.
+    fn row_without(&self, row: u32) -> Option<u32> {
+        let before = self.rows.partition_point(|&gone| gone < row);
+        let is_gone = self.rows.get(before) == Some(&row);
+        // The rows before it are different numbers below it, so there are no more of them than its own number.
+        (!is_gone).then(|| row - row_number(before))
+    }
+
+    /// Returns which of the next `n` rows from `first` stay.
+    fn staying(&self, first: u32, n: usize) -> BooleanArray {
+        (first..).take(n).map(|row| Some(self.rows.binary_search(&row).is_err())).collect()
+    }
+}
+
+/// Finds the runs that name some documents, and writes them anew without these, each below `folder`. A document that
+/// a forgotten one represented represents itself from then on.
+///
+/// # Errors
+/// [`StoreError::AmbiguousId`] if the ids are the lines of a text that may mean an id with line breaks; a file of the
+/// store is damaged or cannot be read; an error of the disk.
+pub async fn runs_without(store: &Store, ids: &ForgottenIds, folder: &Path, progress: &Progress) -> Result<Found> {
+    let mut found = Found::default();
+    let mut affected = Vec::new();
+    progress.start("forget", "nights", store.nights().len() as u64);
+    for night in store.nights() {
+        refuse_ambiguous(store, night, ids).await?;
+        let (rows, n_represented) = rows_of(store, night, ids, &mut found.ids).await?;
+        if !rows.is_empty() || n_represented > 0 {
+            affected.push(Affected { night, rows, n_represented });
+        }
+        progress.advance(1);
+    }
+    if affected.is_empty() {
+        return Ok(found);
+    }
+    let shadows = all_shadows(store).await?;
+    let replaced: HashSet<&str> = affected.iter().map(Affected::digest).collect();
+    let mut renamed: HashMap<&str, Arc<str>> = HashMap::new();
+    // The later of two runs shadows the earlier one, which therefore finds its new name.
+    for affected in affected.iter().rev() {
+        let own = affected.shadows(&shadows, &replaced, &renamed);
+        let run = rewritten(store, affected, ids, &own, &folder.join(&affected.night.dt)).await?;
+        renamed.insert(affected.digest(), run.record.digest.as_str().into());
+        found.runs.push(RunWithout {
+            dt: affected.night.dt.clone(),
+            run,
+            n_documents: affected.rows.len() as u64,
+            n_represented: affected.n_represented,
+        });
+    }
+    Ok(found)
+}
+
+/// Commits nights in place of those of the same dates, without the segments and indexes of runs that they replace. If another
+/// commit was faster, nothing is committed, and the result is `false`: the other nights may have to change too.
+///
+/// # Errors
+/// [`StoreError::TryAgain`] if `store gc` is deleting something that the commit needs; an error if the store cannot
+/// be written.
+pub async fn commit_forgetting(store: &Store, changed: Vec<Night>) -> Result<bool> {
+    let Some(before) = &store.commit else {
+        return Ok(false);
+    };
+    let mut changed: HashMap<String, Night> = changed.into_iter().map(|night| (night.dt.clone(), night)).collect();
+    let mut replaced = HashSet::new();
+    let mut nights = before.nights.clone();
+    for night in &mut nights {
+        if let Some(new) = changed.remove(&night.dt) {
+            if new.run.digest != night.run.digest {
+                replaced.insert(night.run.digest.clone());
+            }
+            *night = new;
+        }
+    }
+    let mut commit = before.next();
+    for derived in [&mut commit.segments, &mut commit.indexes] {
+        derived.retain(|record| !record.runs.iter().any(|run| replaced.contains(run)));
+    }
+    store.put_commit(&commit.with_nights(nights)).await
+}
+
+/// Refuses ids of a text of lines that may mean a document of the night whose id has line breaks.
+async fn refuse_ambiguous(store: &Store, night: &Night, ids: &ForgottenIds) -> Result<()> {
+    if !ids.are_lines {
+        return Ok(());
+    }
+    for (name, _) in datasets(store, night)? {
+        let parquet = store.open_file(night, name).await?;
+        let mut batches = parquet.stream(parquet.whole(&[DOC_ID]))?;
+        while let Some(batch) = batches.try_next().await? {
+            let columns = Columns { batch: &batch, file: &parquet.file.url };
+            if let Some(id) = columns.strings(DOC_ID)?.iter().flatten().find(|id| ids.may_mean(id)) {
+                let (store, dt) = (store.folder.url().to_owned(), night.dt.clone());
+                return Err(StoreError::AmbiguousId { store, dt, id: id.to_owned() });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the rows of a night's forgotten documents, ascending, and the number of its other documents that these, or
+/// forgotten documents of other nights, represent. The ids of the documents are added to `found`.
+async fn rows_of(
+    store: &Store,
+    night: &Night,
+    ids: &ForgottenIds,
+    found: &mut HashSet<String>,
+) -> Result<(Vec<u32>, u64)> {
+    let candidates = candidates(store, night, ids).await?;
+    let (mut rows, mut n_represented) = (Vec::new(), 0);
+    for (name, of_file) in datasets(store, night)? {
+        let parquet = store.open_file(night, name).await?;
+        let from = candidates.partition_point(|&row| row < of_file.start);
+        let of_file_candidates = &candidates[from..candidates.partition_point(|&row| row < of_file.end)];
+        let wanted: Vec<u32> = of_file_candidates.iter().map(|row| row - of_file.start).collect();
+        let mut of_rows = of_file_candidates.iter();
+        let selected = Some(selection(&wanted, parquet.n_rows()));
+        let mut batches = parquet.stream(Read { rows: selected, ..parquet.whole(&[DOC_ID]) })?;
+        while let Some(batch) = batches.try_next().await? {
+            let columns = Columns { batch: &batch, file: &parquet.file.url };
+            for (id, &row) in columns.strings(DOC_ID)?.iter().flatten().zip(&mut of_rows) {
+                if ids.has(id) {
+                    rows.push(row);
+                    found.insert(id.to_owned());
+                }
+            }
+        }
+        if parquet.has_column(CANONICAL_ID) {
+            n_represented += represented(&parquet, of_file.start, &rows, ids).await?;
+        }
+    }
+    Ok((rows, n_represented))
+}
+
+/// Returns the rows of a night whose ids have the hash of a forgotten one, ascending.
+async fn candidates(store: &Store, night: &Night, ids: &ForgottenIds) -> Result<Vec<u32>> {
+    let parquet = store.open_file(night, "ids").await?;
+    let mut batches = parquet.stream(parquet.whole(&["id_hash", "row"]))?;
+    let mut candidates = Vec::new();
+    while let Some(batch) = batches.try_next().await? {
+        let columns = Columns { batch: &batch, file: &parquet.file.url };
+        let hashes = columns.primitive::<UInt64Type>("id_hash")?.values();
+        let rows = columns.primitive::<UInt32Type>("row")?.values();
+        candidates.extend(hashes.iter().zip(rows).filter(|(hash, _)| ids.hashes.contains(hash)).map(|(_, row)| *row));
+    }
+    candidates.sort_unstable();
+    Ok(candidates)
+}
+
+/// Returns the files of a run that have documents, each with its rows of the run.
+fn datasets(store: &Store, night: &Night) -> Result<[(&'static str, Range<u32>); 3]> {
+    let (short, empty) = store.first_rows(night)?;
+    Ok([("fingerprints", 0..short), ("short", short..empty), ("empty", empty..u32::MAX)])
+}
+
+/// Returns all shadows of which both runs are those of nights, with the names of both.
+async fn all_shadows(store: &Store) -> Result<Vec<Shadow>> {
+    let known: HashSet<&str> = store.nights().iter().map(|night| night.run.digest.as_str()).collect();
+    let mut all = Vec::new();
+    for night in store.nights() {
+        let own: Arc<str> = night.run.digest.as_str().into();
+        let named = |run: Arc<str>| if run.is_empty() { Arc::clone(&own) } else { run };
+        let of_night = store.shadows(night).await?.into_iter();
+        let of_night = of_night.map(|s| Shadow { run: named(s.run), by: named(s.by), row: s.row });
+        all.extend(of_night.filter(|s| known.contains(&*s.run) && known.contains(&*s.by)));
+    }
+    Ok(all)
+}
+
+/// Writes a run without its forgotten rows below a folder.
+async fn rewritten(
+    store: &Store,
+    affected: &Affected<'_>,
+    ids: &ForgottenIds,
+    shadows: &[Shadow],
+    folder: &Path,
+) -> Result<StagedRun> {
+    let night = affected.night;
+    let fingerprints = store.open_file(night, "fingerprints").await?;
+    let without_commit = || internal("a night of a store without a commit");
+    let config_digest = store.config_digest().ok_or_else(without_commit)?;
+    let columns = without_metadata(fingerprints.schema());
+    let mut run = RunWriter::try_new(folder, config_digest, &columns)?;
+    for (name, of_file) in datasets(store, night)? {
+        let parquet = match name {
+            "fingerprints" => fingerprints.clone(),
+            _ => store.open_file(night, name).await?,
+        };
+        let schema = without_metadata(parquet.schema());
+        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let mut batches = parquet.stream(parquet.whole(&names))?;
+        let mut first = of_file.start;
+        while let Some(batch) = batches.try_next().await? {
+            let staying = affected.staying(first, batch.num_rows());
+            first += row_number(batch.num_rows());
+            let left = filter_record_batch(&batch, &staying).map_err(internal)?;
+            let left = without_canonical(left, &schema, &parquet.file.url, ids)?;
+            match name {
+                "fingerprints" => run.fingerprints(left)?,
+                "short" => run.short(left)?,
+                _ => run.empty(left)?,
+            }
+        }
+    }
+    let mut hashes = Vec::new();
+    let parquet = store.open_file(night, "ids").await?;
+    let mut batches = parquet.stream(parquet.whole(&["id_hash", "row"]))?;
+    while let Some(batch) = batches.try_next().await? {
+        let columns = Columns { batch: &batch, file: &parquet.file.url };
+        let of_batch = columns.primitive::<UInt64Type>("id_hash")?.values().iter();
+        let of_batch = of_batch.zip(columns.primitive::<UInt32Type>("row")?.values());
+        hashes.extend(of_batch.filter_map(|(hash, row)| Some((*hash, affected.row_without(*row)?))));
+    }
+    run.finish(hashes.into_iter(), shadows)
+}
+
+/// Counts the rows whose canonical document is forgotten, besides the rows `gone` of the run, which are sorted. The file's
+/// first row is the row `first` of the run.
+async fn represented(parquet: &ParquetFile, first: u32, gone: &[u32], ids: &ForgottenIds) -> Result<u64> {
+    let (mut n, mut row) = (0, first);
+    let mut batches = parquet.stream(parquet.whole(&[CANONICAL_ID]))?;
+    while let Some(batch) = batches.try_next().await? {
+        let columns = Columns { batch: &batch, file: &parquet.file.url };
+        for canonical in columns.strings(CANONICAL_ID)? {
+            n += u64::from(canonical.is_some_and(|id| ids.has(id)) && gone.binary_search(&row).is_err());
+            row += 1;
+        }
+    }
+    Ok(n)
+}
+
+/// Returns a batch in which no row has a forgotten document as its canonical one.
+fn without_canonical(batch: RecordBatch, schema: &SchemaRef, file: &str, ids: &ForgottenIds) -> Result<RecordBatch> {
+    let mut arrays: Vec<ArrayRef> = batch.columns().to_vec();
+    if let Ok(column) = schema.index_of(CANONICAL_ID) {
+        let canonical = Columns { batch: &batch, file }.strings(CANONICAL_ID)?;
+        let left: StringArray = canonical.iter().map(|id| id.filter(|id| !ids.has(id))).collect();
+        arrays[column] = Arc::new(left);
+    }
+    RecordBatch::try_new(Arc::clone(schema), arrays).map_err(internal)
+}
+
+/// Returns the columns of a file as a writer takes them: without the file's metadata.
+fn without_metadata(schema: &SchemaRef) -> SchemaRef {
+    Arc::new(Schema::new(schema.fields().clone()))
+}
+
+fn internal(reason: impl ToString) -> StoreError {
+    StoreError::Internal { stage: "forget", reason: reason.to_string() }
+}

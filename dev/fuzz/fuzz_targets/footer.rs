@@ -1,0 +1,23 @@
+//! Reads any bytes that the guard lets pass as a Parquet footer: the reader may take little for each of them.
+#![no_main]
+
+#[path = "../../../crates/parquet/tests/guard_agrees/mod.rs"]
+mod guard_agrees;
+
+use std::alloc::System;
+
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// What a column deep in groups takes, whose path is held, for the fewest bytes that describe one; and what there is once.
+const BYTES_EACH: usize = 1000;
+const BYTES_ONCE: usize = 64 << 10;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    let region = Region::new(GLOBAL);
+    guard_agrees::check_footer(data);
+    let taken = region.change().bytes_allocated;
+    assert!(taken <= BYTES_ONCE + BYTES_EACH * data.len(), "{taken} bytes for {}", data.len());
+});
