@@ -12,7 +12,7 @@ case $quick in ''|quick) ;; *) echo "usage: reliability.sh [quick]" >&2; exit 64
 say() { echo "reliability: $*" >&2; }
 
 if [ "$quick" = quick ]; then
-  seeds=2 outage=3 points=(--points 20) rounds=50 rounds_rgw=10 nights=10 sequences=10 scale=0.02
+  seeds=2 outage=3 points=(--points 20) rounds=50 rounds_rgw=10 nights=20 sequences=10 scale=0.02
 else
   seeds=20 outage=20 points=() rounds=1000 rounds_rgw=1000 nights=30 sequences=200 scale=1
 fi

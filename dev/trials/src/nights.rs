@@ -28,6 +28,9 @@ pub struct Args {
     pub documents: usize,
 }
 
+/// A compaction follows every so many nights.
+const PERIOD: usize = 10;
+
 pub fn run(args: &Args) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     if args.common.wants("L7") {
@@ -78,7 +81,7 @@ fn in_a_row(args: &Args) -> Result<String> {
         let left = std::fs::read_dir(dir.join("spill"))?.count();
         require!(left == 0, "night {i} left {left} things in the spill folder");
         took.push(ran);
-        if i % 10 == 9 {
+        if took.len() % PERIOD == 0 {
             command(&["store", "compact", "--spill-dir", "spill"])
                 .run()?
                 .ends_with(&[0], &[])
@@ -94,11 +97,12 @@ fn in_a_row(args: &Args) -> Result<String> {
     flat(&took)
 }
 
-/// The last third of the nights takes no more than the first, but for a little noise.
+/// The last nights between two compactions take no more than the first, but for a little noise. Within such a period each
+/// night opens the files of all that ran since the compaction, so that only whole periods compare.
 fn flat(took: &[Ran]) -> Result<String> {
-    let third = (took.len() / 3).max(1);
+    require!(took.len() >= 2 * PERIOD, "{} nights are too few: two periods of {PERIOD} are compared", took.len());
+    let (first, last) = (&took[..PERIOD], &took[took.len() - PERIOD..]);
     let most = |runs: &[Ran], what: fn(&Ran) -> u64| runs.iter().map(what).max().unwrap_or(0);
-    let (first, last) = (&took[..third], &took[took.len() - third..]);
     let rss = |r: &Ran| r.peak_rss >> 10;
     let fds = |r: &Ran| r.peak_fds as u64;
     let (rss_first, rss_last) = (most(first, rss), most(last, rss));
