@@ -35,7 +35,7 @@ test_on_second_s3() {
   local endpoint
   for port in 17490 17590 17690 17790; do
     if endpoint=$(bash scripts/start-moto.sh "$scratch/moto" "$port" nearprint-test); then
-      NEARPRINT_TEST_S3_ENDPOINT=$endpoint cargo test --workspace --no-fail-fast --test s3 -- --skip wrong_key --skip uploads_that_nobody_ends
+      NEARPRINT_TEST_S3_ENDPOINT=$endpoint cargo test --workspace --no-fail-fast --test cli -- s3:: --skip wrong_key --skip uploads_that_nobody_ends
       return
     fi
   done

@@ -1,14 +1,11 @@
 //! Nobody watches: runs that are killed, that meet each other, or that are asked for what they must not do.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod support;
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::{NEARPRINT, Night, Running, Signal, command, delta, nearprint_in, snapshot, text};
+use crate::support::{NEARPRINT, Night, Running, Signal, command, delta, nearprint_in, snapshot, text};
 
 const DT: &str = "2026-11-20";
 

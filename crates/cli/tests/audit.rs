@@ -1,10 +1,8 @@
 //! `nearprint audit`: what the dropped documents of a night lost, measured on their texts.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
 
 use serde_json::Value;
-use support::{Night, Ran, expect, text};
+
+use crate::support::{self, Night, Ran, expect, text};
 
 const DATES: [&str; 3] = ["2026-11-18", "2026-11-19", "2026-11-20"];
 

@@ -1,15 +1,13 @@
 //! Bad input: one line that names what is wrong and what to do, the documented exit code, and nothing published.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod support;
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BinaryArray, Int64Array, ListArray, StringArray, UInt64Array};
 use arrow::datatypes::Int32Type;
 use parquet::file::properties::WriterProperties;
-use support::{
-    Night, Ran, Signal, command, nearprint_in, raw_strings, strings, text, with_peak_mib, write_documents,
+
+use crate::support::{
+    self, Night, Ran, Signal, command, nearprint_in, raw_strings, strings, text, with_peak_mib, write_documents,
     write_fingerprints, write_parquet,
 };
 

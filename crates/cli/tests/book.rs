@@ -1,5 +1,4 @@
 //! The book's commands do what its pages say, word for word, and its links lead somewhere.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,12 +1,10 @@
 //! Circuit breakers: a night that looks unlike any crawl is not published unless somebody says so.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod support;
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringArray};
-use support::{Night, Ran, nearprint_in, text, write_parquet};
+
+use crate::support::{Night, Ran, nearprint_in, text, write_parquet};
 
 const DT: &str = "2026-11-20";
 

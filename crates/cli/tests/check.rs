@@ -1,12 +1,10 @@
 //! `nearprint check` and `nearprint store gc`: what is published is whole, and what is not is gone.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod support;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use support::{Night, Ran, delta, nearprint_in, snapshot, text};
+
+use crate::support::{self, Night, Ran, delta, nearprint_in, snapshot, text};
 
 const NIGHTS: [&str; 2] = ["2026-11-19", "2026-11-20"];
 

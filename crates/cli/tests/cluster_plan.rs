@@ -1,10 +1,6 @@
 //! `nearprint plan --workers`, as it is run from a shell.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
-
-use support::nearprint;
+use crate::support::nearprint;
 
 const SIZES: &str = "--existing-rows 10000000000 --query-rows 2^20 --self --max-distance 12 --sketches";
 const CLUSTER: &str = "--workers 20 --threads 8 --worker-memory 16GiB --bandwidth 500MB";

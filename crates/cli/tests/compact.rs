@@ -1,14 +1,12 @@
 //! `nearprint store compact`: a segment changes how a join reads a store, and nothing of what comes out.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use nearprint_harness::night::sha256;
-use support::{Night, Running, command, nearprint_in, snapshot, text, write_fingerprints};
+
+use crate::support::{self, Night, Running, command, nearprint_in, snapshot, text, write_fingerprints};
 
 /// Documents of a night: copies and edits of what other nights have, recrawls of two nights before, a text without a
 /// fingerprint, and one that is gone.

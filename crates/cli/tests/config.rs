@@ -1,13 +1,11 @@
 //! Job files that are written, checked and described, and what is made from the arguments.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::Value;
-use support::{Night, Ran, expect, nearprint_in, text};
+
+use crate::support::{self, Night, Ran, expect, nearprint_in, text};
 
 const DT: &str = "2026-11-20";
 

@@ -1,7 +1,4 @@
 //! The script that cron starts: what it prints, which cron mails, whom it tells, and what it waits for.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,7 +9,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use nearprint_harness::runner::signal;
-use support::{NEARPRINT, Night, Signal, root, text};
+
+use crate::support::{NEARPRINT, Night, Signal, root, text};
 
 const DT: &str = "2026-11-19";
 

@@ -1,10 +1,8 @@
 //! `nearprint diff`: what changed between two generations of a night.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
 
 use serde_json::Value;
-use support::{Night, Ran, expect, nearprint_in, text};
+
+use crate::support::{self, Night, Ran, expect, nearprint_in, text};
 
 const DT: &str = "2026-11-20";
 

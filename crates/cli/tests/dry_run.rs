@@ -1,12 +1,9 @@
 //! Runs that only say what they would do, and runs of all stale nights.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
-
-mod support;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use support::{Night, Ran, command, expect, snapshot, text};
+use crate::support::{Night, Ran, command, expect, snapshot, text};
 
 const DT: &str = "2026-11-20";
 

@@ -1,12 +1,10 @@
 //! `evaluate` on a tiny labelled set whose scores are known.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod support;
 
 use std::path::Path;
 
 use serde_json::Value;
-use support::{Ran, nearprint_in, text, write_documents};
+
+use crate::support::{Ran, nearprint_in, text, write_documents};
 
 /// Two texts of 40 words, a copy of each, another pair of copies that the truth does not list, a copy that it calls gray, and a
 /// positive pair that nothing finds.

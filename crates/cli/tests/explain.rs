@@ -1,13 +1,11 @@
 //! `explain`, recomputed from the definitions.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use nearprint_fingerprint::FeatureHash;
 use serde_json::Value;
-use support::{nearprint_in, text, write_documents};
+
+use crate::support::{self, nearprint_in, text, write_documents};
 
 const DOCUMENTS: [(&str, &str); 5] = [
     ("fox", "The quick brown fox jumps over the lazy dog near the old river bank, the fox said."),

@@ -1,5 +1,4 @@
 //! A few of the trials of evidence/reliability, in a minute: all of them are run by scripts/reliability.sh.
-#![allow(clippy::print_stderr, reason = "tests")]
 
 use std::path::Path;
 

@@ -1,7 +1,4 @@
 //! `nearprint filter`: the surviving documents of published nights.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
-
-mod support;
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -19,7 +16,8 @@ use parquet::data_type::{ByteArray, ByteArrayType, FixedLenByteArray, Int96, Int
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
-use support::{Night, Ran, expect, nearprint_in, raw_strings, rows, snapshot, text, write_documents};
+
+use crate::support::{self, Night, Ran, expect, nearprint_in, raw_strings, rows, snapshot, text, write_documents};
 
 const DT: &str = "2026-11-20";
 

@@ -1,14 +1,12 @@
 //! Forgetting: old nights by their age, and documents by their ids. Afterwards the store joins as if it had never had them.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use support::{Night, delta, expect, nearprint_in, rows, snapshot, text};
+
+use crate::support::{self, Night, delta, expect, nearprint_in, rows, snapshot, text};
 
 fn date(day: u64) -> String {
     format!("2026-11-{day:02}")

@@ -1,12 +1,11 @@
 //! Hints after errors: each is a command that works as it stands.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
-
-mod support;
 
 use std::fs;
 use std::path::Path;
 
-use support::{Night, Ran, Run, nearprint_in, strings, text, write_documents, write_fingerprints, write_parquet};
+use crate::support::{
+    self, Night, Ran, Run, nearprint_in, strings, text, write_documents, write_fingerprints, write_parquet,
+};
 
 const DT: &str = "2026-11-20";
 const NEXT: &str = "2026-11-21";

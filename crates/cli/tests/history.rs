@@ -1,7 +1,4 @@
 //! What stays true of a store while nights come, are replaced, dropped and moved: how its history grows, and what a rerun does.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use nearprint_harness::night::of_another_release;
 use serde_json::Value;
-use support::{NEARPRINT, Night, Ran, Run, delta, nearprint_in, published, snapshot, text};
+
+use crate::support::{NEARPRINT, Night, Ran, Run, delta, nearprint_in, published, snapshot, text};
 
 const NIGHTS: [&str; 3] = ["2026-11-18", "2026-11-19", "2026-11-20"];
 

@@ -1,20 +1,10 @@
 //! Parquet that says other things to the guards than to the reader, or claims what it has not: an error that names the file,
 //! within the memory that is allowed.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::cast_possible_wrap,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "tests"
-)]
-
-mod support;
 
 use std::io::Write;
 use std::path::Path;
 
-use support::{Night, rows, text, with_peak_mib, write_fingerprints};
+use crate::support::{Night, rows, text, with_peak_mib, write_fingerprints};
 
 const DT: &str = "2026-10-01";
 const LIMIT: [&str; 2] = ["--memory-limit", "512MiB"];

@@ -1,11 +1,8 @@
 //! `idf build`, and a profile that weighs by its table.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::path::Path;
 
-use support::{nearprint_in, write_documents};
+use crate::support::{nearprint_in, write_documents};
 
 fn documents(dir: &Path) {
     let rows = [("1", Some("common rare")), ("2", Some("common common once")), ("3", Some("Common rare")), ("4", None)];

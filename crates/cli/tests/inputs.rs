@@ -1,7 +1,4 @@
 //! Input as users have it: lists of files, formats that are not read, columns of other names, and Delta tables.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
-
-mod support;
 
 use std::fs;
 use std::net::TcpListener;
@@ -11,7 +8,8 @@ use std::sync::Arc;
 use arrow::array::builder::{Int32Builder, Int64Builder, MapBuilder, StringBuilder};
 use arrow::array::{ArrayRef, StructArray};
 use arrow::datatypes::{Field, Fields};
-use support::{Night, command, data_files, expect, nearprint_in, strings, text, write_documents, write_parquet};
+
+use crate::support::{Night, command, data_files, expect, nearprint_in, strings, text, write_documents, write_parquet};
 
 const DT: &str = "2026-11-20";
 

@@ -1,7 +1,4 @@
 //! `nearprint join`, against lists of exact answers and against the all-pairs oracle.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod support;
 
 use std::fs::File;
 use std::path::Path;
@@ -13,7 +10,8 @@ use nearprint_join::{Kernel, naive, reduce};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
-use support::{nearprint, root, rows, text, write_fingerprints};
+
+use crate::support::{self, nearprint, root, rows, text, write_fingerprints};
 
 const LISTED: [(&str, u32); 8] = [
     ("worst_blocks", 6),

@@ -1,7 +1,4 @@
 //! What is taken of memory and of the spill folder stays within what is allowed, or the command says what it would need.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod support;
 
 use std::fs::File;
 use std::path::Path;
@@ -9,7 +6,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use parquet::arrow::ArrowWriter;
-use support::{Night, Ran, nearprint, snapshot, text, write_fingerprints};
+
+use crate::support::{Night, Ran, nearprint, snapshot, text, write_fingerprints};
 
 const MIB: u64 = 1 << 20;
 

@@ -1,10 +1,8 @@
 //! Nights in a row on one store.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod support;
 
 use nearprint_harness::folder::places;
-use support::{Night, data_files, nearprint_in, root, snapshot, text, write_documents};
+
+use crate::support::{self, Night, data_files, nearprint_in, root, snapshot, text, write_documents};
 
 /// A text with its word at `i` replaced.
 fn edited(base: &str, i: usize) -> String {

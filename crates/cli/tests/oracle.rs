@@ -1,7 +1,4 @@
 //! Random nights against the definitions, document by document: existing documents, pairs, the forest, decisions, clusters.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +6,8 @@ use nearprint_fingerprint::{Sketch, hamming_distance};
 use nearprint_join::{UnionFind, lost_share};
 use nearprint_profile as profile;
 use nearprint_profile::{Outcome, TextFingerprinter};
-use support::{Night, text};
+
+use crate::support::{Night, text};
 
 /// The default profile's.
 const MAX_DISTANCE: u32 = 12;

@@ -1,14 +1,12 @@
 //! Single files that commands write: sheets, plots, idf tables.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use nearprint_harness::folder::places;
-use support::{Night, Ran, expect, nearprint_in, snapshot, text, write_documents};
+
+use crate::support::{Night, Ran, expect, nearprint_in, snapshot, text, write_documents};
 
 const FILES: [&str; 3] = ["sheet.csv", "scores.svg", "idf.tsv"];
 

@@ -1,7 +1,4 @@
 //! nearprint touches what is its own and nothing else: temporary folders, stores, outputs, and what `store gc` deletes.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod support;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use support::{Night, Signal, command, delta, expect, nearprint_in, snapshot, text};
+use crate::support::{self, Night, Signal, command, delta, expect, nearprint_in, snapshot, text};
 
 const DT: &str = "2026-11-20";
 

@@ -1,7 +1,4 @@
 //! What stands where documents, results and stores should, and places that lie in one another.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
-
-mod support;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
-use support::{Night, Ran, command, nearprint_in, snapshot, text, write_documents, write_fingerprints};
+use crate::support::{self, Night, Ran, command, nearprint_in, snapshot, text, write_documents, write_fingerprints};
 
 const DT: &str = "2026-11-20";
 

@@ -1,13 +1,11 @@
 //! Profiles of published programs through the binary, against the values that the programs give.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
-use support::{Night, nearprint_in, root, rows, snapshot, text};
+
+use crate::support::{Night, nearprint_in, root, rows, snapshot, text};
 
 /// The rows of a file of vectors.
 fn vectors(name: &str) -> Vec<Value> {

@@ -1,8 +1,5 @@
 //! `nearprint query` and `nearprint store index`: the answers are those of a comparison with every live document, whatever
 //! the store has been through, and with or without an index.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use nearprint_profile::{Outcome, TextFingerprinter, by_name};
 use serde_json::Value;
-use support::{Night, expect, nearprint_in, rows, snapshot, text};
+
+use crate::support::{self, Night, expect, nearprint_in, rows, snapshot, text};
 
 fn date(day: u64) -> String {
     format!("2026-11-{day:02}")

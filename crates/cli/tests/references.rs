@@ -1,7 +1,4 @@
 //! Reference stores: a night is joined with them as with earlier nights of its own, and never writes there.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +7,8 @@ use std::time::SystemTime;
 
 use nearprint_harness::random::Random;
 use serde_json::Value;
-use support::{Night, Ran, expect, nearprint_in, text, write_documents};
+
+use crate::support::{Night, Ran, expect, nearprint_in, text, write_documents};
 
 /// Several crawls in one folder. Each has documents, a store and results of its own: `a-documents`, `a`, `a-results`.
 struct Crawls(Night);

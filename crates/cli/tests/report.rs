@@ -1,12 +1,10 @@
 //! `nearprint report`: the page and the Markdown of a night.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeSet;
 
 use scraper::{Html, Node, Selector};
-use support::{Night, nearprint_in, root, text, write_documents};
+
+use crate::support::{Night, nearprint_in, root, text, write_documents};
 
 const DT: &str = "2026-11-20";
 const REPORT: [&str; 5] = ["report", "--config", "job.toml", "--dt", DT];

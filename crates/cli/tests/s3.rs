@@ -1,7 +1,4 @@
 //! Nights on a real S3 server, where `NEARPRINT_TEST_S3_ENDPOINT` names one (scripts/test.sh starts it).
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod support;
 
 use std::path::Path as LocalPath;
 use std::time::{Duration, Instant};
@@ -10,7 +7,8 @@ use nearprint_harness::folder::{parquet_of, places};
 use nearprint_harness::proxy::{Action, Proxy, Rule};
 use nearprint_harness::server::Server;
 use object_store::path::Path;
-use support::{Ran, Signal, command, data_files, nearprint_in, root, text, write_documents};
+
+use crate::support::{self, Ran, Signal, command, data_files, nearprint_in, root, text, write_documents};
 
 /// The server and a bucket with a prefix of its own; none where no server is named.
 fn place(name: &str) -> Option<(Server, String)> {

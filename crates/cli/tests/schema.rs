@@ -1,14 +1,12 @@
 //! The published schemas of summaries and manifests. `Ran::json` and `Night::run` hold every summary and manifest of all
 //! tests to them.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::{Value, json};
-use support::{Night, nearprint_in, root, schema, text};
+
+use crate::support::{Night, nearprint_in, root, schema, text};
 
 const DT: &str = "2026-11-20";
 

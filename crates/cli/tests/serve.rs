@@ -1,14 +1,12 @@
 //! `nearprint serve`: the real command on a port of its own.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use nearprint_harness::measured::mib;
 use serde_json::{Value, json};
-use support::{Night, Ran, Signal, command, expect, text};
+
+use crate::support::{self, Night, Ran, Signal, command, expect, text};
 
 const DT: &str = "2026-11-20";
 

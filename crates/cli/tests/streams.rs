@@ -1,6 +1,4 @@
 //! Standard output that cannot be written to.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fs::File;
 use std::process::{Command, Output, Stdio};

@@ -1,14 +1,11 @@
 //! `--summary-file`: what a scheduler reads when a command has ended, however it ended.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
-use support::{Night, Signal, nearprint_in, text};
+use crate::support::{Night, Signal, nearprint_in, text};
 
 const FILE: [&str; 2] = ["--summary-file", "summary.json"];
 

@@ -1,14 +1,12 @@
 //! Published datasets are Delta tables: what any reader of such tables finds after each thing that happens to a night.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use support::{Night, delta, nearprint_in, rows, snapshot, text};
+
+use crate::support::{self, Night, delta, nearprint_in, rows, snapshot, text};
 
 const DATES: [&str; 3] = ["2026-11-18", "2026-11-19", "2026-11-20"];
 

@@ -1,9 +1,6 @@
 //! What a run writes to a terminal and to logs.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
 
-mod support;
-
-use support::{Night, Ran, command, expect, text};
+use crate::support::{self, Night, Ran, command, expect, text};
 
 const DT: &str = "2026-11-20";
 

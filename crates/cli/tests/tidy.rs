@@ -1,10 +1,7 @@
 //! The layers, read from the manifests and sources.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
 
-mod structure;
-mod support;
-
-use support::root;
+use crate::structure;
+use crate::support::{self, root};
 
 /// The crates from the ground up: each may depend on those before it, and on no other.
 const FLOORS: [&str; 21] = [

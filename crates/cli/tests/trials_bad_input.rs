@@ -1,5 +1,4 @@
 //! A few of the trials of bad input, in half a minute: all of them are run by `nearprint-trials bad-input`.
-#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::path::Path;
 

@@ -1,7 +1,4 @@
 //! `tune`: the sheet it draws, and what it makes of labels that are known.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -9,7 +6,8 @@ use std::path::Path;
 
 use nearprint_fingerprint::hamming_distance;
 use serde_json::Value;
-use support::{Ran, nearprint_in, rows, text, write_documents};
+
+use crate::support::{Ran, nearprint_in, rows, text, write_documents};
 
 /// Thirty texts with five variants each, an exact copy of the first, and ids and texts that a spreadsheet would take for formulas.
 fn documents() -> tempfile::TempDir {

@@ -1,7 +1,4 @@
 //! Nights of WARC, WET and HTML files that the tests write.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod support;
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -9,7 +6,8 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::json;
-use support::{Night, expect, nearprint_in, text};
+
+use crate::support::{self, Night, expect, nearprint_in, text};
 
 const DT: &str = "2026-11-20";
 

@@ -1,7 +1,4 @@
 //! Metrics and OpenLineage events of a run: what they say, and that nobody who is told can disturb the run.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use boon::{Compiler, Schemas};
 use serde_json::Value;
-use support::{Night, data_files, root, text};
+
+use crate::support::{Night, data_files, root, text};
 
 const METRICS: [&str; 2] = ["--metrics-file", "night.prom"];
 const EVENTS: [&str; 2] = ["--openlineage", "events.jsonl"];

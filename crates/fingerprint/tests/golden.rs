@@ -1,7 +1,5 @@
 //! The vectors of the source articles' Java, and what their printed examples give. See `data/README.md`.
 
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
 
 use nearprint_fingerprint::{BitRule, FeatureHash, Fingerprint, FingerprintConfig, hamming_distance, simhash};

@@ -1,7 +1,5 @@
 //! What other published SimHash programs give, from their features on. See `data/README.md`.
 
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use nearprint_fingerprint::{BitRule, FeatureHash, Fingerprint, FingerprintConfig, FingerprintError, simhash};
 use serde_json::Value;
 

@@ -1,8 +1,6 @@
 //! What other published SimHash programs give for a text, with the settings of the profiles that bear their names. See
 //! `data/README.md`. `pipeline/tests/profiles.rs` has the same vectors through the profiles themselves.
 
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use nearprint_fingerprint::{BitRule, FeatureHash, Fingerprint, FingerprintConfig, simhash};
 use nearprint_tokenize::{
     Analyzer, FeatureConfig, NormalizeConfig, Resources, StopWordsConfig, TokenizeConfig, TokenizerConfig,

@@ -1,5 +1,4 @@
 //! Texts of pages, whole and damaged.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use nearprint_html::{Extractor, HtmlText, MAX_DEPTH, decode};
 use proptest::prelude::*;

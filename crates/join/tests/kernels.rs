@@ -1,19 +1,10 @@
 //! Every kernel that this processor can run, against the definition.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::print_stdout,
-    clippy::cast_possible_truncation,
-    reason = "tests"
-)]
 
-mod data;
-
-use data::{Rng, Skew};
 use nearprint_join::kernel::{NearPrefix, scalar};
 use nearprint_join::{JoinError, Kernel, KernelName, Width};
 use proptest::prelude::*;
+
+use crate::data::{Rng, Skew};
 
 fn pairs(find: impl FnOnce(&mut dyn FnMut(u64, u64))) -> Vec<(u64, u64)> {
     let mut found = Vec::new();

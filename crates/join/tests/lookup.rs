@@ -1,5 +1,4 @@
 //! Single queries on sorted copies: that the tables find what a comparison with everything finds, each value once.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use nearprint_join::{JoinError, Kernel, LookupPlan, naive, near_values};
 use proptest::prelude::*;

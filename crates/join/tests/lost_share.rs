@@ -1,14 +1,12 @@
 //! The estimate of lost shares against exact ones.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
-mod data;
 
 use std::collections::BTreeSet;
 
-use data::Rng;
 use nearprint_fingerprint::{DistinctHashes, sketch_and_count, token_hash};
 use nearprint_join::{LossLimit, lost_share};
 use proptest::prelude::*;
+
+use crate::data::Rng;
 
 /// The shingles and tokens of a text, each token of which occurs once.
 fn elements(text: &[u32]) -> BTreeSet<Vec<u32>> {

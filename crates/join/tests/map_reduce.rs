@@ -1,16 +1,14 @@
 //! Map and reduce against the all-pairs oracle.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod data;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use data::{Rng, Skew};
 use nearprint_fingerprint::Fingerprint;
 use nearprint_join::{
     ExistingRun, Kernel, MapScratch, Queries, TablePlan, TogetherScratch, TooManyPairs, Width, Workload, naive, reduce,
 };
 use proptest::prelude::*;
+
+use crate::data::{Rng, Skew};
 
 /// What a run of the two phases gives, as (query value, existing value, distance): the existing set is cut into `n_mappers` runs.
 fn map_and_reduce<F: Width>(queries: &Queries<F>, existing: &[F], n_mappers: usize) -> Vec<(F, F, u32)> {

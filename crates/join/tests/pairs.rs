@@ -1,5 +1,4 @@
 //! The one-call joins against comparing everything with everything.
-#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
 
 use std::sync::Arc;
 

@@ -1,11 +1,7 @@
 //! Rows, classes, the forest and the star rule against their definitions.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
-
-mod data;
 
 use std::sync::Arc;
 
-use data::Rng;
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{
     Canonical, ClassNeighbours, ClassOfRows, Clusters, Column, Decision, ExistingNeighbour, Kernel, LossLimit,
@@ -13,6 +9,8 @@ use nearprint_join::{
     spanning_forest, star,
 };
 use proptest::prelude::*;
+
+use crate::data::Rng;
 
 const VERIFIERS: [Verifier; 2] = [
     Verifier { max_distance: 2, max_sketch_distance: None },

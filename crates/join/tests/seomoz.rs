@@ -1,5 +1,4 @@
 //! seomoz's simhash `find_all` on the same fingerprints. See `data/README.md`.
-#![allow(clippy::unwrap_used, reason = "tests")]
 
 use nearprint_join::{Clusters, Kernel, MapScratch, Queries, TablePlan, UnionFind};
 use serde_json::Value;

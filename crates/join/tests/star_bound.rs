@@ -1,5 +1,4 @@
 //! The bound on what the star rule could keep, against all keep orders and all sets of small batches.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
 
 use std::collections::BTreeSet;
 

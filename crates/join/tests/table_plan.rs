@@ -1,5 +1,4 @@
 //! Table plans: that every choice of differing bits leaves one block near enough, and what the planner chooses.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
 
 use nearprint_join::{ExistingRun, JoinCost, JoinError, Kernel, Queries, TablePlan, Workload};
 use proptest::prelude::*;

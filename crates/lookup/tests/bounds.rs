@@ -1,7 +1,4 @@
 //! What an answer reads and holds, and what it refuses to read.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::time::Duration;
 
@@ -9,8 +6,9 @@ use nearprint_lookup::{LookupOptions, Query, SharedLookup};
 use nearprint_profile::Outcome;
 use nearprint_storage::Storage;
 use nearprint_store::Store;
-use support::{Document, open, profile, store, write};
 use tempfile::TempDir;
+
+use crate::support::{Document, open, profile, store, write};
 
 const COPY: Query = Query::Fingerprint { fingerprint: 7, sketch: None };
 

@@ -1,7 +1,4 @@
 //! Many queries at once have the answers that each of them has alone.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
-mod support;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -12,8 +9,9 @@ use nearprint_profile::{HtmlText, ProfileConfig, by_name};
 use nearprint_storage::Storage;
 use nearprint_tokenize::Resources;
 use proptest::prelude::*;
-use support::{Document, open, sketch, store, write};
 use tempfile::TempDir;
+
+use crate::support::{Document, open, sketch, store, write};
 
 fn asked(documents: &[Document]) -> Vec<Query> {
     let query = |(i, &(fingerprint, n)): (usize, &Document)| Query::Fingerprint {

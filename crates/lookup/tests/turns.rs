@@ -1,15 +1,13 @@
 //! Queries under way share a bounded memory: each has its turn, and its answer.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 use futures::StreamExt;
 use nearprint_lookup::{Answer, LookupError, LookupOptions, Query, Turns};
-use support::{Document, open, store};
 use tokio::time::{sleep, timeout};
+
+use crate::support::{Document, open, store};
 
 const COPY: Query = Query::Fingerprint { fingerprint: 7, sketch: None };
 const OTHER: Query = Query::Fingerprint { fingerprint: u64::MAX, sketch: None };

@@ -1,5 +1,4 @@
 //! Resemblances, the pairs that have them, and the share of the pairs that is found, against their definitions.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -1,5 +1,4 @@
 //! Each task in a process of its own, from its description alone: the nights are the same, byte for byte.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -78,7 +77,8 @@ impl Processes {
         let place = self.folder.join(format!("task-{:05}", self.n.fetch_add(1, Ordering::Relaxed)));
         std::fs::write(&place, serde_json::to_vec(description).unwrap()).unwrap();
         let own = std::env::current_exe().unwrap();
-        let ran = Command::new(own).args(["--exact", "one_task"]).env(DESCRIPTION, &place).output().unwrap();
+        let ran =
+            Command::new(own).args(["--exact", "tasks_alone::one_task"]).env(DESCRIPTION, &place).output().unwrap();
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
         serde_json::from_slice(&std::fs::read(place.with_extension("messages")).unwrap()).unwrap()
     }

@@ -1,27 +1,16 @@
 //! Whatever the `parquet` crate would read as a size, the guard has seen: headers and footers of real files, bent in ways that
 //! parsers differ over, and random ones. `dev/fuzz/` does the same for longer.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::cast_possible_wrap,
-    clippy::cast_possible_truncation,
-    reason = "tests"
-)]
-
-#[path = "guard_agrees/mod.rs"]
-mod agreement;
-mod random;
 
 use std::sync::Arc;
 
-use agreement::{Outcome, check_footer, check_page_header, is_footer, page_header};
 use arrow::array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, StringArray, TimestampMillisecondArray, UInt64Array};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
-use random::Random;
+
+use crate::agreement::{Outcome, check_footer, check_page_header, is_footer, page_header};
+use crate::random::Random;
 
 /// A file with columns of several kinds.
 fn file(version: WriterVersion, statistics: EnabledStatistics) -> Vec<u8> {

@@ -1,8 +1,5 @@
 //! Sketches of some rows, against the sketches that were written: in nearprint's own form, in that of earlier releases,
 //! and in forms of other writers.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation, reason = "tests")]
-
-mod random;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -19,7 +16,8 @@ use nearprint_storage::Storage;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
-use random::Random;
+
+use crate::random::Random;
 
 type Sketches = Vec<Option<[u8; 32]>>;
 

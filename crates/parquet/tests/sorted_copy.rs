@@ -1,7 +1,4 @@
 //! Tables of an index, read by pages, against a naive read of all their rows.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation, reason = "tests")]
-
-mod random;
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -12,7 +9,8 @@ use nearprint_parquet::schema::INDEX;
 use nearprint_parquet::{DatasetWriter, INDEX_PAGE_ROWS, PagesRead, ParquetFile, SortedCopy, writer_properties};
 use nearprint_storage::Storage;
 use parquet::arrow::ArrowWriter;
-use random::Random;
+
+use crate::random::Random;
 
 /// Rows of a table: fingerprints with their places, sorted by both.
 type Rows = Vec<(u64, u64)>;

@@ -1,5 +1,4 @@
 //! The plan of a join on a cluster, through the public functions.
-#![allow(clippy::unwrap_used, reason = "tests")]
 
 use nearprint_pipeline::{ClusterLimit, ClusterPlan, ClusterRequest, PipelineError, PlanRequest, plan_on_cluster};
 

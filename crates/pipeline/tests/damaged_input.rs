@@ -1,8 +1,4 @@
 //! Damaged and crafted Parquet: always an error of the file or the right rows, never a panic and never much memory.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::cast_possible_truncation, reason = "tests")]
-
-#[path = "../../parquet/tests/random/mod.rs"]
-mod random;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +11,8 @@ use nearprint_storage::{ErrorKind, IfExists, Progress, Storage};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterVersion};
-use random::Random;
+
+use crate::random::Random;
 
 /// What fingerprinting a folder comes to: its counts and the bytes of its fingerprints.
 async fn fingerprinted(folder: &Path, columns: (&str, &str)) -> Result<(FingerprintCounts, Vec<u8>), PipelineError> {

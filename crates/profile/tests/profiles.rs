@@ -1,5 +1,4 @@
 //! Profiles from text to fingerprint, against published values.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
 use nearprint_fingerprint::{BitRule, FeatureHash, hamming_distance, simhash};
 use nearprint_html::HtmlText;

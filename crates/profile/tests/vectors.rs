@@ -1,5 +1,4 @@
 //! The known answers of docs/vectors/default.jsonl, which docs/fingerprint-format.md freezes.
-#![allow(clippy::unwrap_used, reason = "tests")]
 
 use nearprint_profile::{Outcome, TextFingerprinter, by_name};
 use serde_json::Value;

@@ -1,7 +1,4 @@
 //! The server over real sockets, with answers from memory.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::io::{Read, Write};
 use std::sync::atomic::Ordering;
@@ -9,7 +6,8 @@ use std::time::Duration;
 
 use nearprint_serve::{ServeOptions, Timeouts};
 use serde_json::{Value, json};
-use support::{Client, Memory, Running, TOKEN, token};
+
+use crate::support::{self, Client, Memory, Running, TOKEN, token};
 
 fn start() -> Running {
     Running::start(Memory::default(), ServeOptions::default())

@@ -1,5 +1,4 @@
 //! The batches of tasks as messages that an engine moves.
-#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::Arc;
 

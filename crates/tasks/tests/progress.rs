@@ -1,7 +1,4 @@
 //! The progress of fingerprint tasks.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
-mod support;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +7,8 @@ use futures::TryStreamExt;
 use nearprint_documents::Documents;
 use nearprint_storage::Progress;
 use nearprint_tasks::{FingerprintTask, TaskBatch, fingerprint_task};
-use support::open;
+
+use crate::support::open;
 
 /// Fingerprints the documents of a folder. Returns the progress after each batch, and at the end.
 async fn reached(folder: &Path) -> (Arc<Documents>, Vec<u64>) {

@@ -1,7 +1,4 @@
 //! Large packed WARC files, read in spans.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,7 +11,8 @@ use futures::TryStreamExt;
 use nearprint_documents::{DocumentRange, spans_join};
 use nearprint_storage::Progress;
 use nearprint_tasks::{FileNote, FingerprintContext, FingerprintTask, TaskBatch, fingerprint_task};
-use support::open;
+
+use crate::support::open;
 
 /// A member with a response, as its bytes are.
 fn member(url: &str, content_type: &str, body: &[u8]) -> Vec<u8> {

@@ -1,16 +1,14 @@
 //! Shingles, weights, and the floor.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
-
-mod common;
 
 use std::collections::HashMap;
 
-use common::{analyzer, kind};
 use nearprint_tokenize::{
     Analyzer, FeatureConfig, Features, MinFeatures, ONE, Resources, TokenizeConfig, TokenizeError, TokenizerKind,
     Weight,
 };
 use proptest::prelude::*;
+
+use crate::common::{analyzer, kind};
 
 fn features(text: &str, shingle: usize, weight: Weight) -> Features {
     let analyzer = analyzer(&kind(TokenizerKind::Whitespace));

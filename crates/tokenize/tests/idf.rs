@@ -1,13 +1,11 @@
 //! Weights by inverse document frequency, and tables of one's own.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod common;
-
-use common::kind;
 use nearprint_tokenize::{
     Analyzer, FeatureConfig, IdfBuilder, Resources, TokenizeConfig, TokenizeError, TokenizerKind, Top, Weight,
 };
 use proptest::prelude::*;
+
+use crate::common::kind;
 
 fn tf_idf(top: Top) -> TokenizeConfig {
     let features = FeatureConfig { shingle: 1, weight: Weight::TfIdf { top }, short_word: 0 };

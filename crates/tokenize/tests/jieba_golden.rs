@@ -1,5 +1,4 @@
 //! Python jieba 0.42.1's own output.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "helpers of tests")]
 
 use nearprint_tokenize::{Analyzer, Resources, TokenizeConfig, TokenizerConfig, TokenizerKind};
 use serde_json::Value;

@@ -1,13 +1,11 @@
 //! Normalisation, step by step and as a whole.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
-
-mod common;
 
 use std::borrow::Cow;
 
-use common::{AS_IS, WITHOUT_HTML, analyzer, kind, normalized};
 use nearprint_tokenize::{NormalizeConfig, TokenizerKind, naive};
 use proptest::prelude::*;
+
+use crate::common::{AS_IS, WITHOUT_HTML, analyzer, kind, normalized};
 
 fn all() -> NormalizeConfig {
     NormalizeConfig::default()

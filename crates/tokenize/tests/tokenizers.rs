@@ -1,11 +1,7 @@
 //! What each tokenizer cuts, and that each agrees with a naive one.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
-
-mod common;
 
 use std::collections::{BTreeMap, HashSet};
 
-use common::{AS_IS, analyzer, kind, tokens};
 use nearprint_tokenize::{
     Analyzer, FeatureConfig, ONE, Resources, Scratch, StopWordsConfig, TokenizeConfig, TokenizeError, TokenizerConfig,
     TokenizerKind, Weight,
@@ -14,6 +10,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
+
+use crate::common::{self, AS_IS, analyzer, kind, tokens};
 
 fn keep_all(kind: TokenizerKind) -> TokenizeConfig {
     let tokenizer = TokenizerConfig { kind, drop_tokens_without_alphanumeric: false, ..TokenizerConfig::default() };

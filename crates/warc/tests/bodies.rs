@@ -1,5 +1,4 @@
 //! Bodies of HTTP responses, in every encoding.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::io::Write;
 

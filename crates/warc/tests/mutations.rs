@@ -15,9 +15,8 @@
 //! And if a record of the sound file does not come out, a [`Damage`] is returned, except if whole members are gone, or
 //! if a plain file lost bytes in such a way that what is left is a file of records.
 //!
-//! `NEARPRINT_WARC_MUTATIONS=2000 cargo test --release --test mutations -- --nocapture` mutates the crawls too and says
+//! `NEARPRINT_WARC_MUTATIONS=2000 cargo test --release --test warc mutations -- --nocapture` mutates the crawls too and says
 //! how often each of this happened.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, clippy::cast_possible_truncation, reason = "tests")]
 
 use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};

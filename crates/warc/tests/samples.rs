@@ -1,5 +1,4 @@
 //! Published samples and two crawls, as warcio reads them. Without these files there is nothing to compare.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
 
 use std::collections::BTreeMap;
 use std::path::Path;

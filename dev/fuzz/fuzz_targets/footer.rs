@@ -1,8 +1,8 @@
 //! Reads any bytes that the guard lets pass as a Parquet footer: the reader may take little for each of them.
 #![no_main]
 
-#[path = "../../../crates/parquet/tests/guard_agrees/mod.rs"]
-mod guard_agrees;
+#[path = "../../../crates/parquet/tests/agreement/mod.rs"]
+mod agreement;
 
 use std::alloc::System;
 
@@ -17,7 +17,7 @@ const BYTES_ONCE: usize = 64 << 10;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let region = Region::new(GLOBAL);
-    guard_agrees::check_footer(data);
+    agreement::check_footer(data);
     let taken = region.change().bytes_allocated;
     assert!(taken <= BYTES_ONCE + BYTES_EACH * data.len(), "{taken} bytes for {}", data.len());
 });

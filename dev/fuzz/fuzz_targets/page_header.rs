@@ -1,9 +1,9 @@
-//! Reads any bytes as a Parquet page header, as the guard and as its reader do; see `guard_agrees`.
+//! Reads any bytes as a Parquet page header, as the guard and as its reader do; see `agreement`.
 #![no_main]
 
-#[path = "../../../crates/parquet/tests/guard_agrees/mod.rs"]
-mod guard_agrees;
+#[path = "../../../crates/parquet/tests/agreement/mod.rs"]
+mod agreement;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    guard_agrees::check_page_header(data);
+    agreement::check_page_header(data);
 });

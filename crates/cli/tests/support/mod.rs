@@ -1,5 +1,4 @@
 //! The binary under test, and what it works on. All else is of `nearprint_harness`, which tests and trials share.
-#![allow(dead_code, unused_imports, reason = "shared by several test binaries")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

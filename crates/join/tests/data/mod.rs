@@ -1,5 +1,4 @@
 //! Random fingerprints, uniform and skewed, from a seed.
-#![allow(dead_code, clippy::cast_possible_truncation, reason = "shared by several test binaries")]
 
 use nearprint_fingerprint::Fingerprint;
 

@@ -1,5 +1,4 @@
 //! Short ways to an analyzer, shared by the tests.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use nearprint_tokenize::{Analyzer, NormalizeConfig, Resources, TokenizeConfig, TokenizerConfig, TokenizerKind};
 

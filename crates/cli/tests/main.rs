@@ -1,0 +1,60 @@
+//! The tests of this crate, in one binary: linking takes longer than compiling them.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "tests"
+)]
+
+mod alone;
+mod audit;
+mod bad_input;
+mod book;
+mod breakers;
+mod check;
+mod cluster_plan;
+mod compact;
+mod config;
+mod cron;
+mod diff;
+mod dry_run;
+mod evaluate;
+mod explain;
+mod faults;
+mod filter;
+mod forget;
+mod hints;
+mod history;
+mod hostile_parquet;
+mod idf;
+mod inputs;
+mod join;
+mod memory;
+mod nights;
+mod oracle;
+mod outputs;
+mod ownership;
+mod places;
+mod profiles;
+mod query;
+mod references;
+mod report;
+mod s3;
+mod schema;
+mod serve;
+#[cfg(target_os = "linux")]
+mod streams;
+mod structure;
+mod summary_file;
+mod support;
+mod tables;
+mod terminal;
+mod tidy;
+mod trials_bad_input;
+mod tune;
+mod warc;
+mod watch;

@@ -1,0 +1,4 @@
+//! The tests of this crate, in one binary: linking takes longer than compiling them.
+#![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used, reason = "tests")]
+
+mod tasks_alone;

@@ -1,0 +1,5 @@
+//! The tests of this crate, in one binary: linking takes longer than compiling them.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "tests")]
+
+mod http;
+mod support;
