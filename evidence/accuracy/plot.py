@@ -26,7 +26,7 @@ SHOWN_SKETCH = 128
 
 def dots(axes, rows):
     """One row a change: mean, range over the seeds; changes far below are named with their figure at the left edge."""
-    for i, (group, name, (mean, low, high)) in enumerate(rows):
+    for i, (group, _, (mean, low, high)) in enumerate(rows):
         colour = COLOURS[group]
         if mean < LEAST:
             axes.annotate(f"{mean:.3f}".lstrip("0") + f" ({low:.3f} to {high:.3f})".replace("0.", "."), (LEAST, i), color=colour, va="center",

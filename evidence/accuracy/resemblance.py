@@ -109,10 +109,10 @@ def measure(arguments):
     yield {"part": "sets", "sets": [folder.resolve().name for folder in arguments.sets]}
     with ThreadPoolExecutor(arguments.jobs) as pool:
         for name, given in arguments.profiles.items():
-            summaries = list(pool.map(lambda folder: evaluate(arguments.nearprint, folder, shlex.split(given)), arguments.sets))
+            summaries = list(pool.map(lambda folder: evaluate(arguments.nearprint, folder, shlex.split(given)), arguments.sets))  # noqa: B023  (done within the round)
             rows, by_hundredth = pooled(summaries)
             if name == next(iter(arguments.profiles)):
-                seeded = [pooled_shares(list(pool.map(lambda folder: evaluate(arguments.nearprint, folder, [*shlex.split(given), "--seed", str(seed)]), arguments.sets)))
+                seeded = [pooled_shares(list(pool.map(lambda folder: evaluate(arguments.nearprint, folder, [*shlex.split(given), "--seed", str(seed)]), arguments.sets)))  # noqa: B023
                           for seed in arguments.seeds]
                 rows = [row | {"over_seeds": [sum(shares) / len(shares), min(shares), max(shares)] if None not in shares else None} for row, shares in zip(rows, zip(*seeded, strict=True), strict=True)]
             sets = {folder.resolve().name: [{key: row[key] for key in ("from", "n_pairs", "n_found", "ci")} for row in summary["rows"]]

@@ -224,7 +224,7 @@ def left_out(runner, of, choices, own):
     """`choices` and `own`, one of them, are (name, F1 by set)."""
     for out, labelled in enumerate(runner.sets):
         def five(choice):
-            return mean([f for i, f in enumerate(choice[1]) if i != out])
+            return mean([f for i, f in enumerate(choice[1]) if i != out])  # noqa: B023  (done within the round)
 
         name, f1 = max(choices, key=five)
         yield {"part": "left_out", "of": of, "set": labelled.name, "choice": name, "f1": f1[out], "f1_default": own[out],
@@ -252,7 +252,7 @@ def candidates(runner):
 def floors(runner, key, short):
     for floor in FLOORS:
         setting = sets(f"tokenize.min_features.{key}={floor}")
-        scores = list(runner.pool.map(lambda seed: runner.evaluate(short, setting, seed, OWN), FLOOR_SEEDS))
+        scores = list(runner.pool.map(lambda seed: runner.evaluate(short, setting, seed, OWN), FLOOR_SEEDS))  # noqa: B023
         yield {"part": "floor", "set": short.name, "seeds": FLOOR_SEEDS, key: floor, "n_documents": scores[0]["n_documents"],
                "n_too_short": scores[0]["n_too_short"], "unlike": sum(s["n_found"] - s["n_true"] for s in scores),
                "gray": sum(s["n_gray"] for s in scores), "true": sum(s["n_true"] for s in scores)}

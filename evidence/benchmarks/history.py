@@ -10,7 +10,6 @@ Prints a table: nights, bytes of all commits and their pages, bytes of the newes
 import datetime
 import json
 import pathlib
-import resource
 import subprocess
 import sys
 import tempfile

@@ -1,7 +1,16 @@
 #!/usr/bin/env python3
 """Asks `nearprint serve` at a fixed rate, does what clients should not do meanwhile, and prints what was measured."""
 
-import argparse, asyncio, json, random, re, shutil, socket, subprocess, threading, time
+import argparse
+import asyncio
+import json
+import random
+import re
+import shutil
+import socket
+import subprocess
+import threading
+import time
 from pathlib import Path
 
 JOB = """documents = "documents"

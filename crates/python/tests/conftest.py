@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 import subprocess
 import sys
-from typing import Callable
+from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.parquet as pq

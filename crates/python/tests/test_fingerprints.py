@@ -7,6 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from conftest import ROOT, TEXT
 
 TEXTS = [TEXT, None, "too short", "", TEXT.upper(), "  "]
@@ -56,7 +57,7 @@ def test_polars_duckdb_and_pandas_give_and_take_columns():
     assert nearprint.fingerprint(relation).to_pylist() == expected()
     pairs = pl.DataFrame(nearprint.pairs_within(pl.Series(expected(), dtype=pl.UInt64), 0))
     assert pairs.rows() == [(0, 4, 0)]
-    found = pa.table(nearprint.pairs_within(pl.Series(expected(), dtype=pl.UInt64), 0))
+    found = pa.table(nearprint.pairs_within(pl.Series(expected(), dtype=pl.UInt64), 0))  # noqa: F841  (DuckDB finds it by its name)
     assert duckdb.sql("SELECT a, b FROM found").fetchall() == [(0, 4)]
 
 

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from conftest import ROOT
 
 GOLDEN = ROOT / "crates/cli/tests/data/fingerprints"

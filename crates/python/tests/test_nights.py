@@ -11,6 +11,7 @@ import time
 import nearprint
 import pyarrow.parquet as pq
 import pytest
+
 from conftest import ROOT
 
 NIGHTS = ["2026-11-19", "2026-11-20"]
@@ -90,8 +91,8 @@ def test_errors_name_the_file_the_column_and_the_row(job, tmp_path):
     bad.write_text('store = "x"\nno_such_key = 1\n')
     with pytest.raises(nearprint.Error, match="no_such_key") as raised:
         nearprint.run(bad, NIGHTS[0])
-    error = pickle.loads(pickle.dumps(raised.value))
-    for error in [raised.value, error]:
+    unpickled = pickle.loads(pickle.dumps(raised.value))
+    for error in [raised.value, unpickled]:
         assert (error.kind, error.exit_code, error.file, error.row) == ("config", 78, str(bad), 2)
         assert error.summary is None
 

@@ -10,8 +10,9 @@ import sys
 import nearprint
 import nearprint.spark
 import pytest
-from conftest import ROOT
 from nearprint import _error, _nearprint
+
+from conftest import ROOT
 
 DOCUMENTED = [nearprint, _error.Error, *(getattr(nearprint, name) for name in nearprint.__all__ if name != "__version__")]
 

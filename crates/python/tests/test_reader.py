@@ -5,6 +5,7 @@ import sys
 
 import pyarrow.parquet as pq
 import pytest
+
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts/reader"))

@@ -8,6 +8,7 @@ import shutil
 
 import nearprint.spark
 import pytest
+
 from conftest import ROOT
 
 pytest.importorskip("pyspark")

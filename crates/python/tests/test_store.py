@@ -4,6 +4,7 @@ import nearprint
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from conftest import ROOT
 
 NIGHTS = ["2026-11-19", "2026-11-20"]

@@ -8,6 +8,7 @@ import nearprint
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from conftest import ROOT
 
 

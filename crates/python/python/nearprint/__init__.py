@@ -70,7 +70,7 @@ class _StreamLike(Protocol):
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
 
 
-ArrowColumn = Union[_ArrayLike, _StreamLike]
+ArrowColumn = Union[_ArrayLike, _StreamLike]  # noqa: UP007
 """What speaks the PyCapsule interface: an array, a chunked array, a series, a table or a stream of batches."""
 
 Option = Union[str, int, float, bool, "os.PathLike[str]", Sequence[str], None]
