@@ -79,7 +79,7 @@ LINES = {
     "nested": '{"id": "c", "other": {"text": ["z", 1.5e3, true]}, "text": "\\u4e2d\\ud83d\\ude00"}',
     "half": '{"id": "d", "text": "\\ud83d"}',
 }
-COMMITS = Path(__file__).resolve().parents[2] / "crates/cli/tests/data/store-v1/store/_commits"
+COMMITS = Path(__file__).resolve().parents[2] / "crates/cli/tests/data/store-v2/store/_commits"
 
 
 def write_hex(folder, named):

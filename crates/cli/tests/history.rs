@@ -7,8 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use nearprint_harness::night::of_another_release;
 use serde_json::Value;
-
-use crate::support::{NEARPRINT, Night, Ran, Run, delta, nearprint_in, published, snapshot, text};
+use crate::support::{NEARPRINT, Night, Ran, Run, delta, expect, nearprint_in, published, snapshot, text};
 
 const NIGHTS: [&str; 3] = ["2026-11-18", "2026-11-19", "2026-11-20"];
 
@@ -221,10 +220,10 @@ fn a_commit_does_not_grow_with_the_nights_before_it_and_gc_prunes_old_ones() {
     assert!(check(&night)["problems"].to_string().contains("pages/"));
 }
 
-/// A store that release 0.1 before pages made: three nights, compacted (`tests/data/store-v1`).
-fn first_format() -> Night {
+/// A store that release 0.2.0 made: three nights, compacted and indexed (`tests/data/store-v2`).
+fn of_the_last_release() -> Night {
     let dir = tempfile::tempdir().unwrap();
-    let from = format!("{}/tests/data/store-v1/.", env!("CARGO_MANIFEST_DIR"));
+    let from = format!("{}/tests/data/store-v2/.", env!("CARGO_MANIFEST_DIR"));
     assert!(Command::new("cp").arg("-a").arg(from).arg(dir.path()).status().unwrap().success());
     for (path, _) in snapshot(&dir.path().join("documents")) {
         let file = std::fs::File::options().write(true).open(dir.path().join("documents").join(path)).unwrap();
@@ -234,83 +233,50 @@ fn first_format() -> Night {
 }
 
 #[test]
-fn a_store_of_the_first_format_is_read_checked_and_carried_on() {
-    let night = first_format();
+fn a_store_of_the_last_release_is_read_checked_and_carried_on_and_its_files_stay_as_they_are() {
+    let night = of_the_last_release();
     let days = ["2026-11-17", "2026-11-18", "2026-11-19"];
-    // The store was made with the default profile of its release.
-    let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
-    let refused = night.run(days[0], &[]);
-    assert_eq!(refused.code, 78, "{}", refused.stderr);
-    assert!(refused.error().contains("its `profile` is han-bigrams, this one's is default"), "{}", refused.stderr);
-    let former = format!("profile = \"han-bigrams\"\nkeep = []\nmax_lost_share = 1\n{job}");
-    std::fs::write(night.path().join("job.toml"), &former).unwrap();
+    let before = snapshot(night.path());
     assert_eq!(check(&night)["status"], "sound");
     for dt in days {
-        assert_eq!(status(night.run(dt, &[])), "already_published");
+        assert_eq!(status(night.run(dt, &[])), "already_published", "{dt}");
     }
-    let same = text(1, 40);
-    night.documents("2026-11-20", &[("z", &same), ("y", &same), ("a", &text(9, 40))]);
-    // Its results are no tables. They stay as they are, and the nights to come need an output of their own.
-    let before = snapshot(&night.path().join("results"));
-    let refused = night.run("2026-11-20", &[]);
-    assert_eq!(refused.code, 73, "{}", refused.stderr);
-    assert!(refused.error().contains("before results were tables: name another --output"), "{}", refused.stderr);
-    let into = ["--output", "tables", "--create-store"];
-    night.run("2026-11-20", &into).expect_success();
-    let report = ["report", "--config", "job.toml", "--json", "--dt"];
-    for (dt, n_documents) in days.iter().zip(before_tables(&night, &days)) {
-        let said = nearprint_in(night.path(), &[&report[..], &[dt]].concat()).expect_success().json();
-        assert_eq!(said["n_documents"], n_documents, "{dt}");
-    }
-    // What that release did not count is unknown: the distances alone decide, and the run says so.
-    let page = std::fs::read_to_string(night.path().join("documents/dt=2026-11-18/pages.jsonl")).unwrap();
-    let page =
-        page.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).find(|row| row["id"] == "d").unwrap();
-    let longer = format!("{} and some more", page["text"].as_str().unwrap());
-    night.documents("2026-11-21", &[("x", &longer)]);
-    let strict = former.replace("max_lost_share = 1", "max_lost_share = 0.01").replace("\"results\"", "\"tables\"");
-    std::fs::write(night.path().join("job.toml"), strict).unwrap();
-    let run = night.run("2026-11-21", &["--no-breakers"]).expect_success();
-    assert!(run.stderr.contains("did not count features"), "{}", run.stderr);
-    let of_x = || {
-        let mut rows = night.published_in("tables", "2026-11-21", "decisions").into_iter();
-        rows.find(|row| row[0] == "x").unwrap()
-    };
-    let row = of_x();
-    assert_eq!((row[1].as_str(), row[2].as_str(), row[4].as_str()), ("drop", "d", "near"));
-    assert!(row[7].parse::<f64>().is_err(), "{row:?}");
+    assert_eq!(snapshot(night.path()), before);
+    let earlier = std::fs::read_to_string(night.path().join("documents/dt=2026-11-18/pages.jsonl")).unwrap();
+    let d =
+        earlier.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).find(|row| row["id"] == "d").unwrap();
+    night.documents("2026-11-20", &[("x", d["text"].as_str().unwrap())]).run("2026-11-20", &[]).expect_success();
+    assert_eq!(night.published("2026-11-20", "decisions")[0][..3], ["x", "drop", "d"]);
     let found = check(&night);
-    assert_eq!((found["status"].as_str(), found["n_nights"].as_u64()), (Some("sound"), Some(5)), "{found}");
-    let info = nearprint_in(night.path(), &["store", "info", "store", "--json"]).expect_success().json();
-    assert!(info["nights"].as_array().unwrap().iter().all(|n| n["stale"] == false), "{info}");
-    assert_eq!(info["segments"].as_array().unwrap().len(), 1);
-    // The run files of that release have other pages of the same rows. So the nights are published anew, once.
-    for expected in ["published", "already_published"] {
-        for dt in days {
-            let more = ["--replace", "--output", "tables"];
-            assert_eq!(status(night.run(dt, &more)), expected, "{dt}");
-        }
+    assert_eq!((found["status"].as_str(), found["n_nights"].as_u64()), (Some("sound"), Some(4)), "{found}");
+    let after = snapshot(night.path());
+    for (path, content) in before.iter().filter(|(path, _)| !path.ends_with("_last_checkpoint")) {
+        assert_eq!(after.get(path), Some(content), "{}", path.display());
     }
-    // Now its features are counted.
-    let run = night.run("2026-11-21", &["--replace", "--no-breakers"]).expect_success();
-    assert!(!run.stderr.contains("did not count features"), "{}", run.stderr);
-    let row = of_x();
-    assert_eq!((row[1].as_str(), row[4].as_str()), ("keep", "fuller"));
-    nearprint_in(night.path(), &["store", "gc", "--config", "job.toml", "--grace-hours", "0"]).expect_success();
-    assert_eq!(check(&night)["status"], "sound");
-    for dt in days.iter().chain(&["2026-11-20"]) {
-        assert!(!delta::night(&night.path().join("tables"), "decisions", dt).unwrap().is_empty(), "{dt}");
-    }
-    assert_eq!(snapshot(&night.path().join("results")), before);
 }
 
-/// The documents of nights of a release before tables, by their manifests.
-fn before_tables(night: &Night, days: &[&str]) -> Vec<u64> {
-    let documents = |dt: &&str| {
-        let folder = night.path().join(format!("results/dt={dt}"));
-        let current = std::fs::read_to_string(folder.join("_current")).unwrap();
-        let manifest = std::fs::read(folder.join(current.trim()).join("manifest.json")).unwrap();
-        serde_json::from_slice::<Value>(&manifest).unwrap()["counts"]["n_documents"].as_u64().unwrap()
-    };
-    days.iter().map(documents).collect()
+#[test]
+fn a_store_of_a_release_before_0_2_0_is_refused_and_left_as_it_is() {
+    let night = of_the_last_release();
+    let commit = night.path().join("store/_commits/00000005.json");
+    let content = std::fs::read_to_string(&commit).unwrap();
+    let of_first_version = content.replacen("\"version\":2", "\"version\":1", 1);
+    let (state, _) = content.rsplit_once(",\"sha256\":").unwrap();
+    let bare = state.replacen("results/_nearprint/dt=2026-11-18", "results/dt=2026-11-18", 1);
+    let sha256 = nearprint_storage::Sha256Hex::of(format!("{bare}}}\n").as_bytes()).0;
+    let before_tables = format!("{bare},\"sha256\":\"{sha256}\"}}\n");
+    for (content, said) in
+        [(of_first_version, "commit version 1 is not 2"), (before_tables, "night 2026-11-18 are no tables")]
+    {
+        std::fs::write(&commit, content).unwrap();
+        let before = snapshot(night.path());
+        for refused in [
+            night.run("2026-11-18", &[]),
+            nearprint_in(night.path(), &["store", "info", "store"]),
+            nearprint_in(night.path(), &["store", "gc", "store", "--grace-hours", "0"]),
+        ] {
+            expect(&refused, 78, &[said, "name another `store` and another `output`, and run its nights again"]);
+        }
+        assert_eq!(snapshot(night.path()), before);
+    }
 }

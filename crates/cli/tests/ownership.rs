@@ -306,36 +306,6 @@ fn an_output_that_is_not_mounted_is_not_begun_anew() {
 }
 
 #[test]
-fn a_gc_never_gives_up_a_page_that_its_own_commit_needs() {
-    let from = format!("{}/tests/data/store-v1/.", env!("CARGO_MANIFEST_DIR"));
-    let copy = || {
-        let dir = tempfile::tempdir().unwrap();
-        assert!(Command::new("cp").arg("-a").arg(&from).arg(dir.path()).status().unwrap().success());
-        dir
-    };
-    // A first commit of the later format wrote its pages and then failed.
-    let (store, other) = (copy(), copy());
-    nearprint_in(other.path(), &["store", "drop-night", "store", "--dt", "2026-11-19"]).expect_success();
-    assert!(
-        Command::new("cp")
-            .arg("-r")
-            .arg(other.path().join("store/pages"))
-            .arg(store.path().join("store/"))
-            .status()
-            .unwrap()
-            .success()
-    );
-    assert!(!snapshot(&store.path().join("store/pages")).is_empty());
-    std::fs::create_dir_all(store.path().join("store/runs/0123456789abcdef0123456789abcdef/ids")).unwrap();
-    std::fs::write(store.path().join("store/runs/0123456789abcdef0123456789abcdef/ids/part-00000.parquet"), "x")
-        .unwrap();
-    for _ in 0..2 {
-        nearprint_in(store.path(), &["store", "gc", "store", "--grace-hours", "0"]).expect_success();
-        nearprint_in(store.path(), &["store", "check", "store"]).expect_success();
-    }
-}
-
-#[test]
 fn a_night_that_is_dropped_while_it_is_replaced_is_not_called_published() {
     let night = Night::new("");
     let rows: Vec<(String, String)> = (0..20_000).map(|i| (format!("d{i}"), text(i, 30))).collect();

@@ -8,7 +8,6 @@ use arrow::datatypes::SchemaRef;
 use serde::Serialize;
 
 use nearprint_delta::TableLog;
-use nearprint_parquet::schema::REFERENCE;
 use nearprint_parquet::{PUBLISHED, ParquetFile, PublishedDataset};
 use nearprint_storage::{Folder, Progress, Storage};
 use nearprint_store::maintain::{
@@ -142,7 +141,7 @@ pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progres
         let output = storage.folder(night.output_root())?;
         if let Some(manifest) = check_generation(&store, &output, night, &mut report).await? {
             note_references(&mut references, &manifest);
-            if night.is_in_tables() && tables.of(&output, &mut report).await?.lack(night, &manifest, &mut report)? {
+            if tables.of(&output, &mut report).await?.lack(night, &manifest, &mut report)? {
                 behind.push(night.dt.clone());
             }
         }
@@ -300,24 +299,19 @@ async fn check_generation(
         let file = output.join(&night.file_path(&recorded.name));
         report.n_files += 1;
         let checked = check_content(file.file().await, recorded, report).await;
-        // Before results were tables, some columns had other types.
-        let checked = checked.and_then(|parquet| match night.is_in_tables() {
-            true => check_schema(&parquet, &recorded.name),
-            false => Ok(()),
-        });
+        let checked = checked.and_then(|parquet| check_schema(&parquet, &recorded.name));
         report.note(&of, file.url(), checked)?;
     }
     Ok(Some(manifest))
 }
 
-/// Checks the columns of a published file. Releases before references wrote none of the columns that name them.
+/// Checks the columns of a published file.
 fn check_schema(parquet: &ParquetFile, name: &str) -> nearprint_store::Result<()> {
     let Some(dataset) = PublishedDataset::of(name) else {
         return Ok(());
     };
     let expected: &SchemaRef = dataset.schema;
-    let is_older = !parquet.has_column(REFERENCE);
-    for field in expected.fields().iter().filter(|field| !is_older || field.name() != REFERENCE) {
+    for field in expected.fields() {
         let data_type = parquet.data_type(field.name(), "its dataset has it")?;
         if data_type != field.data_type() {
             let reason = format!("column '{}' is {data_type}, expected {}", field.name(), field.data_type());

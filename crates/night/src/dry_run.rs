@@ -66,7 +66,7 @@ pub async fn dry_run(storage: &Storage, request: &RunRequest, resources: &Resour
         Course::AlreadyPublished => false,
         Course::UnknownNight(refusal) => return Err(refusal),
         Course::Publish => {
-            refuse_before_work(storage, request, &plan, resources)?;
+            refuse_before_work(request, &plan, resources)?;
             preflight::refuse_forbidden(plan.store.folder(), &plan.output, &request.dt)?;
             storage.folder(&spill.display().to_string())?.refuse_forbidden()?;
             true

@@ -61,8 +61,6 @@ pub struct ForgetIdsSummary {
     pub nights: Vec<String>,
     /// The nights whose results were published anew, by date.
     pub results: Vec<String>,
-    /// The nights whose results are of a release before tables, by date. They stay as they are.
-    pub results_before_tables: Vec<String>,
 }
 
 impl ForgetIdsSummary {
@@ -124,7 +122,6 @@ async fn attempt(
         n_represented: found.runs.iter().map(|run| run.n_represented).sum(),
         nights: found.runs.iter().rev().map(|run| run.dt.clone()).collect(),
         results: Vec::new(),
-        results_before_tables: Vec::new(),
     };
     let mut runs: HashMap<String, RunWithout> = found.runs.into_iter().map(|run| (run.dt.clone(), run)).collect();
     let mut changed = Vec::new();
@@ -139,9 +136,7 @@ async fn attempt(
             let files = of_run(&without.run.files, &new);
             upload_new(store.folder(), &files, &mut written, "publish", &Progress::default()).await?;
         }
-        if !night.is_in_tables() {
-            summary.results_before_tables.push(night.dt.clone());
-        } else if let Some(left) = results_without(storage, night, ids, temp.path()).await? {
+        if let Some(left) = results_without(storage, night, ids, temp.path()).await? {
             left.publish(storage, store, &mut new, &mut written).await?;
             summary.results.push(night.dt.clone());
         }

@@ -169,7 +169,7 @@ impl Generation {
         differ.into_iter().filter(|(_, differs)| *differs).map(|(what, _)| what).collect()
     }
 
-    /// Returns the files of a dataset, such as `decisions`, in order. A release that did not publish it has none.
+    /// Returns the files of a dataset, such as `decisions`, in order.
     ///
     /// # Errors
     /// A file is gone, or has another size than the manifest records.

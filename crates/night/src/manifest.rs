@@ -23,10 +23,9 @@ pub(crate) struct Manifest {
     pub(crate) inputs: Vec<InputRecord>,
     pub(crate) ignored_inputs: Vec<String>,
     /// The files that could not be read, and the reasons. None of their rows counts.
-    #[serde(default)]
     pub(crate) bad_files: Vec<BadFile>,
     pub(crate) joined: Vec<String>,
-    /// Left out if there are none, as in nights of releases without references.
+    /// Left out if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) references: Vec<JoinedReference>,
     /// The digest of the runs before these that the store had forgotten then, if there were any.

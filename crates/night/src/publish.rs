@@ -179,7 +179,7 @@ pub(crate) fn of_run(files: &[StagedFile], night: &Night) -> Vec<StagedFile> {
 /// Takes nights that were replaced or forgotten out of the tables of other outputs than that of the run. A failure is only
 /// a warning: the next run into that output does it.
 async fn leave(storage: &Storage, plan: &Plan, nights: impl Iterator<Item = &Night>) {
-    let roots: BTreeSet<&str> = nights.filter(|night| night.is_in_tables()).map(Night::output_root).collect();
+    let roots: BTreeSet<&str> = nights.map(Night::output_root).collect();
     for root in roots {
         let left = async {
             let output = storage.folder(root)?;
@@ -203,7 +203,7 @@ pub(crate) async fn mend(
     staged: &Staged,
     manifest: &bytes::Bytes,
 ) -> Result<Option<u64>> {
-    if !night.is_in_tables() || !storage.folder(night.output_root())?.is_same_place(&plan.output) {
+    if !storage.folder(night.output_root())?.is_same_place(&plan.output) {
         return Ok(None);
     }
     let generation = plan.output.join(&night.generation_path());

@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use nearprint_delta::TableLog;
 use nearprint_documents::Documents;
-use nearprint_join::LossLimit;
-use nearprint_parquet::schema::N_FEATURES;
-use nearprint_parquet::{ParquetFile, StagedFile};
+use nearprint_parquet::StagedFile;
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Progress, Storage, remove_dead};
 use nearprint_store::maintain::end_dead_removals;
-use nearprint_store::{Existing, RECORDS, Store, probe_conditional_put};
+use nearprint_store::{RECORDS, Store, probe_conditional_put};
 use nearprint_tasks::Elsewhere;
 
 use super::breakers::{Measured, TrippedBreaker, counted_sources, lost_most};
@@ -144,7 +142,7 @@ async fn attempt(
         Course::UnknownNight(refusal) => return Err(refusal),
         Course::Publish => {}
     }
-    refuse_before_work(storage, request, &plan, resources)?;
+    refuse_before_work(request, &plan, resources)?;
     preflight::refuse_unwritable(plan.store.folder(), &plan.output, &request.dt).await?;
     plan.store.probe_conditional_put(request.writers).await?;
     probe_conditional_put(&plan.output.join(RECORDS), request.writers).await?;
@@ -216,14 +214,8 @@ pub(crate) async fn course(
 }
 
 /// Refuses a night before its work, as far as nothing has to be written for it.
-pub(crate) fn refuse_before_work(
-    storage: &Storage,
-    request: &RunRequest,
-    plan: &Plan,
-    resources: &Resources,
-) -> Result<()> {
+pub(crate) fn refuse_before_work(request: &RunRequest, plan: &Plan, resources: &Resources) -> Result<()> {
     refuse_forgotten(&plan.store, request)?;
-    plan.store.refuse_output_without_tables(storage, &plan.output)?;
     if request.preflight {
         preflight::refuse_full(&resources.temp_parent(), plan)?;
     }
@@ -294,7 +286,6 @@ async fn stage(
     let (bits, verifier) = (request.profile.bits, request.profile.join.verifier(request.profile.bits)?);
     let held_bytes = recrawls.memory_bytes();
     let (decides, loss) = (Some(request.clusters), request.loss_limit()?);
-    warn_of_uncounted(&existing, loss);
     let names = plan.references.names();
     let join = Join { existing, references: names.clone(), itself: true, bits, verifier, decides, loss, held_bytes };
     let near = NearDuplicates::new(batch, join, work).await?;
@@ -325,18 +316,6 @@ async fn expected_ahead(work: CommandContext<'_>, request: &RunRequest, plan: &P
     let (bits, max_distance) = (request.profile.bits, request.profile.join.max_distance);
     let n_joins = 1 + u32::from(request.pairs == PairsMode::All);
     RemainingTime::new(&existing, bits, max_distance, n_joins, work.resources).await.map(Some)
-}
-
-/// Warns of fingerprints of earlier releases, whose features were not counted: what is near them is dropped for them
-/// whatever it loses.
-fn warn_of_uncounted(existing: &Existing, loss: LossLimit) {
-    let n: u64 = existing.run_files().filter(|file| !file.has_column(N_FEATURES)).map(ParquetFile::n_rows).sum();
-    if n > 0 && loss != LossLimit::NONE {
-        tracing::warn!(
-            "{n} fingerprints of earlier nights or references are from a release that did not count features: documents \
-             near these are dropped whatever they lose, and their lost share is NULL"
-        );
-    }
 }
 
 /// Returns the summary of a night that breakers stopped. Nothing was published.

@@ -1,10 +1,10 @@
 //! Commands on a store: they describe it, check it, and take data out of it.
 
-use nearprint_storage::{Folder, Progress, Storage};
+use nearprint_storage::{Progress, Storage};
 use nearprint_store::maintain::{
     CompactRequest, CompactSummary, GcRequest, GcSummary, IndexRequest, IndexSummary, StoreReport,
 };
-use nearprint_store::{Night, Store, StoreInfo, Writers, generation_name, maintain};
+use nearprint_store::{Store, StoreInfo, Writers, maintain};
 use serde::Serialize;
 
 use crate::published::{commit_and_stale, open_store};
@@ -106,7 +106,7 @@ pub async fn store_drop_night(storage: &Storage, request: &DropNightRequest) -> 
     let store = open_store(storage, &request.store).await?;
     store.probe_conditional_put(request.writers).await?;
     let dropped = store.drop_night(&request.dt).await?;
-    leave_outputs(storage, store.folder(), std::slice::from_ref(&dropped)).await?;
+    roll_all_forward(storage, store.folder(), std::slice::from_ref(&dropped)).await?;
     let store = open_store(storage, &request.store).await?;
     let (commit, stale) = commit_and_stale(&store, &dropped);
     Ok(DropNightSummary { store: request.store.clone(), dt: request.dt.clone(), commit, stale })
@@ -123,7 +123,8 @@ pub async fn store_forget_before(storage: &Storage, request: &ForgetBeforeReques
     let store = open_store(storage, &request.store).await?;
     store.probe_conditional_put(request.writers).await?;
     let forgotten = store.forget_before(&request.before).await?;
-    leave_outputs(storage, store.folder(), &forgotten).await?;
+    // If this is killed, the next run into an output takes the nights out of its tables.
+    roll_all_forward(storage, store.folder(), &forgotten).await?;
     // An execution before this one may have committed and died.
     roll_all_forward(storage, store.folder(), store.nights()).await?;
     let store = open_store(storage, &request.store).await?;
@@ -135,16 +136,6 @@ pub async fn store_forget_before(storage: &Storage, request: &ForgetBeforeReques
         n_documents: forgotten.iter().map(|night| night.run.n_documents()).sum(),
         n_nights_left: store.nights().len() as u64,
     })
-}
-
-/// Takes nights that a store has no more out of the tables of their outputs. If a command is killed before this, the next
-/// run into the output does it.
-async fn leave_outputs(storage: &Storage, store: &Folder, nights: &[Night]) -> Result<()> {
-    roll_all_forward(storage, store, nights).await?;
-    for night in nights.iter().filter(|night| !night.is_in_tables()) {
-        delete_pointer(&storage.folder(night.output_root())?, night).await?;
-    }
-    Ok(())
 }
 
 /// The request to forget all nights before a date.
@@ -226,15 +217,4 @@ pub async fn store_init(storage: &Storage, url: &str, writers: Writers) -> Resul
     store.probe_conditional_put(writers).await?;
     store.make_identity().await?;
     Ok(true)
-}
-
-/// Deletes the pointer to the generation of a night that was published before results were tables, unless it names
-/// another one.
-async fn delete_pointer(output: &Folder, night: &Night) -> Result<()> {
-    let pointer = output.join(&format!("dt={}/_current", night.dt));
-    let named = format!("{}\n", generation_name(&night.gen_digest));
-    match pointer.get().await?.as_deref() == Some(named.as_bytes()) {
-        true => Ok(pointer.delete().await?),
-        false => Ok(()),
-    }
 }

@@ -110,6 +110,5 @@ pub struct RunCounts {
     #[serde(flatten)]
     pub decisions: DecisionCounts,
     /// The sources that lost the most documents as near-duplicates, ten at most.
-    #[serde(default)]
     pub sources: Vec<SourceCounts>,
 }

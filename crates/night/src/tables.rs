@@ -38,7 +38,7 @@ pub(crate) async fn roll_forward(
         let Some(newest) = newest else {
             return Ok(logs);
         };
-        // A store of a release before identities has none, and its tables are named without one.
+        // A store that has lost its identity names its tables without one.
         let identity = opened.identity().await?.unwrap_or_default();
         if write_missing(storage, &opened, output, &mut logs, (newest, &identity), own).await? {
             write_checkpoints(&mut logs).await;
@@ -64,8 +64,7 @@ async fn write_checkpoints(logs: &mut [TableLog]) {
 /// # Errors
 /// The same as those of [`roll_forward`], without those of a night of its own.
 pub(crate) async fn roll_all_forward(storage: &Storage, store: &Folder, nights: &[Night]) -> Result<()> {
-    let in_tables = nights.iter().filter(|night| night.is_in_tables());
-    let roots: BTreeSet<&str> = in_tables.map(Night::output_root).collect();
+    let roots: BTreeSet<&str> = nights.iter().map(Night::output_root).collect();
     for root in roots {
         roll_forward(storage, store, &storage.folder(root)?, None).await?;
     }
@@ -150,7 +149,7 @@ async fn change(
 
 /// Returns whether a night is published in the tables of this output.
 fn is_in(storage: &Storage, output: &Folder, night: &Night) -> Result<bool> {
-    Ok(night.is_in_tables() && storage.folder(night.output_root())?.is_same_place(output))
+    Ok(storage.folder(night.output_root())?.is_same_place(output))
 }
 
 /// Returns whether a table names a night's files. Every dataset of a night has at least one.

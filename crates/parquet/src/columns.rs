@@ -3,7 +3,7 @@
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch, StringArray,
 };
-use arrow::compute::{CastOptions, cast, cast_with_options};
+use arrow::compute::cast;
 use arrow::datatypes::{ArrowPrimitiveType, DataType};
 
 use crate::error::{DatasetError, Result};
@@ -31,19 +31,6 @@ impl<'a> Columns<'a> {
     pub fn primitive<T: ArrowPrimitiveType>(&self, name: &str) -> Result<&'a PrimitiveArray<T>> {
         let array = self.get(name)?;
         array.as_primitive_opt::<T>().ok_or_else(|| self.wrong_type(name, array))
-    }
-
-    /// Returns a column of signed numbers. Releases before results were tables published unsigned ones.
-    ///
-    /// # Errors
-    /// [`DatasetError::MissingColumn`] or [`DatasetError::ColumnType`].
-    pub fn signed<T: ArrowPrimitiveType>(&self, name: &str) -> Result<PrimitiveArray<T>> {
-        let array = self.get(name)?;
-        let exact = CastOptions { safe: false, ..CastOptions::default() };
-        let is_number = array.data_type().is_integer();
-        let signed = is_number.then(|| cast_with_options(array, &T::DATA_TYPE, &exact).ok()).flatten();
-        let signed = signed.as_ref().and_then(|column| column.as_primitive_opt::<T>()).cloned();
-        signed.ok_or_else(|| self.wrong_type(name, array))
     }
 
     /// Returns a column of strings.

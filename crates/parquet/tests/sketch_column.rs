@@ -1,4 +1,4 @@
-//! Sketches of some rows, against the sketches that were written: in nearprint's own form, in that of earlier releases,
+//! Sketches of some rows, against the sketches that were written: in nearprint's own form, in that of other programs,
 //! and in forms of other writers.
 
 use std::collections::BTreeSet;

@@ -16,6 +16,9 @@ use nearprint_storage::{Folder, Sha256Hex, foreign};
 
 pub const VERSION: u32 = 2;
 
+/// What to do with a store that only releases before 0.2.0 can read.
+const MAKE_ANEW: &str = "name another `store` and another `output`, and run its nights again";
+
 /// The number of nights in a page. A commit itself contains fewer.
 const PAGE_NIGHTS: usize = 32;
 
@@ -51,8 +54,6 @@ pub struct Commit {
 pub enum Stored {
     /// A commit whose pages are not read yet.
     Whole(Box<CommitFile>),
-    /// A commit of format version 1, which has no pages.
-    First(Box<FirstCommit>),
     /// A commit with this number whose content `store gc` removed, because no reader needs it any more. The number
     /// stays in use.
     Pruned(u64),
@@ -136,8 +137,7 @@ pub struct Night {
     /// first of them was joined. It is the digest that the run had then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joined_as: Option<String>,
-    /// The folder with the manifests of the night's generations: `<output>/_nearprint/dt=D`. In nights that were published
-    /// before results were tables, it is `<output>/dt=D`, which holds the files too.
+    /// The folder with the manifests of the night's generations: `<output>/_nearprint/dt=D`.
     pub output: String,
     /// The digest of everything from which the night was made: inputs, configuration and joined runs. An execution with
     /// the same request finds the night published.
@@ -165,38 +165,25 @@ impl Night {
     /// Returns the root of the results: the output, as it was given to the run that published the night.
     #[must_use]
     pub fn output_root(&self) -> &str {
-        let before_tables = self.output.strip_suffix(&format!("dt={}", self.dt));
-        let root = self.output.strip_suffix(&night_records(&self.dt)).or(before_tables).unwrap_or(&self.output);
-        match root {
+        let records = night_records(&self.dt);
+        debug_assert!(self.output.ends_with(&records), "commits that name another folder are refused: {self:?}");
+        match self.output.strip_suffix(&records).unwrap_or(&self.output) {
             "" => ".",
             "/" => "/",
             root => root.strip_suffix('/').unwrap_or(root),
         }
     }
 
-    /// Returns whether the night is in the tables of its output. Nights of releases before tables are not.
-    #[must_use]
-    pub fn is_in_tables(&self) -> bool {
-        self.output.ends_with(&night_records(&self.dt))
-    }
-
     /// Returns the path of the night's generation below the root of the results: the folder with its manifest.
     #[must_use]
     pub fn generation_path(&self) -> String {
-        let generation = generation_name(&self.gen_digest);
-        match self.is_in_tables() {
-            true => format!("{}/{generation}", night_records(&self.dt)),
-            false => format!("dt={}/{generation}", self.dt),
-        }
+        format!("{}/{}", night_records(&self.dt), generation_name(&self.gen_digest))
     }
 
     /// Returns the path below the root of the results of a file that the night's manifest names.
     #[must_use]
     pub fn file_path(&self, name: &str) -> String {
-        match self.is_in_tables() {
-            true => published_path(name, &self.dt, &self.gen_digest),
-            false => format!("{}/{name}", self.generation_path()),
-        }
+        published_path(name, &self.dt, &self.gen_digest)
     }
 }
 
@@ -306,11 +293,10 @@ impl Stored {
         let head: Head = from_json(url, content)?;
         match head {
             Head { pruned: Some(number), version: None } if pruned(number) == content => Ok(Self::Pruned(number)),
-            Head { version: Some(1), .. } => FirstCommit::parse(url, content).map(|c| Self::First(Box::new(c))),
             Head { version: Some(VERSION), .. } => CommitFile::parse(url, content).map(|c| Self::Whole(Box::new(c))),
             Head { version: Some(version), .. } => {
-                let reason =
-                    format!("commit version {version} is neither 1 nor {VERSION}: use the release that wrote it");
+                let remedy = if version < VERSION { MAKE_ANEW } else { "use the release that wrote it" };
+                let reason = format!("commit version {version} is not {VERSION}: {remedy}");
                 Err(StoreError::Refused { url: url.to_owned(), reason })
             }
             Head { .. } => Err(damaged(url, "not a commit of a nearprint store")),
@@ -321,7 +307,6 @@ impl Stored {
     pub fn place(&self) -> (u64, Option<u64>) {
         match self {
             Self::Whole(commit) => (commit.sequence, commit.parent),
-            Self::First(commit) => (commit.sequence, commit.parent),
             Self::Pruned(number) => (*number, None),
         }
     }
@@ -330,7 +315,6 @@ impl Stored {
     pub fn removing(&self) -> Option<&[Removal]> {
         match self {
             Self::Whole(commit) => Some(&commit.removing),
-            Self::First(commit) => Some(&commit.removing),
             Self::Pruned(_) => None,
         }
     }
@@ -338,11 +322,11 @@ impl Stored {
     /// Returns the commit with its pages, which are below `store`, or `None` if the commit was pruned.
     ///
     /// # Errors
-    /// [`StoreError::DamagedCommit`] if a page is missing or damaged; an error if the store does not answer.
+    /// [`StoreError::DamagedCommit`] if a page is missing or damaged; [`StoreError::Refused`] if a night is of a release
+    /// before 0.2.0; an error if the store does not answer.
     pub async fn into_commit(self, store: &Folder) -> Result<Option<Commit>> {
         match self {
             Self::Whole(commit) => commit.with_pages(store).await.map(Some),
-            Self::First(commit) => Ok(Some(commit.into_commit())),
             Self::Pruned(_) => Ok(None),
         }
     }
@@ -355,7 +339,6 @@ impl Stored {
     pub async fn unseen(self, store: &Folder, seen: &mut HashSet<String>) -> Result<(Vec<Night>, Vec<String>)> {
         let commit = match self {
             Self::Pruned(_) => return Ok((Vec::new(), Vec::new())),
-            Self::First(commit) => commit.into_commit(),
             Self::Whole(mut commit) => {
                 commit.pages.retain(|page| seen.insert(page.clone()));
                 commit.segments = commit.segments.filter(|page| seen.insert(page.clone()));
@@ -396,6 +379,10 @@ impl CommitFile {
             indexes.extend(page.indexes);
         }
         nights.extend(self.nights);
+        if let Some(night) = nights.iter().find(|night| !night.output.ends_with(&night_records(&night.dt))) {
+            let reason = format!("the results of night {} are no tables, as before 0.2.0: {MAKE_ANEW}", night.dt);
+            return Err(StoreError::Refused { url: store.url().to_owned(), reason });
+        }
         Ok(Commit {
             algorithm: self.algorithm,
             sequence: self.sequence,
@@ -556,81 +543,6 @@ impl Encoded {
 /// Returns the content that `store gc` leaves in a commit that no reader needs any more.
 pub fn pruned(number: u64) -> Bytes {
     Bytes::from(format!("{{\"pruned\":{number}}}\n"))
-}
-
-/// A commit of format version 1. Every commit contains all nights, and for each of them the runs with which it was
-/// joined.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FirstCommit {
-    version: u32,
-    algorithm: u32,
-    sequence: u64,
-    parent: Option<u64>,
-    dt: String,
-    config_digest: String,
-    nights: Vec<FirstNight>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    segments: Vec<SegmentRecord>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    removing: Vec<Removal>,
-    /// `None` in commits of releases that did not write this field.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    sha256: Option<String>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FirstNight {
-    dt: String,
-    run: RunRecord,
-    joined: Vec<String>,
-    output: String,
-    /// In version 1, a generation was named by what it was made from.
-    #[serde(rename = "gen")]
-    gen_digest: String,
-    manifest_sha256: String,
-}
-
-impl FirstCommit {
-    fn parse(url: &str, content: &[u8]) -> Result<Self> {
-        let commit: Self = from_json(url, content)?;
-        if to_json(&commit)? != content {
-            return Err(damaged(url, "a commit that no release wrote in this form"));
-        }
-        let own = Sha256Hex::of(&to_json(&Self { sha256: None, ..commit.clone() })?).0;
-        if commit.sha256.as_ref().is_some_and(|recorded| *recorded != own) {
-            return Err(damaged(url, "its content is not what its own SHA-256 says"));
-        }
-        Ok(commit)
-    }
-
-    fn into_commit(self) -> Commit {
-        let night = |night: FirstNight| Night {
-            dt: night.dt,
-            run: night.run,
-            joined: JoinedRuns::of(None, &night.joined),
-            joined_as: None,
-            output: night.output,
-            request: night.gen_digest.clone(),
-            gen_digest: night.gen_digest,
-            manifest_sha256: night.manifest_sha256,
-            future: false,
-        };
-        Commit {
-            algorithm: self.algorithm,
-            sequence: self.sequence,
-            parent: self.parent,
-            dt: self.dt,
-            config_digest: self.config_digest,
-            nights: self.nights.into_iter().map(night).collect(),
-            segments: self.segments,
-            indexes: Vec::new(),
-            forgotten: None,
-            removing: self.removing,
-            pages: Vec::new(),
-        }
-    }
 }
 
 fn from_json<T: serde::de::DeserializeOwned>(url: &str, content: &[u8]) -> Result<T> {

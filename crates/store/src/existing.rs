@@ -1,6 +1,6 @@
 //! The existing fingerprints of a join, and the places of their documents.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use nearprint_join::{Origin, RowSet};
@@ -20,17 +20,6 @@ impl Existing {
     pub fn append(&mut self, other: Self) {
         self.files.extend(other.files);
         self.n_live_rows += other.n_live_rows;
-    }
-
-    /// Returns the files with the documents that take part: those of runs, not of segments. A run that several files of
-    /// a segment name comes once.
-    pub fn run_files(&self) -> impl Iterator<Item = &ParquetFile> {
-        let files = self.files.iter().flat_map(|file| match &file.documents {
-            ExistingDocuments::Here { .. } => vec![&file.parquet],
-            ExistingDocuments::InRuns { runs } => runs.iter().flatten().map(|run| &run.parquet).collect(),
-        });
-        let mut seen = HashSet::new();
-        files.filter(move |file| seen.insert(file.file.url.as_str()))
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::commit::to_json;
 use crate::error::{Result, StoreError};
-use crate::names::{CURRENT, MANIFEST, drawn_number};
+use crate::names::{MANIFEST, drawn_number};
 use crate::store::Store;
 use nearprint_parquet::{DELTA_LOG, PublishedDataset};
 use nearprint_storage::{Folder, Sha256Hex, Storage, StorageError, foreign};
@@ -82,7 +82,7 @@ pub async fn missing_store(folder: &Folder) -> StoreError {
 /// Returns whether a folder has results. One that cannot be listed has none that anybody can see.
 async fn is_output(folder: &Folder) -> bool {
     let names = folder.names().await.unwrap_or_default();
-    names.iter().any(|name| PublishedDataset::of(name).is_some() || name.starts_with("dt="))
+    names.iter().any(|name| PublishedDataset::of(name).is_some())
 }
 
 /// The most folders beside an output among which its store is looked for.
@@ -102,7 +102,7 @@ async fn store_beside(output: &Folder, identity: &str) -> Option<String> {
 }
 
 impl Store {
-    /// Returns the store's identity. It is `None` before one has been drawn, and in stores of earlier releases.
+    /// Returns the store's identity. It is `None` before one has been drawn, and if it was lost.
     ///
     /// # Errors
     /// [`StoreError::Refused`] if the identity is damaged or has another version; an error if it cannot be read.
@@ -138,8 +138,7 @@ impl Store {
     }
 
     /// Refuses an output without an identity if this store published nights there and none of them can be found: the
-    /// output's disk may not be mounted. One night that is found is enough. In that case the output was probably
-    /// written by a release without identities.
+    /// output's disk may not be mounted. One night that is found is enough: the output has only lost its identity.
     ///
     /// # Errors
     /// [`StorageError::InputMissing`] if no published night is found; an error if the output cannot be read.
@@ -177,9 +176,7 @@ impl Store {
         }
         for name in output.names().await? {
             let is_table = PublishedDataset::of(&name).is_some();
-            let pointer = if is_table { DELTA_LOG } else { CURRENT };
-            if !is_table && !name.starts_with("dt=") || !output.join(&name).names().await?.iter().any(|n| n == pointer)
-            {
+            if !is_table || !output.join(&name).names().await?.iter().any(|n| n == DELTA_LOG) {
                 continue;
             }
             // Another execution may have published the night after this one opened the store.
@@ -187,24 +184,6 @@ impl Store {
                 let reason = format!(
                     "nights are published here ({name}), and {} has no commit: restore its _commits, or name an output of its own",
                     self.folder.url()
-                );
-                return Err(StoreError::OutputExists { url: output.url().to_owned(), reason });
-            }
-        }
-        Ok(())
-    }
-
-    /// Refuses to publish into an output that has nights of a release before tables. They would be missing from the
-    /// tables, and nobody would notice.
-    ///
-    /// # Errors
-    /// [`StoreError::OutputExists`] if there is such a night; an error if the place of an output cannot be opened.
-    pub fn refuse_output_without_tables(&self, storage: &Storage, output: &Folder) -> Result<()> {
-        for night in self.nights().iter().filter(|night| !night.is_in_tables()) {
-            if storage.folder(night.output_root())?.is_same_place(output) {
-                let reason = format!(
-                    "its nights, such as dt={}, are of a release before results were tables: name another `output`; what is here stays as it is, and `replace` publishes a night again, into the tables",
-                    night.dt
                 );
                 return Err(StoreError::OutputExists { url: output.url().to_owned(), reason });
             }

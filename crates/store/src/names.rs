@@ -28,9 +28,6 @@ pub fn index_name(digest: &str) -> String {
 /// over names that begin with `_`.
 pub const RECORDS: &str = "_nearprint";
 
-/// The file by which releases before tables named the current generation of a night.
-pub const CURRENT: &str = "_current";
-
 /// The name of the manifest in the folder of a generation.
 pub const MANIFEST: &str = "manifest.json";
 

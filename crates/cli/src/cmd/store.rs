@@ -118,11 +118,6 @@ fn forget_ids_text(summary: &ForgetIdsSummary) -> String {
         let n = counted(summary.n_represented, "document");
         let _ = writeln!(out, "  {n} that they represented represent themselves in the store from now on");
     }
-    if !summary.results_before_tables.is_empty() {
-        let nights = summary.results_before_tables.join(", ");
-        let _ =
-            writeln!(out, "  the results of {nights} are of a release before tables and stay as they are: delete them");
-    }
     if summary.is_committed() {
         let _ = writeln!(
             out,

@@ -233,13 +233,9 @@ async fn draw(decisions: &[InputFile], request: &AuditRequest, progress: &Progre
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             let (ids, decisions) = (columns.strings("doc_id")?, columns.strings("decision")?);
             let (canonical, reasons) = (columns.strings("canonical_id")?, columns.strings("reason")?);
-            // Nights of earlier releases have no lost shares and no references.
-            let lost = batch.column_by_name(LOST_SHARE);
-            let lost = lost.map(|_| columns.primitive::<Float64Type>(LOST_SHARE)).transpose()?;
-            let references = batch.column_by_name(REFERENCE);
-            let references = references.map(|_| columns.strings(REFERENCE)).transpose()?;
+            let (lost, references) = (columns.primitive::<Float64Type>(LOST_SHARE)?, columns.strings(REFERENCE)?);
             let keeper = |row| match () {
-                () if references.is_some_and(|references| references.is_valid(row)) => Keeper::InReference,
+                () if references.is_valid(row) => Keeper::InReference,
                 () if canonical.is_null(row) => Keeper::Forgotten,
                 () => Keeper::Own(canonical.value(row).to_owned()),
             };
@@ -253,7 +249,7 @@ async fn draw(decisions: &[InputFile], request: &AuditRequest, progress: &Progre
                     doc_id: ids.value(row).to_owned(),
                     keeper: keeper(row),
                     reason: reasons.value(row).to_owned(),
-                    lost_share: lost.filter(|lost| lost.is_valid(row)).map(|lost| lost.value(row)),
+                    lost_share: lost.is_valid(row).then(|| lost.value(row)),
                 };
                 match drawn.get_mut(place) {
                     Some(other) => *other = drop,

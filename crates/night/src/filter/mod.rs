@@ -357,7 +357,7 @@ async fn quarantined(files: &[InputFile]) -> Result<BTreeMap<String, Vec<u64>>> 
         let mut batches = parquet.stream(parquet.whole(&["file", "row"]))?;
         while let Some(batch) = batches.try_next().await? {
             let columns = Columns { batch: &batch, file: &parquet.file.url };
-            let rows = columns.signed::<Int64Type>("row")?;
+            let rows = columns.primitive::<Int64Type>("row")?;
             for (url, row) in columns.strings("file")?.iter().zip(rows.values()) {
                 let nameless = || StoreError::damaged(&parquet.file.url, "a row in quarantine has no file");
                 by_file.entry(url.ok_or_else(nameless)?.to_owned()).or_default().push(row.unsigned_abs());

@@ -124,13 +124,12 @@ pub struct DecisionCounts {
     /// The numbers of documents by decision and reason.
     pub by_reason: BTreeMap<String, u64>,
     /// The number of pairs of an earlier kept document and a kept one of the night that contains it.
-    #[serde(default)]
     pub n_superseded: u64,
     /// The number of clusters of two or more of the night's documents.
     pub n_clusters: u64,
     /// The number of documents in the largest of these clusters.
     pub largest_cluster: u64,
-    /// How good the star rule was. `None` means that the component rule decided, or an earlier release.
+    /// How good the star rule was. `None` means that the component rule decided.
     #[serde(flatten)]
     pub star: Option<StarQuality>,
 }

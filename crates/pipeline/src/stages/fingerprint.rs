@@ -86,7 +86,6 @@ pub struct FingerprintCounts {
     /// The number of rows that are not documents.
     pub n_bad_rows: u64,
     /// The numbers of these rows by reason. Reasons without rows are left out.
-    #[serde(default)]
     pub bad_rows_by_reason: BTreeMap<String, u64>,
     /// The number of records of WARC files that are no documents by what they are, and were passed over.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -95,13 +94,10 @@ pub struct FingerprintCounts {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub passed_records_by_reason: BTreeMap<String, u64>,
     /// The number of files that cannot be read, which were passed over as a whole.
-    #[serde(default)]
     pub n_bad_files: u64,
     /// The number of Parquet files without rows, and of other files without bytes.
-    #[serde(default)]
     pub n_empty_files: u64,
     /// The number of Parquet files in which pages without a checksum were read. Damage to these may go unseen.
-    #[serde(default)]
     pub n_files_without_checksums: u64,
 }
 

@@ -14,13 +14,11 @@ pub struct Decisions {
     decisions: StringArray,
     reasons: StringArray,
     canonical: StringArray,
-    /// `None` in nights of releases without references.
-    references: Option<StringArray>,
+    references: StringArray,
     distances: Int32Array,
     clusters: StringArray,
     cluster_sizes: Int64Array,
-    /// `None` in nights of releases without lost shares.
-    lost_shares: Option<Float64Array>,
+    lost_shares: Float64Array,
 }
 
 impl SortedRows for Decisions {
@@ -37,17 +35,16 @@ impl SortedRows for Decisions {
     ];
 
     fn of(columns: Columns<'_>) -> Result<Self> {
-        let lost = columns.batch.column_by_name(LOST_SHARE);
         Ok(Self {
             ids: columns.strings("doc_id")?.clone(),
             decisions: columns.strings("decision")?.clone(),
             reasons: columns.strings("reason")?.clone(),
             canonical: columns.strings("canonical_id")?.clone(),
-            references: references(&columns)?,
-            distances: columns.signed::<Int32Type>("distance")?,
+            references: columns.strings(REFERENCE)?.clone(),
+            distances: columns.primitive::<Int32Type>("distance")?.clone(),
             clusters: columns.strings("cluster_id")?.clone(),
-            cluster_sizes: columns.signed::<Int64Type>("cluster_size")?,
-            lost_shares: lost.map(|_| columns.primitive::<Float64Type>(LOST_SHARE)).transpose()?.cloned(),
+            cluster_sizes: columns.primitive::<Int64Type>("cluster_size")?.clone(),
+            lost_shares: columns.primitive::<Float64Type>(LOST_SHARE)?.clone(),
         })
     }
 
@@ -73,29 +70,18 @@ impl Decisions {
 
     /// Returns whether two rows have the same canonical document, of the same store.
     pub fn has_same_canonical(&self, row: usize, other: &Self, at: usize) -> bool {
-        self.canonical(row) == other.canonical(at)
-            && optional(self.references.as_ref(), row) == optional(other.references.as_ref(), at)
+        self.canonical(row) == other.canonical(at) && text(&self.references, row) == text(&other.references, at)
     }
 
     /// Returns whether two rows have the same distance, cluster and lost share.
     pub fn has_same_details(&self, row: usize, other: &Self, at: usize) -> bool {
-        let lost = |rows: &Self, row| rows.lost_shares.as_ref().and_then(|lost| value(lost, row)).map(f64::to_bits);
+        let lost = |rows: &Self, row| value(&rows.lost_shares, row).map(f64::to_bits);
         let cluster = (text(&self.clusters, row), text(&other.clusters, at));
         value(&self.distances, row) == value(&other.distances, at)
             && value(&self.cluster_sizes, row) == value(&other.cluster_sizes, at)
             && lost(self, row) == lost(other, at)
             && cluster.0 == cluster.1
     }
-}
-
-/// Returns the stores of existing documents, if the rows name them.
-fn references(columns: &Columns<'_>) -> Result<Option<StringArray>> {
-    let named = columns.batch.column_by_name(REFERENCE);
-    Ok(named.map(|_| columns.strings(REFERENCE)).transpose()?.cloned())
-}
-
-fn optional(values: Option<&StringArray>, row: usize) -> Option<&str> {
-    values.and_then(|values| text(values, row))
 }
 
 fn text(values: &StringArray, row: usize) -> Option<&str> {
@@ -113,8 +99,7 @@ pub struct Pairs {
     distances: Int32Array,
     sketch_distances: Int32Array,
     scopes: StringArray,
-    /// `None` in nights of releases without references.
-    references: Option<StringArray>,
+    references: StringArray,
 }
 
 impl SortedRows for Pairs {
@@ -124,10 +109,10 @@ impl SortedRows for Pairs {
         Ok(Self {
             a: columns.strings("id_a")?.clone(),
             b: columns.strings("id_b")?.clone(),
-            distances: columns.signed::<Int32Type>("distance")?,
-            sketch_distances: columns.signed::<Int32Type>("sketch_distance")?,
+            distances: columns.primitive::<Int32Type>("distance")?.clone(),
+            sketch_distances: columns.primitive::<Int32Type>("sketch_distance")?.clone(),
             scopes: columns.strings("scope")?.clone(),
-            references: references(&columns)?,
+            references: columns.strings(REFERENCE)?.clone(),
         })
     }
 
@@ -146,6 +131,6 @@ impl Pairs {
         value(&self.distances, row) == value(&other.distances, at)
             && value(&self.sketch_distances, row) == value(&other.sketch_distances, at)
             && self.scopes.value(row) == other.scopes.value(at)
-            && optional(self.references.as_ref(), row) == optional(other.references.as_ref(), at)
+            && text(&self.references, row) == text(&other.references, at)
     }
 }

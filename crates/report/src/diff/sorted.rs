@@ -13,7 +13,7 @@ use nearprint_pipeline::Result;
 
 /// The rows of a batch, which are sorted by their keys.
 pub trait SortedRows: Sized {
-    /// The columns that are read. A file may lack some.
+    /// The columns that are read.
     const COLUMNS: &'static [&'static str];
 
     /// Takes the columns of a batch.

@@ -60,13 +60,9 @@ impl Decided {
         let batch = columns.batch;
         let (ids, canonical, reasons) =
             (columns.strings("doc_id")?, columns.strings("canonical_id")?, columns.strings("reason")?);
-        let distances = columns.signed::<Int32Type>("distance")?;
-        // Nights of earlier releases have no lost shares.
-        let lost = batch.column_by_name(LOST_SHARE);
-        let lost = lost.map(|_| columns.primitive::<Float64Type>(LOST_SHARE)).transpose()?;
-        // Nights of earlier releases have no references either.
-        let references = batch.column_by_name(REFERENCE).map(|_| columns.strings(REFERENCE)).transpose()?;
-        let (cluster, sizes) = (columns.strings("cluster_id")?, columns.signed::<Int64Type>("cluster_size")?);
+        let distances = columns.primitive::<Int32Type>("distance")?;
+        let (lost, references) = (columns.primitive::<Float64Type>(LOST_SHARE)?, columns.strings(REFERENCE)?);
+        let (cluster, sizes) = (columns.strings("cluster_id")?, columns.primitive::<Int64Type>("cluster_size")?);
         for i in 0..batch.num_rows() {
             if sizes.is_valid(i) && sizes.value(i) > 1 && cluster.value(i) == ids.value(i) {
                 self.add_cluster(ids.value(i), sizes.value(i).unsigned_abs(), n_clusters);
@@ -74,7 +70,7 @@ impl Decided {
             if !canonical.is_valid(i) {
                 continue;
             }
-            let lost_share = lost.filter(|lost| lost.is_valid(i)).map(|lost| lost.value(i));
+            let lost_share = lost.is_valid(i).then(|| lost.value(i));
             let distance = distances.is_valid(i).then(|| distances.value(i));
             let is_near = reasons.value(i) == "near";
             if is_near {
@@ -87,7 +83,7 @@ impl Decided {
                 let example = Example {
                     doc_id: ids.value(i).to_owned(),
                     canonical_id: canonical.value(i).to_owned(),
-                    reference: references.as_ref().filter(|r| r.is_valid(i)).map(|r| r.value(i).to_owned()),
+                    reference: references.is_valid(i).then(|| references.value(i).to_owned()),
                     distance,
                     lost_share,
                     reason: reasons.value(i).to_owned(),

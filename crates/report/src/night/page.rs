@@ -379,7 +379,7 @@ fn sources(night: &NightReport) -> Markup {
         .collect();
     let names = ["Source", "Near-duplicates dropped", "Documents", "Share"];
     let body = html! {
-        @if rows.is_empty() { p { "No source lost a near-duplicate, or the night is of a release that did not count them." } }
+        @if rows.is_empty() { p { "No source lost a near-duplicate." } }
         @else {
             p { "A source is the value in the job's column of sources or, without one, the host of the id; “-” is neither. Exact copies are not counted." }
             (table("The sources that lost most documents", &names, &rows))

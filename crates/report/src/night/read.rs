@@ -119,7 +119,7 @@ async fn read_quarantine(storage: &Storage, request: &ReportRequest) -> Result<V
         while let Some(batch) = batches.try_next().await? {
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             let (files, reasons, ids) = (columns.strings("file")?, columns.strings("reason")?, columns.strings("id")?);
-            let numbers = columns.signed::<Int64Type>("row")?;
+            let numbers = columns.primitive::<Int64Type>("row")?;
             for i in 0..batch.num_rows() {
                 if rows.len() == request.n_examples {
                     return Ok(rows);

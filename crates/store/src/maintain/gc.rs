@@ -17,7 +17,7 @@ use crate::error::{Result, StoreError};
 use crate::identity::{identity_in, missing_store};
 use crate::index::is_table_name;
 use crate::names::{
-    COMMITS, CURRENT, MANIFEST, PAGES, RECORDS, commit_name, commit_number, generation_name, index_name, night_records,
+    COMMITS, MANIFEST, PAGES, RECORDS, commit_name, commit_number, generation_name, index_name, night_records,
     page_name, run_name, segment_name,
 };
 use crate::store::{MAX_ATTEMPTS, Store, Writers};
@@ -309,11 +309,6 @@ async fn end_removal(folder: &Folder, sequence: u64) -> Result<u64> {
 async fn needed(store: &Store, cutoff: SystemTime) -> Result<Needed> {
     let mut needed = Needed::default();
     needed.add(store.commit.iter().flat_map(Commit::names), None);
-    if let Some(commit) = &store.commit {
-        // These are the pages of the next commit of the same nights. A commit of format version 1 has no pages, but
-        // the commit after it has.
-        needed.add(commit.encode()?.page_digests.iter().map(|digest| page_name(digest)), None);
-    }
     let is_of_removal = |number: u64| store.removing().iter().any(|removal| removal.sequence == number);
     let mut seen: HashSet<String> = store.commit.iter().flat_map(|commit| commit.pages.iter().cloned()).collect();
     // The latest come first, so a page is read with the last commit that names it.
@@ -357,7 +352,7 @@ async fn commit_files(store: &Store) -> Result<Vec<CommitOnDisk>> {
 /// `cutoff` disturbs no reader of a later state.
 ///
 /// # Errors
-/// A commit, a page or the log of a table is damaged; a folder cannot be listed, or a `_current` cannot be read.
+/// A commit, a page or the log of a table is damaged; a folder cannot be listed.
 pub async fn leftovers(store: &Store, roots: &[Folder], cutoff: SystemTime) -> Result<Vec<Leftover>> {
     let mut needed = needed(store, cutoff).await?;
     let mut inventories = Vec::new();
@@ -368,10 +363,7 @@ pub async fn leftovers(store: &Store, roots: &[Folder], cutoff: SystemTime) -> R
     }
     let mut found = grouped(&store.folder, store.folder.inventory().await?, store_place, &needed);
     for (root, inventory) in roots.iter().zip(inventories) {
-        let mut of_root = grouped(root, inventory, output_place, &needed);
-        let named = named_by_current(root, &of_root).await?;
-        of_root.retain(|leftover| !named.contains(&leftover.name));
-        found.extend(of_root);
+        found.extend(grouped(root, inventory, output_place, &needed));
     }
     Ok(found)
 }
@@ -560,8 +552,6 @@ fn grouped(
         };
         if removal.as_ref().is_none_or(|removal| !needed.is_needed(removal)) {
             found.entry((name, removal)).or_default().push(file);
-        } else if is_scratch(file.name.rsplit('/').next().unwrap_or(&file.name)) {
-            found.entry((file.name.clone(), None)).or_default().push(file);
         }
     }
     let leftover = |((name, removal), files): (Place, Vec<FoundFile>)| {
@@ -596,7 +586,7 @@ fn store_place(file: &str) -> Option<Place> {
         ["_probe", name] if name.len() == 16 && is_hex(name) => Some((file.to_owned(), None)),
         [] | [_] => None,
         ["runs" | "segments" | "indexes" | PAGES | COMMITS, .., name] => {
-            is_scratch(name).then(|| (file.to_owned(), None))
+            is_scratch_name(name).then(|| (file.to_owned(), None))
         }
         _ => None,
     }
@@ -624,28 +614,13 @@ fn output_place(file: &str) -> Option<Place> {
                 return generation(night_records(name.dt), name.generation);
             }
         }
-        // Of releases before tables.
-        [night, below, rest @ ..] if night.starts_with("dt=") && is_published(rest) => {
-            if let Some(digest) = digest_of(below) {
-                return generation((*night).to_owned(), &digest);
-            }
-        }
         _ => {}
     }
-    let is_own = is_dataset || parts.len() > 1 && (parts[0] == RECORDS || parts[0].starts_with("dt="));
-    (is_own && is_scratch(parts[parts.len() - 1])).then(|| (file.to_owned(), None))
+    let is_own = is_dataset || parts.len() > 1 && parts[0] == RECORDS;
+    (is_own && is_scratch_name(parts[parts.len() - 1])).then(|| (file.to_owned(), None))
 }
 
 const RUN_DATASETS: [&str; 5] = ["fingerprints", "short", "empty", "ids", "shadows"];
-
-/// Returns whether a path below a generation of a release before tables is one of its files.
-fn is_published(path: &[&str]) -> bool {
-    match path {
-        [MANIFEST | "_SUCCESS"] => true,
-        [dataset, name] => ["pairs", "decisions", "skipped", "quarantine"].contains(dataset) && is_part_name(name),
-        _ => false,
-    }
-}
 
 fn is_hex(name: &str) -> bool {
     name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
@@ -654,27 +629,4 @@ fn is_hex(name: &str) -> bool {
 /// Returns whether a name has 32 hex digits, as the digests of runs, segments, indexes, pages and generations have.
 fn is_digest(name: &str) -> bool {
     name.len() == 32 && is_hex(name)
-}
-
-/// Returns whether a name is that of a scratch file, which a writer on a local disk did not rename before it died. In
-/// earlier releases such a name was `NAME#1`, where `NAME` is a name that nearprint uses.
-fn is_scratch(name: &str) -> bool {
-    let is_own = |name: &str| {
-        is_part_name(name) || commit_number(name).is_some() || [MANIFEST, "_SUCCESS", CURRENT].contains(&name)
-    };
-    let numbered = |(name, n): (&str, &str)| is_own(name) && !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
-    is_scratch_name(name) || name.rsplit_once('#').is_some_and(numbered)
-}
-
-/// Returns the leftover generations that a night's `_current` names, which a release before tables published. Another
-/// store may have published them, and readers of that release's results still find them.
-async fn named_by_current(root: &Folder, found: &[Leftover]) -> Result<HashSet<String>> {
-    let nights: BTreeSet<&str> = found.iter().filter_map(|l| l.name.split_once('/')).map(|(night, _)| night).collect();
-    let mut named = HashSet::new();
-    for night in nights {
-        if let Some(current) = root.join(night).join(CURRENT).get().await? {
-            named.insert(format!("{night}/{}", String::from_utf8_lossy(&current).trim()));
-        }
-    }
-    Ok(named)
 }

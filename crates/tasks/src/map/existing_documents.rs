@@ -25,7 +25,7 @@ pub(super) struct ExistingDocument {
     pub(super) id: String,
     pub(super) origin: Origin,
     pub(super) sketch: Option<Sketch>,
-    /// The number of distinct features. `None` in files of earlier releases.
+    /// The number of distinct features. `None` if the profile makes no sketches, and in files of other programs.
     pub(super) n_features: Option<u32>,
     pub(super) text_hash: Option<[u8; 16]>,
     pub(super) kept: bool,
