@@ -33,7 +33,7 @@ fn the_summary_of_every_command_is_described() {
         "man".to_owned(),
         "man pages".to_owned(),
         "plan --existing-rows 1000000 --query-rows 1000 --max-distance 3".to_owned(),
-        "plan --existing-rows 1000000 --query-rows 1000 --max-distance 3 --workers 2 --worker-memory 4GiB --bandwidth 1GiB --measured-over-model 1".to_owned(),
+        "plan --existing-rows 1000000 --query-rows 1000 --max-distance 3 --workers 2 --worker-memory 4GiB".to_owned(),
         "store init store".to_owned(),
         format!("run -c job.toml --dt {DT} --dry-run"),
         format!("run -c job.toml --dt {DT} --report night.html"),

@@ -148,7 +148,7 @@ impl JoinPlan {
 /// Returns the work of one of `n_parts` parts of the queries. If the queries are joined with each other, a part is
 /// joined with the queries from its own first one on: on average, with half of all queries, and half of its own. All
 /// values are held beside its tables.
-pub(crate) fn part_of(workload: &Workload, n_parts: usize) -> Workload {
+fn part_of(workload: &Workload, n_parts: usize) -> Workload {
     if n_parts == 1 {
         return workload.clone();
     }
@@ -263,16 +263,16 @@ impl PlannedSketches {
 
 /// The rows of a page of sketches, its bytes with its header, the rows of a row group, and the bytes of the page index of
 /// its sketches, as docs/store-format.md gives them.
-pub(crate) const PAGE_SKETCHES: f64 = 128.0;
-pub(crate) const SKETCH_PAGE_BYTES: f64 = 4_126.0;
-pub(crate) const ROW_GROUP_ROWS: f64 = (1 << 20) as f64;
-pub(crate) const SKETCH_INDEX_BYTES: f64 = 110_000.0;
+const PAGE_SKETCHES: f64 = 128.0;
+const SKETCH_PAGE_BYTES: f64 = 4_126.0;
+const ROW_GROUP_ROWS: f64 = (1 << 20) as f64;
+const SKETCH_INDEX_BYTES: f64 = 110_000.0;
 
 /// The factor by which files of fingerprints are larger than the entropy of sorted values.
 const OVER_ENTROPY: f64 = 1.05;
 
 /// Returns the bytes of `n` uniform fingerprints in sorted runs of equal size.
-pub(crate) fn fingerprint_bytes(n: u64, runs: u64, bits: u32) -> f64 {
+fn fingerprint_bytes(n: u64, runs: u64, bits: u32) -> f64 {
     if n == 0 {
         return 0.0;
     }
@@ -293,7 +293,7 @@ pub struct PlannedTable {
 
 /// The nanoseconds that it takes to read a fingerprint from the page cache, decode it and hand it to the map, about. A
 /// join of few queries takes this for each.
-pub(crate) const DECODE_NS: f64 = 4.0;
+const DECODE_NS: f64 = 4.0;
 
 /// The nanoseconds that it takes to read a query, find its equals and put it into the tables, about, on any number of
 /// threads. evidence/benchmarks has the measurements.

@@ -21,9 +21,7 @@ mod remaining_time;
 mod resources;
 mod stages;
 
-pub use cluster_plan::{
-    ClusterBytes, ClusterLimit, ClusterPlan, ClusterRequest, ClusterSeconds, measured_over_model, plan_on_cluster,
-};
+pub use cluster_plan::{ClusterPlan, ClusterRequest, plan_on_cluster};
 pub use context::CommandContext;
 pub use engine::reduce::SpillStats;
 pub use error::{PipelineError, Result};

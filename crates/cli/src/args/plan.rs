@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::numbers::{bits, count, positive, share};
+use super::numbers::{bits, count};
 use crate::bytes::Bytes;
 
 #[derive(Debug, Clone, Args)]
@@ -34,22 +34,13 @@ pub struct PlanArgs {
 #[command(next_help_heading = "On a cluster")]
 pub struct ClusterArgs {
     /// Plan for so many worker processes, of --threads threads each [default of --threads: 1]
-    #[arg(long, value_name = "N", requires_all = ["worker_memory", "bandwidth"], conflicts_with = "memory_limit",
+    #[arg(long, value_name = "N", requires = "worker_memory", conflicts_with = "memory_limit",
         value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub workers: Option<u32>,
     /// Memory that a worker process may take, such as 16GiB
     #[arg(long, value_name = "BYTES", requires = "workers")]
     pub worker_memory: Option<Bytes>,
-    /// Bytes that a worker process reads from storage in a second, such as 200MB
-    #[arg(long, value_name = "BYTES", requires = "workers")]
-    pub bandwidth: Option<Bytes>,
     /// Candidates are verified by sketches, as in a job with max_sketch_distance
     #[arg(long, requires = "workers")]
     pub sketches: bool,
-    /// Share of the queries that make pairs, which are shuffled
-    #[arg(long, value_name = "SHARE", default_value_t = 0.3, requires = "workers", value_parser = share)]
-    pub near_duplicates: f64,
-    /// Time of a worker over that of the cost model, as plan --workers prints it where it runs [default: measured here]
-    #[arg(long, value_name = "X", requires = "workers", value_parser = positive)]
-    pub measured_over_model: Option<f64>,
 }

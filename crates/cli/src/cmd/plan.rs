@@ -1,9 +1,6 @@
 //! `nearprint plan`.
 
-use nearprint_pipeline::{
-    ClusterPlan, ClusterRequest, PlanRequest, PlanSummary, PlannedTable, measured_over_model, plan_on_cluster,
-};
-use nearprint_storage::in_memory;
+use nearprint_pipeline::{ClusterRequest, PlanRequest, PlanSummary, PlannedTable, plan_on_cluster};
 
 use super::{Outcome, Session, counted, grouped, in_bytes};
 use crate::args::{ClusterArgs, Global, PlanArgs};
@@ -95,95 +92,30 @@ fn of_tables(tables: &[PlannedTable]) -> String {
 }
 
 fn on_cluster(session: &Session, request: &PlanRequest, args: &ClusterArgs, verbose: bool) -> Outcome {
-    let threads = session.resources.threads.unwrap_or(1);
-    let speed = match args.measured_over_model {
-        Some(given) => given,
-        None => measured_over_model(&session.resources, threads)?,
-    };
-    let bytes = |given: Option<crate::bytes::Bytes>| given.map_or(0, |bytes| bytes.0);
     let cluster = ClusterRequest {
         workers: args.workers.unwrap_or(1) as usize,
-        threads,
-        worker_memory: bytes(args.worker_memory),
-        bandwidth: bytes(args.bandwidth) as u64,
+        threads: session.resources.threads.unwrap_or(1),
+        worker_memory: args.worker_memory.map_or(0, |bytes| bytes.0),
         sketches: args.sketches,
-        near_duplicates: args.near_duplicates,
-        measured_over_model: speed,
     };
     let plan = plan_on_cluster(request, &cluster)?;
-    let tables = if verbose { format!("{}\n{}", plan.strategy, of_tables(&plan.tables)) } else { String::new() };
-    let text =
-        of_sizes(request) + &of_cluster(&cluster) + &in_words(&plan, args.measured_over_model.is_some()) + &tables;
-    Ok(session.report("plan", "done", &plan, text))
-}
-
-fn of_cluster(cluster: &ClusterRequest) -> String {
-    format!(
-        "on {} of {}, with {} and {} a second each\n",
+    let mut text = of_sizes(request);
+    text += &format!(
+        "on {} of {}, with {} each\ntasks         {} of {}; {} for the busiest worker{}\nmemory        {} of a worker, beside \
+         its virtual machine\n",
         counted(cluster.workers as u64, "worker"),
         counted(cluster.threads as u64, "thread"),
         in_bytes(as_f64(cluster.worker_memory)),
-        in_bytes(as_f64(in_memory(cluster.bandwidth))),
-    )
-}
-
-/// Describes a plan line by line.
-fn in_words(plan: &ClusterPlan, speed_is_given: bool) -> String {
-    let (bytes, seconds) = (&plan.bytes, &plan.seconds);
-    let speed =
-        if speed_is_given { "as given" } else { "measured on this machine: workers may be slower, or less busy" };
-    let lines = [
-        (
-            "tasks",
-            format!(
-                "{} of {}; {} for the busiest worker",
-                grouped(plan.n_tasks),
-                counted(plan.piece_rows as u64, "fingerprint"),
-                grouped(plan.tasks_of_worker)
-            ),
-        ),
-        (
-            "reads",
-            format!(
-                "{}, in {:.0} requests: {} of fingerprints, {} of sketches, {} for documents of pairs",
-                in_bytes(bytes.read),
-                plan.requests,
-                in_bytes(bytes.fingerprints),
-                in_bytes(bytes.sketches),
-                in_bytes(bytes.documents)
-            ),
-        ),
-        ("of a worker", format!("{} at most", in_bytes(bytes.read_by_worker))),
-        ("batch", format!("{} to each worker", in_bytes(bytes.batch))),
-        (
-            "shuffles",
-            format!(
-                "{} for {} pairs, if {:.0} % of the queries make pairs; chance makes {}",
-                in_bytes(bytes.shuffled),
-                rounded(plan.pairs),
-                100.0 * plan.near_duplicates,
-                rounded(plan.chance_pairs)
-            ),
-        ),
-        (
-            "memory",
-            format!(
-                "{} of a worker, {} of the driver, beside their virtual machines",
-                in_bytes(as_f64(bytes.worker_memory)),
-                in_bytes(as_f64(bytes.driver_memory))
-            ),
-        ),
-        (
-            "estimate",
-            format!(
-                "{:.0} s: load {:.1}, map {:.1} while it reads {:.1}, shuffle {:.1}, driver {:.1}, engine {:.1}",
-                seconds.total, seconds.load, seconds.map, seconds.read, seconds.shuffle, seconds.driver, seconds.engine
-            ),
-        ),
-        ("waits for", plan.limit.name().to_owned()),
-        ("speed", format!("{:.2} times the time of the cost model, {speed}", plan.measured_over_model)),
-    ];
-    lines.into_iter().map(|(name, line)| format!("{name:<14}{line}\n")).collect()
+        grouped(plan.n_tasks),
+        counted(plan.piece_rows as u64, "fingerprint"),
+        grouped(plan.tasks_of_worker),
+        in_parts(plan.n_parts),
+        in_bytes(as_f64(plan.memory_bytes)),
+    );
+    if verbose {
+        text += &format!("{}\n{}", plan.strategy, of_tables(&plan.tables));
+    }
+    Ok(session.report("plan", "done", &plan, text))
 }
 
 #[allow(clippy::cast_precision_loss, reason = "for people")]

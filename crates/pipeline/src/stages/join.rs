@@ -15,7 +15,7 @@ use futures::TryStreamExt;
 use nearprint_join::{Forest, Gathered, LossLimit, Origin, QueryRows, SELF_ROWS, Verifier, Workload};
 use serde::{Deserialize, Serialize};
 
-use crate::cluster_plan::{most_piece_rows, usable_bytes};
+use crate::cluster_plan::{most_piece_rows, table_bytes};
 use crate::context::CommandContext;
 use crate::engine::forest_pass::{ForestPass, ForestState};
 use crate::engine::part_turns::PartTurns;
@@ -33,7 +33,7 @@ use nearprint_storage::{Progress, Storage, blocking, in_memory, in_pool, locked}
 use nearprint_store::{Existing, ExistingFile};
 use nearprint_tasks::{
     ClassPairs, Elsewhere, FileSlice, MapContext, MapCounts, MapSpec, MapTask, QueryBatch, QueryParts, Room, Want,
-    Weighed, Workers,
+    Weighed,
 };
 
 /// The pairs that are written.
@@ -173,21 +173,6 @@ pub fn refuse_beyond_driver(n_documents: Option<u64>, resources: &Resources) -> 
 /// The bytes of a fingerprint and of the hash of a text.
 const LEAST_DOCUMENT_BYTES: usize = 8 + 16;
 
-/// Returns the bytes that the query batch leaves to tables in the memory of a worker.
-fn worker_table_bytes(workers: &Workers, batch: &QueryBatch, rows: &QueryRows) -> Result<usize> {
-    let usable = usable_bytes(workers.memory_bytes);
-    let held = batch.memory_bytes() + rows.memory_bytes();
-    if held >= usable {
-        let reason = format!(
-            "each worker holds the query batch, {held} bytes; a worker may take {} in all, of which {usable} for it \
-             and its tables: give workers more, or split the night",
-            workers.memory_bytes
-        );
-        return Err(PipelineError::Config { key: "worker_memory".to_owned(), reason });
-    }
-    Ok(usable - held)
-}
-
 impl NearDuplicates {
     /// Plans the join, and builds the tables.
     pub async fn new(batch: QueryBatch, join: Join, work: CommandContext<'_>) -> Result<Self> {
@@ -205,7 +190,10 @@ impl NearDuplicates {
             let mut left = Budget::new(&own, held, batch.len(), decides)?;
             let (memory_bytes, threads) = match workers {
                 None => (left.for_tables(), own.n_threads()),
-                Some(workers) => (worker_table_bytes(&workers, &batch, &rows)?, workers.threads),
+                Some(workers) => {
+                    let held = batch.memory_bytes() + rows.memory_bytes();
+                    (table_bytes("worker_memory", workers.memory_bytes, held)?, workers.threads)
+                }
             };
             let workload = Workload {
                 n_queries: values.len(),
