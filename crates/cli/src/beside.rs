@@ -22,7 +22,6 @@ use crate::job_config::JobConfig;
 enum Kind {
     Summary,
     Metrics,
-    Events,
     NightPage,
     PairsPage,
     Sheet,
@@ -36,10 +35,9 @@ enum Kind {
 }
 
 /// The arguments that name such files: the command (empty: any), the argument, how messages call it, and its kind.
-const FILES: [(&str, &str, &str, Kind); 11] = [
+const FILES: [(&str, &str, &str, Kind); 10] = [
     ("", SUMMARY_FILE, "--summary-file", Kind::Summary),
     ("run", "metrics_file", "--metrics-file", Kind::Metrics),
-    ("run", "openlineage", "--openlineage", Kind::Events),
     ("run", "report", "--report", Kind::NightPage),
     ("report", "html", "--html", Kind::NightPage),
     ("tune", "html", "--html", Kind::PairsPage),
@@ -148,9 +146,6 @@ impl Beside {
 
     fn refuse_file(&self, file: &OutFile) -> Result<(), Failure> {
         let place = file.place.as_str();
-        if file.kind == Kind::Events && (place.starts_with("http://") || place.starts_with("https://")) {
-            return Ok(());
-        }
         if place == "-" {
             let reason =
                 format!("{} -: it does not write to standard output: name a file, or ./- for that name", file.flag);
@@ -161,7 +156,7 @@ impl Beside {
         let Some(target) = there.local_path() else {
             return refuse_other_remote(file, &there);
         };
-        // Both ends of a link count: a page replaces the link, and an event goes to what it points to.
+        // Both ends of a link count: a file replaces the link, and may name what it points to.
         let path = Path::new(place.strip_prefix("file://").unwrap_or(place));
         let link = whole_path(path);
         self.refuse_guarded(file, &self.link_place(&link)?)?;
@@ -171,8 +166,7 @@ impl Beside {
                 return Err(file.refused("is one of the documents of --files-from", "name another file"));
             }
         }
-        let is_replaced_link = path.is_symlink() && file.kind != Kind::Events;
-        if is_replaced_link { Ok(()) } else { refuse_other(file, target) }
+        if path.is_symlink() { Ok(()) } else { refuse_other(file, target) }
     }
 
     /// Returns the place of a link itself.
@@ -277,19 +271,11 @@ struct SummaryHead {
     status: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct EventHead {
-    producer: String,
-    #[serde(rename = "eventType")]
-    _event_type: String,
-}
-
 impl Kind {
     fn name(self) -> &'static str {
         match self {
             Self::Summary => "summary of a command",
             Self::Metrics => "file of metrics",
-            Self::Events => "file of OpenLineage events",
             Self::NightPage => "page about a night",
             Self::PairsPage => "page of pairs to label",
             Self::Sheet => "sheet of pairs to label",
@@ -316,9 +302,6 @@ impl Kind {
         let first = head.lines().next().unwrap_or_default();
         Ok(match self {
             Self::Metrics => head.starts_with("# HELP nearprint_"),
-            Self::Events => {
-                serde_json::from_str::<EventHead>(first).is_ok_and(|e| e.producer.starts_with("urn:nearprint:"))
-            }
             Self::NightPage => is_page(&head, "nearprint: night "),
             Self::PairsPage => is_page(&head, "nearprint: pairs to label<"),
             Self::Sheet => nearprint_measure::is_sheet(first),

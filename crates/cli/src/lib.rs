@@ -17,13 +17,13 @@ mod invocation;
 mod job_config;
 mod job_folder;
 mod job_keys;
+mod metrics;
 mod place;
 mod progress;
 mod refused_arguments;
 mod remedy;
 mod suggestions;
 mod summary;
-mod watch;
 
 use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;
@@ -35,8 +35,8 @@ use args::{Cli, Command, Global, RunArgs};
 use beside::Beside;
 use cmd::Outcome;
 use invocation::Invocation;
+use metrics::Metrics;
 use summary::SummaryFile;
-use watch::Watch;
 
 pub use bytes::Bytes;
 pub use cmd::Engine;
@@ -60,7 +60,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, elsewhere: Option
     };
     let (global, asked) = (cli.global.clone(), cli.command.asked());
     let run = match &cli.command {
-        // Watchers are told of nights that are made.
+        // Metrics are of nights that are made.
         Command::Run(args) if args.dt.is_some() && !args.dry_run => Some(args.clone()),
         _ => None,
     };
@@ -84,8 +84,8 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, elsewhere: Option
     }
 }
 
-/// Does the work of a command, leaves its summary where the options ask for it, and tells about a run. Files that must not
-/// be written are refused before anything else.
+/// Does the work of a command, and leaves its summary and its metrics where the options ask for them. Files that must not be
+/// written are refused before anything else.
 fn watched(
     arguments: &[OsString],
     global: &Global,
@@ -96,9 +96,10 @@ fn watched(
     let beside = Beside::of(arguments);
     beside.refuse_summary()?;
     let file = global.summary_file.as_deref().map(SummaryFile::prepare).transpose()?;
-    let mut watching = None;
-    let outcome = beside.refuse_others().and_then(|()| Watch::start(run)).and_then(|watch| {
-        watching = Some(watch);
+    let mut metrics = None;
+    let outcome = beside.refuse_others().and_then(|()| {
+        let asked = run.and_then(|args| Some((args.metrics_file.as_deref()?, &args.config)));
+        metrics = asked.map(|(file, config)| Metrics::prepare(file, config)).transpose()?;
         work()
     });
     let summary = match &outcome {
@@ -106,8 +107,8 @@ fn watched(
         Err(failure) => summary::of_failure(failure, Some(asked)),
     };
     let written = file.map_or(Ok(()), |file| file.write(&summary));
-    if let Some(watch) = watching {
-        watch.end(&summary);
+    if let Some(metrics) = metrics {
+        metrics.write(&summary);
     }
     match (outcome, written) {
         (Ok(report), Err(unwritten)) if report.exit_code == 0 => Ok(report.but(unwritten)),

@@ -115,10 +115,9 @@ fn published() -> Night {
 const RUN: &[&str] = &["run", "--config", "job.toml", "--dt", "2026-11-19"];
 
 /// The flags that name a file beside the results.
-const BESIDE: [(&[&str], &str, &str); 8] = [
+const BESIDE: [(&[&str], &str, &str); 7] = [
     (&["store", "info", "--config", "job.toml"], "--summary-file", "json"),
     (RUN, "--metrics-file", "prom"),
-    (RUN, "--openlineage", "jsonl"),
     (RUN, "--report", "html"),
     (&["report", "--config", "job.toml", "--dt", "2026-11-19"], "--html", "html"),
     (&["tune", "--config", "job.toml", "--documents", "documents", "--replace"], "--sheet", "csv"),
@@ -228,7 +227,6 @@ fn a_dash_names_no_folder_and_no_file() {
     for command in [
         &["filter", "--config", "job.toml", "--dt", "2026-11-19", "--output", "-"][..],
         &["run", "--config", "job.toml", "--dt", "2026-11-20", "--output", "-"],
-        &["run", "--config", "job.toml", "--dt", "2026-11-19", "--openlineage", "-"],
         &["idf", "build", "--documents", "documents", "--output", "-"],
         &["config", "init", "-"],
     ] {

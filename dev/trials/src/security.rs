@@ -1110,11 +1110,10 @@ fn supply_chain(_options: &Options, checks: &mut Checks) -> Result<()> {
 }
 
 /// The flags that name a file beside the results, with what else their commands need, and the ending that they ask for.
-const BESIDE: [(&[&str], &str, &str); 9] = [
+const BESIDE: [(&[&str], &str, &str); 8] = [
     (&["store", "info"], "--summary-file", "json"),
     (&["run", "--dt", DT], "--summary-file", "json"),
     (&["run", "--dt", DT], "--metrics-file", "prom"),
-    (&["run", "--dt", DT], "--openlineage", ""),
     (&["run", "--dt", DT], "--report", "html"),
     (&["report", "--dt", DT], "--html", "html"),
     (&["tune", "--documents", "documents", "--replace"], "--sheet", "csv"),

@@ -90,25 +90,9 @@ pub struct RunArgs {
     /// Write a page about the published night, which replaces an earlier one of this name
     #[arg(long, value_name = "FILE.html", value_parser = named_html, conflicts_with_all = ["stale", "dry_run"])]
     pub report: Option<Given>,
-    #[command(flatten)]
-    pub watch: WatchArgs,
-}
-
-/// What tells others about a run.
-#[derive(Debug, Clone, Args)]
-pub struct WatchArgs {
     /// Replace FILE with metrics for Prometheus, also after a failure; for node_exporter's textfile collector
     #[arg(long, value_name = "FILE", value_parser = named_prom())]
     pub metrics_file: Option<PathBuf>,
-    /// Send OpenLineage events to a URL, or append them to a file
-    #[arg(long, value_name = "URL|FILE", value_parser = place)]
-    pub openlineage: Option<Given>,
-    /// Namespace of the job in OpenLineage events
-    #[arg(long, value_name = "NAME", env = "OPENLINEAGE_NAMESPACE", default_value = "nearprint")]
-    pub openlineage_namespace: String,
-    /// Parent of the run in OpenLineage events: NAMESPACE/JOB/RUN_ID
-    #[arg(long, value_name = "PARENT", env = "OPENLINEAGE_PARENT_ID")]
-    pub openlineage_parent: Option<String>,
 }
 
 /// The breakers, instead of the job file's.
