@@ -1,32 +1,14 @@
-//! Slips of the hand in arguments, and what was probably meant: other programs' words, flags that were left out, a date in
-//! another form, names that are like one that is known.
+//! Slips of the hand in arguments, and what was probably meant: flags that were left out, a date in another form, names that
+//! are like one that is known.
 
 use chrono::NaiveDate;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
 
 use crate::args::Cli;
 use crate::job_config::JobConfig;
 use crate::job_keys::nearest;
 use crate::place::may_hold_secrets;
-
-/// Other programs' words for commands, and slips that are too short to be like a name.
-const SYNONYMS: [(&str, &str); 14] = [
-    ("rn", "run"),
-    ("dedup", "run"),
-    ("dedupe", "run"),
-    ("deduplicate", "run"),
-    ("start", "run"),
-    ("init", "store init"),
-    ("why", "explain"),
-    ("survivors", "filter"),
-    ("gc", "store gc"),
-    ("status", "store info"),
-    ("list", "store info"),
-    ("ls", "store info"),
-    ("info", "store info"),
-    ("version", "--version"),
-];
 
 /// The most slips of one command line that are looked for.
 const MOST_SLIPS: usize = 4;
@@ -37,19 +19,17 @@ const ALIKE: f64 = 0.7;
 /// Returns the arguments that were meant by others that cannot be parsed. If only the command can be told, they ask for its
 /// help.
 pub fn meant(typed: &[String]) -> Option<Vec<String>> {
-    let commanded = with_command(typed.to_vec());
-    let mut words = with_flags(commanded.clone());
+    let mut words = with_flags(typed.to_vec());
     for _ in 0..MOST_SLIPS {
         match parse(&words) {
             Ok(_) => return (words != typed).then_some(words),
-            Err(error) if error.kind() == ErrorKind::DisplayVersion => return Some(words),
             Err(error) => match suggested(&error, &words).or_else(|| with_documents(&error, &words)) {
                 Some(better) => words = better,
                 None => break,
             },
         }
     }
-    (commanded != typed).then(|| help_of(&commanded)).flatten()
+    (words.first() != typed.first()).then(|| help_of(&words)).flatten()
 }
 
 /// Returns the arguments that show the help of the command with which `words` begin.
@@ -101,20 +81,6 @@ fn date(text: &str) -> Option<String> {
     }
     let day = NaiveDate::from_ymd_opt(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?)?;
     Some(day.format("%Y-%m-%d").to_string())
-}
-
-fn with_command(mut words: Vec<String>) -> Vec<String> {
-    let command = Cli::command();
-    let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-    let Some(at) = words.iter().position(|word| !word.starts_with('-')) else { return words };
-    if names.contains(&words[at].as_str()) {
-        return words;
-    }
-    let synonym = SYNONYMS.iter().find(|(word, _)| *word == words[at]).map(|(_, name)| *name);
-    if let Some(name) = synonym.or_else(|| nearest(&words[at], names.into_iter())) {
-        words.splice(at..=at, name.split(' ').map(str::to_owned));
-    }
-    words
 }
 
 /// Puts `--config` before a job file and `--dt` before a date that stand alone.
