@@ -275,7 +275,7 @@ fn a_store_of_a_release_before_0_2_0_is_refused_and_left_as_it_is() {
             nearprint_in(night.path(), &["store", "info", "store"]),
             nearprint_in(night.path(), &["store", "gc", "store", "--grace-hours", "0"]),
         ] {
-            expect(&refused, 78, &[said, "name another `store` and another `output`, and run its nights again"]);
+            expect(&refused, 78, &[said, "name another store and another output, and run its nights again"]);
         }
         assert_eq!(snapshot(night.path()), before);
     }

@@ -47,7 +47,6 @@ pub use filter::{Fate, Fates, FileFilter, FilterOutput, FilterTarget, RowCounts}
 pub use formats::{FORMATS, endings, filter_file, holds_one_document, is_document_name, left_out, row_place};
 pub use html::page_text;
 pub use jsonl_lines::{IdColumn, LineId};
-pub use keep_column::keep_type_name;
 pub use nearprint_warc::{Seam, spans_join};
 pub use open::{DocumentRange, DocumentRows, Documents, FoundText};
 pub use passed::{Passed, PassedReason};

@@ -17,7 +17,7 @@ use nearprint_storage::{Folder, Sha256Hex, foreign};
 pub const VERSION: u32 = 2;
 
 /// What to do with a store that only releases before 0.2.0 can read.
-const MAKE_ANEW: &str = "name another `store` and another `output`, and run its nights again";
+const MAKE_ANEW: &str = "name another store and another output, and run its nights again";
 
 /// The number of nights in a page. A commit itself contains fewer.
 const PAGE_NIGHTS: usize = 32;
