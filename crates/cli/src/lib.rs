@@ -27,8 +27,10 @@ mod summary;
 
 use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use clap::Parser;
+use nearprint_tasks::Engine;
 use serde_json::Value;
 
 use args::{Cli, Command, Global, RunArgs};
@@ -39,7 +41,6 @@ use metrics::Metrics;
 use summary::SummaryFile;
 
 pub use bytes::Bytes;
-pub use cmd::Engine;
 pub use embedding::Stop;
 pub use error_place::ErrorPlace;
 pub use exit_code::{Failure, Spent};
@@ -52,7 +53,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 /// As [`run`], but an engine, if there is one, runs the tasks of a night.
-pub fn run_with(arguments: impl IntoIterator<Item = OsString>, elsewhere: Option<&Engine>) -> u8 {
+pub fn run_with(arguments: impl IntoIterator<Item = OsString>, engine: Option<&Arc<dyn Engine>>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
@@ -69,7 +70,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, elsewhere: Option
     }
     exit_code::keep_panics_to_one_line();
     let outcome = watched(&arguments, &global, &asked, run.as_ref(), || {
-        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| cmd::dispatch(cli, elsewhere)));
+        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| cmd::dispatch(cli, engine)));
         let hinted = |failure: Failure| {
             let hint = hint::of(&failure, &asked.command, &arguments);
             let message = flags::with_flags(&asked.command, &failure.message);
@@ -139,7 +140,7 @@ pub struct FailedNight {
 pub fn night(
     arguments: impl IntoIterator<Item = OsString>,
     stop: &Stop,
-    elsewhere: Option<&Engine>,
+    engine: Option<&Arc<dyn Engine>>,
 ) -> Result<Value, Box<FailedNight>> {
     let failed = |failure| Box::new(FailedNight { failure, summary: None });
     let command = ["nearprint", "run"].map(OsString::from);
@@ -150,9 +151,8 @@ pub fn night(
         return Err(failed(Failure::bug("a night that is another command")));
     };
     let asked = Invocation { command: "run".to_owned(), dt: args.dt.clone() };
-    let report =
-        watched(&arguments, &cli.global, &asked, Some(&args), || cmd::night(&cli.global, &args, stop, elsewhere))
-            .map_err(failed)?;
+    let report = watched(&arguments, &cli.global, &asked, Some(&args), || cmd::night(&cli.global, &args, stop, engine))
+        .map_err(failed)?;
     match report.failure {
         Some(failure) => Err(Box::new(FailedNight { failure, summary: Some(report.json) })),
         None => Ok(report.json),

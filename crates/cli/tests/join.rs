@@ -334,7 +334,7 @@ fn plan_says_how_a_join_would_be_done_before_it_is() {
     let large = "--existing-rows 2^30 --query-rows 10000000 --max-distance 3 --memory-limit";
     let (whole, parts) = (plan(&format!("{large} 4GiB")), plan(&format!("{large} 300MiB")));
     assert_eq!(whole["n_parts"], 1, "{whole}");
-    assert!(parts["strategy"].as_str().unwrap().ends_with("parts, one after another"), "{parts}");
+    assert!(parts["strategy"].as_str().unwrap().ends_with("slices, one after another"), "{parts}");
     assert!(parts["n_parts"].as_u64().unwrap() > 1 && parts["memory_bytes"].as_u64() < Some(300 << 20), "{parts}");
     assert!(seconds_of(&parts) > seconds_of(&whole), "{parts}");
     // Less memory is never faster, but for the quarter by which a join in one part may be slower than one in several, and

@@ -234,7 +234,10 @@ impl TrippedBreaker {
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         let ids: &[String] = match &self.evidence {
             Evidence::Cluster(cluster) => &cluster.ids,
-            _ => &[],
+            Evidence::SourceLoss(_)
+            | Evidence::RateChange(_)
+            | Evidence::MeanLostShare(_)
+            | Evidence::DocumentShare(_) => &[],
         };
         ids.iter().map(String::as_str)
     }

@@ -64,7 +64,7 @@ pub async fn dry_run(storage: &Storage, request: &RunRequest, resources: &Resour
     let tables = read_tables(&plan.output).await?;
     let would_publish = match course(storage, request, &plan, &tables, None).await? {
         Course::AlreadyPublished => false,
-        Course::UnknownNight(refusal) => return Err(refusal),
+        Course::UnknownNight => return Err(unknown_night(&plan)),
         Course::Publish => {
             refuse_before_work(request, &plan, resources)?;
             preflight::refuse_forbidden(plan.store.folder(), &plan.output, &request.dt)?;
@@ -187,7 +187,7 @@ fn join_in_words(
         PipelineError::Join(error) => PipelineError::Resources { reason: error.to_string() },
         other => other,
     })?;
-    Ok(strategy(&plan.tables, plan.n_parts))
+    Ok(strategy(&plan.tables, plan.n_slices))
 }
 
 /// Returns the folders that a run writes into, as the user would list them.

@@ -36,7 +36,7 @@ pub use inputs::{JoinedNights, NightFiles, NightInput};
 pub use published::{NightHistory, NightRecord, published_files, published_history, published_night};
 pub use references::JoinedReference;
 pub use request::{MAX_LOST_SHARE, RunRequest, is_among_documents, usual_lost_share};
-pub use run::{run, run_elsewhere};
+pub use run::{run, run_on_engine};
 pub use store_commands::{
     DropNightRequest, DropNightSummary, ForgetBeforeRequest, ForgetBeforeSummary, store_check, store_compact,
     store_drop_night, store_forget_before, store_gc, store_index, store_info, store_init,

@@ -29,12 +29,22 @@ pub(crate) struct Staged {
     pub(crate) references: Vec<JoinedReference>,
     pub(crate) spill: SpillStats,
     pub(crate) n_tables: usize,
-    pub(crate) n_parts: usize,
+    pub(crate) n_slices: usize,
     pub(crate) measured: Measured,
 }
 
-/// The summary of a night, or the generation that was written before another commit was first.
-pub(crate) type Attempt = std::result::Result<RunSummary, String>;
+/// The outcome of an attempt to make a night.
+pub(crate) enum Attempt {
+    /// The night is published, by this run or an earlier one, or breakers stopped it.
+    Done(Box<RunSummary>),
+    /// The store is not, or no longer, in the state from which the night was to be made. Nothing was written for it.
+    Outdated,
+    /// Another commit was first. The attempt had written this generation.
+    LostRace {
+        /// The digest of the generation.
+        generation: String,
+    },
+}
 
 /// Writes the generation, the run files, and then the commit that makes both visible.
 ///
@@ -89,7 +99,7 @@ pub(crate) async fn publish(
         Ok(true) => {}
         Ok(false) => {
             delete_unpublished(&plan.store, &night, new).await;
-            return Ok(Err(night.gen_digest));
+            return Ok(Attempt::LostRace { generation: night.gen_digest });
         }
         Err(error) => {
             // Whether an error of this kind comes after the commit cannot be told.
@@ -104,7 +114,7 @@ pub(crate) async fn publish(
     let forgotten: Vec<&Night> = plan.store.nights().iter().filter(|night| store.has_dropped(&night.dt)).collect();
     leave(storage, plan, published.into_iter().chain(forgotten.iter().copied())).await;
     let forgotten = forgotten.into_iter().map(|night| night.dt.clone()).collect();
-    Ok(Ok(summary(plan, night, &store, forgotten, staged)))
+    Ok(Attempt::Done(Box::new(summary(plan, night, &store, forgotten, staged))))
 }
 
 /// Deletes what was written for a night that was not committed. Everything stays if the store has the night of this very
@@ -120,18 +130,19 @@ async fn delete_unpublished(store: &Store, night: &Night, new: NewFiles) {
 async fn mended(storage: &Storage, plan: &Plan, night: &Night, staged: Staged, n_mended_files: u64) -> Result<Attempt> {
     roll_forward(storage, plan.store.folder(), &plan.output, Some(&night.dt)).await?;
     let Some(store) = still_published(&plan.store, night).await? else {
-        return Ok(Err(night.gen_digest.clone()));
+        return Ok(Attempt::LostRace { generation: night.gen_digest.clone() });
     };
     let summary = already_published(storage, &store, night).await?;
-    Ok(Ok(RunSummary {
+    let summary = RunSummary {
         spill: staged.spill,
         n_tables: staged.n_tables,
-        n_parts: staged.n_parts,
+        n_parts: staged.n_slices,
         newest_input: plan.newest_input.clone(),
         measured: Some(staged.measured),
         n_mended_files,
         ..summary
-    }))
+    };
+    Ok(Attempt::Done(Box::new(summary)))
 }
 
 /// Returns the summary of a night that was just committed. `forgotten` are the nights that the commit left out.
@@ -148,7 +159,7 @@ fn summary(plan: &Plan, night: Night, store: &Store, forgotten: Vec<String>, sta
         references: staged.references,
         spill: staged.spill,
         n_tables: staged.n_tables,
-        n_parts: staged.n_parts,
+        n_parts: staged.n_slices,
         stale,
         forgotten,
         n_mended_files: 0,

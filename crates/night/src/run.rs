@@ -10,7 +10,7 @@ use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Progress, Storage, remove_dead};
 use nearprint_store::maintain::end_dead_removals;
 use nearprint_store::{RECORDS, Store, probe_conditional_put};
-use nearprint_tasks::Elsewhere;
+use nearprint_tasks::Engine;
 
 use super::breakers::{Measured, TrippedBreaker, counted_sources, lost_most};
 use super::manifest::Manifest;
@@ -93,22 +93,22 @@ pub async fn run(
     resources: &Resources,
     progress: &Progress,
 ) -> Result<RunSummary> {
-    run_with(CommandContext { storage, resources, progress, elsewhere: None }, request).await
+    run_with(CommandContext { storage, resources, progress, engine: None }, request).await
 }
 
-/// Runs a night with tasks that run elsewhere. The query batch, the forest and the decisions stay here.
+/// Runs a night whose tasks an engine runs. The query batch, the forest and the decisions stay here.
 ///
 /// # Errors
-/// Any error of [`run`] occurs, or a task fails elsewhere. [`PipelineError::Resources`] if the night has more documents
+/// Any error of [`run`] occurs, or a task of the engine fails. [`PipelineError::Resources`] if the night has more documents
 /// than the memory limit holds, before any work if their number is known.
-pub async fn run_elsewhere(
+pub async fn run_on_engine(
     storage: &Storage,
     request: &RunRequest,
     resources: &Resources,
     progress: &Progress,
-    elsewhere: &Arc<dyn Elsewhere>,
+    engine: &Arc<dyn Engine>,
 ) -> Result<RunSummary> {
-    run_with(CommandContext { storage, resources, progress, elsewhere: Some(elsewhere) }, request).await
+    run_with(CommandContext { storage, resources, progress, engine: Some(engine) }, request).await
 }
 
 async fn run_with(work: CommandContext<'_>, request: &RunRequest) -> Result<RunSummary> {
@@ -117,29 +117,29 @@ async fn run_with(work: CommandContext<'_>, request: &RunRequest) -> Result<RunS
     remove_dead(&resources.temp_parent(), &request.local_places(storage));
     let mut written = None;
     for _ in 0..MAX_ATTEMPTS {
-        if let Some(summary) = attempt(work, request, &mut written).await? {
-            return Ok(summary);
+        match attempt(work, request, written.as_ref()).await? {
+            Attempt::Done(summary) => return Ok(*summary),
+            Attempt::Outdated => {}
+            Attempt::LostRace { generation } => written = Some(generation),
         }
         tracing::warn!("another run committed meanwhile: joining again");
     }
     Err(PipelineError::TryAgain { reason: format!("other runs committed {MAX_ATTEMPTS} times meanwhile") })
 }
 
-async fn attempt(
-    work: CommandContext<'_>,
-    request: &RunRequest,
-    written: &mut Option<String>,
-) -> Result<Option<RunSummary>> {
+/// Makes the night from the state that the store has now. `written` is the generation that an earlier attempt of this run
+/// has written, if one has.
+async fn attempt(work: CommandContext<'_>, request: &RunRequest, written: Option<&String>) -> Result<Attempt> {
     let (storage, resources) = (work.storage, work.resources);
     let plan = plan(storage, request).await?;
     let tables = roll_forward(storage, plan.store.folder(), &plan.output, None).await?;
-    match course(storage, request, &plan, &tables, written.as_ref()).await? {
+    match course(storage, request, &plan, &tables, written).await? {
         Course::AlreadyPublished => return published_already(storage, plan, request).await,
         // Another run may have published the night since the store was opened.
-        Course::UnknownNight(_) if Store::open(plan.store.folder()).await?.night(&request.dt).is_some() => {
-            return Ok(None);
+        Course::UnknownNight if Store::open(plan.store.folder()).await?.night(&request.dt).is_some() => {
+            return Ok(Attempt::Outdated);
         }
-        Course::UnknownNight(refusal) => return Err(refusal),
+        Course::UnknownNight => return Err(unknown_night(&plan)),
         Course::Publish => {}
     }
     refuse_before_work(request, &plan, resources)?;
@@ -147,35 +147,34 @@ async fn attempt(
     plan.store.probe_conditional_put(request.writers).await?;
     probe_conditional_put(&plan.output.join(RECORDS), request.writers).await?;
     if end_dead_removals(&plan.store).await? {
-        return Ok(None);
+        return Ok(Attempt::Outdated);
     }
-    let done = execute(work, request, plan).await?;
-    Ok(done.map_err(|generation| *written = Some(generation)).ok())
+    execute(work, request, plan).await
 }
 
 /// Completes a night that is published from the same inputs and configuration, in the same place.
-async fn published_already(storage: &Storage, plan: Plan, request: &RunRequest) -> Result<Option<RunSummary>> {
+async fn published_already(storage: &Storage, plan: Plan, request: &RunRequest) -> Result<Attempt> {
     preflight::tidy_output(&plan.output, &request.dt).await;
     let published = plan.store.night(&request.dt).ok_or_else(|| internal("a published night is gone"))?;
     plan.store.tidy(published).await;
     let Some(store) = still_published(&plan.store, published).await? else {
-        return Ok(None);
+        return Ok(Attempt::Outdated);
     };
     let summary = already_published(storage, &store, published).await?;
-    Ok(Some(RunSummary { newest_input: plan.newest_input, ..summary }))
+    Ok(Attempt::Done(Box::new(RunSummary { newest_input: plan.newest_input, ..summary })))
 }
 
 fn internal(reason: &str) -> PipelineError {
     PipelineError::Internal { stage: "run", reason: reason.to_owned() }
 }
 
-/// What a run does with a night that it does not refuse.
+/// What comes next for a night, by what is published.
 pub(crate) enum Course {
     /// The night is published from the same inputs and configuration, in the same place.
     AlreadyPublished,
     /// The night is published here and the store does not know it: another store made it, or this one was put back to an
-    /// earlier state. It is refused, unless the store has the night by now.
-    UnknownNight(PipelineError),
+    /// earlier state. It is [refused](unknown_night), unless the store has the night by now.
+    UnknownNight,
     /// The night is made and published.
     Publish,
 }
@@ -206,7 +205,7 @@ pub(crate) async fn course(
             refuse_forgotten(&plan.store, request)?;
             refuse_late(&plan.store, request)?;
             if !request.replace && have_night(tables, &request.dt) {
-                return Ok(Course::UnknownNight(unknown_night(plan)));
+                return Ok(Course::UnknownNight);
             }
         }
     }
@@ -222,7 +221,7 @@ pub(crate) fn refuse_before_work(request: &RunRequest, plan: &Plan, resources: &
     Ok(())
 }
 
-fn unknown_night(plan: &Plan) -> PipelineError {
+pub(crate) fn unknown_night(plan: &Plan) -> PipelineError {
     let reason = format!(
         "a night is published here that {} does not know: check the place of the store, name another output, or publish anew with `replace`",
         plan.store.folder().url()
@@ -238,7 +237,7 @@ async fn execute(work: CommandContext<'_>, request: &RunRequest, mut plan: Plan)
     staged.measured.compare(work.storage, &plan.store, request, &staged.counts).await;
     let tripped = request.breakers.tripped(&staged.measured);
     if !tripped.is_empty() {
-        return Ok(Ok(stopped(request, &plan, staged, tripped)));
+        return Ok(Attempt::Done(Box::new(stopped(request, &plan, staged, tripped))));
     }
     let manifest = Manifest {
         version: 1,
@@ -267,7 +266,7 @@ async fn stage(
     documents: Documents,
     folder: &Path,
 ) -> Result<Staged> {
-    if work.elsewhere.is_some() {
+    if work.engine.is_some() {
         refuse_beyond_driver(documents.n_rows(), work.resources)?;
     }
     work.progress.begin(N_STEPS + u32::from(request.pairs == PairsMode::All));
@@ -291,7 +290,7 @@ async fn stage(
     let near = NearDuplicates::new(batch, join, work).await?;
     let (written, pairs, spill, found) = write_pairs(&near, request, folder).await?;
     files.extend(written);
-    let (n_existing, n_tables, n_parts) = (near.n_existing(), near.n_tables(), near.n_parts());
+    let (n_existing, n_tables, n_slices) = (near.n_existing(), near.n_tables(), near.n_slices());
     let (batch, rows) = near.into_batch();
     work.progress.start("decide", "documents", 0);
     let decisions = Decisions::new(&batch, &rows, found, short, names)?;
@@ -303,12 +302,12 @@ async fn stage(
     let measured = Measured::of(&batch, &decisions, &counted, &request.breakers, loss);
     let (decided, sources) = (decisions.counts(), lost_most(&counted));
     let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decided, sources };
-    Ok(Staged { files, run, bad_files, counts, references, spill, n_tables, n_parts, measured })
+    Ok(Staged { files, run, bad_files, counts, references, spill, n_tables, n_slices, measured })
 }
 
-/// Expects the time of the joins. What runs elsewhere has another speed, and nothing is expected of it.
+/// Expects the time of the joins. An engine has another speed, and nothing is expected of it.
 async fn expected_ahead(work: CommandContext<'_>, request: &RunRequest, plan: &Plan) -> Result<Option<RemainingTime>> {
-    if work.elsewhere.is_some() {
+    if work.engine.is_some() {
         return Ok(None);
     }
     let nights = plan.references.nights().chain([plan.store.nights_before(&request.dt)]);
@@ -331,7 +330,7 @@ fn stopped(request: &RunRequest, plan: &Plan, staged: Staged, tripped: Vec<Tripp
         references: staged.references,
         spill: staged.spill,
         n_tables: staged.n_tables,
-        n_parts: staged.n_parts,
+        n_parts: staged.n_slices,
         stale: Vec::new(),
         forgotten: Vec::new(),
         n_mended_files: 0,

@@ -67,7 +67,7 @@ pub struct RunSummary {
     pub spill: SpillStats,
     /// The number of permuted tables of the queries, in this execution.
     pub n_tables: usize,
-    /// The number of parts of the queries that were joined one after another, so that their tables fit the memory
+    /// The number of slices of the queries that were joined one after another, so that their tables fit the memory
     /// limit.
     pub n_parts: usize,
     /// The later nights whose results were made without this one. `--replace` joins them anew.

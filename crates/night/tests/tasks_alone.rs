@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arrow::array::BinaryArray;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_documents::{DocumentColumns, InputPolicy};
-use nearprint_night::{Breakers, RunRequest, run, run_elsewhere, store_compact};
+use nearprint_night::{Breakers, RunRequest, run, run_on_engine, store_compact};
 use nearprint_pipeline::{ClusterRule, PairsMode, Resources};
 use nearprint_storage::{ErrorKind, Progress, Storage};
 use nearprint_store::Writers;
 use nearprint_store::maintain::CompactRequest;
 use nearprint_tasks::{
-    Elsewhere, FingerprintContext, FingerprintSpec, FingerprintTask, Form, KeepKey, MapSpec, MapTask, Messages,
-    Weighed, Workers, fingerprint_task, messages_of,
+    Engine, FingerprintContext, FingerprintSpec, FingerprintTask, Form, KeepKey, MapSpec, MapTask, Messages, Weighed,
+    Workers, fingerprint_task, messages_of,
 };
 use serde::{Deserialize, Serialize};
 
@@ -90,7 +90,7 @@ fn moved(messages: &[Vec<u8>]) -> Messages {
     futures::stream::iter(arrays.into_iter().map(Ok)).boxed()
 }
 
-impl Elsewhere for Processes {
+impl Engine for Processes {
     fn workers(&self) -> Workers {
         Workers { n: 2, threads: 1, memory_bytes: self.memory_bytes }
     }
@@ -209,7 +209,7 @@ fn nights_whose_tasks_each_ran_in_a_process_of_its_own_are_the_same_bytes() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let processes = Processes::new(folder.path().join("tasks"), 1 << 30);
-        let elsewhere: Arc<dyn Elsewhere> = Arc::<Processes>::clone(&processes);
+        let engine: Arc<dyn Engine> = Arc::<Processes>::clone(&processes);
         let (storage, progress) = (Storage::default(), Progress::default());
         let resources =
             Resources { threads: Some(2), spill_dir: Some(folder.path().join("spill")), ..Resources::default() };
@@ -232,7 +232,7 @@ fn nights_whose_tasks_each_ran_in_a_process_of_its_own_are_the_same_bytes() {
                 };
                 let (here, there) = (with_reference("here"), with_reference("there"));
                 let a = run(&storage, &here, &resources, &progress).await.unwrap();
-                let b = run_elsewhere(&storage, &there, &resources, &progress, &elsewhere).await.unwrap();
+                let b = run_on_engine(&storage, &there, &resources, &progress, &engine).await.unwrap();
                 assert_eq!(a.counts, b.counts);
                 assert!(a.counts.documents.n_bad_files == 2 && a.counts.pairs.n_pairs > 100, "{:?}", a.counts);
                 assert!(a.counts.pairs.n_new_existing > 0 && a.references[0].n_existing > 0, "{:?}", a.counts);
@@ -255,7 +255,7 @@ fn nights_whose_tasks_each_ran_in_a_process_of_its_own_are_the_same_bytes() {
 fn refused(driver_bytes: Option<usize>, worker_bytes: usize) -> (nearprint_pipeline::PipelineError, usize) {
     let folder = tempfile::tempdir().unwrap();
     let processes = Processes::new(folder.path().join("tasks"), worker_bytes);
-    let elsewhere: Arc<dyn Elsewhere> = Arc::<Processes>::clone(&processes);
+    let engine: Arc<dyn Engine> = Arc::<Processes>::clone(&processes);
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents");
     let night = RunRequest {
         dt: "2026-11-19".to_owned(),
@@ -266,7 +266,7 @@ fn refused(driver_bytes: Option<usize>, worker_bytes: usize) -> (nearprint_pipel
     };
     let resources = Resources { threads: Some(1), memory_limit: driver_bytes, ..Resources::default() };
     let ran = on_threads(async {
-        run_elsewhere(&Storage::default(), &night, &resources, &Progress::default(), &elsewhere).await
+        run_on_engine(&Storage::default(), &night, &resources, &Progress::default(), &engine).await
     });
     (ran.unwrap_err(), processes.n.load(Ordering::Relaxed))
 }

@@ -68,7 +68,7 @@ pub struct ClusterPlan {
 /// let request = PlanRequest { existing_rows, query_rows, bits, max_distance, runs, itself: true };
 /// let cluster = ClusterRequest { workers: 20, threads: 8, worker_memory: 16 << 30, sketches: false };
 /// let plan = plan_on_cluster(&request, &cluster)?;
-/// assert!(plan.n_parts == 1 && plan.tasks_of_worker >= 3 && plan.memory_bytes < 16 << 30);
+/// assert!(plan.n_slices == 1 && plan.tasks_of_worker >= 3 && plan.memory_bytes < 16 << 30);
 /// # Ok::<(), nearprint_pipeline::PipelineError>(())
 /// ```
 ///
@@ -89,12 +89,12 @@ pub fn plan_on_cluster(request: &PlanRequest, cluster: &ClusterRequest) -> Resul
         pieces_under_way: 0,
     };
     let plan = JoinPlan::choose(request.bits, request.max_distance, &workload).map_err(beyond_worker)?;
-    let n_tasks = workload.n_existing().div_ceil(plan.piece_rows.max(1) as u64) * plan.n_parts as u64;
+    let n_tasks = workload.n_existing().div_ceil(plan.piece_rows.max(1) as u64) * plan.n_slices as u64;
     Ok(ClusterPlan {
         workers: cluster.workers,
         threads,
-        strategy: strategy(&plan.tables, plan.n_parts),
-        n_parts: plan.n_parts,
+        strategy: strategy(&plan.tables, plan.n_slices),
+        n_parts: plan.n_slices,
         tables: plan.tables.tables().iter().map(PlannedTable::of).collect(),
         piece_rows: plan.piece_rows,
         n_tasks,

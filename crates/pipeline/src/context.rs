@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nearprint_storage::{Progress, Storage};
-use nearprint_tasks::Elsewhere;
+use nearprint_tasks::Engine;
 
 use crate::resources::Resources;
 
@@ -17,5 +17,5 @@ pub struct CommandContext<'a> {
     /// The progress.
     pub progress: &'a Progress,
     /// The runner of the tasks, if it is not this process.
-    pub elsewhere: Option<&'a Arc<dyn Elsewhere>>,
+    pub engine: Option<&'a Arc<dyn Engine>>,
 }

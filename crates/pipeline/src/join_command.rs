@@ -6,8 +6,8 @@ use nearprint_join::{LossLimit, Origin, RowSet};
 use serde::Serialize;
 
 use crate::context::CommandContext;
-use crate::engine::reduce::SpillStats;
 use crate::error::{PipelineError, Result};
+use crate::operators::reduce::SpillStats;
 use crate::overlaps;
 use crate::resources::Resources;
 use crate::stages::existing::ReferenceNames;
@@ -61,7 +61,7 @@ pub struct JoinSummary {
     pub counts: PairCounts,
     /// The number of permuted tables of the queries.
     pub n_tables: usize,
-    /// The number of parts of the queries that were joined one after another, so that their tables fit the memory
+    /// The number of slices of the queries that were joined one after another, so that their tables fit the memory
     /// limit.
     pub n_parts: usize,
     /// The instructions of the join.
@@ -141,9 +141,8 @@ pub async fn join(
     let (itself, bits, decides, loss) = (request.itself, request.bits, None, LossLimit::NONE);
     let (references, held_bytes) = (ReferenceNames::default(), 0);
     let join = Join { existing, references, itself, bits, verifier, decides, loss, held_bytes };
-    let near =
-        NearDuplicates::new(batch, join, CommandContext { storage, resources, progress, elsewhere: None }).await?;
-    let temp = near.engine.temp.path();
+    let near = NearDuplicates::new(batch, join, CommandContext { storage, resources, progress, engine: None }).await?;
+    let temp = near.runner.temp.path();
     let (staged, counts, spill) = match request.pairs {
         PairsMode::All => near.write_all(temp, request.max_pairs).await?,
         PairsMode::Forest => {
@@ -161,7 +160,7 @@ pub async fn join(
         pairs: request.pairs,
         counts,
         n_tables: near.n_tables(),
-        n_parts: near.n_parts(),
+        n_parts: near.n_slices(),
         kernel: near.kernel(),
         map: near.map_counts(),
         spill,

@@ -27,20 +27,20 @@ const TOUCH_NS: f64 = 8.0;
 const PIECE_NS: f64 = 3e6;
 /// The factor by which a size of pieces must be cheaper than a smaller one.
 const WORTH_LARGER: f64 = 0.9;
-/// The most values of the queries' own that are mapped at once with the tables of one part.
+/// The most values of the queries' own that are mapped at once with the tables of one slice.
 pub(crate) const OWN_ROWS: usize = 5 << 20;
 
-/// The factor by which a join of all queries at once may be slower than with all memory before it is done in parts.
-const WORTH_PARTS: f64 = 1.25;
-/// The largest number of parts, as a power of 2.
-const MAX_LOG_PARTS: u32 = 6;
+/// The factor by which a join of all queries at once may be slower than with all memory before it is done in slices.
+const WORTH_SLICES: f64 = 1.25;
+/// The largest number of slices, as a power of 2.
+const MAX_LOG_SLICES: u32 = 6;
 /// The nanoseconds of a core below which a join is not worth another plan.
 const WORTH_NS: f64 = 1e9;
 /// The nanoseconds that it takes to read one existing fingerprint again, about. It has 4.3 bytes, and a disk or bucket
 /// gives 430 MB a second to all threads.
 const READ_AGAIN_NS: f64 = 10.0;
 
-/// The nanoseconds of a core that a join may take in any case, without tables or in parts.
+/// The nanoseconds of a core that a join may take in any case, without tables or in slices.
 const SHORT_NS: f64 = 60e9;
 /// The factor by which a longer join may be slower than one with all memory.
 const TOO_SLOW: f64 = 40.0;
@@ -50,10 +50,10 @@ const TOO_SLOW: f64 = 40.0;
 pub struct JoinPlan {
     /// The tables of the queries.
     pub tables: TablePlan,
-    /// The number of parts of the queries. Each part is joined with all existing fingerprints, and with the queries
-    /// from its first one on, before the next part.
-    pub n_parts: usize,
-    /// The cost of all parts together. The memory is that of one part, and of the values of all parts.
+    /// The number of slices of the queries. Each slice is joined with all existing fingerprints, and with the queries
+    /// from its first one on, before the next slice.
+    pub n_slices: usize,
+    /// The cost of all slices together. The memory is that of one slice, and of the values of all slices.
     pub(crate) cost: JoinCost,
     pub(crate) piece_rows: usize,
     pub(crate) pieces_under_way: usize,
@@ -66,7 +66,7 @@ impl JoinPlan {
     /// they are not 0.
     ///
     /// # Errors
-    /// [`PipelineError::Resources`] if only a scan or parts fit the memory of the workload, and they would take far
+    /// [`PipelineError::Resources`] if only a scan or slices fit the memory of the workload, and they would take far
     /// longer than a join that has enough.
     pub(crate) fn choose(bits: u32, max_distance: u32, workload: &Workload) -> Result<Self> {
         let whole = Self::cheapest(bits, max_distance, workload, 1);
@@ -74,17 +74,17 @@ impl JoinPlan {
             return Ok(whole);
         }
         let roomy = Self::cheapest(bits, max_distance, &Workload { memory_bytes: usize::MAX, ..workload.clone() }, 1);
-        if whole.cost.total_ns < WORTH_PARTS * roomy.cost.total_ns {
+        if whole.cost.total_ns < WORTH_SLICES * roomy.cost.total_ns {
             return Ok(whole);
         }
         let mut chosen = whole;
-        for n_parts in (1..=MAX_LOG_PARTS).map(|log| 1 << log) {
-            let parts = Self::cheapest(bits, max_distance, workload, n_parts);
-            if parts.counted_bytes <= workload.memory_bytes && parts.cost.total_ns < chosen.cost.total_ns {
-                chosen = parts;
+        for n_slices in (1..=MAX_LOG_SLICES).map(|log| 1 << log) {
+            let slices = Self::cheapest(bits, max_distance, workload, n_slices);
+            if slices.counted_bytes <= workload.memory_bytes && slices.cost.total_ns < chosen.cost.total_ns {
+                chosen = slices;
             }
         }
-        let last_resort = chosen.tables.is_scan() || chosen.n_parts > 1;
+        let last_resort = chosen.tables.is_scan() || chosen.n_slices > 1;
         if !last_resort || chosen.cost.total_ns < SHORT_NS.max(TOO_SLOW * roomy.cost.total_ns) {
             return Ok(chosen);
         }
@@ -95,8 +95,8 @@ impl JoinPlan {
         Err(PipelineError::Resources { reason })
     }
 
-    fn cheapest(bits: u32, max_distance: u32, workload: &Workload, n_parts: usize) -> Self {
-        let of = |piece_rows, pieces| Self::of_pieces(bits, max_distance, workload, n_parts, piece_rows, pieces);
+    fn cheapest(bits: u32, max_distance: u32, workload: &Workload, n_slices: usize) -> Self {
+        let of = |piece_rows, pieces| Self::of_pieces(bits, max_distance, workload, n_slices, piece_rows, pieces);
         let sizes = PIECES_UNDER_WAY.into_iter().flat_map(|pieces| PIECE_ROWS.map(|rows| (rows, pieces)));
         let sizes = sizes.filter(|&(rows, pieces)| pieces == 1 || rows <= SHARED_PIECE_ROWS);
         sizes.skip(1).fold(of(PIECE_ROWS[0], PIECES_UNDER_WAY[0]), |best, (piece_rows, pieces)| {
@@ -110,28 +110,28 @@ impl JoinPlan {
         bits: u32,
         max_distance: u32,
         workload: &Workload,
-        n_parts: usize,
+        n_slices: usize,
         piece_rows: usize,
         pieces_under_way: usize,
     ) -> Self {
         let piece_rows = if workload.piece_rows > 0 { piece_rows.min(workload.piece_rows) } else { piece_rows };
-        // Parts of the queries are joined with each other in ranges that are no larger.
-        let piece_rows = if workload.itself && n_parts > 1 { piece_rows.min(OWN_ROWS) } else { piece_rows };
+        // Slices of the queries are joined with each other in ranges that are no larger.
+        let piece_rows = if workload.itself && n_slices > 1 { piece_rows.min(OWN_ROWS) } else { piece_rows };
         let workload = Workload { piece_rows, pieces_under_way, ..workload.clone() };
         let workload_rows = workload.held_rows();
-        let part = part_of(&workload, n_parts);
-        let tables = TablePlan::choose(bits, max_distance, &part);
-        let mut cost = JoinCost::of(&tables, &part);
+        let slice = slice_of(&workload, n_slices);
+        let tables = TablePlan::choose(bits, max_distance, &slice);
+        let mut cost = JoinCost::of(&tables, &slice);
         cost.total_ns += as_f64((workload_rows * pieces_under_way) as u64) * TOUCH_NS;
         let n_pieces = workload.n_existing().div_ceil(workload_rows.max(1) as u64);
         cost.total_ns += as_f64(n_pieces) * PIECE_NS;
-        let (n_existing, part_queries) = (workload.n_existing(), part.n_queries);
-        let mut counted_bytes = cost.memory_bytes.saturating_sub(part.least_bytes());
-        if n_parts > 1 {
-            let of_existing = JoinCost::of(&tables, &Workload { existing: workload.existing, ..part });
-            let n = as_f64(n_parts as u64);
-            // All values are held, and the scratch memory of the parts before is still there when tables are sorted.
-            let held = workload.n_queries.saturating_add(part_queries).saturating_mul(8);
+        let (n_existing, slice_queries) = (workload.n_existing(), slice.n_queries);
+        let mut counted_bytes = cost.memory_bytes.saturating_sub(slice.least_bytes());
+        if n_slices > 1 {
+            let of_existing = JoinCost::of(&tables, &Workload { existing: workload.existing, ..slice });
+            let n = as_f64(n_slices as u64);
+            // All values are held, and the scratch memory of the slices before is still there when tables are sorted.
+            let held = workload.n_queries.saturating_add(slice_queries).saturating_mul(8);
             counted_bytes = counted_bytes.saturating_add(held);
             let read_again = as_f64(n_existing) * as_f64(workload.threads as u64) * READ_AGAIN_NS;
             cost = JoinCost {
@@ -141,25 +141,25 @@ impl JoinPlan {
                 total_ns: n * cost.total_ns + (n - 1.0) * read_again,
             };
         }
-        Self { tables, n_parts, cost, piece_rows: workload_rows, pieces_under_way, counted_bytes }
+        Self { tables, n_slices, cost, piece_rows: workload_rows, pieces_under_way, counted_bytes }
     }
 }
 
-/// Returns the work of one of `n_parts` parts of the queries. If the queries are joined with each other, a part is
+/// Returns the work of one of `n_slices` slices of the queries. If the queries are joined with each other, a slice is
 /// joined with the queries from its own first one on: on average, with half of all queries, and half of its own. All
 /// values are held beside its tables.
-fn part_of(workload: &Workload, n_parts: usize) -> Workload {
-    if n_parts == 1 {
+fn slice_of(workload: &Workload, n_slices: usize) -> Workload {
+    if n_slices == 1 {
         return workload.clone();
     }
     let mut existing = workload.existing.clone();
     if workload.itself {
         let n = workload.n_queries as u64;
-        let n_rows = n / 2 + n.div_ceil(2 * n_parts as u64);
+        let n_rows = n / 2 + n.div_ceil(2 * n_slices as u64);
         existing.push(ExistingRun { n_rows, density_rows: n });
     }
     Workload {
-        n_queries: workload.n_queries.div_ceil(n_parts),
+        n_queries: workload.n_queries.div_ceil(n_slices),
         existing,
         itself: false,
         memory_bytes: workload.memory_bytes.saturating_sub(workload.n_queries.saturating_mul(8)),
@@ -199,7 +199,7 @@ pub struct PlanRequest {
 pub struct PlanSummary {
     /// The plan in a few words.
     pub strategy: String,
-    /// The number of parts of the queries that are joined one after another, so that their tables fit the memory.
+    /// The number of slices of the queries that are joined one after another, so that their tables fit the memory.
     pub n_parts: usize,
     /// The tables, in their order.
     pub tables: Vec<PlannedTable>,
@@ -211,7 +211,7 @@ pub struct PlanSummary {
     pub chance_pairs: f64,
     /// The bytes of tables and mappers.
     pub memory_bytes: usize,
-    /// The bytes of existing fingerprints that are read, once for each part.
+    /// The bytes of existing fingerprints that are read, once for each slice.
     pub fingerprint_bytes: f64,
     /// What verification by sketches reads for the pairs by chance, if there is one.
     pub sketches: PlannedSketches,
@@ -223,7 +223,7 @@ pub struct PlanSummary {
     pub measured_over_model: f64,
     /// The nanoseconds that it takes to read and map one existing fingerprint, on one core.
     pub estimated_ns_per_fingerprint: f64,
-    /// The part of these nanoseconds that reading and decoding take.
+    /// The share of these nanoseconds that reading and decoding take.
     pub decode_ns_per_fingerprint: f64,
     /// The seconds of the map phase.
     pub estimated_map_seconds: f64,
@@ -330,21 +330,21 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
     let tables: Vec<PlannedTable> = plan.tables.tables().iter().map(PlannedTable::of).collect();
     let kernel = resources.join_kernel()?;
     let measured_over_model = machine::measured_over_model(kernel, threads)?;
-    let decode_ns = if request.existing_rows == 0 { 0.0 } else { DECODE_NS * as_f64(plan.n_parts as u64) };
+    let decode_ns = if request.existing_rows == 0 { 0.0 } else { DECODE_NS * as_f64(plan.n_slices as u64) };
     let map_seconds = map_seconds(&plan, request, threads, measured_over_model);
     let of_queries = if request.itself { as_f64(request.query_rows) / 2.0 } else { 0.0 };
     let pairs = as_f64(request.query_rows) * (as_f64(request.existing_rows) + of_queries);
     let chance = nearprint_join::chance_of_near(request.bits, request.max_distance);
     let candidates = as_f64(request.query_rows) * as_f64(request.existing_rows) * chance;
     Ok(PlanSummary {
-        strategy: strategy(&plan.tables, plan.n_parts),
-        n_parts: plan.n_parts,
+        strategy: strategy(&plan.tables, plan.n_slices),
+        n_parts: plan.n_slices,
         tables,
         piece_rows: plan.piece_rows,
         candidates_per_fingerprint: plan.cost.candidates_per_fingerprint,
         chance_pairs: pairs * chance,
         memory_bytes: plan.cost.memory_bytes,
-        fingerprint_bytes: as_f64(plan.n_parts as u64)
+        fingerprint_bytes: as_f64(plan.n_slices as u64)
             * fingerprint_bytes(request.existing_rows, request.runs, request.bits),
         sketches: PlannedSketches::of(candidates, request.existing_rows),
         threads,
@@ -367,7 +367,7 @@ pub(crate) fn estimated_seconds(request: &PlanRequest, resources: &Resources, me
 }
 
 fn map_seconds(plan: &JoinPlan, request: &PlanRequest, threads: usize, measured_over_model: f64) -> f64 {
-    let decode_ns = DECODE_NS * as_f64(plan.n_parts as u64) * as_f64(request.existing_rows);
+    let decode_ns = DECODE_NS * as_f64(plan.n_slices as u64) * as_f64(request.existing_rows);
     (measured_over_model * plan.cost.total_ns + decode_ns) / 1e9 / as_f64(threads as u64)
 }
 
@@ -409,13 +409,13 @@ impl PlannedTable {
 }
 
 /// Describes a plan in a few words.
-pub fn strategy(plan: &TablePlan, n_parts: usize) -> String {
+pub fn strategy(plan: &TablePlan, n_slices: usize) -> String {
     let tables = match plan.tables() {
         _ if plan.is_scan() => "scan: every fingerprint is compared with every query".to_owned(),
         [_] => "prefix walk: sorted runs are walked as tries, with the queries that can still be near".to_owned(),
         tables => format!("{} permuted tables, each met in its own order", tables.len()),
     };
-    if n_parts == 1 { tables } else { format!("{tables}; the queries in {n_parts} parts, one after another") }
+    if n_slices == 1 { tables } else { format!("{tables}; the queries in {n_slices} slices, one after another") }
 }
 
 #[allow(clippy::cast_precision_loss, reason = "an estimate")]

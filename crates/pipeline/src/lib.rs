@@ -11,11 +11,11 @@
 
 mod cluster_plan;
 mod context;
-mod engine;
 mod error;
 mod join_command;
 mod join_plan;
 mod machine;
+mod operators;
 mod overlaps;
 mod remaining_time;
 mod resources;
@@ -23,10 +23,10 @@ mod stages;
 
 pub use cluster_plan::{ClusterPlan, ClusterRequest, plan_on_cluster};
 pub use context::CommandContext;
-pub use engine::reduce::SpillStats;
 pub use error::{PipelineError, Result};
 pub use join_command::{JoinRequest, JoinSummary, join};
 pub use join_plan::{JoinPlan, PlanRequest, PlanSummary, PlannedSketches, PlannedTable, plan, planned, strategy};
+pub use operators::reduce::SpillStats;
 pub use remaining_time::RemainingTime;
 pub use resources::Resources;
 pub use stages::decide::{ClusterRule, DecisionCounts, Decisions, Found, StarQuality};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use arrow::array::{AsArray, BinaryArray};
 use futures::StreamExt;
 use nearprint_storage::{ErrorKind, Progress as Counter, Storage, locked};
-use nearprint_tasks::{Elsewhere, FingerprintSpec, FingerprintTask, MapTask, Messages, TaskError, Weighed, Workers};
+use nearprint_tasks::{Engine, FingerprintSpec, FingerprintTask, MapTask, Messages, TaskError, Weighed, Workers};
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub(crate) struct PythonEngine {
 }
 
 impl PythonEngine {
-    fn of(engine: &Bound<'_, PyAny>) -> PyResult<nearprint_cli::Engine> {
+    fn of(engine: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Engine>> {
         let (n, threads, memory_bytes) = engine.call_method0("workers")?.extract()?;
         let workers = Workers { n, threads, memory_bytes };
         Ok(Arc::new(Self { engine: Arc::new(engine.clone().unbind()), workers }))
@@ -136,7 +136,7 @@ fn failed(py: Python<'_>, raised: &PyErr) -> TaskError {
     TaskError::Elsewhere { kind, message: value.to_string(), file: text("file"), column: text("column"), row }
 }
 
-impl Elsewhere for PythonEngine {
+impl Engine for PythonEngine {
     fn workers(&self) -> Workers {
         self.workers
     }
@@ -191,6 +191,6 @@ impl Progress {
 }
 
 /// Returns the engine of an argument that may be None.
-pub(crate) fn of_argument(engine: Option<Bound<'_, PyAny>>) -> PyResult<Option<nearprint_cli::Engine>> {
+pub(crate) fn of_argument(engine: Option<Bound<'_, PyAny>>) -> PyResult<Option<Arc<dyn Engine>>> {
     engine.as_ref().map(PythonEngine::of).transpose()
 }

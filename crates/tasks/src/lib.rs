@@ -11,24 +11,25 @@
 //!                                MapTask ─┴─► map_task ────────► TaskBatch::{Rows, Notes}
 //! ```
 //!
-//! Elsewhere, a [`LoadedJoin`] stands for the second context, and the batches travel as [messages](messages_of).
+//! In a worker of an [`Engine`], a [`LoadedJoin`] stands for the second context, and the batches travel as
+//! [messages](messages_of).
 
 mod batch;
+mod engine;
 mod error;
 mod fingerprint_task;
 mod map;
 mod messages;
-mod query_parts;
-mod runner;
+mod query_slices;
 mod stream;
 
 pub use batch::{CollectPolicy, Collecting, KeepKey, LENGTH, QueryBatch, RowColumns, SkipReason, Sources, dataset};
+pub use engine::{Engine, Weighed, Workers};
 pub use error::{Result, TaskError};
 pub use fingerprint_task::{FileNote, FingerprintContext, FingerprintSpec, FingerprintTask, fingerprint_task};
 pub use map::{
-    ClassPairs, FileSlice, LoadedJoin, MapContext, MapCounts, MapSpec, MapTask, Room, Want, map_task, pair_schema,
+    ClassPairs, FileRowGroups, LoadedJoin, MapContext, MapCounts, MapSpec, MapTask, Room, Want, map_task, pair_schema,
 };
 pub use messages::{Form, Messages, messages_of, received};
-pub use query_parts::{PartTables, QueryParts};
-pub use runner::{Elsewhere, Weighed, Workers};
+pub use query_slices::{QuerySlices, SliceTables};
 pub use stream::{TaskBatch, TaskBatches};

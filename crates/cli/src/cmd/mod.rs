@@ -34,7 +34,7 @@ use nearprint_storage::{IfExists, Progress, Requests, Storage, use_pool};
 
 use nearprint_profile::ProfileError;
 use nearprint_report::{and_more, counted, grouped, in_bytes};
-use nearprint_tasks::Elsewhere;
+use nearprint_tasks::Engine;
 use nearprint_tokenize::TokenizeError;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinError, JoinHandle};
@@ -50,19 +50,16 @@ use crate::summary::Report;
 /// The outcome of a command.
 pub type Outcome = Result<Report, Failure>;
 
-/// An engine that runs tasks.
-pub type Engine = Arc<dyn Elsewhere>;
-
 /// Runs a night for a program that goes on afterwards.
-pub fn night(global: &Global, args: &RunArgs, stop: &Stop, elsewhere: Option<&Engine>) -> Outcome {
-    run::run(Embedding::Program(stop.clone()), global, args, elsewhere)
+pub fn night(global: &Global, args: &RunArgs, stop: &Stop, engine: Option<&Arc<dyn Engine>>) -> Outcome {
+    run::run(Embedding::Program(stop.clone()), global, args, engine)
 }
 
 /// Runs a command. An engine, if there is one, runs the tasks of `run`.
-pub fn dispatch(cli: Cli, elsewhere: Option<&Engine>) -> Outcome {
+pub fn dispatch(cli: Cli, engine: Option<&Arc<dyn Engine>>) -> Outcome {
     let global = cli.global;
     match cli.command {
-        Command::Run(args) => run::run(Embedding::Process, &global, &args, elsewhere),
+        Command::Run(args) => run::run(Embedding::Process, &global, &args, engine),
         Command::Fingerprint(args) => fingerprint::fingerprint(&global, &args),
         Command::Idf(command) => idf::idf(&global, &command),
         Command::Join(args) => join::join(&global, &args),

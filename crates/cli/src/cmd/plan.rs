@@ -28,7 +28,7 @@ pub(super) fn plan(global: &Global, args: &PlanArgs) -> Outcome {
         seconds(plan.estimated_seconds),
         counted(plan.threads as u64, "thread"),
         plan.memory_bytes.div_ceil(1 << 20),
-        in_parts(plan.n_parts),
+        in_slices(plan.n_parts),
         in_bytes(plan.fingerprint_bytes),
         in_bytes(plan.sketches.bytes),
         rounded(plan.chance_pairs),
@@ -43,8 +43,8 @@ fn seconds(seconds: f64) -> String {
     if seconds < 10.0 { format!("{seconds:.1} s") } else { time(seconds) }
 }
 
-fn in_parts(n_parts: usize) -> String {
-    if n_parts > 1 { format!(", the queries in {n_parts} parts, one after another") } else { String::new() }
+fn in_slices(n_slices: usize) -> String {
+    if n_slices > 1 { format!(", the queries in {n_slices} slices, one after another") } else { String::new() }
 }
 
 /// Describes how the join would be done, and what the estimates rest on.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nearprint_documents::night_pattern;
 use nearprint_explain::legible;
-use nearprint_night::{RunRequest, RunStatus, RunSummary, run_elsewhere};
+use nearprint_night::{RunRequest, RunStatus, RunSummary, run_on_engine};
 use nearprint_pipeline::PipelineError;
 use nearprint_report::ReportRequest;
 use nearprint_storage::Requests;
@@ -16,15 +16,15 @@ use super::night_request::{held, request, stopped};
 use super::night_text::text;
 use super::report::{line, page_request, write_page};
 use super::run_stale::run_stale;
-use super::{Engine, Outcome, Session, grouped};
+use super::{Outcome, Session, grouped};
 use crate::args::{Global, RunArgs};
 use crate::command_line::command_line;
 use crate::embedding::Embedding;
 use crate::exit_code::{Failure, INPUT_MISSING};
 use crate::job_config::JobConfig;
 
-pub(super) fn run(embedding: Embedding, global: &Global, args: &RunArgs, elsewhere: Option<&Engine>) -> Outcome {
-    let Some(dt) = &args.dt else { return run_stale(embedding, global, args, elsewhere) };
+pub(super) fn run(embedding: Embedding, global: &Global, args: &RunArgs, engine: Option<&Arc<dyn Engine>>) -> Outcome {
+    let Some(dt) = &args.dt else { return run_stale(embedding, global, args, engine) };
     let job = JobConfig::read(&args.config)?.with_input_args(&args.input).with_roots(&args.roots);
     let request = request(&job, args, dt.clone()).map_err(|failure| job.located(failure))?;
     let page = page(&job, args, &request)?;
@@ -48,12 +48,12 @@ pub(super) fn run(embedding: Embedding, global: &Global, args: &RunArgs, elsewhe
         let status = if found.would_publish { "would_publish" } else { "already_published" };
         return Ok(session.report("run", status, &found, dry_run::text(&found, global.verbose > 0)));
     }
-    let (breakers, elsewhere) = (request.breakers, elsewhere.cloned());
+    let (breakers, engine) = (request.breakers, engine.cloned());
     let done = session.block_on(|storage, resources, progress| async move {
         let _lock = held(lock, lock_wait).await?;
-        let done = match &elsewhere {
+        let done = match &engine {
             None => nearprint_night::run(&storage, &request, &resources, &progress).await,
-            Some(engine) => run_elsewhere(&storage, &request, &resources, &progress, engine).await,
+            Some(engine) => run_on_engine(&storage, &request, &resources, &progress, engine).await,
         };
         asked.store(done.as_ref().err().map_or(0, |error| code_of(error, codes)), Ordering::Relaxed);
         let summary = done?;

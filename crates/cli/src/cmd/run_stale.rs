@@ -4,13 +4,13 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nearprint_night::{RunRequest, RunStatus, RunSummary, run_elsewhere};
+use nearprint_night::{RunRequest, RunStatus, RunSummary, run_on_engine};
 use nearprint_pipeline::{PipelineError, Resources};
 use nearprint_storage::{Progress, Storage};
 use serde::Serialize;
 
 use super::night_request::{held, request, stopped};
-use super::{Engine, Outcome, Session, counted};
+use super::{Outcome, Session, counted};
 use crate::args::{Global, RunArgs};
 use crate::command_line::command_line;
 use crate::embedding::Embedding;
@@ -36,7 +36,12 @@ struct WouldRun {
     stale: Vec<String>,
 }
 
-pub(super) fn run_stale(embedding: Embedding, global: &Global, args: &RunArgs, elsewhere: Option<&Engine>) -> Outcome {
+pub(super) fn run_stale(
+    embedding: Embedding,
+    global: &Global,
+    args: &RunArgs,
+    engine: Option<&Arc<dyn Engine>>,
+) -> Outcome {
     let job = JobConfig::read(&args.config)?.with_input_args(&args.input).with_roots(&args.roots);
     let request = RunRequest { replace: true, ..request(&job, args, String::new())? };
     let lock = args.lock_file.clone().or_else(|| job.lock.clone());
@@ -45,7 +50,7 @@ pub(super) fn run_stale(embedding: Embedding, global: &Global, args: &RunArgs, e
     if args.dry_run {
         return would_run(&session, args, request.store);
     }
-    let engine = elsewhere.cloned();
+    let engine = engine.cloned();
     let (done, failed) = session.block_on(|storage, resources, progress| async move {
         let _lock = held(lock, wait).await?;
         all(&storage, request, &resources, &progress, engine.as_ref()).await
@@ -90,7 +95,7 @@ async fn all(
     mut request: RunRequest,
     resources: &Resources,
     progress: &Progress,
-    elsewhere: Option<&Arc<dyn nearprint_tasks::Elsewhere>>,
+    engine: Option<&Arc<dyn Engine>>,
 ) -> Result<(Done, Option<(String, PipelineError)>), PipelineError> {
     let mut done = Done::default();
     loop {
@@ -98,9 +103,9 @@ async fn all(
         let Some(dt) = done.stale.iter().find(|dt| **dt > request.dt) else { return Ok((done, None)) };
         request.dt.clone_from(dt);
         tracing::info!(dt, "stale");
-        let ran = match elsewhere {
+        let ran = match engine {
             None => nearprint_night::run(storage, &request, resources, progress).await,
-            Some(engine) => run_elsewhere(storage, &request, resources, progress, engine).await,
+            Some(engine) => run_on_engine(storage, &request, resources, progress, engine).await,
         };
         match ran {
             Err(error) => return Ok((done, Some((request.dt, error)))),

@@ -231,7 +231,7 @@ fn batches(
     tasks: Vec<Weighed<FingerprintTask>>,
     work: CommandContext<'_>,
 ) -> Result<TaskBatches> {
-    let workers = work.elsewhere.map(|elsewhere| elsewhere.workers());
+    let workers = work.engine.map(|engine| engine.workers());
     let threads = workers.map_or(work.resources.n_threads(), |workers| workers.threads);
     let spec = FingerprintSpec {
         columns: documents.columns().clone(),
@@ -243,9 +243,9 @@ fn batches(
         memory_limit: workers.map_or(work.resources.memory_limit, |workers| Some(workers.memory_bytes)),
         threads,
     };
-    if let Some(elsewhere) = work.elsewhere {
+    if let Some(engine) = work.engine {
         let n_tasks = tasks.len();
-        let messages = elsewhere.fingerprint(&spec, tasks, work.storage, work.progress);
+        let messages = engine.fingerprint(&spec, tasks, work.storage, work.progress);
         return Ok(received(messages, n_tasks, &Form::Batches)?);
     }
     let context = FingerprintContext::with_documents(&spec, Arc::clone(documents), work.progress.clone())?;
@@ -330,7 +330,7 @@ pub async fn fingerprint_batch(
     resources: &Resources,
     progress: &Progress,
 ) -> Result<(QueryBatch, FingerprintCounts)> {
-    let work = CommandContext { storage: &Storage::default(), resources, progress, elsewhere: None };
+    let work = CommandContext { storage: &Storage::default(), resources, progress, engine: None };
     let done = fingerprint_documents(request, documents, None, work).await?;
     Ok((done.batch, done.counts))
 }
@@ -481,7 +481,7 @@ pub async fn fingerprint(
     let documents = Documents::open(storage, &request.documents, request.columns.clone(), &request.input).await?;
     let config_digest = request.profile.digest(&request.analyzer_resources, &request.columns.web.html_text)?;
     progress.begin(2);
-    let work = CommandContext { storage, resources, progress, elsewhere: None };
+    let work = CommandContext { storage, resources, progress, engine: None };
     let done = fingerprint_documents(request, documents, None, work).await?;
     let temp = resources.temp_dir()?;
     let metadata = [(CONFIG_DIGEST, config_digest.as_str())];

@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::batch::QueryBatch;
 use crate::error::{Result, TaskError};
-use crate::query_parts::QueryParts;
+use crate::query_slices::QuerySlices;
 
 /// A task that probes the query tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,36 +21,39 @@ pub enum MapTask {
     /// Probes with a piece of the existing fingerprints, by all threads together.
     Existing {
         /// The row groups of the piece, each at most once.
-        slices: Vec<FileSlice>,
-        /// The part of the queries in whose tables the task looks.
-        part: usize,
+        #[serde(rename = "slices")]
+        piece: Vec<FileRowGroups>,
+        /// The slice of the queries in whose tables the task looks.
+        #[serde(rename = "part")]
+        slice: usize,
     },
-    /// Probes with the queries' own distinct fingerprints. If there is one part, the task finds the pairs that stand in
-    /// a range of the table that finds them. If there are several parts, it finds the pairs of the part's values with
+    /// Probes with the queries' own distinct fingerprints. If there is one slice, the task finds the pairs that stand in
+    /// a range of the table that finds them. If there are several slices, it finds the pairs of the slice's values with
     /// larger values in a range. In both cases, it also pairs the documents behind each value of the range that belongs
-    /// to the part.
+    /// to the slice.
     Itself {
-        /// Positions among all values. If there is one part, they are positions in each table too. If there are several
-        /// parts, either all of them are before the end of the part or all are behind it.
+        /// Positions among all values. If there is one slice, they are positions in each table too. If there are several
+        /// slices, either all of them are before the end of the slice or all are behind it.
         values: Range<usize>,
-        /// The part of the queries in whose tables the task looks.
-        part: usize,
+        /// The slice of the queries in whose tables the task looks.
+        #[serde(rename = "part")]
+        slice: usize,
     },
 }
 
 impl MapTask {
-    /// Returns the part of the queries in whose tables the task looks.
+    /// Returns the slice of the queries in whose tables the task looks.
     #[must_use]
-    pub fn part(&self) -> usize {
+    pub fn slice(&self) -> usize {
         match self {
-            Self::Existing { part, .. } | Self::Itself { part, .. } => *part,
+            Self::Existing { slice, .. } | Self::Itself { slice, .. } => *slice,
         }
     }
 }
 
 /// Some row groups of a file of existing fingerprints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileSlice {
+pub struct FileRowGroups {
     /// The path or URL of the file.
     pub file: String,
     /// The row groups.
@@ -75,7 +78,7 @@ pub struct MapContext {
     /// The documents behind each distinct fingerprint of the batch.
     pub rows: Arc<QueryRows>,
     /// The distinct fingerprints of the batch, and their tables.
-    pub queries: Arc<QueryParts>,
+    pub queries: Arc<QuerySlices>,
     /// The largest distances of a pair.
     pub verifier: Verifier,
     /// The largest lost share with which a document is dropped. It decides which kept existing documents the forest's

@@ -8,6 +8,7 @@ use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use nearprint_parquet::Columns;
 use nearprint_parquet::sketch_column::ReadCounts;
+use nearprint_storage::Progress;
 use serde::Serialize;
 
 use crate::error::{Result, TaskError};
@@ -105,5 +106,31 @@ impl Fetched {
         counts.n_sketch_pages += self.of_sketches.pages();
         counts.sketch_bytes += self.of_sketches.bytes();
         counts.document_bytes += self.document_bytes.load(Ordering::Relaxed);
+    }
+}
+
+/// Counts the rows of a task while they are mapped. Each row counts once, though ranges with too many pairs are mapped
+/// again.
+#[derive(Debug)]
+pub(super) struct Seen {
+    progress: Progress,
+    n_rows: u64,
+    n_seen: AtomicU64,
+}
+
+impl Seen {
+    pub(super) fn new(progress: &Progress, n_rows: u64) -> Self {
+        Self { progress: progress.clone(), n_rows, n_seen: AtomicU64::new(0) }
+    }
+
+    pub(super) fn add(&self, n: usize) {
+        let before = self.n_seen.fetch_add(n as u64, Ordering::Relaxed);
+        self.progress.advance((before + n as u64).min(self.n_rows) - before.min(self.n_rows));
+    }
+
+    /// Counts the rows that no range has counted, such as those that share a fingerprint.
+    pub(super) fn all(&self) {
+        let before = self.n_seen.swap(self.n_rows, Ordering::Relaxed);
+        self.progress.advance(self.n_rows - before.min(self.n_rows));
     }
 }

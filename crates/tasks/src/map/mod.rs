@@ -5,13 +5,16 @@ mod context;
 mod counts;
 mod existing_documents;
 mod existing_values;
+mod expand;
+mod map_itself;
+mod map_piece;
 mod pair_writer;
 mod spec;
 mod task;
 
 pub use class_pairs::ClassPairs;
 pub(crate) use class_pairs::class_pair_schema;
-pub use context::{FileSlice, MapContext, MapTask, Room, Want};
+pub use context::{FileRowGroups, MapContext, MapTask, Room, Want};
 pub use counts::MapCounts;
 pub use pair_writer::pair_schema;
 pub use spec::{LoadedJoin, MapSpec};

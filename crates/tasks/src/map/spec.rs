@@ -25,7 +25,7 @@ use super::pair_writer::pair_schema;
 use super::task::map_task;
 use crate::batch::{CollectPolicy, Collecting, FILE, QueryBatch, ROW, RowColumns};
 use crate::error::{Result, TaskError};
-use crate::query_parts::QueryParts;
+use crate::query_slices::QuerySlices;
 use crate::stream::TaskBatches;
 
 /// The settings that all map tasks of a join share, besides the query batch and the shadowed rows.
@@ -35,7 +35,8 @@ pub struct MapSpec {
     /// The number of bits that may differ in the block of each table. `None` means that everything is compared with
     /// everything.
     prefix_distances: Option<Vec<u32>>,
-    n_parts: usize,
+    #[serde(rename = "n_parts")]
+    n_slices: usize,
     max_distance: u8,
     max_sketch_distance: Option<u16>,
     max_lost_share: f64,
@@ -110,7 +111,7 @@ impl MapSpec {
         let spec = Self {
             bits: plan.bits(),
             prefix_distances: (!plan.is_scan()).then_some(distances),
-            n_parts: context.queries.n_parts(),
+            n_slices: context.queries.n_slices(),
             max_distance: context.verifier.max_distance,
             max_sketch_distance: context.verifier.max_sketch_distance,
             max_lost_share: context.loss.0,
@@ -144,7 +145,7 @@ impl MapSpec {
         Ok(LoadedJoin {
             batch: Arc::new(batch),
             rows: Arc::new(rows),
-            queries: Arc::new(QueryParts::try_new(values, plan, spec.n_parts, Kernel::best())?),
+            queries: Arc::new(QuerySlices::try_new(values, plan, spec.n_slices, Kernel::best())?),
             shadowed: read_shadowed(storage, folder).await?,
             spec,
             storage: storage.clone(),
@@ -159,7 +160,7 @@ pub struct LoadedJoin {
     spec: MapSpec,
     batch: Arc<QueryBatch>,
     rows: Arc<QueryRows>,
-    queries: Arc<QueryParts>,
+    queries: Arc<QuerySlices>,
     shadowed: HashMap<String, RowSet>,
     storage: Storage,
     room: Arc<Room>,
@@ -186,11 +187,11 @@ impl LoadedJoin {
 
     /// Builds the context of a task. Only the existing files that it names are opened.
     async fn context(&self, task: &MapTask) -> Result<Arc<MapContext>> {
-        let slices = match task {
-            MapTask::Existing { slices, .. } => slices.as_slice(),
+        let piece = match task {
+            MapTask::Existing { piece, .. } => piece.as_slice(),
             MapTask::Itself { .. } => &[],
         };
-        let named: BTreeSet<&str> = slices.iter().map(|slice| slice.file.as_str()).collect();
+        let named: BTreeSet<&str> = piece.iter().map(|of| of.file.as_str()).collect();
         let mut files = HashMap::new();
         for existing in self.spec.existing.iter().filter(|existing| named.contains(existing.file.url.as_str())) {
             files.insert(existing.file.url.clone(), existing.open(&self.storage, &self.shadowed).await?);

@@ -1,4 +1,4 @@
-//! Engines that run the tasks of a stage elsewhere, from their descriptions.
+//! Engines that run the tasks of a stage in other processes, from their descriptions.
 
 use std::path::Path;
 
@@ -28,10 +28,10 @@ pub struct Workers {
     pub memory_bytes: usize,
 }
 
-/// Runs tasks elsewhere, from their descriptions and the specification that they share. A stage's tasks have the numbers
+/// Runs tasks in other processes, from their descriptions and the specification that they share. A stage's tasks have the numbers
 /// from 0 on, in the order of the list. Their batches come back as [messages](crate::messages_of). Tasks name files as the
 /// storage finds them: with its settings for S3, and relative paths below its base.
-pub trait Elsewhere: Send + Sync + 'static {
+pub trait Engine: Send + Sync + 'static {
     /// Returns the processes that run tasks.
     fn workers(&self) -> Workers;
 

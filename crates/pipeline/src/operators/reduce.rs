@@ -28,9 +28,9 @@ use crate::resources::Resources;
 use nearprint_parquet::BATCH_ROWS;
 use nearprint_storage::TempFolder;
 
-/// Runs plans within the resources. The spill folder is removed when the engine is dropped.
+/// Runs plans within the resources. The spill folder is removed when the runner is dropped.
 #[derive(Debug)]
-pub(crate) struct Engine {
+pub(crate) struct PlanRunner {
     context: Arc<TaskContext>,
     threads: usize,
     pub(crate) temp: TempFolder,
@@ -53,8 +53,8 @@ const MERGED_BATCH_BYTES: usize = 2 << 20;
 /// The bytes that a sort sets aside to merge spilled runs, if the limit allows.
 const MERGE_BYTES: usize = 10 << 20;
 
-impl Engine {
-    /// Returns an engine whose reduce takes at most `reduce_bytes` before it spills, or less if the resources say so.
+impl PlanRunner {
+    /// Returns a runner whose reduce takes at most `reduce_bytes` before it spills, or less if the resources say so.
     pub(crate) fn new(resources: &Resources, reduce_bytes: usize) -> Result<Self> {
         let temp = resources.temp_dir()?;
         let reduce_bytes = reduce_bytes.min(resources.reduce_bytes());

@@ -1,5 +1,5 @@
 //! `ProbeExec`: the map phase. Each of its partitions probes the query tables with the fingerprints of one task.
-//! `ElsewhereExec`: the map phase and its reduce, of which an engine elsewhere returns the rows.
+//! `RemoteExec`: the map phase and its reduce, of which an engine elsewhere returns the rows.
 
 use std::fmt::{Display, Formatter};
 use std::path::PathBuf;
@@ -13,11 +13,10 @@ use futures::{StreamExt, TryStreamExt};
 use nearprint_parquet::Columns;
 use nearprint_storage::{Progress, Storage, locked};
 use nearprint_tasks::{
-    ClassPairs, Elsewhere, Form, MapContext, MapCounts, MapTask, TaskBatch, Want, Weighed, map_task, pair_schema,
-    received,
+    ClassPairs, Engine, Form, MapContext, MapCounts, MapTask, TaskBatch, Want, Weighed, map_task, pair_schema, received,
 };
 
-use super::part_turns::PartTurns;
+use super::slice_turns::SliceTurns;
 use super::task_exec::Tasks;
 use crate::error::{PipelineError, Result};
 
@@ -37,7 +36,7 @@ pub(crate) struct Notes {
 pub(crate) struct ProbeTasks {
     pub(crate) tasks: Vec<MapTask>,
     pub(crate) context: Arc<MapContext>,
-    pub(crate) turns: Arc<PartTurns>,
+    pub(crate) turns: Arc<SliceTurns>,
     pub(crate) notes: Notes,
     /// The text that EXPLAIN shows about the tables.
     pub(crate) tables: String,
@@ -63,7 +62,7 @@ impl Tasks for ProbeTasks {
     fn run(self: Arc<Self>, i: usize) -> BoxStream<'static, Result<RecordBatch>> {
         let own = Arc::clone(&self);
         let started = async move {
-            let turn = own.turns.of(own.tasks[i].part()).await;
+            let turn = own.turns.of(own.tasks[i].slice()).await;
             map_task(&own.context, &own.tasks[i]).map(move |batch| {
                 let _until_done = &turn;
                 batch.map_err(PipelineError::from)
@@ -75,8 +74,8 @@ impl Tasks for ProbeTasks {
 }
 
 /// The map tasks of a join, which run elsewhere. Their rows come back distinct and sorted.
-pub(crate) struct ElsewhereTasks {
-    pub(crate) elsewhere: Arc<dyn Elsewhere>,
+pub(crate) struct RemoteTasks {
+    pub(crate) engine: Arc<dyn Engine>,
     pub(crate) tasks: Vec<Weighed<MapTask>>,
     /// The folder of the specification.
     pub(crate) folder: PathBuf,
@@ -88,14 +87,14 @@ pub(crate) struct ElsewhereTasks {
     pub(crate) tables: String,
 }
 
-impl Display for ElsewhereTasks {
+impl Display for RemoteTasks {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}, tasks={}", self.tables, self.tasks.len())
     }
 }
 
-impl Tasks for ElsewhereTasks {
-    const NAME: &'static str = "ElsewhereExec";
+impl Tasks for RemoteTasks {
+    const NAME: &'static str = "RemoteExec";
 
     fn schema(&self) -> SchemaRef {
         pair_schema(self.want)
@@ -107,7 +106,7 @@ impl Tasks for ElsewhereTasks {
     }
 
     fn run(self: Arc<Self>, _: usize) -> BoxStream<'static, Result<RecordBatch>> {
-        let messages = self.elsewhere.map(&self.folder, self.tasks.clone(), &self.storage, &self.progress);
+        let messages = self.engine.map(&self.folder, self.tasks.clone(), &self.storage, &self.progress);
         match received(messages, self.tasks.len(), &Form::Keys(self.schema())) {
             Ok(batches) => {
                 let batches = batches.map_err(PipelineError::from);

@@ -1,0 +1,49 @@
+//! The order of a join's slices: the tables of only one slice of the queries are held at a time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::watch;
+
+/// The turns of the slices. The tasks of a slice begin when those of the slice before it are done, so that only one slice's
+/// tables are held.
+#[derive(Debug)]
+pub(crate) struct SliceTurns {
+    /// The number of tasks of each slice that are not done.
+    left: Vec<AtomicUsize>,
+    current: watch::Sender<usize>,
+}
+
+impl SliceTurns {
+    /// Returns the turns of `n_slices` slices. `tasks` has the slice of each task, and each slice has some tasks.
+    pub(crate) fn new(n_slices: usize, tasks: impl Iterator<Item = usize>) -> Self {
+        let left: Vec<AtomicUsize> = (0..n_slices).map(|_| AtomicUsize::new(0)).collect();
+        for slice in tasks {
+            left[slice].fetch_add(1, Ordering::Relaxed);
+        }
+        Self { left, current: watch::Sender::new(0) }
+    }
+
+    /// Waits for the turn of a slice. Each of its tasks asks once, and holds the turn until it is done.
+    pub(crate) async fn of(self: &Arc<Self>, slice: usize) -> Turn {
+        // The turn may have passed, too: a task that runs again then builds its tables again.
+        let come = self.current.subscribe().wait_for(|&current| current >= slice).await.is_ok();
+        debug_assert!(come, "the sender lives as long as what waits for it");
+        Turn { turns: Arc::clone(self), slice }
+    }
+}
+
+/// A task of a slice that is not done.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    turns: Arc<SliceTurns>,
+    slice: usize,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if self.turns.left[self.slice].fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.turns.current.send_replace(self.slice + 1);
+        }
+    }
+}

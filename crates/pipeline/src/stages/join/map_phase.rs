@@ -1,0 +1,109 @@
+//! The map phase of a join under its reduce: the tasks run here, or in the processes of an engine.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+
+use datafusion_physical_plan::{ExecutionPlan, displayable};
+use nearprint_parquet::create_folder;
+use nearprint_storage::{Progress, Storage, locked};
+use nearprint_tasks::{ClassPairs, Engine, MapContext, MapCounts, MapSpec, MapTask, Want};
+
+use super::map_tasks::MapTasks;
+use crate::error::Result;
+use crate::operators::probe_exec::{Notes, ProbeTasks, RemoteTasks};
+use crate::operators::reduce::PlanRunner;
+use crate::operators::slice_turns::SliceTurns;
+use crate::operators::task_exec::TaskExec;
+
+/// The map phase of a join, which may run more than once, for other pairs each time.
+pub(super) struct MapPhase {
+    pub(super) tasks: MapTasks,
+    /// The engine that runs the tasks, if it is not this process.
+    pub(super) engine: Option<Arc<dyn Engine>>,
+    /// The settings with which the engine finds files.
+    pub(super) storage: Storage,
+    pub(super) progress: Progress,
+    /// The counts of the newest run.
+    pub(super) counts: Arc<Mutex<MapCounts>>,
+}
+
+/// A map phase under its reduce.
+pub(super) struct Reduced {
+    pub(super) plan: Arc<dyn ExecutionPlan>,
+    /// The description of the tables that are probed.
+    tables: String,
+    counts: Arc<Mutex<MapCounts>>,
+}
+
+impl MapPhase {
+    /// Returns the map phase under the reduce. It fails after more than `max_new_pairs` pairs of new documents. Notes
+    /// of pairs of classes go to `class_pairs`.
+    pub(super) fn reduced(
+        &self,
+        context: MapContext,
+        max_new_pairs: u64,
+        class_pairs: Arc<ClassPairs>,
+        runner: &PlanRunner,
+    ) -> Result<Reduced> {
+        let tasks = self.tasks.in_order();
+        let counts = Arc::clone(&self.counts);
+        *locked(&counts) = MapCounts::default();
+        let stage = if context.want == Want::Forest { "join (forest)" } else { "join (all pairs)" };
+        self.progress.start(stage, "fingerprints", self.tasks.n_mapped(&tasks));
+        let notes = Notes { class_pairs, max_new_pairs, n_new_pairs: AtomicU64::new(0), counts: Arc::clone(&counts) };
+        let tables = self.tables_in_words();
+        let (tables, plan) = match &self.engine {
+            None => {
+                let turns = SliceTurns::new(self.tasks.queries.n_slices(), tasks.iter().map(MapTask::slice));
+                let probes = ProbeTasks { tasks, context: Arc::new(context), turns: Arc::new(turns), notes, tables };
+                (probes.to_string(), runner.reduce(TaskExec::plan(probes))?)
+            }
+            Some(engine) => {
+                let folder = spec_folder(runner, context.want);
+                create_folder(&folder)?;
+                MapSpec::write(&context, &folder)?;
+                let (engine, tasks, want) = (Arc::clone(engine), self.tasks.weighed(tasks), context.want);
+                let (storage, progress) = (self.storage.clone(), self.progress.clone());
+                let sent = RemoteTasks { engine, tasks, folder, storage, progress, want, notes, tables };
+                (sent.to_string(), TaskExec::plan(sent))
+            }
+        };
+        tracing::debug!(plan = text_of(&plan), "reduce");
+        Ok(Reduced { plan, tables, counts })
+    }
+
+    /// Describes the tables for plans in logs, as in `bits=64, k=3, tables=4, slices=1`.
+    fn tables_in_words(&self) -> String {
+        let (plan, n_slices) = (self.tasks.queries.plan(), self.tasks.queries.n_slices());
+        let (bits, k, tables) = (plan.bits(), plan.max_distance(), plan.tables().len());
+        format!("bits={bits}, k={k}, tables={tables}, slices={n_slices}")
+    }
+}
+
+impl Reduced {
+    /// Logs the counts of the map phase, once it is over.
+    pub(super) fn log(&self) {
+        let MapCounts { n_rows, n_candidates, n_sketches, n_sketch_pages, .. } = *locked(&self.counts);
+        let n_pairs = self.plan.metrics().and_then(|metrics| metrics.output_rows()).unwrap_or(0);
+        tracing::debug!(
+            "ProbeExec: {}, rows={n_rows}, candidates={n_candidates}, sketches={n_sketches}, \
+             sketch_pages={n_sketch_pages}, pairs={n_pairs}",
+            self.tables
+        );
+    }
+}
+
+/// Returns a plan on one line, from its result down to its input.
+fn text_of(plan: &Arc<dyn ExecutionPlan>) -> String {
+    let lines = displayable(plan.as_ref()).indent(false).to_string();
+    lines.lines().map(str::trim).collect::<Vec<_>>().join(" <- ")
+}
+
+/// Returns the folder for the specification of a pass.
+fn spec_folder(runner: &PlanRunner, want: Want) -> PathBuf {
+    runner.temp.path().join(match want {
+        Want::AllPairs => "spec-all",
+        Want::Forest => "spec-forest",
+    })
+}

@@ -1,0 +1,131 @@
+//! The map phase of a join as tasks: pieces of the existing fingerprints, and ranges of the queries' own, slice by slice.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use nearprint_join::SELF_ROWS;
+use nearprint_parquet::schema::FINGERPRINT;
+use nearprint_store::ExistingFile;
+use nearprint_tasks::{FileRowGroups, MapTask, QuerySlices, Weighed};
+
+use crate::join_plan::OWN_ROWS;
+
+/// The most rows of a file that stand side by side in a piece. The documents behind pairs are fetched for each such
+/// stretch by itself.
+const FILE_ROWS: u64 = 1 << 22;
+
+/// What a join maps, and how it is cut into tasks. The pairs do not depend on the cuts.
+#[derive(Debug)]
+pub(super) struct MapTasks {
+    /// The existing files, by URL.
+    pub(super) existing: Arc<HashMap<String, ExistingFile>>,
+    /// The number of existing fingerprints that take part: not those that are shadowed.
+    pub(super) n_existing: u64,
+    pub(super) queries: Arc<QuerySlices>,
+    /// Whether the queries are joined with themselves.
+    pub(super) itself: bool,
+    /// The number of rows of a piece, about.
+    pub(super) piece_rows: u64,
+    /// The threads that map at once, in all processes.
+    pub(super) threads: usize,
+}
+
+impl MapTasks {
+    /// Returns the tasks in a fixed order, slice by slice.
+    pub(super) fn in_order(&self) -> Vec<MapTask> {
+        let pieces = self.pieces();
+        let existing = |slice| pieces.iter().map(move |piece| MapTask::Existing { piece: piece.clone(), slice });
+        let itself = |slice| {
+            let ranges = if self.itself { self.own_ranges(slice) } else { Vec::new() };
+            ranges.into_iter().map(move |values| MapTask::Itself { values, slice })
+        };
+        (0..self.queries.n_slices()).flat_map(|slice| existing(slice).chain(itself(slice))).collect()
+    }
+
+    /// Cuts the existing files, by URL, into pieces of about `piece_rows`, by whole row groups.
+    fn pieces(&self) -> Vec<Vec<FileRowGroups>> {
+        let mut files: Vec<(&String, &ExistingFile)> = self.existing.iter().collect();
+        files.sort_unstable_by_key(|(url, _)| *url);
+        let mut pieces = Vec::new();
+        let mut piece = Piece::default();
+        for (url, file) in files {
+            for group in 0..file.parquet.n_row_groups() {
+                if piece.n_rows >= self.piece_rows {
+                    pieces.push(std::mem::take(&mut piece).files);
+                }
+                piece.push(url, group, file.parquet.row_group_rows(group));
+            }
+        }
+        pieces.push(piece.files);
+        // A store without rows has no piece.
+        pieces.retain(|files| !files.is_empty());
+        pieces
+    }
+
+    /// Returns the ranges of values that a slice is joined with, its own and those after it, cut for all threads.
+    fn own_ranges(&self, slice: usize) -> Vec<Range<usize>> {
+        let (slice, all) = (self.queries.values_of(slice), self.queries.n_values());
+        let rows = match self.queries.n_slices() {
+            1 => SELF_ROWS,
+            _ => ((all - slice.start) / self.threads).clamp(SELF_ROWS, OWN_ROWS),
+        };
+        let cut = |range: Range<usize>| range.clone().step_by(rows).map(move |at| at..range.end.min(at + rows));
+        cut(slice.clone()).chain(cut(slice.end..all)).collect()
+    }
+
+    /// Returns the number of fingerprints that all tasks map.
+    pub(super) fn n_mapped(&self, tasks: &[MapTask]) -> u64 {
+        let own = tasks.iter().map(|task| match task {
+            MapTask::Itself { values, .. } => values.len() as u64,
+            MapTask::Existing { .. } => 0,
+        });
+        self.n_existing * self.queries.n_slices() as u64 + own.sum::<u64>()
+    }
+
+    /// Returns tasks with the bytes of fingerprints that they read.
+    pub(super) fn weighed(&self, tasks: Vec<MapTask>) -> Vec<Weighed<MapTask>> {
+        let bytes_of = |of: &FileRowGroups| {
+            let parquet = &self.existing[&of.file].parquet;
+            let chunk =
+                |group| parquet.column_chunk(group, FINGERPRINT).map(|chunk| chunk.compressed_size().unsigned_abs());
+            of.row_groups.clone().filter_map(chunk).sum::<u64>()
+        };
+        let weighed = |task: MapTask| {
+            let bytes = match &task {
+                MapTask::Existing { piece, .. } => piece.iter().map(bytes_of).sum(),
+                MapTask::Itself { values, .. } => 8 * values.len() as u64,
+            };
+            Weighed { task, bytes }
+        };
+        tasks.into_iter().map(weighed).collect()
+    }
+}
+
+/// A piece to which row groups are still added.
+#[derive(Debug, Default)]
+struct Piece {
+    files: Vec<FileRowGroups>,
+    n_rows: u64,
+    /// The number of rows of the last file in it.
+    last_rows: u64,
+}
+
+impl Piece {
+    /// Adds a row group. Row groups of one file come one after another.
+    fn push(&mut self, url: &str, group: usize, n_rows: u64) {
+        self.n_rows += n_rows;
+        let is_full = self.last_rows + n_rows > FILE_ROWS;
+        match self.files.last_mut().filter(|of| !is_full && of.file == url) {
+            Some(of) => {
+                debug_assert_eq!(of.row_groups.end, group, "the row groups of a file come in their order");
+                of.row_groups.end = group + 1;
+                self.last_rows += n_rows;
+            }
+            None => {
+                self.files.push(FileRowGroups { file: url.to_owned(), row_groups: group..group + 1 });
+                self.last_rows = n_rows;
+            }
+        }
+    }
+}

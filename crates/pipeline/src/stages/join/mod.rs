@@ -1,0 +1,238 @@
+//! The join inside DataFusion: map tasks under one reduce, as all pairs or as a spanning forest.
+//!
+//! ```text
+//! query batch ─► planning: groups, tables ─┐
+//! existing files ─► map tasks ─────────────┴─► map phase ─► reduce ─┬─► pairs
+//!                                                                   └─► forest pass ─► pairs, decisions
+//! ```
+
+mod map_phase;
+mod map_tasks;
+mod memory;
+mod pairs;
+mod planning;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::streaming::{PartitionStream, StreamingTableExec};
+use futures::TryStreamExt;
+use nearprint_join::{Forest, Gathered, LossLimit, QueryRows, Verifier};
+
+use crate::context::CommandContext;
+use crate::error::{PipelineError, Result};
+use crate::join_plan::existing_run;
+use crate::operators::forest_pass::{ForestPass, ForestState};
+use crate::operators::reduce::{PlanRunner, SpillStats, spill_stats};
+use crate::stages::decide::{ClusterRule, Found};
+use crate::stages::existing::ReferenceNames;
+use nearprint_parquet::StagedFile;
+use nearprint_storage::{blocking, locked};
+use nearprint_store::Existing;
+use nearprint_tasks::{ClassPairs, MapContext, MapCounts, QueryBatch, Room, Want};
+
+use map_phase::{MapPhase, Reduced};
+use map_tasks::MapTasks;
+use pairs::PairNames;
+use planning::{PassMemory, Planned, Planning, Rules};
+
+pub use memory::refuse_beyond_driver;
+pub use pairs::{PairCounts, PairsMode};
+
+/// The existing fingerprints to join with a batch, and the settings of the join.
+pub struct Join {
+    /// The existing fingerprints.
+    pub existing: Existing,
+    /// The names of the reference stores.
+    pub references: ReferenceNames,
+    /// Whether the batch is joined with itself too.
+    pub itself: bool,
+    /// The bits of a fingerprint.
+    pub bits: u32,
+    /// What makes a pair of two documents with near fingerprints.
+    pub verifier: Verifier,
+    /// The rule by which decisions follow. `None` means that only pairs are asked for.
+    pub decides: Option<ClusterRule>,
+    /// The largest lost share with which the rule drops a document.
+    pub loss: LossLimit,
+    /// The bytes that the caller holds meanwhile.
+    pub held_bytes: usize,
+}
+
+/// The query batch with its tables, and the existing files that probe them.
+pub struct NearDuplicates {
+    pub(crate) batch: Arc<QueryBatch>,
+    pub(crate) rows: Arc<QueryRows>,
+    rules: Rules,
+    references: ReferenceNames,
+    map: MapPhase,
+    memory: PassMemory,
+    pub(crate) runner: PlanRunner,
+}
+
+/// A forest pass, the plan below it, and the destination of its pairs of classes.
+struct Forested {
+    reduced: Reduced,
+    pass: Arc<ForestPass>,
+    class_pairs: Arc<ClassPairs>,
+}
+
+impl NearDuplicates {
+    /// Plans the join, and builds the tables.
+    pub async fn new(batch: QueryBatch, join: Join, work: CommandContext<'_>) -> Result<Self> {
+        let (resources, progress) = (work.resources, work.progress.clone());
+        let Join { existing, references, itself, bits, verifier, decides, loss, held_bytes } = join;
+        let rules = Rules { itself, verifier, decides, loss };
+        let n_existing = existing.n_live_rows;
+        let workers = work.engine.map(|engine| engine.workers());
+        progress.start("tables", "fingerprints", 0);
+        let planning = Planning {
+            bits,
+            rules,
+            n_existing,
+            runs: existing.files.iter().map(|f| existing_run(&f.parquet, bits)).collect(),
+            held_bytes,
+            kernel: resources.join_kernel()?,
+            workers,
+            resources: resources.clone(),
+        };
+        let planned = blocking("tables", move || planning.plan(batch)).await?;
+        let Planned { batch, rows, queries, piece_rows, memory, runner } = planned;
+        let tasks = MapTasks {
+            existing: Arc::new(existing.files.into_iter().map(|f| (f.parquet.file.url.clone(), f)).collect()),
+            n_existing,
+            queries: Arc::new(queries),
+            itself,
+            piece_rows,
+            threads: workers.map_or(resources.n_threads(), |workers| workers.n * workers.threads),
+        };
+        let (engine, storage) = (work.engine.cloned(), work.storage.clone());
+        let map = MapPhase { tasks, engine, storage, progress, counts: Arc::default() };
+        Ok(Self { batch: Arc::new(batch), rows: Arc::new(rows), rules, references, map, memory, runner })
+    }
+
+    /// Returns what the newest map phase has looked at.
+    pub(crate) fn map_counts(&self) -> MapCounts {
+        *locked(&self.map.counts)
+    }
+
+    /// Returns the number of query tables.
+    pub fn n_tables(&self) -> usize {
+        self.map.tasks.queries.plan().tables().len()
+    }
+
+    /// Returns the number of slices of the queries that are joined one after another.
+    pub fn n_slices(&self) -> usize {
+        self.map.tasks.queries.n_slices()
+    }
+
+    /// Returns the instructions in use.
+    pub(crate) fn kernel(&self) -> &'static str {
+        self.map.tasks.queries.kernel().name().name()
+    }
+
+    /// Returns the number of existing fingerprints that will probe.
+    pub fn n_existing(&self) -> u64 {
+        self.map.tasks.n_existing
+    }
+
+    /// Returns the map phase under the reduce. It fails after more than `max_new_pairs` pairs of new documents. If
+    /// `notes_classes`, pairs of classes go to `class_pairs`.
+    fn reduced(
+        &self,
+        want: Want,
+        max_new_pairs: u64,
+        class_pairs: Arc<ClassPairs>,
+        notes_classes: bool,
+    ) -> Result<Reduced> {
+        let PassMemory { pieces_under_way, read_ahead_bytes, .. } = self.memory;
+        let context = MapContext {
+            batch: Arc::clone(&self.batch),
+            rows: Arc::clone(&self.rows),
+            queries: Arc::clone(&self.map.tasks.queries),
+            verifier: self.rules.verifier,
+            loss: self.rules.loss,
+            itself: self.rules.itself,
+            ids_are_names: !self.batch.is_numbered(),
+            want,
+            notes_classes,
+            files: Arc::clone(&self.map.tasks.existing),
+            room: Room::new(self.runner.threads(), pieces_under_way, read_ahead_bytes),
+            progress: self.map.progress.clone(),
+        };
+        self.map.reduced(context, max_new_pairs, class_pairs, &self.runner)
+    }
+
+    /// Writes every verified pair. More than `max_pairs` pairs are an error.
+    pub async fn write_all(&self, folder: &Path, max_pairs: u64) -> Result<(Vec<StagedFile>, PairCounts, SpillStats)> {
+        let plan = self.reduced(Want::AllPairs, max_pairs, Arc::new(ClassPairs::new(0)), false)?;
+        let (files, counts) = self.write(&plan.plan, folder, max_pairs).await?;
+        plan.log();
+        Ok((files, counts, spill_stats(&plan.plan)))
+    }
+
+    /// Writes the spanning forest, and returns the data that decisions need, if there are decisions.
+    pub async fn write_forest(
+        &self,
+        folder: &Path,
+    ) -> Result<(Vec<StagedFile>, PairCounts, SpillStats, Option<Found>)> {
+        let Forested { reduced, pass, class_pairs } = self.forest_pass()?;
+        let (state, schema) = (Arc::clone(&pass.state), pass.pair_schema());
+        let leaf = StreamingTableExec::try_new(schema, vec![pass], None, [], false, None);
+        let leaf = leaf.map_err(|e| PipelineError::of_datafusion("forest", e))?;
+        let sorted = self.runner.sort(Arc::new(leaf))?;
+        let (files, counts) = self.write(&sorted, folder, u64::MAX).await?;
+        reduced.log();
+        let spill = spill_stats(&reduced.plan).plus(spill_stats(&sorted));
+        let gathered = self.gathered(locked(&state).finish(), class_pairs);
+        Ok((files, counts, spill, gathered))
+    }
+
+    /// Runs the forest pass alone, and drops its pairs.
+    pub async fn forest_state(&self) -> Result<(SpillStats, Option<Found>)> {
+        let Forested { reduced, pass, class_pairs } = self.forest_pass()?;
+        let drained = pass.execute(self.runner.context()).try_for_each(|_| futures::future::ready(Ok(()))).await;
+        drained.map_err(|e| PipelineError::of_datafusion("forest", e))?;
+        let gathered = self.gathered(locked(&pass.state).finish(), class_pairs);
+        reduced.log();
+        Ok((spill_stats(&reduced.plan), gathered))
+    }
+
+    fn gathered(&self, gathered: Option<Gathered>, class_pairs: Arc<ClassPairs>) -> Option<Found> {
+        let rule = self.rules.decides?;
+        gathered.map(|gathered| Found { rule, loss: self.rules.loss, gathered, class_pairs })
+    }
+
+    /// Returns the plan below the forest pass, the pass, and the destination of its pairs of classes.
+    fn forest_pass(&self) -> Result<Forested> {
+        let class_pairs = Arc::new(ClassPairs::new(self.memory.forest_bytes));
+        let by_star = self.rules.decides == Some(ClusterRule::Star);
+        let reduced = self.reduced(Want::Forest, u64::MAX, Arc::clone(&class_pairs), by_star)?;
+        let n_rows = self.batch.rows().end;
+        let forest = Forest::new(Arc::clone(&self.rows), n_rows);
+        let forest = match self.rules.decides {
+            Some(rule) => forest.gathering(n_rows, rule.into(), self.rules.loss),
+            None => forest,
+        };
+        let (batch, max_bytes) = (Arc::clone(&self.batch), self.memory.forest_bytes);
+        let state = ForestState { forest, batch, class_pairs: Arc::clone(&class_pairs), max_bytes };
+        let pass = ForestPass::new(Arc::clone(&reduced.plan), Arc::new(Mutex::new(state)));
+        Ok(Forested { reduced, pass: Arc::new(pass), class_pairs })
+    }
+
+    /// Returns the batch and its rows, and drops everything else.
+    pub fn into_batch(self) -> (Arc<QueryBatch>, Arc<QueryRows>) {
+        (self.batch, self.rows)
+    }
+
+    async fn write(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        folder: &Path,
+        max_pairs: u64,
+    ) -> Result<(Vec<StagedFile>, PairCounts)> {
+        let rows = self.runner.execute("reduce", Arc::clone(plan))?;
+        PairNames { batch: &self.batch, references: &self.references }.write(rows, folder, max_pairs).await
+    }
+}
