@@ -118,7 +118,7 @@ impl BadReason {
 /// A row that is not a document.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BadRow {
-    /// The position of the file among the night's files.
+    /// The number by which rows of the file are collected: the same order as that of the files.
     pub file: u32,
     /// The number of the row, counted from 1. For a text file it is the line; for a WARC file it is the place of the
     /// record in the file's bytes.

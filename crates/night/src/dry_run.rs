@@ -12,7 +12,7 @@ use super::documents;
 use super::plan::{Plan, plan, refuse_missing_store};
 use super::preflight;
 use super::request::RunRequest;
-use super::run::{Course, course, refuse_before_work};
+use super::run::{Course, course, refuse_before_work, unknown_night};
 use super::tables::read_tables;
 use nearprint_pipeline::{PipelineError, PlanRequest, Resources, Result, planned, strategy};
 

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::{BAD, FILE, KEEP_PREFIX, LENGTH, LOW_HALF, ROW, SKIPPED, SkipReason, fixed_size_binary};
 use crate::error::{Result, TaskError};
+use crate::file_reading::FileReading;
 use crate::stream::{TaskBatch, produce};
 
 /// The specification that all fingerprint tasks of a run share.
@@ -51,8 +52,9 @@ pub struct FingerprintSpec {
 pub struct FingerprintTask {
     /// The range.
     pub range: DocumentRange,
-    /// The position of the file among the night's files. Fingerprinted rows carry it.
-    pub position: u32,
+    /// The reading of the file. Fingerprinted rows carry it.
+    #[serde(rename = "position")]
+    pub reading: FileReading,
 }
 
 /// The state that fingerprint tasks share, made from their specification.
@@ -119,17 +121,17 @@ static FILE_NOTES: LazyLock<SchemaRef> = LazyLock::new(|| {
     Arc::new(Schema::new(fields.to_vec()))
 });
 
-/// The content of the notes of fingerprint tasks, by the positions of the files.
+/// The content of the notes of fingerprint tasks, by the readings of the files.
 #[derive(Debug, Default)]
 pub struct FileNote {
     /// The files that could not be read to their end, and the reasons.
-    pub bad: BTreeMap<u32, String>,
+    pub bad: BTreeMap<FileReading, String>,
     /// The files that have pages without checksums.
-    pub unchecked: BTreeSet<u32>,
+    pub unchecked: BTreeSet<FileReading>,
     /// The numbers of records that were passed over, by file and reason.
-    pub passed: BTreeMap<(u32, String), u64>,
+    pub passed: BTreeMap<(FileReading, String), u64>,
     /// The spans that must join, by file and first byte: the byte behind each, and its seam.
-    pub spans: BTreeMap<u32, BTreeMap<u64, (u64, Option<Seam>)>>,
+    pub spans: BTreeMap<FileReading, BTreeMap<u64, (u64, Option<Seam>)>>,
 }
 
 impl FileNote {
@@ -145,22 +147,23 @@ impl FileNote {
             ["span", "span_end", "first", "next"].map(|name| columns.primitive::<UInt64Type>(name));
         let (spans, ends, first, next) = (spans?, ends?, first?, next?);
         let value = |of: &UInt64Array, i: usize| of.is_valid(i).then(|| of.value(i));
-        for (i, &file) in files.values().iter().enumerate() {
+        for (i, &reading) in files.values().iter().enumerate() {
+            let reading = FileReading::from(reading);
             if let Some(span) = value(spans, i) {
                 let seam = value(next, i).map(|next| Seam { first: value(first, i), next });
-                self.spans.entry(file).or_default().insert(span, (ends.value(i), seam));
+                self.spans.entry(reading).or_default().insert(span, (ends.value(i), seam));
                 continue;
             }
             if passed.is_valid(i) {
-                *self.passed.entry((file, passed.value(i).to_owned())).or_default() += numbers.value(i);
+                *self.passed.entry((reading, passed.value(i).to_owned())).or_default() += numbers.value(i);
                 continue;
             }
             if reasons.is_null(i) {
-                self.unchecked.insert(file);
+                self.unchecked.insert(reading);
                 continue;
             }
             // Several ranges of a file may be bad, and their tasks end in any order.
-            let reason = self.bad.entry(file).or_insert_with(|| reasons.value(i).to_owned());
+            let reason = self.bad.entry(reading).or_insert_with(|| reasons.value(i).to_owned());
             if reasons.value(i) < reason.as_str() {
                 reasons.value(i).clone_into(reason);
             }
@@ -177,10 +180,10 @@ struct Note<'a> {
     span: Option<(Range<u64>, Option<Seam>)>,
 }
 
-fn file_note(file: u32, Note { reason, passed, span }: Note<'_>) -> Result<TaskBatch> {
+fn file_note(reading: FileReading, Note { reason, passed, span }: Note<'_>) -> Result<TaskBatch> {
     let (span, seam) = span.map_or((None, None), |(span, seam)| (Some(span), seam));
     let columns: Vec<ArrayRef> = vec![
-        Arc::new(UInt32Array::from(vec![file])),
+        Arc::new(UInt32Array::from(vec![u32::from(reading)])),
         Arc::new(StringArray::from(vec![reason])),
         Arc::new(StringArray::from(vec![passed.map(|(reason, _)| reason.name())])),
         Arc::new(UInt64Array::from(vec![passed.map_or(0, |(_, n)| n)])),
@@ -219,7 +222,8 @@ fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
 /// use nearprint_documents::{DocumentColumns, Documents, InputPolicy};
 /// use nearprint_storage::Storage;
 /// use nearprint_tasks::{
-///     CollectPolicy, Collecting, FingerprintContext, FingerprintSpec, FingerprintTask, TaskBatch, fingerprint_task,
+///     CollectPolicy, Collecting, FileReading, FingerprintContext, FingerprintSpec, FingerprintTask, TaskBatch,
+///     fingerprint_task,
 /// };
 ///
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -239,7 +243,7 @@ fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
 /// let context = Arc::new(FingerprintContext::try_new(&spec, &storage)?);
 /// let mut collecting = Collecting::new(&[], None, usize::MAX);
 /// for range in documents.ranges() {
-///     let mut batches = fingerprint_task(&context, &FingerprintTask { range, position: 0 });
+///     let mut batches = fingerprint_task(&context, &FingerprintTask { range, reading: FileReading::first(0) });
 ///     while let Some(batch) = batches.try_next().await? {
 ///         if let TaskBatch::Rows(rows) = batch {
 ///             collecting.push(&rows)?;
@@ -271,7 +275,7 @@ pub fn fingerprint_task(
                 Err(DatasetError::BadFile { reason, .. } | DatasetError::BadFormat { reason, .. })
                     if context.passes_over_files =>
                 {
-                    sender.send(file_note(task.position, Note { reason: Some(&reason), ..Note::default() })?).await?;
+                    sender.send(file_note(task.reading, Note { reason: Some(&reason), ..Note::default() })?).await?;
                     break;
                 }
                 Err(error) => return Err(error.into()),
@@ -279,13 +283,13 @@ pub fn fingerprint_task(
         }
         reached.end();
         if unchecked.is_set() {
-            sender.send(file_note(task.position, Note::default())?).await?;
+            sender.send(file_note(task.reading, Note::default())?).await?;
         }
         for counted in passed.counts() {
-            sender.send(file_note(task.position, Note { passed: Some(counted), ..Note::default() })?).await?;
+            sender.send(file_note(task.reading, Note { passed: Some(counted), ..Note::default() })?).await?;
         }
         if let span @ Some(_) = span.get() {
-            sender.send(file_note(task.position, Note { span, ..Note::default() })?).await?;
+            sender.send(file_note(task.reading, Note { span, ..Note::default() })?).await?;
         }
         Ok(())
     })
@@ -348,7 +352,7 @@ fn fingerprint_batch(
     let mut columns = vec![Arc::new(batch.ids) as ArrayRef];
     columns.extend(outcome_columns(&done)?);
     columns.push(Arc::new(UInt64Array::from_iter_values(done.iter().map(|d| d.map_or(0, |d| d.length)))));
-    columns.push(Arc::new(UInt32Array::from_iter_values(std::iter::repeat_n(task.position, n))));
+    columns.push(Arc::new(UInt32Array::from_iter_values(std::iter::repeat_n(u32::from(task.reading), n))));
     columns.push(Arc::new(UInt64Array::from(batch.rows)));
     columns.push(Arc::new(UInt8Array::from_iter_values(bad.into_iter().map(BadReason::code))));
     columns.extend(batch.keep);

@@ -17,6 +17,7 @@
 mod batch;
 mod engine;
 mod error;
+mod file_reading;
 mod fingerprint_task;
 mod map;
 mod messages;
@@ -26,6 +27,7 @@ mod stream;
 pub use batch::{CollectPolicy, Collecting, KeepKey, LENGTH, QueryBatch, RowColumns, SkipReason, Sources, dataset};
 pub use engine::{Engine, Weighed, Workers};
 pub use error::{Result, TaskError};
+pub use file_reading::FileReading;
 pub use fingerprint_task::{FileNote, FingerprintContext, FingerprintSpec, FingerprintTask, fingerprint_task};
 pub use map::{
     ClassPairs, FileRowGroups, LoadedJoin, MapContext, MapCounts, MapSpec, MapTask, Room, Want, map_task, pair_schema,

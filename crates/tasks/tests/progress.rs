@@ -6,8 +6,7 @@ use std::sync::Arc;
 use futures::TryStreamExt;
 use nearprint_documents::Documents;
 use nearprint_storage::Progress;
-use nearprint_tasks::{FingerprintTask, TaskBatch, fingerprint_task};
-
+use nearprint_tasks::{FileReading, FingerprintTask, TaskBatch, fingerprint_task};
 use crate::support::open;
 
 /// Fingerprints the documents of a folder. Returns the progress after each batch, and at the end.
@@ -16,7 +15,7 @@ async fn reached(folder: &Path) -> (Arc<Documents>, Vec<u64>) {
     let (context, documents) = open(folder, &progress).await;
     let mut seen = Vec::new();
     for range in documents.ranges() {
-        let mut batches = fingerprint_task(&context, &FingerprintTask { range, position: 0 });
+        let mut batches = fingerprint_task(&context, &FingerprintTask { range, reading: FileReading::first(0) });
         while let Some(batch) = batches.try_next().await.unwrap() {
             if let TaskBatch::Rows(_) = batch {
                 seen.push(progress.snapshot().done);

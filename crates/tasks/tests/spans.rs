@@ -10,8 +10,7 @@ use flate2::write::GzEncoder;
 use futures::TryStreamExt;
 use nearprint_documents::{DocumentRange, spans_join};
 use nearprint_storage::Progress;
-use nearprint_tasks::{FileNote, FingerprintContext, FingerprintTask, TaskBatch, fingerprint_task};
-
+use nearprint_tasks::{FileNote, FileReading, FingerprintContext, FingerprintTask, TaskBatch, fingerprint_task};
 use crate::support::open;
 
 /// A member with a response, as its bytes are.
@@ -50,7 +49,7 @@ fn crawl(n: u32) -> Vec<u8> {
 async fn places(context: &Arc<FingerprintContext>, ranges: Vec<DocumentRange>) -> (Vec<u64>, FileNote) {
     let (mut places, mut notes) = (Vec::new(), FileNote::default());
     for range in ranges {
-        let mut batches = fingerprint_task(context, &FingerprintTask { range, position: 0 });
+        let mut batches = fingerprint_task(context, &FingerprintTask { range, reading: FileReading::first(0) });
         while let Some(batch) = batches.try_next().await.unwrap() {
             match batch {
                 TaskBatch::Notes(batch) => notes.add(&batch).unwrap(),
@@ -66,7 +65,7 @@ async fn places(context: &Arc<FingerprintContext>, ranges: Vec<DocumentRange>) -
 }
 
 fn joins(notes: &FileNote, size: usize) -> bool {
-    let spans: &BTreeMap<u64, _> = &notes.spans[&0];
+    let spans: &BTreeMap<u64, _> = &notes.spans[&FileReading::first(0)];
     spans_join(size as u64, spans.iter().map(|(&start, &(end, seam))| (start..end, seam)))
 }
 

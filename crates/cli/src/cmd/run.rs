@@ -10,6 +10,7 @@ use nearprint_night::{RunRequest, RunStatus, RunSummary, run_on_engine};
 use nearprint_pipeline::PipelineError;
 use nearprint_report::ReportRequest;
 use nearprint_storage::Requests;
+use nearprint_tasks::Engine;
 
 use super::dry_run;
 use super::night_request::{held, request, stopped};

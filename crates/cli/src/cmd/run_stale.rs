@@ -7,6 +7,7 @@ use std::time::Duration;
 use nearprint_night::{RunRequest, RunStatus, RunSummary, run_on_engine};
 use nearprint_pipeline::{PipelineError, Resources};
 use nearprint_storage::{Progress, Storage};
+use nearprint_tasks::Engine;
 use serde::Serialize;
 
 use super::night_request::{held, request, stopped};

@@ -21,10 +21,10 @@ use nearprint_documents::{
 use nearprint_parquet::schema::{CONFIG_DIGEST, FINGERPRINT, FINGERPRINTS, QUARANTINE, SKIPPED, WIDE_FINGERPRINTS};
 use nearprint_parquet::{BATCH_ROWS, DatasetWriter, ReadLimits, StagedFile};
 use nearprint_profile::ProfileConfig;
-use nearprint_storage::{IfExists, InputFile, Progress, Storage, row_number};
+use nearprint_storage::{IfExists, InputFile, Progress, Storage};
 use nearprint_tasks::{
-    CollectPolicy, Collecting, FileNote, FingerprintContext, FingerprintSpec, FingerprintTask, Form, KeepKey,
-    QueryBatch, RowColumns, SkipReason, TaskBatch, TaskBatches, Weighed, fingerprint_task, received,
+    CollectPolicy, Collecting, FileNote, FileReading, FingerprintContext, FingerprintSpec, FingerprintTask, Form,
+    KeepKey, QueryBatch, RowColumns, SkipReason, TaskBatch, TaskBatches, Weighed, fingerprint_task, received,
 };
 
 /// The request to fingerprint documents.
@@ -114,8 +114,7 @@ pub struct Fingerprinted {
     /// The counts.
     pub counts: FingerprintCounts,
     documents: Arc<Documents>,
-    /// The URLs of the files, by position: each has two.
-    urls: Vec<String>,
+    urls: FileUrls,
     notes: FileNote,
 }
 
@@ -126,11 +125,26 @@ impl Fingerprinted {
     }
 }
 
+/// The URLs of the files of documents, by position.
+#[derive(Debug)]
+struct FileUrls(Vec<String>);
+
+impl FileUrls {
+    fn of(&self, reading: FileReading) -> &str {
+        &self.0[reading.file()]
+    }
+
+    /// Returns the URL of the file of a row that is no document.
+    fn of_row(&self, bad: &BadRow) -> &str {
+        self.of(FileReading::from(bad.file))
+    }
+}
+
 /// Returns all files that cannot be read, by path: those that could not be opened, and those that could not be read to
 /// their end.
-fn all_bad_files(documents: &Documents, urls: &[String], notes: &FileNote) -> Vec<BadFile> {
+fn all_bad_files(documents: &Documents, urls: &FileUrls, notes: &FileNote) -> Vec<BadFile> {
     let opened = documents.bad.iter().map(|(file, reason)| (file.url.clone(), reason.clone()));
-    let read = notes.bad.iter().map(|(&file, reason)| (urls[file as usize].clone(), reason.clone()));
+    let read = notes.bad.iter().map(|(&reading, reason)| (urls.of(reading).to_owned(), reason.clone()));
     let mut all: Vec<BadFile> = opened.chain(read).map(|(url, reason)| BadFile { url, reason }).collect();
     all.sort();
     all
@@ -153,7 +167,7 @@ pub async fn fingerprint_documents(
     let threads = resources.n_threads();
     documents.limit(ReadLimits::new(resources.memory_limit, threads));
     let documents = Arc::new(documents);
-    let urls: Vec<String> = documents.files().flat_map(|file| [file.url.clone(), file.url.clone()]).collect();
+    let urls = FileUrls(documents.files().map(|file| file.url.clone()).collect());
     match documents.n_rows() {
         Some(n) => work.progress.start("fingerprint", "documents", n),
         None => work.progress.start("fingerprint", "bytes", documents.n_bytes()),
@@ -161,7 +175,14 @@ pub async fn fingerprint_documents(
     let mut collecting = Collecting::new(&request.keep, request.source.as_deref(), resources.counted_bytes());
     let mut notes = FileNote::default();
     let reading = Reading { request, documents: &documents, urls: &urls, work };
-    reading.collect(tasks(&documents, &documents.ranges_to_join(), 0)?, &mut collecting, &mut notes, ahead).await?;
+    reading
+        .collect(
+            tasks(&documents, &documents.ranges_to_join(), FileReading::first)?,
+            &mut collecting,
+            &mut notes,
+            ahead,
+        )
+        .await?;
     let again = unjoined(&documents, &notes);
     if !again.is_empty() {
         let ranges: Vec<DocumentRange> =
@@ -169,12 +190,12 @@ pub async fn fingerprint_documents(
         for file in again.values() {
             tracing::warn!(file, "its spans do not join: it is read again, from its beginning");
         }
-        reading.collect(tasks(&documents, &ranges, 1)?, &mut collecting, &mut notes, None).await?;
+        reading.collect(tasks(&documents, &ranges, FileReading::again)?, &mut collecting, &mut notes, None).await?;
     }
-    let left_out: BTreeSet<u32> = notes.bad.keys().chain(again.keys()).copied().collect();
-    notes.passed.retain(|(file, _), _| !left_out.contains(file));
+    let left_out: BTreeSet<FileReading> = notes.bad.keys().chain(again.keys()).copied().collect();
+    notes.passed.retain(|(reading, _), _| !left_out.contains(reading));
     let policy = CollectPolicy { on_duplicate_id: input.on_duplicate_id, left_out };
-    let batch = collecting.finish(&policy, |file| urls[file as usize].clone())?;
+    let batch = collecting.finish(&policy, |file| urls.of(file.into()).to_owned())?;
     refuse_bad_rows(&batch, input.max_bad_rows, &urls, &documents).await?;
     let bad_files = all_bad_files(&documents, &urls, &notes);
     let counts = counts(&batch, &documents, &notes, &bad_files);
@@ -188,7 +209,7 @@ pub async fn fingerprint_documents(
 struct Reading<'a> {
     request: &'a FingerprintRequest,
     documents: &'a Arc<Documents>,
-    urls: &'a [String],
+    urls: &'a FileUrls,
     work: CommandContext<'a>,
 }
 
@@ -255,35 +276,38 @@ fn batches(
     Ok(futures::stream::iter(tasks).map(run).flatten_unordered(threads).boxed())
 }
 
-/// Returns the tasks for ranges of the documents. A file has two positions, one for each reading. The bytes of a file are
-/// shared equally by its ranges.
-fn tasks(documents: &Documents, ranges: &[DocumentRange], reading: usize) -> Result<Vec<Weighed<FingerprintTask>>> {
+/// Returns the tasks for ranges of the documents. `reading` says which reading of a file, of which it gets the position,
+/// this is. The bytes of a file are shared equally by its ranges.
+fn tasks(
+    documents: &Documents,
+    ranges: &[DocumentRange],
+    reading: impl Fn(usize) -> FileReading,
+) -> Result<Vec<Weighed<FingerprintTask>>> {
     let files: Vec<&InputFile> = documents.files().collect();
     let mut tasks = Vec::new();
     for of_file in ranges.chunk_by(|a, b| a.file == b.file) {
         let file = &of_file[0].file;
         let unknown = |_| PipelineError::Internal { stage: "fingerprint", reason: format!("no file {file}") };
         let at = files.binary_search_by_key(&file, |file| &file.url).map_err(unknown)?;
-        let (bytes, position) = (files[at].size / of_file.len() as u64, row_number(2 * at + reading));
+        let (bytes, reading) = (files[at].size / of_file.len() as u64, reading(at));
         tasks.extend(of_file.iter().map(|range| {
-            let task = FingerprintTask { range: range.clone(), position };
+            let task = FingerprintTask { range: range.clone(), reading };
             Weighed { task, bytes }
         }));
     }
     Ok(tasks)
 }
 
-/// Returns the files whose spans do not join, by their positions in the first reading. Those that are passed over need
-/// not join.
-fn unjoined<'a>(documents: &'a Documents, notes: &FileNote) -> BTreeMap<u32, &'a String> {
-    let files = (0..).step_by(2).zip(documents.files());
-    let unjoined = files.filter(|(position, file)| {
-        notes.spans.get(position).is_some_and(|spans| {
+/// Returns the files whose spans did not join in the first reading. Those that are passed over need not join.
+fn unjoined<'a>(documents: &'a Documents, notes: &FileNote) -> BTreeMap<FileReading, &'a String> {
+    let files = documents.files().enumerate().map(|(at, file)| (FileReading::first(at), file));
+    let unjoined = files.filter(|(reading, file)| {
+        notes.spans.get(reading).is_some_and(|spans| {
             let spans = spans.iter().map(|(&start, &(end, seam))| (start..end, seam));
-            !notes.bad.contains_key(position) && !spans_join(file.size, spans)
+            !notes.bad.contains_key(reading) && !spans_join(file.size, spans)
         })
     });
-    unjoined.map(|(position, file)| (position, &file.url)).collect()
+    unjoined.map(|(reading, file)| (reading, &file.url)).collect()
 }
 
 async fn refuse_mostly_bad(bad: &[BadRow], n_before: usize, allowed: u64, reading: Reading<'_>) -> Result<()> {
@@ -345,7 +369,7 @@ fn warn(bad_files: &[BadFile], counts: &FingerprintCounts) {
     }
 }
 
-async fn refuse_bad_rows(batch: &QueryBatch, allowed: u64, urls: &[String], documents: &Documents) -> Result<()> {
+async fn refuse_bad_rows(batch: &QueryBatch, allowed: u64, urls: &FileUrls, documents: &Documents) -> Result<()> {
     match batch.bad_rows.first() {
         Some(first) if batch.bad_rows.len() as u64 > allowed => {
             let (said, remedy) = explained(first, urls, documents).await;
@@ -357,17 +381,17 @@ async fn refuse_bad_rows(batch: &QueryBatch, allowed: u64, urls: &[String], docu
 }
 
 /// Returns the place of a row that is no document and what is wrong with it, and the remedy if one is known.
-async fn explained(bad: &BadRow, urls: &[String], documents: &Documents) -> (String, Option<String>) {
+async fn explained(bad: &BadRow, urls: &FileUrls, documents: &Documents) -> (String, Option<String>) {
     let place = place_of(bad, urls);
-    match documents.explain(&urls[bad.file as usize], bad.row, bad.reason).await {
+    match documents.explain(urls.of_row(bad), bad.row, bad.reason).await {
         Some(RowFault { what, remedy }) => (format!("{place}: {what}"), Some(remedy)),
         None => (place, None),
     }
 }
 
 /// Returns the place of a row that is no document, and the reason.
-fn place_of(bad: &BadRow, urls: &[String]) -> String {
-    let place = row_place(&urls[bad.file as usize], bad.row);
+fn place_of(bad: &BadRow, urls: &FileUrls) -> String {
+    let place = row_place(urls.of_row(bad), bad.row);
     format!("{place}: {}", bad.reason.name())
 }
 
@@ -379,7 +403,7 @@ fn too_many_bad_rows(
     allowed: u64,
     (example, mending): (String, Option<String>),
     none_is_good: bool,
-    urls: &[String],
+    urls: &FileUrls,
 ) -> PipelineError {
     let has = |reason| bad.iter().any(|bad| bad.reason == reason);
     let (is_cut_off, is_broken) = (has(BadReason::CutOff), has(BadReason::BrokenRecord));
@@ -536,9 +560,9 @@ pub fn write_skipped(batch: &QueryBatch, folder: &std::path::Path, name: &str) -
 pub fn write_quarantine(done: &Fingerprinted, folder: &std::path::Path, name: &str) -> Result<Vec<StagedFile>> {
     let mut writer = DatasetWriter::new(folder, name, &QUARANTINE, &[]);
     for rows in done.batch.bad_rows.chunks(BATCH_ROWS) {
-        let urls: Vec<&String> = rows.iter().map(|bad| &done.urls[bad.file as usize]).collect();
+        let urls: Vec<&str> = rows.iter().map(|bad| done.urls.of_row(bad)).collect();
         // No file has 2^31 row groups or 2^63 rows.
-        let row_group = |(url, bad): (&&String, &BadRow)| {
+        let row_group = |(url, bad): (&&str, &BadRow)| {
             done.documents.row_group_of(url, bad.row).and_then(|n| i32::try_from(n).ok())
         };
         let unnumbered = |_| PipelineError::Internal { stage: "quarantine", reason: "a file of 2^63 rows".to_owned() };

@@ -18,6 +18,7 @@ use super::query_batch::{
     FILE, Ids, KEEP_PREFIX, KeepKey, LENGTH, LOW_HALF, QueryBatch, ROW, SKIPPED, SkipReason, Sources, defect,
 };
 use crate::error::{Result, TaskError};
+use crate::file_reading::FileReading;
 use nearprint_documents::{BadReason, BadRow, DuplicateIds, row_place};
 use nearprint_parquet::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, TEXT_HASH};
 use nearprint_parquet::{Columns, fixed};
@@ -35,8 +36,8 @@ const MAX_EXAMPLES: usize = 3;
 pub struct CollectPolicy {
     /// Decides what happens to rows that repeat a document id.
     pub on_duplicate_id: DuplicateIds,
-    /// The positions of the files that are treated as if they did not exist.
-    pub left_out: BTreeSet<u32>,
+    /// The readings of files that are treated as if they had no rows.
+    pub left_out: BTreeSet<FileReading>,
 }
 
 /// A query batch while its documents arrive, in any order. Its columns grow, and [`finish`](Self::finish) puts them in
@@ -228,7 +229,7 @@ impl<'a> Collecting<'a> {
             if numbered { DecimalOrder::new(n).numbers().collect() } else { self.order_by_id(policy, name_of)? };
         let ids = if numbered { Ids::Numbered(DecimalOrder::new(n)) } else { Ids::Named(self.ids.take(&order)) };
         drop((self.places, self.ids));
-        self.bad_rows.retain(|bad| !policy.left_out.contains(&bad.file));
+        self.bad_rows.retain(|bad| !policy.left_out.contains(&FileReading::from(bad.file)));
         self.bad_rows.sort_unstable();
         let lengths = self.lengths.take(&order);
         let sources = self.source.map(|_| {
@@ -269,7 +270,7 @@ impl<'a> Collecting<'a> {
     fn order_by_id(&mut self, policy: &CollectPolicy, name_of: impl Fn(u32) -> String) -> Result<Vec<u32>> {
         let mut order = self.ids.order();
         if !policy.left_out.is_empty() {
-            order.retain(|&at| !policy.left_out.contains(&self.places.of(at).0));
+            order.retain(|&at| !policy.left_out.contains(&FileReading::from(self.places.of(at).0)));
         }
         let repeats = self.without_repeats(&mut order);
         if policy.on_duplicate_id == DuplicateIds::Fail {
