@@ -20,6 +20,7 @@ use crate::near::{Near, NearRows, scan};
 use crate::nearest::{NearestMatches, match_bytes};
 use crate::nights::{OpenNight, OpenRun, TextHash};
 use crate::query::{Query, WhenJoined};
+use crate::tables::IndexedRows;
 use crate::target::{Fingerprinted, Target};
 
 /// The nanoseconds in which a core reads and compares a page of an index, as measured.
@@ -183,7 +184,7 @@ impl Lookup {
     /// Returns the bytes that near rows, which are sorted, take while their documents are read, and those that the answer
     /// lists.
     async fn row_bytes(&self, rows: &[NearRows], file: RunFile) -> Result<usize> {
-        let n_rows = rows.iter().map(|rows| rows.n as usize).fold(0, usize::saturating_add);
+        let n_rows = rows.iter().map(|near| near.rows.n as usize).fold(0, usize::saturating_add);
         let n_listed = if self.options.max_matches == 0 { n_rows } else { n_rows.min(self.options.max_matches) };
         let listed = n_listed.saturating_mul(match_bytes(self.document_bytes(rows, file).await?));
         let held = ROW_BYTES * n_rows.min(self.rows_at_once()) + 2 * size_of_val(rows);
@@ -300,7 +301,8 @@ impl Lookup {
         let mut near = at_once(scans).await?;
         for index in indexes {
             let found = index.tables.near(self.options.kernel, fingerprint, counts).await?;
-            let of_night = |found: NearRows| index.nights[found.run].map(|night| NearRows { run: night, ..found });
+            let of_night =
+                |IndexedRows { run, rows }: IndexedRows| index.nights[run].map(|night| NearRows { night, rows });
             near.extend(found.into_iter().filter_map(of_night));
         }
         near.sort_unstable();

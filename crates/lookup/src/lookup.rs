@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nearprint_join::{Origin, Verifier};
 use nearprint_storage::Folder;
-use nearprint_store::{Night, Recrawls, Store, missing_store};
+use nearprint_store::{Night, Recrawls, Store, delta_kernel, missing_store};
 
 use crate::answer::State;
 use crate::budget::Budget;
@@ -142,9 +142,10 @@ impl Opening<'_> {
             .collect();
         let shadowed = store.all_nights(Origin::OWN).shadowed(&Recrawls::default()).await?;
         // Of most nights, no row is shadowed.
+        let kernel = delta_kernel(self.options.kernel);
         let open = |night: &Night| {
             let known = known.get(night.run.digest.as_str()).filter(|known| known.night.dt == night.dt);
-            let run = known.map_or_else(|| Arc::new(OpenRun::new(night.clone())), |known| Arc::clone(known));
+            let run = known.map_or_else(|| Arc::new(OpenRun::new(night.clone(), kernel)), |known| Arc::clone(known));
             OpenNight { run, shadowed: shadowed.get(&night.run.digest).cloned().unwrap_or_default() }
         };
         let nights: Vec<OpenNight> = store.nights().iter().map(open).collect();
@@ -172,7 +173,7 @@ impl Opening<'_> {
                 Some(known) => Some(Arc::clone(known)),
                 None => {
                     let bits = self.profile.config().bits;
-                    Tables::of(&index, bits, self.options.max_distance, (self.memory, self.reads))?.map(Arc::new)
+                    Tables::of(&index, bits, self.options, (self.memory, self.reads))?.map(Arc::new)
                 }
             };
             let Some(tables) = tables else { continue };

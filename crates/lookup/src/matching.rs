@@ -132,8 +132,8 @@ impl Lookup {
     /// Returns the bytes that a document has on average, in the night in which it has most. The rows are sorted.
     pub(crate) async fn document_bytes(&self, rows: &[NearRows], file: RunFile) -> Result<usize> {
         let mut most = 0;
-        for of_night in rows.chunk_by(|a, b| a.run == b.run) {
-            most = most.max(mean_document_bytes(self.file(of_night[0].run, file).await?));
+        for of_night in rows.chunk_by(|a, b| a.night == b.night) {
+            most = most.max(mean_document_bytes(self.file(of_night[0].night, file).await?));
         }
         Ok(most)
     }

@@ -27,9 +27,7 @@ pub struct Near {
 /// Rows that follow each other, at one distance to a query. Copies of a page are such rows: rows are in the order of
 /// their fingerprints. So all copies together take the memory of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NearRows {
-    /// The position of their night, or of their run in an index.
-    pub run: usize,
+pub struct AdjacentRows {
     /// The first row.
     pub first: u32,
     /// The number of rows.
@@ -38,21 +36,40 @@ pub struct NearRows {
     pub distance: u32,
 }
 
+impl AdjacentRows {
+    /// Returns one row.
+    pub fn of(row: u32, distance: u32) -> Self {
+        Self { first: row, n: 1, distance }
+    }
+
+    /// Takes a row, if it follows the others and has their distance. Returns whether it does.
+    pub fn takes(&mut self, row: u32, distance: u32) -> bool {
+        let follows = self.distance == distance && row.checked_sub(self.first) == Some(self.n);
+        self.n += u32::from(follows);
+        follows
+    }
+}
+
+/// Rows of a night that are near a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NearRows {
+    /// The position of the night.
+    pub night: usize,
+    /// The rows of its fingerprints, or of its short texts.
+    pub rows: AdjacentRows,
+}
+
 impl NearRows {
     /// Adds a row to those that were found before it.
-    pub fn add(found: &mut Vec<Self>, run: usize, row: u32, distance: u32) {
-        let follows = |last: &&mut Self| {
-            (last.run, last.distance) == (run, distance) && row.checked_sub(last.first) == Some(last.n)
-        };
-        match found.last_mut().filter(follows) {
-            Some(last) => last.n += 1,
-            None => found.push(Self { run, first: row, n: 1, distance }),
+    pub fn add(found: &mut Vec<Self>, night: usize, row: u32, distance: u32) {
+        if !found.last_mut().is_some_and(|last| last.night == night && last.rows.takes(row, distance)) {
+            found.push(Self { night, rows: AdjacentRows::of(row, distance) });
         }
     }
 
     /// Returns each of the rows, as near to query 0.
     pub fn each(self) -> impl Iterator<Item = Near> {
-        let Self { run: night, first, n, distance } = self;
+        let Self { night, rows: AdjacentRows { first, n, distance } } = self;
         (0..n).map(move |at| Near { night, row: first + at, query: 0, distance })
     }
 }

@@ -7,7 +7,7 @@ use futures::TryStreamExt;
 use nearprint_join::RowSet;
 use nearprint_parquet::schema::TEXT_HASH;
 use nearprint_parquet::sketch_column::SketchPages;
-use nearprint_parquet::{Columns, DatasetError, ParquetFile, fingerprint_column, fixed};
+use nearprint_parquet::{Columns, DatasetError, DeltaKernel, ParquetFile, fingerprint_column, fixed};
 use nearprint_storage::{blocking, in_memory};
 use nearprint_store::{Night, Store};
 use tokio::sync::OnceCell;
@@ -67,6 +67,8 @@ impl OpenNight {
 #[derive(Debug)]
 pub struct OpenRun {
     pub night: Night,
+    /// The kernel that unpacks its fingerprints.
+    kernel: DeltaKernel,
     fingerprints: OnceCell<(ParquetFile, SketchPages)>,
     short: OnceCell<ParquetFile>,
     short_hashes: OnceCell<Vec<TextHash>>,
@@ -75,9 +77,10 @@ pub struct OpenRun {
 }
 
 impl OpenRun {
-    pub fn new(night: Night) -> Self {
+    pub fn new(night: Night, kernel: DeltaKernel) -> Self {
         Self {
             night,
+            kernel,
             fingerprints: OnceCell::new(),
             short: OnceCell::new(),
             short_hashes: OnceCell::new(),
@@ -162,10 +165,10 @@ impl OpenRun {
         let parquet = self.fingerprints(store).await?;
         let column = fingerprint_column::fetch(parquet, group, u64::BITS).await?;
         counts.read(0, column.n_bytes());
-        let url = parquet.file.url.clone();
+        let (url, kernel) = (parquet.file.url.clone(), self.kernel);
         let decoding = blocking("query", move || {
             let mut values = vec![0; column.n_rows()];
-            column.decode(&url, &mut values)?;
+            column.decode(&url, &mut values, kernel)?;
             Ok(values)
         });
         decoding.await

@@ -6,14 +6,15 @@ use std::sync::{Arc, OnceLock};
 use nearprint_join::{Kernel, LookupPlan};
 use nearprint_parquet::{INDEX_PAGE_ROWS, PagesRead, SortedCopy};
 use nearprint_storage::{of_task, row_number};
-use nearprint_store::OpenIndex;
+use nearprint_store::{OpenIndex, delta_kernel};
 use tokio::task::JoinSet;
 
 use crate::budget::Budget;
 use crate::counts::Counts;
 use crate::error::{LookupError, Result};
-use crate::near::NearRows;
+use crate::near::AdjacentRows;
 use crate::nights::{Memory, Room};
+use crate::query::LookupOptions;
 
 /// The tables of an index, and the pages of them that stay in memory.
 #[derive(Debug)]
@@ -53,13 +54,15 @@ impl Tables {
     pub fn of(
         index: &OpenIndex,
         bits: u32,
-        max_distance: u32,
+        options: &LookupOptions,
         (memory, reads): (&Arc<Memory>, &Budget),
     ) -> Result<Option<Self>> {
         if index.bits != bits {
             return Ok(None);
         }
-        let copies: Vec<SortedCopy> = index.tables.iter().map(SortedCopy::of).collect::<std::result::Result<_, _>>()?;
+        let kernel = delta_kernel(options.kernel);
+        let copy = |table| SortedCopy::of(table, kernel);
+        let copies: Vec<SortedCopy> = index.tables.iter().map(copy).collect::<std::result::Result<_, _>>()?;
         let table = |copy: SortedCopy| {
             let kept = (0..copy.n_pages()).map(|_| OnceLock::new()).collect();
             Table { copy, kept }
@@ -73,7 +76,12 @@ impl Tables {
         Ok(Some(Self {
             digest: index.digest.clone(),
             runs: index.runs.iter().map(|(digest, _)| digest.clone()).collect(),
-            plan: LookupPlan::new(bits, max_distance, ends.last().copied().unwrap_or(0), INDEX_PAGE_ROWS as u64)?,
+            plan: LookupPlan::new(
+                bits,
+                options.max_distance,
+                ends.last().copied().unwrap_or(0),
+                INDEX_PAGE_ROWS as u64,
+            )?,
             ends,
             tables: copies.into_iter().map(table).collect(),
             memory: Arc::clone(memory),
@@ -81,12 +89,11 @@ impl Tables {
         }))
     }
 
-    /// Returns each row whose fingerprint is near a query's, once, in no particular order. Its run is the position in
-    /// [`runs`](Self::runs). Each table has a task of its own, which ends early if nobody waits for it any more.
+    /// Returns each row whose fingerprint is near a query's, once, in no particular order. Each table has a task of its own, which ends early if nobody waits for it any more.
     ///
     /// # Errors
     /// A table is damaged or cannot be read.
-    pub async fn near(self: &Arc<Self>, kernel: Kernel, fingerprint: u64, counts: &Counts) -> Result<Vec<NearRows>> {
+    pub async fn near(self: &Arc<Self>, kernel: Kernel, fingerprint: u64, counts: &Counts) -> Result<Vec<IndexedRows>> {
         let mut of_tables = JoinSet::new();
         for table in 0..self.plan.n_tables() {
             let tables = Arc::clone(self);
@@ -108,7 +115,7 @@ impl Tables {
         self.tables.iter().enumerate().take(self.plan.n_tables()).map(of_table).sum()
     }
 
-    async fn near_in(&self, kernel: Kernel, number: usize, query: u64) -> Result<(Vec<NearRows>, PagesRead)> {
+    async fn near_in(&self, kernel: Kernel, number: usize, query: u64) -> Result<(Vec<IndexedRows>, PagesRead)> {
         let table = &self.tables[number];
         let pages = table.copy.pages_in(&self.plan.ranges(number, query));
         let (mut found, mut scratch) = (Vec::new(), Vec::new());
@@ -116,7 +123,7 @@ impl Tables {
         let mut compare = |page: usize, values: &[u64]| {
             let first = table.copy.first_row(page);
             self.plan.near(kernel, number, values, query, &mut scratch, |at, distance| {
-                Stretch::add(&mut found, first, first + at as u64, distance);
+                RowsOfPage::add(&mut found, first, first + at as u64, distance);
             });
         };
         for page in pages {
@@ -145,7 +152,7 @@ impl Tables {
             let distances = stretches.iter().flat_map(|stretch| stretch.rows.clone().map(|_| stretch.distance));
             for (place, distance) in places.into_iter().zip(distances) {
                 let (run, row) = self.row_at(place)?;
-                NearRows::add(&mut near, run, row, distance);
+                IndexedRows::add(&mut near, run, row, distance);
             }
         }
         Ok((near, read))
@@ -169,13 +176,30 @@ impl Tables {
     }
 }
 
+/// Rows of a run of an index that are near a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IndexedRows {
+    /// The position of the run in [`Tables::runs`].
+    pub run: usize,
+    /// The rows of its fingerprints.
+    pub rows: AdjacentRows,
+}
+
+impl IndexedRows {
+    fn add(found: &mut Vec<Self>, run: usize, row: u32, distance: u32) {
+        if !found.last_mut().is_some_and(|last| last.run == run && last.rows.takes(row, distance)) {
+            found.push(Self { run, rows: AdjacentRows::of(row, distance) });
+        }
+    }
+}
+
 /// Rows of one page of a table that follow each other, at one distance to a query.
-struct Stretch {
+struct RowsOfPage {
     rows: Range<u64>,
     distance: u32,
 }
 
-impl Stretch {
+impl RowsOfPage {
     /// Adds a row of the page that begins with the row `first`.
     fn add(found: &mut Vec<Self>, first: u64, row: u64, distance: u32) {
         let follows = |last: &&mut Self| last.rows.start >= first && (last.rows.end, last.distance) == (row, distance);

@@ -6,6 +6,7 @@ use nearprint_lookup::{LookupOptions, Query, SharedLookup};
 use nearprint_profile::Outcome;
 use nearprint_storage::Storage;
 use nearprint_store::Store;
+use nearprint_store::maintain::drop_night;
 use tempfile::TempDir;
 
 use crate::support::{Document, open, profile, store, write};
@@ -39,7 +40,7 @@ async fn memory_that_a_night_gives_back_is_used_by_the_nights_that_found_none() 
         let read = lookup.answer(&COPY).await.unwrap().read.unwrap();
         assert!(read.bytes_read > 0, "{when}: one of the two nights has no room");
     }
-    Store::open(&folder).await.unwrap().drop_night("2026-11-01").await.unwrap();
+    drop_night(&Store::open(&folder).await.unwrap(), "2026-11-01").await.unwrap();
     assert!(lookup.refresh().await.unwrap());
     lookup.answer(&COPY).await.unwrap();
     assert_eq!(lookup.answer(&COPY).await.unwrap().read.unwrap().bytes_read, 0, "the night that is left has room");
@@ -64,9 +65,9 @@ async fn a_shared_lookup_keeps_the_newest_commit_whichever_of_two_refreshes_ends
     let first = open(&folder, |own| own).await;
     let shared = SharedLookup::new(first.clone());
     let mut older = first.clone();
-    Store::open(&folder).await.unwrap().drop_night("2026-11-01").await.unwrap();
+    drop_night(&Store::open(&folder).await.unwrap(), "2026-11-01").await.unwrap();
     assert!(older.refresh().await.unwrap());
-    Store::open(&folder).await.unwrap().drop_night("2026-11-02").await.unwrap();
+    drop_night(&Store::open(&folder).await.unwrap(), "2026-11-02").await.unwrap();
     assert!(shared.refresh().await.unwrap());
     shared.keep(older);
     assert_eq!((shared.get().state().n_nights, shared.get().state().commit), (0, first.state().commit + 2));

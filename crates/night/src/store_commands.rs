@@ -105,7 +105,7 @@ pub async fn store_drop_night(storage: &Storage, request: &DropNightRequest) -> 
     check_date(&request.dt)?;
     let store = open_store(storage, &request.store).await?;
     store.probe_conditional_put(request.writers).await?;
-    let dropped = store.drop_night(&request.dt).await?;
+    let dropped = maintain::drop_night(&store, &request.dt).await?;
     roll_all_forward(storage, store.folder(), std::slice::from_ref(&dropped)).await?;
     let store = open_store(storage, &request.store).await?;
     let (commit, stale) = commit_and_stale(&store, &dropped);
@@ -122,7 +122,7 @@ pub async fn store_forget_before(storage: &Storage, request: &ForgetBeforeReques
     check_date(&request.before)?;
     let store = open_store(storage, &request.store).await?;
     store.probe_conditional_put(request.writers).await?;
-    let forgotten = store.forget_before(&request.before).await?;
+    let forgotten = maintain::forget_before(&store, &request.before).await?;
     // If this is killed, the next run into an output takes the nights out of its tables.
     roll_all_forward(storage, store.folder(), &forgotten).await?;
     // An execution before this one may have committed and died.

@@ -2,7 +2,7 @@
 
 use parquet::errors::{ParquetError, Result as ParquetResult};
 
-use crate::kernel::unpack_deltas;
+use crate::kernel::DeltaKernel;
 
 /// The largest number of values that a block may have. Blocks of real writers have some hundreds.
 const MAX_BLOCK_VALUES: usize = 1 << 20;
@@ -11,7 +11,7 @@ const MAX_BLOCK_VALUES: usize = 1 << 20;
 ///
 /// # Errors
 /// The page is damaged, or has another number of values than `values`.
-pub fn decode_deltas(page: &[u8], values: &mut [u64]) -> ParquetResult<()> {
+pub fn decode_deltas(page: &[u8], values: &mut [u64], kernel: DeltaKernel) -> ParquetResult<()> {
     let mut bytes = page;
     let block_values = length(&mut bytes)?;
     let n_miniblocks = length(&mut bytes)?;
@@ -42,7 +42,7 @@ pub fn decode_deltas(page: &[u8], values: &mut [u64]) -> ParquetResult<()> {
                 return Err(damaged("a page ends too early"));
             }
             // The kernel also gets the bytes after the miniblock, because it loads whole vectors.
-            last = unpack_deltas(bytes, u32::from(width), min_delta, last, now);
+            last = kernel.unpack(bytes, u32::from(width), min_delta, last, now);
             rest = later;
             bytes = &bytes[(miniblock_values / 8 * usize::from(width)).min(bytes.len())..];
         }

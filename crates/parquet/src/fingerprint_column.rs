@@ -8,7 +8,7 @@
 //! use std::sync::Arc;
 //!
 //! use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
-//! use nearprint_parquet::{DatasetWriter, ParquetFile, fingerprint_column};
+//! use nearprint_parquet::{DatasetWriter, DeltaKernel, ParquetFile, fingerprint_column};
 //! use nearprint_storage::Storage;
 //!
 //! # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -22,7 +22,7 @@
 //! let parquet = ParquetFile::open(Storage::default().folder(&path)?.file().await?).await?;
 //! let column = fingerprint_column::fetch(&parquet, 0, 64).await?;
 //! let mut values = vec![0; column.n_rows()];
-//! column.decode(&path, &mut values)?;
+//! column.decode(&path, &mut values, DeltaKernel::best())?;
 //! assert_eq!(values, [3, 5, 8]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # }).unwrap();
@@ -45,6 +45,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use crate::columns::{BATCH_ROWS, Columns};
 use crate::delta::decode_deltas;
 use crate::error::{DatasetError, Result};
+use crate::kernel::DeltaKernel;
 use crate::parquet_file::{ParquetFile, Read, count};
 use crate::schema::FINGERPRINT;
 
@@ -150,18 +151,23 @@ impl FetchedColumn {
     ///
     /// # Panics
     /// May panic if the slice has another length.
-    pub fn decode(&self, url: &str, values: &mut [u64]) -> Result<()> {
+    pub fn decode(&self, url: &str, values: &mut [u64], kernel: DeltaKernel) -> Result<()> {
         match self {
             Self::Values(known) => values.copy_from_slice(known),
             Self::Chunk { chunk, bytes, .. } => {
-                decode_chunk(chunk, bytes, values).map_err(|e| DatasetError::of_parquet(url, e))?;
+                decode_chunk(chunk, bytes, values, kernel).map_err(|e| DatasetError::of_parquet(url, e))?;
             }
         }
         Ok(())
     }
 }
 
-fn decode_chunk(chunk: &ColumnChunkMetaData, bytes: &Bytes, values: &mut [u64]) -> ParquetResult<()> {
+fn decode_chunk(
+    chunk: &ColumnChunkMetaData,
+    bytes: &Bytes,
+    values: &mut [u64],
+    kernel: DeltaKernel,
+) -> ParquetResult<()> {
     let reader = ChunkBytes { offset: chunk.byte_range().0, bytes: bytes.clone() };
     let mut pages = SerializedPageReader::new(Arc::new(reader), chunk, values.len(), None)?;
     let mut rest = values;
@@ -178,7 +184,7 @@ fn decode_chunk(chunk: &ColumnChunkMetaData, bytes: &Bytes, values: &mut [u64]) 
                 def_levels_byte_len: 0,
                 rep_levels_byte_len: 0,
                 ..
-            } => decode_deltas(buf, now)?,
+            } => decode_deltas(buf, now, kernel)?,
             other => return Err(damaged(&format!("a page is encoded as {}", other.encoding()))),
         }
     }

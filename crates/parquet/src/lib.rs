@@ -29,6 +29,7 @@ pub mod fuzzing {
 
 pub use columns::{BATCH_ROWS, Columns, MAX_VALUE_BYTES, fixed};
 pub use error::{DatasetError, Result};
+pub use kernel::DeltaKernel;
 pub use pages::{GroupState, PagedRowGroup, ReadLimits};
 pub use parquet_file::{ParquetFile, Read, caught, count, joined_row_groups, panicked, selection};
 pub use publish::{is_sound, mend_files, publish, refuse_existing, upload, upload_new};

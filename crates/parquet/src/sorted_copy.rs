@@ -13,6 +13,7 @@ use parquet::file::page_index::offset_index::PageLocation;
 use crate::delta::decode_deltas;
 use crate::error::{DatasetError, Result};
 use crate::guard::thrift::{PageKind, page_sizes};
+use crate::kernel::DeltaKernel;
 use crate::page_index::pages_of_chunk;
 use crate::parquet_file::{ParquetFile, count};
 use crate::schema::{PERMUTED, PLACE};
@@ -30,6 +31,7 @@ const MAX_PAGE_ROWS: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct SortedCopy {
     file: InputFile,
+    kernel: DeltaKernel,
     permuted: Vec<Page>,
     /// The smallest value of each page of `permuted`.
     least: Vec<u64>,
@@ -57,11 +59,11 @@ pub struct PagesRead {
 }
 
 impl SortedCopy {
-    /// Takes the places of all pages from the page index of a file.
+    /// Takes the places of all pages from the page index of a file. The kernel decodes them.
     ///
     /// # Errors
     /// [`DatasetError::BadFile`] if the file is not a table of an index, or if its page index is not sound.
-    pub fn of(parquet: &ParquetFile) -> Result<Self> {
+    pub fn of(parquet: &ParquetFile, kernel: DeltaKernel) -> Result<Self> {
         let (mut permuted, mut least, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for group in 0..parquet.n_row_groups() {
             let before = parquet.rows_before(group);
@@ -72,7 +74,7 @@ impl SortedCopy {
         if least.len() != permuted.len() || !least.is_sorted() {
             return Err(refused(parquet, "its pages of fingerprints are not in order"));
         }
-        Ok(Self { file: parquet.file.clone(), permuted, least, places, n_rows: parquet.n_rows() })
+        Ok(Self { file: parquet.file.clone(), kernel, permuted, least, places, n_rows: parquet.n_rows() })
     }
 
     /// Returns the number of rows.
@@ -172,7 +174,8 @@ impl SortedCopy {
             }
             let start = count(page.start - stretches[at].start);
             let of_page = bytes[at].get(start..start + page.bytes as usize);
-            let decoded = of_page.ok_or_else(|| "it was not read whole".to_owned()).and_then(|b| decode(b, page));
+            let decoded =
+                of_page.ok_or_else(|| "it was not read whole".to_owned()).and_then(|b| decode(b, page, self.kernel));
             decoded.map_err(|reason| {
                 DatasetError::bad_file(&self.file.url, format!("the page at byte {}: {reason}", page.start))
             })
@@ -182,7 +185,7 @@ impl SortedCopy {
 }
 
 /// Returns the values of a page, whose header must agree with the index and whose bytes with their checksum.
-fn decode(bytes: &[u8], page: &Page) -> std::result::Result<Vec<u64>, String> {
+fn decode(bytes: &[u8], page: &Page, kernel: DeltaKernel) -> std::result::Result<Vec<u64>, String> {
     /// The number of the encoding DELTA_BINARY_PACKED in the format.
     const DELTA_BINARY_PACKED: u64 = 5;
     let header = page_sizes(bytes).map_err(|_| "its header is damaged")?;
@@ -198,7 +201,7 @@ fn decode(bytes: &[u8], page: &Page) -> std::result::Result<Vec<u64>, String> {
         return Err("its checksum does not fit".to_owned());
     }
     let mut values = vec![0; page.n_rows as usize];
-    decode_deltas(packed, &mut values).map_err(|e| e.to_string())?;
+    decode_deltas(packed, &mut values, kernel).map_err(|e| e.to_string())?;
     Ok(values)
 }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use nearprint_parquet::schema::INDEX;
-use nearprint_parquet::{DatasetWriter, INDEX_PAGE_ROWS, PagesRead, ParquetFile, SortedCopy, writer_properties};
+use nearprint_parquet::{
+    DatasetWriter, DeltaKernel, INDEX_PAGE_ROWS, PagesRead, ParquetFile, SortedCopy, writer_properties,
+};
 use nearprint_storage::Storage;
 use parquet::arrow::ArrowWriter;
 
@@ -72,7 +74,7 @@ fn ranges(rows: &Rows, random: &mut Random, n: usize) -> Vec<RangeInclusive<u64>
 
 async fn check(path: &Path, rows: &Rows, random: &mut Random) {
     let file = Storage::default().folder(path.to_str().unwrap()).unwrap().file().await.unwrap();
-    let copy = SortedCopy::of(&ParquetFile::open(file).await.unwrap()).unwrap();
+    let copy = SortedCopy::of(&ParquetFile::open(file).await.unwrap(), DeltaKernel::best()).unwrap();
     assert_eq!(copy.n_rows(), rows.len() as u64);
     for n in [1, 2, 10, 100] {
         let ranges = ranges(rows, random, n);

@@ -56,6 +56,7 @@
 //! ```
 
 mod commit;
+mod delta_kernel;
 mod error;
 mod existing;
 mod identity;
@@ -79,6 +80,7 @@ pub mod fuzzing {
 }
 
 pub use commit::{Commit, Forgotten, JoinedRuns, Night, RunRecord, to_json};
+pub use delta_kernel::delta_kernel;
 pub use error::{Result, StoreError};
 pub use existing::{Existing, ExistingDocuments, ExistingFile, ExistingShort, RunFile, ShortDocument};
 pub use identity::{identity_in, missing_store};

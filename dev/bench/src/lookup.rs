@@ -9,7 +9,7 @@ use futures::{StreamExt, TryStreamExt};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{Kernel, near_values};
 use nearprint_lookup::{Answer, Lookup, LookupOptions, LookupProfile, Query};
-use nearprint_parquet::fingerprint_column;
+use nearprint_parquet::{DeltaKernel, fingerprint_column};
 use nearprint_profile::by_name;
 use nearprint_storage::{Folder, Progress, Storage};
 use nearprint_store::maintain::{IndexRequest, index};
@@ -237,7 +237,7 @@ async fn fingerprints(folder: &Folder) -> Result<Vec<Fingerprints>> {
         for column in columns {
             let from = values.len();
             values.resize(from + column.n_rows(), 0);
-            column.decode(&parquet.file.url, &mut values[from..])?;
+            column.decode(&parquet.file.url, &mut values[from..], DeltaKernel::best())?;
         }
         nights.push(Fingerprints { dt: night.dt.clone(), values });
     }

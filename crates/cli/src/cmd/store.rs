@@ -30,16 +30,16 @@ pub(super) fn store(global: &Global, command: &StoreCommand) -> Outcome {
     }
 }
 
-fn open(global: &Global, args: &StoreArgs) -> Result<(Session, String), Failure> {
+/// Returns the job of a command, its session, and the place of its store.
+fn open(global: &Global, args: &StoreArgs) -> Result<(JobConfig, Session, String), Failure> {
     let job = JobConfig::read_or_default(args.config.as_deref())?;
-    let url = job.store(args.store.as_ref())?;
-    Ok((Session::new(&job, global), url))
+    let (session, url) = (Session::new(&job, global), job.store(args.store.as_ref())?);
+    Ok((job, session, url))
 }
 
 fn init(global: &Global, args: &StoreArgs) -> Outcome {
-    let (session, url) = open(global, args)?;
-    let writers = JobConfig::read_or_default(args.config.as_deref())?.writers();
-    let place = url.clone();
+    let (job, session, url) = open(global, args)?;
+    let (writers, place) = (job.writers(), url.clone());
     let is_new = session
         .block_on(|storage, _, _| async move { nearprint_night::store_init(&storage, &place, writers).await })?;
     let status = if is_new { "made" } else { "already_there" };
@@ -48,9 +48,8 @@ fn init(global: &Global, args: &StoreArgs) -> Outcome {
 }
 
 fn drop_night(global: &Global, args: &DropNightArgs) -> Outcome {
-    let (session, store) = open(global, &args.place)?;
-    let writers = JobConfig::read_or_default(args.place.config.as_deref())?.writers();
-    let request = DropNightRequest { store, dt: args.dt.clone(), writers };
+    let (job, session, store) = open(global, &args.place)?;
+    let request = DropNightRequest { store, dt: args.dt.clone(), writers: job.writers() };
     let summary =
         session.block_on(|storage, _, _| async move { nearprint_night::store_drop_night(&storage, &request).await })?;
     let mut text = format!("{}: dropped {} (commit {})\n", summary.store, summary.dt, summary.commit);
@@ -66,8 +65,8 @@ fn drop_night(global: &Global, args: &DropNightArgs) -> Outcome {
 }
 
 fn forget(global: &Global, args: &ForgetArgs) -> Outcome {
-    let (session, store) = open(global, &args.place)?;
-    let writers = JobConfig::read_or_default(args.place.config.as_deref())?.writers();
+    let (job, session, store) = open(global, &args.place)?;
+    let writers = job.writers();
     match (&args.before, &args.ids) {
         (Some(before), _) => forget_before(&session, ForgetBeforeRequest { store, before: before.clone(), writers }),
         (None, Some(ids)) => forget_ids(&session, ForgetIdsRequest { store, ids: read_ids(ids)?, writers }),
@@ -128,7 +127,7 @@ fn forget_ids_text(summary: &ForgetIdsSummary) -> String {
 }
 
 fn info(global: &Global, args: &StoreArgs) -> Outcome {
-    let (session, url) = open(global, args)?;
+    let (_, session, url) = open(global, args)?;
     let info = session.block_on(|storage, _, _| async move { nearprint_night::store_info(&storage, &url).await })?;
     let text = info_text(&info);
     Ok(session.report("store info", "done", &info, text))
@@ -187,7 +186,7 @@ fn derived_text(what: &str, derived: &SegmentInfo) -> String {
 }
 
 fn check(global: &Global, args: &StoreArgs) -> Outcome {
-    let (session, url) = open(global, args)?;
+    let (_, session, url) = open(global, args)?;
     let found = session.block_on(|storage, _, progress| async move {
         nearprint_night::store_check(&storage, &url, &progress).await
     })?;
@@ -214,9 +213,9 @@ fn check_text(found: &StoreReport) -> String {
 }
 
 fn compact(global: &Global, args: &CompactArgs) -> Outcome {
-    let (session, url) = open(global, &args.place)?;
+    let (job, session, url) = open(global, &args.place)?;
     let mut request = CompactRequest::of(url);
-    request.writers = JobConfig::read_or_default(args.place.config.as_deref())?.writers();
+    request.writers = job.writers();
     request.part_rows = args.part_rows.unwrap_or(request.part_rows);
     let summary = session.block_on(|storage, resources, progress| async move {
         nearprint_night::store_compact(&storage, &request, &resources, &progress).await
@@ -243,8 +242,8 @@ fn compact_text(summary: &CompactSummary, status: &str) -> String {
 }
 
 fn index(global: &Global, args: &StoreArgs) -> Outcome {
-    let (session, store) = open(global, args)?;
-    let request = IndexRequest { store, writers: JobConfig::read_or_default(args.config.as_deref())?.writers() };
+    let (job, session, store) = open(global, args)?;
+    let request = IndexRequest { store, writers: job.writers() };
     let summary = session.block_on(|storage, resources, progress| async move {
         nearprint_night::store_index(&storage, &request, &resources, &progress).await
     })?;
@@ -270,8 +269,7 @@ fn index_text(summary: &IndexSummary, status: &str) -> String {
 }
 
 fn gc(global: &Global, args: &GcArgs) -> Outcome {
-    let (session, store) = open(global, &args.place)?;
-    let job = JobConfig::read_or_default(args.place.config.as_deref())?;
+    let (job, session, store) = open(global, &args.place)?;
     let request = GcRequest {
         store,
         output: args.output.as_ref().map(|place| job.folder().given(place)).or_else(|| job.output.clone()),

@@ -9,6 +9,7 @@ use parquet::column::page::Page;
 
 use super::thrift::{PageKind, PageSizes};
 use crate::delta::decode_deltas;
+use crate::kernel::DeltaKernel;
 
 /// The result of a check. The error is the reason for which a page is not read.
 type Check = Result<(), String>;
@@ -95,7 +96,7 @@ pub fn check_written_out(page: &Page, has_levels: bool, limit: u64) -> Check {
     let values = values(page, has_levels).ok_or_else(damaged)?;
     let listed = delta_count(values).and_then(|n| usize::try_from(n).ok()).ok_or_else(damaged)?;
     let mut prefixes = vec![0; listed];
-    decode_deltas(values, &mut prefixes).map_err(|_| damaged())?;
+    decode_deltas(values, &mut prefixes, DeltaKernel::best()).map_err(|_| damaged())?;
     // The reader takes the lengths for numbers of 32 bits.
     let shared: u64 = prefixes.iter().map(|prefix| prefix & u64::from(u32::MAX)).sum();
     if shared > limit {

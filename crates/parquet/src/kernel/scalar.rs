@@ -1,6 +1,6 @@
 //! The portable kernel. It defines what the other kernels must do.
 
-/// See [`unpack_deltas`](super::unpack_deltas).
+/// See [`DeltaKernel::unpack`](super::DeltaKernel::unpack).
 pub fn unpack_deltas(packed: &[u8], width: u32, min_delta: u64, before: u64, out: &mut [u64]) -> u64 {
     let mut last = before;
     for (i, value) in out.iter_mut().enumerate() {

@@ -12,22 +12,32 @@ use super::scalar;
 /// The largest width of a delta. Wider ones may span nine bytes.
 const MAX_WIDTH: u32 = 57;
 
-/// See [`unpack_deltas`](super::unpack_deltas). Returns `None` if the processor lacks the instructions, or if the width
-/// is 0 or too large.
-pub fn unpack_deltas(packed: &[u8], width: u32, min_delta: u64, before: u64, out: &mut [u64]) -> Option<u64> {
-    let detected = is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512vbmi");
-    if !detected || width == 0 || width > MAX_WIDTH {
-        return None;
+/// A proof that the processor has the instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lanes(());
+
+impl Lanes {
+    /// Returns the proof, if the processor has the instructions.
+    pub fn detected() -> Option<Self> {
+        let detected = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vbmi");
+        detected.then_some(Self(()))
     }
-    // Each load takes a whole vector of 64 bytes and uses `width` of them.
-    let n_loads = packed.len().saturating_sub(64 - width as usize) / width as usize;
-    let n = 8 * n_loads.min(out.len() / 8);
-    let (vectors, rest) = out.split_at_mut(n);
-    // SAFETY: the instructions were detected, and all n / 8 loads are inside `packed`.
-    let last = unsafe { unpack_lanes(packed, width, min_delta, before, vectors) };
-    Some(scalar::unpack_deltas(packed.get(n / 8 * width as usize..).unwrap_or(&[]), width, min_delta, last, rest))
+
+    /// See [`DeltaKernel::unpack`](super::DeltaKernel::unpack). Returns `None` if the width is 0 or too large.
+    pub fn unpack(self, packed: &[u8], width: u32, min_delta: u64, before: u64, out: &mut [u64]) -> Option<u64> {
+        if width == 0 || width > MAX_WIDTH {
+            return None;
+        }
+        // Each load takes a whole vector of 64 bytes and uses `width` of them.
+        let n_loads = packed.len().saturating_sub(64 - width as usize) / width as usize;
+        let n = 8 * n_loads.min(out.len() / 8);
+        let (vectors, rest) = out.split_at_mut(n);
+        // SAFETY: `self` proves the instructions, and all n / 8 loads are inside `packed`.
+        let last = unsafe { unpack_lanes(packed, width, min_delta, before, vectors) };
+        Some(scalar::unpack_deltas(packed.get(n / 8 * width as usize..).unwrap_or(&[]), width, min_delta, last, rest))
+    }
 }
 
 /// # Safety

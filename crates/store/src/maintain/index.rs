@@ -10,7 +10,7 @@ use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use futures::future::try_join_all;
 use nearprint_join::{LookupPlan, Permutation};
 use nearprint_parquet::schema::{CONFIG_DIGEST, FINGERPRINT, INDEX};
-use nearprint_parquet::{BATCH_ROWS, DatasetWriter, FileRecord, ParquetFile, fingerprint_column};
+use nearprint_parquet::{BATCH_ROWS, DatasetWriter, DeltaKernel, FileRecord, ParquetFile, fingerprint_column};
 use nearprint_storage::{Folder, Progress, Sha256Hex, StorageError, TempFolder, in_memory};
 use serde::Serialize;
 use tokio::task::JoinSet;
@@ -272,7 +272,7 @@ impl Indexing {
             for group in 0..parquet.n_row_groups() {
                 let column = fingerprint_column::fetch(parquet, group, u64::BITS).await?;
                 values.resize(column.n_rows(), 0);
-                column.decode(&parquet.file.url, &mut values)?;
+                column.decode(&parquet.file.url, &mut values, DeltaKernel::best())?;
                 for (place, &value) in (place..).zip(&values) {
                     buckets.add(order.permute(value), place)?;
                 }

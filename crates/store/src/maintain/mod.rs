@@ -6,6 +6,7 @@ mod forget;
 mod gc;
 mod history;
 mod index;
+mod leave_out;
 
 pub use check::{Damaged, StoreProblem, StoreReport, check, check_content, check_identities, check_nights};
 pub use compact::{CompactRequest, CompactSummary, compact};
@@ -15,3 +16,4 @@ pub use gc::{
 };
 pub use history::CheckedCommits;
 pub use index::{IndexRequest, IndexSummary, index};
+pub use leave_out::{drop_night, forget_before};

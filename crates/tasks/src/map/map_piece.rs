@@ -12,7 +12,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use nearprint_join::{NearExisting, Pair, TogetherScratch, TooManyPairs};
 use nearprint_parquet::fingerprint_column::{self, FetchedColumn};
 use nearprint_storage::{in_pool, row_number};
-use nearprint_store::ExistingFile;
+use nearprint_store::{ExistingFile, delta_kernel};
 use rayon::prelude::*;
 
 use super::context::{FileRowGroups, MapContext, Room};
@@ -218,7 +218,8 @@ fn decode(context: &MapContext, url: &str, columns: &[FetchedColumn]) -> Result<
         places.push((column, now));
         rest = later;
     }
-    places.into_par_iter().try_for_each(|(column, now)| column.decode(url, now))?;
+    let kernel = delta_kernel(context.queries.kernel());
+    places.into_par_iter().try_for_each(|(column, now)| column.decode(url, now, kernel))?;
     Ok(ExistingValues::group(context.queries.kernel(), fingerprints))
 }
 

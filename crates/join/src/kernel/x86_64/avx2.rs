@@ -130,7 +130,7 @@ unsafe fn pairs_by_halves(lanes: &[u64], rows: &[u64], max_distance: u32, found:
         let mut padded = [lanes[0]; 2 * 8];
         padded[..lanes.len()].copy_from_slice(lanes);
         for rows in rows.chunks(ROWS_AT_ONCE) {
-            // SAFETY: as here.
+            // SAFETY: the caller proves AVX2, and that is all that near_halves asks for.
             let near = unsafe {
                 if lanes.len() > 8 {
                     near_halves::<2>(&padded, rows, max_distance)
@@ -243,7 +243,7 @@ unsafe fn pairs_by_rests(
     max_distance: u32,
     found: &mut dyn FnMut(u64, u64),
 ) {
-    // SAFETY: as here.
+    // SAFETY: the caller proves AVX2, and that is all that pairs_by_nibbles asks for.
     unsafe {
         match max_rest {
             0..=3 => pairs_by_nibbles::<6>(rows, list, max_distance, found),

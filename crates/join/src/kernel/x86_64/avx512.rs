@@ -50,7 +50,8 @@ unsafe fn select_lanes(list: &[u64], prefix: u64, mask: u64, max_distance: u32, 
     }
     if !rest.is_empty() {
         let there = first_lanes(rest.len());
-        // SAFETY: masked lanes are not read; the store is as above.
+        // SAFETY: masked lanes are not read; at most rest.len() values are kept behind the n before them, so the store
+        // ends at n + LANES ≤ list.len() + LANES.
         unsafe {
             let values = _mm512_maskz_loadu_epi64(there, rest.as_ptr().cast());
             let near = _mm512_mask_cmple_epu64_mask(there, distance(values), max_distance);
@@ -110,7 +111,7 @@ fn rows_at_once(max_distance: u32) -> usize {
 unsafe fn pairs_by_halves(lanes: &[u64], rows: &[u64], max_distance: u32, found: &mut dyn FnMut(u64, u64)) {
     for lanes in lanes.chunks(4 * 16) {
         for rows in rows.chunks(rows_at_once(max_distance)) {
-            // SAFETY: as here.
+            // SAFETY: the caller proves the instructions, and that is all that near_halves asks for.
             let near = unsafe {
                 match lanes.len().div_ceil(16) {
                     1 => near_halves::<1>(lanes, rows, max_distance),
@@ -120,7 +121,7 @@ unsafe fn pairs_by_halves(lanes: &[u64], rows: &[u64], max_distance: u32, found:
                 }
             };
             if near {
-                // SAFETY: as here.
+                // SAFETY: the caller proves the instructions, and that is all that pairs_whole asks for.
                 unsafe { pairs_whole(lanes, rows, max_distance, found) }
             }
         }
@@ -133,7 +134,7 @@ unsafe fn pairs_by_halves(lanes: &[u64], rows: &[u64], max_distance: u32, found:
 unsafe fn pairs_by_wholes(lanes: &[u64], rows: &[u64], max_distance: u32, found: &mut dyn FnMut(u64, u64)) {
     for lanes in lanes.chunks(WHOLE_VECTORS * LANES) {
         for rows in rows.chunks(ROWS_AT_ONCE) {
-            // SAFETY: as here.
+            // SAFETY: the caller proves the instructions, and that is all that pairs_of_wholes asks for.
             unsafe {
                 match lanes.len().div_ceil(LANES) {
                     1 => pairs_of_wholes::<1>(lanes, rows, max_distance, found),
@@ -193,7 +194,7 @@ unsafe fn pairs_of_wholes<const N: usize>(
     for (lanes, nearest) in lanes.chunks(LANES).zip(nearest) {
         let there = if lanes.len() < LANES { first_lanes(lanes.len()) } else { u8::MAX };
         if _mm512_mask_cmple_epu64_mask(there, nearest, limit) != 0 {
-            // SAFETY: as here.
+            // SAFETY: the caller proves the instructions, and that is all that pairs_whole asks for.
             unsafe { pairs_whole(lanes, rows, max_distance, found) }
         }
     }
@@ -240,7 +241,7 @@ pub(in super::super) fn may_have_pairs(kernel: Kernel, values: &[u64], max_dista
 /// The processor has the instructions; there are at most sixteen values.
 #[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq")]
 unsafe fn may_have_pairs_lanes(values: &[u64], max_distance: u32) -> bool {
-    // SAFETY: as here.
+    // SAFETY: the caller proves the instructions, and that there are at most sixteen values.
     let halves = unsafe { low_halves(values) };
     let there = if values.len() == 16 { u16::MAX } else { !(u16::MAX << values.len()) };
     let limit = _mm512_set1_epi32(max_distance.cast_signed());
@@ -263,7 +264,7 @@ unsafe fn may_have_pairs_lanes(values: &[u64], max_distance: u32) -> bool {
 #[target_feature(enable = "avx512f")]
 unsafe fn low_halves(values: &[u64]) -> __m512i {
     let (first, second) = values.split_at(values.len().min(LANES));
-    // SAFETY: as here.
+    // SAFETY: the caller proves the instructions; `load` takes as many values as there are, up to eight.
     unsafe {
         _mm512_inserti64x4::<1>(
             _mm512_castsi256_si512(_mm512_cvtepi64_epi32(load(first))),

@@ -13,7 +13,7 @@ pub(super) fn run<T: Task>(kernel: Kernel, task: T) -> T::Output {
         KernelName::Avx512 => unsafe { run_avx512(task) },
         name => {
             assert!(name == KernelName::Avx2);
-            // SAFETY: as above.
+            // SAFETY: the kernel is AVX2's, which proves its instructions.
             unsafe { run_avx2(task) }
         }
     }
