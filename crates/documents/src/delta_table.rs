@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use nearprint_storage::{Folder, InputFile, Storage, foreign};
 
-use super::found::{Found, FoundTable};
+use super::found::{FoundFiles, FoundTable};
 use super::reader::Format;
 use crate::error::DocumentsError;
 use nearprint_delta::{Add, Checkpoint, LogNames, LogState, commit_name, parse, unescaped};
@@ -32,7 +32,7 @@ pub async fn live_files(
     url: &str,
     below: &[String],
     version: Option<u64>,
-) -> crate::error::Result<Found> {
+) -> crate::error::Result<FoundFiles> {
     let root = storage.input(url)?;
     // The log may be a link.
     storage.input(root.join(DELTA_LOG).url())?;
@@ -49,7 +49,7 @@ pub async fn live_files(
         return Err(DocumentsError::DocumentsMissing { url: place });
     }
     tracing::info!(table = url, version, files = files.len(), "reads a Delta table");
-    Ok(Found { files, unusable: BTreeMap::new(), table: Some(table) })
+    Ok(FoundFiles { files, unusable: BTreeMap::new(), table: Some(table) })
 }
 
 /// Parses the names of a partition's folder. The log escapes special characters in them like a URL does.

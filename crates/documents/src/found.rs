@@ -6,7 +6,7 @@ use nearprint_storage::InputFile;
 
 /// The files at a place of documents.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct FoundFiles {
     /// The files by path.
     pub files: BTreeMap<String, InputFile>,
     /// Things that look like files but cannot be read, each with the reason; by path.

@@ -15,7 +15,7 @@ use nearprint_storage::InputFile;
 use nearprint_warc::Packing;
 
 use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadBytes, ReadContext};
-use super::jsonl_lines::{Numbered, Row, Value, Wanted};
+use super::jsonl_lines::{Numbered, Row, Value, WantedColumns};
 use super::reader::{DocumentReader, Opened, RowFault};
 use super::{foreign, hint, jsonl_fault};
 use crate::quarantine::BadReason;
@@ -37,7 +37,7 @@ impl JsonlFile {
     /// misnamed. If a later line lacks it, the value is NULL there.
     async fn open(file: InputFile, columns: &DocumentColumns, context: &ReadContext) -> Result<Self> {
         let mut lines = Numbered::open(&file, context.max_line_bytes(), &ReadBytes::default()).await?;
-        let wanted = Wanted::new(columns);
+        let wanted = WantedColumns::new(columns);
         let beginning = lines.beginning().await?;
         let foreign = foreign::by_beginning(beginning).map(|foreign| foreign.reason(&file.url));
         // The lines of a packed file were unpacked already.
@@ -110,7 +110,7 @@ impl DocumentReader for JsonlFile {
         let keep_types: Arc<[DataType]> = keep_types.into();
         let opened = async move {
             let lines = Numbered::open(&file, context.max_line_bytes(), &context.read_bytes).await?;
-            let wanted = Arc::new(Wanted::new(&columns));
+            let wanted = Arc::new(WantedColumns::new(&columns));
             let batches = futures::stream::try_unfold(lines, move |mut lines| {
                 let (wanted, keep_types, context) = (Arc::clone(&wanted), Arc::clone(&keep_types), context.clone());
                 async move {
@@ -131,7 +131,7 @@ impl DocumentReader for JsonlFile {
 
 async fn next_batch(
     lines: &mut Numbered,
-    wanted: &Wanted,
+    wanted: &WantedColumns,
     keep_types: &[DataType],
     context: &ReadContext,
 ) -> Result<Option<DocumentBatch>> {
@@ -232,7 +232,7 @@ fn keep_array(rows: &mut [Row], column: usize, data_type: &DataType) -> ArrayRef
 /// left out.
 async fn keep_types(
     columns: &DocumentColumns,
-    wanted: &Wanted,
+    wanted: &WantedColumns,
     mut lines: Numbered,
     first: Row,
 ) -> Result<Vec<(String, DataType)>> {

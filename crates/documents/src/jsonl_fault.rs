@@ -5,7 +5,7 @@ use nearprint_warc::Packing;
 use serde::de::IgnoredAny;
 
 use super::batch::{DocumentColumns, ReadBytes, ReadContext};
-use super::jsonl_lines::{Numbered, Value, Wanted};
+use super::jsonl_lines::{Numbered, Value, WantedColumns};
 use super::reader::RowFault;
 use crate::quarantine::BadReason;
 use nearprint_parquet::{MAX_VALUE_BYTES, Result};
@@ -131,7 +131,7 @@ fn of_text(
     max_doc_bytes: u64,
 ) -> Option<RowFault> {
     let fault = |what: String, remedy: &str| Some(RowFault { what, remedy: remedy.to_owned() });
-    let wanted = Wanted::new(columns);
+    let wanted = WantedColumns::new(columns);
     match reason {
         BadReason::NotJson => not_json(url, text),
         BadReason::InvalidUtf8 => match std::str::from_utf8(text) {

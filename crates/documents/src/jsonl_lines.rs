@@ -68,7 +68,7 @@ impl Numbered {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub async fn next_row(&mut self, wanted: &Wanted) -> Result<Option<Row>> {
+    pub async fn next_row(&mut self, wanted: &WantedColumns) -> Result<Option<Row>> {
         loop {
             let (line, text) = match self.next_numbered().await? {
                 None => return Ok(None),
@@ -103,7 +103,7 @@ impl Numbered {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub async fn next_object(&mut self, wanted: &Wanted) -> Result<Option<Row>> {
+    pub async fn next_object(&mut self, wanted: &WantedColumns) -> Result<Option<Row>> {
         while let Some(row) = self.next_row(wanted).await? {
             if row.fault.is_none() {
                 return Ok(Some(row));
@@ -208,11 +208,11 @@ impl Value {
 
 /// The columns that are read. All others are skipped without being held.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct WantedColumns {
     names: Vec<String>,
 }
 
-impl Wanted {
+impl WantedColumns {
     pub fn new(columns: &DocumentColumns) -> Self {
         Self { names: [&columns.id, &columns.text].into_iter().chain(&columns.keep).cloned().collect() }
     }
@@ -241,12 +241,12 @@ impl Wanted {
 
 /// Finds the ids of lines.
 #[derive(Debug)]
-pub struct IdColumn(Wanted);
+pub struct IdColumn(WantedColumns);
 
 impl IdColumn {
     /// Creates a finder for the column `name`.
     pub fn new(name: &str) -> Self {
-        Self(Wanted { names: vec![name.to_owned()] })
+        Self(WantedColumns { names: vec![name.to_owned()] })
     }
 
     /// Returns the id of a line: the value of the column, if it can be one.
@@ -268,7 +268,7 @@ pub struct LineId {
     pub is_integer: bool,
 }
 
-impl<'de> DeserializeSeed<'de> for &Wanted {
+impl<'de> DeserializeSeed<'de> for &WantedColumns {
     type Value = Vec<Option<Value>>;
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> std::result::Result<Self::Value, D::Error> {
@@ -276,7 +276,7 @@ impl<'de> DeserializeSeed<'de> for &Wanted {
     }
 }
 
-impl<'de> Visitor<'de> for &Wanted {
+impl<'de> Visitor<'de> for &WantedColumns {
     type Value = Vec<Option<Value>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -355,7 +355,7 @@ impl<'de> Visitor<'de> for AnyValue {
 /// Returns the strings `id` and `text` of a line, or `None` if the line is not an object or not UTF-8.
 #[cfg(fuzzing)]
 pub fn id_and_text(line: &[u8]) -> Option<[Option<String>; 2]> {
-    let values = Wanted::new(&DocumentColumns::default()).parse(line).ok()?;
+    let values = WantedColumns::new(&DocumentColumns::default()).parse(line).ok()?;
     let text = |value: &Option<Value>| match value {
         Some(Value::Text(text)) => Some(text.clone()),
         _ => None,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::batch::{DocumentBatch, DocumentColumns, ReadBytes, ReadContext, SpanRead, Unchecked};
 use super::formats::endings;
-use super::found::{Found, FoundTable};
+use super::found::{FoundFiles, FoundTable};
 use super::keep_column::keep_type_name;
 use super::passed::Passed;
 use super::place::DocumentPlace;
@@ -111,7 +111,7 @@ impl Documents {
         }
         let found = match place.find(storage).await {
             Err(DocumentsError::DocumentsMissing { .. } | DocumentsError::EmptyList { .. }) if policy.allow_empty => {
-                Found::default()
+                FoundFiles::default()
             }
             found => found?,
         };

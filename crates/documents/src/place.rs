@@ -6,7 +6,7 @@ use nearprint_storage::{Listing, Storage, StorageError, TableFormat};
 use super::delta_table::live_files;
 use super::foreign;
 use super::formats::endings;
-use super::found::Found;
+use super::found::FoundFiles;
 use super::reader::Format;
 use crate::error::{DocumentsError, Result};
 use nearprint_parquet::DatasetError;
@@ -115,7 +115,7 @@ impl DocumentPlace {
     /// # Errors
     /// There are no files, or none in a format that is read. For a list, it is an error if a line is such a place, and
     /// the error names the line.
-    pub(super) async fn find(&self, storage: &Storage) -> Result<Found> {
+    pub(super) async fn find(&self, storage: &Storage) -> Result<FoundFiles> {
         match self {
             Self::Pattern { pattern, version } => find(storage, pattern, *version).await,
             Self::List(list) => list.find(storage).await,
@@ -128,7 +128,7 @@ impl FileList {
         DocumentsError::Listed { list: self.name.clone(), line, source: Box::new(error) }
     }
 
-    async fn find(&self, storage: &Storage) -> Result<Found> {
+    async fn find(&self, storage: &Storage) -> Result<FoundFiles> {
         if self.lines.is_empty() {
             return Err(DocumentsError::EmptyList { list: self.name.clone() });
         }
@@ -136,7 +136,7 @@ impl FileList {
             find(storage, &line, None).await.map_err(|error| self.of_line(number, error))
         };
         let mut lines = futures::stream::iter(self.lines.clone()).map(of_line).buffered(LINES_AT_ONCE);
-        let mut all = Found::default();
+        let mut all = FoundFiles::default();
         while let Some(found) = lines.try_next().await? {
             all.files.extend(found.files);
             all.unusable.extend(found.unusable);
@@ -157,7 +157,7 @@ pub fn night_pattern(documents: &str, dt: &str) -> String {
 }
 
 /// Finds the files that a pattern names.
-async fn find(storage: &Storage, pattern: &str, version: Option<u64>) -> Result<Found> {
+async fn find(storage: &Storage, pattern: &str, version: Option<u64>) -> Result<FoundFiles> {
     let listing = match storage.listing(pattern, "documents").await {
         Err(StorageError::Table { url, format: TableFormat::Delta }) => {
             let Some(below) = storage.folder(&url)?.names_to(&storage.base_of(pattern)?) else {
@@ -179,7 +179,7 @@ async fn find(storage: &Storage, pattern: &str, version: Option<u64>) -> Result<
     refuse_unreadable(pattern, &listing).await?;
     let files = listing.files.into_iter().map(|file| (file.url.clone(), file)).collect();
     let unusable = listing.unusable.into_iter().map(|(file, reason)| (file.url.clone(), (file, reason))).collect();
-    Ok(Found { files, unusable, table: None })
+    Ok(FoundFiles { files, unusable, table: None })
 }
 
 /// Refuses files of which none has a format that is read.

@@ -9,7 +9,7 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_html::{Extractor, HtmlText};
 use nearprint_storage::{InputFile, blocking, in_memory};
-use nearprint_warc::{Limits, Next, Packing, Records};
+use nearprint_warc::{Next, Packing, RecordLimits, Records};
 
 use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadContext};
 use super::foreign;
@@ -54,8 +54,8 @@ struct WarcFile {
 }
 
 /// Returns the limits of the reader of records.
-pub fn limits(context: &ReadContext) -> Limits {
-    Limits { max_block_bytes: context.max_line_bytes() }
+pub fn limits(context: &ReadContext) -> RecordLimits {
+    RecordLimits { max_block_bytes: context.max_line_bytes() }
 }
 
 /// The most bytes of a row group. A span of a crawl's file has some hundred pages.

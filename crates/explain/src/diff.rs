@@ -10,7 +10,7 @@ use crate::legible::legible;
 /// A piece of a diff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Piece {
+pub enum DiffPiece {
     /// The piece is in both texts.
     Same(String),
     /// The piece is only in the first text.
@@ -23,7 +23,7 @@ pub enum Piece {
 #[derive(Debug)]
 pub struct Diff {
     /// The pieces, in order.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<DiffPiece>,
     /// Whether whole sentences were compared.
     pub of_sentences: bool,
 }
@@ -45,22 +45,22 @@ pub fn diff(a: &str, b: &str) -> Diff {
     for op in capture_diff_slices(Algorithm::Myers, &old, &new) {
         let (removed, added) = (old[op.old_range()].concat(), new[op.new_range()].concat());
         if matches!(op, DiffOp::Equal { .. }) {
-            pieces.push(Piece::Same(removed));
+            pieces.push(DiffPiece::Same(removed));
             continue;
         }
-        pieces.extend((!removed.is_empty()).then_some(Piece::Removed(removed)));
-        pieces.extend((!added.is_empty()).then_some(Piece::Added(added)));
+        pieces.extend((!removed.is_empty()).then_some(DiffPiece::Removed(removed)));
+        pieces.extend((!added.is_empty()).then_some(DiffPiece::Added(added)));
     }
     Diff { pieces, of_sentences }
 }
 
 /// Returns the changes with up to `context` characters of shared text on either side. Changes that are at most twice
 /// that far apart are in the same segment.
-pub fn segments(pieces: &[Piece], context: usize) -> Vec<Vec<Piece>> {
-    let mut segments: Vec<Vec<Piece>> = Vec::new();
-    let mut open: Vec<Piece> = Vec::new();
+pub fn segments(pieces: &[DiffPiece], context: usize) -> Vec<Vec<DiffPiece>> {
+    let mut segments: Vec<Vec<DiffPiece>> = Vec::new();
+    let mut open: Vec<DiffPiece> = Vec::new();
     for (i, piece) in pieces.iter().enumerate() {
-        let Piece::Same(text) = piece else {
+        let DiffPiece::Same(text) = piece else {
             open.push(piece.clone());
             continue;
         };
@@ -71,14 +71,14 @@ pub fn segments(pieces: &[Piece], context: usize) -> Vec<Vec<Piece>> {
             continue;
         }
         if !first {
-            open.push(Piece::Same(chars(text, 0..context)));
+            open.push(DiffPiece::Same(chars(text, 0..context)));
             segments.push(std::mem::take(&mut open));
         }
         if !last {
-            open.push(Piece::Same(chars(text, n_chars.saturating_sub(context)..n_chars)));
+            open.push(DiffPiece::Same(chars(text, n_chars.saturating_sub(context)..n_chars)));
         }
     }
-    if open.iter().any(|p| !matches!(p, Piece::Same(_))) {
+    if open.iter().any(|p| !matches!(p, DiffPiece::Same(_))) {
         segments.push(open);
     }
     segments

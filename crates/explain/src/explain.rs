@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use nearprint_tokenize::Resources as AnalyzerResources;
 use serde::Serialize;
 
-use crate::diff::{self, Piece};
+use crate::diff::{self, DiffPiece};
 use crate::error::{ExplainError, Result};
 use crate::features::{self, DifferingBit, FeatureTable};
 use crate::text::{ExplainedText, Named, Taken, distance, sketch_distance};
@@ -79,7 +79,7 @@ pub struct ExplainedPair {
     /// The bits that differ.
     pub differing_bits: Vec<DifferingBit>,
     /// The differences between the normalised texts, with some text around them.
-    pub diff: Vec<Vec<Piece>>,
+    pub diff: Vec<Vec<DiffPiece>>,
     /// Whether the texts were too long to compare word by word. If so, the diff is by whole sentences.
     pub diff_of_sentences: bool,
 }

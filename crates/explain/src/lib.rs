@@ -11,7 +11,7 @@ mod features;
 mod legible;
 mod text;
 
-pub use diff::{Diff, Piece, diff, segments};
+pub use diff::{Diff, DiffPiece, diff, segments};
 pub use error::{ExplainError, Result};
 pub use excerpts::excerpts;
 pub use explain::{ExplainRequest, ExplainTexts, ExplainedPair, Explanation, explain};

@@ -74,7 +74,7 @@ impl Batch {
         });
         let mut joining = joining.await?;
         let pieces = pieces(runs, piece_rows, store, memory, counts).await?;
-        let read = |piece: Vec<Stretch>| async move {
+        let read = |piece: Vec<RunStretch>| async move {
             let mut of_piece = Vec::with_capacity(piece.len());
             for stretch in piece {
                 of_piece.push(stretch.read(runs, store, counts).await?);
@@ -94,7 +94,7 @@ impl Batch {
 }
 
 /// Rows of a run: those of a row group, or some of those that stay in memory.
-struct Stretch {
+struct RunStretch {
     /// The position of the run.
     night: usize,
     first_row: usize,
@@ -114,13 +114,13 @@ async fn pieces(
     store: &Store,
     memory: (&Arc<Memory>, &Budget),
     counts: &Counts,
-) -> Result<Vec<Vec<Stretch>>> {
+) -> Result<Vec<Vec<RunStretch>>> {
     let mut stretches = Vec::new();
     for (night, run) in runs.iter().enumerate().filter(|(_, run)| run.night.run.n_fingerprints > 0) {
         if let Some(values) = run.values(store, memory, counts).await? {
             stretches.extend((0..values.len()).step_by(piece_rows).map(|first_row| {
                 let n_rows = piece_rows.min(values.len() - first_row);
-                Stretch { night, first_row, n_rows, from: From::Memory(Arc::clone(&values)) }
+                RunStretch { night, first_row, n_rows, from: From::Memory(Arc::clone(&values)) }
             }));
             continue;
         }
@@ -129,11 +129,11 @@ async fn pieces(
         for group in 0..parquet.n_row_groups() {
             #[allow(clippy::cast_possible_truncation, reason = "a run has fewer than 2^32 rows")]
             let n_rows = parquet.row_group_rows(group) as usize;
-            stretches.push(Stretch { night, first_row, n_rows, from: From::Group(group) });
+            stretches.push(RunStretch { night, first_row, n_rows, from: From::Group(group) });
             first_row += n_rows;
         }
     }
-    let (mut pieces, mut n_rows): (Vec<Vec<Stretch>>, usize) = (Vec::new(), 0);
+    let (mut pieces, mut n_rows): (Vec<Vec<RunStretch>>, usize) = (Vec::new(), 0);
     for stretch in stretches {
         n_rows += stretch.n_rows;
         match pieces.last_mut().filter(|_| n_rows <= piece_rows) {
@@ -155,7 +155,7 @@ struct Existing {
     values: (Arc<Vec<u64>>, Range<usize>),
 }
 
-impl Stretch {
+impl RunStretch {
     async fn read(self, runs: &[&OpenRun], store: &Store, counts: &Counts) -> Result<Existing> {
         let Self { night, first_row, n_rows, from } = self;
         let values = match from {

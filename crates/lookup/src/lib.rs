@@ -34,5 +34,5 @@ pub use answer::{Answer, Decision, Match, ReadForAnswer, State};
 pub use budget::{Taken, Turn, Turns};
 pub use error::{LookupError, Result};
 pub use lookup::Lookup;
-pub use query::{Asked, FingerprintText, LookupOptions, LookupProfile, Query, WhenJoined, parse_sketch};
+pub use query::{FingerprintText, JsonQuery, LookupOptions, LookupProfile, Query, WhenJoined, parse_sketch};
 pub use shared::SharedLookup;

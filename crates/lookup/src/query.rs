@@ -28,7 +28,7 @@ pub enum Query {
 /// A question in JSON: `text`, or `fingerprint` and perhaps its `sketch`. Other fields are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Asked {
+pub struct JsonQuery {
     /// The text.
     pub text: Option<String>,
     /// The fingerprint, instead of a text.
@@ -47,7 +47,7 @@ pub enum FingerprintText {
     Text(String),
 }
 
-impl Asked {
+impl JsonQuery {
     /// Returns the query that is asked.
     ///
     /// # Errors

@@ -25,13 +25,13 @@ pub struct Tables {
     /// The place after the last row of each run.
     ends: Vec<u64>,
     plan: LookupPlan,
-    tables: Vec<Table>,
+    tables: Vec<IndexTable>,
     memory: Arc<Memory>,
     reads: Budget,
 }
 
 #[derive(Debug)]
-struct Table {
+struct IndexTable {
     copy: SortedCopy,
     /// The fingerprints of the pages that were read, as far as there was room for them.
     kept: Vec<OnceLock<(Vec<u64>, Room)>>,
@@ -65,7 +65,7 @@ impl Tables {
         let copies: Vec<SortedCopy> = index.tables.iter().map(copy).collect::<std::result::Result<_, _>>()?;
         let table = |copy: SortedCopy| {
             let kept = (0..copy.n_pages()).map(|_| OnceLock::new()).collect();
-            Table { copy, kept }
+            IndexTable { copy, kept }
         };
         let mut end = 0;
         let ends = index.runs.iter().map(|(_, n_rows)| {
@@ -111,7 +111,7 @@ impl Tables {
     /// Returns the number of pages in which a query looks.
     pub fn n_pages(&self, fingerprint: u64) -> usize {
         let of_table =
-            |(number, table): (usize, &Table)| table.copy.pages_in(&self.plan.ranges(number, fingerprint)).len();
+            |(number, table): (usize, &IndexTable)| table.copy.pages_in(&self.plan.ranges(number, fingerprint)).len();
         self.tables.iter().enumerate().take(self.plan.n_tables()).map(of_table).sum()
     }
 

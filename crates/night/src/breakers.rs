@@ -117,7 +117,7 @@ impl Breakers {
 
     /// Returns the breakers whose limits the measured values exceed.
     #[must_use]
-    pub fn tripped(&self, measured: &Measured) -> Vec<TrippedBreaker> {
+    pub fn tripped(&self, measured: &MeasuredNight) -> Vec<TrippedBreaker> {
         let cluster = measured.largest_cluster.clone();
         let cluster = cluster.filter(|cluster| self.max_cluster > 0 && cluster.n_texts > self.max_cluster);
         let mut lossy = measured.worst_sources.iter().filter(|source| source.loss > self.max_source_loss).cloned();
@@ -289,7 +289,7 @@ fn percent(share: f64) -> String {
 
 /// The values that the breakers look at.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Measured {
+pub struct MeasuredNight {
     /// The cluster with the most different texts.
     pub largest_cluster: Option<LargestCluster>,
     /// The sources with enough documents that lose the largest shares, the worst first.
@@ -384,7 +384,7 @@ impl MeanLoss {
     }
 }
 
-impl Measured {
+impl MeasuredNight {
     /// Measures a night, of whose sources the documents are counted. The comparison with the nights before is not in it.
     pub(crate) fn of(
         batch: &QueryBatch,

@@ -24,7 +24,7 @@ mod summary;
 mod tables;
 
 pub use breakers::{
-    Breakers, DocumentShare, DropRate, Evidence, LargestCluster, LossySources, MeanLoss, Measured, NO_SOURCE,
+    Breakers, DocumentShare, DropRate, Evidence, LargestCluster, LossySources, MeanLoss, MeasuredNight, NO_SOURCE,
     SourceCounts, SourceLoss, TrippedBreaker,
 };
 pub use check::{CheckReport, CheckRequest, CheckedReference, check};

@@ -3,7 +3,7 @@
 use nearprint_storage::Storage;
 use nearprint_store::{Night, Store};
 
-use super::breakers::{Breakers, DocumentShare, DropRate, MeanLoss, Measured, worst_listed};
+use super::breakers::{Breakers, DocumentShare, DropRate, MeanLoss, MeasuredNight, worst_listed};
 use super::manifest::Manifest;
 use super::published::generation;
 use super::request::RunRequest;
@@ -13,7 +13,7 @@ use nearprint_pipeline::Result;
 /// The number of nights before that a median needs.
 const MIN_TRAILING_NIGHTS: usize = 3;
 
-impl Measured {
+impl MeasuredNight {
     /// Measures a published night from what its manifest and those of the nights before it say, the newest of these first.
     /// `lost_share` is what its decisions say. The largest cluster is not measured, and of sources only those that the
     /// manifest lists.

@@ -10,7 +10,7 @@ use nearprint_store::{
     JoinedRuns, MANIFEST, MadeBy, Night, StagedRun, Store, StoreError, generation_name, run_name, to_json,
 };
 
-use super::breakers::Measured;
+use super::breakers::MeasuredNight;
 use super::manifest::Manifest;
 use super::plan::Plan;
 use super::published::{already_published, commit_and_stale};
@@ -30,7 +30,7 @@ pub(crate) struct Staged {
     pub(crate) spill: SpillStats,
     pub(crate) n_tables: usize,
     pub(crate) n_slices: usize,
-    pub(crate) measured: Measured,
+    pub(crate) measured: MeasuredNight,
 }
 
 /// The outcome of an attempt to make a night.

@@ -12,7 +12,7 @@ use nearprint_store::maintain::end_dead_removals;
 use nearprint_store::{RECORDS, Store, probe_conditional_put};
 use nearprint_tasks::Engine;
 
-use super::breakers::{Measured, TrippedBreaker, counted_sources, lost_most};
+use super::breakers::{MeasuredNight, TrippedBreaker, counted_sources, lost_most};
 use super::manifest::Manifest;
 use super::plan::{Plan, moved, plan, refuse_forgotten, refuse_future, refuse_late, refuse_republishing};
 use super::preflight;
@@ -22,9 +22,9 @@ use super::request::RunRequest;
 use super::summary::{CountsOf, RunCounts, RunStatus, RunSummary};
 use super::tables::{have_night, roll_forward};
 use nearprint_pipeline::{
-    CommandContext, Decisions, ExistingOfAll, Fingerprinted, Found, Join, NearDuplicates, PairCounts, PairsMode,
-    PipelineError, RemainingTime, Resources, Result, SpillStats, existing_of_all, fingerprint_documents, recrawls,
-    refuse_beyond_driver, write_quarantine, write_run, write_skipped,
+    CommandContext, DecisionBasis, Decisions, ExistingOfAll, Fingerprinted, Join, NearDuplicates, PairCounts,
+    PairsMode, PipelineError, RemainingTime, Resources, Result, SpillStats, existing_of_all, fingerprint_documents,
+    recrawls, refuse_beyond_driver, write_quarantine, write_run, write_skipped,
 };
 
 /// The number of attempts of a run. A run that lost the race for a commit joins again against the new state.
@@ -299,7 +299,7 @@ async fn stage(
     let run = write_run(&batch, &decisions, &recrawls, &plan.config_digest, &folder.join("run"))?;
     let n_same_id = recrawls.n_same_id();
     let counted = counted_sources(&batch, &decisions);
-    let measured = Measured::of(&batch, &decisions, &counted, &request.breakers, loss);
+    let measured = MeasuredNight::of(&batch, &decisions, &counted, &request.breakers, loss);
     let (decided, sources) = (decisions.counts(), lost_most(&counted));
     let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decided, sources };
     Ok(Staged { files, run, bad_files, counts, references, spill, n_tables, n_slices, measured })
@@ -345,7 +345,7 @@ async fn write_pairs(
     near: &NearDuplicates,
     request: &RunRequest,
     folder: &Path,
-) -> Result<(Vec<StagedFile>, PairCounts, SpillStats, Found)> {
+) -> Result<(Vec<StagedFile>, PairCounts, SpillStats, DecisionBasis)> {
     let (files, pairs, spill, found) = match request.pairs {
         PairsMode::Forest => near.write_forest(folder).await?,
         PairsMode::All => {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::breakers::{Measured, SourceCounts, TrippedBreaker};
+use super::breakers::{MeasuredNight, SourceCounts, TrippedBreaker};
 use super::references::JoinedReference;
 use nearprint_pipeline::{DecisionCounts, FingerprintCounts, PairCounts, SpillStats};
 
@@ -85,7 +85,7 @@ pub struct RunSummary {
     pub breakers: Vec<TrippedBreaker>,
     /// The values that the breakers looked at, in this execution.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub measured: Option<Measured>,
+    pub measured: Option<MeasuredNight>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]

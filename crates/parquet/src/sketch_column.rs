@@ -217,7 +217,7 @@ async fn pages(file: &ParquetFile, row_group: usize, leaf: usize, counts: &ReadC
 }
 
 /// Bytes of the file that are read together, and the pages in them that are looked at.
-struct Stretch<'a> {
+struct PageStretch<'a> {
     bytes: Range<u64>,
     pages: Vec<(&'a Page, &'a [u32])>,
 }
@@ -233,7 +233,7 @@ async fn of_pages(
     let mut rest = stretches.as_slice();
     while !rest.is_empty() {
         let mut bytes = 0;
-        let fits = |stretch: &&Stretch<'_>| {
+        let fits = |stretch: &&PageStretch<'_>| {
             bytes += stretch.bytes.end - stretch.bytes.start;
             bytes <= REQUEST_BYTES
         };
@@ -259,15 +259,15 @@ async fn of_pages(
 }
 
 /// Returns what is read for `rows`, which ascend, page by page.
-fn stretches<'a>(pages: &'a [Page], mut rows: &'a [u32]) -> Vec<Stretch<'a>> {
-    let mut stretches: Vec<Stretch<'a>> = Vec::new();
+fn stretches<'a>(pages: &'a [Page], mut rows: &'a [u32]) -> Vec<PageStretch<'a>> {
+    let mut stretches: Vec<PageStretch<'a>> = Vec::new();
     let mut rest = pages;
     while let Some(&row) = rows.first() {
         rest = &rest[rest.partition_point(|page| page.rows.end <= u64::from(row))..];
         let Some(page) = rest.first() else { break };
         let (now, later) = rows.split_at(rows.partition_point(|&row| u64::from(row) < page.rows.end));
         rows = later;
-        let near = |last: &&mut Stretch<'_>| {
+        let near = |last: &&mut PageStretch<'_>| {
             page.bytes.start - last.bytes.end <= READ_THROUGH_BYTES
                 && page.bytes.end - last.bytes.start <= REQUEST_BYTES
         };
@@ -276,13 +276,13 @@ fn stretches<'a>(pages: &'a [Page], mut rows: &'a [u32]) -> Vec<Stretch<'a>> {
                 last.bytes.end = page.bytes.end;
                 last.pages.push((page, now));
             }
-            None => stretches.push(Stretch { bytes: page.bytes.clone(), pages: vec![(page, now)] }),
+            None => stretches.push(PageStretch { bytes: page.bytes.clone(), pages: vec![(page, now)] }),
         }
     }
     stretches
 }
 
-fn within<'b>(stretch: &Stretch<'_>, page: &Page, bytes: &'b Bytes) -> std::result::Result<&'b [u8], String> {
+fn within<'b>(stretch: &PageStretch<'_>, page: &Page, bytes: &'b Bytes) -> std::result::Result<&'b [u8], String> {
     let at = |place: u64| usize::try_from(place - stretch.bytes.start).ok();
     let page = at(page.bytes.start).zip(at(page.bytes.end)).and_then(|(from, to)| bytes.get(from..to));
     page.ok_or_else(|| "it was not read whole".to_owned())

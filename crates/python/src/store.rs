@@ -60,7 +60,7 @@ pub struct Store {
 }
 
 /// What is asked, before it is read.
-enum Asked {
+enum Questions {
     One(Query),
     Column(Box<Input>),
 }
@@ -118,8 +118,8 @@ impl Store {
         let (lookup, threads) = (self.lookup.get(), self.threads);
         interruptible(py, move |cancelled| {
             let queries = match asked {
-                Asked::One(query) => vec![Some(query)],
-                Asked::Column(input) => queries(*input)?,
+                Questions::One(query) => vec![Some(query)],
+                Questions::Column(input) => queries(*input)?,
             };
             let answers = runtime(threads)?.block_on(answers(lookup, queries, cancelled.clone()))?;
             Ok(Table::from(table(&answers)?))
@@ -141,16 +141,16 @@ impl Store {
     }
 }
 
-fn asked(what: &Bound<'_, PyAny>) -> Result<Asked> {
+fn asked(what: &Bound<'_, PyAny>) -> Result<Questions> {
     if let Ok(text) = what.cast::<PyString>() {
-        return Ok(Asked::One(Query::Text(text.to_str()?.to_owned())));
+        return Ok(Questions::One(Query::Text(text.to_str()?.to_owned())));
     }
     if what.is_instance_of::<PyInt>() {
         let range = |_| Problem::value("what: a fingerprint of a store has at most 64 bits and no sign");
         let fingerprint = what.extract::<u64>().map_err(range)?;
-        return Ok(Asked::One(Query::Fingerprint { fingerprint, sketch: None }));
+        return Ok(Questions::One(Query::Fingerprint { fingerprint, sketch: None }));
     }
-    Ok(Asked::Column(Box::new(Input::of("what", what)?)))
+    Ok(Questions::Column(Box::new(Input::of("what", what)?)))
 }
 
 /// Reads a column of texts or of fingerprints.

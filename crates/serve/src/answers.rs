@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use nearprint_explain::Explanation;
-use nearprint_lookup::{Answer, Asked, State, Taken, Turn};
+use nearprint_lookup::{Answer, JsonQuery, State, Taken, Turn};
 use serde::Deserialize;
 
 use crate::error::Result;
@@ -24,7 +24,7 @@ pub struct Side {
 pub trait Answers: Send + Sync + 'static {
     /// Returns the documents near a text or a fingerprint, and the memory that the answer takes, which is taken when its
     /// turn has come.
-    async fn answer(&self, asked: Asked, turn: Turn) -> Result<(Answer, Taken)>;
+    async fn answer(&self, asked: JsonQuery, turn: Turn) -> Result<(Answer, Taken)>;
 
     /// Explains what differs between two sides.
     async fn explain(&self, a: Side, b: Side) -> Result<Explanation>;

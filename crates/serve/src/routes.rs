@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use bytes::Bytes;
 use futures::StreamExt;
-use nearprint_lookup::{Answer, Asked, Taken, Turn, Turns};
+use nearprint_lookup::{Answer, JsonQuery, Taken, Turn, Turns};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -128,7 +128,7 @@ fn line_of(json: &Value) -> Bytes {
 struct Question {
     id: Option<Value>,
     #[serde(flatten)]
-    asked: Asked,
+    asked: JsonQuery,
 }
 
 /// The answer to a question.

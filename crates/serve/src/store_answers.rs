@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy, night_pattern};
 use nearprint_explain::{ExplainError, ExplainRequest, ExplainTexts, Explanation, explain};
-use nearprint_lookup::{Answer, Asked, Lookup, SharedLookup, State, Taken, Turn};
+use nearprint_lookup::{Answer, JsonQuery, Lookup, SharedLookup, State, Taken, Turn};
 use nearprint_storage::{Storage, is_date};
 use nearprint_tokenize::Resources as AnalyzerResources;
 use tokio::sync::Semaphore;
@@ -83,7 +83,7 @@ impl StoreAnswers {
 
 #[async_trait]
 impl Answers for StoreAnswers {
-    async fn answer(&self, asked: Asked, turn: Turn) -> Result<(Answer, Taken)> {
+    async fn answer(&self, asked: JsonQuery, turn: Turn) -> Result<(Answer, Taken)> {
         let lookup = self.lookup.get();
         let query = asked.query(lookup.profile())?;
         Ok(lookup.answer_in_turn(&query, turn).await?)

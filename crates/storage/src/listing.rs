@@ -19,7 +19,7 @@ use crate::input::InputFile;
 use crate::local::{is_absence, special_kind};
 use crate::runtime::blocking;
 use crate::table_format::TableFormat;
-use crate::tables::Table;
+use crate::tables::TablePlace;
 
 /// The result of listing a place and everything below it.
 #[derive(Debug, Default)]
@@ -29,12 +29,12 @@ pub struct Listing {
     /// Things that look like files but cannot be read as such, each with the reason; sorted by path.
     pub unusable: Vec<(InputFile, String)>,
     /// A table to which some of the files belong.
-    pub table: Option<Table>,
+    pub table: Option<TablePlace>,
 }
 
 /// The files that a listing is to find.
 #[derive(Debug, Clone)]
-pub enum Wanted {
+pub enum WantedFiles {
     All,
     Matching(Glob),
 }
@@ -87,7 +87,7 @@ fn plain(url: &str) -> &str {
     url.strip_prefix("./").unwrap_or(url)
 }
 
-impl Wanted {
+impl WantedFiles {
     pub fn has(&self, url: &str) -> bool {
         match self {
             Self::All => true,
@@ -115,7 +115,7 @@ impl Folder {
     ///
     /// # Errors
     /// The place cannot be listed.
-    pub async fn listing(&self, wanted: Wanted) -> Result<Listing> {
+    pub async fn listing(&self, wanted: WantedFiles) -> Result<Listing> {
         let mut listing = if self.is_remote() {
             self.remote_listing(&wanted).await?
         } else {
@@ -132,10 +132,10 @@ impl Folder {
     /// # Errors
     /// The place cannot be listed.
     pub async fn files_below(&self) -> Result<Listing> {
-        self.listing(Wanted::All).await
+        self.listing(WantedFiles::All).await
     }
 
-    async fn remote_listing(&self, wanted: &Wanted) -> Result<Listing> {
+    async fn remote_listing(&self, wanted: &WantedFiles) -> Result<Listing> {
         let store = self.backend.store().await?;
         let mut listed = store.list(Some(&self.prefix));
         let mut listing = Listing::default();
@@ -156,7 +156,7 @@ impl Folder {
         names.iter().fold(self.url.trim_end_matches('/').to_owned(), |url, name| format!("{url}/{}", name.as_ref()))
     }
 
-    fn local_listing(&self, wanted: &Wanted) -> Result<Listing> {
+    fn local_listing(&self, wanted: &WantedFiles) -> Result<Listing> {
         let mut listing = Listing::default();
         let Some(root) = &self.local else { return Ok(listing) };
         match std::fs::metadata(root) {
@@ -180,7 +180,7 @@ impl Folder {
         listing: &mut Listing,
         root: &LocalPath,
         entry: &walkdir::Result<walkdir::DirEntry>,
-        wanted: &Wanted,
+        wanted: &WantedFiles,
     ) -> Below {
         let path = entry.as_ref().map_or_else(|e| e.path().unwrap_or(root), walkdir::DirEntry::path);
         let below = path.strip_prefix(root).unwrap_or(LocalPath::new(""));
@@ -218,10 +218,10 @@ impl Listing {
         self.files.is_empty() && self.unusable.is_empty()
     }
 
-    fn note_table(&mut self, place: &Folder, names: &[impl AsRef<str>], wanted: &Wanted) {
+    fn note_table(&mut self, place: &Folder, names: &[impl AsRef<str>], wanted: &WantedFiles) {
         if let Some((n, format)) = TableFormat::marked_by(names).filter(|_| self.table.is_none()) {
             let url = place.below(&names[..n]);
-            self.table = wanted.may_be_below(&url).then_some(Table { url, format });
+            self.table = wanted.may_be_below(&url).then_some(TablePlace { url, format });
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::Path as LocalPath;
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::folder::Folder;
-use crate::listing::{Wanted, is_hidden};
+use crate::listing::{WantedFiles, is_hidden};
 use crate::storage::Storage;
 
 impl Folder {
@@ -56,7 +56,7 @@ impl Storage {
     /// [`StorageError::Usage`](crate::StorageError::Usage) if the pattern is malformed or its URL is not supported.
     pub fn reaches(&self, pattern: &str, place: &Folder) -> Result<bool> {
         let (base, glob) = self.place_of(pattern)?;
-        let wanted = glob.map_or(Wanted::All, Wanted::Matching);
+        let wanted = glob.map_or(WantedFiles::All, WantedFiles::Matching);
         let url = base.shown_names_to(place).map(|names| base.below(&names));
         let is_wanted = url.is_some_and(|url| wanted.has(&url) || wanted.may_be_below(&url));
         // A path with brackets may exist exactly as it is written.
@@ -70,7 +70,7 @@ impl Storage {
     /// [`StorageError::Usage`](crate::StorageError::Usage) if the pattern is malformed or its URL is not supported.
     pub fn covers(&self, pattern: &str, place: &Folder) -> Result<bool> {
         let (base, glob) = self.place_of(pattern)?;
-        let names = glob.and_then(|glob| Some((Wanted::Matching(glob), base.names_to(place)?)));
+        let names = glob.and_then(|glob| Some((WantedFiles::Matching(glob), base.names_to(place)?)));
         let is_below_a_match = names.is_some_and(|(wanted, names)| {
             (1..=names.len()).any(|n| names.get(..n).is_some_and(|above| wanted.has(&base.below(above))))
         });

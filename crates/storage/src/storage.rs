@@ -11,7 +11,7 @@ use crate::backend::Backend;
 use crate::error::{Result, StorageError};
 use crate::folder::{Folder, local_folder};
 use crate::input::InputFile;
-use crate::listing::{Glob, Listing, Wanted};
+use crate::listing::{Glob, Listing, WantedFiles};
 use crate::locked::locked;
 use crate::redact::{holds_secrets, redact};
 use crate::roots::Roots;
@@ -167,7 +167,7 @@ impl Storage {
         match self.place_of(pattern)? {
             (base, Some(glob)) => {
                 self.refuse_input_outside(&base)?;
-                let listed = base.listing(Wanted::Matching(glob)).await?;
+                let listed = base.listing(WantedFiles::Matching(glob)).await?;
                 self.refuse_table_above(&base).await?;
                 Ok(listed)
             }
@@ -197,7 +197,7 @@ impl Storage {
     /// because only a listing tells a missing bucket from a missing prefix.
     async fn file_or_folder(&self, pattern: &str) -> Result<Listing> {
         let place = self.input(pattern)?;
-        let mut listed = place.listing(Wanted::All).await?;
+        let mut listed = place.listing(WantedFiles::All).await?;
         if pattern.ends_with('/') {
             listed.files.retain(|file| file.url != place.url);
         } else if place.is_remote() && listed.files.is_empty() && !place.prefix.as_ref().is_empty() {

@@ -8,12 +8,12 @@ use crate::table_format::TableFormat;
 
 /// A table and its place.
 #[derive(Debug)]
-pub struct Table {
+pub struct TablePlace {
     pub url: String,
     pub format: TableFormat,
 }
 
-impl Table {
+impl TablePlace {
     /// Returns the error that refuses to read the table.
     pub fn refused(&self) -> StorageError {
         StorageError::Table { url: self.url.clone(), format: self.format }
@@ -30,7 +30,7 @@ impl Folder {
         let marks = TableFormat::FOLDERS.map(|name| async move { (name, self.format_by(name).await) });
         for (name, found) in futures::future::join_all(marks).await {
             match found {
-                Ok(Some(format)) => return Err(Table { url: self.url().to_owned(), format }.refused()),
+                Ok(Some(format)) => return Err(TablePlace { url: self.url().to_owned(), format }.refused()),
                 Ok(None) => {}
                 Err(error) if error.is_forbidden() => unknown.push(format!("{name}/")),
                 // Without the bucket there is no table.

@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::time::Instant;
 
 use bytes::Bytes;
-use nearprint_warc::{Block, Body, HttpMessage, Limits, Next, Packing, Pieces, Record, Records};
+use nearprint_warc::{Block, Body, HttpMessage, Next, Packing, Pieces, Record, RecordLimits, Records};
 use sha1::{Digest, Sha1};
 
 /// A local file in pieces of 1 MiB.
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for path in &paths {
         let file = File::open(path)?;
         let began = Instant::now();
-        let mut records = Records::new(LocalFile(file), Packing::of(path), Limits::default());
+        let mut records = Records::new(LocalFile(file), Packing::of(path), RecordLimits::default());
         let (mut n_records, mut n_broken, mut n_body_bytes) = (0_u64, 0_u64, 0_u64);
         loop {
             match records.next_record() {

@@ -7,10 +7,10 @@
 //! [`Records`] reads a file. It passes over what is damaged, says so with a [`Broken`], and goes on at the next record.
 //!
 //! ```
-//! use nearprint_warc::{Limits, Packing, Records, Slice, Next};
+//! use nearprint_warc::{RecordLimits, Packing, Records, Slice, Next};
 //!
 //! let file = b"WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: 4\r\n\r\npage\r\n\r\n";
-//! let mut records = Records::new(Slice::new(file), Packing::Plain, Limits::default());
+//! let mut records = Records::new(Slice::new(file), Packing::Plain, RecordLimits::default());
 //! let Some(Next::Record(record)) = records.next_record()? else { return Err("no record".into()) };
 //! assert_eq!((record.header.get("warc-type"), record.block.held()), (Some("resource".into()), Some(&b"page"[..])));
 //! assert!(records.next_record()?.is_none());
@@ -32,5 +32,5 @@ pub use fields::Fields;
 pub use http::{Body, HttpMessage};
 pub use input::{Pieces, Slice};
 pub use members::Packing;
-pub use records::{Block, Broken, Limits, Next, Record, Records};
+pub use records::{Block, Broken, Next, Record, RecordLimits, Records};
 pub use seam::{Seam, spans_join};

@@ -12,12 +12,12 @@ use crate::seam::Seam;
 
 /// The limits of what is held of a file.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct RecordLimits {
     /// The size in bytes above which a block is passed over without being held.
     pub max_block_bytes: u64,
 }
 
-impl Default for Limits {
+impl Default for RecordLimits {
     fn default() -> Self {
         Self { max_block_bytes: 64 << 20 }
     }
@@ -109,7 +109,7 @@ fn stored_bytes(n: u64) -> u64 {
 pub struct Records<P> {
     members: Members<P>,
     packing: Packing,
-    limits: Limits,
+    limits: RecordLimits,
     /// The positions of the members to read.
     span: Range<u64>,
     /// Where the first member begins that is read.
@@ -179,7 +179,7 @@ enum Stop {
 }
 
 /// A record in the window.
-struct Found {
+struct FoundRecord {
     position: u64,
     alone: Option<(u64, u64)>,
     first_line_end: usize,
@@ -201,14 +201,14 @@ struct End {
 
 impl<P: Pieces> Records<P> {
     /// Creates the reader of a file.
-    pub fn new(pieces: P, packing: Packing, limits: Limits) -> Self {
+    pub fn new(pieces: P, packing: Packing, limits: RecordLimits) -> Self {
         Self::of_span(pieces, packing, limits, 0..u64::MAX)
     }
 
     /// Creates the reader of a span of a packed file: of the records whose members begin within these positions. The
     /// `pieces` are the bytes from the beginning of the span to the end of the file. They are read as far as the last
     /// record of the span reaches.
-    pub fn of_span(pieces: P, packing: Packing, limits: Limits, span: Range<u64>) -> Self {
+    pub fn of_span(pieces: P, packing: Packing, limits: RecordLimits, span: Range<u64>) -> Self {
         Self {
             members: Members::new(pieces, packing, span.start),
             packing,
@@ -393,7 +393,7 @@ impl<P: Pieces> Records<P> {
         Some(self.member + self.n_in_member)
     }
 
-    fn find_record(&mut self, position: u64) -> Result<std::result::Result<Found, Damage>> {
+    fn find_record(&mut self, position: u64) -> Result<std::result::Result<FoundRecord, Damage>> {
         let header_bytes = match self.find_header(position)? {
             Ok(bytes) => bytes,
             Err(damage) => return Ok(Err(damage)),
@@ -415,7 +415,7 @@ impl<P: Pieces> Records<P> {
             Err(damage) => return Ok(Err(damage)),
         };
         let End { bytes, alone, .. } = end;
-        Ok(Ok(Found { position, alone, first_line_end, header_bytes, block: Ok(block), bytes }))
+        Ok(Ok(FoundRecord { position, alone, first_line_end, header_bytes, block: Ok(block), bytes }))
     }
 
     /// Returns the size of a block, and where its record ends. The header says that the block has `length` bytes.
@@ -606,7 +606,7 @@ impl<P: Pieces> Records<P> {
         header_bytes: usize,
         first_line_end: usize,
         length: u64,
-    ) -> Result<std::result::Result<Found, Damage>> {
+    ) -> Result<std::result::Result<FoundRecord, Damage>> {
         let header = self.window[self.at..self.at + header_bytes].to_vec();
         self.kept = u64::MAX;
         // The last byte that was passed stays in the window, so that `pass_over` finds a record right behind it.
@@ -648,10 +648,10 @@ impl<P: Pieces> Records<P> {
         let rest = &self.window[self.at + after..self.end];
         self.window = [&header, rest].concat();
         (self.at, self.end) = (0, self.window.len());
-        Ok(Ok(Found { position, alone, first_line_end, header_bytes, block: Err(length), bytes: header_bytes }))
+        Ok(Ok(FoundRecord { position, alone, first_line_end, header_bytes, block: Err(length), bytes: header_bytes }))
     }
 
-    fn take(&mut self, found: &Found) -> Record<'_> {
+    fn take(&mut self, found: &FoundRecord) -> Record<'_> {
         let from = self.at;
         self.at += found.bytes;
         let block = from + found.header_bytes;

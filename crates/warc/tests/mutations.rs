@@ -26,7 +26,7 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
-use nearprint_warc::{Damage, HttpMessage, Limits, Next, Packing, Records, Slice, WarcError};
+use nearprint_warc::{Damage, HttpMessage, Next, Packing, RecordLimits, Records, Slice, WarcError};
 use sha1::{Digest, Sha1};
 
 /// A file to be mutated.
@@ -99,7 +99,7 @@ impl Counts {
 }
 
 fn read(file: &[u8], packing: Packing) -> Reading {
-    let mut records = Records::new(Slice::new(file), packing, Limits::default());
+    let mut records = Records::new(Slice::new(file), packing, RecordLimits::default());
     let mut reading = Reading::default();
     loop {
         match records.next_record() {

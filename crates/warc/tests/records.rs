@@ -5,7 +5,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use nearprint_warc::{
-    Block, Damage, HttpMessage, Limits, Next, Packing, Pieces, Records, Slice, WarcError, spans_join,
+    Block, Damage, HttpMessage, Next, Packing, Pieces, RecordLimits, Records, Slice, WarcError, spans_join,
 };
 use proptest::prelude::*;
 use sha1::{Digest, Sha1};
@@ -32,7 +32,7 @@ fn packed(packing: Packing, bytes: &[u8]) -> Vec<u8> {
 /// What was read: the position, the id and the block of a record, or the damage.
 type Seen = (u64, Result<(String, Vec<u8>), Damage>);
 
-fn read(file: &[u8], packing: Packing, limits: Limits) -> Vec<Seen> {
+fn read(file: &[u8], packing: Packing, limits: RecordLimits) -> Vec<Seen> {
     all(&mut Records::new(Slice::new(file), packing, limits), file.len())
 }
 
@@ -59,7 +59,7 @@ fn in_spans(file: &[u8], packing: Packing, mut cuts: Vec<usize>) -> (Vec<Seen>, 
     let (mut seen, mut spans) = (Vec::new(), Vec::new());
     for cut in cuts.windows(2) {
         let span = cut[0] as u64..cut[1] as u64;
-        let mut records = Records::of_span(Slice::new(&file[cut[0]..]), packing, Limits::default(), span.clone());
+        let mut records = Records::of_span(Slice::new(&file[cut[0]..]), packing, RecordLimits::default(), span.clone());
         seen.extend(all(&mut records, file.len()));
         spans.push((span, records.seam()));
     }
@@ -83,7 +83,7 @@ fn stored(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn whole(file: &[u8], packing: Packing) -> Vec<Seen> {
-    read(file, packing, Limits::default())
+    read(file, packing, RecordLimits::default())
 }
 
 fn blocks() -> impl Strategy<Value = Vec<Vec<u8>>> {
@@ -129,7 +129,7 @@ proptest! {
             let at = at.index(file.len());
             file[at] = value;
         }
-        let mut in_pieces = Records::new(Cut(file.chunks(piece_bytes)), Packing::Gzip, Limits::default());
+        let mut in_pieces = Records::new(Cut(file.chunks(piece_bytes)), Packing::Gzip, RecordLimits::default());
         prop_assert_eq!(all(&mut in_pieces, file.len()), whole(&file, Packing::Gzip));
     }
 
@@ -215,7 +215,7 @@ proptest! {
             let at = at.index(file.len());
             file[at] = value;
         }
-        let seen = read(&file, packing, Limits { max_block_bytes });
+        let seen = read(&file, packing, RecordLimits { max_block_bytes });
         prop_assert!(seen.is_sorted_by(|a, b| a.0 < b.0), "positions ascend");
     }
 
@@ -250,7 +250,7 @@ fn a_damaged_member_costs_its_own_record_alone() {
 #[test]
 fn a_record_is_cut_off_where_the_file_ends_within_it_and_only_there() {
     let broken = |file: &[u8], packing| {
-        let mut records = Records::new(Slice::new(file), packing, Limits::default());
+        let mut records = Records::new(Slice::new(file), packing, RecordLimits::default());
         let mut broken = Vec::new();
         while let Some(next) = records.next_record().unwrap() {
             if let Next::Broken(found) = next {
@@ -287,7 +287,7 @@ fn a_block_that_is_too_large_is_passed_over_without_being_held() {
             .iter()
             .flat_map(|r| packed(packing, r))
             .collect();
-        let mut records = Records::new(Slice::new(&file), packing, Limits { max_block_bytes: 1000 });
+        let mut records = Records::new(Slice::new(&file), packing, RecordLimits { max_block_bytes: 1000 });
         let mut blocks = Vec::new();
         while let Some(Next::Record(record)) = records.next_record().unwrap() {
             blocks.push(match record.block {
@@ -302,7 +302,7 @@ fn a_block_that_is_too_large_is_passed_over_without_being_held() {
 #[test]
 fn files_of_other_formats_are_refused_with_a_way_out() {
     let refusal = |file: &[u8], packing| {
-        let mut records = Records::new(Slice::new(file), packing, Limits::default());
+        let mut records = Records::new(Slice::new(file), packing, RecordLimits::default());
         records.next_record().map(|next| next.is_some())
     };
     assert!(matches!(refusal(b"filedesc://a.arc 0.0.0.0 2022 text/plain 9\n", Packing::Plain), Err(WarcError::Arc)));
@@ -341,7 +341,7 @@ fn a_wrong_length_costs_nothing_where_the_block_has_its_digest() {
 
 #[test]
 fn a_wrong_length_costs_its_record_where_it_or_the_block_is_larger_than_a_block_may_be() {
-    let limits = Limits { max_block_bytes: 10_000 };
+    let limits = RecordLimits { max_block_bytes: 10_000 };
     let first_damage = |size: usize, length: u64| {
         let file =
             [record(0, b"a"), record_of_length(1, &vec![b'x'; size], length), record(2, &[b'c'; 5_000])].concat();
@@ -418,7 +418,7 @@ fn a_record_may_go_on_in_further_members_and_a_member_may_hold_all_records() {
 
 #[test]
 fn a_damaged_stretch_of_any_size_is_one_row() {
-    let limits = Limits { max_block_bytes: 10_000 };
+    let limits = RecordLimits { max_block_bytes: 10_000 };
     let size = 300_000;
     // The second length ends where the window does, in a further member.
     for (said, goes_on) in [(3, false), ((128 << 10) - HEAD, true)] {
@@ -452,7 +452,7 @@ fn a_block_that_is_too_large_has_all_its_bytes_however_the_file_is_packed() {
             let records = [record(0, b"a"), record(1, &vec![b'x'; size]), record(2, b"c")].map(|r| packed(packing, &r));
             let file = records.concat();
             let ends: Vec<u64> = (0..=3).map(|n| records[..n].concat().len() as u64).collect();
-            let mut reader = Records::new(Slice::new(&file), packing, Limits { max_block_bytes: 10_000 });
+            let mut reader = Records::new(Slice::new(&file), packing, RecordLimits { max_block_bytes: 10_000 });
             let mut alone = Vec::new();
             while let Some(next) = reader.next_record().unwrap() {
                 let Next::Record(record) = next else { panic!("{next:?}") };
@@ -504,7 +504,7 @@ fn a_large_record_that_goes_on_in_a_further_member_has_the_bytes_of_both_whereve
             let head = format!("WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: {size:06}\r\n\r\n");
             let large = in_two(packing, &[head.as_bytes(), &vec![b'x'; size], b"\r\n\r\n"].concat());
             let file = [large.clone(), packed(packing, &record(2, b"c"))].concat();
-            let limits = Limits { max_block_bytes: 10_000 };
+            let limits = RecordLimits { max_block_bytes: 10_000 };
             let mut records = Records::new(Slice::new(&file), packing, limits);
             let mut alone = Vec::new();
             while let Some(next) = records.next_record().unwrap() {
@@ -548,7 +548,7 @@ fn a_file_with_a_wrong_checksum_or_size_at_its_end_is_damaged_and_not_cut_off() 
         let mut file = file.clone();
         file[at] ^= 1;
         for piece_bytes in [1, 100, file.len()] {
-            let mut records = Records::new(Cut(file.chunks(piece_bytes)), Packing::Gzip, Limits::default());
+            let mut records = Records::new(Cut(file.chunks(piece_bytes)), Packing::Gzip, RecordLimits::default());
             assert!(matches!(records.next_record(), Ok(Some(Next::Record(_)))));
             let last = records.next_record().unwrap();
             assert!(matches!(last, Some(Next::Broken(broken)) if !broken.cut_off), "{at} {piece_bytes} {last:?}");
@@ -581,7 +581,7 @@ fn ids(seen: &[Seen]) -> Vec<Result<&str, Damage>> {
 
 #[test]
 fn a_packed_file_within_a_record_that_is_cut_off_gives_no_records() {
-    let small = Limits { max_block_bytes: 100 };
+    let small = RecordLimits { max_block_bytes: 100 };
     for (packing, (file, inner)) in
         [(Packing::Gzip, nesting(Packing::Gzip, stored, &[])), (Packing::Zstd, nesting(Packing::Zstd, raw_frame, &[]))]
     {
@@ -659,7 +659,7 @@ fn frames_of_zstd_that_hold_no_data_are_passed_over_wherever_they_are() {
             .flatten()
             .copied()
             .collect();
-        let mut records = Records::new(Slice::new(&file), Packing::Zstd, Limits::default());
+        let mut records = Records::new(Slice::new(&file), Packing::Zstd, RecordLimits::default());
         let mut n_read = 0;
         while let Some(next) = records.next_record().unwrap() {
             let Next::Record(record) = next else { panic!("{kind} {next:?}") };

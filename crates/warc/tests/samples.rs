@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use nearprint_warc::{Body, HttpMessage, Limits, Next, Packing, Records, Slice, WarcError};
+use nearprint_warc::{Body, HttpMessage, Next, Packing, RecordLimits, Records, Slice, WarcError};
 use serde_json::{Value, json};
 use sha1::{Digest, Sha1};
 
 /// What is read of a file: how many records there are of each type, and the pages.
 fn read(file: &[u8], packing: Packing) -> Result<(BTreeMap<String, u64>, Vec<Value>), WarcError> {
-    let mut records = Records::new(Slice::new(file), packing, Limits::default());
+    let mut records = Records::new(Slice::new(file), packing, RecordLimits::default());
     let (mut types, mut pages) = (BTreeMap::new(), Vec::new());
     while let Some(next) = records.next_record()? {
         let Next::Record(record) = next else { panic!("{next:?}") };

@@ -49,7 +49,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Measured {
+struct MeasuredKernel {
     operation: &'static str,
     log_existing: u32,
     log_queries: u32,
@@ -125,7 +125,7 @@ pub fn run(args: &Args) -> Result<()> {
             if n_pairs < n_planted || *found_by_all.get_or_insert(n_pairs) != n_pairs {
                 return Err(format!("{plan:?} with {kernel:?} found {n_pairs} pairs of {n_planted} planted").into());
             }
-            print(&Measured {
+            print(&MeasuredKernel {
                 operation: "map",
                 log_existing: args.log_existing,
                 log_queries: args.log_queries,

@@ -53,7 +53,7 @@ pub struct Args {
 }
 
 /// A query, and the fingerprint that it was made near to.
-type Asked = (u64, Option<Sketch>);
+type AskedQuery = (u64, Option<Sketch>);
 
 /// The fingerprints of a night.
 struct Fingerprints {
@@ -148,7 +148,7 @@ impl Args {
         }))
     }
 
-    fn queries(&self, nights: &[Fingerprints]) -> Vec<Asked> {
+    fn queries(&self, nights: &[Fingerprints]) -> Vec<AskedQuery> {
         let mut rng = Rng(self.seed);
         #[allow(clippy::cast_possible_truncation, reason = "less than a length")]
         let mut pick = |n: usize| (rng.next() % n.max(1) as u64) as usize;
@@ -171,7 +171,7 @@ impl Args {
     }
 
     /// Returns the number of answers that are those of a scan.
-    fn n_equal(&self, nights: &[Fingerprints], queries: &[Asked], answers: &[Answer]) -> usize {
+    fn n_equal(&self, nights: &[Fingerprints], queries: &[AskedQuery], answers: &[Answer]) -> usize {
         let mut expected = vec![BTreeMap::new(); queries.len()];
         for night in nights {
             for (query, value, distance) in self.scanned(&night.values, queries) {
@@ -191,7 +191,7 @@ impl Args {
 
     /// Compares all fingerprints with all queries, and returns the near ones: the position of the query, the fingerprint
     /// and the distance.
-    fn scanned(&self, values: &[u64], queries: &[Asked]) -> Vec<(usize, u64, u32)> {
+    fn scanned(&self, values: &[u64], queries: &[AskedQuery]) -> Vec<(usize, u64, u32)> {
         // What is compared with all queries stays in a core's cache meanwhile.
         let of_chunk = values.par_chunks(1 << 14).map(|values| {
             let (mut near, mut scratch) = (Vec::new(), Vec::new());
@@ -205,7 +205,7 @@ impl Args {
     }
 }
 
-fn query((fingerprint, sketch): &Asked) -> Query {
+fn query((fingerprint, sketch): &AskedQuery) -> Query {
     Query::Fingerprint { fingerprint: *fingerprint, sketch: *sketch }
 }
 

@@ -64,7 +64,7 @@ struct Pass {
 }
 
 #[derive(Serialize)]
-struct Measured<'a> {
+struct MeasuredTexts<'a> {
     operation: &'static str,
     way: &'a str,
     threads: usize,
@@ -215,13 +215,13 @@ struct Measurements<'a> {
 }
 
 impl Measurements<'_> {
-    fn line(&self, way: usize) -> Measured<'_> {
+    fn line(&self, way: usize) -> MeasuredTexts<'_> {
         let passes = &self.passes[way];
         let per_byte = 1e9 / self.n_bytes as f64;
         let seconds = || passes.iter().map(|pass| pass.seconds);
         let cpu: Option<Vec<f64>> = passes.iter().map(|pass| pass.cpu_seconds).collect();
         let median_ns_per_byte = median(seconds()) * per_byte;
-        Measured {
+        MeasuredTexts {
             operation: "text",
             way: &self.ways[way].name,
             threads: self.threads,

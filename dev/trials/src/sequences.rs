@@ -418,18 +418,18 @@ impl Oracle {
     }
 
     /// The documents near a text, or near a fingerprint alone, in the order of answers.
-    fn answer(&self, asked: &Asked) -> Vec<Value> {
+    fn answer(&self, asked: &AskedQuery) -> Vec<Value> {
         let mut found = Vec::new();
         for (id, (dt, stored)) in self.live(None) {
             let near = match asked {
-                Asked::Text(text) if self.is_short(*text) => {
+                AskedQuery::Text(text) if self.is_short(*text) => {
                     (self.is_short(stored.text) && self.is_same(*text, stored.text)).then_some((0, None, true))
                 }
-                Asked::Text(text) => {
+                AskedQuery::Text(text) => {
                     let is_same = self.is_same(*text, stored.text);
                     self.near(*text, stored.text).map(|(distance, sketch)| (distance, Some(sketch), is_same))
                 }
-                Asked::Fingerprint(asked) => match self.texts[stored.text].kind {
+                AskedQuery::Fingerprint(asked) => match self.texts[stored.text].kind {
                     Kind::Long { fingerprint, .. } => {
                         let distance = (asked ^ fingerprint).count_ones();
                         (distance <= self.max_distance).then_some((distance, None, false))
@@ -461,7 +461,7 @@ impl Oracle {
 }
 
 /// A query.
-enum Asked {
+enum AskedQuery {
     Text(usize),
     Fingerprint(u64),
 }
@@ -798,13 +798,13 @@ impl<'a> Sequence<'a> {
                     // As answers have it, which may be decimal digits alone; and other ways to write it.
                     let hex = format!("{fingerprint:016x}");
                     match way {
-                        1 => (json!({ "fingerprint": hex, "sketch": sketch }), Asked::Text(text)),
-                        2 => (json!({ "fingerprint": hex }), Asked::Fingerprint(*fingerprint)),
-                        3 => (json!({ "fingerprint": fingerprint }), Asked::Fingerprint(*fingerprint)),
-                        _ => (json!({ "fingerprint": format!("0x{hex}") }), Asked::Fingerprint(*fingerprint)),
+                        1 => (json!({ "fingerprint": hex, "sketch": sketch }), AskedQuery::Text(text)),
+                        2 => (json!({ "fingerprint": hex }), AskedQuery::Fingerprint(*fingerprint)),
+                        3 => (json!({ "fingerprint": fingerprint }), AskedQuery::Fingerprint(*fingerprint)),
+                        _ => (json!({ "fingerprint": format!("0x{hex}") }), AskedQuery::Fingerprint(*fingerprint)),
                     }
                 }
-                _ => (json!({ "text": words }), Asked::Text(text)),
+                _ => (json!({ "text": words }), AskedQuery::Text(text)),
             };
             let has_text = line.get("text").is_some();
             lines += &format!("{line}\n");

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use nearprint_documents::DocumentPlace;
 use nearprint_explain::{
-    ExplainError, ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, Explanation, Piece, legible, shown_id,
+    DiffPiece, ExplainError, ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, Explanation, legible,
+    shown_id,
 };
 use nearprint_pipeline::PipelineError;
 
@@ -167,11 +168,11 @@ fn diff(out: &mut String, pair: &ExplainedPair) {
     }
 }
 
-fn piece(piece: &Piece) -> String {
+fn piece(piece: &DiffPiece) -> String {
     match piece {
-        Piece::Same(text) => shortened(text),
-        Piece::Removed(text) => format!("[-{}-]", shortened(text)),
-        Piece::Added(text) => format!("{{+{}+}}", shortened(text)),
+        DiffPiece::Same(text) => shortened(text),
+        DiffPiece::Removed(text) => format!("[-{}-]", shortened(text)),
+        DiffPiece::Added(text) => format!("{{+{}+}}", shortened(text)),
     }
 }
 

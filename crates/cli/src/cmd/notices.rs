@@ -1,7 +1,7 @@
 //! What a person should look at after a night.
 
 use nearprint_explain::shown_id;
-use nearprint_night::{Breakers, Measured, RunSummary};
+use nearprint_night::{Breakers, MeasuredNight, RunSummary};
 use nearprint_report::{named_source, percent};
 
 use super::{counted, grouped};
@@ -36,7 +36,7 @@ pub fn noticed(summary: &RunSummary, breakers: &Breakers) -> Vec<String> {
 }
 
 /// Describes the measured values that came near to the limit of a breaker.
-fn near_limits(measured: &Measured, breakers: &Breakers) -> Vec<String> {
+fn near_limits(measured: &MeasuredNight, breakers: &Breakers) -> Vec<String> {
     let near = breakers.near().tripped(measured);
     let held = breakers.tripped(measured);
     let mut lines = Vec::new();

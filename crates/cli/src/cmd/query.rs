@@ -9,7 +9,9 @@ use std::sync::Arc;
 use nearprint_documents::{holds_one_document, is_document_name, page_text};
 use nearprint_explain::shown_id;
 use nearprint_join::{JoinError, Kernel};
-use nearprint_lookup::{Answer, Asked, Lookup, LookupError, LookupOptions, LookupProfile, Query, State, parse_sketch};
+use nearprint_lookup::{
+    Answer, JsonQuery, Lookup, LookupError, LookupOptions, LookupProfile, Query, State, parse_sketch,
+};
 use nearprint_pipeline::PipelineError;
 use nearprint_profile::HtmlText;
 use nearprint_storage::{ErrorKind, Storage, StorageError, blocking, foreign};
@@ -233,7 +235,7 @@ const MANY_ROWS: u64 = 1 << 20;
 struct Line {
     id: Option<Value>,
     #[serde(flatten)]
-    asked: Asked,
+    asked: JsonQuery,
 }
 
 /// The answer to a line, or what is wrong with the line.

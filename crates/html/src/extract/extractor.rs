@@ -37,10 +37,10 @@ impl FromStr for HtmlText {
 
 /// Takes the texts of pages.
 #[derive(Debug, Clone)]
-pub struct Extractor(Wanted);
+pub struct Extractor(TextChoice);
 
 #[derive(Debug, Clone)]
-enum Wanted {
+enum TextChoice {
     Main,
     All,
     Selected(Selector),
@@ -53,21 +53,21 @@ impl Extractor {
     /// The selector is none that is understood.
     pub fn try_new(mode: &HtmlText) -> Result<Self> {
         Ok(Self(match mode {
-            HtmlText::Main => Wanted::Main,
-            HtmlText::All => Wanted::All,
-            HtmlText::Selector(selector) => Wanted::Selected(select::parse(selector)?),
+            HtmlText::Main => TextChoice::Main,
+            HtmlText::All => TextChoice::All,
+            HtmlText::Selector(selector) => TextChoice::Selected(select::parse(selector)?),
         }))
     }
 
     /// Returns the text of a page. Each block is a line; white space within a block is one blank, except in `<pre>`.
     #[must_use]
     pub fn text_of(&self, html: &str) -> String {
-        let holds = if matches!(self.0, Wanted::Selected(_)) { Holds::All } else { Holds::Known };
+        let holds = if matches!(self.0, TextChoice::Selected(_)) { Holds::All } else { Holds::Known };
         let dom = Dom::parse(html, holds);
         match &self.0 {
-            Wanted::Main => main_text::main_text(&dom),
-            Wanted::All => text_of_nodes(&dom, &[Dom::ROOT], |_| true),
-            Wanted::Selected(selector) => text_of_nodes(&dom, &select::select(&dom, selector), |_| true),
+            TextChoice::Main => main_text::main_text(&dom),
+            TextChoice::All => text_of_nodes(&dom, &[Dom::ROOT], |_| true),
+            TextChoice::Selected(selector) => text_of_nodes(&dom, &select::select(&dom, selector), |_| true),
         }
     }
 }

@@ -414,13 +414,13 @@ fn pairs(drops: &[Dropped], texts: Texts) -> (Vec<Pair>, Unmeasured) {
 }
 
 /// The measured documents.
-struct Measured {
+struct MeasuredDrops {
     /// Whether each is a near-duplicate, and what it lost.
     drops: Vec<(bool, MeasuredDrop)>,
     worst: Vec<AuditedDrop>,
 }
 
-fn measure(fingerprinter: &TextFingerprinter, pairs: Vec<Pair>, n_examples: usize) -> Result<Measured> {
+fn measure(fingerprinter: &TextFingerprinter, pairs: Vec<Pair>, n_examples: usize) -> Result<MeasuredDrops> {
     let shingler = Shingler::try_new()?;
     let drops: Vec<MeasuredDrop> = pairs.par_iter().map(|pair| pair.measured(fingerprinter, &shingler)).collect();
     let mut order: Vec<usize> = (0..pairs.len()).collect();
@@ -437,7 +437,7 @@ fn measure(fingerprinter: &TextFingerprinter, pairs: Vec<Pair>, n_examples: usiz
     }
     let worst = worst.into_iter().map(|(_, listed)| listed).collect();
     let is_near = pairs.iter().map(|pair| pair.drop.reason == "near");
-    Ok(Measured { drops: is_near.zip(drops).collect(), worst })
+    Ok(MeasuredDrops { drops: is_near.zip(drops).collect(), worst })
 }
 
 impl Pair {

@@ -146,18 +146,18 @@ pub async fn estimate_from_labels(storage: &Storage, request: &LabelsRequest) ->
     let labelled = Labelled::new(sheet::read(url, &content)?, request.profile.sketch.is_some());
     let verifier = request.profile.join.verifier(request.profile.bits)?;
     let own_sketch = verifier.max_sketch_distance.filter(|_| labelled.has_sketches);
-    let own = Limits { distance: verifier.max_distance.into(), sketch: own_sketch };
+    let own = PairLimits { distance: verifier.max_distance.into(), sketch: own_sketch };
     let warnings = labelled.warnings(&request.profile.digest(&request.analyzer_resources, &request.html_text)?);
     Ok(LabelEstimate { warnings, ..labelled.summary(url, own, request.profile.bits) })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Limits {
+struct PairLimits {
     distance: u32,
     sketch: Option<u16>,
 }
 
-impl Limits {
+impl PairLimits {
     fn allow(&self, row: &LabelledRow) -> bool {
         // No distance is larger than 128.
         let max_distance = u8::try_from(self.distance).unwrap_or(u8::MAX);
@@ -245,7 +245,7 @@ impl Labelled {
         self.sheet.rows.iter().filter(|row| row.label == label).count() as u64
     }
 
-    fn sums(&self, weights: &Weights, limits: Limits) -> Sums {
+    fn sums(&self, weights: &Weights, limits: PairLimits) -> Sums {
         let mut sums = Sums::default();
         for (row, &weight) in self.sheet.rows.iter().zip(&weights.rows) {
             let found = limits.allow(row);
@@ -266,7 +266,7 @@ impl Labelled {
         sums
     }
 
-    fn at(&self, limits: Limits) -> Estimate {
+    fn at(&self, limits: PairLimits) -> Estimate {
         let sums = self.sums(&self.estimate, limits);
         let draws: Vec<Sums> = self.draws.iter().map(|draw| self.sums(draw, limits)).collect();
         let interval =
@@ -291,7 +291,7 @@ impl Labelled {
         }
     }
 
-    fn summary(&self, labels: &str, own: Limits, bits: u32) -> LabelEstimate {
+    fn summary(&self, labels: &str, own: PairLimits, bits: u32) -> LabelEstimate {
         let last = self.sheet.about.max_distance();
         let sketches = self.sketch_limits(own);
         LabelEstimate {
@@ -306,15 +306,15 @@ impl Labelled {
             warnings: Vec::new(),
             sheet_max_distance: last,
             own: self.at(own),
-            by_max_distance: (0..=last).map(|distance| self.at(Limits { distance, ..own })).collect(),
-            by_max_sketch_distance: sketches.iter().map(|&sketch| self.at(Limits { sketch, ..own })).collect(),
+            by_max_distance: (0..=last).map(|distance| self.at(PairLimits { distance, ..own })).collect(),
+            by_max_sketch_distance: sketches.iter().map(|&sketch| self.at(PairLimits { sketch, ..own })).collect(),
             recommendation: self.recommendation(own, last, &sketches, bits),
         }
     }
 
     /// Returns the sketch limits: every eighth distance up to the sheet's largest, the largest itself, the profile's
     /// own, and `None`, which compares no sketches. The list is empty if there are no sketches.
-    fn sketch_limits(&self, own: Limits) -> Vec<Option<u16>> {
+    fn sketch_limits(&self, own: PairLimits) -> Vec<Option<u16>> {
         let largest = self.sheet.rows.iter().filter_map(|row| row.sketch_distance).max();
         let Some(largest) = largest.filter(|_| self.has_sketches) else {
             return Vec::new();
@@ -326,13 +326,19 @@ impl Labelled {
     }
 
     /// Returns the best limits up to the sheet's largest distance. Nothing is known about pairs beyond it.
-    fn recommendation(&self, own: Limits, last: u32, sketches: &[Option<u16>], bits: u32) -> Option<Recommendation> {
-        let f1 = |limits: Limits| self.sums(&self.estimate, limits).f1();
+    fn recommendation(
+        &self,
+        own: PairLimits,
+        last: u32,
+        sketches: &[Option<u16>],
+        bits: u32,
+    ) -> Option<Recommendation> {
+        let f1 = |limits: PairLimits| self.sums(&self.estimate, limits).f1();
         // If several limits are equally good, the profile's own come first, then those with its sketch distance, then
         // the smallest.
         let sketches = [own.sketch].into_iter().chain(sketches.iter().copied().filter(Option::is_some));
-        let all = sketches.flat_map(|sketch| (0..=last).map(move |distance| Limits { distance, sketch }));
-        let nearest = Limits { distance: own.distance.min(last), ..own };
+        let all = sketches.flat_map(|sketch| (0..=last).map(move |distance| PairLimits { distance, sketch }));
+        let nearest = PairLimits { distance: own.distance.min(last), ..own };
         let mut best = (nearest, f1(nearest)?);
         for limits in all {
             if let Some(f1) = f1(limits).filter(|&f1| f1 > best.1 + 1e-9) {
@@ -377,7 +383,7 @@ impl Labelled {
 
 /// Returns the reason why the sheet ends at too small a distance, with a sufficient `--max-distance`. Returns `None` if
 /// the sheet is wide enough.
-fn beyond(own: Limits, best: Limits, last: u32, bits: u32) -> Option<String> {
+fn beyond(own: PairLimits, best: PairLimits, last: u32, bits: u32) -> Option<String> {
     let (what, wider) = if own.distance > last {
         (format!("the profile's max_distance {} is beyond the sheet's largest, {last}", own.distance), own.distance)
     } else if best.distance == last && last + 1 < bits {

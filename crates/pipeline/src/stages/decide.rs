@@ -44,7 +44,7 @@ impl From<ClusterRule> for DropRule {
 }
 
 /// The data that decisions follow from.
-pub struct Found {
+pub struct DecisionBasis {
     pub(crate) rule: ClusterRule,
     /// The largest lost share with which the rule drops a document.
     pub(crate) loss: LossLimit,
@@ -161,7 +161,7 @@ impl Decisions {
     pub fn new(
         batch: &QueryBatch,
         rows: &QueryRows,
-        found: Found,
+        found: DecisionBasis,
         existing_short: ExistingShort,
         references: ReferenceNames,
     ) -> Result<Self> {
@@ -176,7 +176,7 @@ impl Decisions {
             superseded: Vec::new(),
             star: None,
         };
-        let Found { rule, loss, mut gathered, class_pairs } = found;
+        let DecisionBasis { rule, loss, mut gathered, class_pairs } = found;
         match rule {
             ClusterRule::Star => {
                 let n_component = n_kept_by_component(batch, &mut gathered);

@@ -1,6 +1,6 @@
 //! What a reader of a night should look at first, and how near the breakers came to stopping it.
 
-use nearprint_night::{Measured, NO_SOURCE};
+use nearprint_night::{MeasuredNight, NO_SOURCE};
 
 use super::night_report::NightReport;
 use crate::numbers::{counted, grouped, percent};
@@ -34,7 +34,7 @@ pub(super) struct Watched {
 pub(super) fn watched(night: &NightReport) -> Vec<Watched> {
     let breakers = &night.breakers;
     // What was not measured is too little to go by.
-    let Measured { worst_sources, drop_rate, lost_share, documents, .. } =
+    let MeasuredNight { worst_sources, drop_rate, lost_share, documents, .. } =
         night.summary.measured.clone().unwrap_or_default();
     let near: Vec<&str> = breakers
         .near()

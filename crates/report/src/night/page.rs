@@ -12,7 +12,7 @@ use super::notable::{dropped_share, notable, watched};
 use crate::numbers::{and_more, counted, grouped, in_bytes, percent};
 use crate::page::chart::{Bars, DROPPED, KEPT, SKIPPED};
 use crate::page::{page, pieces};
-use nearprint_explain::{Piece, diff, legible, segments};
+use nearprint_explain::{DiffPiece, diff, legible, segments};
 
 /// The characters of shared text around a difference.
 const CONTEXT_CHARS: usize = 60;
@@ -214,11 +214,11 @@ fn differences(example: &Example) -> Markup {
         };
     };
     let compared = diff(dropped, kept);
-    let chars = |wanted: fn(&Piece) -> Option<&String>| -> u64 {
+    let chars = |wanted: fn(&DiffPiece) -> Option<&String>| -> u64 {
         compared.pieces.iter().filter_map(wanted).map(|text| text.chars().count() as u64).sum()
     };
-    let n_lost = chars(|piece| if let Piece::Removed(text) = piece { Some(text) } else { None });
-    let n_gained = chars(|piece| if let Piece::Added(text) = piece { Some(text) } else { None });
+    let n_lost = chars(|piece| if let DiffPiece::Removed(text) = piece { Some(text) } else { None });
+    let n_gained = chars(|piece| if let DiffPiece::Added(text) = piece { Some(text) } else { None });
     let all = segments(&compared.pieces, CONTEXT_CHARS);
     let (first, shown) = (within(&all, MAX_SHOWN_CHARS), within(&all, MAX_DIFF_CHARS));
     html! {
@@ -239,12 +239,12 @@ fn differences(example: &Example) -> Markup {
     }
 }
 
-fn places(segments: &[Vec<Piece>]) -> Markup {
+fn places(segments: &[Vec<DiffPiece>]) -> Markup {
     html! { @for segment in segments { div.diff dir="auto" { "… " (pieces::merged(segment)) " …" } } }
 }
 
 /// Returns the first segments, up to a number of characters together. A segment that is longer is cut, and says so.
-fn within(segments: &[Vec<Piece>], max_chars: usize) -> Vec<Vec<Piece>> {
+fn within(segments: &[Vec<DiffPiece>], max_chars: usize) -> Vec<Vec<DiffPiece>> {
     let (mut left, mut shown) = (max_chars, Vec::new());
     for segment in segments {
         if left == 0 {
@@ -252,10 +252,10 @@ fn within(segments: &[Vec<Piece>], max_chars: usize) -> Vec<Vec<Piece>> {
         }
         let mut cut = Vec::new();
         for piece in segment.iter() {
-            let (text, make): (_, fn(String) -> Piece) = match piece {
-                Piece::Same(text) => (text, Piece::Same),
-                Piece::Removed(text) => (text, Piece::Removed),
-                Piece::Added(text) => (text, Piece::Added),
+            let (text, make): (_, fn(String) -> DiffPiece) = match piece {
+                DiffPiece::Same(text) => (text, DiffPiece::Same),
+                DiffPiece::Removed(text) => (text, DiffPiece::Removed),
+                DiffPiece::Added(text) => (text, DiffPiece::Added),
             };
             let n_chars = text.chars().count();
             if n_chars > left {

@@ -6,7 +6,7 @@ use arrow::array::Array;
 use arrow::datatypes::Int64Type;
 use futures::TryStreamExt;
 use nearprint_documents::{Documents, InputPolicy, night_pattern};
-use nearprint_night::{Measured, RunSummary, published_files, published_history, published_night};
+use nearprint_night::{MeasuredNight, RunSummary, published_files, published_history, published_night};
 use nearprint_parquet::{Columns, ParquetFile};
 use nearprint_pipeline::Result;
 use nearprint_storage::{ErrorKind, Storage};
@@ -82,7 +82,7 @@ pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightR
         example.texts = both.map(|(a, b)| (a.clone(), b.clone()));
     }
     let before: Vec<_> = history.before.iter().rev().map(|night| night.counts.clone()).collect();
-    let measured = Measured::of_published(&summary.counts, &before, decided.mean_loss(), &request.breakers);
+    let measured = MeasuredNight::of_published(&summary.counts, &before, decided.mean_loss(), &request.breakers);
     Ok(NightReport {
         summary: RunSummary { measured: Some(measured), ..summary },
         is_stale: history.night.is_stale,

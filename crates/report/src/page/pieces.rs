@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use nearprint_explain::{Piece, shown_id};
+use nearprint_explain::{DiffPiece, shown_id};
 
 /// An id or a name from documents. A reader of the page selects and copies it, so nothing is cut off.
 pub fn id(text: &str) -> Markup {
@@ -10,27 +10,27 @@ pub fn id(text: &str) -> Markup {
 }
 
 /// The pieces of two texts as one text: what only the first has is deleted, what only the second has is inserted.
-pub fn merged(pieces: &[Piece]) -> Markup {
+pub fn merged(pieces: &[DiffPiece]) -> Markup {
     html! {
         @for piece in pieces {
             @match piece {
-                Piece::Same(text) => (text),
-                Piece::Removed(text) => del { (text) },
-                Piece::Added(text) => ins { (text) },
+                DiffPiece::Same(text) => (text),
+                DiffPiece::Removed(text) => del { (text) },
+                DiffPiece::Added(text) => ins { (text) },
             }
         }
     }
 }
 
 /// The pieces of one of two texts, with what the other has not marked.
-pub fn side(pieces: &[Piece], is_first: bool) -> Markup {
+pub fn side(pieces: &[DiffPiece], is_first: bool) -> Markup {
     html! {
         @for piece in pieces {
             @match piece {
-                Piece::Same(text) => (text),
-                Piece::Removed(text) if is_first => mark { (text) },
-                Piece::Added(text) if !is_first => mark { (text) },
-                Piece::Removed(_) | Piece::Added(_) => "",
+                DiffPiece::Same(text) => (text),
+                DiffPiece::Removed(text) if is_first => mark { (text) },
+                DiffPiece::Added(text) if !is_first => mark { (text) },
+                DiffPiece::Removed(_) | DiffPiece::Added(_) => "",
             }
         }
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use nearprint_explain::Explanation;
-use nearprint_lookup::{Answer, Asked, Decision, FingerprintText, LookupError, Match, State, Taken, Turn};
+use nearprint_lookup::{Answer, Decision, FingerprintText, JsonQuery, LookupError, Match, State, Taken, Turn};
 use nearprint_serve::{Answers, Result, ServeError, ServeOptions, Served, Server, Side, Token};
 use nearprint_storage::StorageError;
 use serde_json::Value;
@@ -37,7 +37,7 @@ impl Default for Memory {
 
 #[async_trait::async_trait]
 impl Answers for Memory {
-    async fn answer(&self, asked: Asked, _: Turn) -> Result<(Answer, Taken)> {
+    async fn answer(&self, asked: JsonQuery, _: Turn) -> Result<(Answer, Taken)> {
         let fingerprint = match (&asked.text, &asked.fingerprint) {
             (Some(text), None) if text == "wait" => {
                 self.gate.acquire().await.unwrap().forget();

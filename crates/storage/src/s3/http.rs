@@ -90,7 +90,7 @@ impl Traffic {
 
 /// The time that a request may take.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct RequestLimits {
     /// The time between the start of the first attempt and the start of the last.
     pub retry: Duration,
     /// The time until an answer begins, to which the time for sending the request's body at [`MIN_SEND_RATE`] is added.
@@ -112,7 +112,7 @@ pub struct Sender {
     traffic: Arc<Traffic>,
     credentials: Arc<Credentials>,
     region: String,
-    limits: Limits,
+    limits: RequestLimits,
 }
 
 impl fmt::Debug for Sender {
@@ -127,7 +127,7 @@ pub struct Connector {
     pub traffic: Arc<Traffic>,
     pub credentials: Arc<Credentials>,
     pub region: String,
-    pub limits: Limits,
+    pub limits: RequestLimits,
     /// Receives the client that was created.
     pub made: Arc<OnceLock<HttpClient>>,
 }

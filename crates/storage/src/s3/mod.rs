@@ -23,7 +23,7 @@ use serde::Deserialize;
 use tokio::sync::OnceCell;
 
 use self::credentials::Credentials;
-use self::http::{Connector, Limits, Traffic};
+use self::http::{Connector, RequestLimits, Traffic};
 use crate::error::{Result, StorageError};
 use crate::locked::locked;
 use crate::row_number::in_memory;
@@ -131,7 +131,7 @@ impl Bucket {
             traffic: Arc::clone(&self.shared.traffic),
             credentials: Arc::clone(&self.shared.credentials),
             region: region.clone(),
-            limits: Limits {
+            limits: RequestLimits {
                 retry: Duration::from_secs(self.config.retry_seconds),
                 idle: Duration::from_secs(self.config.timeout_seconds.max(1)),
             },

@@ -95,7 +95,7 @@ pub struct RunWithout {
 
 /// What a store has of forgotten documents.
 #[derive(Default)]
-pub struct Found {
+pub struct FoundDocuments {
     /// The runs that have to be replaced, the latest first.
     pub runs: Vec<RunWithout>,
     /// The ids that are those of documents.
@@ -156,8 +156,13 @@ impl Affected<'_> {
 /// # Errors
 /// [`StoreError::AmbiguousId`] if the ids are the lines of a text that may mean an id with line breaks; a file of the
 /// store is damaged or cannot be read; an error of the disk.
-pub async fn runs_without(store: &Store, ids: &ForgottenIds, folder: &Path, progress: &Progress) -> Result<Found> {
-    let mut found = Found::default();
+pub async fn runs_without(
+    store: &Store,
+    ids: &ForgottenIds,
+    folder: &Path,
+    progress: &Progress,
+) -> Result<FoundDocuments> {
+    let mut found = FoundDocuments::default();
     let mut affected = Vec::new();
     progress.start("forget", "nights", store.nights().len() as u64);
     for night in store.nights() {

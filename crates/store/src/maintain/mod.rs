@@ -10,7 +10,7 @@ mod leave_out;
 
 pub use check::{Damaged, StoreProblem, StoreReport, check, check_content, check_identities, check_nights};
 pub use compact::{CompactRequest, CompactSummary, compact};
-pub use forget::{ForgottenIds, Found, RunWithout, commit_forgetting, runs_without};
+pub use forget::{ForgottenIds, FoundDocuments, RunWithout, commit_forgetting, runs_without};
 pub use gc::{
     GcRequest, GcSummary, Leftover, RemovedFiles, end_dead_removals, gc, leftovers, output_roots, own_outputs,
 };

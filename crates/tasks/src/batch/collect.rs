@@ -101,6 +101,8 @@ impl<'a> Collecting<'a> {
     pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         let columns = Columns { batch, file: "fingerprinted documents" };
         let (files, rows) = (columns.primitive::<UInt32Type>(FILE)?, columns.primitive::<UInt64Type>(ROW)?);
+        // A dataset of fingerprints has fewer columns than a fingerprint task gives. A column that is missing is NULL in each
+        // row, except that without ids the numbers of rows stand in for them.
         let ids = batch.column_by_name(DOC_ID).map(|_| columns.strings(DOC_ID)).transpose()?;
         let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?;
         let low_halves =
@@ -119,6 +121,7 @@ impl<'a> Collecting<'a> {
         let sources = self.source.map(|source| strings_of(&columns, &format!("{KEEP_PREFIX}{source}"))).transpose()?;
         self.keep_values(&columns, &(0..batch.num_rows()).map(|at| Some(reason_of(at).is_none())).collect())?;
         self.refuse_too_large(batch.num_rows())?;
+        // Each column takes one value of each document and none of other rows: a document is its position in all of them.
         for at in 0..batch.num_rows() {
             if let Some(reason) = reason_of(at) {
                 let (file, row, id) = (files.value(at), rows.value(at), id_of(at).map(str::to_owned));
@@ -140,6 +143,7 @@ impl<'a> Collecting<'a> {
                 let code = sources.is_valid(at).then(|| self.source_code(sources.value(at)));
                 self.sources.push(code);
             }
+            // The keep order reads a length that is missing as 0.
             let length = lengths.map_or(0, |lengths| lengths.value(at));
             self.lengths.push((length > 0).then(|| row_number(in_memory(length))));
         }

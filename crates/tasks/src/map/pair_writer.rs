@@ -240,7 +240,7 @@ impl<'a> PairWriter<'a> {
     }
 
     /// Returns the lost share of a class for an existing document, and that of the document for the class.
-    fn lost_shares(&self, class: u32, (document, sketch_distance): Found<'_>) -> (Option<f64>, Option<f64>) {
+    fn lost_shares(&self, class: u32, (document, sketch_distance): VerifiedDocument<'_>) -> (Option<f64>, Option<f64>) {
         let counted = self.context.rows.n_features(class).zip(document.n_features).zip(sketch_distance);
         let shares = counted.map(|((own, existing), distance)| {
             (lost_share(own, existing, distance), lost_share(existing, own, distance))
@@ -329,18 +329,18 @@ impl PairRows {
     }
 }
 
-type Found<'d> = (&'d ExistingDocument, Option<u16>);
+type VerifiedDocument<'d> = (&'d ExistingDocument, Option<u16>);
 
 /// The first two documents by (id, origin). Two are held, because a row never pairs with the document of its own id.
 #[derive(Default)]
 struct Smallest<'d> {
-    two: [Option<Found<'d>>; 2],
+    two: [Option<VerifiedDocument<'d>>; 2],
 }
 
 impl<'d> Smallest<'d> {
-    fn offer(&mut self, found: Found<'d>) {
-        let key = |(document, _): Found<'d>| (&document.id, document.origin);
-        let before = |other: &Option<Found<'d>>| other.is_none_or(|other| key(found) < key(other));
+    fn offer(&mut self, found: VerifiedDocument<'d>) {
+        let key = |(document, _): VerifiedDocument<'d>| (&document.id, document.origin);
+        let before = |other: &Option<VerifiedDocument<'d>>| other.is_none_or(|other| key(found) < key(other));
         let known = self.two.iter().flatten().any(|&other| key(other) == key(found));
         if known {
             return;
@@ -352,7 +352,7 @@ impl<'d> Smallest<'d> {
         }
     }
 
-    fn other_than(&self, row: u32) -> Option<Found<'d>> {
+    fn other_than(&self, row: u32) -> Option<VerifiedDocument<'d>> {
         self.two.into_iter().flatten().find(|(document, _)| document.same_id_row != Some(row))
     }
 }

@@ -42,11 +42,11 @@ fn one_pass(text: &str) -> String {
     while at < bytes.len() {
         let piece = piece_at(text, at);
         match piece {
-            Piece::Ascii(n) => out.push_ascii(&text[at..at + n]),
-            Piece::Han(n) => out.push(&text[at..at + n]),
-            Piece::Char(_, plain) => out.push(plain.encode_utf8(&mut [0; 4])),
-            Piece::Space(_) => out.space_due = true,
-            Piece::Stretch(n) => {
+            TextPiece::Ascii(n) => out.push_ascii(&text[at..at + n]),
+            TextPiece::Han(n) => out.push(&text[at..at + n]),
+            TextPiece::Char(_, plain) => out.push(plain.encode_utf8(&mut [0; 4])),
+            TextPiece::Space(_) => out.space_due = true,
+            TextPiece::Stretch(n) => {
                 let start = before.map_or(at, |(start, kept)| {
                     out.text.truncate(kept);
                     start
@@ -62,7 +62,7 @@ fn one_pass(text: &str) -> String {
 
 /// A part of the text whose normalised form does not depend on the rest of the text, except for marks that follow.
 #[derive(Clone, Copy)]
-enum Piece {
+enum TextPiece {
     /// Visible ASCII with single spaces in it, of this many bytes, the first and last no space.
     Ascii(usize),
     /// Han characters, of this many bytes.
@@ -75,7 +75,7 @@ enum Piece {
     Stretch(usize),
 }
 
-impl Piece {
+impl TextPiece {
     fn len(self) -> usize {
         match self {
             Self::Ascii(n) | Self::Han(n) | Self::Char(n, _) | Self::Space(n) | Self::Stretch(n) => n,
@@ -94,29 +94,29 @@ impl Piece {
 }
 
 /// Returns the piece of `text` at byte `at`, which is before the end of the text.
-fn piece_at(text: &str, at: usize) -> Piece {
+fn piece_at(text: &str, at: usize) -> TextPiece {
     let bytes = text.as_bytes();
     let first = bytes[at];
     if is_visible_ascii(first) {
-        return Piece::Ascii(ascii_len(&bytes[at..]));
+        return TextPiece::Ascii(ascii_len(&bytes[at..]));
     }
     if is_common_han_at(bytes, at) {
         let mut end = at + 3;
         while is_common_han_at(bytes, end) {
             end += 3;
         }
-        return Piece::Han(end - at);
+        return TextPiece::Han(end - at);
     }
     match plain_at(text, at) {
-        Plain::Becomes(n, c) => Piece::Char(n, c),
-        Plain::Space(n) => Piece::Space(n),
+        Plain::Becomes(n, c) => TextPiece::Char(n, c),
+        Plain::Space(n) => TextPiece::Space(n),
         Plain::No(n) => {
             let mut end = at + n;
             while end < bytes.len() && !is_visible_ascii(bytes[end]) && !is_common_han_at(bytes, end) {
                 let Plain::No(n) = plain_at(text, end) else { break };
                 end += n;
             }
-            Piece::Stretch(end - at)
+            TextPiece::Stretch(end - at)
         }
     }
 }

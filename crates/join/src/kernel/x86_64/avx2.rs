@@ -193,15 +193,15 @@ const TABLE_ROWS: usize = 16;
 const SHORT_LIST: usize = BYTES / 2;
 
 /// For each four bits, their distances to all four bits.
-static NIBBLE_DISTANCES: [Table; 16] = nibble_distances();
+static NIBBLE_DISTANCES: [ByteTable; 16] = nibble_distances();
 
 #[derive(Clone, Copy)]
 #[repr(align(16))]
-struct Table([u8; 16]);
+struct ByteTable([u8; 16]);
 
 #[allow(clippy::cast_possible_truncation, reason = "at most 4")]
-const fn nibble_distances() -> [Table; 16] {
-    let mut tables = [Table([0; 16]); 16];
+const fn nibble_distances() -> [ByteTable; 16] {
+    let mut tables = [ByteTable([0; 16]); 16];
     let mut i = 0;
     while i < 256 {
         tables[i / 16].0[i % 16] = ((i / 16) ^ (i % 16)).count_ones() as u8;

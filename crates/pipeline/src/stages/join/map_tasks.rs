@@ -48,7 +48,7 @@ impl MapTasks {
         let mut files: Vec<(&String, &ExistingFile)> = self.existing.iter().collect();
         files.sort_unstable_by_key(|(url, _)| *url);
         let mut pieces = Vec::new();
-        let mut piece = Piece::default();
+        let mut piece = GrowingPiece::default();
         for (url, file) in files {
             for group in 0..file.parquet.n_row_groups() {
                 if piece.n_rows >= self.piece_rows {
@@ -104,14 +104,14 @@ impl MapTasks {
 
 /// A piece to which row groups are still added.
 #[derive(Debug, Default)]
-struct Piece {
+struct GrowingPiece {
     files: Vec<FileRowGroups>,
     n_rows: u64,
     /// The number of rows of the last file in it.
     last_rows: u64,
 }
 
-impl Piece {
+impl GrowingPiece {
     /// Adds a row group. Row groups of one file come one after another.
     fn push(&mut self, url: &str, group: usize, n_rows: u64) {
         self.n_rows += n_rows;

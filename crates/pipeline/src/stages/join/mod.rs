@@ -25,7 +25,7 @@ use crate::error::{PipelineError, Result};
 use crate::join_plan::existing_run;
 use crate::operators::forest_pass::{ForestPass, ForestState};
 use crate::operators::reduce::{PlanRunner, SpillStats, spill_stats};
-use crate::stages::decide::{ClusterRule, Found};
+use crate::stages::decide::{ClusterRule, DecisionBasis};
 use crate::stages::existing::ReferenceNames;
 use nearprint_parquet::StagedFile;
 use nearprint_storage::{blocking, locked};
@@ -176,7 +176,7 @@ impl NearDuplicates {
     pub async fn write_forest(
         &self,
         folder: &Path,
-    ) -> Result<(Vec<StagedFile>, PairCounts, SpillStats, Option<Found>)> {
+    ) -> Result<(Vec<StagedFile>, PairCounts, SpillStats, Option<DecisionBasis>)> {
         let Forested { reduced, pass, class_pairs } = self.forest_pass()?;
         let (state, schema) = (Arc::clone(&pass.state), pass.pair_schema());
         let leaf = StreamingTableExec::try_new(schema, vec![pass], None, [], false, None);
@@ -190,7 +190,7 @@ impl NearDuplicates {
     }
 
     /// Runs the forest pass alone, and drops its pairs.
-    pub async fn forest_state(&self) -> Result<(SpillStats, Option<Found>)> {
+    pub async fn forest_state(&self) -> Result<(SpillStats, Option<DecisionBasis>)> {
         let Forested { reduced, pass, class_pairs } = self.forest_pass()?;
         let drained = pass.execute(self.runner.context()).try_for_each(|_| futures::future::ready(Ok(()))).await;
         drained.map_err(|e| PipelineError::of_datafusion("forest", e))?;
@@ -199,9 +199,9 @@ impl NearDuplicates {
         Ok((spill_stats(&reduced.plan), gathered))
     }
 
-    fn gathered(&self, gathered: Option<Gathered>, class_pairs: Arc<ClassPairs>) -> Option<Found> {
+    fn gathered(&self, gathered: Option<Gathered>, class_pairs: Arc<ClassPairs>) -> Option<DecisionBasis> {
         let rule = self.rules.decides?;
-        gathered.map(|gathered| Found { rule, loss: self.rules.loss, gathered, class_pairs })
+        gathered.map(|gathered| DecisionBasis { rule, loss: self.rules.loss, gathered, class_pairs })
     }
 
     /// Returns the plan below the forest pass, the pass, and the destination of its pairs of classes.
