@@ -100,6 +100,9 @@ pub struct MapContext {
     pub progress: Progress,
 }
 
+/// The number of pairs of fingerprints that a task holds before the documents behind them are looked at.
+pub(super) const PAIRS_HELD: usize = 1 << 19;
+
 /// Memory and threads that the map tasks of one process share. The output of the tasks does not depend on them.
 #[derive(Debug)]
 pub struct Room {

@@ -4,7 +4,15 @@ use std::ops::Range;
 
 use nearprint_join::{Kernel, Width};
 
+use super::context::FileRowGroups;
 use nearprint_storage::row_number;
+
+/// Row groups of a file of existing fingerprints, in memory.
+#[derive(Debug)]
+pub(super) struct DecodedFile {
+    pub(super) of: FileRowGroups,
+    pub(super) values: ExistingValues,
+}
 
 /// The distinct fingerprints of some row groups, ascending, and the rows behind each. Rows count from the first row
 /// group on.

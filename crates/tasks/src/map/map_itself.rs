@@ -5,10 +5,9 @@ use std::ops::Range;
 use nearprint_join::{Pair, TooManyPairs};
 use nearprint_storage::row_number;
 
-use super::context::MapContext;
+use super::context::{MapContext, PAIRS_HELD};
 use super::counts::{MapCounts, Seen};
 use super::pair_writer::PairWriter;
-use super::task::PAIRS_HELD;
 use crate::error::Result;
 use crate::query_slices::SliceTables;
 use crate::stream::Sender;

@@ -15,11 +15,10 @@ use nearprint_storage::{in_pool, row_number};
 use nearprint_store::{ExistingFile, delta_kernel};
 use rayon::prelude::*;
 
-use super::context::{FileRowGroups, MapContext, Room};
+use super::context::{FileRowGroups, MapContext, PAIRS_HELD, Room};
 use super::counts::{Fetched, MapCounts, Seen};
-use super::existing_values::ExistingValues;
+use super::existing_values::{DecodedFile, ExistingValues};
 use super::expand::{Fetch, expand, fetches};
-use super::task::PAIRS_HELD;
 use crate::error::{Result, TaskError};
 use crate::query_slices::SliceTables;
 use crate::stream::Sender;
@@ -118,13 +117,6 @@ async fn fetch_columns(context: &MapContext, piece: &[FileRowGroups]) -> Result<
     let columns: Vec<FetchedColumn> = stream::iter(fetches).buffered(READ_AT_ONCE).try_collect().await?;
     let mut rest = columns.into_iter();
     Ok(piece.iter().map(|of| rest.by_ref().take(of.row_groups.len()).collect()).collect())
-}
-
-/// Row groups of a file of existing fingerprints, in memory.
-#[derive(Debug)]
-pub(super) struct DecodedFile {
-    pub(super) of: FileRowGroups,
-    pub(super) values: ExistingValues,
 }
 
 /// A piece in memory. Whoever is last to hold it gives its memory back to the room.

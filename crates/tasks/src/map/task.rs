@@ -73,6 +73,3 @@ pub fn map_task(context: &Arc<MapContext>, task: &MapTask) -> BoxStream<'static,
         sender.send(TaskBatch::Notes(counts.notes()?)).await
     })
 }
-
-/// The number of pairs of fingerprints that are held before the documents behind them are looked at.
-pub(super) const PAIRS_HELD: usize = 1 << 19;
