@@ -161,6 +161,7 @@ impl DistinctHashes {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the low bits are what is wanted")]
     fn add(&mut self, hash: u64) {
+        debug_assert!((self.n as usize) < self.places.len(), "a free place ends the search for a hash");
         let last = self.places.len() - 1;
         let mut at = hash as usize & last;
         // No bin sees EMPTY either.
@@ -200,6 +201,10 @@ pub fn token_hash(token: &[u8], seed: u64) -> u64 {
 
 /// Adds the hash of every window of `width` tokens.
 fn add_shingles(token_hashes: &[u64], sequence: &[u32], width: usize, mut add: impl FnMut(u64)) {
+    debug_assert!(
+        sequence.iter().all(|&token| (token as usize) < token_hashes.len()),
+        "a sequence is of tokens that were numbered"
+    );
     let hash = |token: &u32| token_hashes[*token as usize];
     match width {
         0 | 1 => {}

@@ -84,6 +84,10 @@ impl<F: Fingerprint> Votes<F> {
             counter.drain(weight, &mut self.lanes);
         }
         let total = self.total;
+        debug_assert!(
+            (0..F::BITS as usize).all(|bit| self.lanes.sum(bit) <= total),
+            "no bit has more votes than were given"
+        );
         let wins = |ones: u128| match rule {
             BitRule::Positive | BitRule::FloatPositive => ones > total - ones,
             BitRule::NonNegative => ones >= total - ones,
@@ -155,6 +159,7 @@ impl<F: Fingerprint> VerticalCounter<F> {
             }
             (*plane, carry) = (*plane ^ carry, *plane & carry);
         }
+        debug_assert!(self.n_counted < MAX_COUNTED, "the planes have room for a block more");
         self.n_pending = 0;
         self.n_counted += BLOCK;
     }

@@ -1,4 +1,4 @@
-//! What other published SimHash programs give, from their features on. See `data/README.md`.
+//! The fingerprints that other published SimHash programs give, from their features on. See `data/README.md`.
 
 use nearprint_fingerprint::{BitRule, FeatureHash, Fingerprint, FingerprintConfig, FingerprintError, simhash};
 use serde_json::Value;

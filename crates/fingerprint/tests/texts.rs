@@ -1,4 +1,4 @@
-//! What other published SimHash programs give for a text, with the settings of the profiles that bear their names. See
+//! The fingerprints that other published SimHash programs give for a text, with the settings of the profiles that bear their names. See
 //! `data/README.md`. `pipeline/tests/profiles.rs` has the same vectors through the profiles themselves.
 
 use nearprint_fingerprint::{BitRule, FeatureHash, Fingerprint, FingerprintConfig, simhash};

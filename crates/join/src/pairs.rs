@@ -188,11 +188,14 @@ impl HammingJoin {
         for (value_a, value_b, distance) in near {
             let (of_a, of_b) = (positions.of_value(value_a), positions.of_value(value_b));
             for &(_, a) in of_a {
+                debug_assert!(!of_b.is_empty(), "a value of a pair is the fingerprint of some row");
                 let others = of_b.iter().map(|&(_, b)| b).filter(|&b| value_a != value_b || a < b);
                 pairs.extend(others.map(|b| NearPair { a: a.min(b), b: a.max(b), distance }));
             }
         }
         pairs.sort_unstable();
+        debug_assert!(pairs.iter().all(|pair| pair.a < pair.b), "no row is near itself");
+        debug_assert!(pairs.is_sorted_by(|a, b| a < b), "each pair of rows is found once");
         Ok(pairs)
     }
 

@@ -16,7 +16,7 @@ fn values(bits: u32) -> impl Strategy<Value = Vec<u64>> {
     })
 }
 
-/// What the tables find: positions among `existing`, ascending, with distances.
+/// Returns what the tables find: positions among `existing`, ascending, with distances.
 fn found(plan: &LookupPlan, existing: &[u64], query: u64) -> Vec<(usize, u32)> {
     let mut all = Vec::new();
     for table in 0..plan.n_tables() {

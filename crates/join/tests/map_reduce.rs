@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::data::{Rng, Skew};
 
-/// What a run of the two phases gives, as (query value, existing value, distance): the existing set is cut into `n_mappers` runs.
+/// Returns the pairs of a run of the two phases, as (query value, existing value, distance): the existing set is cut into `n_mappers` runs.
 fn map_and_reduce<F: Width>(queries: &Queries<F>, existing: &[F], n_mappers: usize) -> Vec<(F, F, u32)> {
     let piece = existing.len().div_ceil(n_mappers).max(1);
     let mut scratch = MapScratch::default();
@@ -23,7 +23,7 @@ fn map_and_reduce<F: Width>(queries: &Queries<F>, existing: &[F], n_mappers: usi
     }))
 }
 
-/// What mapping by all threads together gives: the existing set is cut into `n_runs` sorted runs.
+/// Returns the pairs that all threads map together: the existing set is cut into `n_runs` sorted runs.
 fn map_together<F: Width>(queries: &Queries<F>, existing: &[F], n_runs: usize) -> Vec<(F, F, u32)> {
     let mut runs = vec![Vec::new(); n_runs];
     for (i, &value) in existing.iter().enumerate() {

@@ -62,6 +62,7 @@ impl UnionFind {
         let (small, large) = if self.size[a as usize] < self.size[b as usize] { (a, b) } else { (b, a) };
         self.parent[small as usize] = large;
         self.size[large as usize] += self.size[small as usize];
+        debug_assert!(self.size[large as usize] as usize <= self.parent.len(), "no set has more nodes than there are");
         true
     }
 }
@@ -82,6 +83,7 @@ pub fn spanning_forest(pairs: &mut Vec<RowPair>) {
     let mut sets = UnionFind::new(nodes.len() as u32);
     let node = |row: u32| nodes.partition_point(|&n| n < row) as u32;
     pairs.retain(|pair| sets.union(node(pair.a), node(pair.b)));
+    debug_assert!(pairs.len() < nodes.len().max(1), "a forest has fewer edges than nodes");
 }
 
 /// The cluster of each row of the batch.
@@ -116,6 +118,11 @@ impl Clusters {
             clusters.first_row.push(*first);
             clusters.n_rows[*first as usize] += 1;
         }
+        debug_assert_eq!(
+            clusters.n_rows.iter().map(|&n| u64::from(n)).sum::<u64>(),
+            u64::from(n_rows),
+            "each row is in one cluster"
+        );
         clusters
     }
 

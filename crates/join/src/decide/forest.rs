@@ -50,9 +50,9 @@ pub enum Far<'a> {
         text_hash: Option<[u8; 16]>,
         /// The number of its distinct features, if they were counted.
         n_features: Option<u32>,
-        /// Whether the pair may join two components, instead of only telling which document is kept.
+        /// The pair may join two components. Otherwise it only tells which document is kept.
         is_edge: bool,
-        /// Whether the document is kept.
+        /// The document is kept.
         is_kept: bool,
     },
 }

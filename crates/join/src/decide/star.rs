@@ -76,6 +76,7 @@ impl ClassNeighbours {
             (classes[*at], distances[*at]) = (keeper, distance);
             *at += 1;
         }
+        debug_assert!(starts[n_classes] == n && starts.is_sorted(), "both passes see the same pairs");
         Self { starts, classes, distances }
     }
 

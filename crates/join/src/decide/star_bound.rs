@@ -1,4 +1,4 @@
-//! How good the decisions of the star rule are: a bound on what could be kept, and what is kept in vain.
+//! The quality of the star rule's decisions: a bound on what could be kept, and what is kept in vain.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::decide::star::ClassNeighbours;
 /// rival classes. So S has at most one row of each group. Each row of S is of an open class, and each open class is in one
 /// group. Hence |S| is at most the number of groups. ∎
 ///
-/// What [`star`](crate::star()) keeps is such a set but for the rows that [`n_kept_in_vain`] counts. So the other kept rows
+/// The rows that [`star`](crate::star()) keeps are such a set but for those that [`n_kept_in_vain`] counts. So the other kept rows
 /// are at most as many as the bound, in any keep order.
 ///
 /// The fewest groups are hard to find, so the choice is greedy: the class with the fewest rivals that are not in a group
@@ -44,6 +44,7 @@ pub fn star_bound(rivals: &mut ClassNeighbours, is_open: impl Fn(u32) -> bool) -
         cover.take_group(first);
         n_groups += 1;
     }
+    debug_assert!(n_groups <= rivals.classes().count() as u64, "each group has a class that is in no other");
     n_groups
 }
 

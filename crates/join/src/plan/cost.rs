@@ -25,7 +25,7 @@ pub struct Workload {
     pub existing: Vec<ExistingRun>,
     /// The number of existing fingerprints in a piece, which all threads map together.
     pub piece_rows: usize,
-    /// Whether the queries are joined with each other.
+    /// The queries are joined with each other.
     pub itself: bool,
     /// The bytes that the tables and the mapping may take in addition to [`least_bytes`](Self::least_bytes).
     pub memory_bytes: usize,
@@ -63,7 +63,9 @@ impl Workload {
     pub fn held_rows(&self) -> usize {
         // Where an address has 32 bits, more rows than it can count make pieces as large as one can be.
         let n_existing = usize::try_from(self.n_existing()).unwrap_or(usize::MAX);
-        n_existing.div_ceil(n_existing.div_ceil(self.piece_rows.max(1)).max(1))
+        let rows = n_existing.div_ceil(n_existing.div_ceil(self.piece_rows.max(1)).max(1));
+        debug_assert!(rows <= self.piece_rows.max(1), "a piece has no more rows than one may have");
+        rows
     }
 
     /// Returns whether the memory limit allows a plan of this cost.

@@ -112,6 +112,7 @@ impl LookupPlan {
                 None => ranges.push(start..=start | rest),
             }
         }
+        debug_assert!(ranges.is_sorted_by(|a, b| a.end() < b.start()), "ranges ascend, and no two share a value");
         ranges
     }
 
@@ -164,6 +165,9 @@ fn differences(bits: u32, table: &Table) -> Vec<u64> {
     let (width, shift) = (table.block.width, bits - table.block.width);
     let small = (0..1u64 << width).filter(|difference| difference.count_ones() <= table.max_prefix_distance);
     let differences: Vec<u64> = small.map(|difference| difference.checked_shl(shift).unwrap_or(0)).collect();
-    debug_assert!(differences.iter().all(|difference| difference & !leading_ones::<u64>(bits, width) == 0));
+    debug_assert!(
+        differences.iter().all(|difference| difference & !leading_ones::<u64>(bits, width) == 0),
+        "a difference lies in the leading bits alone"
+    );
     differences
 }

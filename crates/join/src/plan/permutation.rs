@@ -15,13 +15,15 @@ impl Block {
     /// Cuts `bits` bits into `n` blocks from the top; the first ones are a bit wider if `n` does not divide `bits`.
     pub(crate) fn cut(bits: u32, n: u32) -> Vec<Self> {
         let mut low = bits;
-        (0..n)
+        let blocks = (0..n)
             .map(|i| {
                 let width = bits / n + u32::from(i < bits % n);
                 low -= width;
                 Self { low, width }
             })
-            .collect()
+            .collect();
+        debug_assert!(n == 0 || low == 0, "the blocks cover all bits, each bit once");
+        blocks
     }
 
     /// Returns a value in which exactly the bits of the block are set.
@@ -80,6 +82,7 @@ fn rotate<F: Fingerprint>(value: F, bits: u32, left: u32) -> F {
     if left == 0 {
         return value;
     }
+    debug_assert!(left < bits, "a rotation by all bits shifts out of the word");
     let all = ones::<F>(bits);
     let low = value & all;
     (value & !all) | (((low << left) | (low >> (bits - left))) & all)

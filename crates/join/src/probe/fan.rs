@@ -94,7 +94,12 @@ impl<F: Width> Fan<F> {
 
     /// Returns the list of the descendant above `value`, and the distance of each query to the descendant.
     pub(crate) fn list(&mut self, kernel: Kernel, value: F, stem: Stem<F>) -> (&[F], &[u8]) {
+        debug_assert!(self.flips.len() == 1 << stem.bits, "a fan is asked for the bits that it was built for");
         let n = kernel.run(Gather { fan: self, value, stem });
+        debug_assert!(
+            self.distances[..n].iter().all(|&distance| u32::from(distance) <= stem.max_distance),
+            "a descendant's list holds no query beyond its distance"
+        );
         (&self.near[..n], &self.distances[..n])
     }
 
@@ -125,12 +130,17 @@ impl<F: Width> Task for Build<'_, F> {
     #[allow(clippy::cast_possible_truncation, reason = "a list has at most u32::MAX queries, and a key 7 + 8 bits")]
     fn run(self) {
         let Self { fan: Fan { values, starts, keys, .. }, list, stem } = self;
+        debug_assert!(stem.n_keys() <= 1 << 16, "a key has 16 bits: those above the node and those below it");
         keys.clear();
         keys.extend(list.iter().map(|&query| {
             let above = ((query ^ stem.value) & stem.mask).count_ones() as usize;
             (above << stem.bits | stem.next(query)) as u16
         }));
         let n_keys = stem.n_keys();
+        debug_assert!(
+            keys.iter().all(|&key| (key as usize) < n_keys),
+            "the list of a node holds no query beyond the node's distance"
+        );
         starts.clear();
         starts.resize(n_keys + 2, 0);
         // Keys are counted two places further on; when a query is placed, the start of its key moves on to that of the

@@ -97,6 +97,10 @@ impl<F: Width> PermutedTables<F> {
     pub(crate) fn map(&self, run: &[F], scratch: &mut Scratch<F>, found: &mut dyn FnMut(F, F)) {
         let (Some(&first), Some(&last)) = (run.first(), run.last()) else { return };
         let bits = self.plan.bits();
+        debug_assert!(
+            run.is_sorted_by_key(|&value| value & ones::<F>(bits)),
+            "the first and the last value bound the bits that all share"
+        );
         let root = leading_ones::<F>(bits, common_prefix(first, last, bits));
         for (t, table) in self.plan.tables().iter().enumerate() {
             let mut permuted = std::mem::take(&mut scratch.run);
@@ -234,6 +238,7 @@ impl<F: Width> PermutedTables<F> {
             }
             n += F::select(self.kernel, slice, root.0, root.1, self.plan.max_distance(), &mut list[n..]);
         }
+        debug_assert!(n <= rows.len(), "rows are selected, and none is added");
         &list[..n]
     }
 
@@ -253,6 +258,10 @@ impl<F: Width> PermutedTables<F> {
         {
             return self.join_hot(run, queries, plan, found);
         }
+        debug_assert!(
+            distances.is_empty() || distances.len() == queries.len(),
+            "each query has its distance, or none has"
+        );
         let max_distance = self.plan.max_distance();
         if distances.is_empty() {
             return F::pairs(self.kernel, run, queries, max_distance, found);
@@ -307,6 +316,7 @@ impl<F: Width> PermutedTables<F> {
     pub(crate) fn report(&self, t: usize, a: F, b: F, found: &mut dyn FnMut(F, F)) {
         let table = &self.plan.tables()[t];
         let (a, b) = (table.permutation.invert(a), table.permutation.invert(b));
+        debug_assert!(hamming_distance(a, b) <= self.plan.max_distance(), "a kernel finds near pairs, and no other");
         let near = |table: &Table| {
             let mask = table.block.mask::<F>();
             hamming_distance(a & mask, b & mask) <= table.max_prefix_distance
@@ -350,7 +360,10 @@ impl Merge {
         let rows = &rows[rows.partition_point(|&row| row & shared < first & shared)..];
         let rows = &rows[..rows.partition_point(|&row| row & shared <= first & shared)];
         let depth = merge_bits(self.block_width, root, run.len(), rows.len()).min(sorted_bits);
+        let sorted = leading_ones::<F>(self.bits, sorted_bits);
+        debug_assert!(run.is_sorted_by_key(|&row| row & sorted), "a merge passes over its run once");
         let mask = leading_ones::<F>(self.bits, depth);
+        debug_assert!(rows.is_sorted_by_key(|&row| row & mask), "a merge passes over its queries once");
         let mut at = 0;
         for_each_group(self.kernel, run, mask, starts, &mut |group: &[F]| {
             let prefix = group[0] & mask;

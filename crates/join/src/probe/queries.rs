@@ -72,6 +72,7 @@ impl<F: Width> Queries<F> {
             sort(&mut values, F::BITS);
         }
         values.dedup();
+        debug_assert!(values.is_sorted_by(|a, b| a < b), "a value has one position, which bisection finds");
         debug_assert!(values.last().is_none_or(|&v| v <= ones(plan.bits())), "a value has more bits than the plan");
         Ok(Self { tables: PermutedTables::build(values, plan, kernel) })
     }
@@ -240,6 +241,8 @@ impl<F: Width> Queries<F> {
     /// Makes a pair. The positions of at most `u32::MAX` values, and a distance of at most 128 bits, fit their types.
     #[allow(clippy::cast_possible_truncation, reason = "bounded as said")]
     fn pair(&self, query: F, existing: usize, value: F) -> Pair {
+        let near = (query ^ value).count_ones() <= self.plan().max_distance();
+        debug_assert!(near, "a pair is within the distance of its plan");
         Pair {
             query: position(self.values(), query) as u32,
             existing: existing as u32,
@@ -249,5 +252,10 @@ impl<F: Width> Queries<F> {
 }
 
 fn position<F: Ord>(values: &[F], value: F) -> usize {
-    values.partition_point(|v| *v < value)
+    let position = values.partition_point(|v| *v < value);
+    debug_assert!(
+        values.get(position).is_some_and(|v| *v == value),
+        "a value of a pair is one of those that were mapped"
+    );
+    position
 }

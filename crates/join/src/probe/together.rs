@@ -103,7 +103,7 @@ impl<F: Width> PermutedTables<F> {
             .map(|run| run.par_chunks(CHUNK_ROWS).map(|rows| differing(first, rows)).reduce(|| F::ZERO, |a, b| a | b))
             .reduce(|| F::ZERO, |a, b| a | b);
         let known = ones::<F>(self.plan().bits()) & !differing;
-        let n_rows = runs.iter().map(|run| run.len()).sum();
+        let n_rows: usize = runs.iter().map(|run| run.len()).sum();
         let SharedScratch { copy, list, threads } = scratch;
         let threads = &*threads;
         for (t, table) in self.plan().tables().iter().enumerate() {
@@ -137,7 +137,14 @@ impl<F: Width> PermutedTables<F> {
                 .collect();
             pairs.extend(found.into_iter().flatten());
         }
-        FoundPairs { pairs, n_pairs: n_pairs.into_inner() }
+        debug_assert_eq!(
+            n_joined.load(Ordering::Relaxed),
+            n_tables * n_rows,
+            "the stripes of a table share its rows out, each row to one of them"
+        );
+        let n_pairs = n_pairs.into_inner();
+        debug_assert_eq!(pairs.len(), n_pairs.min(limit), "pairs are held up to the limit, and counted beyond it");
+        FoundPairs { pairs, n_pairs }
     }
 
     fn cut(&self, table: &Table, differing: F, n_rows: usize, n_queries: usize) -> Cut {
@@ -157,6 +164,10 @@ impl<F: Width> PermutedTables<F> {
         let least = (STRIPES_OF_THREAD * rayon::current_num_threads()).next_power_of_two().ilog2();
         // A stripe begins with a pass over all queries, so that more stripes need as many rows each.
         let worth = (n_rows / n_queries.max(1)).checked_ilog2().unwrap_or(0);
+        debug_assert!(
+            root + bucket_bits <= sorted_bits && sorted_bits <= bits,
+            "a bucket is sorted by the bits behind its own"
+        );
         Cut { root, sorted_bits, bucket_bits, stripe_bits: bucket_bits.min(STRIPE_BITS.min(least.max(worth))) }
     }
 
@@ -171,6 +182,7 @@ impl<F: Width> PermutedTables<F> {
             #[allow(clippy::cast_possible_truncation, reason = "a piece has at most u32::MAX rows")]
             starts.push(at as u32);
         }
+        debug_assert_eq!(at, run.len(), "the buckets hold all rows of the run");
         Chunk { rows: run, starts }
     }
 
@@ -189,6 +201,7 @@ impl<F: Width> PermutedTables<F> {
             chunks.push((rows, out));
             rest = later;
         }
+        debug_assert!(rest.is_empty(), "the chunks fill the copy");
         let low = self.plan().bits() - cut.root - cut.bucket_bits;
         let written = chunks.into_par_iter().with_max_len(1).map(|(rows, out)| {
             let starts = partition(rows, out, |value| table.permutation.permute(value), low, cut.bucket_bits);

@@ -95,7 +95,7 @@ pub(crate) struct Walker<'a, F> {
     last_leaf: F,
     /// The position of the level whose lists may become fans.
     fan_level: usize,
-    /// Whether the fan is that of the node above the last leaf.
+    /// The fan is that of the node above the last leaf.
     fanned: bool,
     lists: &'a mut Lists<F>,
 }
@@ -118,6 +118,10 @@ impl<'a, F: Width> Walker<'a, F> {
     pub(crate) fn feed(&mut self, run: &[F], leaf: Leaf<'_, F>) {
         let Self { walk, levels, valid, last_leaf, fan_level, fanned, lists: Lists { values, starts, fan } } = self;
         let Level { mask, depth: leaf_depth, .. } = levels[levels.len() - 1];
+        debug_assert!(
+            run.is_sorted_by_key(|&row| row & mask),
+            "a walk comes to each leaf once, in the order of prefixes"
+        );
         let mut at = 0;
         for_each_group(walk.kernel, run, mask, starts, &mut |group: &[F]| {
             let shared = common_prefix(group[0], *last_leaf, walk.bits);
@@ -164,6 +168,10 @@ impl Walk {
     /// Returns the node of a level above `value`, and the limits of the leaves below it.
     fn stem<F: Width>(&self, levels: &[Level<F>], level: usize, value: F) -> Stem<F> {
         let (node, leaf) = (levels[level], levels[levels.len() - 1]);
+        debug_assert!(
+            node.depth <= leaf.depth && leaf.depth <= self.bits,
+            "a leaf lies below its node, inside the fingerprint"
+        );
         Stem {
             value,
             mask: node.mask,
@@ -185,6 +193,7 @@ impl Walk {
         let list = &known[above.start..start];
         let level = &mut levels[to];
         level.len = F::select(self.kernel, list, value, level.mask, level.max_distance, room);
+        debug_assert!(level.len <= above.len, "a descendant's list is a part of the list above it");
         // If nothing was dropped, the list above serves: lists that do not shrink take no memory.
         level.start = if level.len == above.len { above.start } else { start };
     }

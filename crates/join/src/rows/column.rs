@@ -40,6 +40,10 @@ impl<T: Copy> Column<T> {
         }
         debug_assert!(self.n_rows < u32::MAX, "whoever collects rows refuses more of them");
         self.n_rows += 1;
+        debug_assert!(
+            self.values.is_empty() || self.values.len() == self.n_rows as usize,
+            "a column holds a value for each row, or none at all"
+        );
     }
 
     /// Returns the value of a row, or `None` if the row has none.
@@ -73,6 +77,7 @@ impl<T: Copy> Column<T> {
     #[must_use]
     #[expect(clippy::expect_used, reason = "a column that is cut short would lose documents")]
     pub fn take(self, order: &[u32]) -> Self {
+        debug_assert!(order.iter().all(|&row| row < self.n_rows), "an order names rows of its column");
         let mut gaps = RowSet::default();
         let of_order = |(row, &from): (u32, &u32)| {
             if self.gaps.contains(from) {

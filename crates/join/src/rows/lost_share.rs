@@ -33,6 +33,7 @@ pub fn lost_share(n_features: u32, keeper_features: u32, sketch_distance: u16) -
     let denominator = bits - differing.min(bits / 2);
     let shared = (alike * (own + keepers)).min(own.min(keepers) * denominator);
     let lost = own * denominator - shared;
+    debug_assert!((0..=own * denominator).contains(&lost), "a share is no less than nothing and no more than all");
     // Both are below 2^41, so no precision is lost.
     lost as f64 / (own * denominator) as f64
 }

@@ -118,6 +118,7 @@ impl QueryRows {
         #[expect(clippy::cast_possible_truncation, reason = "no more than rows, which are 32-bit numbers")]
         let mut order: Vec<(F, u32)> = Vec::with_capacity(column.n_values() as usize);
         order.extend((0..n).filter_map(|row| column.get(row).map(|&f| (f, row))));
+        debug_assert_eq!(order.len() as u64, column.n_values(), "rows with a fingerprint are those that are grouped");
         drop(fingerprints);
         order.par_sort_unstable();
         for equal in order.chunk_by_mut(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
@@ -147,6 +148,8 @@ impl QueryRows {
             grouped.classes.push(new_class);
             grouped.rows.push(row);
         }
+        debug_assert_eq!(values.len(), grouped.n_values(), "each value has its group of classes");
+        debug_assert!(values.is_sorted_by(|a, b| a < b), "values ascend, each once: their places number them");
         Ok((grouped, values))
     }
 
@@ -337,5 +340,6 @@ impl QueryRows {
 }
 
 fn ordered(a: u32, b: u32, distance: u8, sketch_distance: Option<u16>) -> RowPair {
+    debug_assert!(a != b, "a row makes no pair with itself");
     RowPair { a: a.min(b), b: a.max(b), distance, sketch_distance }
 }

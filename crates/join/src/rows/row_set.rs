@@ -63,6 +63,7 @@ const BLOCK_WORDS: usize = 8;
 impl Starts {
     /// Appends a position, which starts a group or continues the last one.
     pub(crate) fn push(&mut self, starts: bool) {
+        debug_assert!(starts || self.n_positions > 0, "the first position begins a group");
         if (self.n_positions as usize).is_multiple_of(BLOCK_WORDS * 64) {
             self.before.push(self.n_starts);
         }
@@ -80,6 +81,7 @@ impl Starts {
 
     /// Returns the positions of a group.
     pub(crate) fn group(&self, n: u32) -> std::ops::Range<u32> {
+        debug_assert!(n < self.n_starts, "a group is asked for by a number below their count");
         let start = self.start(n);
         start..self.next_after(start)
     }

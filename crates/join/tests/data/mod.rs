@@ -5,7 +5,7 @@ use nearprint_fingerprint::Fingerprint;
 /// xorshift64*; the state must not be 0.
 pub struct Rng(pub u64);
 
-/// How the fingerprints are spread.
+/// The spread of the fingerprints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Skew {
     Uniform,
