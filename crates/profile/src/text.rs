@@ -107,6 +107,14 @@ impl TextFingerprinter {
         SCRATCH.with_borrow_mut(|scratch| match self.fingerprint_normalized(normalized, scratch) {
             None => Outcome::TooShort { text_hash },
             Some((Value { fingerprint, low_half }, wide)) => {
+                debug_assert!(
+                    low_half.is_some() == (self.config.bits == 128),
+                    "fingerprints of 128 bits, and no others, have a second half"
+                );
+                debug_assert!(
+                    fingerprint.checked_shr(self.config.bits).is_none_or(|above| above == 0),
+                    "a fingerprint has no bit above its width"
+                );
                 let (sketch, n_features) = wide.unzip();
                 Outcome::Fingerprinted { fingerprint, low_half, sketch, n_features, text_hash }
             }
@@ -265,6 +273,7 @@ impl Hashed {
 
     /// Returns the sketch of the tokens that were hashed last.
     fn sketch_of(&mut self, tokens: &DistinctTokens<'_>, config: &SketchConfig) -> CountedSketch {
+        debug_assert_eq!(self.tokens.len(), tokens.len(), "the hashes are those of these tokens");
         let counts = tokens.iter().map(|(_, count)| count);
         sketch_and_count(&self.tokens, counts, tokens.sequence(), config.shingle, &mut self.shingles)
     }

@@ -96,7 +96,7 @@ fn profiles_of_published_programs_give_their_fingerprints() {
     assert_eq!(check(peers!("yanyiwu_topauto"), ("text", "fingerprint"), &fingerprinter("cppjieba")), 12);
 }
 
-/// What the program gives for each of them is 0, the fingerprint of no feature: in a run all of them would be one document.
+/// The program gives 0 for each of them, the fingerprint of no feature: in a run all of them would be one document.
 #[test]
 fn texts_without_a_window_of_seomoz_are_too_short_and_their_published_value_is_0() {
     let seomoz = fingerprinter("seomoz");
@@ -107,7 +107,7 @@ fn texts_without_a_window_of_seomoz_are_too_short_and_their_published_value_is_0
     assert_ne!(fingerprint(&fingerprinter("python-simhash"), "abc"), 0);
 }
 
-/// What profiles had in 0.1.0.
+/// The digests that profiles had in 0.1.0.
 const DIGESTS: [(&str, &str); 9] = [
     // As "default".
     ("han-bigrams", "1cc9460aa8c4042f7dd5ec1da57a2dedab7d04e83bf09e3723352455a71ab8c6"),

@@ -42,7 +42,7 @@ pub struct Analyzer {
     drop_without_alphanumeric: bool,
     drop_single_characters: bool,
     stop_words: StopWords,
-    /// Whether the tokens show bytes.
+    /// The tokens show bytes.
     of_bytes: bool,
     /// The user's table.
     idf: Option<Arc<IdfTable>>,
@@ -166,6 +166,10 @@ impl Analyzer {
     fn cut<'a>(&self, normalized: &'a str, spans: &mut Vec<Range<usize>>) -> Cow<'a, str> {
         let text = self.tokenizer.prepare(normalized);
         self.tokenizer.spans(&text, spans);
+        debug_assert!(
+            spans.iter().all(|span| text.get(span.clone()).is_some_and(|token| !token.is_empty())),
+            "a token is a piece of the text, and has a character at least"
+        );
         if self.drop_without_alphanumeric && !self.tokenizer.drops_symbols() {
             spans.retain(|span| text[span.clone()].chars().any(is_alphanumeric));
         }

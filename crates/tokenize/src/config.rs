@@ -116,7 +116,7 @@ impl Default for NormalizeConfig {
 pub struct TokenizerConfig {
     /// The tokenizer.
     pub kind: TokenizerKind,
-    /// Whether jieba guesses words that its dictionary lacks with its hidden Markov model (`mixed`, `jieba` and
+    /// With this, jieba guesses words that its dictionary lacks with its hidden Markov model (`mixed`, `jieba` and
     /// `cppjieba`). Off by default: the labelled sets score a little better without it (macro F1 of log counts at
     /// distance 3 / 6: .882 / .971 against .878 / .969, means over six hash seeds), and a guessed word changes with its
     /// neighbours.
@@ -124,7 +124,7 @@ pub struct TokenizerConfig {
     /// The number of characters in a window (`char_ngrams`, `word_char_ngrams`, `full_word_char_ngrams`), of UTF-16
     /// units in a window (`utf16_ngrams`) or of bytes in a piece (`byte_pieces`), at least 1.
     pub ngram: usize,
-    /// Whether tokens without a letter or digit are dropped. If they are kept, punctuation and table rules swamp the
+    /// Tokens without a letter or digit are dropped. If they are kept, punctuation and table rules swamp the
     /// words of a page.
     pub drop_tokens_without_alphanumeric: bool,
     /// The least number of ASCII characters without white space between them that are one token (`pairs`, `bigrams`,

@@ -122,6 +122,11 @@ impl Scratch {
             };
             self.sequence.push(number);
         }
+        debug_assert_eq!(
+            self.distinct.iter().map(|(_, count)| count).sum::<u64>(),
+            self.spans.len() as u64,
+            "each token is counted once"
+        );
         if self.table.capacity() > KEPT_CAPACITY.max(8 * self.distinct.len()) {
             self.table = HashTable::new();
         }

@@ -29,6 +29,7 @@ pub(crate) fn keep_heaviest<T>(features: &mut Vec<T>, n: usize, weight: impl Fn(
         features.swap(0, last);
         sift(&mut features[..last], 0, &heavier);
     }
+    debug_assert!(features.is_sorted_by(|a, b| !heavier(b, a)), "the heaviest feature comes first");
 }
 
 /// Lets the element at `root` sink to a leaf, always towards the lighter child (the right one of equals), and rise

@@ -68,6 +68,11 @@ fn join(tokens: &Tokens<'_>) -> (Vec<u8>, Vec<Range<usize>>) {
         ranges.push(joined.len()..joined.len() + token.len());
         joined.extend_from_slice(token.as_bytes());
     }
+    debug_assert_eq!(
+        joined.len(),
+        n_bytes.saturating_sub(1),
+        "a separator stands between any two tokens, and nowhere else"
+    );
     (joined, ranges)
 }
 

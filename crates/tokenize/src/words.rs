@@ -200,6 +200,7 @@ impl Scan<'_> {
 
     #[inline]
     fn push(&mut self, end: usize) {
+        debug_assert!(end > self.at, "a token has a byte at least");
         self.spans.push(self.at..end);
         self.at = end;
     }

@@ -1,4 +1,4 @@
-//! What each tokenizer cuts, and that each agrees with a naive one.
+//! The cuts of each tokenizer, and its agreement with a naive one.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -47,7 +47,7 @@ pub struct Input<P> {
     offset: usize,
     /// The position in the file behind the last piece.
     end: u64,
-    /// Whether there are no further pieces.
+    /// There are no further pieces.
     ended: bool,
     /// The failure of the source. Readers of the stream only see that there was one.
     failed: Option<io::Error>,
@@ -116,6 +116,7 @@ impl<P: Pieces> Input<P> {
     /// Forgets the bytes that are too far behind.
     fn trim(&mut self) {
         while self.piece > 0 && self.held.front().is_some_and(|(start, _)| self.end - start > KEPT_BYTES) {
+            debug_assert!(self.piece < self.held.len(), "the piece that is read stays, and what follows it");
             self.held.pop_front();
             self.piece -= 1;
         }
@@ -131,6 +132,10 @@ impl<P: Pieces> BufRead for Input<P> {
                 None if self.ended => return Ok(&[]),
                 None => match self.pieces.next_piece() {
                     Ok(Some(piece)) => {
+                        debug_assert!(
+                            self.held.back().is_none_or(|(start, before)| start + before.len() as u64 == self.end),
+                            "pieces follow each other without a gap"
+                        );
                         self.held.push_back((self.end, piece.clone()));
                         self.end += piece.len() as u64;
                         self.trim();
@@ -148,6 +153,10 @@ impl<P: Pieces> BufRead for Input<P> {
 
     fn consume(&mut self, n: usize) {
         self.offset += n;
+        debug_assert!(
+            self.held.get(self.piece).map_or(n == 0, |(_, piece)| self.offset <= piece.len()),
+            "no more is consumed than was shown"
+        );
     }
 }
 

@@ -13,7 +13,7 @@ use crate::input::{Input, Pieces};
 /// The largest header of a record.
 pub const MAX_HEADER_BYTES: usize = 64 << 10;
 
-/// How a file is packed.
+/// The packing of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
     /// Not at all.
@@ -83,7 +83,7 @@ const SKIPPABLE_HEAD_BYTES: usize = 8;
 /// The bytes by which it is told that bytes were packed as they are.
 const STORED_BYTES: usize = 16;
 
-/// What a read gave.
+/// The outcome of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Got {
     /// So many bytes of the member.
@@ -98,7 +98,7 @@ pub enum Got {
     Cut,
 }
 
-/// What may be a member of the file.
+/// A place where a member of the file may begin.
 pub struct Candidate {
     /// Where it begins.
     pub position: u64,
@@ -123,9 +123,9 @@ pub struct Members<P> {
     ended: u64,
     /// The position at which the frame ends that was passed over last.
     skipped: u64,
-    /// Whether the bytes that were unpacked last had been packed as they are.
+    /// The bytes that were unpacked last had been packed as they are.
     is_stored: bool,
-    /// Whether the member cannot be unpacked behind the bytes that were read.
+    /// The member cannot be unpacked behind the bytes that were read.
     is_bad: bool,
 }
 
@@ -135,7 +135,7 @@ enum Unpacker {
     Zstd(Decoder<'static>),
 }
 
-/// What a call of [`Unpacker::unpack`] did: the numbers of bytes consumed and written, and what follows them.
+/// The outcome of a call of [`Unpacker::unpack`]: the numbers of bytes consumed and written, and what follows them.
 struct Unpacked {
     consumed: usize,
     written: usize,
@@ -244,6 +244,7 @@ impl<P: Pieces> Members<P> {
                 return Ok(if is_plain { Got::End } else { Got::Cut });
             }
             let Unpacked { consumed, written, then } = member.unpack(found, into)?;
+            debug_assert!(consumed <= found.len() && written <= into.len(), "an unpacker stays inside both slices");
             if written >= STORED_BYTES {
                 let last = &found[consumed.saturating_sub(4 * STORED_BYTES)..consumed];
                 self.is_stored = memchr::memmem::find(last, &into[written - STORED_BYTES..written]).is_some();

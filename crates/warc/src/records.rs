@@ -28,7 +28,7 @@ impl Default for RecordLimits {
 pub enum Block<'a> {
     /// The bytes.
     Held(&'a [u8]),
-    /// The block is larger than it may be. It has so many bytes.
+    /// The block is larger than it may be: the number of its bytes.
     TooLarge(u64),
 }
 
@@ -63,13 +63,13 @@ pub struct Record<'a> {
 pub struct Broken {
     /// Where it begins, as for a record.
     pub position: u64,
-    /// What is wrong.
+    /// The damage.
     pub damage: Damage,
-    /// Whether the file ends within it: nothing but more bytes is missing.
+    /// The file ends within it: nothing but more bytes is missing.
     pub cut_off: bool,
 }
 
-/// What comes next in a file.
+/// The next thing in a file.
 #[derive(Debug)]
 pub enum Next<'a> {
     /// A record.
@@ -78,7 +78,7 @@ pub enum Next<'a> {
     Broken(Broken),
 }
 
-/// How often the bytes of a file may be hashed for digests that they do not have.
+/// The number of times that the bytes of a file may be hashed for digests that they do not have.
 const HASHED_IN_VAIN: u64 = 16;
 /// Bytes that are unpacked at once.
 const STEP_BYTES: usize = 64 << 10;
@@ -99,8 +99,8 @@ fn stored_bytes(n: u64) -> u64 {
 /// Reads the records of a file, or of a span of a packed file.
 ///
 /// A record may hold the bytes of another WARC file as they are, and only what is before it tells them apart. So the
-/// reader of a span may begin within a record. Whether it did, the [`Seam`]s of all spans tell when they are read:
-/// [`spans_join`](crate::spans_join).
+/// reader of a span may begin within a record. [`spans_join`](crate::spans_join) tells from the [`Seam`]s of all spans
+/// whether one did.
 ///
 /// The checksum of a gzip member is known at its end. So only in a member with one record it vouches for the record
 /// before that is returned; damage in a member with several is reported behind those that were read.
@@ -115,11 +115,11 @@ pub struct Records<P> {
     /// Where the first member begins that is read.
     first: Option<u64>,
     begun: bool,
-    /// Whether the span was read to its end.
+    /// The span was read to its end.
     done: bool,
     /// Where the span ends, if that is known.
     next: Option<u64>,
-    /// Whether damage was found.
+    /// Damage was found.
     is_damaged: bool,
     /// The unpacked bytes: those of `at..end` are not consumed yet. Those of a step before them are kept.
     window: Vec<u8>,
@@ -136,14 +136,14 @@ pub struct Records<P> {
     returned: u64,
     /// The number of unpacked bytes before those that are kept: of the step in which the last returned record ends.
     kept: u64,
-    /// What the header says of the record that is read, if it could be read.
+    /// The length in the header of the record that is read, if it could be read.
     announced: Option<Announced>,
     /// The member that the bytes at `at` belong to, and the number of its records so far.
     member: u64,
     n_in_member: u64,
     /// The least position of what comes next.
     least: u64,
-    /// The bytes of blocks that had not the digests of their headers.
+    /// The bytes of the blocks that did not have the digests in their headers.
     hashed_in_vain: u64,
     stop: Option<Stop>,
 }
@@ -158,14 +158,14 @@ struct Start {
     ended: u64,
 }
 
-/// What the header of a record announces.
+/// The length that the header of a record announces.
 #[derive(Debug, Clone, Copy)]
 struct Announced {
     /// The bytes of the header and the block.
     bytes: u64,
     /// The number of unpacked bytes of the file up to the record's end.
     end: u64,
-    /// Whether the block is passed over without being held.
+    /// The block is passed over without being held.
     is_large: bool,
 }
 
@@ -195,7 +195,7 @@ struct End {
     bytes: usize,
     /// The bytes of the file that hold this record alone.
     alone: Option<(u64, u64)>,
-    /// Whether a checksum was read that vouches for the record.
+    /// A checksum was read that vouches for the record.
     has_checksum: bool,
 }
 
@@ -288,6 +288,10 @@ impl<P: Pieces> Records<P> {
     #[must_use]
     pub fn seam(&self) -> Option<Seam> {
         let is_sound = !self.is_damaged && self.hashed_in_vain == 0;
+        debug_assert!(
+            self.first.zip(self.next).is_none_or(|(first, next)| first <= next),
+            "a span ends no earlier than its first record begins"
+        );
         self.next.filter(|_| is_sound).map(|next| Seam { first: self.first, next })
     }
 
@@ -312,6 +316,11 @@ impl<P: Pieces> Records<P> {
             match self.members.read(&mut self.window[self.end..])? {
                 Got::Bytes(n) => {
                     self.end += n;
+                    debug_assert!(self.end <= self.window.len(), "the window holds all that was read into it");
+                    debug_assert!(
+                        self.steps.back().is_none_or(|(unpacked, _)| *unpacked < self.before + self.end as u64),
+                        "each step of reading gives more bytes"
+                    );
                     self.steps.push_back((self.before + self.end as u64, self.members.position()));
                 }
                 Got::Member(position) => self.begin_member(position),
@@ -328,6 +337,10 @@ impl<P: Pieces> Records<P> {
     }
 
     fn begin_member(&mut self, position: u64) {
+        debug_assert!(
+            self.starts.back().is_none_or(|before| before.at <= self.end),
+            "members begin in the order of their bytes"
+        );
         self.starts.push_back(Start { at: self.end, position, ended: self.members.ended() });
     }
 
@@ -362,6 +375,7 @@ impl<P: Pieces> Records<P> {
 
     /// Counts all places from one on that is the window's first now.
     fn forget(&mut self, from: usize) {
+        debug_assert!(from <= self.at, "bytes that are still to be read stay in the window");
         self.starts.iter_mut().for_each(|start| start.at = start.at.saturating_sub(from));
         self.before += from as u64;
         (self.at, self.end) = (self.at - from, self.end - from);
@@ -654,6 +668,7 @@ impl<P: Pieces> Records<P> {
     fn take(&mut self, found: &FoundRecord) -> Record<'_> {
         let from = self.at;
         self.at += found.bytes;
+        debug_assert!(self.at <= self.end, "a record ends within what was read");
         let block = from + found.header_bytes;
         Record {
             position: found.position,

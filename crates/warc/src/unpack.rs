@@ -17,7 +17,7 @@ pub enum Fault {
     TooLarge,
 }
 
-/// What was decoded, and what kept it from being decoded further.
+/// The bytes that were decoded, and the fault that kept others from being decoded.
 pub type Decoded<'a> = (Cow<'a, [u8]>, Option<Fault>);
 
 /// Joins the chunks of a body. A body that does not begin with a chunk was stored without them, and is returned as it
@@ -109,7 +109,12 @@ fn read_all(decoder: impl Read, max_bytes: u64) -> (Vec<u8>, Option<Fault>) {
 /// Adds what a decoder gives to bytes of which there may be `max_bytes`.
 fn read_on(decoder: impl Read, bytes: &mut Vec<u8>, max_bytes: u64) -> Option<Fault> {
     let left = max_bytes.saturating_sub(bytes.len() as u64);
-    match decoder.take(left.saturating_add(1)).read_to_end(bytes) {
+    let read = decoder.take(left.saturating_add(1)).read_to_end(bytes);
+    debug_assert!(
+        bytes.len() as u64 <= max_bytes.saturating_add(1),
+        "no more is unpacked than shows that there is too much"
+    );
+    match read {
         Ok(_) if bytes.len() as u64 > max_bytes => Some(Fault::TooLarge),
         Ok(_) => None,
         Err(_) => Some(Fault::Damaged),

@@ -1,7 +1,7 @@
 //! Files with seeded mutations: flipped bits, cuts, inserted, removed and swapped pieces. No mutation makes the reader
 //! panic or run forever, and no wrong record comes out as if it were sound.
 //!
-//! What must hold of every record that is returned from a mutated file:
+//! The rules for every record that is returned from a mutated file:
 //!
 //! - It has the header and the block of a record of the sound file; or
 //! - it cannot be told from a sound one: nothing that the file has speaks against it. That is a header of a plain file or
@@ -34,10 +34,10 @@ struct Sample {
     name: String,
     packing: Packing,
     bytes: Vec<u8>,
-    /// Whether each member has a checksum that all writers give it.
+    /// Each member has a checksum that all writers give it.
     has_checksums: bool,
     sound: Reading,
-    /// How often a record with these header and block is in the file.
+    /// The number of records in the file with these header and block.
     n_of: HashMap<[u8; 20], usize>,
     n_of_block: HashMap<[u8; 20], usize>,
     pieces: Vec<Piece>,
@@ -52,7 +52,7 @@ struct Piece {
 /// A record that was read.
 struct Seen {
     position: u64,
-    /// Whether no other record shares its member.
+    /// No other record shares its member.
     is_alone: bool,
     /// The SHA-1 of header and block, and that of the block.
     sha1: [u8; 20],

@@ -29,7 +29,7 @@ fn packed(packing: Packing, bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What was read: the position, the id and the block of a record, or the damage.
+/// The position, the id and the block of a record that was read, or the damage.
 type Seen = (u64, Result<(String, Vec<u8>), Damage>);
 
 fn read(file: &[u8], packing: Packing, limits: RecordLimits) -> Vec<Seen> {

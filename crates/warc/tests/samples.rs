@@ -7,7 +7,7 @@ use nearprint_warc::{Body, HttpMessage, Next, Packing, RecordLimits, Records, Sl
 use serde_json::{Value, json};
 use sha1::{Digest, Sha1};
 
-/// What is read of a file: how many records there are of each type, and the pages.
+/// Reads a file: the number of records of each type, and the pages.
 fn read(file: &[u8], packing: Packing) -> Result<(BTreeMap<String, u64>, Vec<Value>), WarcError> {
     let mut records = Records::new(Slice::new(file), packing, RecordLimits::default());
     let (mut types, mut pages) = (BTreeMap::new(), Vec::new());

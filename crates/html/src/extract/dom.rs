@@ -20,10 +20,10 @@ const ATTRIBUTES: [&str; 8] = ["aria-hidden", "class", "hidden", "href", "id", "
 /// The longest name that is not in the table of names that all pages share.
 const SHORT_NAME_BYTES: usize = 7;
 
-/// What a tree holds of its elements.
+/// The extent to which a tree holds its elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
-    /// What tells the main text, and all text. The names of unknown elements and attributes are kept in a table that
+    /// The elements and attributes that tell the main text, and all text. The names of unknown ones are kept in a table that
     /// all pages share, and whose rows a page can make long: a name that nobody asks for is not held.
     Known,
     /// All names and attributes, for selectors.
@@ -126,6 +126,8 @@ impl Tree {
         let parent = self.top();
         // A form that ended leaves the open elements, and yet lies around those that it began before.
         let depth = self.nodes[parent].depth + 1;
+        debug_assert!(parent < self.nodes.len(), "a node comes behind its parent, so that one pass sums a tree up");
+        debug_assert!(depth <= MAX_DEPTH, "an element that is as deep as one may be is not open, and holds nothing");
         self.nodes.push(Node { parent, depth, content });
         self.nodes.len() - 1
     }

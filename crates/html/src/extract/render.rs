@@ -69,7 +69,7 @@ struct Lines {
     /// The depths of the blocks that are open, and of those whose white space stays.
     blocks: Vec<usize>,
     pre: Option<usize>,
-    /// Whether a blank comes before the next word.
+    /// A blank comes before the next word.
     blank: bool,
 }
 
@@ -83,6 +83,7 @@ impl Lines {
         }
         if is_block(name) {
             self.end_line();
+            debug_assert!(self.blocks.last().is_none_or(|&block| block < depth), "blocks that ended were left");
             self.blocks.push(depth);
         }
     }

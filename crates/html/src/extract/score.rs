@@ -1,4 +1,4 @@
-//! What the elements of a page weigh: how much text they hold, and how much of it in links.
+//! The weights of the elements of a page: how much text they hold, and how much of it in links.
 
 use super::dom::{Content, Dom, NodeId};
 use super::names::{is_block, is_unseen};
@@ -22,7 +22,7 @@ pub struct Weights {
     pub prose: Vec<usize>,
     /// The part of that in paragraphs: blocks of some length.
     pub paragraphs: Vec<usize>,
-    /// Whether a node is boilerplate or lies in such a node.
+    /// True for a node that is boilerplate or lies in such a node.
     pub boilerplate: Vec<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! What elements say of themselves by their names, roles, classes and ids.
+//! The signs that elements give of themselves by their names, roles, classes and ids.
 
 use super::dom::{Content, Dom, Node, NodeId};
 

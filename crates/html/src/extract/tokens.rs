@@ -57,7 +57,7 @@ pub fn tokenize<S: TokenSink>(html: &str, sink: S) -> S {
     feeder.end()
 }
 
-/// What gives no token before it ends.
+/// The beginnings that give no token before they end.
 #[derive(Debug, Clone, Copy)]
 enum Open {
     /// The name of a tag, in which a `<` was.
@@ -70,7 +70,7 @@ enum Open {
 struct Feeder<'a, S: TokenSink> {
     tokenizer: Tokenizer<Counting<S>>,
     queue: BufferQueue,
-    /// What the tokenizer has not got yet.
+    /// The rest of the page, which the tokenizer has not got yet.
     rest: &'a str,
     /// A copy of what comes next, whose parts are not copied again, and the length of `rest` behind it.
     copy: StrTendril,
@@ -88,6 +88,7 @@ impl<'a, S: TokenSink> Feeder<'a, S> {
 
     /// Gives the next bytes to the tokenizer.
     fn feed(&mut self, n_bytes: usize) {
+        debug_assert!(self.rest.is_char_boundary(n_bytes), "the tokenizer is fed whole characters");
         let until = self.rest.len() - n_bytes;
         while self.rest.len() > until {
             if self.rest.len() <= self.n_behind {

@@ -41,6 +41,7 @@ fn one_pass(text: &str) -> String {
     let mut at = 0;
     while at < bytes.len() {
         let piece = piece_at(text, at);
+        debug_assert!(piece.len() > 0, "each piece takes the pass onward, to the end of the text");
         match piece {
             TextPiece::Ascii(n) => out.push_ascii(&text[at..at + n]),
             TextPiece::Han(n) => out.push(&text[at..at + n]),
@@ -207,7 +208,7 @@ fn steps_of_one_pass() -> NormalizeConfig {
 /// The normalised text so far, without white space at its end.
 struct Output {
     text: String,
-    /// Whether a space comes before the next character, if any does.
+    /// A space comes before the next character, if any does.
     space_due: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the profiles of published programs share.
+//! The settings that profiles of published programs share.
 
 use nearprint_fingerprint::FingerprintConfig;
 use nearprint_tokenize::{TokenizeConfig, TokenizerConfig, TokenizerKind};
