@@ -23,7 +23,7 @@ pub struct Action {
     pub remove: Option<Remove>,
 }
 
-/// What a reader or writer has to know to use the table.
+/// The abilities that a reader or writer needs to use the table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Protocol {
@@ -60,7 +60,7 @@ pub struct Add {
     /// The time of the file, in milliseconds since 1970 in UTC.
     #[serde(default)]
     pub modification_time: i64,
-    /// Whether the table has other rows with the file than before.
+    /// The table has other rows with the file than before.
     #[serde(default)]
     pub data_change: bool,
     /// The rows, NULLs and bounds, as JSON.

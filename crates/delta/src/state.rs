@@ -10,7 +10,7 @@ const VERSION_TAG: &str = "nearprint.version";
 /// The state of a table at a version: that of a checkpoint, and what later commits changed.
 #[derive(Debug, Clone, Default)]
 pub struct LogState {
-    /// What a reader has to know.
+    /// The abilities that a reader needs.
     pub protocol: Option<Protocol>,
     /// The columns and the settings.
     pub metadata: Option<Metadata>,

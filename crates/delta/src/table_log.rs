@@ -31,11 +31,11 @@ use nearprint_parquet::{DELTA_LOG, DT, DatasetError, ParquetFile, PublishedDatas
 
 /// The number of versions that are read at once.
 const READS_AT_ONCE: usize = 16;
-/// How often a file is read that others write again meanwhile.
+/// The number of times that a file is read which others write again meanwhile.
 const READ_ATTEMPTS: usize = 10;
 /// A day in milliseconds.
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
-/// What `engineInfo` is in the versions that nearprint writes. It has no release, so that another release that completes
+/// The value of `engineInfo` in the versions that nearprint writes. It has no release, so that another release that completes
 /// the tables writes the same bytes; earlier builds added theirs.
 const ENGINE: &str = "nearprint";
 /// The names that every version of nearprint's has for its own SHA-256.
@@ -133,7 +133,7 @@ pub struct TableLog {
     n_versions: u64,
     state: LogState,
     files: BTreeMap<String, TableFile>,
-    /// Whether the versions have actions that a checkpoint would lose. Other programs write such.
+    /// The versions have actions that a checkpoint would lose. Other programs write such.
     has_more: bool,
     /// The newest checkpoint that is missing.
     due: Option<DueCheckpoint>,
@@ -276,6 +276,7 @@ impl TableLog {
             of_add.chain(action.remove.iter().map(|remove| unescaped(&remove.path))).collect::<Vec<_>>()
         };
         let changed: Vec<String> = actions.iter().flat_map(paths).collect();
+        debug_assert!(version >= self.n_versions, "versions are applied in their order, each once");
         self.state.apply(version, actions);
         for path in changed {
             match self.state.files.get(&path) {
@@ -283,6 +284,7 @@ impl TableLog {
                 None => drop(self.files.remove(&path)),
             }
         }
+        debug_assert_eq!(self.files.len(), self.state.files.len(), "each file of the state is listed, and no other");
         self.n_versions = version + 1;
     }
 
@@ -351,6 +353,7 @@ impl TableLog {
     /// # Errors
     /// The version cannot be written, or it is unknown whether it was.
     pub async fn write(&self, change: &TableChange, newest_night: &str, table_id: &str) -> Result<bool> {
+        debug_assert!(!change.is_empty(), "a version without a change would grow the log at every run");
         let content = self.encode(change, newest_night, table_id)?;
         Ok(self.place(self.n_versions).put_if_absent(content).await?)
     }
@@ -422,7 +425,7 @@ fn damaged(url: &str, reason: &str) -> DeltaError {
     DeltaError::Table { file: url.to_owned(), reason: format!("{}: {remedy}", nearprint_storage::one_line(reason)) }
 }
 
-/// What to do with a checkpoint of nearprint's that cannot be read.
+/// The treatment of a checkpoint of nearprint's that cannot be read.
 #[derive(Debug, Clone, Copy)]
 enum Unreadable {
     IsDamaged,
@@ -444,7 +447,7 @@ fn damaged_checkpoint(url: &str, reason: &str) -> DeltaError {
 /// A version that was read.
 struct Commit {
     actions: Vec<Action>,
-    /// Whether another program wrote it, and it has more than added and removed files.
+    /// Another program wrote it, and it has more than added and removed files.
     has_more: bool,
 }
 

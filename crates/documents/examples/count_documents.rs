@@ -1,4 +1,4 @@
-//! How many documents the files of a folder or glob have, and how long their texts are.
+//! Counts the documents in the files of a folder or glob, and the characters of their texts.
 //!
 //! `cargo run --example count_documents -- sample_data/documents/dt=2026-11-20`
 #![allow(clippy::print_stdout, reason = "an example")]

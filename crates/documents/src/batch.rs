@@ -29,10 +29,10 @@ pub struct DocumentColumns {
     pub text: String,
     /// The columns of the keep order.
     pub keep: Vec<String>,
-    /// Whether binary columns of Parquet files are read as text.
+    /// Binary columns of Parquet files are read as text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub binary_as_utf8: bool,
-    /// How web pages are read.
+    /// The way in which web pages are read.
     #[serde(default, skip_serializing_if = "WebPages::is_default")]
     pub web: WebPages,
 }

@@ -1,4 +1,4 @@
-//! What the name of a file says of its format.
+//! The format of a file, by its name.
 
 use nearprint_warc::Packing;
 

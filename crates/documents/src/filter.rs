@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::batch::{DocumentColumns, ReadContext};
 use nearprint_parquet::{DatasetError, ReadLimits, Result};
 
-/// What was decided about a document.
+/// The decision about a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// The document is kept.
@@ -28,7 +28,7 @@ pub trait Fates: std::fmt::Debug + Send + Sync {
     fn of(&self, id: &str) -> Fate;
 }
 
-/// What is written for a file.
+/// The form of the file that is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FilterOutput {
     /// The rows of the documents that are kept, as they are.
@@ -43,7 +43,7 @@ pub enum FilterOutput {
 pub struct FileFilter {
     /// The columns of the run. Only that of the ids is read.
     pub columns: DocumentColumns,
-    /// What is written.
+    /// The form of the file that is written.
     pub output: FilterOutput,
     /// The decisions.
     pub fates: Arc<dyn Fates>,
@@ -84,6 +84,13 @@ pub struct RowCounts {
     pub n_quarantine: u64,
 }
 
+impl RowCounts {
+    /// Returns whether the rows of all fates together are all rows.
+    fn is_whole(&self) -> bool {
+        let Self { n_rows, n_keep, n_drop, n_skip, n_forgotten, n_quarantine } = *self;
+        n_keep + n_drop + n_skip + n_forgotten + n_quarantine == n_rows
+    }
+}
 impl std::ops::AddAssign for RowCounts {
     fn add_assign(&mut self, more: Self) {
         self.n_rows += more.n_rows;
@@ -140,6 +147,7 @@ impl Judge {
             Fate::Skip => &mut self.counts.n_skip,
             Fate::Forgotten => &mut self.counts.n_forgotten,
         } += 1;
+        debug_assert!(self.counts.is_whole(), "each row has one fate");
         Ok(fate == Fate::Keep)
     }
 

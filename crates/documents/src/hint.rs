@@ -35,7 +35,7 @@ pub fn remedy(columns: &DocumentColumns, missing: &str, ids: &[String], texts: &
         None => return "set text_column or rename it".into(),
         Some((key, _)) => (key, id.into_iter().chain(text).collect()),
     };
-    debug_assert!(found.iter().any(|(of, _)| *of == key));
+    debug_assert!(found.iter().any(|(of, _)| *of == key), "what is proposed includes the column that is missing");
     let there: Vec<String> = found.iter().map(|(_, name)| format!("a column '{name}'")).collect();
     let set: Vec<String> = found.iter().map(|(key, name)| format!("{key} = \"{name}\"")).collect();
     format!("there is {}: set {}", there.join(" and "), set.join(", ")).into()

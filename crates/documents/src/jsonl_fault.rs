@@ -1,4 +1,4 @@
-//! What is wrong with a file of JSON lines, or with one of its lines, in words.
+//! The faults of a file of JSON lines, or of one of its lines, in words.
 
 use nearprint_storage::InputFile;
 use nearprint_warc::Packing;

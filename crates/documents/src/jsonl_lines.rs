@@ -82,6 +82,7 @@ impl Numbered {
                 Ok(values) => (values, None),
                 Err(reason) => (wanted.none(), Some(reason)),
             };
+            debug_assert_eq!(values.len(), wanted.names.len(), "each column that is wanted has its place");
             return Ok(Some(Row { line, values, fault }));
         }
     }
@@ -264,7 +265,7 @@ impl IdColumn {
 pub struct LineId {
     /// The id as text.
     pub text: String,
-    /// Whether the line has it as a number.
+    /// The line has it as a number.
     pub is_integer: bool,
 }
 

@@ -37,7 +37,7 @@ pub struct DocumentRange {
 pub struct DocumentRows {
     /// The rows in batches, in file order.
     pub batches: BoxStream<'static, nearprint_parquet::Result<DocumentBatch>>,
-    /// Whether pages without checksums were read so far.
+    /// Set if pages without checksums were read so far.
     pub unchecked: Unchecked,
     /// The records that were passed over so far because they are no documents.
     pub passed: Passed,

@@ -329,6 +329,10 @@ impl<D: DataType> Values<D> {
                 n_levels_kept += 1;
             }
         }
+        debug_assert!(
+            n_values_kept <= n_levels_kept && n_levels_kept <= n_levels,
+            "a value has a level, and none is added"
+        );
         self.values.truncate(n_values_kept);
         self.definition.truncate(n_levels_kept);
         self.repetition.truncate(n_levels_kept);

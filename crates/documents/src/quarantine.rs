@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How input that cannot be used is treated. Up to these limits, rows and files are set aside; beyond them, the command
+/// The treatment of input that cannot be used. Up to these limits, rows and files are set aside; beyond them, the command
 /// fails.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -15,7 +15,7 @@ pub struct InputPolicy {
     pub max_doc_bytes: u64,
     /// The treatment of rows whose id an earlier row has.
     pub on_duplicate_id: DuplicateIds,
-    /// Whether a place without any files is a night without documents. Otherwise that is an error.
+    /// A place without any files is a night without documents. Otherwise that is an error.
     pub allow_empty: bool,
     /// The name of a file that must be in the folder of the documents, such as `_SUCCESS`. Without that file, the
     /// folder is not complete yet.
@@ -134,6 +134,6 @@ pub struct BadRow {
 pub struct BadFile {
     /// The path or URL of the file.
     pub url: String,
-    /// What is wrong with it.
+    /// The fault of the file.
     pub reason: String,
 }

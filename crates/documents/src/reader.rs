@@ -27,12 +27,12 @@ pub struct Format {
     pub filter: fn(InputFile, FileFilter, FilterTarget) -> Filtered,
 }
 
-/// What is wrong with a row, in words.
+/// The fault of a row, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowFault {
-    /// What was found.
+    /// The finding.
     pub what: String,
-    /// What the user should do.
+    /// The advice to the user.
     pub remedy: String,
 }
 

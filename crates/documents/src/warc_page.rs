@@ -12,7 +12,7 @@ use super::web_pages::WarcId;
 use super::web_rows::WebRow;
 use crate::quarantine::BadReason;
 
-/// What a record is.
+/// The kind of a record.
 pub enum Page {
     /// It is no document.
     Passed(PassedReason),
@@ -20,7 +20,7 @@ pub enum Page {
     Row(WebRow),
 }
 
-/// What a page holds.
+/// The content of a page, and its media type.
 struct Content<'a> {
     /// The media type in lower case, without parameters.
     media_type: String,

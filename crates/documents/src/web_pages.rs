@@ -1,9 +1,9 @@
-//! How web pages are read: which of their texts, and by which ids.
+//! The ways to read web pages: which of their texts are read, and which ids they have.
 
 use nearprint_html::HtmlText;
 use serde::{Deserialize, Serialize};
 
-/// What is the id of a document in a WARC file.
+/// The id of a document in a WARC file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WarcId {
@@ -16,11 +16,11 @@ pub enum WarcId {
     RecordId,
 }
 
-/// How the pages of WARC and HTML files are read.
+/// The way to read the pages of WARC and HTML files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WebPages {
-    /// What is the id of a document in a WARC file.
+    /// The id of a document in a WARC file.
     pub warc_id: WarcId,
     /// Which text of a page is its document's.
     pub html_text: HtmlText,

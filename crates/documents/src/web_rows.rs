@@ -71,6 +71,11 @@ pub fn to_documents(
             row.fault = row.fault.or(Some(BadReason::TooLarge));
         }
     }
+    debug_assert_eq!(columns.keep.len(), keep_types.len(), "each column that is kept has a type");
+    debug_assert!(
+        rows.is_sorted_by(|a, b| a.row < b.row),
+        "rows keep the order of their file, and each has its own number"
+    );
     let keep = columns.keep.iter().zip(keep_types).map(|(column, data_type)| {
         let array = keep_array(&rows, column);
         to_keep_type(&array, data_type).map_err(|error| DatasetError::of_arrow(url, error))

@@ -121,7 +121,11 @@ async fn by_arrow(file: &ParquetFile, row_group: usize, bits: u32) -> Result<Fet
     while let Some(batch) = batches.try_next().await? {
         let fingerprints: &UInt64Array = Columns { batch: &batch, file: url }.primitive::<UInt64Type>(FINGERPRINT)?;
         check_fingerprints(url, first_row + values.len() as u64 + 1, bits, fingerprints)?;
-        debug_assert_eq!(fingerprints.null_count(), 0);
+        debug_assert_eq!(
+            fingerprints.null_count(),
+            0,
+            "a missing fingerprint was refused, since its value is arbitrary"
+        );
         values.extend_from_slice(fingerprints.values());
     }
     Ok(FetchedColumn::Values(values))
@@ -152,6 +156,7 @@ impl FetchedColumn {
     /// # Panics
     /// May panic if the slice has another length.
     pub fn decode(&self, url: &str, values: &mut [u64], kernel: DeltaKernel) -> Result<()> {
+        debug_assert_eq!(values.len(), self.n_rows(), "there is a place for each row");
         match self {
             Self::Values(known) => values.copy_from_slice(known),
             Self::Chunk { chunk, bytes, .. } => {

@@ -60,6 +60,8 @@ fn chunk_with_checksums(
     let old = from.get_bytes(start, usize::try_from(length)?)?;
     let copy = CheckedCopy::of(&old)?;
     let place = |at: i64| copy.place(u64::try_from(at)?.wrapping_sub(start));
+    debug_assert!(copy.bytes.len() >= old.len(), "a page with a checksum is no shorter than without");
+    debug_assert!(copy.pages.is_sorted_by_key(|page| page.0), "pages keep their order, in which they are looked up");
     let added = i64::try_from(copy.bytes.len() - old.len())?;
     let metadata = chunk
         .clone()

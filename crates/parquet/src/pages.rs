@@ -80,7 +80,7 @@ pub struct GroupState {
     /// The first error. It is kept here because the readers in between would make it unrecognisable.
     failure: Mutex<Option<DatasetError>>,
     large: Mutex<Option<OwnedSemaphorePermit>>,
-    /// Whether a page without a checksum was read.
+    /// Set if a page without a checksum was read.
     pub unchecked: AtomicBool,
     handle: Handle,
 }
@@ -89,6 +89,7 @@ impl GroupState {
     /// Creates the state of a row group that is read in batches of so many rows. `handle` is that of the runtime in which
     /// the file is read.
     pub fn new(limits: &ReadLimits, batch_rows: usize, handle: Handle) -> Self {
+        debug_assert!(batch_rows > 0, "batches without rows would never come to an end");
         Self {
             limits: limits.clone(),
             batch_rows,
@@ -118,6 +119,7 @@ impl GroupState {
     }
 
     fn ask_for_fewer_rows(&self, rows: usize) -> ParquetError {
+        debug_assert!(rows < self.batch_rows, "each attempt asks for fewer rows, so that attempts end");
         self.fewer_rows.store(rows.max(1), Ordering::Relaxed);
         ParquetError::General("a batch with fewer rows is needed".to_owned())
     }
@@ -363,7 +365,7 @@ impl Read for HeaderBytes {
 /// Pages whose counts are checked before a decoder reserves memory for them.
 struct CheckedPages {
     pages: SerializedPageReader<PageSource>,
-    /// Whether levels stand before the values.
+    /// Levels stand before the values.
     has_levels: bool,
     state: Arc<GroupState>,
 }

@@ -200,7 +200,7 @@ impl ParquetFile {
         };
         let flat = chunk.column_descr().max_rep_level() == 0;
         if flat && u64::try_from(chunk.num_values()).ok() != Some(self.row_group_rows(row_group)) {
-            return Err(refused("it has not as many values as its row group rows"));
+            return Err(refused("the number of its values is not that of the rows of its row group"));
         }
         let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
         let range = u64::try_from(start).ok().zip(u64::try_from(chunk.compressed_size()).ok());
@@ -434,6 +434,8 @@ pub fn joined_row_groups(row_groups: impl Iterator<Item = (usize, u64)>, max_row
 /// # Panics
 /// May panic if the rows are not ascending or not below `n_rows`.
 pub fn selection(rows: &[u32], n_rows: u64) -> RowSelection {
+    debug_assert!(rows.is_sorted_by(|a, b| a < b), "a selection goes forward: rows ascend, each once");
+    debug_assert!(rows.last().is_none_or(|&row| u64::from(row) < n_rows), "rows lie in what they are selected from");
     let ranges = rows.iter().map(|&row| row as usize..row as usize + 1);
     RowSelection::from_consecutive_ranges(ranges, count(n_rows))
 }

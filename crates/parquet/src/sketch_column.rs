@@ -140,6 +140,7 @@ async fn fetch_from(
     rows: &[u32],
     counts: &ReadCounts,
 ) -> Result<Vec<Option<SketchBytes>>> {
+    debug_assert!(rows.is_sorted(), "rows ascend, so that each row group takes its own from the front");
     let (mut rest, mut first) = (rows, 0u64);
     let mut fetches = Vec::new();
     for group in row_groups {

@@ -49,7 +49,7 @@ struct Page {
     n_rows: u32,
 }
 
-/// What was read of a table.
+/// The pages and bytes that were read of a table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PagesRead {
     /// The pages that were decoded.
@@ -107,6 +107,10 @@ impl SortedCopy {
     /// Returns the pages, ascending, that may have fingerprints of some ranges, which ascend.
     #[must_use]
     pub fn pages_in(&self, ranges: &[RangeInclusive<u64>]) -> Vec<usize> {
+        debug_assert!(
+            ranges.is_sorted_by_key(|range| *range.start()),
+            "ranges ascend, so that one pass finds their pages"
+        );
         let mut pages: Vec<usize> = Vec::with_capacity(2 * ranges.len());
         let mut from = 0;
         for range in ranges {
@@ -116,6 +120,7 @@ impl SortedCopy {
             let first = from.saturating_sub(1).max(pages.last().map_or(0, |last| last + 1));
             pages.extend(first..to);
         }
+        debug_assert!(pages.is_sorted_by(|a, b| a < b), "a page is read once, however many ranges lie in it");
         pages
     }
 
@@ -139,6 +144,7 @@ impl SortedCopy {
     /// # Panics
     /// Panics if there is no such row.
     pub async fn places(&self, rows: &[u64], read: &mut PagesRead) -> Result<Vec<u64>> {
+        debug_assert!(rows.is_sorted(), "rows ascend, so that one pass over the pages finds their places");
         let page_of = |row: u64| self.places.partition_point(|page| page.first_row <= row) - 1;
         let mut pages: Vec<usize> = rows.iter().map(|&row| page_of(row)).collect();
         pages.dedup();

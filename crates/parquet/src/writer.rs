@@ -151,6 +151,11 @@ impl DatasetWriter {
         while let Some(batch) = self.coalescer.next_completed_batch() {
             let (path, rows_per_file) = (self.folder.clone(), self.rows_per_file);
             let open = self.open()?;
+            debug_assert!(open.rows < rows_per_file, "a file that is full was closed");
+            debug_assert!(
+                batch.num_rows() <= BATCH_ROWS,
+                "batches have one size, so that bytes depend on the rows alone"
+            );
             open.writer.write(&batch).map_err(|e| write_error(&path, e))?;
             open.rows += batch.num_rows() as u64;
             if open.rows >= rows_per_file {
@@ -203,6 +208,7 @@ impl DatasetWriter {
         let unchecked = open.path.with_extension("unchecked");
         std::fs::remove_file(&unchecked).map_err(DatasetError::io(unchecked))?;
         let record = FileRecord { name: self.file_name(), rows: open.rows, bytes, sha256: sha256.0 };
+        debug_assert_eq!(record.sha256.len(), 64, "a SHA-256 has 64 hexadecimal digits");
         self.done.push(StagedFile { record, path: open.path });
         Ok(())
     }

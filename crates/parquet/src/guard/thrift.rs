@@ -365,7 +365,7 @@ impl<'a> Walk<'a> {
 /// Facts about a footer that are known before it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FooterShape {
-    /// Whether a column is encrypted. Its description may be encrypted as well, or only its pages.
+    /// A column is encrypted. Its description may be encrypted as well, or only its pages.
     pub has_encrypted_column: bool,
 }
 
@@ -487,7 +487,7 @@ pub struct PageSizes {
     pub before_crc: usize,
     /// The size of the levels before the packed values, in bytes. Only pages of version 2 have such levels.
     pub level_bytes: u64,
-    /// Whether the values of such a page are packed.
+    /// The values of such a page are packed.
     pub is_packed: bool,
 }
 

@@ -18,7 +18,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::{SchemaDescriptor, Type};
 use thrift::{PageKind, PageSizes};
 
-/// What became of some bytes.
+/// The outcome for some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Both read them, as the same.
@@ -151,7 +151,7 @@ pub fn check_footer(bytes: &[u8]) -> Outcome {
     }
 }
 
-/// Whether the crate reads a footer at all.
+/// Returns whether the crate reads a footer at all.
 pub fn is_footer(bytes: &[u8]) -> bool {
     ParquetMetaDataReader::decode_metadata(bytes).is_ok()
 }
