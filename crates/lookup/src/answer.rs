@@ -1,4 +1,4 @@
-//! What a lookup answers.
+//! The answer of a lookup.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 pub struct Answer {
     /// The fingerprint of the query in hex, or `None` if the query is a text that has none.
     pub fingerprint: Option<String>,
-    /// Whether the query is a text below the floor of features. Such a text matches equal texts only.
+    /// True if the query is a text below the floor of features. Such a text matches equal texts only.
     pub short: bool,
     /// The reason why the query has no fingerprint: `too_short` or `empty`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -16,12 +16,12 @@ pub struct Answer {
     pub n_matches: u64,
     /// The matches by (distance, sketch distance, night, id), as many as the options allow.
     pub matches: Vec<Match>,
-    /// What was read for the answer; `None` if it was looked up together with others.
+    /// The pages and bytes that were read for the answer; `None` if it was looked up together with others.
     #[serde(flatten)]
     pub read: Option<ReadForAnswer>,
 }
 
-/// What was read for an answer.
+/// The pages and bytes that were read for an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ReadForAnswer {
     /// The number of pages of fingerprints, places and sketches in which the answer was looked up.
@@ -41,15 +41,15 @@ pub struct Match {
     pub distance: u32,
     /// The distance of the sketches, or `None` if one of them is missing.
     pub sketch_distance: Option<u32>,
-    /// Whether its night kept the document.
+    /// The decision of its night about the document.
     pub decision: Decision,
     /// The document that represents it, if it was dropped.
     pub canonical_id: Option<String>,
-    /// Whether the normalised texts are equal, by their hashes. A query without a text has no hash.
+    /// True if the normalised texts are equal, by their hashes. A query without a text has no hash.
     pub exact: bool,
 }
 
-/// What a night decided about a document.
+/// The decision of a night about a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {

@@ -39,7 +39,7 @@ const STRETCHES_THAT_WAIT: usize = 1 << 10;
 /// The bytes that a text takes until it has a fingerprint, for each of its own.
 const TEXT_BYTES: usize = 16;
 
-/// What became of the attempt to join queries.
+/// The outcome of the attempt to join queries.
 enum Joined {
     Answers(Vec<Answer>),
     /// More rows are near than a join holds.
@@ -136,6 +136,7 @@ impl Lookup {
                 }
             }
         }
+        debug_assert_eq!(all.len(), 0, "each query has got its answer or its error");
         Ok(ControlFlow::Continue(()))
     }
 

@@ -191,6 +191,10 @@ impl Joining {
             for (rows, pair) in of_run {
                 let asked = self.queries.values()[pair.query as usize];
                 let first = self.asked.partition_point(|(other, _)| *other < asked);
+                debug_assert!(
+                    self.asked.get(first).is_some_and(|(other, _)| *other == asked),
+                    "a pair is of a fingerprint that was asked for"
+                );
                 for &(_, query) in self.asked[first..].iter().take_while(|(other, _)| *other == asked) {
                     if self.near.len() + rows.len() > max_near {
                         return None;
@@ -208,6 +212,7 @@ impl Joining {
 /// Returns the positions of the existing fingerprint of each pair, for the pairs that have one of the `values`. Both
 /// ascend; whichever are more are searched.
 fn rows_of<'a>(pairs: &'a [NearExisting<u64>], values: &[u64]) -> Vec<(Range<usize>, &'a NearExisting<u64>)> {
+    debug_assert!(pairs.is_sorted_by_key(|pair| pair.existing), "pairs ascend, as the values do");
     let mut found = Vec::new();
     if pairs.len() <= values.len() {
         let mut from = 0;

@@ -14,7 +14,7 @@ use crate::counts::Counts;
 use crate::error::Result;
 use crate::nights::TextHash;
 
-/// What a run file says about a document.
+/// A document, as a run file has it.
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'a> {
     pub id: &'a str,

@@ -120,7 +120,7 @@ impl Lookup {
     }
 }
 
-/// What a state is opened with.
+/// The settings with which a state is opened.
 struct Opening<'a> {
     profile: &'a LookupProfile,
     options: &'a LookupOptions,

@@ -70,6 +70,7 @@ impl NearRows {
     /// Returns each of the rows, as near to query 0.
     pub fn each(self) -> impl Iterator<Item = Near> {
         let Self { night, rows: AdjacentRows { first, n, distance } } = self;
+        debug_assert!(n > 0 && first.checked_add(n - 1).is_some(), "rows have 32-bit numbers, and a stretch has a row");
         (0..n).map(move |at| Near { night, row: first + at, query: 0, distance })
     }
 }

@@ -22,7 +22,7 @@ pub struct NearestMatches {
     matches: BinaryHeap<InOrder>,
 }
 
-/// What is known of a match before its document is read.
+/// The properties of a match that are known before its document is read.
 #[derive(Debug, Clone, Copy)]
 pub struct Distances<'a> {
     /// The night.
@@ -77,6 +77,10 @@ impl NearestMatches {
         let listed = Match { id, dt, distance, sketch_distance, decision, canonical_id, exact };
         self.bytes += bytes_of(&listed);
         self.matches.push(InOrder(listed));
+        debug_assert!(
+            self.most == 0 || self.matches.len() <= self.most,
+            "no more matches are listed than were asked for"
+        );
         if self.bytes > self.max_bytes {
             return Err(LookupError::AnswerTooLarge { n_matches: self.matches.len(), max_bytes: self.max_bytes });
         }
@@ -90,6 +94,7 @@ impl NearestMatches {
 
     /// Returns the number of all matches, and those that are listed, in the order of the answer.
     pub fn in_order(self) -> (u64, Vec<Match>) {
+        debug_assert!(self.matches.len() as u64 <= self.n_matches, "what is listed was counted");
         (self.n_matches, self.matches.into_sorted_vec().into_iter().map(|InOrder(found)| found).collect())
     }
 

@@ -1,4 +1,4 @@
-//! What is asked: a text or a fingerprint, and the limits within which a document matches.
+//! Queries: a text or a fingerprint, and the limits within which a document matches.
 
 use std::num::NonZero;
 

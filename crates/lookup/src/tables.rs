@@ -118,6 +118,7 @@ impl Tables {
     async fn near_in(&self, kernel: Kernel, number: usize, query: u64) -> Result<(Vec<IndexedRows>, PagesRead)> {
         let table = &self.tables[number];
         let pages = table.copy.pages_in(&self.plan.ranges(number, query));
+        debug_assert!(pages.last().is_none_or(|&page| page < table.kept.len()), "each page has a place to be kept");
         let (mut found, mut scratch) = (Vec::new(), Vec::new());
         let mut missing = Vec::new();
         let mut compare = |page: usize, values: &[u64]| {

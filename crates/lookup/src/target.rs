@@ -1,4 +1,4 @@
-//! What a query looks for.
+//! The target of a query.
 
 use nearprint_fingerprint::Sketch;
 use nearprint_profile::Outcome;
@@ -7,7 +7,7 @@ use crate::error::{LookupError, Result};
 use crate::nights::TextHash;
 use crate::query::{LookupProfile, Query};
 
-/// What a query looks for.
+/// The rows that a query looks for.
 #[derive(Debug, Clone, Copy)]
 pub enum Target {
     /// Documents with a near fingerprint.

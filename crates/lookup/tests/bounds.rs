@@ -1,4 +1,4 @@
-//! What an answer reads and holds, and what it refuses to read.
+//! The bounds of what an answer reads and holds, and what it refuses to read.
 
 use std::time::Duration;
 

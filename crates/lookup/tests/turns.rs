@@ -12,7 +12,7 @@ use crate::support::{Document, open, store};
 const COPY: Query = Query::Fingerprint { fingerprint: 7, sketch: None };
 const OTHER: Query = Query::Fingerprint { fingerprint: u64::MAX, sketch: None };
 
-/// What a deadlock would exceed.
+/// A time that only a deadlock exceeds.
 const LONG: Duration = Duration::from_secs(120);
 
 #[tokio::test(flavor = "multi_thread")]

@@ -41,7 +41,7 @@ pub struct Commit {
     pub segments: Vec<SegmentRecord>,
     /// The indexes that `store index` made.
     pub indexes: Vec<SegmentRecord>,
-    /// What the store has forgotten, or `None` if it has forgotten no night by its age.
+    /// The nights that the store has forgotten by their age, or `None` if there are none.
     pub forgotten: Option<Forgotten>,
     /// The names that `store gc` is deleting. A commit that needs one of them is refused.
     pub removing: Vec<Removal>,
@@ -147,7 +147,7 @@ pub struct Night {
     pub gen_digest: String,
     /// The SHA-256 of the night's manifest.
     pub manifest_sha256: String,
-    /// Whether the date was far ahead of the night's documents when the night was published, which was asked for. Such a
+    /// The date was far ahead of the night's documents when the night was published, which was asked for. Such a
     /// night never counts among the newest ones that a store keeps, and forgets none. The field is left out if it is not
     /// so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -501,6 +501,10 @@ impl Commit {
             gone.iter().for_each(|night| runs.push(night.joined_as()));
             self.forgotten = Some(Forgotten { before: date.to_owned(), runs: runs.0 });
         }
+        debug_assert!(
+            gone.last().zip(left.first()).is_none_or(|(gone, left)| gone.dt < left.dt),
+            "what is forgotten is older than what stays"
+        );
         (self.with_nights(left), gone)
     }
 

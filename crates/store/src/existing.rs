@@ -18,6 +18,10 @@ pub struct Existing {
 impl Existing {
     /// Adds the existing fingerprints of another store.
     pub fn append(&mut self, other: Self) {
+        debug_assert!(
+            other.files.iter().all(|file| self.files.first().is_none_or(|own| own.origin != file.origin)),
+            "the documents of a store are appended once"
+        );
         self.files.extend(other.files);
         self.n_live_rows += other.n_live_rows;
     }

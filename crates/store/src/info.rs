@@ -38,7 +38,7 @@ pub struct SegmentInfo {
     pub digest: String,
     /// The number of runs that it covers.
     pub n_runs: u64,
-    /// How many of these runs still belong to a night. The others were replaced, dropped or forgotten.
+    /// The number of these runs that still belong to a night. The others were replaced, dropped or forgotten.
     pub n_live_runs: u64,
     /// The number of fingerprints.
     pub n_rows: u64,
@@ -63,7 +63,7 @@ pub struct NightInfo {
     pub bytes: u64,
     /// The root of the results into which the night was published.
     pub output: String,
-    /// Whether nights of earlier dates were added, replaced or dropped after this one was joined. `run --replace` joins
+    /// True if nights of earlier dates were added, replaced or dropped after this one was joined. `run --replace` joins
     /// it again. Forgotten nights and ids do not count.
     pub stale: bool,
 }

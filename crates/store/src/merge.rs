@@ -145,6 +145,7 @@ impl Merge {
             };
             let Reverse((row, i)) = *head;
             if let Some(next) = self.cursors[i].next_in_window() {
+                debug_assert!(next > row, "a run ascends: the order of a window is checked when it is read");
                 head.0.0 = next;
                 return Ok(Some(row));
             }
@@ -212,6 +213,7 @@ impl Cursor {
             // The first and the last page may also have rows of the neighbouring ranges.
             let from = self.window.partition_point(|fingerprint| fingerprint < self.range.start());
             self.window.truncate(self.window.partition_point(|fingerprint| fingerprint <= self.range.end()));
+            debug_assert!(from <= self.window.len(), "the rows of a range end no earlier than they begin");
             (self.at, self.first_row) = (from, rows.start);
             if let Some(row) = self.next_in_window() {
                 return Ok(Some(row));

@@ -51,7 +51,7 @@ pub struct KeptRun {
     pub n_mended_files: u64,
 }
 
-/// How often a writer tries to commit while others are faster.
+/// The number of times that a writer tries to commit while others are faster.
 pub const MAX_ATTEMPTS: usize = 5;
 
 impl Store {
@@ -348,6 +348,14 @@ impl Store {
     }
 
     async fn put_night(&self, night: &Night, keep_nights: Option<NonZeroU32>, made_by: &MadeBy) -> Result<bool> {
+        debug_assert!(
+            night.run.digest.len() == 32 && night.gen_digest.len() == 32,
+            "digests of one length are told apart when they stand behind each other"
+        );
+        debug_assert!(
+            night.manifest_sha256.starts_with(&night.gen_digest),
+            "a generation is named by the beginning of its manifest's SHA-256"
+        );
         let mut nights: BTreeMap<String, Night> = self.nights().iter().map(|n| (n.dt.clone(), n.clone())).collect();
         nights.insert(night.dt.clone(), night.clone());
         let commit = Commit {
@@ -387,6 +395,11 @@ impl Store {
         for index in &commit.indexes {
             self.refuse_removing(&index_name(&index.digest))?;
         }
+        debug_assert_eq!(
+            commit.parent,
+            Some(self.sequence()).filter(|_| !self.is_new()),
+            "a commit follows the state that it changes"
+        );
         let encoded = commit.encode()?;
         let known = self.commit.as_ref().map_or(&[][..], |before| &before.pages);
         for ((place, content), digest) in encoded.pages.into_iter().zip(&encoded.page_digests) {

@@ -98,6 +98,7 @@ impl<'a> RunWriter<'a> {
     /// An error of the disk.
     pub fn finish(self, ids: impl Iterator<Item = (u64, u32)>, shadows: &[Shadow]) -> Result<StagedRun> {
         let Self { folder, metadata, fingerprints, short, empty, n_fingerprints, n_short } = self;
+        debug_assert!(shadows.is_sorted(), "shadows have one order, so that equal runs have equal bytes");
         let writer = |folder, name, schema| DatasetWriter::new(folder, name, schema, &metadata).in_one_file();
         let mut files = fingerprints.finish()?;
         files.extend(short.finish()?);
@@ -118,6 +119,10 @@ impl<'a> RunWriter<'a> {
 
 /// Returns the name of a run, which is a digest of its content.
 pub(crate) fn run_digest(files: &[FileRecord]) -> String {
+    debug_assert!(
+        files.iter().all(|f| f.sha256.len() == 64 && !f.name.is_empty()),
+        "a digest of files rests on their names and SHA-256"
+    );
     let lines: String = files.iter().map(|f| format!("{} {}\n", f.name, f.sha256)).collect();
     Sha256Hex::of(lines.as_bytes()).0[..32].to_owned()
 }

@@ -42,12 +42,12 @@ pub struct StoreProblem {
     pub file: String,
     /// The problem.
     pub problem: String,
-    /// What the file is of.
+    /// The part of the store that the file belongs to.
     #[serde(flatten)]
     pub of: Damaged,
 }
 
-/// What a damaged file is of. It decides how the damage is repaired.
+/// The part of the store that a damaged file belongs to. It decides how the damage is repaired.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "of", rename_all = "snake_case")]
 pub enum Damaged {

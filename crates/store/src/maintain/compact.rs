@@ -54,11 +54,11 @@ pub struct CompactSummary {
     pub n_rows: u64,
     /// The number of files of the segment.
     pub n_parts: u64,
-    /// How many of these files existed already and were not written again.
+    /// The number of these files that existed already and were not written again.
     pub n_parts_resumed: u64,
     /// The size of the files in bytes.
     pub bytes: u64,
-    /// Whether the compaction committed nothing, because there was nothing to merge or the store had such a segment
+    /// True if the compaction committed nothing, because there was nothing to merge or the store had such a segment
     /// already.
     pub already_compact: bool,
 }
@@ -299,7 +299,9 @@ impl Merging {
                 format!("its parts have {n_rows} of {} rows: delete this folder, and compact again", self.n_rows);
             return Err(StoreError::Refused { url: self.folder.url().to_owned(), reason });
         }
+        debug_assert_eq!(parts.len() as u64, self.ranges.n_parts, "each range of fingerprints has one part");
         let n_resumed = parts.iter().filter(|p| p.resumed).count() as u64;
+        debug_assert!(self.runs.len() > 1, "a segment of one run would be a copy of it");
         let files = parts.into_iter().map(|p| p.record).collect();
         Ok((SegmentRecord { digest: self.digest.clone(), runs: self.runs.clone(), n_rows, files }, n_resumed))
     }

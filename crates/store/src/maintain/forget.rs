@@ -28,7 +28,7 @@ use crate::writer::{RunWriter, StagedRun, id_hash};
 pub struct ForgottenIds {
     ids: HashSet<String>,
     hashes: HashSet<u64>,
-    /// Whether the ids are the lines of a text, in which an id with line breaks would be several.
+    /// The ids are the lines of a text, in which an id with line breaks would be several.
     are_lines: bool,
 }
 
@@ -93,7 +93,7 @@ pub struct RunWithout {
     pub n_represented: u64,
 }
 
-/// What a store has of forgotten documents.
+/// The rows that a store has of forgotten documents.
 #[derive(Default)]
 pub struct FoundDocuments {
     /// The runs that have to be replaced, the latest first.
@@ -272,6 +272,7 @@ async fn rows_of(
             n_represented += represented(&parquet, of_file.start, &rows, ids).await?;
         }
     }
+    debug_assert!(rows.is_sorted(), "rows that go are found by bisection");
     Ok((rows, n_represented))
 }
 

@@ -32,10 +32,10 @@ pub struct GcRequest {
     pub store: String,
     /// A root of results, in addition to those that the newest commit names.
     pub output: Option<String>,
-    /// How long ago a file must have been written before it is deleted, and how long ago the newest commit must have
+    /// The age that a file must have before it is deleted, and the time for which the newest commit must have
     /// ceased to name it.
     pub grace: Duration,
-    /// Whether to list what would be deleted without deleting it.
+    /// Leftovers are listed and not deleted.
     pub dry_run: bool,
     /// The processes that write to the store.
     pub writers: Writers,
@@ -48,7 +48,7 @@ pub struct GcSummary {
     pub store: String,
     /// The number of the newest commit.
     pub commit: u64,
-    /// Whether this was a dry run, in which nothing is deleted.
+    /// True for a dry run, in which nothing is deleted.
     pub dry_run: bool,
     /// The number of files that were deleted, or would be.
     pub n_files: u64,
@@ -96,7 +96,7 @@ const WORK_TIME: Duration = Duration::from_secs(30 * 60);
 const DEAD_AFTER: Duration = Duration::from_secs(60 * 60);
 /// The number of deletions that are under way at once.
 const CONCURRENT: usize = 8;
-/// How often a `store gc` tries to commit that it is done while others commit.
+/// The number of times that a `store gc` tries to commit that it is done while others commit.
 const END_ATTEMPTS: usize = 100;
 
 /// Files that no commit names.
@@ -190,6 +190,10 @@ fn summary(store: &Store, found: &[Leftover], commit: u64, n_left: u64, dry_run:
         n_files: leftover.files.len() as u64,
         bytes: leftover.bytes(),
     };
+    debug_assert!(
+        n_left <= found.iter().map(|leftover| leftover.files.len() as u64).sum(),
+        "no more files are left than were found"
+    );
     GcSummary {
         store: store.folder().url().to_owned(),
         commit,

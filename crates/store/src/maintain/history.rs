@@ -18,7 +18,7 @@ pub struct CheckedCommits {
     pub n: u64,
     /// The number of the newest commit.
     pub newest: u64,
-    /// Whether the newest commit is sound. Only then it is known what everything else should be.
+    /// The newest commit is sound. Only then it is known what everything else should be.
     pub newest_is_sound: bool,
     /// All problems of the commits.
     pub problems: Vec<StoreProblem>,

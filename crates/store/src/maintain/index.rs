@@ -46,11 +46,11 @@ pub struct IndexSummary {
     pub n_rows: u64,
     /// The number of tables.
     pub n_tables: u64,
-    /// How many of them existed already and were not written again.
+    /// The number of them that existed already and were not written again.
     pub n_tables_resumed: u64,
     /// The size of the tables in bytes.
     pub bytes: u64,
-    /// Whether nothing was committed, because the store had such an index already, or has no fingerprints.
+    /// True if nothing was committed, because the store had such an index already, or has no fingerprints.
     pub already_indexed: bool,
 }
 
@@ -229,6 +229,10 @@ impl Indexing {
             }
         }
         done.sort_by_key(|written| written.number);
+        debug_assert!(
+            done.iter().enumerate().all(|(at, written)| written.number == at),
+            "a table has the place of its order among the files"
+        );
         let n_resumed = done.iter().filter(|written| written.resumed).count() as u64;
         let files = done.into_iter().map(|written| written.record).collect();
         let Self { digest, runs, n_rows, .. } = &*indexing;
@@ -329,6 +333,7 @@ impl Buckets {
 fn sorted_rows(path: &Path) -> Result<Vec<(u64, u64)>> {
     let mut file = File::open(path).map_err(StorageError::io(path))?;
     let size = file.metadata().map_err(StorageError::io(path))?.len();
+    debug_assert!(size.is_multiple_of(ROW_BYTES as u64), "a bucket holds whole rows");
     let mut rows = Vec::with_capacity(in_memory(size) / ROW_BYTES);
     let mut bytes = vec![0; ROW_BYTES << 12];
     let mut left = in_memory(size);

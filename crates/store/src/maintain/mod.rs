@@ -1,4 +1,4 @@
-//! What keeps a store in order: functions over the state of a store that no night needs.
+//! The maintenance of a store: functions over the state of a store that no night needs.
 
 mod check;
 mod compact;
